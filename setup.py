@@ -1,0 +1,85 @@
+"""Extension modules, directives and flags only; all metadata is in pyproject.toml."""
+
+import os
+import re
+import sysconfig
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+MODE = os.environ.get("KICKDRIFT_BUILD", "release")
+if MODE not in ("release", "debug", "sanitize", "trace"):
+    raise SystemExit(f"KICKDRIFT_BUILD={MODE}: expected release, debug, sanitize or trace")
+CHECKED = MODE != "release"
+TRACE = [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")] if MODE == "trace" else []
+
+DIRECTIVES = {
+    "language_level": "3",
+    "boundscheck": CHECKED,
+    "initializedcheck": CHECKED,
+    "overflowcheck": False,  # checked arithmetic calls functions that need the GIL
+    "wraparound": False,
+    "cdivision": True,
+    "auto_pickle": False,
+    "autotestdict": False,
+    "embedsignature": True,
+    "embedsignature.format": "python",
+    "freethreading_compatible": True,
+    "linetrace": MODE == "trace",
+}
+
+# The same bits everywhere: no contraction of a * b + c. The other two change no value, but without
+# them GCC does not vectorise loops with square roots and choices.
+UNIX = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+UNIX += {"release": ["-O3", "-g0"], "debug": ["-O1", "-g"], "trace": ["-O0", "-g"]}.get(
+    MODE, ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
+)
+MSVC = ["/O2", "/fp:precise"]
+LINK = ["-fsanitize=address,undefined"] if MODE == "sanitize" else []
+
+# The kernels are written as many small functions for one large loop each: inlining is what makes
+# the constants constant. GCC's default budget for unrolling the loops over lanes is too small.
+KERNEL = {"unix": [], "msvc": []}
+if MODE == "release":
+    KERNEL["unix"] = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))", "-Wno-maybe-uninitialized"]
+ISAS = {
+    "baseline": {"unix": [], "msvc": []},
+    "avx2": {"unix": ["-mavx2"], "msvc": ["/arch:AVX2"]},
+    "avx512": {"unix": ["-march=x86-64-v4", "-mprefer-vector-width=512"], "msvc": ["/arch:AVX512"]},
+}
+if not re.search(r"x86_64|amd64", sysconfig.get_platform() + os.environ.get("ARCHFLAGS", "")):
+    ISAS = {"baseline": ISAS["baseline"]}
+
+
+class BuildExt(build_ext):
+    """Choose flags by the compiler in use, which is known only now."""
+
+    def build_extensions(self):
+        kind = "msvc" if self.compiler.compiler_type == "msvc" else "unix"
+        self.parallel = self.parallel or os.cpu_count()
+        common = MSVC if kind == "msvc" else UNIX
+        for extension in self.extensions:
+            isa = extension.name.rpartition(".")[2]
+            flags = common + (KERNEL[kind] + ISAS[isa][kind] if isa in ISAS else [])
+            if isa == "processor":
+                flags = [*flags, f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
+            extension.extra_compile_args += flags
+            extension.extra_link_args += LINK
+        super().build_extensions()
+
+
+MODULES = ["stepper", "verbs", "kernels.processor", *(f"kernels.{isa}" for isa in ISAS)]
+
+setup(
+    cmdclass={"build_ext": BuildExt},
+    ext_modules=cythonize(
+        [
+            Extension(f"kickdrift.{name}", [f"src/kickdrift/{name.replace('.', '/')}.pyx"], define_macros=TRACE)
+            for name in MODULES
+        ],
+        # Coverage looks for the C beside the .pyx.
+        build_dir=None if MODE == "trace" else "build/cython",
+        compiler_directives=DIRECTIVES,
+    ),
+)

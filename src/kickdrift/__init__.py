@@ -1,0 +1,39 @@
+"""Fixed-step integrators for Python games and simulations, in compiled code."""
+
+from importlib.metadata import version as _version
+
+from . import reference
+from .errors import (
+    CallbackError,
+    ConvergenceError,
+    DesyncError,
+    KickdriftError,
+    NonFiniteError,
+    OverloadError,
+    SnapshotError,
+)
+from .forces import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
+from .integrators import (
+    INTEGRATORS,
+    PEFRL,
+    RK4,
+    EnergyEuler,
+    Exact,
+    ExplicitEuler,
+    GrootWarren,
+    Heun,
+    ImplicitEuler,
+    Leapfrog,
+    Midpoint,
+    SemiImplicitEuler,
+    VelocityVerlet,
+    Verlet,
+    Yoshida4,
+    Yoshida6,
+)
+from .kernels import build_info
+from .stepper import Stepper
+from .trajectory import Trajectory
+from .verbs import damp, drift, kick
+
+__version__ = _version("kickdrift")

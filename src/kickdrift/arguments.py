@@ -1,0 +1,194 @@
+"""Checks of numbers and arrays that users hand in.
+
+Each returns the value in the one form that the rest of the package works with, or raises with a
+message that names the argument, what was expected and what came.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from fractions import Fraction
+from numbers import Real
+
+import numpy as np
+
+_REAL_KINDS = "iuf"
+
+
+def show(value) -> str:
+    """A value as it appears in an error message: short, with type."""
+    text = repr(value)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+
+
+def integer(name: str, value, minimum: int) -> int:
+    """An int not below `minimum`; bool is refused."""
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: expected an int, got {show(value)}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected an int, got {show(value)}") from None
+    if number < minimum:
+        raise ValueError(f"{name}: expected an int of at least {minimum}, got {number}")
+    return number
+
+
+def real(name: str, value, minimum: float = -math.inf, above: float = -math.inf) -> float:
+    """A finite float, at least `minimum` and greater than `above`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
+        raise TypeError(f"{name}: expected a real number, got {show(value)}")
+    number = float(value)
+    if not math.isfinite(number) or number < minimum or number <= above:
+        bound = f" greater than {above:g}" if above > -math.inf else ""
+        bound = f" of at least {minimum:g}" if minimum > -math.inf else bound
+        raise ValueError(f"{name}: expected a finite number{bound}, got {value!r}")
+    return number
+
+
+def time_step(dt, hz) -> tuple[float, Fraction]:
+    """The step as (float, exact fraction) from `dt` or `hz`.
+
+    A float stands for the simplest fraction that rounds to it (1/60 is a sixtieth, not the binary
+    number closest to one), so that time = tick * dt is exact.
+    """
+    if hz is not None:
+        rate = _fraction("hz", hz)
+        return float(1 / rate), 1 / rate
+    step = _fraction("dt", dt)
+    return float(step), step
+
+
+def _fraction(name: str, value) -> Fraction:
+    if isinstance(value, Fraction):
+        if value <= 0:
+            raise ValueError(f"{name}: expected a positive number, got {value!r}")
+        exact = value
+    else:
+        number = real(name, value, above=0)
+        simple = Fraction(number).limit_denominator(10**6)
+        exact = simple if float(simple) == number else Fraction(number)
+    if not (0 < float(exact) < math.inf and 0 < float(1 / exact) < math.inf):
+        raise ValueError(f"{name}: expected a positive number within the range of a float, got {value!r}")
+    return exact
+
+
+def numbers(name: str, value, minimum: float = -math.inf) -> np.ndarray:
+    """A finite float64 array of any shape; a read-only copy."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name}: expected numbers in a regular array, got {show(value)}") from None
+    if array.dtype.kind not in _REAL_KINDS:
+        raise TypeError(f"{name}: expected real numbers, got {show(value)}")
+    array = np.array(array, dtype=np.float64)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name}: expected finite numbers, got {show(value)}")
+    if array.size and array.min() < minimum:
+        raise ValueError(f"{name}: expected numbers of at least {minimum:g}, got {array.min():g}")
+    array.flags.writeable = False
+    return array
+
+
+def per_body(name: str, array: np.ndarray, n: int) -> np.ndarray:
+    """One number for all bodies, or one for each: shape (1,) or (n,)."""
+    if array.ndim == 0:
+        return array.reshape(1)
+    if array.shape != (n,):
+        raise ValueError(f"{name}: expected a scalar or shape ({n},), one value per body, got shape {array.shape}")
+    return array
+
+
+def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarray:
+    """One vector for all bodies, or one for each: shape (1, dim) or (n, dim).
+
+    A scalar serves as a vector where it can only mean one thing: zero, or dim = 1.
+    """
+    if array.ndim == 0 and (dim == 1 or array == 0):
+        return np.full((1, dim), float(array))
+    if array.shape == (dim,):
+        return array.reshape(1, dim)
+    if array.shape != (n, dim):
+        raise ValueError(
+            f"{name}: expected a vector of shape ({dim},) or one per body of shape ({n}, {dim}), "
+            f"got shape {array.shape}"
+        )
+    return array
+
+
+def state_arrays(position, velocity) -> tuple[np.ndarray, np.ndarray]:
+    """Position and velocity as the arrays that are stepped in place."""
+    position = _state_array("position", position)
+    if velocity is None:
+        velocity = np.zeros_like(position)
+        return position, velocity
+    velocity = _state_array("velocity", velocity)
+    if velocity.shape != position.shape:
+        raise ValueError(f"velocity: expected the shape of position, {position.shape}, got {velocity.shape}")
+    if velocity.dtype != position.dtype:
+        raise TypeError(f"velocity: expected the dtype of position, {position.dtype}, got {velocity.dtype}")
+    if np.shares_memory(position, velocity):
+        raise ValueError("velocity: shares memory with position, expected arrays of their own")
+    return position, velocity
+
+
+def _state_array(name: str, value) -> np.ndarray:
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name}: expected an array of shape (n, dim), got {show(value)}") from None
+    if array.ndim != 2 or not 1 <= array.shape[1] <= 3:
+        raise ValueError(f"{name}: expected shape (n, dim) with dim 1 to 3, got {array.shape}")
+    if array.dtype.kind in "iu":
+        # Integers cannot hold a step; a list of them is as common as it is innocent.
+        array = array.astype(np.float64)
+    elif not isinstance(value, np.ndarray) and not _is_buffer(value):
+        array = np.array(array, dtype=np.float64 if array.dtype.kind == "f" else None)
+    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+        raise TypeError(f"{name}: expected float32 or float64 in native byte order, got {array.dtype}")
+    if not array.flags.writeable:
+        raise ValueError(f"{name}: expected a writable array (it is stepped in place), got a read-only one")
+    if not array.flags.aligned:
+        raise ValueError(f"{name}: expected an aligned array, got one whose items straddle their own size")
+    if _overlaps_itself(array):
+        raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones (broadcast?)")
+    finite = np.isfinite(array).all(axis=1)
+    if not finite.all():
+        raise ValueError(f"{name}: expected finite numbers, got {array[int(np.argmin(finite))]} for body {int(np.argmin(finite))}")
+    return array
+
+
+def _is_buffer(value) -> bool:
+    try:
+        memoryview(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _overlaps_itself(array: np.ndarray) -> bool:
+    (n, dim), (body, component) = array.shape, array.strides
+    if n <= 1 or array.size == 0:
+        return dim > 1 and n > 0 and component == 0
+    if dim == 1:
+        return body == 0
+    # Regular strides tile memory without overlap when one of them spans the whole other axis.
+    body, component, item = abs(body), abs(component), array.itemsize
+    rows_apart = body >= component * (dim - 1) + item and component >= item
+    planes_apart = component >= body * (n - 1) + item and body >= item
+    return not (rows_apart or planes_apart)
+
+
+def masses(mass, n: int) -> np.ndarray:
+    """Masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy."""
+    array = np.asarray(mass)
+    if array.dtype.kind not in _REAL_KINDS:
+        raise TypeError(f"mass: expected real numbers, got {show(mass)}")
+    array = per_body("mass", np.array(array, dtype=np.float64), n)
+    bad = ~(array > 0)
+    if bad.any():
+        first = int(np.argmax(bad))
+        raise ValueError(f"mass: expected positive numbers (numpy.inf for a body that is never accelerated), got {array[first]} for body {first}")
+    array.flags.writeable = False
+    return array

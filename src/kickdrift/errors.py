@@ -1,0 +1,65 @@
+"""What can go wrong, one class each.
+
+Every class derives from `KickdriftError` and from the closest built-in, so that callers who
+know nothing of kickdrift still catch what they expect to.
+"""
+
+
+class KickdriftError(Exception):
+    """Base of all errors that kickdrift raises on its own account."""
+
+
+class NonFiniteError(KickdriftError, FloatingPointError):
+    """A state is infinite or not a number.
+
+    `body` is the first such body; it became so after `first_tick` and not later than `last_tick`,
+    which is the tick at which the stepper stands.
+    """
+
+    def __init__(self, body: int, first_tick: int, last_tick: int):
+        super().__init__(
+            f"the state of body {body} is no longer finite (between tick {first_tick} and tick {last_tick}); "
+            f"the stepper stands at tick {last_tick}, set that body's position and velocity to go on"
+        )
+        self.body = body
+        self.first_tick = first_tick
+        self.last_tick = last_tick
+
+    def __reduce__(self):
+        return type(self), (self.body, self.first_tick, self.last_tick)
+
+
+class ConvergenceError(KickdriftError, ArithmeticError):
+    """An implicit step was not solved.
+
+    `body` is the first body that failed, `tick` the tick from which the step was tried (the stepper
+    stands there) and `residual` the largest component of v' - v - h a(x', v') in m/s.
+    """
+
+    def __init__(self, body: int, tick: int, residual: float):
+        super().__init__(
+            f"implicit step not solved for body {body} at tick {tick}: residual {residual:.3g} m/s; "
+            f"take a smaller dt, more iterations or a larger tolerance"
+        )
+        self.body = body
+        self.tick = tick
+        self.residual = residual
+
+    def __reduce__(self):
+        return type(self), (self.body, self.tick, self.residual)
+
+
+class DesyncError(KickdriftError, RuntimeError):
+    """Two runs that must agree bit for bit do not."""
+
+
+class CallbackError(KickdriftError, RuntimeError):
+    """A native force reported failure."""
+
+
+class SnapshotError(KickdriftError, ValueError):
+    """A snapshot is damaged or belongs to another stepper."""
+
+
+class OverloadError(KickdriftError, RuntimeError):
+    """More steps are due than the clock may run."""

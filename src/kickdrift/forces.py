@@ -1,0 +1,266 @@
+"""WHAT pushes the bodies: one small declaration per force term.
+
+A term holds checked coefficients and says how they enter a `Plan`: the affine family (gravity,
+linear drag, anchored springs) is merged there into one acceleration
+
+    a = g - c (v - w) - k (x - p)        per component,
+
+every other term becomes a `Record` that the reference and the kernels evaluate after it, in the
+order given. Forces are divided by the mass of each body, gravities and accelerations are not.
+
+Units are SI: metres, seconds, kilograms, newtons.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from . import arguments, rounded
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .plan import Plan
+
+__all__ = ["AnchorSpring", "Damping", "Gravity", "LinearDrag", "PointGravity", "QuadraticDrag", "Term", "Vortex"]
+
+
+def _numbers(minimum: float = -math.inf, **field: Any) -> Any:
+    """A coefficient: a number, a vector or one of these per body, not below `minimum`."""
+    return dataclasses.field(metadata={"minimum": minimum}, **field)
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """Base of all force terms; its coefficients are float64 arrays, checked and read-only."""
+
+    velocity_dependent: ClassVar[bool] = False  #: does the acceleration depend on the velocity?
+    conservative: ClassVar[bool] = False  #: is it minus the gradient of a potential, and no more?
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            if "minimum" in field.metadata:
+                label = f"{type(self).__name__}({field.name})"
+                array = arguments.numbers(label, getattr(self, field.name), field.metadata["minimum"])
+                object.__setattr__(self, field.name, array)
+
+    def compile(self, plan: Plan) -> None:
+        """Add this term to a plan."""
+        raise NotImplementedError
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        """Potential energy of each body in J, shape (n,), for float64 positions."""
+        raise ValueError(f"energy: {type(self).__name__} has no potential")
+
+    # Coefficients in the two shapes that plans work with.
+
+    def _scalars(self, plan: Plan, name: str) -> np.ndarray:
+        return arguments.per_body(f"{type(self).__name__}({name})", getattr(self, name), plan.n)
+
+    def _vectors(self, plan: Plan, name: str) -> np.ndarray:
+        return arguments.per_body_vectors(f"{type(self).__name__}({name})", getattr(self, name), plan.n, plan.dim)
+
+
+def _squared_length(vectors: np.ndarray) -> np.ndarray:
+    return (vectors * vectors).sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Gravity(Term):
+    """Uniform gravity or any other constant acceleration: a = g.
+
+    acceleration: m/s², shape (dim,) or (n, dim). Not divided by mass.
+    Potential: -m g·x, zero at the origin.
+
+    >>> import kickdrift as kd
+    >>> kd.Stepper([[0.0, 10.0]], forces=[kd.Gravity((0, -9.81))]).step(60)
+    """
+
+    acceleration: ArrayLike = _numbers()
+    conservative: ClassVar[bool] = True
+
+    def compile(self, plan: Plan) -> None:
+        plan.add_gravity(self._vectors(plan, "acceleration"))
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        return -plan.finite_mass * (self._vectors(plan, "acceleration") * position).sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearDrag(Term):
+    """Drag proportional to the velocity relative to the air: F = -c (v - w) (Stokes).
+
+    coefficient: c >= 0 in kg/s, scalar or (n,). wind: w in m/s, 0, (dim,) or (n, dim).
+    It dissipates, so there is no potential.
+    """
+
+    coefficient: ArrayLike = _numbers(minimum=0.0)
+    wind: ArrayLike = _numbers(default=0.0)
+    velocity_dependent: ClassVar[bool] = True
+
+    def compile(self, plan: Plan) -> None:
+        plan.add_drag(self._scalars(plan, "coefficient") * plan.inverse_mass, self._vectors(plan, "wind"))
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticDrag(Term):
+    """Drag proportional to the square of the airspeed: F = -c |v - w| (v - w) (Rayleigh).
+
+    coefficient: c >= 0 in kg/m (half of air density times drag coefficient times area), scalar or
+    (n,). wind: w in m/s, 0, (dim,) or (n, dim). It dissipates, so there is no potential.
+    """
+
+    coefficient: ArrayLike = _numbers(minimum=0.0)
+    wind: ArrayLike = _numbers(default=0.0)
+    velocity_dependent: ClassVar[bool] = True
+
+    def compile(self, plan: Plan) -> None:
+        coefficient = self._scalars(plan, "coefficient") * plan.inverse_mass
+        plan.add_record("quadratic_drag", c=coefficient, w=self._vectors(plan, "wind"))
+
+
+@dataclass(frozen=True, eq=False)
+class AnchorSpring(Term):
+    """A spring and damper from each body to a fixed anchor: F = -k (x - p) - d v (Hooke).
+
+    stiffness: k >= 0 in N/m, scalar or (n,). damping: d >= 0 in kg/s, scalar or (n,).
+    anchor: p in m, 0, (dim,) or (n, dim). Potential: k |x - p|² / 2.
+    """
+
+    stiffness: ArrayLike = _numbers(minimum=0.0)
+    damping: ArrayLike = _numbers(minimum=0.0, default=0.0)
+    anchor: ArrayLike = _numbers(default=0.0)
+    per_mass: bool = dataclasses.field(default=False, repr=False, kw_only=True)
+
+    @classmethod
+    def from_frequency(cls, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0, anchor: ArrayLike = 0.0) -> AnchorSpring:
+        """The spring that makes a body of any mass oscillate `hertz` times a second.
+
+        hertz: undamped frequency >= 0 in Hz; damping_ratio: 0 swings for ever, 1 returns fastest
+        without overshoot (critical); both scalar or (n,).
+
+        >>> AnchorSpring.from_frequency(2.0, damping_ratio=1.0)
+        AnchorSpring(stiffness=array(157.91367042), damping=array(25.13274123), anchor=array(0.))
+        """
+        omega = 2 * math.pi * arguments.numbers("AnchorSpring(hertz)", hertz, minimum=0.0)
+        ratio = arguments.numbers("AnchorSpring(damping_ratio)", damping_ratio, minimum=0.0)
+        return cls(omega * omega, 2 * ratio * omega, anchor, per_mass=True)
+
+    @property
+    def velocity_dependent(self) -> bool:  # type: ignore[override]
+        return bool(np.any(self.damping))
+
+    @property
+    def conservative(self) -> bool:  # type: ignore[override]
+        return not self.velocity_dependent
+
+    def compile(self, plan: Plan) -> None:
+        share = plan.mobility if self.per_mass else plan.inverse_mass
+        plan.add_spring(self._scalars(plan, "stiffness") * share, self._vectors(plan, "anchor"))
+        plan.add_drag(self._scalars(plan, "damping") * share, np.zeros((1, plan.dim)))
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        stiffness = self._scalars(plan, "stiffness") * (plan.finite_mass if self.per_mass else plan.mobility)
+        return stiffness * _squared_length(position - self._vectors(plan, "anchor")) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class PointGravity(Term):
+    """Attraction by a fixed point mass: a = -mu d / (|d|² + e²)^(3/2), d = x - center (Newton, Plummer).
+
+    mu: G M in m³/s² (negative repels), scalar or (n,). center: m, 0, (dim,) or (n, dim).
+    softening: e >= 0 in m, scalar or (n,). Not divided by mass.
+    Potential: -m mu / sqrt(|d|² + e²). At the centre itself, where without softening there is no
+    direction to pull in, the acceleration is zero.
+    """
+
+    mu: ArrayLike = _numbers()
+    center: ArrayLike = _numbers(default=0.0)
+    softening: ArrayLike = _numbers(minimum=0.0, default=0.0)
+    conservative: ClassVar[bool] = True
+
+    def compile(self, plan: Plan) -> None:
+        softening = self._scalars(plan, "softening")
+        mu = self._scalars(plan, "mu") * plan.mobility
+        plan.add_record("point_gravity", mu=mu, e2=softening * softening, center=self._vectors(plan, "center"))
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        softening = self._scalars(plan, "softening")
+        distance = np.sqrt(_squared_length(position - self._vectors(plan, "center")) + softening * softening)
+        well = np.divide(self._scalars(plan, "mu"), distance, out=np.zeros_like(distance), where=distance > 0)
+        return -plan.finite_mass * well
+
+
+@dataclass(frozen=True, eq=False)
+class Vortex(Term):
+    """A swirl about an axis: a = s t / (|t|² + e²), t = axis x (x - center), for dim 2 and 3.
+
+    The acceleration is s / r along the circle about the axis (the field of a line vortex), softened
+    near it. strength: s in m²/s² (positive: counter-clockwise), scalar or (n,). center: m, 0, (dim,)
+    or (n, dim). axis: a direction of shape (3,), of any length; in two dimensions it is the z axis.
+    softening: e >= 0 in m, scalar or (n,). Not divided by mass. It does work along a circle, so there
+    is no potential.
+    """
+
+    strength: ArrayLike = _numbers()
+    center: ArrayLike = _numbers(default=0.0)
+    axis: ArrayLike = _numbers(default=(0.0, 0.0, 1.0))
+    softening: ArrayLike = _numbers(minimum=0.0, default=0.0)
+
+    def compile(self, plan: Plan) -> None:
+        axis = np.asarray(self.axis)
+        if axis.shape != (3,) or not axis.any():
+            raise ValueError(f"Vortex(axis): expected a direction of shape (3,) other than zero, got {axis.tolist()}")
+        if plan.dim == 1:
+            raise ValueError("Vortex: expected dim 2 or 3, got 1 (there is no circle on a line)")
+        if plan.dim == 2 and (axis[0] or axis[1]):
+            raise ValueError(f"Vortex(axis): expected the z axis in two dimensions, got {axis.tolist()}")
+        softening = self._scalars(plan, "softening")
+        strength = self._scalars(plan, "strength") * plan.mobility
+        if plan.dim == 2:
+            strength, axis = strength * np.sign(axis[2]), np.array([0.0, 0.0, 1.0])
+        axis = axis / np.abs(axis).max()  # so that no square overflows
+        plan.add_record(
+            "vortex",
+            s=strength,
+            e2=softening * softening,
+            center=self._vectors(plan, "center"),
+            axis=(axis / math.sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2])).reshape(1, 3),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Damping(Term):
+    """Exact decay of velocities, v *= exp(-rate h) after each step; no force (Lol Engine blog, 2015).
+
+    rate: >= 0 in 1/s, scalar or (n,). The same at every dt, where `v -= v * loss` per frame is not;
+    infinitely heavy bodies keep their velocity.
+    """
+
+    rate: ArrayLike = _numbers(minimum=0.0)
+    conservative: ClassVar[bool] = True  # it changes no potential; what it takes, it takes between steps
+
+    @classmethod
+    def per_frame(cls, loss: ArrayLike, fps: float = 60) -> Damping:
+        """The damping that equals `v -= v * loss` once per frame at `fps`, at any other rate too.
+
+        loss: share of the velocity lost per frame, 0 <= loss < 1.
+
+        >>> Damping.per_frame(0.05)
+        Damping(rate=array(3.07759663))
+        """
+        share = arguments.numbers("Damping(loss)", loss, minimum=0.0)
+        if share.size and share.max() >= 1:
+            raise ValueError(f"Damping(loss): expected numbers below 1, got {share.max():g}")
+        return cls(rounded.decay_rates(share) * arguments.real("fps", fps, above=0))
+
+    def compile(self, plan: Plan) -> None:
+        plan.add_damping(self._scalars(plan, "rate") * plan.mobility)
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        return np.zeros(1)

@@ -1,0 +1,20 @@
+# A flag that one thread at a time can hold, with the GIL and without.
+
+cdef extern from *:
+    """
+    #if defined(Py_GIL_DISABLED) && defined(_MSC_VER)
+      #include <intrin.h>
+      static int kd_acquire(volatile long* flag) { return !_InterlockedExchange(flag, 1); }
+      static void kd_release(volatile long* flag) { _InterlockedExchange(flag, 0); }
+    #elif defined(Py_GIL_DISABLED)
+      static int kd_acquire(volatile long* flag) { return !__atomic_exchange_n(flag, 1, __ATOMIC_ACQUIRE); }
+      static void kd_release(volatile long* flag) { __atomic_store_n(flag, 0, __ATOMIC_RELEASE); }
+    #else
+      /* The GIL makes test and set one. */
+      static int kd_acquire(volatile long* flag) { if (*flag) return 0; *flag = 1; return 1; }
+      static void kd_release(volatile long* flag) { *flag = 0; }
+    #endif
+    """
+    ctypedef long guard_t "volatile long"
+    bint acquire "kd_acquire"(guard_t*) noexcept nogil
+    void release "kd_release"(guard_t*) noexcept nogil

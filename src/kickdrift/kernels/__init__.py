@@ -1,0 +1,58 @@
+"""The compiled kernels, once per instruction set, and the choice between them.
+
+A module is imported only where processor and operating system support its instructions: even its
+start-up code may contain them. All of them compute the same bits.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
+from .processor import BUILD, COMPILER, FLAGS, SUPPORTED
+
+_KNOWN = ("baseline", "avx2", "avx512")
+
+#: The instruction sets that this build and this machine share, slowest first.
+isas = tuple(isa for isa in _KNOWN if isa in SUPPORTED and find_spec(f"{__name__}.{isa}"))
+
+
+@cache
+def table(isa: str) -> object:
+    """The capsule with the kernels of an instruction set."""
+    return import_module(f"{__name__}.{isa}").TABLE
+
+
+def _choose() -> str:
+    forced = os.environ.get("KICKDRIFT_ISA")
+    if not forced:
+        return isas[-1]
+    if forced not in isas:
+        reason = "not supported by this machine or build" if forced in _KNOWN else "unknown"
+        raise ImportError(f"KICKDRIFT_ISA={forced}: {reason}; expected one of {', '.join(isas)}")
+    return forced
+
+
+#: The instruction set that new steppers use.
+isa = _choose()
+
+
+def build_info() -> dict[str, object]:
+    """Version, compiler and flags of this build, and the instruction sets used and available.
+
+    >>> import kickdrift as kd
+    >>> sorted(kd.build_info())
+    ['build', 'compiler', 'flags', 'isa', 'isas', 'version']
+    """
+    from .. import __version__
+
+    return {
+        "version": __version__,
+        "build": BUILD,
+        "compiler": COMPILER,
+        "flags": FLAGS,
+        "isa": isa,
+        "isas": isas,
+    }

@@ -1,0 +1,9 @@
+"""The kernels for what every processor of this architecture runs: setup.py gives this module its flags."""
+
+from cpython.pycapsule cimport PyCapsule_New
+
+from .module cimport KernelTable, fill
+
+cdef KernelTable table
+fill(&table)
+TABLE = PyCapsule_New(&table, "kickdrift.KernelTable", NULL)

@@ -1,0 +1,20 @@
+# What the module of each instruction set offers.
+
+from .lanes cimport f32lane, f64lane
+from .plan cimport Job, KernelTable, Plan
+from .tiles cimport run
+
+
+cdef inline void run_f32(const Plan* plan, Job* job) noexcept nogil:
+    cdef f32lane* like = NULL
+    run(plan, job, like)
+
+
+cdef inline void run_f64(const Plan* plan, Job* job) noexcept nogil:
+    cdef f64lane* like = NULL
+    run(plan, job, like)
+
+
+cdef inline void fill(KernelTable* table) noexcept:
+    table.run_f32 = run_f32
+    table.run_f64 = run_f64

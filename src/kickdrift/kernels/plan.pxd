@@ -1,0 +1,95 @@
+# What the kernels are told: a plan, which stays, and a job, which is one call.
+
+from libc.stdint cimport int64_t
+
+cdef enum:
+    TILE = 128          # bodies that are loaded, stepped and stored together
+    MAX_DIM = 3
+    MAX_CONSTANTS = 36  # of a scheme: h, h/2 and what it needs beside
+
+cdef enum Scheme:
+    EXPLICIT_EULER
+    KICK_DRIFT          # the forms of semi-implicit Euler
+    DRIFT_KICK
+    ALTERNATE
+    MIDPOINT
+    HEUN
+    RK4
+    VERLET_BACKWARD     # by velocity read-out
+    VERLET_CENTRAL
+    VELOCITY_VERLET
+    GROOT_WARREN
+    COMPOSITION         # by the rule for kicks that depend on velocity
+    COMPOSITION_RK4
+    EXACT
+    IMPLICIT_EULER      # from here on the components of a body are not stepped one by one
+    ENERGY_EULER
+
+cdef enum TermKind:
+    POINT_GRAVITY
+    QUADRATIC_DRAG
+    VORTEX
+
+cdef enum Layout:
+    FLAT                # bodies' components side by side (n, dim), and so are the affine coefficients
+    PLANES              # a contiguous row per component
+    STRIDED             # anything else: through a buffer
+
+# A coefficient: padded to whole tiles. step 1 where each body has its own, 0 where one tile's
+# worth of equal numbers serves all; plane: numbers from a component's row to the next.
+ctypedef struct Field:
+    const char* data
+    Py_ssize_t step
+    Py_ssize_t plane
+
+# An array of the caller: distances in bytes.
+ctypedef struct Array:
+    char* data
+    Py_ssize_t body
+    Py_ssize_t component
+
+cdef enum:               # which field of a term holds what
+    SCALAR = 0          # mu, c, s
+    SOFTENING = 1       # e2
+    CENTER = 2          # center, w
+    AXIS = 3
+
+ctypedef struct Term:
+    TermKind kind
+    Field field[4]
+
+ctypedef struct Plan:
+    Scheme scheme
+    Layout layout
+    int dim
+    Py_ssize_t n
+    bint drag, spring, velocity_dependent, damped, taylor_start
+    Array x, v
+    Array s             # the history: previous position, or acceleration
+    Field g, c, w, k, p
+    Field decay
+    Field flow[4]       # C, S, P, Q of the exact scheme
+    int terms
+    Term* term
+    double h, last_h
+    double lam
+    int kicks           # of a composition
+    int iterations      # evaluations per kick that depends on velocity; or Newton's limit
+    double tolerance
+    double constants[MAX_CONSTANTS]
+
+ctypedef struct Job:
+    Py_ssize_t first, last      # bodies; first is a multiple of TILE
+    Py_ssize_t steps
+    int64_t tick
+    bint start                  # fill the history first
+    # Results.
+    int64_t evaluations
+    Py_ssize_t bad_body         # first body that is not finite, or -1
+    Py_ssize_t failed_step      # of an implicit step, or `steps`
+    Py_ssize_t failed_body
+    double residual
+
+ctypedef struct KernelTable:
+    void (*run_f32)(const Plan*, Job*) noexcept nogil
+    void (*run_f64)(const Plan*, Job*) noexcept nogil

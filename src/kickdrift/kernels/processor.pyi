@@ -1,0 +1,4 @@
+COMPILER: str
+FLAGS: str
+BUILD: str
+SUPPORTED: tuple[str, ...]

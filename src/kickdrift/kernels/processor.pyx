@@ -1,0 +1,62 @@
+"""What this processor can run and how this build was made; compiled for any processor."""
+
+cdef extern from *:
+    """
+    #ifndef KICKDRIFT_FLAGS
+      #define KICKDRIFT_FLAGS "unknown"
+    #endif
+    #ifndef KICKDRIFT_BUILD
+      #define KICKDRIFT_BUILD "unknown"
+    #endif
+
+    #if defined(__clang__)
+      #define KD_COMPILER "clang " __clang_version__
+    #elif defined(__GNUC__)
+      #define KD_COMPILER "gcc " __VERSION__
+    #elif defined(_MSC_VER)
+      #define KD_STRING(x) #x
+      #define KD_VALUE(x) KD_STRING(x)
+      #define KD_COMPILER "msvc " KD_VALUE(_MSC_FULL_VER)
+    #else
+      #define KD_COMPILER "unknown"
+    #endif
+
+    /* Both ask the operating system too: registers that it does not save cannot be used. */
+    #if (defined(__x86_64__) || defined(__i386__)) && defined(__GNUC__)
+      static int kd_avx2(void) { __builtin_cpu_init(); return __builtin_cpu_supports("avx2"); }
+      static int kd_avx512(void) {
+          __builtin_cpu_init();
+          return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")
+              && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
+              && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq")
+              && __builtin_cpu_supports("avx512vl");
+      }
+    #elif defined(_M_X64)
+      #include <immintrin.h>
+      #include <intrin.h>
+      static int kd_features(unsigned mask, unsigned long long saved) {
+          int r[4];
+          __cpuid(r, 1);
+          if (!(r[2] & (1 << 27)) || (_xgetbv(0) & saved) != saved) return 0;
+          __cpuidex(r, 7, 0);
+          return ((unsigned)r[1] & mask) == mask;
+      }
+      static int kd_avx2(void) { return kd_features(1u << 5, 0x06); }
+      static int kd_avx512(void) {
+          return kd_features((1u << 5) | (1u << 16) | (1u << 17) | (1u << 28) | (1u << 30) | (1u << 31), 0xe6);
+      }
+    #else
+      static int kd_avx2(void) { return 0; }
+      static int kd_avx512(void) { return 0; }
+    #endif
+    """
+    const char* KD_COMPILER
+    const char* KICKDRIFT_FLAGS
+    const char* KICKDRIFT_BUILD
+    bint kd_avx2()
+    bint kd_avx512()
+
+COMPILER = KD_COMPILER.decode()
+FLAGS = KICKDRIFT_FLAGS.decode()
+BUILD = KICKDRIFT_BUILD.decode()
+SUPPORTED = ("baseline",) + (("avx2",) if kd_avx2() else ()) + (("avx512",) if kd_avx512() else ())

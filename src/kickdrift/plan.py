@@ -1,0 +1,162 @@
+"""What a stepper does, as numbers: the one description that the reference and the kernels both run.
+
+A `Plan` is made once, when a stepper is built: terms are checked against the bodies, forces are
+divided by masses, the affine terms are merged into one acceleration per component,
+
+    a = g - c (v - w) - k (x - p),
+
+and all coefficients are rounded to the dtype of the state. The order of every addition is thereby
+fixed before anything runs. An array of a plan has one row for all bodies or one row per body.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from . import arguments, rounded
+from .forces import AnchorSpring, Gravity, LinearDrag, Term
+from .integrators import Composition, EnergyEuler, Exact, Integrator
+
+
+@dataclass(frozen=True)
+class Record:
+    """A term that is evaluated after the affine part: its kind and its coefficients by symbol."""
+
+    kind: str
+    fields: dict[str, np.ndarray]
+
+
+class Plan:
+    """The compiled form of integrator, forces and masses for n bodies in dim dimensions."""
+
+    def __init__(
+        self,
+        n: int,
+        dim: int,
+        dtype: np.dtype,
+        mass: np.ndarray,
+        integrator: Integrator,
+        forces: Iterable[Term],
+    ) -> None:
+        self.n, self.dim, self.dtype = n, dim, dtype
+        self.mass = mass
+        self.uniform_mass = len(mass) == 1
+        self.integrator = integrator
+        #: 1/m; zero for infinitely heavy bodies, which no force moves.
+        self.inverse_mass = 1 / mass
+        #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with.
+        self.mobility = np.where(np.isinf(mass), 0.0, 1.0)
+        #: m, or 0 for infinitely heavy bodies: they take no part in the energy.
+        self.finite_mass = np.where(np.isinf(mass), 0.0, mass)
+
+        self.g, self.w, self.p = (np.zeros((1, dim)) for _ in range(3))
+        self.c, self.k, self.rate = (np.zeros(1) for _ in range(3))
+        self.records: list[Record] = []
+        self.forces = _terms(forces)
+        for term in self.forces:
+            term.compile(self)
+
+        self.drag = bool(self.c.any())
+        self.spring = bool(self.k.any())
+        self.damped = bool(self.rate.any())
+        self.velocity_dependent = self.drag or any(record.kind == "quadratic_drag" for record in self.records)
+        self._check_integrator()
+        # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
+        self._c, self._k = self.c, self.k
+        for name in ("g", "c", "w", "k", "p"):
+            setattr(self, name, self._round(name, getattr(self, name)))
+        self.records = [
+            Record(record.kind, {name: self._round(name, field) for name, field in record.fields.items()})
+            for record in self.records
+        ]
+
+    # How terms add themselves. All arrays are float64 here, with one row or n rows.
+
+    def add_gravity(self, g: np.ndarray) -> None:
+        self.g = self.g + g * self.mobility[:, None]
+
+    def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
+        """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
+        self.c, self.w = _weighted(self.c, self.w, c, w)
+
+    def add_spring(self, k: np.ndarray, p: np.ndarray) -> None:
+        """-k (x - p): of several springs the stiffnesses add up and the anchor is their weighted mean."""
+        self.k, self.p = _weighted(self.k, self.p, k, p)
+
+    def add_damping(self, rate: np.ndarray) -> None:
+        self.rate = self.rate + rate
+
+    def add_record(self, kind: str, **fields: np.ndarray) -> None:
+        self.records.append(Record(kind, fields))
+
+    # Numbers that depend on dt, in the dtype of the state.
+
+    def decay(self, dt: float) -> np.ndarray:
+        """exp(-rate dt): what `Damping` leaves of a velocity."""
+        return self._round("rate", rounded.decays(self.rate, dt))
+
+    def flow(self, dt: float) -> np.ndarray:
+        """(C, S, P, Q) of the exact flow, each with one row or n rows."""
+        return self._round("flow", rounded.oscillator_flows(self._c, self._k, dt))
+
+    def composition(self, dt: float) -> tuple[list, list]:
+        """The drifts and the kicks of a composition in seconds."""
+        assert isinstance(self.integrator, Composition)
+        real = self.dtype.type
+        drifts, kicks = rounded.scaled(self.integrator.coefficients, dt)
+        return [real(c) for c in drifts], [real(d) for d in kicks]
+
+    def energy(self, position: np.ndarray, velocity: np.ndarray) -> tuple[float, float]:
+        """(kinetic, potential) energy in J, of float64 copies, summed without rounding errors."""
+        position, velocity = position.astype(np.float64), velocity.astype(np.float64)
+        kinetic = self.finite_mass * (velocity * velocity).sum(axis=1) / 2
+        potential = [term.potential_energy(self, position) for term in self.forces]
+        zeros = np.zeros(self.n)
+        return math.fsum(kinetic), math.fsum(value for row in potential for value in row + zeros)
+
+    def _round(self, name: str, array: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore", under="ignore"):
+            array = np.ascontiguousarray(array.astype(self.dtype))
+        if not np.isfinite(array).all():
+            raise ValueError(f"forces: the merged coefficient {name} overflows {self.dtype}")
+        array.flags.writeable = False
+        return array
+
+    def _check_integrator(self) -> None:
+        name = self.integrator.name
+        if isinstance(self.integrator, Exact):
+            for term in self.forces:
+                if not isinstance(term, (Gravity, LinearDrag, AnchorSpring)):
+                    raise ValueError(
+                        f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
+                    )
+        if isinstance(self.integrator, EnergyEuler):
+            for term in self.forces:
+                if not term.conservative:
+                    raise ValueError(
+                        f"integrator: {name} takes terms with a potential and no friction, got {type(term).__name__}"
+                    )
+
+
+def _terms(forces: Iterable[Term]) -> tuple[Term, ...]:
+    known = ", ".join(sorted(cls.__name__ for cls in Term.__subclasses__()))
+    try:
+        terms = tuple(forces)
+    except TypeError:
+        raise TypeError(f"forces: expected a sequence of terms ({known}), got {arguments.show(forces)}") from None
+    for term in terms:
+        if not isinstance(term, Term):
+            raise TypeError(f"forces: expected terms ({known}), got {arguments.show(term)}")
+    return terms
+
+
+def _weighted(total: np.ndarray, mean: np.ndarray, weight: np.ndarray, value: np.ndarray) -> tuple:
+    """Add a weight and its value to a running total and weighted mean."""
+    total = total + weight
+    # In this form equal values stay what they are and a single one is taken over unrounded.
+    share = np.divide(weight + np.zeros_like(total), total, out=np.zeros_like(total), where=total > 0)
+    return total, mean + share[:, None] * (value - mean)

@@ -1,0 +1,235 @@
+"""One step of each integrator, for one body, as the books have it.
+
+A body has position `x`, velocity `v`, the history that some schemes need, and `a(x, v)`, its
+acceleration. Each function takes the body over one step of h. The order of operations is part of
+the specification: h * (v + h / 2 * a) is not h * v + h * h / 2 * a in floating point.
+"""
+
+from __future__ import annotations
+
+from .vector import Vector, dot, largest, sqrt
+
+
+class NotConverged(Exception):
+    """Newton's method failed; the argument is the residual."""
+
+
+def explicit_euler(body, h):
+    x, v = body.x, body.v
+    body.x = x + h * v
+    body.v = v + h * body.a(x, v)
+
+
+def semi_implicit_euler(body, h):
+    form = body.integrator.form
+    if form == "kick_drift" or (form == "alternate" and body.tick % 2 == 0):
+        body.v = body.v + h * body.a(body.x, body.v)
+        body.x = body.x + h * body.v
+    else:
+        body.x = body.x + h * body.v
+        body.v = body.v + h * body.a(body.x, body.v)
+
+
+def implicit_euler(body, h):
+    """Solve f(u) = u - v - h a(x + h u, u) = 0 for the new velocity u."""
+    x, v = body.x, body.v
+    tolerance, iterations = body.real(body.integrator.tolerance), body.integrator.max_iterations
+    u = v
+    for iteration in range(iterations + 1):
+        y = x + h * u
+        a = body.a(y, u)
+        f = u - v - h * a
+        residual = largest(f)
+        scale = largest(u) + largest(v) + h * largest(a)
+        # The first guess is never good enough: for a fast body any force would seem negligible.
+        if residual == 0 or (iteration > 0 and residual <= tolerance * scale):
+            break
+        if iteration == iterations:
+            raise NotConverged(residual)
+        by_x, by_v = body.jacobian(y, u)
+        matrix = [[-h * (by_v[i][j] + h * by_x[i][j]) for j in range(len(x))] for i in range(len(x))]
+        for i in range(len(x)):
+            matrix[i][i] = 1 + matrix[i][i]
+        correction = solve(matrix, f, residual)
+        u = u - correction
+        # A correction below rounding: no residual gets smaller than this one.
+        if largest(correction) <= 4 * body.epsilon * largest(u) + body.smallest:
+            y = x + h * u
+            break
+    body.x, body.v = y, u
+
+
+def solve(matrix, right, residual):
+    """Gaussian elimination with partial pivoting."""
+    n, right = len(right), list(right)
+    for c in range(n):
+        pivot = c
+        for r in range(c + 1, n):
+            if abs(matrix[r][c]) > abs(matrix[pivot][c]):
+                pivot = r
+        if matrix[pivot][c] == 0:
+            raise NotConverged(residual)
+        matrix[c], matrix[pivot] = matrix[pivot], matrix[c]
+        right[c], right[pivot] = right[pivot], right[c]
+        for r in range(c + 1, n):
+            f = matrix[r][c] / matrix[c][c]
+            for j in range(c + 1, n):
+                matrix[r][j] = matrix[r][j] - f * matrix[c][j]
+            right[r] = right[r] - f * right[c]
+    for r in reversed(range(n)):
+        for j in range(r + 1, n):
+            right[r] = right[r] - matrix[r][j] * right[j]
+        right[r] = right[r] / matrix[r][r]
+    return Vector(right)
+
+
+def midpoint(body, h):
+    x, v = body.x, body.v
+    xm = x + h / 2 * v
+    vm = v + h / 2 * body.a(x, v)
+    body.x = x + h * vm
+    body.v = v + h * body.a(xm, vm)
+
+
+def heun(body, h):
+    x, v = body.x, body.v
+    a = body.a(x, v)
+    xe = x + h * v
+    ve = v + h * a
+    body.x = x + h / 2 * (v + ve)
+    body.v = v + h / 2 * (a + body.a(xe, ve))
+
+
+def rk4(body, h):
+    x, v = body.x, body.v
+    v1, a1 = v, body.a(x, v)
+    v2 = v + h / 2 * a1
+    a2 = body.a(x + h / 2 * v1, v2)
+    v3 = v + h / 2 * a2
+    a3 = body.a(x + h / 2 * v2, v3)
+    v4 = v + h * a3
+    a4 = body.a(x + h * v3, v4)
+    body.x = x + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
+    body.v = v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+
+
+def verlet_start(body, h):
+    """The previous position that x and v point back to."""
+    x, v = body.x, body.v
+    a = body.a(x, v)
+    previous = x - h * v
+    if body.integrator.start == "taylor":
+        previous = previous + h * h / 2 * a
+    if body.integrator.velocity == "backward":
+        body.v = (x - previous) / h
+    body.history = previous
+
+
+def verlet(body, h):
+    x, v, previous, last = body.x, body.v, body.history, body.last_h
+    central = body.integrator.velocity == "central"
+    if body.velocity_dependent and not central:
+        v = v + last / 2 * body.a(x, v)  # v was (x - previous) / last, half a step old
+    a = body.kept(x, v)
+    x, previous = x + (h / last * (x - previous) + h * (h + last) / 2 * a), x
+    v = (x - previous) / h
+    body.x, body.v, body.history = x, v, previous
+    if central:
+        a = body.keep(body.a(x, v))
+        body.v = v + h / 2 * a
+
+
+def velocity_verlet(body, h):
+    x, v = body.x, body.v
+    a = body.kept(x, v)
+    x = x + h * (v + h / 2 * a)
+    vp = v + h * a
+    a_new = body.keep(body.a(x, vp))
+    body.x = x
+    body.v = vp + h / 2 * (a_new - a)
+
+
+def groot_warren_start(body, h):
+    body.history = body.a(body.x, body.v)
+
+
+def groot_warren(body, h):
+    x, v, a = body.x, body.v, body.history
+    lam = body.real(body.integrator.lam)
+    x = x + h * (v + h / 2 * a)
+    a_new = body.a(x, v + lam * h * a)
+    body.x = x
+    body.v = v + h / 2 * (a + a_new)
+    body.history = a_new
+
+
+def composition(body, h):
+    """leapfrog, yoshida4, pefrl, yoshida6: drift and kick in turn."""
+    drifts, kicks = body.composition
+    x = body.x + drifts[0] * body.v
+    v = body.v
+    for c, d in zip(drifts[1:], kicks, strict=True):
+        v = kick(body, x, v, d)
+        x = x + c * v
+    body.x, body.v = x, v
+
+
+def kick(body, x, v, d):
+    """The velocity after v' = a(x, v) at held x for the time d."""
+    if not body.velocity_dependent:
+        return v + d * body.a(x, v)
+    if body.integrator.kick_rule == "rk4":
+        a1 = body.a(x, v)
+        a2 = body.a(x, v + d / 2 * a1)
+        a3 = body.a(x, v + d / 2 * a2)
+        a4 = body.a(x, v + d * a3)
+        return v + d / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+    # Implicit midpoint, v_m = v + d/2 a(x, v_m): each iteration wins an order.
+    vm = v
+    for _ in range(body.integrator.order - 1):
+        vm = v + d / 2 * body.a(x, vm)
+    return v + d * body.a(x, vm)
+
+
+def energy_euler(body, h):
+    x, v = body.x, body.v
+    a = body.a(x, v)
+    y = x + h * v
+    if dot(v, v) - 2 * body.potential_difference(x, y) <= 0:  # a turning point is near
+        y = x + h * (v + h / 2 * a)
+    speed2 = dot(v, v) - 2 * body.potential_difference(x, y)
+    u = v + h * a
+    u2 = dot(u, u)
+    if speed2 > 0 and u2 > 0:
+        u = sqrt(speed2 / u2) * u
+    body.x, body.v = y, u
+
+
+def exact(body, h):
+    x, v = body.x, body.v
+    c, s, p, q = body.flow
+    a = body.a(x, v)
+    body.x = x + (p * v + q * a)
+    body.v = c * v + s * a
+
+
+SCHEMES = {
+    "explicit_euler": explicit_euler,
+    "semi_implicit_euler": semi_implicit_euler,
+    "implicit_euler": implicit_euler,
+    "midpoint": midpoint,
+    "heun": heun,
+    "rk4": rk4,
+    "verlet": verlet,
+    "velocity_verlet": velocity_verlet,
+    "groot_warren": groot_warren,
+    "leapfrog": composition,
+    "energy_euler": energy_euler,
+    "yoshida4": composition,
+    "pefrl": composition,
+    "yoshida6": composition,
+    "exact": exact,
+}
+
+#: What fills the history before the first step.
+STARTS = {"verlet": verlet_start, "groot_warren": groot_warren_start}

@@ -1,0 +1,145 @@
+"""What each force term adds, for one body.
+
+A term is a class of up to three formulas over the coefficients of its plan record: the
+acceleration; its derivatives by position and velocity, for the implicit method; the difference in
+potential between two places, for the energy-conserving one. Matrices are lists of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .vector import Number, Vector, dot, sqrt
+
+
+@dataclass
+class PointGravity:
+    """a = -mu d / (|d|² + e²)^(3/2), d = x - center; nothing where there is no direction."""
+
+    mu: Number
+    e2: Number
+    center: Vector
+
+    def acceleration(self, a, x, v):
+        d = x - self.center
+        q = dot(d, d) + self.e2
+        cube = q * sqrt(q)
+        s = self.mu / cube if cube > 0 else 0 * q
+        return a - s * d
+
+    def jacobian(self, by_x, by_v, x, v):
+        d = x - self.center
+        q = dot(d, d) + self.e2
+        cube = q * sqrt(q)
+        s = self.mu / cube if cube > 0 else 0 * q
+        u = 3 * s / q if cube > 0 else 0 * q
+        for i in range(len(x)):
+            for j in range(len(x)):
+                by_x[i][j] = by_x[i][j] + u * d[i] * d[j]
+            by_x[i][i] = by_x[i][i] - s
+
+    def potential_difference(self, dphi, x, y):
+        return dphi - (self._well(y) - self._well(x))
+
+    def _well(self, x):
+        d = x - self.center
+        r = sqrt(dot(d, d) + self.e2)
+        return self.mu / r if r > 0 else 0 * r
+
+
+@dataclass
+class QuadraticDrag:
+    """a = -c |u| u, u = v - w."""
+
+    c: Number
+    w: Vector
+
+    def acceleration(self, a, x, v):
+        u = v - self.w
+        return a - self.c * sqrt(dot(u, u)) * u
+
+    def jacobian(self, by_x, by_v, x, v):
+        u = v - self.w
+        r = sqrt(dot(u, u))
+        f = self.c / r if r > 0 else 0 * r
+        for i in range(len(x)):
+            for j in range(len(x)):
+                by_v[i][j] = by_v[i][j] - f * u[i] * u[j]
+            by_v[i][i] = by_v[i][i] - self.c * r
+
+
+@dataclass
+class Vortex:
+    """a = s t / (|t|² + e²), t = axis x (x - center); nothing on the axis itself."""
+
+    s: Number
+    e2: Number
+    center: Vector
+    axis: Vector
+
+    def acceleration(self, a, x, v):
+        t = self._cross(x - self.center)
+        q = dot(t, t) + self.e2
+        f = self.s / q if q > 0 else 0 * q
+        return a + f * t
+
+    def jacobian(self, by_x, by_v, x, v):
+        t = self._cross(x - self.center)
+        q = dot(t, t) + self.e2
+        f = self.s / q if q > 0 else 0 * q
+        g = 2 * f / q if q > 0 else 0 * q
+        rows = self._matrix(len(x))
+        b = self._cross(t)  # minus the transposed matrix times t
+        for i in range(len(x)):
+            for j in range(len(x)):
+                by_x[i][j] = by_x[i][j] + f * rows[i][j] + g * t[i] * b[j]
+
+    def _cross(self, r):
+        """axis x r; in the plane the axis is z."""
+        if len(r) == 2:
+            return Vector([-r[1], r[0]])
+        u = self.axis
+        return Vector([u[1] * r[2] - u[2] * r[1], u[2] * r[0] - u[0] * r[2], u[0] * r[1] - u[1] * r[0]])
+
+    def _matrix(self, dim):
+        """The matrix of `_cross`."""
+        u, zero = self.axis, 0 * self.s
+        if dim == 2:
+            return [[zero, -u[2]], [u[2], zero]]
+        return [[zero, -u[2], u[1]], [u[2], zero, -u[0]], [-u[1], u[0], zero]]
+
+
+TERMS = {"point_gravity": PointGravity, "quadratic_drag": QuadraticDrag, "vortex": Vortex}
+
+
+@dataclass
+class Affine:
+    """a = g - c (v - w) - k (x - p): gravity, linear drag and anchored springs, merged."""
+
+    drag: bool
+    spring: bool
+    g: Vector
+    c: Number
+    w: Vector
+    k: Number
+    p: Vector
+
+    def acceleration(self, x, v):
+        a = self.g
+        if self.drag:
+            a = a - self.c * (v - self.w)
+        if self.spring:
+            a = a - self.k * (x - self.p)
+        return a
+
+    def jacobian(self, dim):
+        """(by_x, by_v), which the other terms then add to."""
+        zero = 0 * self.k
+        by_x = [[-self.k if i == j and self.spring else zero for j in range(dim)] for i in range(dim)]
+        by_v = [[-self.c if i == j and self.drag else zero for j in range(dim)] for i in range(dim)]
+        return by_x, by_v
+
+    def potential_difference(self, x, y):
+        """Minus the work from x to y: a linear force does that of its middle, times the way."""
+        a = self.acceleration((x + y) / 2, None)
+        return -dot(a, y - x)

@@ -1,0 +1,47 @@
+"""Vectors of one to three components, so that formulas read as they do in books."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+Number = Any  # float, or numpy.float32 where the state is float32
+
+
+class Vector(tuple):
+    """A tuple with componentwise + and -, and * and / by a number."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Vector) -> Vector:  # type: ignore[override]
+        return Vector([a + b for a, b in zip(self, other, strict=True)])
+
+    def __sub__(self, other: Vector) -> Vector:
+        return Vector([a - b for a, b in zip(self, other, strict=True)])
+
+    def __rmul__(self, factor: Number) -> Vector:  # type: ignore[override]
+        return Vector([factor * a for a in self])
+
+    def __truediv__(self, divisor: Number) -> Vector:
+        return Vector([a / divisor for a in self])
+
+
+def dot(u: Vector, v: Vector) -> Number:
+    """The scalar product, summed from the first component on."""
+    total = u[0] * v[0]
+    for a, b in zip(u[1:], v[1:], strict=True):
+        total = total + a * b
+    return total
+
+
+def largest(u: Vector) -> Number:
+    """The largest component by magnitude."""
+    result = abs(u[0])
+    for a in u[1:]:
+        result = abs(a) if abs(a) > result else result
+    return result
+
+
+def sqrt(q: Number) -> Number:
+    """The square root in the number's own type (rounding it from float64 to float32 is exact)."""
+    return type(q)(math.sqrt(q))

@@ -1,0 +1,420 @@
+"""Stepper: binds arrays, compiles a plan, runs it."""
+
+from cpython.buffer cimport PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+from .guard cimport acquire, guard_t, release
+from .kernels.plan cimport (
+    ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
+    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MIDPOINT, PLANES, POINT_GRAVITY, QUADRATIC_DRAG, RK4,
+    SCALAR, SOFTENING, STRIDED, TILE, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, VORTEX, Array, Field, Job,
+    KernelTable, Layout, Plan, Term,
+)
+
+import numpy as np
+
+from . import arguments, kernels
+from .base import StepperBase
+from .errors import ConvergenceError, NonFiniteError
+from .integrators import Composition
+from .workers import share
+
+cdef dict SCHEMES = {
+    "explicit_euler": EXPLICIT_EULER,
+    "kick_drift": KICK_DRIFT,
+    "drift_kick": DRIFT_KICK,
+    "alternate": ALTERNATE,
+    "implicit_euler": IMPLICIT_EULER,
+    "midpoint": MIDPOINT,
+    "heun": HEUN,
+    "rk4": RK4,
+    "backward": VERLET_BACKWARD,
+    "central": VERLET_CENTRAL,
+    "velocity_verlet": VELOCITY_VERLET,
+    "groot_warren": GROOT_WARREN,
+    "energy_euler": ENERGY_EULER,
+    "exact": EXACT,
+}
+cdef dict TERMS = {"point_gravity": POINT_GRAVITY, "quadratic_drag": QUADRATIC_DRAG, "vortex": VORTEX}
+cdef dict TERM_FIELDS = {
+    "mu": SCALAR, "c": SCALAR, "s": SCALAR, "e2": SOFTENING, "center": CENTER, "w": CENTER, "axis": AXIS,
+}
+
+# The longest call, which nobody sees the end of. How long a call may go without looking for Ctrl-C, in nanoseconds of the slowest kernels; and from
+# where on it lets other threads run meanwhile, and hires some.
+cdef Py_ssize_t MOST = 2**62
+cdef double PATIENCE = 1e8
+cdef double RELEASE = 2e4
+cdef double SHARE = 1e6
+
+
+cdef class Core:
+    """The compiled part of a Stepper: the arrays' addresses, the plan as C structs, the loop.
+
+    Everything is checked and laid out once, here; a step finds pointers only.
+    """
+
+    cdef const KernelTable* table
+    cdef Plan plan
+    cdef Job job
+    cdef Term* terms
+    cdef Py_buffer views[2]
+    cdef int bound          # how many of them
+    cdef guard_t busy
+    cdef bint single        # float32
+    cdef bint started       # the history is filled
+    cdef double cost        # of one step of all bodies, in nanoseconds
+    cdef int64_t ticks
+    cdef int64_t evaluations
+    cdef Py_ssize_t helpers
+    cdef object history     # array, or None
+    cdef object saved       # two arrays to go back to
+    cdef list coefficients  # arrays that the plan points into
+    cdef Py_ssize_t lasting # of them, those that do not depend on dt
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(self.bound):
+            PyBuffer_Release(&self.views[i])
+        PyMem_Free(self.terms)
+
+    # Binding.
+
+    def _bind(self):
+        plan = self._plan
+        if self.bound:
+            raise RuntimeError("Stepper: expected __init__ to be called once")
+        self.table = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
+        self.coefficients = []
+        self.single = plan.dtype == np.float32
+        self.helpers = self._threads
+        self.plan.n = plan.n
+        self.plan.dim = plan.dim
+        self.plan.drag = plan.drag
+        self.plan.spring = plan.spring
+        self.plan.velocity_dependent = plan.velocity_dependent
+        self.plan.damped = plan.damped
+        self.bind_scheme(plan.integrator)
+        for i, array in enumerate((self._position, self._velocity)):
+            PyObject_GetBuffer(array, &self.views[i], PyBUF_STRIDED | PyBUF_WRITABLE)
+            self.bound += 1
+        self.locate(&self.plan.x, self._position)
+        self.locate(&self.plan.v, self._velocity)
+        if plan.integrator.history:
+            self.history = np.zeros_like(self._position)
+            self.locate(&self.plan.s, self.history)
+        self.plan.layout = self.layout()
+        if self.plan.scheme == IMPLICIT_EULER:
+            self.saved = np.empty_like(self._position), np.empty_like(self._velocity)
+        self.bind_coefficients(plan)
+        self.lasting = len(self.coefficients)
+        self.cost = self.estimate()
+
+    cdef void locate(self, Array* array, object source) except *:
+        array.data = <char*> <size_t> source.ctypes.data
+        array.body, array.component = source.strides
+
+    cdef void bind_scheme(self, object integrator) except *:
+        plan = &self.plan
+        if isinstance(integrator, Composition):
+            plan.scheme = COMPOSITION_RK4 if integrator.kick_rule == "rk4" else COMPOSITION
+            plan.kicks = integrator.kicks
+            plan.iterations = integrator.order
+        elif integrator.name == "semi_implicit_euler":
+            plan.scheme = SCHEMES[integrator.form]
+        elif integrator.name == "verlet":
+            plan.scheme = SCHEMES[integrator.velocity]
+            plan.taylor_start = integrator.start == "taylor"
+        else:
+            plan.scheme = SCHEMES[integrator.name]
+        if plan.scheme == GROOT_WARREN:
+            plan.lam = integrator.lam
+        if plan.scheme == IMPLICIT_EULER:
+            plan.tolerance = integrator.tolerance
+            plan.iterations = integrator.max_iterations
+
+    cdef Layout layout(self) except *:
+        """FLAT and PLANES let kernels read the caller's rows as they are."""
+        arrays = [self._position, self._velocity]
+        if self.history is not None:
+            arrays.append(self.history)
+        if all(array.flags.c_contiguous for array in arrays):
+            # Other schemes work on planes in any case.
+            return FLAT if self.componentwise() else STRIDED
+        itemsize = self._position.itemsize
+        if self.componentwise() and all(array.strides[0] == itemsize for array in arrays):
+            return PLANES
+        return STRIDED
+
+    cdef bint componentwise(self):
+        return not self._plan.records and self.plan.scheme < IMPLICIT_EULER
+
+    cdef void bind_coefficients(self, object plan) except *:
+        self.plan.g = self.field(plan.g)
+        self.plan.c = self.field(plan.c)
+        self.plan.w = self.field(plan.w)
+        self.plan.k = self.field(plan.k)
+        self.plan.p = self.field(plan.p)
+        # Never read unless set, but rows advance all pointers alike.
+        self.plan.decay = self.plan.g
+        for i in range(4):
+            self.plan.flow[i] = self.plan.g
+        self.plan.terms = len(plan.records)
+        if self.plan.terms:
+            self.terms = <Term*> PyMem_Malloc(self.plan.terms * sizeof(Term))
+            if self.terms == NULL:
+                raise MemoryError
+            self.plan.term = self.terms
+            memset(self.terms, 0, self.plan.terms * sizeof(Term))
+        for number, record in enumerate(plan.records):
+            self.terms[number].kind = TERMS[record.kind]
+            for name, values in record.fields.items():
+                self.terms[number].field[<int> TERM_FIELDS[name]] = self.field(values)
+
+    cdef Field field(self, object values) except *:
+        """A coefficient as the kernels read it: (1|n,) or (1|n, dim) in rows of whole tiles."""
+        cdef Field field
+        n, dim = self.plan.n, self.plan.dim
+        each = len(values) > 1
+        tiles = (n + TILE - 1) // TILE * TILE if each else TILE
+        bodies = n if each else tiles
+        columns = values.reshape(len(values), -1)
+        if self.plan.layout == FLAT:
+            padded = np.zeros((tiles, dim), values.dtype)
+            padded[:bodies] = columns
+            field.step = dim if each else 0
+            field.plane = 0
+        else:
+            # One value for all components is written out for each: kernels need not know.
+            padded = np.zeros((max(dim, columns.shape[1]), tiles), values.dtype)
+            padded[:, :bodies] = columns.T
+            field.step = 1 if each else 0
+            field.plane = tiles
+        self.coefficients.append(padded)
+        field.data = <const char*> <size_t> padded.ctypes.data
+        return field
+
+    def _set_dt(self, double h):
+        cdef int i
+        plan = self._plan
+        flow = plan.flow(h) if self.plan.scheme == EXACT else ()
+        decay = plan.decay(h) if plan.damped else None
+        drifts, kicks = plan.composition(h) if self.plan.kicks else ((), ())
+        self.hold()
+        try:
+            del self.coefficients[self.lasting :]
+            for i in range(len(flow)):
+                self.plan.flow[i] = self.field(flow[i])
+            if decay is not None:
+                self.plan.decay = self.field(decay)
+            for i in range(len(drifts)):
+                self.plan.constants[2 * i] = drifts[i]
+            for i in range(len(kicks)):
+                self.plan.constants[2 * i + 1] = kicks[i]
+            self.plan.h = h
+            if not self.started:
+                self.plan.last_h = h
+        finally:
+            release(&self.busy)
+
+    cdef double estimate(self) except -1:
+        """Nanoseconds that a step of all bodies takes at worst, roughly: on the baseline, in float64."""
+        cdef double per_component = 0.7
+        cdef double per_term = 8
+        cdef int iterations = 1
+        if self.plan.scheme == IMPLICIT_EULER:
+            per_component, per_term, iterations = 60, 20, 2
+        elif self.plan.scheme == ENERGY_EULER:
+            per_component, per_term = 10, 40
+        evaluations = self._plan.integrator.force_evaluations_with_drag or iterations
+        return max(10.0, self.plan.n * evaluations * (per_component * self.plan.dim + per_term * self.plan.terms))
+
+    # Running.
+
+    cdef void hold(self) except *:
+        if not acquire(&self.busy):
+            raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
+
+    def step(self, object n=1):
+        """Run n fixed steps in compiled code, in place, and return None.
+
+        Other threads run meanwhile where the work is worth it. A long call answers Ctrl-C within a
+        fraction of a second, at a completed tick.
+
+        n: how many, an int >= 0.
+
+        Raises NonFiniteError when a state overflows (naming the body, standing at the end of the
+        tick range in which it happened), ConvergenceError when an implicit step cannot be solved
+        (standing at the last tick that all bodies reached), RuntimeError when the stepper is busy
+        in another thread, TypeError or ValueError for n that is no int or negative.
+
+        >>> import kickdrift as kd
+        >>> ball = kd.Stepper([[0.0, 10.0]], dt=0.5, forces=[kd.Gravity((0, -10))])
+        >>> ball.step(2)
+        >>> ball.position.tolist(), ball.tick, ball.time
+        ([[0.0, 5.0]], 2, 1.0)
+        """
+        cdef Py_ssize_t steps
+        if type(n) is int and 0 <= n <= MOST:
+            steps = n
+        else:
+            steps = min(arguments.integer("n", n, 0), MOST)
+        self.hold()
+        try:
+            self.advance(steps)
+        finally:
+            release(&self.busy)
+
+    cdef int advance(self, Py_ssize_t steps) except -1:
+        cdef Py_ssize_t part
+        cdef Py_ssize_t most = <Py_ssize_t> (PATIENCE / self.cost) + 1
+        if self.plan.n == 0:
+            self.ticks += steps
+            return 0
+        while steps > 0:
+            part = min(steps, most)
+            if self.plan.last_h != self.plan.h:
+                # The history spans another dt; kernels take the constants for one pair of dt.
+                part = 1
+            if self.plan.scheme == IMPLICIT_EULER:
+                self.run_or_restore(part)
+            else:
+                self.run(part)
+                self.complete(part)
+            steps -= part
+            if steps > 0:
+                PyErr_CheckSignals()
+        return 0
+
+    cdef int complete(self, Py_ssize_t steps) except -1:
+        """Account for steps that all bodies have done."""
+        self.ticks += steps
+        self.evaluations += self.job.evaluations
+        self.started = True
+        self.plan.last_h = self.plan.h
+        if self.job.bad_body >= 0:
+            raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks)
+        return 0
+
+    cdef int run_or_restore(self, Py_ssize_t steps) except -1:
+        """Run steps that may fail: then all bodies stand where the first of them could not go on."""
+        cdef Job failed
+        for saved, array in zip(self.saved, (self._position, self._velocity), strict=True):
+            np.copyto(saved, array)
+        self.run(steps)
+        if self.job.failed_step == steps:
+            return self.complete(steps)
+        failed = self.job
+        for saved, array in zip(self.saved, (self._position, self._velocity), strict=True):
+            np.copyto(array, saved)
+        if failed.failed_step > 0:
+            self.run(failed.failed_step)
+            self.complete(failed.failed_step)
+        raise ConvergenceError(failed.failed_body, self.ticks, failed.residual)
+
+    cdef int run(self, Py_ssize_t steps) except -1:
+        """Run steps; what happened is in self.job."""
+        cdef double work = steps * self.cost
+        self.job.first = 0
+        self.job.last = self.plan.n
+        self.job.steps = steps
+        self.job.tick = self.ticks
+        self.job.start = self.plan.s.data != NULL and not self.started
+        if work < RELEASE:
+            self.call(&self.job)
+        elif self.helpers == 1 or work < SHARE:
+            with nogil:
+                self.call(&self.job)
+        else:
+            self.run_shared()
+        return 0
+
+    cdef void call(self, Job* job) noexcept nogil:
+        if self.single:
+            self.table.run_f32(&self.plan, job)
+        else:
+            self.table.run_f64(&self.plan, job)
+
+    cdef int run_shared(self) except -1:
+        """Give each thread a range of tiles; bodies do not see each other, so no bit depends on it."""
+        cdef Job* job = &self.job
+        cdef Job part
+        tiles = (self.plan.n + TILE - 1) // TILE
+        edges = [tiles * i // self.helpers * TILE for i in range(self.helpers + 1)]
+        ranges = [(first, min(last, self.plan.n)) for first, last in zip(edges, edges[1:]) if first < last]
+        job.bad_body = -1
+        job.failed_step = job.steps
+        job.evaluations = 0
+        for result in share(self._run_range, ranges):
+            part = (<Result> result).job
+            if job.bad_body < 0:
+                job.bad_body = part.bad_body
+            if part.failed_step < job.failed_step:
+                job.failed_step = part.failed_step
+                job.failed_body = part.failed_body
+                job.residual = part.residual
+            job.evaluations = max(job.evaluations, part.evaluations)
+        return 0
+
+    def _run_range(self, Py_ssize_t first, Py_ssize_t last):
+        cdef Result result = Result()
+        result.job = self.job
+        result.job.first = first
+        result.job.last = last
+        with nogil:
+            self.call(&result.job)
+        return result
+
+    def restart(self):
+        """Forget the integrator's history: the next step starts from the arrays alone.
+
+        For `verlet` after velocities were changed, for `groot_warren` after bodies were moved.
+        """
+        self.hold()
+        self.started = False
+        self.plan.last_h = self.plan.h
+        release(&self.busy)
+
+    @property
+    def tick(self):
+        """Completed steps."""
+        return self.ticks
+
+    @property
+    def force_evaluations(self):
+        """How often the forces on all bodies were evaluated so far (by the busiest, where they iterate)."""
+        return self.evaluations
+
+
+cdef class Result:
+    cdef Job job
+
+
+class Stepper(StepperBase, Core):
+    """Steps bodies that are pushed by forces: the caller's arrays, in place, in compiled code.
+
+    position: (n, dim) in m, dim 1 to 3, float32 or float64, any strides, stepped in place (component-
+    major arrays, `numpy.asfortranarray`, are fastest); lists and integer arrays are copied to float64.
+    velocity: the same shape and dtype in m/s; zeros when left out.
+    mass: kg, a number or (n,); numpy.inf for a body that no force accelerates.
+    dt: seconds per fixed step, a float, int or Fraction; or hz, steps per second.
+    integrator: a name of `INTEGRATORS` or an instance, such as GrootWarren(lam=0.65).
+    forces: terms such as Gravity, summed in this order (the affine ones first).
+    threads: how many share the work of large steps; no bit of the result depends on it.
+
+    Raises TypeError or ValueError, naming the argument, for what it cannot step; later, once bound,
+    a step checks nothing. Thread-safety: one thread at a time per stepper, else RuntimeError;
+    different steppers run in parallel.
+
+    >>> import numpy as np, kickdrift as kd
+    >>> position = np.zeros((1000, 3), np.float32)
+    >>> velocity = np.ones((1000, 3), np.float32)
+    >>> world = kd.Stepper(position, velocity, dt=1/60, forces=[kd.Gravity((0, -9.81, 0))])
+    >>> world.step(60)
+    >>> position[0].round(2).tolist()
+    [1.0, -3.9100000858306885, 1.0]
+    """

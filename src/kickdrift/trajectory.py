@@ -1,0 +1,19 @@
+"""What `record()` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Samples of a run: `time` (k,) in s, `position` (k, n, dim) in m, `velocity` (k, n, dim) in m/s."""
+
+    time: np.ndarray
+    position: np.ndarray
+    velocity: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.time)

@@ -1,0 +1,133 @@
+"""Random plans: arguments for a stepper, drawn so that every feature meets every other."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import kickdrift as kd
+
+LAYOUTS = ("row", "component", "sliced", "reversed", "mixed")
+
+INTEGRATORS = [
+    kd.ExplicitEuler(),
+    kd.SemiImplicitEuler(),
+    kd.SemiImplicitEuler(form="drift_kick"),
+    kd.SemiImplicitEuler(form="alternate"),
+    kd.ImplicitEuler(),
+    kd.Midpoint(),
+    kd.Heun(),
+    kd.RK4(),
+    kd.Verlet(),
+    kd.Verlet(velocity="central"),
+    kd.Verlet(start="backward"),
+    kd.Verlet(velocity="central", start="backward"),
+    kd.VelocityVerlet(),
+    kd.GrootWarren(),
+    kd.GrootWarren(lam=0.65),
+    kd.Leapfrog(),
+    kd.EnergyEuler(),
+    kd.Yoshida4(),
+    kd.PEFRL(),
+    kd.Yoshida6(),
+    kd.Exact(),
+]
+
+
+@dataclass
+class Scene:
+    """Everything a stepper is made from; `make` lays the same numbers out anew each time."""
+
+    position: np.ndarray
+    velocity: np.ndarray
+    layout: str
+    arguments: dict[str, Any]
+
+    def make(self, cls, layout=None, **changes):
+        layout = layout or self.layout
+        first, second = ("component", "row") if layout == "mixed" else (layout, layout)
+        return cls(lay_out(self.position, first), lay_out(self.velocity, second), **{**self.arguments, **changes})
+
+
+def lay_out(array, layout):
+    """A copy of an array with other strides."""
+    if layout == "component":
+        return np.asfortranarray(array.copy())
+    if layout == "sliced":
+        room = np.full((2 * array.shape[0] + 1, array.shape[1] + 2), np.nan, array.dtype)
+        view = room[1::2, 1:-1][: array.shape[0]]
+    elif layout == "reversed":
+        view = np.empty_like(array)[::-1, ::-1]
+    else:
+        view = np.empty_like(array, order="C")
+    view[...] = array
+    return view
+
+
+def scene(rng, integrator=None, n=None, dtype=None):
+    """A random scene; `rng` is a numpy Generator."""
+    integrator = integrator or INTEGRATORS[rng.integers(len(INTEGRATORS))]
+    dtype = dtype or (np.float32, np.float64)[rng.integers(2)]
+    dim = int(rng.integers(1, 4))
+    n = n or int(rng.choice([1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 127, 128, 129, 200]))
+    mass = rng.uniform(0.5, 3, n) if rng.integers(2) else rng.uniform(0.5, 3)
+    if np.ndim(mass) and rng.integers(3) == 0:
+        mass[rng.integers(n)] = np.inf
+    return Scene(
+        position=rng.normal(size=(n, dim)).astype(dtype),
+        velocity=rng.normal(size=(n, dim)).astype(dtype),
+        layout=LAYOUTS[rng.integers(len(LAYOUTS))],
+        arguments={
+            "mass": mass,
+            "dt": float(rng.choice([1 / 60, 1 / 100, 0.1, 1 / 144])),
+            "integrator": integrator,
+            "forces": forces(rng, integrator, n, dim),
+        },
+    )
+
+
+def forces(rng, integrator, n, dim):
+    def scalar(low, high):
+        return rng.uniform(low, high, n) if rng.integers(3) == 0 else float(rng.uniform(low, high))
+
+    def vector():
+        if rng.integers(3) == 0:
+            return 0
+        return rng.normal(size=(n, dim)) if rng.integers(3) == 0 else rng.normal(size=dim)
+
+    def acceleration():
+        return rng.normal(size=(n, dim)) if rng.integers(3) == 0 else rng.normal(size=dim)
+
+    affine = [
+        lambda: kd.Gravity(acceleration()),
+        lambda: kd.AnchorSpring(scalar(0, 20), anchor=vector()),
+    ]
+    friction = [
+        lambda: kd.LinearDrag(scalar(0, 2), vector()),
+        lambda: kd.AnchorSpring(scalar(0, 20), scalar(0, 1), vector()),
+        lambda: kd.AnchorSpring.from_frequency(scalar(0, 2), scalar(0, 1.5), vector()),
+    ]
+    wells = [lambda: kd.PointGravity(scalar(-1, 3), vector(), scalar(0.2, 1) if rng.integers(2) else 0)]
+    others = [lambda: kd.QuadraticDrag(scalar(0, 1), vector())]
+    if dim > 1:
+        axis = rng.normal(size=3) if dim == 3 else (0, 0, float(rng.choice([-2, 1])))
+        others.append(lambda: kd.Vortex(scalar(-2, 2), vector(), axis, scalar(0, 1)))
+    decay = [lambda: kd.Damping(scalar(0, 2))]
+    choices = affine
+    if not isinstance(integrator, kd.EnergyEuler):
+        choices = choices + friction
+    if not isinstance(integrator, kd.Exact):
+        choices = choices + wells + decay
+        if not isinstance(integrator, kd.EnergyEuler):
+            choices = choices + others
+    return [choices[rng.integers(len(choices))]() for _ in range(rng.integers(0, 5))]
+
+
+def assert_same_bits(actual, expected):
+    """Equal shapes, dtypes and bits, but for the sign of zero and the payload of a NaN: none allowed."""
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    kind = np.uint32 if actual.dtype == np.float32 else np.uint64
+    a, e = (np.ascontiguousarray(array).view(kind) for array in (actual, expected))
+    differ = np.argwhere(a != e)
+    assert not len(differ), f"{len(differ)} of {a.size} differ, first at {differ[0]}: {actual[tuple(differ[0])]!r} {expected[tuple(differ[0])]!r}"
