@@ -83,9 +83,8 @@ class ImplicitEuler(Integrator):
     """Backward Euler: v' = v + h a(x', v'), x' = x + h v', solved by Newton's method.
 
     Stable at any step, at the price of energy. `tolerance`: the residual v' - v - h a may be at most
-    this share of |v'| + |v| + h |a| (largest components); a correction of v' below rounding is
-    accepted too, since no residual gets smaller then. `max_iterations`: Newton steps before
-    ConvergenceError.
+    this share of |v'| + |v| + h |a| (largest components), give or take what rounding alone causes.
+    `max_iterations`: Newton steps before ConvergenceError.
     """
 
     tolerance: float = 1e-9

@@ -1,7 +1,8 @@
 # The schemes that look at all components of a body at once: implicit and energy-conserving Euler.
 #
 # Accelerations are evaluated for the whole tile, the rest is done body by body in the scalar
-# arithmetic of kickdrift/reference/schemes.py.
+# arithmetic of kickdrift/reference/schemes.py. Small integers are variables of type real here: as
+# literals they would turn float expressions into double ones.
 
 from libc.stdint cimport int64_t
 
@@ -42,10 +43,12 @@ cdef inline bint implicit_step(
     """Solve f(u) = u - v - h a(x + h u, u) = 0 for each body; False, changing nothing, where one fails."""
     cdef real h = <real> plan.h
     cdef real tolerance = <real> plan.tolerance
-    cdef real epsilon, smallest, residual, scale
+    cdef real four = 4
+    cdef real epsilon, smallest, residual, scale, noise
     cdef real u[MAX_DIM * TILE]
     cdef real y[MAX_DIM * TILE]
     cdef real a[MAX_DIM * TILE]
+    cdef real slope[TILE]
     cdef bint solved[TILE]
     cdef real f[MAX_DIM]
     cdef real position[MAX_DIM]
@@ -76,18 +79,21 @@ cdef inline bint implicit_step(
             gather(dim, &u[0], i, &guess[0])
             gather(dim, &a[0], i, &acceleration[0])
             gather(dim, v, i, &old[0])
+            gather(dim, &y[0], i, &position[0])
             for j in range(dim):
                 f[j] = guess[j] - old[j] - h * acceleration[j]
             residual = largest(dim, &f[0])
-            scale = largest(dim, &guess[0]) + largest(dim, &old[0]) + h * largest(dim, &acceleration[0])
-            # The first guess is never good enough: for a fast body any force would seem negligible.
-            if residual == 0 or (iteration > 0 and residual <= tolerance * scale):
+            if residual == 0:
                 solved[i] = True
+            elif iteration > 0:
+                scale = largest(dim, &guess[0]) + largest(dim, &old[0]) + h * largest(dim, &acceleration[0])
+                noise = scale + slope[i] * (largest(dim, &position[0]) + h * largest(dim, &guess[0]))
+                solved[i] = residual <= tolerance * scale + four * epsilon * noise + smallest
+            if solved[i]:
                 unsolved -= 1
                 continue
-            gather(dim, &y[0], i, &position[0])
             if iteration == plan.iterations or not correct(
-                plan, first + i, h, &position[0], &guess[0], &f[0]
+                plan, first + i, h, &position[0], &guess[0], &f[0], &slope[i]
             ):
                 state.body = first + i
                 state.residual = residual
@@ -96,10 +102,6 @@ cdef inline bint implicit_step(
                 guess[j] = guess[j] - f[j]
                 u[j * TILE + i] = guess[j]
                 y[j * TILE + i] = x[j * TILE + i] + h * guess[j]
-            # A correction below rounding: no residual gets smaller than this one.
-            if largest(dim, &f[0]) <= 4 * epsilon * largest(dim, &guess[0]) + smallest:
-                solved[i] = True
-                unsolved -= 1
         if unsolved == 0:
             break
     for j in range(dim):
@@ -109,12 +111,18 @@ cdef inline bint implicit_step(
     return True
 
 
-cdef inline bint correct(const Plan* plan, Py_ssize_t body, real h, const real* y, const real* u, real* f) noexcept nogil:
-    """Replace f by the Newton correction J⁻¹ f, J = 1 - h (da/dv + h da/dx); False where J is singular."""
+cdef inline bint correct(
+    const Plan* plan, Py_ssize_t body, real h, const real* y, const real* u, real* f, real* slope,
+) noexcept nogil:
+    """Replace f by the Newton correction J⁻¹ f, J = 1 - h (da/dv + h da/dx); False where J is singular.
+
+    slope: how strongly f reacts to y, its largest derivative.
+    """
     cdef real by_x[3][3]
     cdef real by_v[3][3]
     cdef real matrix[3][3]
     cdef real t
+    cdef real one = 1
     cdef int dim = plan.dim
     cdef int i, j, c, r, pivot, term
     for i in range(dim):
@@ -127,10 +135,14 @@ cdef inline bint correct(const Plan* plan, Py_ssize_t body, real h, const real* 
             by_v[i][i] = -value(&plan.c, i, body, h)
     for term in range(plan.terms):
         term_jacobian(&plan.term[term], dim, body, y, u, by_x, by_v)
+    slope[0] = 0
     for i in range(dim):
         for j in range(dim):
-            matrix[i][j] = -h * (by_v[i][j] + h * by_x[i][j])
-        matrix[i][i] = 1 + matrix[i][i]
+            t = by_v[i][j] + h * by_x[i][j]
+            if magnitude(t) > slope[0]:
+                slope[0] = magnitude(t)
+            matrix[i][j] = -h * t
+        matrix[i][i] = one + matrix[i][i]
     for c in range(dim):
         pivot = c
         for r in range(c + 1, dim):
@@ -162,7 +174,8 @@ cdef inline void energy_step(
 ) noexcept nogil:
     """x' = x + h v; then the speed that keeps the energy, along v + h a."""
     cdef real h = <real> plan.h
-    cdef real half = h / 2
+    cdef real two = 2
+    cdef real half = h / two
     cdef real a[MAX_DIM * TILE]
     cdef real old[MAX_DIM]
     cdef real y[MAX_DIM]
@@ -178,10 +191,10 @@ cdef inline void energy_step(
         for j in range(dim):
             y[j] = old[j] + h * u[j]
         speed2 = dot(dim, &u[0], &u[0])
-        if speed2 - 2 * difference(plan, first + i, &old[0], &y[0]) <= 0:  # a turning point is near
+        if speed2 - two * difference(plan, first + i, &old[0], &y[0]) <= 0:  # a turning point is near
             for j in range(dim):
                 y[j] = old[j] + h * (u[j] + half * a[j * TILE + i])
-        speed2 = speed2 - 2 * difference(plan, first + i, &old[0], &y[0])
+        speed2 = speed2 - two * difference(plan, first + i, &old[0], &y[0])
         for j in range(dim):
             u[j] = u[j] + h * a[j * TILE + i]
         u2 = dot(dim, &u[0], &u[0])
@@ -197,13 +210,14 @@ cdef inline void energy_step(
 cdef inline real difference(const Plan* plan, Py_ssize_t body, const real* x, const real* y) noexcept nogil:
     """The potential per unit of mass at y less that at x."""
     cdef real work = 0
+    cdef real two = 2
     cdef real a, dphi
     cdef int j, term
     for j in range(plan.dim):
         # A linear force does the work of its middle, times the way.
         a = value(&plan.g, j, body, work)
         if plan.spring:
-            a = a - value(&plan.k, j, body, work) * ((x[j] + y[j]) / 2 - value(&plan.p, j, body, work))
+            a = a - value(&plan.k, j, body, work) * ((x[j] + y[j]) / two - value(&plan.p, j, body, work))
         work = a * (y[j] - x[j]) if j == 0 else work + a * (y[j] - x[j])
     dphi = -work
     for term in range(plan.terms):

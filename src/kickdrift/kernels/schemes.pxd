@@ -50,28 +50,30 @@ cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
     cdef real h = <real> plan.h
     cdef real last = <real> plan.last_h
     cdef real d
+    cdef real two = 2
+    cdef real six = 6
     cdef int kick
     k[H] = h
-    k[HALF] = h / 2
+    k[HALF] = h / two
     if plan.scheme == RK4:
-        k[EXTRA] = h / 6
-        k[EXTRA + 1] = 2
+        k[EXTRA] = h / six
+        k[EXTRA + 1] = two
     elif plan.scheme == GROOT_WARREN:
         k[EXTRA] = <real> plan.lam * h
     elif plan.scheme == VERLET_BACKWARD or plan.scheme == VERLET_CENTRAL:
         k[EXTRA] = h / last
-        k[EXTRA + 1] = h * (h + last) / 2
-        k[EXTRA + 2] = last / 2
-        k[EXTRA + 3] = h * h / 2
+        k[EXTRA + 1] = h * (h + last) / two
+        k[EXTRA + 2] = last / two
+        k[EXTRA + 3] = h * h / two
         return EXTRA + 4
     elif plan.scheme == COMPOSITION or plan.scheme == COMPOSITION_RK4:
         k[EXTRA] = <real> plan.constants[0]
-        k[EXTRA + 1] = 2
+        k[EXTRA + 1] = two
         for kick in range(plan.kicks):
             d = <real> plan.constants[1 + 2 * kick]
             k[EXTRA + 2 + PER_KICK * kick] = d
-            k[EXTRA + 3 + PER_KICK * kick] = d / 2
-            k[EXTRA + 4 + PER_KICK * kick] = d / 6
+            k[EXTRA + 3 + PER_KICK * kick] = d / two
+            k[EXTRA + 4 + PER_KICK * kick] = d / six
             k[EXTRA + 5 + PER_KICK * kick] = <real> plan.constants[2 + 2 * kick]
         return EXTRA + 2 + PER_KICK * plan.kicks
     return EXTRA + 2

@@ -104,6 +104,7 @@ cdef inline void add_term(
     cdef real d[MAX_DIM * TILE]
     cdef real q[TILE]
     cdef real cube
+    cdef real zero = 0
     cdef const real* scalar = <const real*> values(&term.field[SCALAR], 0, first, sizeof(real))
     cdef const real* e2
     cdef int j
@@ -115,7 +116,7 @@ cdef inline void add_term(
         for i in range(m):
             q[i] = q[i] + e2[i]
             cube = q[i] * root(q[i])
-            q[i] = scalar[i] / cube if cube > 0 else 0
+            q[i] = scalar[i] / cube if cube > 0 else zero
     elif term.kind == QUADRATIC_DRAG:
         offsets(term, dim, first, m, v, &d[0])
         squares(dim, m, &d[0], &q[0])
@@ -128,7 +129,7 @@ cdef inline void add_term(
         for i in range(m):
             q[i] = q[i] + e2[i]
             # The minus turns the subtraction below into the addition of the formula.
-            q[i] = -(scalar[i] / q[i]) if q[i] > 0 else 0
+            q[i] = -(scalar[i] / q[i]) if q[i] > 0 else zero
     for j in range(dim):
         for i in range(m):
             a[j * TILE + i] = a[j * TILE + i] - q[i] * d[j * TILE + i]
@@ -166,6 +167,8 @@ cdef inline void term_jacobian(
     cdef real rows[3][3]
     cdef real q, r, s, f, g
     cdef real zero = 0
+    cdef real two = 2
+    cdef real three = 3
     cdef real scalar = value(&term.field[SCALAR], 0, body, zero)
     cdef int i, j
     for j in range(dim):
@@ -173,15 +176,15 @@ cdef inline void term_jacobian(
     if term.kind == POINT_GRAVITY:
         q = dot(dim, &d[0], &d[0]) + value(&term.field[SOFTENING], 0, body, zero)
         r = q * root(q)
-        s = scalar / r if r > 0 else 0
-        f = 3 * s / q if r > 0 else 0
+        s = scalar / r if r > 0 else zero
+        f = three * s / q if r > 0 else zero
         for i in range(dim):
             for j in range(dim):
                 by_x[i][j] = by_x[i][j] + f * d[i] * d[j]
             by_x[i][i] = by_x[i][i] - s
     elif term.kind == QUADRATIC_DRAG:
         r = root(dot(dim, &d[0], &d[0]))
-        f = scalar / r if r > 0 else 0
+        f = scalar / r if r > 0 else zero
         for i in range(dim):
             for j in range(dim):
                 by_v[i][j] = by_v[i][j] - f * d[i] * d[j]
@@ -194,9 +197,9 @@ cdef inline void term_jacobian(
             d[j] = b[j]
         cross(dim, &u[0], &d[0], &b[0])  # minus the transposed matrix times t
         q = dot(dim, &d[0], &d[0]) + value(&term.field[SOFTENING], 0, body, zero)
-        f = scalar / q if q > 0 else 0
-        g = 2 * f / q if q > 0 else 0
-        rows[0][0] = rows[1][1] = rows[2][2] = 0 * scalar
+        f = scalar / q if q > 0 else zero
+        g = two * f / q if q > 0 else zero
+        rows[0][0] = rows[1][1] = rows[2][2] = zero
         rows[0][1] = -u[2]
         rows[1][0] = u[2]
         rows[0][2] = u[1]
@@ -224,7 +227,7 @@ cdef inline real well(const Term* term, int dim, Py_ssize_t body, const real* x)
     for j in range(dim):
         d[j] = x[j] - value(&term.field[CENTER], j, body, zero)
     r = root(dot(dim, &d[0], &d[0]) + value(&term.field[SOFTENING], 0, body, zero))
-    return value(&term.field[SCALAR], 0, body, zero) / r if r > 0 else 0
+    return value(&term.field[SCALAR], 0, body, zero) / r if r > 0 else zero
 
 
 cdef inline real dot(int dim, const real* u, const real* v) noexcept nogil:

@@ -31,31 +31,32 @@ def semi_implicit_euler(body, h):
 
 
 def implicit_euler(body, h):
-    """Solve f(u) = u - v - h a(x + h u, u) = 0 for the new velocity u."""
-    x, v = body.x, body.v
-    tolerance, iterations = body.real(body.integrator.tolerance), body.integrator.max_iterations
-    u = v
-    for iteration in range(iterations + 1):
+    """Solve f(u) = u - v - h a(x + h u, u) = 0 for the new velocity u, by Newton's method."""
+    x, v, dim = body.x, body.v, len(body.x)
+    tolerance, limit = body.real(body.integrator.tolerance), body.integrator.max_iterations
+    u, slope = v, None
+    for iteration in range(limit + 1):
         y = x + h * u
         a = body.a(y, u)
         f = u - v - h * a
         residual = largest(f)
-        scale = largest(u) + largest(v) + h * largest(a)
-        # The first guess is never good enough: for a fast body any force would seem negligible.
-        if residual == 0 or (iteration > 0 and residual <= tolerance * scale):
+        if residual == 0:
             break
-        if iteration == iterations:
+        # The first guess is never good enough: for a fast body any force would seem negligible.
+        if iteration > 0:
+            scale = largest(u) + largest(v) + h * largest(a)
+            noise = scale + slope * (largest(y) + h * largest(u))
+            if residual <= tolerance * scale + 4 * body.epsilon * noise + body.smallest:
+                break
+        if iteration == limit:
             raise NotConverged(residual)
         by_x, by_v = body.jacobian(y, u)
-        matrix = [[-h * (by_v[i][j] + h * by_x[i][j]) for j in range(len(x))] for i in range(len(x))]
-        for i in range(len(x)):
+        change = [[by_v[i][j] + h * by_x[i][j] for j in range(dim)] for i in range(dim)]
+        slope = largest([entry for row in change for entry in row])
+        matrix = [[-h * entry for entry in row] for row in change]
+        for i in range(dim):
             matrix[i][i] = 1 + matrix[i][i]
-        correction = solve(matrix, f, residual)
-        u = u - correction
-        # A correction below rounding: no residual gets smaller than this one.
-        if largest(correction) <= 4 * body.epsilon * largest(u) + body.smallest:
-            y = x + h * u
-            break
+        u = u - solve(matrix, f, residual)
     body.x, body.v = y, u
 
 
