@@ -1,0 +1,474 @@
+"""What a clock may be told: the arguments of both clocks are checked and normalised here.
+
+The compiled clock and the reference differ in their arithmetic alone. Everything else that they
+share is in this file: rates, policies, frame times, limits and saved states.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+NANO = 10**9
+SCALE_ONE = 1 << 20
+"""Scale is held in multiples of 2**-20."""
+LARGEST_TERM = 10**6
+"""Largest numerator and denominator of a rate: a step of den * 10**9 units stays below 2**53."""
+SMALL = 2002
+"""A float names a rate when a fraction this simple is near: 1001 and its double occur in video."""
+LONGEST_FRAME_NS = 10**15
+"""A single frame counts as 11 days at most."""
+LEDGER_FULL = 1 << 62
+"""Ledgers of time stop here, at 146 years."""
+ROOM = 1 << 62
+"""Whatever may be in the accumulator at once is below this many units."""
+
+# --- numbers -----------------------------------------------------------------------------------
+
+
+def real(name: str, value: Any, low: float = 0.0, high: float = math.inf) -> float:
+    """Check a finite real number with low <= value <= high; NumPy scalars are real numbers too."""
+    # NumPy registers its real scalars as numbers.Real, and its booleans not.
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number!r}")
+    if not low <= number <= high:
+        expected = "not be negative" if (low, high) == (0.0, math.inf) else f"be from {low:g} to {high:g}"
+        raise ValueError(f"{name} must {expected}, got {number!r}")
+    return number
+
+
+def whole(name: str, value: Any, low: int | None = None, high: int | None = None) -> int:
+    """Check an integer with low <= value <= high; NumPy integers are integers too."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}")
+    number = int(value)
+    if low is not None and number < low:
+        raise ValueError(f"{name} must be at least {low}, got {number}")
+    if high is not None and number > high:
+        raise ValueError(f"{name} must be at most {high}, got {number}")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """Check a boolean."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {value!r} of type {type(value).__name__}")
+    return bool(value)
+
+
+def nanoseconds(name: str, value: Any) -> int:
+    """Check a positive duration in seconds; return it in whole nanoseconds."""
+    seconds = real(name, value, 1e-9, LONGEST_FRAME_NS / NANO)
+    return round(Fraction(seconds) * NANO)
+
+
+# --- frame times -------------------------------------------------------------------------------
+
+
+def frame_seconds(value: Any) -> float:
+    """Check the time of one frame in seconds."""
+    return real("seconds", value)
+
+
+def frame_ns(value: Any) -> int:
+    """Check the time of one frame in nanoseconds."""
+    return min(whole("ns", value, 0), LONGEST_FRAME_NS)
+
+
+def frame_ms(value: Any) -> int:
+    """Check the time of one frame in milliseconds; return nanoseconds."""
+    return min(whole("ms", value, 0) * 10**6, LONGEST_FRAME_NS)
+
+
+def absolute_ns(value: Any) -> int:
+    """Check an absolute time in nanoseconds: any two differ by less than 2**63."""
+    return whole("now_ns", value, 1 - LEDGER_FULL, LEDGER_FULL - 1)
+
+
+def frame_array(frame_times: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Check an array or list of frame times in seconds; return contiguous float64."""
+    array = np.asarray(frame_times)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"frame_times must be real numbers, got dtype {array.dtype}")
+    if array.ndim != 1:
+        raise ValueError(f"frame_times must have one dimension, got shape {array.shape}")
+    frames = np.ascontiguousarray(array, dtype=np.float64)
+    bad = np.flatnonzero(~(np.isfinite(frames) & (frames >= 0)))
+    if bad.size:
+        real(f"frame_times[{bad[0]}]", float(frames[bad[0]]))
+    return frames
+
+
+def output_array(name: str, given: Any, size: int, dtype: str) -> np.ndarray[Any, Any]:
+    """Check an output array, or make it when none is given."""
+    if given is None:
+        return np.empty(size, dtype)
+    array = np.asarray(given)
+    if array is not given and not isinstance(given, memoryview) and not hasattr(given, "buffer_info"):
+        raise TypeError(f"{name} must be an array to write to, got {type(given).__name__}")
+    if array.dtype != dtype:
+        raise TypeError(f"{name} must be of dtype {np.dtype(dtype)}, got {array.dtype}")
+    if array.shape != (size,):
+        raise ValueError(f"{name} must have shape ({size},), got {array.shape}")
+    if not array.flags.writeable or not array.flags.c_contiguous:
+        raise ValueError(f"{name} must be contiguous and writeable")
+    return array
+
+
+# --- rates -------------------------------------------------------------------------------------
+
+
+def parse_rate(hz: Any = None, dt: Any = None) -> Fraction:
+    """Return the step rate in 1/s from exactly one of hz and dt; 60 when both are None.
+
+    >>> parse_rate("60000/1001"), parse_rate(dt=1 / 60), parse_rate(59.94)
+    (Fraction(60000, 1001), Fraction(60, 1), Fraction(2997, 50))
+    """
+    if hz is not None and dt is not None:
+        raise ValueError(f"give hz or dt, not both: got hz={hz!r} and dt={dt!r}")
+    name, given = ("hz", 60 if hz is None else hz) if dt is None else ("dt", dt)
+    value = _fraction(name, given)
+    rate = value if name == "hz" else 1 / value
+    if max(rate.numerator, rate.denominator) > LARGEST_TERM:
+        raise ValueError(
+            f"{name} must be a fraction with numerator and denominator up to {LARGEST_TERM}, got {given!r}"
+        )
+    return rate
+
+
+def _fraction(name: str, value: Any) -> Fraction:
+    """The positive fraction that a number or text stands for."""
+    if isinstance(value, str):
+        try:
+            exact = Fraction(value)
+        except (ValueError, ZeroDivisionError):
+            raise ValueError(f'{name} must be a number or text such as "60000/1001", got {value!r}') from None
+    elif isinstance(value, Rational) and not isinstance(value, bool):
+        exact = Fraction(int(value.numerator), int(value.denominator))
+    else:
+        exact = Fraction(real(name, value, -math.inf))
+        if exact > 0:
+            return _nearest(name, exact, value)
+    if exact <= 0:
+        raise ValueError(f"{name} must be positive, got {value!r}")
+    return exact
+
+
+def _nearest(name: str, exact: Fraction, value: Any) -> Fraction:
+    """The simple fraction, of small numerator or denominator, that a float stands for."""
+
+    def simple(limit: int) -> Fraction:
+        inverse = (1 / exact).limit_denominator(limit)
+        candidates = [exact.limit_denominator(limit), *([1 / inverse] if inverse else [])]
+        return min(candidates, key=lambda near: (abs(near - exact), near.denominator))
+
+    nearest = simple(SMALL)
+    if abs(nearest - exact) <= exact / NANO:
+        return nearest
+    near = dict.fromkeys((simple(1), simple(100), nearest))
+    listing = ", ".join(f'"{fraction}"' for fraction in near if fraction)
+    raise ValueError(
+        f"{name} must be near a simple fraction when it is a float, got {value!r};"
+        f" near are {listing}: write the one that you mean"
+    )
+
+
+# --- policies and overload rules ---------------------------------------------------------------
+
+
+class Choice(NamedTuple):
+    """A policy or an overload rule with its one argument: `locked(2)`, `budget(0.004)`."""
+
+    name: str
+    value: int
+    """Steps or nanoseconds; 0 for a choice without argument."""
+    text: str
+
+
+class Argument(NamedTuple):
+    """What a choice takes in parentheses."""
+
+    check: Callable[[str, Any], int]
+    default: int | float
+    number: Callable[[str], int | float]
+
+
+def _steps(name: str, value: Any) -> int:
+    return whole(name, value, 1)
+
+
+POLICIES = {
+    "exact": None,
+    "match": None,
+    "locked": Argument(_steps, 1, int),
+    "variable": Argument(nanoseconds, 0.1, float),
+}
+OVERLOADS = {
+    "drop": None,
+    "backlog": Argument(_steps, 60, int),
+    "resync": None,
+    "raise": None,
+    "budget": Argument(nanoseconds, 0.004, float),
+}
+
+
+def parse_choice(argument: str, known: dict[str, Argument | None], given: Any) -> Choice:
+    """Read "name", "name(value)" or (name, value).
+
+    >>> parse_choice("policy", POLICIES, "locked(2)") == parse_choice("policy", POLICIES, ("locked", 2))
+    True
+    """
+    if isinstance(given, str):
+        match = re.fullmatch(r"\s*(\w+)\s*(?:\(\s*([^()]*?)\s*\)\s*)?", given)
+        name, value = match.groups() if match else (given, None)
+    elif isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
+        name, value = given
+    else:
+        raise TypeError(f"{argument} must be text or a pair (name, value), got {given!r}")
+    takes = known.get(name)
+    if name not in known or (takes is None and value is not None):
+        names = ", ".join(
+            name if takes is None else f"{name}({takes.default})" for name, takes in known.items()
+        )
+        raise ValueError(f"{argument} must be one of {names}, got {given!r}")
+    if takes is None:
+        return Choice(name, 0, name)
+    if value is None:
+        value = takes.default
+    elif isinstance(value, str):
+        try:
+            value = takes.number(value)
+        except ValueError:
+            raise ValueError(f"{argument} {name}(...) needs a number, got {given!r}") from None
+    checked = takes.check(f"{argument} {name}(...)", value)
+    return Choice(name, checked, f"{name}({checked if takes.number is int else checked / NANO})")
+
+
+# --- everything together -----------------------------------------------------------------------
+
+
+class Settings(NamedTuple):
+    """The checked arguments of a clock."""
+
+    rate: Fraction
+    policy: Choice
+    overload: Choice
+    max_steps: int
+    max_frame_ns: int
+    scale: int
+    """In multiples of 2**-20."""
+    substeps: int
+    carry: bool
+    slack: Fraction
+    tolerance: Fraction
+    phase: Fraction
+
+    @classmethod
+    def parse(
+        cls,
+        hz: Any,
+        dt: Any,
+        policy: Any,
+        max_steps: Any,
+        overload: Any,
+        max_frame: Any,
+        scale: Any,
+        substeps: Any,
+        carry: Any,
+        slack: Any,
+        tolerance: Any,
+        phase: Any,
+    ) -> Settings:
+        """Check the arguments of a clock one by one, then together."""
+        settings = cls(
+            rate=parse_rate(hz, dt),
+            policy=parse_choice("policy", POLICIES, policy),
+            overload=parse_choice("overload", OVERLOADS, overload),
+            max_steps=whole("max_steps", max_steps, 1),
+            max_frame_ns=nanoseconds("max_frame", max_frame),
+            scale=parse_scale(scale),
+            substeps=whole("substeps", substeps, 1, LARGEST_TERM),
+            carry=flag("carry", carry),
+            slack=Fraction(real("slack", slack, 0.0, 0.5)),
+            tolerance=Fraction(real("tolerance", tolerance, 0.0, 0.5)),
+            phase=Fraction(real("phase", phase, 0.0, 1.0)),
+        )
+        if settings.phase == 1:
+            raise ValueError(f"phase must be below 1, got {phase!r}")
+        if settings.phase and settings.policy.name == "variable":
+            raise ValueError(f"phase must be 0 under policy {settings.policy.text}, got {phase!r}")
+        if settings.policy.name == "locked" and settings.policy.value > settings.max_steps:
+            raise ValueError(
+                f"policy {settings.policy.text} needs max_steps of as many, got {settings.max_steps}"
+            )
+        settings.check_room(settings.rate, settings.scale)
+        return settings
+
+    def check_room(self, rate: Fraction, scale: int) -> None:
+        """Refuse settings under which the accumulator of the compiled clock could overflow.
+
+        It never holds more than a frame, `kept_steps` and a step that is not complete yet.
+        """
+        longest_ns = (self.max_frame_ns * scale >> 20) + 1 + self.max_step_ns
+        if longest_ns * rate.numerator + (self.kept_steps + 2) * rate.denominator * NANO >= ROOM:
+            raise ValueError(
+                "hz, scale, max_frame, max_steps, policy and overload must together leave room in 64 bits,"
+                f" got hz={rate}, scale={scale / SCALE_ONE:g}, max_frame={self.max_frame_ns / NANO:g},"
+                f" max_steps={self.max_steps}, policy={self.policy.text!r}, overload={self.overload.text!r}"
+            )
+
+    @property
+    def kept_steps(self) -> int:
+        """How many whole steps may be left over from frame to frame."""
+        return self.max_steps + (self.overload.value if self.overload.name == "backlog" else 0)
+
+    @property
+    def max_step_ns(self) -> int:
+        """The longest measured step; 0 when steps are fixed."""
+        return self.policy.value if self.policy.name == "variable" else 0
+
+    def window(self, rate: Fraction) -> tuple[int, int, int]:
+        """Tolerance, low and high end of the `match` policy in units of the accumulator."""
+        step = rate.denominator * NANO
+        return (
+            math.floor(self.tolerance * step),
+            math.ceil(-self.slack * step),
+            math.ceil((1 + self.slack) * step),
+        )
+
+    def arguments(self) -> dict[str, Any]:
+        """The keyword arguments that make an equal clock."""
+        return {
+            "hz": self.rate,
+            "policy": self.policy.text,
+            "max_steps": self.max_steps,
+            "overload": self.overload.text,
+            "max_frame": self.max_frame_ns / NANO,
+            "scale": self.scale / SCALE_ONE,
+            "substeps": self.substeps,
+            "carry": self.carry,
+            "slack": float(self.slack),
+            "tolerance": float(self.tolerance),
+            "phase": float(self.phase),
+        }
+
+
+def parse_scale(value: Any) -> int:
+    """Check a time scale; return it in multiples of 2**-20."""
+    return round(real("scale", value, 0.0, 1000.0) * SCALE_ONE)
+
+
+def parse_keep(keep: Any) -> bool:
+    """Check what a change of rate keeps; return whether it is the fraction of a step."""
+    if not isinstance(keep, str) or keep not in ("time", "fraction"):
+        raise ValueError(f'keep must be "time" or "fraction", got {keep!r}')
+    return keep == "fraction"
+
+
+def parse_tick(t: Any) -> int:
+    """Check a tick: far enough from the ends of int64 to count on for a hundred years."""
+    return whole("t", t, 0, (1 << 62) - 1)
+
+
+# --- saved states ------------------------------------------------------------------------------
+
+
+class State(NamedTuple):
+    """All that changes in a clock, as integers, text and one float: JSON can hold it.
+
+    Times are in nanoseconds, `acc` and `dropped_rest` in units of 1/num nanoseconds.
+    """
+
+    version: int
+    policy: str
+    num: int
+    den: int
+    tick: int
+    acc: int
+    due: int
+    backlog: int
+    scale: int
+    scale_rest: int
+    float_rest: float
+    paused: int
+    step_ns: int
+    varied_ns: int
+    origin_tick: int
+    origin_num: int
+    origin_den: int
+    next_num: int
+    next_den: int
+    next_keep: int
+    fed_ns: int
+    clamped_ns: int
+    paused_ns: int
+    dropped_steps: int
+    dropped_rest: int
+    backwards: int
+    quiet_ns: int
+
+    @classmethod
+    def parse(cls, given: Any, settings: Settings) -> State:
+        """Check a saved state, which may have been through JSON."""
+        if not isinstance(given, list | tuple):
+            raise TypeError(f"state must be a tuple from state(), got {type(given).__name__}")
+        if len(given) != len(cls._fields) or given[0] != 1:
+            raise ValueError(f"state must be a version 1 tuple of {len(cls._fields)} items, got {given!r}")
+        state = cls._make(given)
+        for name, value in zip(cls._fields, state, strict=True):
+            if name == "policy":
+                continue
+            if name == "float_rest":
+                real("state.float_rest", value, 0.0, 1.0)
+            elif name not in ("origin_num", "origin_den", "varied_ns"):
+                whole(f"state.{name}", value, -ROOM, ROOM)
+            else:
+                whole(f"state.{name}", value)
+        if state.policy != settings.policy.text:
+            raise ValueError(f"state must be of policy {settings.policy.text!r}, got {state.policy!r}")
+        step = state.den * NANO
+        rest = state.acc - (state.due + state.backlog) * step
+        sound = (
+            0 < state.num <= LARGEST_TERM
+            and 0 < state.den <= LARGEST_TERM
+            and math.gcd(state.num, state.den) == 1
+            and 0 <= state.due <= settings.max_steps
+            and 0 <= state.backlog <= settings.kept_steps
+            and (settings.policy.name != "exact" or 0 <= rest < step)
+            and rest <= 2 * step + settings.max_step_ns * state.num
+            and 0 <= state.scale <= 1000 * SCALE_ONE
+            and 0 <= state.scale_rest < SCALE_ONE
+            and state.paused in (0, 1)
+            and -1 <= state.step_ns <= settings.max_step_ns
+            and state.origin_den > 0
+            and 0 <= state.next_num <= LARGEST_TERM
+            and 0 <= state.next_den <= LARGEST_TERM
+            and (state.next_num == 0) == (state.next_den == 0)
+            and state.next_keep in (0, 1)
+            and min(given[cls._fields.index("fed_ns") :]) >= 0
+            and state.dropped_rest < step
+            and state.quiet_ns <= NANO
+        )
+        if not sound:
+            raise ValueError(f"state must be one that state() returned, got {given!r}")
+        settings.check_room(Fraction(state.num, state.den), state.scale)
+        if state.next_num:
+            settings.check_room(Fraction(state.next_num, state.next_den), state.scale)
+        return state
+
+
+def rebuild(cls: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Make a clock anew, for pickle and copy."""
+    return cls(**arguments)

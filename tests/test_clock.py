@@ -1,0 +1,547 @@
+"""What the clock does, case by case, on both implementations. Time is fed, never waited for."""
+
+import array
+import json
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import kickdrift.clock
+import kickdrift.reference.clock
+from kickdrift.errors import KickdriftError, OverloadError
+
+NANO = 10**9
+
+
+@pytest.fixture(
+    scope="session", params=[kickdrift.reference.clock, kickdrift.clock], ids=["reference", "compiled"]
+)
+def FixedClock(request):
+    return request.param.FixedClock
+
+
+# --- construction ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hz"),
+    [
+        ({}, 60),
+        ({"hz": 144}, 144),
+        ({"hz": 144.0}, 144),
+        ({"hz": np.int32(50)}, 50),
+        ({"hz": np.float32(60)}, 60),
+        ({"hz": Fraction(60000, 1001)}, Fraction(60000, 1001)),
+        ({"hz": "60000/1001"}, Fraction(60000, 1001)),
+        ({"hz": 60000 / 1001}, Fraction(60000, 1001)),
+        ({"hz": 59.94}, Fraction(2997, 50)),
+        ({"hz": 1 / 3600}, Fraction(1, 3600)),
+        ({"dt": 1 / 60}, 60),
+        ({"dt": "1/60"}, 60),
+        ({"dt": Fraction(1, 60)}, 60),
+        ({"dt": 0.016}, Fraction(125, 2)),
+        ({"dt": 1}, 1),
+        ({"dt": 86400.0}, Fraction(1, 86400)),
+        ({"hz": 10**6}, 10**6),
+        ({"dt": 10**6}, Fraction(1, 10**6)),
+    ],
+    ids=repr,
+)
+def test_rates(FixedClock, arguments, hz):
+    clock = FixedClock(**arguments)
+    assert clock.hz == hz
+    assert isinstance(clock.hz, Fraction)
+    assert clock.dt == clock.step_dt == float(1 / clock.hz)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"hz": 0}, ValueError, "hz must be positive, got 0"),
+        ({"hz": -60.0}, ValueError, "hz must be positive, got -60.0"),
+        ({"dt": 0.0}, ValueError, "dt must be positive"),
+        ({"hz": float("nan")}, ValueError, "hz must be finite, got nan"),
+        ({"hz": True}, TypeError, "hz must be a real number, got True of type bool"),
+        ({"hz": None, "dt": []}, TypeError, "dt must be a real number"),
+        ({"hz": 60, "dt": 1}, ValueError, "give hz or dt, not both"),
+        ({"hz": "sixty"}, ValueError, "hz must be a number or text such as"),
+        ({"hz": "1/0"}, ValueError, "hz must be a number or text such as"),
+        ({"hz": 3.14159}, ValueError, 'near are "3", "311/99", "6013/1914"'),
+        ({"dt": 0.0166667}, ValueError, 'near are "1/60": write'),
+        ({"hz": 10**6 + 1}, ValueError, "up to 1000000"),
+        ({"hz": 1e-30}, ValueError, "up to 1000000"),
+        (
+            {"policy": "fast"},
+            ValueError,
+            r"policy must be one of exact, match, locked\(1\), variable\(0.1\), got",
+        ),
+        ({"policy": "match(2)"}, ValueError, "policy must be one of"),
+        ({"policy": "locked(0)"}, ValueError, r"policy locked\(...\) must be at least 1, got 0"),
+        ({"policy": "locked(1.5)"}, ValueError, r"policy locked\(...\) needs a number"),
+        ({"policy": "locked(9)"}, ValueError, "needs max_steps of as many, got 8"),
+        ({"policy": ("variable", -1)}, ValueError, r"policy variable\(...\) must"),
+        ({"policy": 3}, TypeError, "policy must be text or a pair"),
+        ({"overload": "panic"}, ValueError, "overload must be one of drop, backlog"),
+        ({"overload": "budget(soon)"}, ValueError, r"overload budget\(...\) needs a number"),
+        ({"max_steps": 0}, ValueError, "max_steps must be at least 1, got 0"),
+        ({"max_steps": 2.0}, TypeError, "max_steps must be an integer, got 2.0 of type float"),
+        ({"max_frame": 0}, ValueError, "max_frame must be"),
+        ({"scale": 1001}, ValueError, "scale must be from 0 to 1000, got 1001.0"),
+        ({"scale": -0.1}, ValueError, "scale must be from 0 to 1000"),
+        ({"substeps": 0}, ValueError, "substeps must be at least 1"),
+        ({"carry": 1}, TypeError, "carry must be True or False, got 1 of type int"),
+        ({"slack": 0.6}, ValueError, "slack must be from 0 to 0.5"),
+        ({"tolerance": "0"}, TypeError, "tolerance must be a real number"),
+        ({"phase": 1.0}, ValueError, "phase must be below 1"),
+        ({"phase": 0.5, "policy": "variable"}, ValueError, "phase must be 0 under policy"),
+        ({"hz": 10**6, "max_frame": 1e5}, ValueError, "must together leave room in 64 bits"),
+        ({"dt": 10**6, "max_steps": 10**4}, ValueError, "must together leave room in 64 bits"),
+        ({"max_steps": 10**30}, ValueError, "must together leave room in 64 bits"),
+    ],
+    ids=lambda value: repr(value)[:50],
+)
+def test_refused_arguments(FixedClock, arguments, error, message):
+    with pytest.raises(error, match=message):
+        FixedClock(**arguments)
+
+
+def test_choices_can_be_written_in_two_ways(FixedClock):
+    assert FixedClock(policy=("locked", 2)).policy == FixedClock(policy=" locked( 2 )").policy == "locked(2)"
+    assert FixedClock(policy="variable").policy == "variable(0.1)"
+    assert FixedClock(overload=("budget", 0.004)).overload == "budget(0.004)"
+    assert FixedClock(overload="backlog").overload == "backlog(60)"
+
+
+def test_repr(FixedClock):
+    clock = FixedClock(60, policy="match")
+    clock.advance_ns(50_000_000)
+    clock.pause()
+    assert repr(clock) == "<FixedClock at 60 Hz, match, drop, tick 3, alpha 0.000, paused>"
+
+
+# --- feeding -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "seconds", [0.25, np.float64(0.25), np.float32(0.25), np.float16(0.25), Fraction(1, 4)]
+)
+def test_numbers_of_any_kind(FixedClock, seconds):
+    clock = FixedClock(60, max_steps=20)
+    assert clock.advance(seconds) == 15
+    assert clock.fed_ns == NANO // 4
+
+
+def test_integers_of_any_kind(FixedClock):
+    clock = FixedClock(60)
+    assert clock.advance(0) == clock.advance(-0.0) == clock.advance(np.uint8(0)) == 0
+    assert clock.advance_ns(np.int64(50_000_000)) == clock.advance_ms(np.uint16(50)) == 3
+
+
+def test_the_first_absolute_time_is_the_base(FixedClock):
+    for policy in "exact", "match", "locked(2)", "variable":
+        assert FixedClock(policy=policy).advance_to(10**18) == 0
+
+
+def test_a_source_that_runs_backwards(FixedClock):
+    clock = FixedClock(60)
+    assert [clock.advance_to(ms * 10**6) for ms in (1000, 1050, 20, 70, 70)] == [0, 3, 0, 3, 0]
+    assert (clock.backwards, clock.tick, clock.fed_ns) == (1, 6, 10**8)
+
+
+def test_a_stop_in_the_debugger(FixedClock):
+    clock = FixedClock(60)
+    clock.advance_to(0)
+    assert clock.advance_to(3600 * NANO) == 8
+    assert clock.clamped_ns == 3600 * NANO - NANO // 4
+    assert clock.dropped_steps == 7
+    assert clock.overloaded
+
+
+def test_absolute_times_beyond_64_bits_are_refused(FixedClock):
+    clock = FixedClock(60)
+    for bad in 2**62, -(2**62), 10**30:
+        with pytest.raises(ValueError, match=r"now_ns must be at (most|least)"):
+            clock.advance_to(bad)
+    assert clock.advance_to(1 - 2**62) == 0
+    assert clock.advance_to(2**62 - 1) == 8
+    assert clock.fed_ns == 10**15
+
+
+def test_pull_form(FixedClock):
+    clock = FixedClock(60)
+    assert clock.feed(0.05) == 3
+    assert [(clock.step(), clock.tick) for _ in range(4)] == [(True, 1), (True, 2), (True, 3), (False, 3)]
+
+
+def test_a_stall_keeps_the_time(FixedClock):
+    stalled, smooth = FixedClock(60), FixedClock(60)
+    for frame in range(10):
+        stalled.feed(0.02)
+        while frame > 2 and stalled.step():
+            pass
+        smooth.advance(0.02)
+    assert (stalled.tick, stalled.alpha) == (smooth.tick, smooth.alpha)
+
+
+def test_breaking_out_of_a_frame_keeps_the_time(FixedClock):
+    clock = FixedClock(60)
+    for tick in clock.steps(0.1):
+        if tick == 2:
+            break
+    assert (clock.tick, clock.backlog, clock.alpha) == (2, 4, 0.0)
+    assert list(clock.steps(0.0)) == [3, 4, 5, 6]
+
+
+def test_an_exception_in_a_step_leaves_a_consistent_clock(FixedClock):
+    clock = FixedClock(60)
+
+    def frame():
+        for tick in clock.steps(0.1):
+            assert tick < 3, "the third step fails"
+
+    with pytest.raises(AssertionError, match="third"):
+        frame()
+    assert (clock.tick, clock.backlog) == (3, 3)
+    assert clock.advance(0) == 3
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda clock: clock.advance(0.1),
+        lambda clock: clock.advance_ns(1),
+        lambda clock: clock.advance_ms(1),
+        lambda clock: clock.advance_to(1),
+        lambda clock: clock.feed(0.1),
+        lambda clock: clock.step(),
+        lambda clock: clock.steps(0.1),
+        lambda clock: clock.plan([0.1]),
+        lambda clock: clock.single_step(),
+    ],
+)
+def test_feeding_inside_a_step_is_refused(FixedClock, operation):
+    clock = FixedClock(60)
+    for _ in clock.steps(0.05):
+        before = clock.state()
+        with pytest.raises(RuntimeError, match="inside a step"):
+            operation(clock)
+        assert clock.state() == before
+    assert clock.tick == 3
+
+
+def test_settings_made_inside_a_step_hold_from_the_next_frame(FixedClock):
+    clock = FixedClock(60)
+    for _ in clock.steps(0.05):
+        clock.set_hz(120)
+        clock.scale = 2
+        clock.pause()
+        assert clock.hz == 60
+    assert (clock.tick, clock.hz) == (3, 120)
+    assert clock.advance(0.05) == 0
+    clock.resume()
+    assert clock.advance(0.05) == 8
+
+
+def test_settings_made_in_a_stalled_frame_wait_for_the_next(FixedClock):
+    clock = FixedClock(60)
+    clock.feed(0.05)
+    clock.step()
+    clock.hz = 30
+    assert (clock.hz, clock.tick) == (60, 1)
+    saved = json.loads(json.dumps(clock.state()))
+    assert clock.feed(0.0) == 1
+    assert (clock.hz, clock.time_exact) == (30, Fraction(1, 60))
+    clock.load(saved)
+    assert clock.feed(0.0) == 1
+
+
+# --- policies ----------------------------------------------------------------------------------
+
+
+def test_locked_ignores_time(FixedClock):
+    clock = FixedClock(60, policy="locked(3)", max_frame=0.01)
+    assert [clock.advance(seconds) for seconds in (0, 0.01, 5)] == [3, 3, 3]
+    assert (clock.time, clock.clamped_ns, clock.overloaded) == (0.15, 0, False)
+
+
+def test_variable_steps_the_measured_frame(FixedClock):
+    clock = FixedClock(60, policy="variable(0.1)", substeps=2)
+    assert not clock.deterministic
+    assert clock.step_dt == 1 / 60
+    assert [clock.advance(seconds) for seconds in (0.01, 0.03, 0, 0.2)] == [1, 1, 0, 1]
+    assert (clock.step_dt, clock.substep_dt) == (0.1, 0.05)
+    assert (clock.tick, clock.time, clock.dropped) == (3, 0.14, 6)
+    assert clock.overloaded
+
+
+def test_substeps(FixedClock):
+    clock = FixedClock(60, substeps=4)
+    assert clock.advance(0.05) == 3
+    assert (clock.substeps, clock.substep_dt) == (4, 1 / 240)
+
+
+def test_without_carry_the_rest_is_dropped(FixedClock):
+    clock = FixedClock(60, carry=False)
+    assert [clock.advance_ms(25) for _ in range(4)] == [1, 1, 1, 1]
+    assert (clock.dropped, clock.dropped_steps, clock.alpha) == (2, 2, 0.0)
+    assert not clock.overloaded
+
+
+def test_phase(FixedClock):
+    clock = FixedClock(60, phase=0.5)
+    assert clock.alpha == 0.5
+    assert [clock.advance_ns(8_333_334), clock.tick] == [1, 1]
+
+
+def test_match_golden_table(FixedClock):
+    """A 60 Hz display with 50 microseconds of noise: one step in each of 36,000 frames."""
+    n = 36_000 if FixedClock is kickdrift.clock.FixedClock else 2_000
+    stamps = np.arange(n + 1) / 60 + np.random.default_rng(1).normal(0, 50e-6, n + 1)
+    counts, _ = FixedClock(60, policy="match").plan(np.diff(stamps))
+    assert (counts == 1).all()
+    counts, _ = FixedClock(60).plan(np.diff(stamps))
+    assert 0.4 < (counts == 1).mean() < 0.6
+
+
+# --- overload ----------------------------------------------------------------------------------
+
+
+def test_drop(FixedClock):
+    clock = FixedClock(60)
+    clock.advance_ms(5)
+    assert (clock.advance_ms(250), clock.dropped_steps, clock.alpha) == (8, 7, 0.3)
+
+
+def test_backlog(FixedClock):
+    clock = FixedClock(60, overload="backlog(5)")
+    assert clock.advance_ms(250) == 8
+    assert (clock.backlog, clock.dropped_steps) == (5, 2)
+    assert [clock.advance_ms(50), clock.backlog, clock.advance_ms(0)] == [8, 0, 0]
+
+
+def test_resync_rule(FixedClock):
+    clock = FixedClock(60, overload="resync")
+    assert (clock.advance_ms(245), clock.dropped, clock.alpha) == (0, Fraction(147, 10), 0.0)
+    assert clock.advance_ms(50) == 3
+
+
+def test_raise(FixedClock):
+    clock = FixedClock(60, overload="raise")
+    clock.advance_to(0)
+    clock.advance(0.0123)
+    before = clock.state()
+    for refused in lambda: clock.advance(0.25), lambda: clock.advance_to(NANO), lambda: clock.steps(0.25):
+        with pytest.raises(OverloadError, match="15 steps are due") as caught:
+            refused()
+        assert (caught.value.args, caught.value.steps) == ((15,), 15)
+        assert isinstance(caught.value, KickdriftError)
+        assert clock.state() == before
+    clock.resync()
+    assert clock.advance_to(2 * NANO) == 0
+
+
+def test_budget(FixedClock, monkeypatch):
+    now = 0
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: now)
+    clock = FixedClock(60, overload="budget(0.004)")
+    assert clock.advance(0.25) == 8
+    assert clock.dropped_steps == 7
+    ticks = []
+    for tick in clock.steps(0.1):
+        ticks.append(tick)
+        now += 1_500_000
+    assert ticks == [9, 10, 11]
+    assert (clock.dropped_steps, clock.backlog, clock.overloaded) == (10, 0, True)
+    clock.feed(0.05)
+    now += 10**9  # only the steps count, not what comes before
+    assert clock.step()
+    now += 10**9
+    assert not clock.step()
+    assert clock.tick == 12
+
+
+def test_overloaded_for_a_second_of_fed_time(FixedClock):
+    clock = FixedClock(60)
+    assert not clock.overloaded
+    clock.advance(1)
+    for _ in range(99):
+        clock.advance_ms(10)
+        assert clock.overloaded
+    clock.advance_ms(10)
+    assert not clock.overloaded
+
+
+def test_resync_call(FixedClock):
+    clock = FixedClock(60)
+    clock.advance_to(0)
+    clock.advance_to(10_000_000)
+    clock.resync()
+    assert (clock.alpha, clock.dropped) == (0.0, Fraction(6, 10))
+    assert clock.advance_to(10**12) == 0
+    for _ in clock.steps(0.05):
+        clock.resync()
+    assert (clock.tick, clock.dropped_steps) == (1, 2)
+
+
+# --- pause, scale, rate, tick ------------------------------------------------------------------
+
+
+def test_single_step(FixedClock):
+    clock = FixedClock(60)
+    clock.advance(0.02)
+    with pytest.raises(RuntimeError, match="needs a paused clock"):
+        clock.single_step()
+    clock.pause()
+    alpha = clock.alpha
+    assert [clock.advance(0.1), clock.single_step(), clock.advance(0.1)] == [0, 1, 0]
+    assert (clock.paused, clock.tick, clock.alpha, clock.paused_ns) == (True, 2, alpha, 2 * 10**8)
+
+
+def test_single_step_of_variable_is_dt(FixedClock):
+    clock = FixedClock(10, policy="variable")
+    clock.advance(0.02)
+    clock.pause()
+    clock.single_step()
+    assert (clock.step_dt, clock.time_exact) == (0.1, Fraction(12, 100))
+
+
+@pytest.mark.parametrize("scale", [0, 0.5, 1, 1 / 3, 2.5, 1000])
+def test_scale_diffuses_its_error(FixedClock, scale):
+    clock = FixedClock(1000, scale=scale, max_steps=10**6)
+    for _ in range(1000):
+        clock.advance_ns(1_000_001)
+    quantised = Fraction(round(scale * 2**20), 2**20)
+    assert clock.scale == quantised
+    assert clock.tick == 1_000_001_000 * quantised // 10**6
+    assert clock.dt == 0.001
+
+
+def test_scale_that_leaves_no_room_is_refused(FixedClock):
+    clock = FixedClock(10**6, max_frame=1000)
+    before = clock.state()
+    with pytest.raises(ValueError, match="leave room"):
+        clock.scale = 1000
+    with pytest.raises(ValueError, match="scale must be"):
+        clock.scale = float("nan")
+    assert clock.state() == before
+
+
+def test_time_is_continuous_when_the_rate_changes(FixedClock):
+    clock = FixedClock(60)
+    clock.advance_ms(95)
+    assert (clock.tick, clock.alpha) == (5, 0.7)
+    clock.hz = "120"
+    assert (clock.time_exact, clock.backlog, clock.alpha) == (Fraction(5, 60), 1, 0.4)
+    assert clock.advance_ms(0) == 1
+    assert clock.time_exact == Fraction(5, 60) + Fraction(1, 120)
+    clock.set_hz(30, keep="fraction")
+    assert clock.alpha == 0.4
+
+
+@pytest.mark.parametrize(
+    "bad", [{"hz": 0}, {"hz": True}, {"hz": 60, "keep": "both"}, {"hz": 60, "keep": None}]
+)
+def test_refused_changes_of_rate(FixedClock, bad):
+    clock = FixedClock(50)
+    before = clock.state()
+    with pytest.raises((TypeError, ValueError)):
+        clock.set_hz(**bad)
+    assert clock.state() == before
+
+
+def test_set_tick(FixedClock):
+    clock = FixedClock(60)
+    clock.advance(0.11)
+    alpha = clock.alpha
+    clock.set_tick(2)
+    assert (clock.tick, clock.alpha, clock.time) == (2, alpha, 2 / 60)
+    for bad in -1, 2**62:
+        with pytest.raises(ValueError, match="t must be at"):
+            clock.set_tick(bad)
+
+
+# --- saving ------------------------------------------------------------------------------------
+
+
+def test_refused_states(FixedClock):
+    clock = FixedClock(60)
+    clock.advance(0.05)
+    good = clock.state()
+    bad = [
+        {"version": 2}, {"policy": "match"}, {"num": 0}, {"num": 1.5}, {"num": 120, "den": 2}, {"den": 10**7},
+        {"tick": 2**63}, {"acc": 2**61}, {"acc": -1}, {"due": 9}, {"backlog": -1}, {"scale": 2**40},
+        {"scale_rest": 2**20}, {"float_rest": float("nan")}, {"paused": 2}, {"step_ns": 5}, {"origin_den": 0},
+        {"next_num": 1}, {"dropped_rest": 10**9}, {"quiet_ns": -1},
+    ]  # fmt: skip
+    for change in bad:
+        with pytest.raises((TypeError, ValueError), match="state"):
+            clock.load(good._replace(**change))
+        assert clock.state() == good
+    for wrong in "state", None, (), good[1:]:
+        with pytest.raises((TypeError, ValueError), match="state must be"):
+            clock.load(wrong)
+
+
+def test_a_loaded_clock_has_no_base(FixedClock):
+    clock = FixedClock(60)
+    clock.advance_to(0)
+    clock.load(clock.state())
+    assert clock.advance_to(NANO) == 0
+
+
+# --- plan --------------------------------------------------------------------------------------
+
+
+def test_plan_is_advance(FixedClock):
+    planned, stepped = FixedClock(60, policy="match"), FixedClock(60, policy="match")
+    frames = np.random.default_rng(2).uniform(0, 0.4, 200)
+    counts, alphas = planned.plan(frames)
+    assert (counts.dtype, alphas.dtype) == (np.int64, np.float64)
+    assert [(stepped.advance(seconds), stepped.alpha) for seconds in frames] == [
+        *zip(counts.tolist(), alphas.tolist(), strict=True)
+    ]
+    assert planned.state() == stepped.state()
+
+
+def test_plan_writes_to_what_it_is_given(FixedClock):
+    counts, alphas = np.zeros(3, np.int64), array.array("d", [0.0] * 3)
+    result = FixedClock(60).plan([0.05, 0, 1], counts, alphas)
+    assert result[0] is counts
+    assert counts.tolist() == [3, 0, 8]
+    assert list(alphas) == result[1].tolist()
+    assert [part.size for part in FixedClock(60).plan([])] == [0, 0]
+    assert FixedClock(60).plan(np.array([0.1, 9.0, 0.1, 9.0], np.float32)[::2])[0].tolist() == [6, 6]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (([0.1, float("nan")],), ValueError, r"frame_times\[1\] must be finite, got nan"),
+        (([0.1, 0.1, -1.0],), ValueError, r"frame_times\[2\] must not be negative, got -1.0"),
+        ((["0.1"],), TypeError, "frame_times must be real numbers"),
+        (([True],), TypeError, "frame_times must be real numbers"),
+        (([[0.1]],), ValueError, "frame_times must have one dimension"),
+        ((0.1,), ValueError, "frame_times must have one dimension"),
+        (([0.1], np.zeros(2, np.int64)), ValueError, r"counts must have shape \(1,\), got \(2,\)"),
+        (([0.1], np.zeros(1)), TypeError, "counts must be of dtype int64, got float64"),
+        (([0.1], None, [0.0]), TypeError, "alphas must be an array to write to, got list"),
+        (([0.1] * 2, None, np.zeros(4)[::2]), ValueError, "alphas must be contiguous and writeable"),
+    ],
+)
+def test_refused_plans(FixedClock, arguments, error, message):
+    clock = FixedClock(60)
+    before = clock.state()
+    with pytest.raises(error, match=message):
+        clock.plan(*arguments)
+    assert clock.state() == before
+
+
+def test_plan_stops_where_advance_would(FixedClock):
+    clock = FixedClock(60, overload="raise")
+    counts = np.full(3, -1, np.int64)
+    with pytest.raises(OverloadError):
+        clock.plan([0.05, 0.25, 0.05], counts)
+    assert (counts.tolist(), clock.tick) == ([3, -1, -1], 3)
+    assert clock.advance(0.05) == 3
