@@ -69,7 +69,7 @@ class BuildExt(build_ext):
         super().build_extensions()
 
 
-MODULES = ["stepper", "verbs", "kernels.processor", *(f"kernels.{isa}" for isa in ISAS)]
+MODULES = ["clock", "core", "stepper", "verbs", "kernels.processor", *(f"kernels.{isa}" for isa in ISAS)]
 
 setup(
     cmdclass={"build_ext": BuildExt},

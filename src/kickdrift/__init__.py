@@ -3,6 +3,7 @@
 from importlib.metadata import version as _version
 
 from . import reference
+from .clock import FixedClock
 from .errors import (
     CallbackError,
     ConvergenceError,
@@ -32,6 +33,7 @@ from .integrators import (
     Yoshida6,
 )
 from .kernels import build_info
+from .rollback import Rollback, sync_test
 from .stepper import Stepper
 from .trajectory import Trajectory
 from .verbs import damp, drift, kick

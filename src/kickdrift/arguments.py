@@ -10,6 +10,7 @@ import math
 import operator
 from fractions import Fraction
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -47,17 +48,15 @@ def real(name: str, value, minimum: float = -math.inf, above: float = -math.inf)
     return number
 
 
-def time_step(dt, hz) -> tuple[float, Fraction]:
-    """The step as (float, exact fraction) from `dt` or `hz`.
+def time_step(dt: Any, hz: Any) -> Fraction:
+    """The step in seconds from `dt` or `hz`, as the exact fraction that is meant.
 
     A float stands for the simplest fraction that rounds to it (1/60 is a sixtieth, not the binary
     number closest to one), so that time = tick * dt is exact.
     """
-    if hz is not None:
-        rate = _fraction("hz", hz)
-        return float(1 / rate), 1 / rate
-    step = _fraction("dt", dt)
-    return float(step), step
+    if dt is not None and hz is not None:
+        raise ValueError(f"dt: expected either dt or hz, got dt={dt!r} and hz={hz!r}")
+    return _fraction("dt", dt) if hz is None else 1 / _fraction("hz", hz)
 
 
 def _fraction(name: str, value) -> Fraction:

@@ -4,9 +4,9 @@ import math
 import time
 from fractions import Fraction
 
-from kickdrift import settings as checked
-from kickdrift.errors import OverloadError
-from kickdrift.settings import Settings, State
+from . import settings as checked
+from .errors import OverloadError
+from .settings import Settings, State
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.float cimport DBL_MAX

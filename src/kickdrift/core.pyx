@@ -1,10 +1,10 @@
-"""Stepper: binds arrays, compiles a plan, runs it."""
+"""Core: the arrays' addresses, the plan as C structs, and the loop that runs it."""
 
 from cpython.buffer cimport PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from .guard cimport acquire, guard_t, release
@@ -18,7 +18,6 @@ from .kernels.plan cimport (
 import numpy as np
 
 from . import arguments, kernels
-from .base import StepperBase
 from .errors import ConvergenceError, NonFiniteError
 from .integrators import Composition
 from .workers import share
@@ -44,37 +43,20 @@ cdef dict TERM_FIELDS = {
     "mu": SCALAR, "c": SCALAR, "s": SCALAR, "e2": SOFTENING, "center": CENTER, "w": CENTER, "axis": AXIS,
 }
 
-# The longest call, which nobody sees the end of. How long a call may go without looking for Ctrl-C, in nanoseconds of the slowest kernels; and from
-# where on it lets other threads run meanwhile, and hires some.
-cdef Py_ssize_t MOST = 2**62
+cdef extern from "Python.h":
+    const Py_ssize_t PY_SSIZE_T_MAX
+
+# The longest call, which nobody sees the end of.
+cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
+# In nanoseconds of work: how much is done before looking for Ctrl-C, and from where on other threads
+# may run meanwhile, and take a share of it.
 cdef double PATIENCE = 1e8
 cdef double RELEASE = 2e4
 cdef double SHARE = 1e6
 
 
 cdef class Core:
-    """The compiled part of a Stepper: the arrays' addresses, the plan as C structs, the loop.
-
-    Everything is checked and laid out once, here; a step finds pointers only.
-    """
-
-    cdef const KernelTable* table
-    cdef Plan plan
-    cdef Job job
-    cdef Term* terms
-    cdef Py_buffer views[2]
-    cdef int bound          # how many of them
-    cdef guard_t busy
-    cdef bint single        # float32
-    cdef bint started       # the history is filled
-    cdef double cost        # of one step of all bodies, in nanoseconds
-    cdef int64_t ticks
-    cdef int64_t evaluations
-    cdef Py_ssize_t helpers
-    cdef object history     # array, or None
-    cdef object saved       # two arrays to go back to
-    cdef list coefficients  # arrays that the plan points into
-    cdef Py_ssize_t lasting # of them, those that do not depend on dt
+    """The part of a Stepper that steps. Everything is laid out once; a step finds pointers only."""
 
     def __dealloc__(self):
         cdef int i
@@ -89,7 +71,6 @@ cdef class Core:
         if self.bound:
             raise RuntimeError("Stepper: expected __init__ to be called once")
         self.table = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
-        self.coefficients = []
         self.single = plan.dtype == np.float32
         self.helpers = self._threads
         self.plan.n = plan.n
@@ -154,6 +135,7 @@ cdef class Core:
         return not self._plan.records and self.plan.scheme < IMPLICIT_EULER
 
     cdef void bind_coefficients(self, object plan) except *:
+        self.coefficients = []
         self.plan.g = self.field(plan.g)
         self.plan.c = self.field(plan.c)
         self.plan.w = self.field(plan.w)
@@ -164,7 +146,7 @@ cdef class Core:
         for i in range(4):
             self.plan.flow[i] = self.plan.g
         self.plan.terms = len(plan.records)
-        if self.plan.terms:
+        if self.plan.terms and self.terms == NULL:
             self.terms = <Term*> PyMem_Malloc(self.plan.terms * sizeof(Term))
             if self.terms == NULL:
                 raise MemoryError
@@ -233,6 +215,45 @@ cdef class Core:
         evaluations = self._plan.integrator.force_evaluations_with_drag or iterations
         return max(10.0, self.plan.n * evaluations * (per_component * self.plan.dim + per_term * self.plan.terms))
 
+    # What base.py needs to save and restore.
+
+    @property
+    def _started(self):
+        return self.started
+
+    @property
+    def _last_h(self):
+        return self.plan.last_h
+
+    @property
+    def _history(self):
+        return self.history
+
+    def _resume(self, int64_t tick, bint started, double last_h):
+        self.ticks = tick
+        self.started = started
+        self.plan.last_h = last_h
+
+    def _rebind(self):
+        """Take over the coefficients of a new plan."""
+        self.hold()
+        try:
+            self.bind_coefficients(self._plan)
+            self.lasting = len(self.coefficients)
+        finally:
+            release(&self.busy)
+        self._set_dt(self.plan.h)
+
+    def _digest(self, object values, uint64_t place):
+        cdef Array array
+        cdef uint64_t result
+        self.locate(&array, values)
+        if self.single:
+            result = self.table.digest_f32(&array, self.plan.n, self.plan.dim, place)
+        else:
+            result = self.table.digest_f64(&array, self.plan.n, self.plan.dim, place)
+        return result
+
     # Running.
 
     cdef void hold(self) except *:
@@ -265,11 +286,11 @@ cdef class Core:
             steps = min(arguments.integer("n", n, 0), MOST)
         self.hold()
         try:
-            self.advance(steps)
+            self.go(steps)
         finally:
             release(&self.busy)
 
-    cdef int advance(self, Py_ssize_t steps) except -1:
+    cdef int go(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t part
         cdef Py_ssize_t most = <Py_ssize_t> (PATIENCE / self.cost) + 1
         if self.plan.n == 0:
@@ -391,30 +412,4 @@ cdef class Core:
 
 
 cdef class Result:
-    cdef Job job
-
-
-class Stepper(StepperBase, Core):
-    """Steps bodies that are pushed by forces: the caller's arrays, in place, in compiled code.
-
-    position: (n, dim) in m, dim 1 to 3, float32 or float64, any strides, stepped in place (component-
-    major arrays, `numpy.asfortranarray`, are fastest); lists and integer arrays are copied to float64.
-    velocity: the same shape and dtype in m/s; zeros when left out.
-    mass: kg, a number or (n,); numpy.inf for a body that no force accelerates.
-    dt: seconds per fixed step, a float, int or Fraction; or hz, steps per second.
-    integrator: a name of `INTEGRATORS` or an instance, such as GrootWarren(lam=0.65).
-    forces: terms such as Gravity, summed in this order (the affine ones first).
-    threads: how many share the work of large steps; no bit of the result depends on it.
-
-    Raises TypeError or ValueError, naming the argument, for what it cannot step; later, once bound,
-    a step checks nothing. Thread-safety: one thread at a time per stepper, else RuntimeError;
-    different steppers run in parallel.
-
-    >>> import numpy as np, kickdrift as kd
-    >>> position = np.zeros((1000, 3), np.float32)
-    >>> velocity = np.ones((1000, 3), np.float32)
-    >>> world = kd.Stepper(position, velocity, dt=1/60, forces=[kd.Gravity((0, -9.81, 0))])
-    >>> world.step(60)
-    >>> position[0].round(2).tolist()
-    [1.0, -3.9100000858306885, 1.0]
-    """
+    """What a part of a step, run by another thread, came to."""

@@ -50,7 +50,20 @@ class ConvergenceError(KickdriftError, ArithmeticError):
 
 
 class DesyncError(KickdriftError, RuntimeError):
-    """Two runs that must agree bit for bit do not."""
+    """Two runs that must agree bit for bit do not: first at `tick`."""
+
+    def __init__(self, tick: int, expected: int, got: int):
+        super().__init__(
+            f"the state at tick {tick} is not what it was before the rollback "
+            f"(checksum {got:#018x}, first {expected:#018x}): a force or an input depends on something "
+            f"that no snapshot holds"
+        )
+        self.tick = tick
+        self.expected = expected
+        self.got = got
+
+    def __reduce__(self):
+        return type(self), (self.tick, self.expected, self.got)
 
 
 class CallbackError(KickdriftError, RuntimeError):
@@ -62,4 +75,11 @@ class SnapshotError(KickdriftError, ValueError):
 
 
 class OverloadError(KickdriftError, RuntimeError):
-    """More steps are due than the clock may run."""
+    """More steps are due than `max_steps` allows; `steps` says how many."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(steps)
+        self.steps = steps
+
+    def __str__(self) -> str:
+        return f"{self.steps} steps are due, more than max_steps"

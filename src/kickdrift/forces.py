@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["AnchorSpring", "Damping", "Gravity", "LinearDrag", "PointGravity", "QuadraticDrag", "Term", "Vortex"]
 
 
-def _numbers(minimum: float = -math.inf, **field: Any) -> Any:
-    """A coefficient: a number, a vector or one of these per body, not below `minimum`."""
-    return dataclasses.field(metadata={"minimum": minimum}, **field)
+def _numbers(minimum: float = -math.inf, place: bool = False, **field: Any) -> Any:
+    """A coefficient: a number, a vector or one of these per body, not below `minimum`; or a place."""
+    return dataclasses.field(metadata={"minimum": minimum, "place": place}, **field)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +52,11 @@ class Term:
     def compile(self, plan: Plan) -> None:
         """Add this term to a plan."""
         raise NotImplementedError
+
+    def shifted(self, offset: np.ndarray) -> Term:
+        """The same term in coordinates whose origin lies at -offset."""
+        places = [field.name for field in dataclasses.fields(self) if field.metadata.get("place")]
+        return dataclasses.replace(self, **{name: getattr(self, name) + offset for name in places})
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         """Potential energy of each body in J, shape (n,), for float64 positions."""
@@ -134,7 +139,7 @@ class AnchorSpring(Term):
 
     stiffness: ArrayLike = _numbers(minimum=0.0)
     damping: ArrayLike = _numbers(minimum=0.0, default=0.0)
-    anchor: ArrayLike = _numbers(default=0.0)
+    anchor: ArrayLike = _numbers(default=0.0, place=True)
     per_mass: bool = dataclasses.field(default=False, repr=False, kw_only=True)
 
     @classmethod
@@ -180,7 +185,7 @@ class PointGravity(Term):
     """
 
     mu: ArrayLike = _numbers()
-    center: ArrayLike = _numbers(default=0.0)
+    center: ArrayLike = _numbers(default=0.0, place=True)
     softening: ArrayLike = _numbers(minimum=0.0, default=0.0)
     conservative: ClassVar[bool] = True
 
@@ -208,7 +213,7 @@ class Vortex(Term):
     """
 
     strength: ArrayLike = _numbers()
-    center: ArrayLike = _numbers(default=0.0)
+    center: ArrayLike = _numbers(default=0.0, place=True)
     axis: ArrayLike = _numbers(default=(0.0, 0.0, 1.0))
     softening: ArrayLike = _numbers(minimum=0.0, default=0.0)
 

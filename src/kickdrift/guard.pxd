@@ -4,15 +4,15 @@ cdef extern from *:
     """
     #if defined(Py_GIL_DISABLED) && defined(_MSC_VER)
       #include <intrin.h>
-      static int kd_acquire(volatile long* flag) { return !_InterlockedExchange(flag, 1); }
-      static void kd_release(volatile long* flag) { _InterlockedExchange(flag, 0); }
+      static inline int kd_acquire(volatile long* flag) { return !_InterlockedExchange(flag, 1); }
+      static inline void kd_release(volatile long* flag) { _InterlockedExchange(flag, 0); }
     #elif defined(Py_GIL_DISABLED)
-      static int kd_acquire(volatile long* flag) { return !__atomic_exchange_n(flag, 1, __ATOMIC_ACQUIRE); }
-      static void kd_release(volatile long* flag) { __atomic_store_n(flag, 0, __ATOMIC_RELEASE); }
+      static inline int kd_acquire(volatile long* flag) { return !__atomic_exchange_n(flag, 1, __ATOMIC_ACQUIRE); }
+      static inline void kd_release(volatile long* flag) { __atomic_store_n(flag, 0, __ATOMIC_RELEASE); }
     #else
       /* The GIL makes test and set one. */
-      static int kd_acquire(volatile long* flag) { if (*flag) return 0; *flag = 1; return 1; }
-      static void kd_release(volatile long* flag) { *flag = 0; }
+      static inline int kd_acquire(volatile long* flag) { if (*flag) return 0; *flag = 1; return 1; }
+      static inline void kd_release(volatile long* flag) { *flag = 0; }
     #endif
     """
     ctypedef long guard_t "volatile long"

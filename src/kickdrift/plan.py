@@ -11,9 +11,11 @@ fixed before anything runs. An array of a plan has one row for all bodies or one
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -117,6 +119,19 @@ class Plan:
         potential = [term.potential_energy(self, position) for term in self.forces]
         zeros = np.zeros(self.n)
         return math.fsum(kinetic), math.fsum(value for row in potential for value in row + zeros)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of everything that steps are computed from but the state and dt."""
+        digest = hashlib.blake2b(f"{self.n} {self.dim} {self.dtype} {self.integrator}".encode(), digest_size=16)
+        affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
+        records = [(record.kind, list(record.fields.values())) for record in self.records]
+        for name, arrays in [("affine", affine), *records]:
+            digest.update(name.encode())
+            for array in arrays:
+                digest.update(f"{array.shape}".encode())
+                digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        return digest.hexdigest()
 
     def _round(self, name: str, array: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):

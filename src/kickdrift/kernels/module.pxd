@@ -1,7 +1,10 @@
 # What the module of each instruction set offers.
 
+from libc.stdint cimport uint64_t
+
+from .digest cimport digest
 from .lanes cimport f32lane, f64lane
-from .plan cimport Job, KernelTable, Plan
+from .plan cimport Array, Job, KernelTable, Plan
 from .tiles cimport run
 
 
@@ -15,6 +18,18 @@ cdef inline void run_f64(const Plan* plan, Job* job) noexcept nogil:
     run(plan, job, like)
 
 
+cdef inline uint64_t digest_f32(const Array* array, Py_ssize_t n, int dim, uint64_t place) noexcept nogil:
+    cdef float* like = NULL
+    return digest(array, n, dim, place, like)
+
+
+cdef inline uint64_t digest_f64(const Array* array, Py_ssize_t n, int dim, uint64_t place) noexcept nogil:
+    cdef double* like = NULL
+    return digest(array, n, dim, place, like)
+
+
 cdef inline void fill(KernelTable* table) noexcept:
     table.run_f32 = run_f32
     table.run_f64 = run_f64
+    table.digest_f32 = digest_f32
+    table.digest_f64 = digest_f64

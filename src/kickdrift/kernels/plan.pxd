@@ -1,6 +1,6 @@
 # What the kernels are told: a plan, which stays, and a job, which is one call.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 cdef enum:
     TILE = 128          # bodies that are loaded, stepped and stored together
@@ -93,3 +93,6 @@ ctypedef struct Job:
 ctypedef struct KernelTable:
     void (*run_f32)(const Plan*, Job*) noexcept nogil
     void (*run_f64)(const Plan*, Job*) noexcept nogil
+    # Of (n, dim) numbers, the first of which counts as number `place`.
+    uint64_t (*digest_f32)(const Array*, Py_ssize_t n, int dim, uint64_t place) noexcept nogil
+    uint64_t (*digest_f64)(const Array*, Py_ssize_t n, int dim, uint64_t place) noexcept nogil

@@ -5,6 +5,7 @@ two equal to the last bit, so what is read here is what runs there. Start with `
 each integrator is a handful of lines, then `terms` and `stepper`.
 """
 
+from .clock import FixedClock
 from .stepper import Stepper
 
-__all__ = ["Stepper"]
+__all__ = ["FixedClock", "Stepper"]

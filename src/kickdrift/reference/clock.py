@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from kickdrift import settings as checked
-from kickdrift.errors import OverloadError
-from kickdrift.settings import LEDGER_FULL, LONGEST_FRAME_NS, NANO, ROOM, SCALE_ONE, Settings, State
+from .. import settings as checked
+from ..errors import OverloadError
+from ..settings import LEDGER_FULL, LONGEST_FRAME_NS, NANO, ROOM, SCALE_ONE, Settings, State
 
 
 class FixedClock:

@@ -6,8 +6,12 @@ import numpy as np
 
 from .. import arguments
 from ..base import StepperBase
+from ..drawing import canvas, weights
 from ..errors import ConvergenceError, NonFiniteError
 from ..integrators import Composition, Exact
+from .clock import FixedClock
+from .digest import digest
+from .drawing import draw
 from .schemes import SCHEMES, STARTS, NotConverged
 from .terms import TERMS, Affine
 from .vector import Vector
@@ -25,22 +29,37 @@ class Stepper(StepperBase):
     [[0.0, 5.0]]
     """
 
+    _clock_type = FixedClock
+
     def _bind(self) -> None:
         self.tick = 0
         self.force_evaluations = 0
-        self._history: list[Vector | None] = [None] * self.n
-        self._last_h: float | None = None
+        self._history = np.zeros_like(self._position) if self.integrator.history else None
+        self._started = False
+        self._last_h = self._dt
+        self._drawn: tuple | None = None
+
+    def _rebind(self) -> None:
+        pass  # bodies read the plan anew in each call
 
     def _set_dt(self, h: float) -> None:
         self._h = h
+        if not self._started:
+            self._last_h = h
         self._decay = self._plan.decay(h) if self._plan.damped else None
         self._flow = self._plan.flow(h) if isinstance(self.integrator, Exact) else None
         self._composition = self._plan.composition(h) if isinstance(self.integrator, Composition) else None
 
     def restart(self) -> None:
         """Forget the integrator's history: the next step starts from the arrays alone."""
-        self._history = [None] * self.n
-        self._last_h = None
+        self._started, self._last_h = False, self._h
+
+    def _resume(self, tick: int, started: bool, last_h: float) -> None:
+        self.tick, self._started, self._last_h = tick, started, last_h
+        self._drawn = None
+
+    def _digest(self, values: np.ndarray, place: int) -> int:
+        return digest(values, place)
 
     def step(self, n: int = 1) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
@@ -70,11 +89,48 @@ class Stepper(StepperBase):
             return first.done, _Failure(first.index, first.residual)
         for body in bodies:
             self._position[body.index], self._velocity[body.index] = body.x, body.v
-            self._history[body.index] = body.history
+            if self._history is not None and body.history is not None:
+                self._history[body.index] = body.history
         if n:
-            self._last_h = self._h
+            self._started, self._last_h = True, self._h
         self.force_evaluations += max((body.evaluations for body in bodies), default=0)
         return n, None
+
+    # Frames.
+
+    def advance(self, seconds: float) -> int:
+        """Feed the time of a frame to the clock, run the steps that are due, return how many."""
+        count = 0
+        for _ in self.clock.steps(seconds):
+            if self.clock.substep_dt != self._dt:
+                self._follow_clock()
+            self._last_step(self.clock.substeps)
+            count += 1
+        return count
+
+    def _last_step(self, substeps: int = 1) -> None:
+        """Run a step, and keep the state before it for drawing."""
+        before = self._position.copy(), self._velocity.copy()
+        self.step(substeps)
+        self._drawn = (self.tick, before)
+
+    @property
+    def _previous(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return self._drawn[1] if self._drawn is not None and self._drawn[0] == self.tick else None
+
+    def interpolate(self, alpha: float | None = None, out=None, mode: str = "linear"):
+        """Positions for drawing, between the last two states of a frame."""
+        share = self.alpha if alpha is None else arguments.real("alpha", alpha)
+        now = (self._position, self._velocity)
+        before = now if self._previous is None or mode == "extrapolate" else self._previous
+        if self._previous is None and mode == "hermite":
+            mode = "linear"
+        mix = weights(mode, share, self._frame_step)
+        result = np.empty_like(self._position, order="C") if out is None else out
+        target = result if out is None else canvas(out, self)
+        real = float if self.dtype == np.float64 else np.float32
+        draw(*before, *now, mix, real, target)
+        return result
 
 
 class _Failure:
@@ -90,12 +146,12 @@ class Body:
         self.index = index
         self.real = real = float if plan.dtype == np.float64 else np.float32
         self.x, self.v = self._vector(stepper._position), self._vector(stepper._velocity)
-        self.history = stepper._history[index]
+        self.history = self._vector(stepper._history) if stepper._started and stepper._history is not None else None
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
         self.tick = stepper.tick
         self.h = real(stepper._h)
-        self.last_h = self.h if stepper._last_h is None else real(stepper._last_h)
+        self.last_h = real(stepper._last_h)
         self.epsilon = real(np.finfo(plan.dtype).eps)
         self.smallest = real(np.finfo(plan.dtype).tiny / np.finfo(plan.dtype).eps)
         self.affine = Affine(

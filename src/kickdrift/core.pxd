@@ -1,0 +1,45 @@
+"""The compiled part of a stepper that steps; the frame loop builds on it."""
+
+from libc.stdint cimport int64_t
+
+from .guard cimport guard_t
+from .kernels.plan cimport Array, Field, Job, KernelTable, Layout, Plan, Term
+
+
+cdef class Core:
+    cdef const KernelTable* table
+    cdef Plan plan
+    cdef Job job
+    cdef Term* terms
+    cdef Py_buffer views[2]
+    cdef int bound          # how many of them
+    cdef guard_t busy
+    cdef bint single        # float32
+    cdef bint started       # the history is filled
+    cdef double cost        # of one step of all bodies, in nanoseconds
+    cdef int64_t ticks
+    cdef int64_t evaluations
+    cdef Py_ssize_t helpers
+    cdef object history     # array, or None
+    cdef object saved       # two arrays to go back to
+    cdef list coefficients  # arrays that the plan points into
+    cdef Py_ssize_t lasting # of them, those that do not depend on dt
+
+    cdef void locate(self, Array* array, object source) except *
+    cdef void bind_scheme(self, object integrator) except *
+    cdef Layout layout(self) except *
+    cdef bint componentwise(self)
+    cdef void bind_coefficients(self, object plan) except *
+    cdef Field field(self, object values) except *
+    cdef double estimate(self) except -1
+    cdef void hold(self) except *
+    cdef int go(self, Py_ssize_t steps) except -1
+    cdef int complete(self, Py_ssize_t steps) except -1
+    cdef int run_or_restore(self, Py_ssize_t steps) except -1
+    cdef int run(self, Py_ssize_t steps) except -1
+    cdef void call(self, Job* job) noexcept nogil
+    cdef int run_shared(self) except -1
+
+
+cdef class Result:
+    cdef Job job

@@ -1,0 +1,206 @@
+"""Stepper: the frame loop around the core, and what users call."""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+from .clock cimport FixedClock
+from .core cimport Core
+from .guard cimport release
+from .kernels.drawing cimport Weights, draw
+from .kernels.plan cimport Array
+
+import numpy as np
+
+from . import arguments
+from . import drawing
+from .base import StepperBase
+
+
+cdef class Frames(Core):
+    """The part of a Stepper that turns frames into steps and draws between two of them."""
+
+    cdef object previous        # position and velocity before the last step of a frame, or None
+    cdef int64_t drawn_tick     # where that step ended: elsewhere there is no previous state
+
+    def advance(self, object seconds):
+        """Feed the time of a frame to the clock, run the steps that are due, return how many.
+
+        seconds: the time since the last frame, e.g. pygame's `clock.tick() / 1000`. What is left of a
+        step stays in the clock; `interpolate` draws what lies between.
+
+        Raises what the clock's `advance` and `step` raise. After an error both stand at the last
+        completed step; what was due stays owed. Thread-safety: as `step`.
+
+        >>> import kickdrift as kd
+        >>> ball = kd.Stepper([[0.0]], [[6.0]], dt=1/60)
+        >>> ball.advance(0.04), ball.tick, ball.interpolate().tolist()
+        (2, 2, [[0.14]])
+        """
+        cdef FixedClock clock = self.clock
+        self.hold()
+        try:
+            return self.frame(clock, seconds)
+        finally:
+            release(&self.busy)
+
+    cdef int64_t frame(self, FixedClock clock, object seconds) except -1:
+        cdef int64_t due = clock.begin_frame(seconds)
+        cdef int64_t substeps = clock._substeps
+        cdef int64_t first = self.ticks
+        cdef int64_t done = 0
+        cdef bint by_step = clock.has_budget()
+        try:
+            if due > 0:
+                self.follow(clock)
+            if by_step:
+                while clock.next_step():
+                    self.last_step(substeps)
+                    done += 1
+            elif due > 0:
+                self.go((due - 1) * substeps)
+                self.last_step(substeps)
+        finally:
+            if not by_step:
+                done = (self.ticks - first) // substeps
+                clock.count(done)
+            clock.end_frame()
+        return done
+
+    cdef int follow(self, FixedClock clock) except -1:
+        """Take over the clock's step, which its owner may have changed."""
+        cdef double h = clock.step_length()
+        if clock._substeps > 1 or h != self.plan.h:
+            h = clock.substep_dt
+            if h != self.plan.h:
+                release(&self.busy)  # setting dt wants it
+                try:
+                    self._follow_clock()
+                finally:
+                    self.hold()
+        return 0
+
+    cdef int last_step(self, int64_t substeps) except -1:
+        """Run a step, and keep the state before it for drawing."""
+        if self.previous is None:
+            self.previous = np.empty_like(self._position), np.empty_like(self._velocity)
+        self.keep(self.previous[0], self._position, &self.plan.x)
+        self.keep(self.previous[1], self._velocity, &self.plan.v)
+        self.drawn_tick = -1
+        self.go(substeps)
+        self.drawn_tick = self.ticks
+        return 0
+
+    cdef int keep(self, object to, object source, const Array* array) except -1:
+        cdef Array copy
+        cdef Py_ssize_t item = 4 if self.single else 8
+        if array.component == item and array.body == self.plan.dim * item:
+            self.locate(&copy, to)
+            memcpy(copy.data, array.data, self.plan.n * self.plan.dim * item)
+        else:
+            np.copyto(to, source)
+        return 0
+
+    def _resume(self, int64_t tick, bint started, double last_h):
+        Core._resume(self, tick, started, last_h)
+        self.drawn_tick = -1
+
+    @property
+    def _previous(self):
+        """The state before the last step of the last frame, or None if it is not the last step any more."""
+        return self.previous if self.previous is not None and self.drawn_tick == self.ticks else None
+
+    def _last_step(self):
+        self.hold()
+        try:
+            self.last_step(1)
+        finally:
+            release(&self.busy)
+
+    def interpolate(self, object alpha=None, object out=None, object mode="linear"):
+        """Positions for drawing: between the state before the last step of the frame and the one after.
+
+        The picture shows the time (tick - 1 + alpha) dt, one step behind the simulation: that is the
+        price of never guessing. Until the first frame, and after steps outside `advance`, there is
+        nothing between, and the positions are returned as they are.
+
+        alpha: how far between the two, 0 to 1; the clock's when left out.
+        out: a float32 or float64 array or buffer of shape (n, dim) to write to, such as a mapped
+        vertex buffer; a new array when left out. It is returned.
+        mode: "linear"; "hermite", which follows the velocities too and suits low rates; "extrapolate",
+        alpha steps beyond the last state: no latency, but overshoots at every bounce.
+
+        Never changes the state. Raises TypeError or ValueError for what cannot be drawn to.
+
+        >>> import numpy as np, kickdrift as kd
+        >>> ball = kd.Stepper([[0.0]], [[6.0]], dt=1/60)
+        >>> steps = ball.advance(0.025)
+        >>> ball.interpolate(out=np.zeros((1, 1), np.float32)).round(4).tolist()
+        [[0.05000000074505806]]
+        """
+        cdef Weights weights
+        cdef Array x, v, target
+        cdef float* f32 = NULL
+        cdef double* f64 = NULL
+        cdef FixedClock clock
+        cdef double share
+        if alpha is None:
+            clock = self.clock
+            share = clock.fraction()
+        else:
+            share = arguments.real("alpha", alpha)
+        x, v = self.plan.x, self.plan.v
+        between = self.drawn_tick == self.ticks and self.previous is not None
+        if mode == "linear":
+            weights.x, weights.v, weights.v_new = share, 0, 0
+        else:
+            if not between and mode == "hermite":
+                mode = "linear"
+            weights.x, weights.v, weights.v_new = drawing.weights(mode, share, self._frame_step)
+        weights.curved = weights.v != 0 or weights.v_new != 0
+        if between and mode != "extrapolate":
+            self.locate(&x, self.previous[0])
+            self.locate(&v, self.previous[1])
+        result = np.empty((self.plan.n, self.plan.dim), self.dtype) if out is None else out
+        array = drawing.canvas(out, self) if out is not None else result
+        self.locate(&target, array)
+        if self.plan.n == 0:
+            return result
+        if array.dtype == np.float32:
+            if self.single:
+                draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f32, f32)
+            else:
+                draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f64, f32)
+        elif self.single:
+            draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f32, f64)
+        else:
+            draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f64, f64)
+        return result
+
+
+class Stepper(StepperBase, Frames):
+    """Steps bodies that are pushed by forces: the caller's arrays, in place, in compiled code.
+
+    position: (n, dim) in m, dim 1 to 3, float32 or float64, any strides, stepped in place (component-
+    major arrays, `numpy.asfortranarray`, are fastest); lists and integer arrays are copied to float64.
+    velocity: the same shape and dtype in m/s; zeros when left out.
+    mass: kg, a number or (n,); numpy.inf for a body that no force accelerates.
+    dt: seconds per fixed step, a float, int or Fraction, 1/60 when left out; or hz, steps per second.
+    integrator: a name of `INTEGRATORS` or an instance, such as GrootWarren(lam=0.65).
+    forces: terms such as Gravity, summed in this order (the affine ones first).
+    threads: how many share the work of large steps; no bit of the result depends on it.
+    clock: the FixedClock that `advance` feeds, which then sets dt; one of dt when left out.
+
+    Raises TypeError or ValueError, naming the argument, for what it cannot step; later, once bound,
+    a step checks nothing. Thread-safety: one thread at a time per stepper, else RuntimeError;
+    different steppers run in parallel.
+
+    >>> import numpy as np, kickdrift as kd
+    >>> position = np.zeros((1000, 3), np.float32)
+    >>> velocity = np.ones((1000, 3), np.float32)
+    >>> world = kd.Stepper(position, velocity, dt=1/60, forces=[kd.Gravity((0, -9.81, 0))])
+    >>> world.step(60)
+    >>> position[0].round(2).tolist()
+    [1.0, -3.9100000858306885, 1.0]
+    """
+
+    _clock_type = FixedClock

@@ -1,0 +1,258 @@
+"""Saving, going back, and finding out when going back is not enough."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from plans import INTEGRATORS, LAYOUTS, assert_same_bits, scene
+
+import kickdrift as kd
+from kickdrift import kernels
+
+
+def running(integrator, cls=kd.Stepper, seed=11, **changes):
+    """A stepper of seven bodies that has been running for a while."""
+    stepper = scene(np.random.default_rng(seed), integrator, n=7).make(cls, **changes)
+    stepper.step(3)
+    return stepper
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+def test_a_snapshot_holds_all_that_later_steps_depend_on(Stepper, integrator):
+    stepper = running(integrator, Stepper)
+    position, velocity = stepper.position, stepper.velocity
+    saved = stepper.snapshot()
+    assert saved == stepper.snapshot()
+    stepper.step(5)
+    later, time = stepper.checksum(), stepper.time
+    stepper.step(2)
+    stepper.dt = 0.003
+    stepper.step(1)
+    stepper.restore(saved)
+    assert stepper.tick == 3
+    assert stepper.snapshot() == saved
+    assert stepper.position is position
+    assert stepper.velocity is velocity
+    stepper.step(5)
+    assert stepper.checksum() == later
+    assert stepper.time == time
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+def test_any_implementation_continues_any_other(monkeypatch, integrator):
+    """Under one instruction set taken, under another restored, in another layout: the same bits."""
+    ends = set()
+    source = running(integrator)
+    saved = source.snapshot()
+    for isa in kernels.isas:
+        monkeypatch.setattr(kernels, "isa", isa)
+        for layout in LAYOUTS:
+            target = scene(np.random.default_rng(11), integrator, n=7).make(kd.Stepper, layout)
+            target.restore(saved)
+            assert target.snapshot() == saved
+            target.step(6)
+            ends.add(target.checksum())
+    book = scene(np.random.default_rng(11), integrator, n=7).make(kd.reference.Stepper)
+    book.restore(saved)
+    book.step(6)
+    assert ends == {book.checksum()}
+
+
+def test_every_damage_is_noticed(Stepper):
+    stepper = running(kd.Verlet(), Stepper)
+    saved = stepper.snapshot()
+    before = stepper.checksum(), stepper.tick
+    rng = np.random.default_rng(0)
+    for place in {*range(80), *rng.integers(0, len(saved), 60).tolist(), len(saved) - 1}:
+        damaged = bytearray(saved)
+        damaged[place] ^= 1 << int(rng.integers(8))
+        with pytest.raises(kd.SnapshotError):
+            stepper.restore(bytes(damaged))
+    for size in (0, 1, 15, 60, 63, 64, 100, len(saved) - 1):
+        with pytest.raises(kd.SnapshotError):
+            stepper.restore(saved[:size])
+    for other in (saved + b"\0", None, 5, "text", stepper):
+        with pytest.raises(kd.SnapshotError):
+            stepper.restore(other)
+    assert (stepper.checksum(), stepper.tick) == before
+    stepper.restore(bytearray(saved))
+    stepper.restore(memoryview(saved))
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"integrator": "rk4"}, "integrator"),
+        ({"integrator": kd.SemiImplicitEuler(form="drift_kick")}, "integrator"),
+        ({"forces": [kd.Gravity((0, -1))]}, "forces"),
+        ({"mass": 2.0}, "forces"),
+        ({"position": np.zeros((3, 2))}, "bodies"),
+        ({"position": np.zeros((2, 3)), "forces": []}, "dim"),
+        ({"position": np.zeros((2, 2), np.float32)}, "dtype"),
+    ],
+)
+def test_foreign_snapshots_are_refused(Stepper, changes, name):
+    arguments = {"position": np.zeros((2, 2)), "integrator": "semi_implicit_euler", "forces": [kd.Gravity((0, -9))]}
+    own, other = Stepper(**arguments), Stepper(**{**arguments, **changes})
+    with pytest.raises(kd.SnapshotError, match=f"other {name}"):
+        own.restore(other.snapshot())
+
+
+def test_the_checksum_is_of_bits_but_for_signed_zeros(Stepper):
+    stepper = Stepper(np.array([[1.0, 0.0]]), np.zeros((1, 2)))
+    checksum = stepper.checksum()
+    stepper.velocity[0, 0] = -0.0
+    assert stepper.checksum() == checksum
+    stepper.position[0, 0] = np.nextafter(1.0, 2.0)
+    assert stepper.checksum() != checksum
+    stepper.position[0] = 0.0, 1.0  # the same numbers elsewhere
+    assert stepper.checksum() != checksum
+    assert 0 <= checksum < 2**64
+
+
+def test_checksums_do_not_change_from_release_to_release(Stepper):
+    stepper = Stepper(np.arange(6.0).reshape(3, 2), np.ones((3, 2)), dt=0.25, forces=[kd.Gravity((0, -8))])
+    assert stepper.checksum() == 0x9812D4A7632E25C3
+    single = Stepper(np.arange(6, dtype=np.float32).reshape(3, 2), np.ones((3, 2), np.float32))
+    assert single.checksum() == 0xC979B4EE396A25C3
+
+
+def test_random_flips_change_the_checksum(isa):
+    rng = np.random.default_rng(2)
+    for dtype, kind in ((np.float32, np.uint32), (np.float64, np.uint64)):
+        stepper = kd.Stepper(rng.normal(size=(50, 3)).astype(dtype), rng.normal(size=(50, 3)).astype(dtype))
+        checksums = {stepper.checksum()}
+        bits = stepper.position.view(kind)
+        for i in range(50):
+            for bit in range(0, 8 * bits.itemsize, 7):
+                bits[i, i % 3] ^= kind(1 << bit)
+                checksums.add(stepper.checksum())
+                bits[i, i % 3] ^= kind(1 << bit)
+        assert len(checksums) == 1 + 50 * len(range(0, 8 * bits.itemsize, 7))
+
+
+@pytest.mark.parametrize("integrator", ["verlet", "groot_warren", "yoshida4", "exact"])
+def test_pickle_and_copy_go_on_like_the_original(Stepper, integrator):
+    stepper = Stepper(
+        np.asfortranarray(np.arange(6.0).reshape(3, 2)),
+        dt=1 / 60,
+        mass=[1.0, 2.0, np.inf],
+        integrator=integrator,
+        forces=[kd.Gravity((0, -9)), kd.AnchorSpring(3.0, anchor=(1, 1))],
+    )
+    stepper.advance(0.11)
+    stepper.shift((4.0, 8.0))
+    for twin in (pickle.loads(pickle.dumps(stepper)), copy.copy(stepper), copy.deepcopy(stepper)):
+        assert twin.snapshot() == stepper.snapshot()
+        assert twin.alpha == stepper.alpha
+        assert twin.position.flags.f_contiguous
+        assert not np.shares_memory(twin.position, stepper.position)
+        original = stepper.snapshot()
+        for one in (twin, stepper):
+            one.advance(0.05)
+        assert twin.checksum() == stepper.checksum()
+        stepper.restore(original)
+        stepper.clock.load(stepper.clock.state())
+
+
+def test_rollback_with_late_input(Stepper):
+    def push(world, tick):
+        if tick == 3:
+            world.velocity[0] += 1.0
+
+    told_in_time, told_late = (Stepper([[0.0]], [[1.0]], dt=0.5, forces=[kd.Gravity([-1.0])]) for _ in range(2))
+    past = kd.Rollback(told_late, ticks=8)
+    for _ in range(6):
+        past.save()
+        told_late.step()
+        push(told_in_time, told_in_time.tick)
+        told_in_time.step()
+    assert told_late.checksum() != told_in_time.checksum()
+    past.rollback(2)
+    assert past.ticks == [0, 1, 2]
+    past.resimulate(6, inputs=push)
+    assert told_late.checksum() == told_in_time.checksum()
+    # Drawing goes on between the last two states.
+    assert told_late.interpolate(0.0).tolist() != told_late.position.tolist()
+    with pytest.raises(ValueError, match="tick: expected one of the saved ticks"):
+        past.rollback(77)
+
+
+def test_the_ring_forgets_the_oldest(Stepper):
+    stepper = Stepper([[0.0]])
+    past = kd.Rollback(stepper, ticks=3)
+    for _ in range(5):
+        past.save()
+        past.save()
+        stepper.step()
+    assert past.ticks == [2, 3, 4]
+    for bad, error in ((0, ValueError), (1.5, TypeError), (True, TypeError)):
+        with pytest.raises(error, match="ticks"):
+            kd.Rollback(stepper, ticks=bad)
+
+
+def test_rollback_leaves_the_clock_its_time(Stepper):
+    stepper = Stepper([[0.0]], [[1.0]], dt=0.1)
+    stepper.advance(0.25)
+    past = kd.Rollback(stepper)
+    past.save()
+    stepper.advance(0.2)
+    alpha = stepper.alpha
+    past.rollback(2)
+    assert stepper.clock.tick == 2
+    assert stepper.alpha == alpha
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+def test_sync_test_of_ten_thousand_frames(integrator):
+    drawn = scene(np.random.default_rng(17), integrator, n=3)
+    drawn.arguments["forces"] = [kd.AnchorSpring(4.0), kd.Gravity(np.full(drawn.position.shape[1], -0.5))]
+    stepper = drawn.make(kd.Stepper)
+
+    def impulses(world, tick):
+        if tick % 3 == 0:
+            rng = np.random.default_rng(tick)
+            world.velocity[rng.integers(3)] += rng.normal(size=world.dim) * 0.01
+
+    kd.sync_test(stepper, frames=10_000, distance=2, inputs=impulses)
+    assert stepper.tick == 10_000
+
+
+@pytest.mark.parametrize("distance", range(1, 9))
+def test_hidden_state_is_caught(Stepper, distance):
+    calls = 0
+
+    def fickle(world, tick):
+        nonlocal calls
+        calls += 1
+        if calls == 20:
+            world.velocity[0] += 1e-12
+
+    with pytest.raises(kd.DesyncError, match="depends on something") as caught:
+        kd.sync_test(Stepper([[0.0]], [[1.0]]), frames=50, distance=distance, inputs=fickle)
+    assert 0 < caught.value.tick < 20
+    assert caught.value.expected != caught.value.got
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_snapshots_travel_between_processes():
+    code = (
+        "import sys, numpy as np, kickdrift as kd\n"
+        "s = kd.Stepper(np.zeros((2, 3)), np.ones((2, 3)), dt=0.1, integrator='rk4', forces=[kd.LinearDrag(0.3)])\n"
+        "s.restore(sys.stdin.buffer.read()); s.step(10); sys.stdout.write(str(s.checksum()))"
+    )
+    stepper = kd.Stepper(
+        np.zeros((2, 3)), np.ones((2, 3)), dt=0.1, integrator="rk4", forces=[kd.LinearDrag(0.3)]
+    )
+    stepper.step(5)
+    saved = stepper.snapshot()
+    stepper.step(10)
+    for isa in kernels.isas:
+        result = subprocess.run(
+            [sys.executable, "-c", code], input=saved, capture_output=True, check=True, env={"KICKDRIFT_ISA": isa}
+        )
+        assert int(result.stdout) == stepper.checksum()
+    assert_same_bits(stepper.position, stepper.position)
