@@ -7,9 +7,8 @@ message that names the argument, what was expected and what came.
 from __future__ import annotations
 
 import math
-import operator
 from fractions import Fraction
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -20,31 +19,39 @@ _REAL_KINDS = "iuf"
 def show(value) -> str:
     """A value as it appears in an error message: short, with type."""
     text = repr(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
 
 
-def integer(name: str, value, minimum: int) -> int:
-    """An int not below `minimum`; bool is refused."""
-    if isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name}: expected an int, got {show(value)}")
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: expected an int, got {show(value)}") from None
-    if number < minimum:
-        raise ValueError(f"{name}: expected an int of at least {minimum}, got {number}")
+def integer(name: str, value: Any, minimum: int | None = None, maximum: int | None = None) -> int:
+    """An int within bounds; NumPy's are ints too, bool is none."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, got {show(value)}")
+    number = int(value)
+    if minimum is not None and number < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {number}")
+    if maximum is not None and number > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {number}")
     return number
 
 
-def real(name: str, value, minimum: float = -math.inf, above: float = -math.inf) -> float:
-    """A finite float, at least `minimum` and greater than `above`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
-        raise TypeError(f"{name}: expected a real number, got {show(value)}")
-    number = float(value)
-    if not math.isfinite(number) or number < minimum or number <= above:
-        bound = f" greater than {above:g}" if above > -math.inf else ""
-        bound = f" of at least {minimum:g}" if minimum > -math.inf else bound
-        raise ValueError(f"{name}: expected a finite number{bound}, got {value!r}")
+def real(
+    name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf, above: float = -math.inf
+) -> float:
+    """A finite float within bounds, which belong to the range but for `above`; NumPy's scalars are numbers too."""
+    # NumPy registers its real scalars as numbers.Real, and its booleans not.
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a real number, got {show(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {number!r}")
+    if number <= above:
+        raise ValueError(f"{name} must be greater than {above:g}, got {number!r}")
+    if not minimum <= number <= maximum:
+        expected = "not be negative" if (minimum, maximum) == (0.0, math.inf) else f"be from {minimum:g} to {maximum:g}"
+        raise ValueError(f"{name} must {expected}, got {number!r}")
     return number
 
 

@@ -10,10 +10,12 @@ import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from numbers import Integral, Rational, Real
+from numbers import Rational
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .arguments import integer, real
 
 NANO = 10**9
 SCALE_ONE = 1 << 20
@@ -30,35 +32,6 @@ ROOM = 1 << 62
 """Whatever may be in the accumulator at once is below this many units."""
 
 # --- numbers -----------------------------------------------------------------------------------
-
-
-def real(name: str, value: Any, low: float = 0.0, high: float = math.inf) -> float:
-    """Check a finite real number with low <= value <= high; NumPy scalars are real numbers too."""
-    # NumPy registers its real scalars as numbers.Real, and its booleans not.
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {number!r}")
-    if not low <= number <= high:
-        expected = "not be negative" if (low, high) == (0.0, math.inf) else f"be from {low:g} to {high:g}"
-        raise ValueError(f"{name} must {expected}, got {number!r}")
-    return number
-
-
-def whole(name: str, value: Any, low: int | None = None, high: int | None = None) -> int:
-    """Check an integer with low <= value <= high; NumPy integers are integers too."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}")
-    number = int(value)
-    if low is not None and number < low:
-        raise ValueError(f"{name} must be at least {low}, got {number}")
-    if high is not None and number > high:
-        raise ValueError(f"{name} must be at most {high}, got {number}")
-    return number
 
 
 def flag(name: str, value: Any) -> bool:
@@ -79,22 +52,22 @@ def nanoseconds(name: str, value: Any) -> int:
 
 def frame_seconds(value: Any) -> float:
     """Check the time of one frame in seconds."""
-    return real("seconds", value)
+    return real("seconds", value, 0.0)
 
 
 def frame_ns(value: Any) -> int:
     """Check the time of one frame in nanoseconds."""
-    return min(whole("ns", value, 0), LONGEST_FRAME_NS)
+    return min(integer("ns", value, 0), LONGEST_FRAME_NS)
 
 
 def frame_ms(value: Any) -> int:
     """Check the time of one frame in milliseconds; return nanoseconds."""
-    return min(whole("ms", value, 0) * 10**6, LONGEST_FRAME_NS)
+    return min(integer("ms", value, 0) * 10**6, LONGEST_FRAME_NS)
 
 
 def absolute_ns(value: Any) -> int:
     """Check an absolute time in nanoseconds: any two differ by less than 2**63."""
-    return whole("now_ns", value, 1 - LEDGER_FULL, LEDGER_FULL - 1)
+    return integer("now_ns", value, 1 - LEDGER_FULL, LEDGER_FULL - 1)
 
 
 def frame_array(frame_times: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -107,7 +80,7 @@ def frame_array(frame_times: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     frames = np.ascontiguousarray(array, dtype=np.float64)
     bad = np.flatnonzero(~(np.isfinite(frames) & (frames >= 0)))
     if bad.size:
-        real(f"frame_times[{bad[0]}]", float(frames[bad[0]]))
+        real(f"frame_times[{bad[0]}]", float(frames[bad[0]]), 0.0)
     return frames
 
 
@@ -158,7 +131,7 @@ def _fraction(name: str, value: Any) -> Fraction:
     elif isinstance(value, Rational) and not isinstance(value, bool):
         exact = Fraction(int(value.numerator), int(value.denominator))
     else:
-        exact = Fraction(real(name, value, -math.inf))
+        exact = Fraction(real(name, value))
         if exact > 0:
             return _nearest(name, exact, value)
     if exact <= 0:
@@ -206,7 +179,7 @@ class Argument(NamedTuple):
 
 
 def _steps(name: str, value: Any) -> int:
-    return whole(name, value, 1)
+    return integer(name, value, 1)
 
 
 POLICIES = {
@@ -296,10 +269,10 @@ class Settings(NamedTuple):
             rate=parse_rate(hz, dt),
             policy=parse_choice("policy", POLICIES, policy),
             overload=parse_choice("overload", OVERLOADS, overload),
-            max_steps=whole("max_steps", max_steps, 1),
+            max_steps=integer("max_steps", max_steps, 1),
             max_frame_ns=nanoseconds("max_frame", max_frame),
             scale=parse_scale(scale),
-            substeps=whole("substeps", substeps, 1, LARGEST_TERM),
+            substeps=integer("substeps", substeps, 1, LARGEST_TERM),
             carry=flag("carry", carry),
             slack=Fraction(real("slack", slack, 0.0, 0.5)),
             tolerance=Fraction(real("tolerance", tolerance, 0.0, 0.5)),
@@ -379,7 +352,7 @@ def parse_keep(keep: Any) -> bool:
 
 def parse_tick(t: Any) -> int:
     """Check a tick: far enough from the ends of int64 to count on for a hundred years."""
-    return whole("t", t, 0, (1 << 62) - 1)
+    return integer("t", t, 0, (1 << 62) - 1)
 
 
 # --- saved states ------------------------------------------------------------------------------
@@ -433,9 +406,9 @@ class State(NamedTuple):
             if name == "float_rest":
                 real("state.float_rest", value, 0.0, 1.0)
             elif name not in ("origin_num", "origin_den", "varied_ns"):
-                whole(f"state.{name}", value, -ROOM, ROOM)
+                integer(f"state.{name}", value, -ROOM, ROOM)
             else:
-                whole(f"state.{name}", value)
+                integer(f"state.{name}", value)
         if state.policy != settings.policy.text:
             raise ValueError(f"state must be of policy {settings.policy.text!r}, got {state.policy!r}")
         step = state.den * NANO
