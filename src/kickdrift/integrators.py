@@ -65,7 +65,8 @@ class SemiImplicitEuler(Integrator):
     """Symplectic Euler: v' = v + h a(x, v), x' = x + h v'.
 
     form: "kick_drift" (the above), "drift_kick" (x' = x + h v first, then v with a at x') or
-    "alternate" (kick_drift on even ticks, drift_kick on odd ones).
+    "alternate" (kick_drift on even ticks, drift_kick on odd ones: two such steps are one of velocity
+    Verlet, so that this form is of second order where forces ignore velocity).
     """
 
     form: str = "kick_drift"
@@ -76,6 +77,12 @@ class SemiImplicitEuler(Integrator):
 
     def __post_init__(self) -> None:
         _one_of("SemiImplicitEuler(form)", self.form, ("kick_drift", "drift_kick", "alternate"))
+        if self.form == "alternate":
+            object.__setattr__(self, "order", 2)
+
+    @property
+    def order_with_drag(self) -> float:
+        return 1
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,8 @@ class Verlet(Integrator):
     velocity array, which is only written (call `restart()` after changing velocities). When dt
     changes, the time-corrected form x' = x + (x - x_prev) h/h_prev + a h (h + h_prev)/2 is used.
 
-    velocity: "backward" reads out (x' - x)/h, first order; "central" (x'' - x)/(2 h), second order.
+    velocity: "backward" reads out (x' - x)/h, first order; "central" (x'' - x)/(2 h), second order, at
+    one more evaluation per call (where no force depends on velocity it serves the next step).
     start: "taylor" (x_prev = x - h v + h² a/2, second order) or "backward" (x_prev = x - h v, which
     makes it semi-implicit Euler in disguise, first order). Forces that depend on velocity are
     given the second-order velocity (x - x_prev)/h + h a/2.
@@ -155,6 +163,8 @@ class Verlet(Integrator):
     def __post_init__(self) -> None:
         _one_of("Verlet(velocity)", self.velocity, ("backward", "central"))
         _one_of("Verlet(start)", self.start, ("taylor", "backward"))
+        if self.start == "backward":
+            object.__setattr__(self, "order", 1)
 
     @property
     def force_evaluations_with_drag(self) -> int:
