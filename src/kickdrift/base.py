@@ -41,10 +41,13 @@ class StepperBase:
         self._position, self._velocity = arguments.state_arrays(position, velocity)
         n, dim = self._position.shape
         self._threads = arguments.integer("threads", threads, 1)
-        self._constraints = tuple(constraints)
+        try:
+            self._constraints = tuple(constraints)
+        except TypeError:
+            raise TypeError(f"constraints: expected a sequence, got {arguments.show(constraints)}") from None
         if self._constraints:
             raise TypeError(f"constraints: expected none, got {arguments.show(self._constraints[0])}")
-        self._dt, self._exact_dt = arguments.time_step(dt, hz)
+        self._dt, self._exact_dt = arguments.time_step(dt, hz, self._position.dtype)
         masses = arguments.masses(mass, n)
         self._plan = Plan(n, dim, self._position.dtype, masses, resolve(integrator), forces)
         # Time is origin + (tick - origin_tick) * dt, both exact; the origin moves when dt changes.
@@ -118,7 +121,7 @@ class StepperBase:
 
     @dt.setter
     def dt(self, value: float | Fraction) -> None:
-        dt, exact_dt = arguments.time_step(value, None)
+        dt, exact_dt = arguments.time_step(value, None, self.dtype)
         self._set_dt(dt)
         self._origin, self._origin_tick = self._time_exact(), self.tick
         self._dt, self._exact_dt = dt, exact_dt

@@ -149,7 +149,9 @@ class AnchorSpring(Term):
         """
         omega = 2 * math.pi * arguments.numbers("AnchorSpring(hertz)", hertz, minimum=0.0)
         ratio = arguments.numbers("AnchorSpring(damping_ratio)", damping_ratio, minimum=0.0)
-        return cls(omega * omega, 2 * ratio * omega, anchor, per_mass=True)
+        with np.errstate(over="ignore"):  # refused as not finite
+            stiffness, damping = omega * omega, 2 * ratio * omega
+        return cls(stiffness, damping, anchor, per_mass=True)
 
     @property
     def velocity_dependent(self) -> bool:  # type: ignore[override]
@@ -257,7 +259,9 @@ class Damping(Term):
         share = arguments.numbers("Damping(loss)", loss, minimum=0.0)
         if share.size and share.max() >= 1:
             raise ValueError(f"Damping(loss): expected numbers below 1, got {share.max():g}")
-        return cls(rounded.decay_rates(share) * arguments.real("fps", fps, above=0))
+        with np.errstate(over="ignore"):  # refused as not finite
+            rate = rounded.decay_rates(share) * arguments.real("Damping(fps)", fps, above=0)
+        return cls(rate)
 
     def compile(self, plan: Plan) -> None:
         plan.add_damping(self._scalars(plan, "rate") * plan.mobility)

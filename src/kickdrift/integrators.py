@@ -104,6 +104,8 @@ class ImplicitEuler(Integrator):
     def __post_init__(self) -> None:
         object.__setattr__(self, "tolerance", arguments.real("ImplicitEuler(tolerance)", self.tolerance, above=0))
         iterations = arguments.integer("ImplicitEuler(max_iterations)", self.max_iterations, 1)
+        if iterations > 10**6:
+            raise ValueError(f"ImplicitEuler(max_iterations): expected at most a million, got {iterations}")
         object.__setattr__(self, "max_iterations", iterations)
 
 
@@ -372,12 +374,12 @@ INTEGRATORS: dict[str, type[Integrator]] = {
 
 def resolve(integrator: str | Integrator) -> Integrator:
     """The integrator that a name or an instance stands for."""
-    if isinstance(integrator, Integrator):
-        return integrator
     if isinstance(integrator, str) and integrator in INTEGRATORS:
         return INTEGRATORS[integrator]()
     if isinstance(integrator, type) and integrator in INTEGRATORS.values():
         return integrator()
+    if isinstance(integrator, Integrator) and getattr(integrator, "name", None) in INTEGRATORS:
+        return integrator
     known = ", ".join(INTEGRATORS)
     kind = ValueError if isinstance(integrator, str) else TypeError
     raise kind(f"integrator: expected one of {known} or an instance of one, got {arguments.show(integrator)}")

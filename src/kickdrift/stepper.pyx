@@ -91,7 +91,7 @@ cdef class Core:
         self.table = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
         self.coefficients = []
         self.single = plan.dtype == np.float32
-        self.helpers = self._threads
+        self.helpers = min(self._threads, plan.n // TILE + 1)
         self.plan.n = plan.n
         self.plan.dim = plan.dim
         self.plan.drag = plan.drag
@@ -179,6 +179,8 @@ cdef class Core:
         """A coefficient as the kernels read it: (1|n,) or (1|n, dim) in rows of whole tiles."""
         cdef Field field
         n, dim = self.plan.n, self.plan.dim
+        if n == 0:
+            values = np.zeros((1, *values.shape[1:]), values.dtype)
         each = len(values) > 1
         tiles = (n + TILE - 1) // TILE * TILE if each else TILE
         bodies = n if each else tiles
