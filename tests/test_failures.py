@@ -13,6 +13,7 @@ import pytest
 from plans import assert_same_bits
 
 import kickdrift as kd
+from kickdrift import workers
 
 
 def python(code, *arguments):
@@ -26,12 +27,12 @@ def python(code, *arguments):
 # States that overflow.
 
 
-def exploding(cls, n, bad, integrator="explicit_euler", dtype=np.float64):
+def exploding(cls, n, bad, integrator="explicit_euler", dtype=np.float64, threads=1):
     """Bodies on springs; those in `bad` have one that is far too stiff for the step."""
     stiffness = np.ones(n)
-    stiffness[list(bad)] = 1e12
+    stiffness[list(bad)] = 1e7
     x, v = np.ones((n, 2), dtype), np.zeros((n, 2), dtype)
-    return cls(x, v, dt=0.1, integrator=integrator, forces=[kd.AnchorSpring(stiffness)])
+    return cls(x, v, dt=0.1, integrator=integrator, forces=[kd.AnchorSpring(stiffness)], threads=threads)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -146,18 +147,19 @@ def test_ctrl_c_is_answered_within_a_fifth_of_a_second_at_a_completed_tick(n, in
     assert float(python(INTERRUPT, str(n), integrator, str(threads))) < 0.4
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 def test_an_exception_of_a_signal_handler_leaves_the_stepper_at_a_completed_tick():
-    class Alarm(Exception):
+    class AlarmError(Exception):
         pass
 
     def ring(*_):
-        raise Alarm
+        raise AlarmError
 
     stepper = kd.Stepper([[1.0]], dt=1e-6, forces=[kd.AnchorSpring(1.0)])
     before = signal.signal(signal.SIGALRM, ring)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.01)
-        with pytest.raises(Alarm):
+        with pytest.raises(AlarmError):
             stepper.step(10**10)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -243,18 +245,65 @@ def test_bits_and_counts_do_not_depend_on_the_number_of_threads(isa, integrator,
 
 def test_threads_name_the_first_body_that_overflows():
     for threads in (1, 2, 3):
-        stepper = exploding(kd.Stepper, 50000, (49999, 20000, 33333))
-        stepper = kd.Stepper(
-            stepper.position,
-            stepper.velocity,
-            dt=0.1,
-            integrator="explicit_euler",
-            forces=stepper.forces,
-            threads=threads,
-        )
+        stepper = exploding(kd.Stepper, 50000, (49999, 20000, 33333), threads=threads)
         with pytest.raises(kd.NonFiniteError) as caught:
-            stepper.step(100)
+            stepper.step(150)
         assert caught.value.body == 20000
+
+
+def test_few_bodies_and_many_threads():
+    for n in (1, 127, 128, 129):
+        for threads in (2, 64, 10**9):
+            stepper = kd.Stepper(np.ones((n, 3)), threads=threads, forces=[kd.AnchorSpring(1.0)])
+            stepper.step(100_000)
+            assert stepper.tick == 100_000
+
+
+def test_steppers_of_different_threads_share_one_pool():
+    # Who asks for more workers than there are replaces the pool, while others hand it their work.
+    failures = []
+
+    def work(threads):
+        try:
+            stepper = kd.Stepper(np.ones((20000, 3)), threads=threads, forces=[kd.AnchorSpring(1.0)])
+            for _ in range(10):
+                stepper.step(20)
+        except BaseException as error:
+            failures.append(error)
+
+    for _ in range(4):
+        workers._forget()
+        crowd = [threading.Thread(target=work, args=(threads,)) for threads in (2, 3, 4, 5)]
+        for thread in crowd:
+            thread.start()
+        for thread in crowd:
+            thread.join()
+    assert failures == []
+
+
+def test_an_interrupt_while_work_is_handed_out_leaves_no_body_behind(monkeypatch):
+    # At the worst moment: some of the work is given away, some is not.
+    def interrupted(calls):
+        calls[1]()
+        raise KeyboardInterrupt
+
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(3000, 3))
+    for integrator in ("velocity_verlet", "implicit_euler"):
+        stepper, whole = (
+            kd.Stepper(x.copy(), threads=threads, integrator=integrator, forces=[kd.AnchorSpring(1.0)])
+            for threads in (3, 1)
+        )
+        with monkeypatch.context() as patch:
+            patch.setattr("kickdrift.stepper.share", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                stepper.step(1000)
+        assert 0 < stepper.tick <= 1000
+        whole.step(stepper.tick)
+        assert_same_bits(stepper.position, whole.position)
+        stepper.step(5)
+        whole.step(5)
+        assert_same_bits(stepper.position, whole.position)
 
 
 # Leaks.
