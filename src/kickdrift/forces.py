@@ -37,7 +37,11 @@ def _numbers(minimum: float = -math.inf, **field: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """Base of all force terms; its coefficients are float64 arrays, checked and read-only."""
+    """Base of all force terms; its coefficients are float64 arrays, checked and read-only.
+
+    What is no real number raises TypeError, what is not finite or below its minimum ValueError. What
+    has the wrong length or dimension raises ValueError when a stepper is made. All name the argument.
+    """
 
     velocity_dependent: ClassVar[bool] = False  #: does the acceleration depend on the velocity?
     conservative: ClassVar[bool] = False  #: is it minus the gradient of a potential, and no more?
@@ -254,7 +258,7 @@ class Damping(Term):
         loss: share of the velocity lost per frame, 0 <= loss < 1.
 
         >>> Damping.per_frame(0.05)
-        Damping(rate=array(3.07759663))
+        Damping(rate=array(3.07759766))
         """
         share = arguments.numbers("Damping(loss)", loss, minimum=0.0)
         if share.size and share.max() >= 1:

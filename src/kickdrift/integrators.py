@@ -20,7 +20,7 @@ from . import arguments, rounded
 
 @dataclass(frozen=True)
 class Integrator:
-    """Base of all integrators."""
+    """Base of all integrators; parameters of the wrong type raise TypeError, wrong values ValueError."""
 
     name: ClassVar[str]
     source: ClassVar[str]

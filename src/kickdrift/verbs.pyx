@@ -48,7 +48,7 @@ def damp(velocity, rate, dt):
 
     velocity: as in `kick`. rate: >= 0 in 1/s, a number or one per body of shape (n,). dt: seconds >= 0.
     exp is correctly rounded, so that the result is the same on every platform; the last few
-    hundred pairs of a single rate and dt are remembered.
+    hundred pairs of a single rate and dt are remembered. Errors as those of `kick`.
 
     >>> import numpy as np, kickdrift as kd
     >>> velocity = np.ones(2)
