@@ -41,10 +41,7 @@ def real(
     # NumPy registers its real scalars as numbers.Real, and its booleans not.
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a real number, got {show(value)}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+    number = _float(value)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {number!r}")
     if number <= above:
@@ -55,29 +52,43 @@ def real(
     return number
 
 
-def time_step(dt: Any, hz: Any) -> Fraction:
+def time_step(dt: Any, hz: Any, dtype: np.dtype) -> Fraction:
     """The step in seconds from `dt` or `hz`, as the exact fraction that is meant.
 
     A float stands for the simplest fraction that rounds to it (1/60 is a sixtieth, not the binary
     number closest to one), so that time = tick * dt is exact.
     """
     if dt is not None and hz is not None:
-        raise ValueError(f"dt: expected either dt or hz, got dt={dt!r} and hz={hz!r}")
-    return _fraction("dt", dt) if hz is None else 1 / _fraction("hz", hz)
+        raise TypeError(f"dt, hz: expected one of the two, got dt={dt!r} and hz={hz!r}")
+    step = _fraction("dt", dt) if hz is None else 1 / _fraction("hz", hz)
+    # Steps are computed in the dtype of the state, which may have a smaller range.
+    limits = np.finfo(dtype)
+    if not float(limits.tiny) <= float(step) <= float(limits.max):
+        name, value = ("dt", dt) if hz is None else ("hz", hz)
+        raise ValueError(f"{name}: expected a step within the range of {dtype}, got {show(value)}")
+    return step
 
 
-def _fraction(name: str, value) -> Fraction:
+def _fraction(name: str, value: Any) -> Fraction:
     if isinstance(value, Fraction):
         if value <= 0:
-            raise ValueError(f"{name}: expected a positive number, got {value!r}")
+            raise ValueError(f"{name}: expected a positive number, got {show(value)}")
         exact = value
     else:
         number = real(name, value, above=0)
         simple = Fraction(number).limit_denominator(10**6)
         exact = simple if float(simple) == number else Fraction(number)
-    if not (0 < float(exact) < math.inf and 0 < float(1 / exact) < math.inf):
-        raise ValueError(f"{name}: expected a positive number within the range of a float, got {value!r}")
+    if not (0 < _float(exact) < math.inf and 0 < _float(1 / exact) < math.inf):
+        raise ValueError(f"{name}: expected a positive number within the range of a float, got {show(value)}")
     return exact
+
+
+def _float(value: Any) -> float:
+    """float(value), infinite where it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def numbers(name: str, value, minimum: float = -math.inf) -> np.ndarray:
@@ -157,11 +168,12 @@ def _state_array(name: str, value) -> np.ndarray:
         raise ValueError(f"{name}: expected a writable array (it is stepped in place), got a read-only one")
     if not array.flags.aligned:
         raise ValueError(f"{name}: expected an aligned array, got one whose items straddle their own size")
-    if _overlaps_itself(array):
+    if overlaps_itself(array):
         raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones (broadcast?)")
     finite = np.isfinite(array).all(axis=1)
     if not finite.all():
-        raise ValueError(f"{name}: expected finite numbers, got {array[int(np.argmin(finite))]} for body {int(np.argmin(finite))}")
+        first = int(np.argmin(finite))
+        raise ValueError(f"{name}: expected finite numbers, got {array[first]} for body {first}")
     return array
 
 
@@ -173,7 +185,8 @@ def _is_buffer(value) -> bool:
     return True
 
 
-def _overlaps_itself(array: np.ndarray) -> bool:
+def overlaps_itself(array: np.ndarray) -> bool:
+    """Do items of an array of shape (n, dim) share memory?"""
     (n, dim), (body, component) = array.shape, array.strides
     if n <= 1 or array.size == 0:
         return dim > 1 and n > 0 and component == 0
@@ -186,15 +199,21 @@ def _overlaps_itself(array: np.ndarray) -> bool:
     return not (rows_apart or planes_apart)
 
 
-def masses(mass, n: int) -> np.ndarray:
+def masses(mass: Any, n: int) -> np.ndarray:
     """Masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy."""
-    array = np.asarray(mass)
+    try:
+        array = np.asarray(mass)
+    except ValueError:
+        raise ValueError(f"mass: expected a number or one per body, got {show(mass)}") from None
     if array.dtype.kind not in _REAL_KINDS:
         raise TypeError(f"mass: expected real numbers, got {show(mass)}")
     array = per_body("mass", np.array(array, dtype=np.float64), n)
-    bad = ~(array > 0)
+    bad = ~(array >= np.finfo(np.float64).tiny)  # of smaller ones the reciprocal overflows
     if bad.any():
         first = int(np.argmax(bad))
-        raise ValueError(f"mass: expected positive numbers (numpy.inf for a body that is never accelerated), got {array[first]} for body {first}")
+        raise ValueError(
+            f"mass: expected positive numbers (numpy.inf for a body that is never accelerated), "
+            f"got {array[first]} for body {first}"
+        )
     array.flags.writeable = False
     return array

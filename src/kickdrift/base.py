@@ -43,10 +43,13 @@ class StepperBase:
         self._position, self._velocity = arguments.state_arrays(position, velocity)
         n, dim = self._position.shape
         self._threads = arguments.integer("threads", threads, 1)
-        self._constraints = tuple(constraints)
+        try:
+            self._constraints = tuple(constraints)
+        except TypeError:
+            raise TypeError(f"constraints: expected a sequence, got {arguments.show(constraints)}") from None
         if self._constraints:
             raise TypeError(f"constraints: expected none, got {arguments.show(self._constraints[0])}")
-        self._clock, self._exact_dt = self._clock_and_step(clock, dt, hz)
+        self._clock, self._exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
         self._dt = float(self._exact_dt)
         self._offset = np.zeros(dim)
         masses = arguments.masses(mass, n)
@@ -134,7 +137,7 @@ class StepperBase:
 
     @dt.setter
     def dt(self, value: float | Fraction) -> None:
-        exact = arguments.time_step(value, None)
+        exact = arguments.time_step(value, None, self.dtype)
         if self._clock is not None:
             self._clock.set_hz(1 / (exact * self._clock.substeps))
         self._change_dt(exact)
@@ -146,14 +149,14 @@ class StepperBase:
 
     # The clock, which frames are fed to.
 
-    def _clock_and_step(self, clock: Any, dt: Any, hz: Any) -> tuple[Any, Fraction]:
+    def _clock_and_step(self, clock: Any, dt: Any, hz: Any, dtype: np.dtype) -> tuple[Any, Fraction]:
         if clock is None:
-            return None, arguments.time_step(Fraction(1, 60) if dt is None and hz is None else dt, hz)
+            return None, arguments.time_step(Fraction(1, 60) if dt is None and hz is None else dt, hz, dtype)
         if not isinstance(clock, self._clock_type):
             kind = f"{self._clock_type.__module__}.{self._clock_type.__name__}"
             raise TypeError(f"clock: expected a {kind}, got {arguments.show(clock)}")
         step = 1 / (clock.hz * clock.substeps)
-        if (dt is not None or hz is not None) and arguments.time_step(dt, hz) != step:
+        if (dt is not None or hz is not None) and arguments.time_step(dt, hz, dtype) != step:
             raise ValueError(f"clock: its step of {step} s is not dt or hz as given; leave those out")
         return clock, step
 

@@ -1,5 +1,6 @@
 """The compiled part of a stepper that steps; the frame loop builds on it."""
 
+from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
 from .guard cimport guard_t
@@ -22,6 +23,7 @@ cdef class Core:
     cdef Py_ssize_t helpers
     cdef object history     # array, or None
     cdef object saved       # two arrays to go back to
+    cdef object interrupt   # an exception that waits for the steps to be complete, or None
     cdef list coefficients  # arrays that the plan points into
     cdef Py_ssize_t lasting # of them, those that do not depend on dt
 
@@ -35,11 +37,16 @@ cdef class Core:
     cdef void hold(self) except *
     cdef int go(self, Py_ssize_t steps) except -1
     cdef int complete(self, Py_ssize_t steps) except -1
+    cdef int raise_interrupt(self) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
     cdef int run(self, Py_ssize_t steps) except -1
     cdef void call(self, Job* job) noexcept nogil
     cdef int run_shared(self) except -1
 
 
-cdef class Result:
+cdef class Task:
+    cdef Core core
     cdef Job job
+    cdef guard_t taken
+    cdef PyThread_type_lock running
+    cdef void wait(self) noexcept

@@ -4,6 +4,9 @@ from cpython.buffer cimport PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release, PyO
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.pycapsule cimport PyCapsule_GetPointer
+from cpython.pythread cimport (
+    PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock,
+)
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
@@ -72,7 +75,7 @@ cdef class Core:
             raise RuntimeError("Stepper: expected __init__ to be called once")
         self.table = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
         self.single = plan.dtype == np.float32
-        self.helpers = self._threads
+        self.helpers = min(self._threads, max(1, (plan.n + TILE - 1) // TILE))
         self.plan.n = plan.n
         self.plan.dim = plan.dim
         self.plan.drag = plan.drag
@@ -161,6 +164,8 @@ cdef class Core:
         """A coefficient as the kernels read it: (1|n,) or (1|n, dim) in rows of whole tiles."""
         cdef Field field
         n, dim = self.plan.n, self.plan.dim
+        if n == 0:
+            values = np.zeros((1, *values.shape[1:]), values.dtype)
         each = len(values) > 1
         tiles = (n + TILE - 1) // TILE * TILE if each else TILE
         bodies = n if each else tiles
@@ -317,8 +322,15 @@ cdef class Core:
         self.evaluations += self.job.evaluations
         self.started = True
         self.plan.last_h = self.plan.h
+        self.raise_interrupt()
         if self.job.bad_body >= 0:
             raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks)
+        return 0
+
+    cdef int raise_interrupt(self) except -1:
+        if self.interrupt is not None:
+            error, self.interrupt = self.interrupt, None
+            raise error
         return 0
 
     cdef int run_or_restore(self, Py_ssize_t steps) except -1:
@@ -335,6 +347,7 @@ cdef class Core:
         if failed.failed_step > 0:
             self.run(failed.failed_step)
             self.complete(failed.failed_step)
+        self.raise_interrupt()
         raise ConvergenceError(failed.failed_body, self.ticks, failed.residual)
 
     cdef int run(self, Py_ssize_t steps) except -1:
@@ -364,14 +377,33 @@ cdef class Core:
         """Give each thread a range of tiles; bodies do not see each other, so no bit depends on it."""
         cdef Job* job = &self.job
         cdef Job part
+        cdef Task task
         tiles = (self.plan.n + TILE - 1) // TILE
         edges = [tiles * i // self.helpers * TILE for i in range(self.helpers + 1)]
-        ranges = [(first, min(last, self.plan.n)) for first, last in zip(edges, edges[1:]) if first < last]
+        tasks = []
+        for first, last in zip(edges, edges[1:]):
+            if first < last:
+                task = Task()
+                task.core = self
+                task.job = job[0]
+                task.job.first = first
+                task.job.last = min(last, self.plan.n)
+                tasks.append(task)
+        try:
+            share(tasks)
+        except BaseException as error:
+            # Hiring runs Python code, in which Ctrl-C or another signal may strike at any place. But
+            # what is begun must be brought to an end: half of the bodies may be ahead of the others.
+            self.interrupt = error
+        for task in tasks:
+            task()
+        for task in tasks:
+            task.wait()
         job.bad_body = -1
         job.failed_step = job.steps
         job.evaluations = 0
-        for result in share(self._run_range, ranges):
-            part = (<Result> result).job
+        for task in tasks:
+            part = task.job
             if job.bad_body < 0:
                 job.bad_body = part.bad_body
             if part.failed_step < job.failed_step:
@@ -380,15 +412,6 @@ cdef class Core:
                 job.residual = part.residual
             job.evaluations = max(job.evaluations, part.evaluations)
         return 0
-
-    def _run_range(self, Py_ssize_t first, Py_ssize_t last):
-        cdef Result result = Result()
-        result.job = self.job
-        result.job.first = first
-        result.job.last = last
-        with nogil:
-            self.call(&result.job)
-        return result
 
     def restart(self):
         """Forget the integrator's history: the next step starts from the arrays alone.
@@ -411,5 +434,28 @@ cdef class Core:
         return self.evaluations
 
 
-cdef class Result:
-    """What a part of a step, run by another thread, came to."""
+cdef class Task:
+    """A range of the bodies, which is run once, by the first thread that calls."""
+
+    def __cinit__(self):
+        self.running = PyThread_allocate_lock()
+        if self.running == NULL:
+            raise MemoryError
+        PyThread_acquire_lock(self.running, 1)
+
+    def __dealloc__(self):
+        if self.running != NULL:
+            PyThread_release_lock(self.running)
+            PyThread_free_lock(self.running)
+
+    def __call__(self):
+        cdef Core core = self.core
+        if acquire(&self.taken):
+            with nogil:
+                core.call(&self.job)
+            PyThread_release_lock(self.running)
+
+    cdef void wait(self) noexcept:
+        """Until it has been run; takes no notice of signals."""
+        with nogil:
+            PyThread_acquire_lock(self.running, 1)

@@ -20,7 +20,7 @@ from . import arguments, rounded
 
 @dataclass(frozen=True)
 class Integrator:
-    """Base of all integrators."""
+    """Base of all integrators; parameters of the wrong type raise TypeError, wrong values ValueError."""
 
     name: ClassVar[str]
     source: ClassVar[str]
@@ -65,7 +65,8 @@ class SemiImplicitEuler(Integrator):
     """Symplectic Euler: v' = v + h a(x, v), x' = x + h v'.
 
     form: "kick_drift" (the above), "drift_kick" (x' = x + h v first, then v with a at x') or
-    "alternate" (kick_drift on even ticks, drift_kick on odd ones).
+    "alternate" (kick_drift on even ticks, drift_kick on odd ones: two such steps are one of velocity
+    Verlet, so that this form is of second order where forces ignore velocity).
     """
 
     form: str = "kick_drift"
@@ -76,6 +77,12 @@ class SemiImplicitEuler(Integrator):
 
     def __post_init__(self) -> None:
         _one_of("SemiImplicitEuler(form)", self.form, ("kick_drift", "drift_kick", "alternate"))
+        if self.form == "alternate":
+            object.__setattr__(self, "order", 2)
+
+    @property
+    def order_with_drag(self) -> float:
+        return 1
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,8 @@ class ImplicitEuler(Integrator):
     def __post_init__(self) -> None:
         object.__setattr__(self, "tolerance", arguments.real("ImplicitEuler(tolerance)", self.tolerance, above=0))
         iterations = arguments.integer("ImplicitEuler(max_iterations)", self.max_iterations, 1)
+        if iterations > 10**6:
+            raise ValueError(f"ImplicitEuler(max_iterations): expected at most a million, got {iterations}")
         object.__setattr__(self, "max_iterations", iterations)
 
 
@@ -138,7 +147,8 @@ class Verlet(Integrator):
     velocity array, which is only written (call `restart()` after changing velocities). When dt
     changes, the time-corrected form x' = x + (x - x_prev) h/h_prev + a h (h + h_prev)/2 is used.
 
-    velocity: "backward" reads out (x' - x)/h, first order; "central" (x'' - x)/(2 h), second order.
+    velocity: "backward" reads out (x' - x)/h, first order; "central" (x'' - x)/(2 h), second order, at
+    one more evaluation per call (where no force depends on velocity it serves the next step).
     start: "taylor" (x_prev = x - h v + h² a/2, second order) or "backward" (x_prev = x - h v, which
     makes it semi-implicit Euler in disguise, first order). Forces that depend on velocity are
     given the second-order velocity (x - x_prev)/h + h a/2.
@@ -155,6 +165,8 @@ class Verlet(Integrator):
     def __post_init__(self) -> None:
         _one_of("Verlet(velocity)", self.velocity, ("backward", "central"))
         _one_of("Verlet(start)", self.start, ("taylor", "backward"))
+        if self.start == "backward":
+            object.__setattr__(self, "order", 1)
 
     @property
     def force_evaluations_with_drag(self) -> int:
@@ -362,12 +374,12 @@ INTEGRATORS: dict[str, type[Integrator]] = {
 
 def resolve(integrator: str | Integrator) -> Integrator:
     """The integrator that a name or an instance stands for."""
-    if isinstance(integrator, Integrator):
-        return integrator
     if isinstance(integrator, str) and integrator in INTEGRATORS:
         return INTEGRATORS[integrator]()
     if isinstance(integrator, type) and integrator in INTEGRATORS.values():
         return integrator()
+    if isinstance(integrator, Integrator) and getattr(integrator, "name", None) in INTEGRATORS:
+        return integrator
     known = ", ".join(INTEGRATORS)
     kind = ValueError if isinstance(integrator, str) else TypeError
     raise kind(f"integrator: expected one of {known} or an instance of one, got {arguments.show(integrator)}")

@@ -59,8 +59,10 @@ class Plan:
         self.c, self.k, self.rate = (np.zeros(1) for _ in range(3))
         self.records: list[Record] = []
         self.forces = _terms(forces)
-        for term in self.forces:
-            term.compile(self)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+            for term in self.forces:
+                term.compile(self)
+        _check_finite("rate", self.rate, np.dtype(np.float64))
 
         self.drag = bool(self.c.any())
         self.spring = bool(self.k.any())
@@ -136,8 +138,7 @@ class Plan:
     def _round(self, name: str, array: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):
             array = np.ascontiguousarray(array.astype(self.dtype))
-        if not np.isfinite(array).all():
-            raise ValueError(f"forces: the merged coefficient {name} overflows {self.dtype}")
+        _check_finite(name, array, self.dtype)
         array.flags.writeable = False
         return array
 
@@ -155,6 +156,11 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes terms with a potential and no friction, got {type(term).__name__}"
                     )
+
+
+def _check_finite(name: str, array: np.ndarray, dtype: np.dtype) -> None:
+    if not np.isfinite(array).all():
+        raise ValueError(f"forces: the merged coefficient {name} overflows {dtype}")
 
 
 def _terms(forces: Iterable[Term]) -> tuple[Term, ...]:
