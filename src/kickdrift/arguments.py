@@ -7,8 +7,9 @@ message that names the argument, what was expected and what came.
 from __future__ import annotations
 
 import math
+import operator
 from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,18 +20,21 @@ _REAL_KINDS = "iuf"
 def show(value) -> str:
     """A value as it appears in an error message: short, with type."""
     text = repr(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
 
 
 def integer(name: str, value: Any, minimum: int | None = None, maximum: int | None = None) -> int:
     """An int within bounds; NumPy's are ints too, bool is none."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, got {show(value)}")
-    number = int(value)
+    if isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) == np.bool_:
+        raise TypeError(f"{name}: expected an int, got {show(value)}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected an int, got {show(value)}") from None
     if minimum is not None and number < minimum:
-        raise ValueError(f"{name} must be at least {minimum}, got {number}")
+        raise ValueError(f"{name}: expected an int of at least {minimum}, got {number}")
     if maximum is not None and number > maximum:
-        raise ValueError(f"{name} must be at most {maximum}, got {number}")
+        raise ValueError(f"{name}: expected an int of at most {maximum}, got {number}")
     return number
 
 
@@ -40,15 +44,13 @@ def real(
     """A finite float within bounds, which belong to the range but for `above`; NumPy's scalars are numbers too."""
     # NumPy registers its real scalars as numbers.Real, and its booleans not.
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a real number, got {show(value)}")
+        raise TypeError(f"{name}: expected a real number, got {show(value)}")
     number = _float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {number!r}")
-    if number <= above:
-        raise ValueError(f"{name} must be greater than {above:g}, got {number!r}")
-    if not minimum <= number <= maximum:
-        expected = "not be negative" if (minimum, maximum) == (0.0, math.inf) else f"be from {minimum:g} to {maximum:g}"
-        raise ValueError(f"{name} must {expected}, got {number!r}")
+    if not math.isfinite(number) or not minimum <= number <= maximum or number <= above:
+        bound = f" greater than {above:g}" if above > -math.inf else ""
+        bound = f" of at least {minimum:g}" if minimum > -math.inf else bound
+        bound = f" from {minimum:g} to {maximum:g}" if maximum < math.inf else bound
+        raise ValueError(f"{name}: expected a finite number{bound}, got {show(value)}")
     return number
 
 
