@@ -10,19 +10,20 @@ import math
 import operator
 from fractions import Fraction
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 _REAL_KINDS = "iuf"
 
 
-def show(value) -> str:
+def show(value: object) -> str:
     """A value as it appears in an error message: short, with type."""
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
 
 
-def integer(name: str, value, minimum: int) -> int:
+def integer(name: str, value: Any, minimum: int) -> int:
     """An int not below `minimum`; bool is refused."""
     if isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: expected an int, got {show(value)}")
@@ -35,7 +36,7 @@ def integer(name: str, value, minimum: int) -> int:
     return number
 
 
-def real(name: str, value, minimum: float = -math.inf, above: float = -math.inf) -> float:
+def real(name: str, value: Any, minimum: float = -math.inf, above: float = -math.inf) -> float:
     """A finite float, at least `minimum` and greater than `above`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
         raise TypeError(f"{name}: expected a real number, got {show(value)}")
@@ -47,7 +48,7 @@ def real(name: str, value, minimum: float = -math.inf, above: float = -math.inf)
     return number
 
 
-def time_step(dt, hz) -> tuple[float, Fraction]:
+def time_step(dt: Any, hz: Any) -> tuple[float, Fraction]:
     """The step as (float, exact fraction) from `dt` or `hz`.
 
     A float stands for the simplest fraction that rounds to it (1/60 is a sixtieth, not the binary
@@ -60,7 +61,7 @@ def time_step(dt, hz) -> tuple[float, Fraction]:
     return float(step), step
 
 
-def _fraction(name: str, value) -> Fraction:
+def _fraction(name: str, value: Any) -> Fraction:
     if isinstance(value, Fraction):
         if value <= 0:
             raise ValueError(f"{name}: expected a positive number, got {value!r}")
@@ -74,7 +75,7 @@ def _fraction(name: str, value) -> Fraction:
     return exact
 
 
-def numbers(name: str, value, minimum: float = -math.inf) -> np.ndarray:
+def numbers(name: str, value: Any, minimum: float = -math.inf) -> np.ndarray:
     """A finite float64 array of any shape; a read-only copy."""
     try:
         array = np.asarray(value)
@@ -117,7 +118,7 @@ def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarr
     return array
 
 
-def state_arrays(position, velocity) -> tuple[np.ndarray, np.ndarray]:
+def state_arrays(position: Any, velocity: Any) -> tuple[np.ndarray, np.ndarray]:
     """Position and velocity as the arrays that are stepped in place."""
     position = _state_array("position", position)
     if velocity is None:
@@ -133,7 +134,7 @@ def state_arrays(position, velocity) -> tuple[np.ndarray, np.ndarray]:
     return position, velocity
 
 
-def _state_array(name: str, value) -> np.ndarray:
+def _state_array(name: str, value: Any) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError:
@@ -155,11 +156,12 @@ def _state_array(name: str, value) -> np.ndarray:
         raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones (broadcast?)")
     finite = np.isfinite(array).all(axis=1)
     if not finite.all():
-        raise ValueError(f"{name}: expected finite numbers, got {array[int(np.argmin(finite))]} for body {int(np.argmin(finite))}")
+        first = int(np.argmin(finite))
+        raise ValueError(f"{name}: expected finite numbers, got {array[first]} for body {first}")
     return array
 
 
-def _is_buffer(value) -> bool:
+def _is_buffer(value: Any) -> bool:
     try:
         memoryview(value)
     except TypeError:
@@ -180,7 +182,7 @@ def _overlaps_itself(array: np.ndarray) -> bool:
     return not (rows_apart or planes_apart)
 
 
-def masses(mass, n: int) -> np.ndarray:
+def masses(mass: Any, n: int) -> np.ndarray:
     """Masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy."""
     array = np.asarray(mass)
     if array.dtype.kind not in _REAL_KINDS:
@@ -189,6 +191,9 @@ def masses(mass, n: int) -> np.ndarray:
     bad = ~(array > 0)
     if bad.any():
         first = int(np.argmax(bad))
-        raise ValueError(f"mass: expected positive numbers (numpy.inf for a body that is never accelerated), got {array[first]} for body {first}")
+        raise ValueError(
+            f"mass: expected positive numbers (numpy.inf for a body that is never accelerated), "
+            f"got {array[first]} for body {first}"
+        )
     array.flags.writeable = False
     return array

@@ -33,7 +33,7 @@ class StepperBase:
         *,
         dt: float | Fraction = 1 / 60,
         hz: float | Fraction | None = None,
-        integrator: str | Integrator = "velocity_verlet",
+        integrator: str | Integrator | type[Integrator] = "velocity_verlet",
         forces: Iterable[Term] = (),
         constraints: Iterable[Any] = (),
         threads: int = 1,
@@ -53,12 +53,15 @@ class StepperBase:
         self._set_dt(self._dt)
 
     if TYPE_CHECKING:
-        tick: int
-        force_evaluations: int
 
+        @property
+        def tick(self) -> int: ...
+        @property
+        def force_evaluations(self) -> int: ...
         def _bind(self) -> None: ...
         def _set_dt(self, h: float) -> None: ...
         def step(self, n: int = 1) -> None: ...
+        def restart(self) -> None: ...
 
     @property
     def position(self) -> np.ndarray:

@@ -10,7 +10,7 @@ from libc.string cimport memset
 from .guard cimport acquire, guard_t, release
 from .kernels.plan cimport (
     ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
-    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MIDPOINT, PLANES, POINT_GRAVITY, QUADRATIC_DRAG, RK4,
+    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MIDPOINT, PLANES, POINT_GRAVITY, QUADRATIC_DRAG, RK4,
     SCALAR, SOFTENING, STRIDED, TILE, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, VORTEX, Array, Field, Job,
     KernelTable, Layout, Plan, Term,
 )
@@ -44,8 +44,9 @@ cdef dict TERM_FIELDS = {
     "mu": SCALAR, "c": SCALAR, "s": SCALAR, "e2": SOFTENING, "center": CENTER, "w": CENTER, "axis": AXIS,
 }
 
-# The longest call, which nobody sees the end of. How long a call may go without looking for Ctrl-C, in nanoseconds of the slowest kernels; and from
-# where on it lets other threads run meanwhile, and hires some.
+# The longest call, which nobody sees the end of. How long a call may go without looking for Ctrl-C,
+# in nanoseconds of the slowest kernels; and from where on it lets other threads run meanwhile, and
+# hires some.
 cdef Py_ssize_t MOST = 2**62
 cdef double PATIENCE = 1e8
 cdef double RELEASE = 2e4
@@ -74,7 +75,7 @@ cdef class Core:
     cdef object history     # array, or None
     cdef object saved       # two arrays to go back to
     cdef list coefficients  # arrays that the plan points into
-    cdef Py_ssize_t lasting # of them, those that do not depend on dt
+    cdef Py_ssize_t lasting  # of them, those that do not depend on dt
 
     def __dealloc__(self):
         cdef int i
@@ -402,7 +403,7 @@ class Stepper(StepperBase, Core):
     velocity: the same shape and dtype in m/s; zeros when left out.
     mass: kg, a number or (n,); numpy.inf for a body that no force accelerates.
     dt: seconds per fixed step, a float, int or Fraction; or hz, steps per second.
-    integrator: a name of `INTEGRATORS` or an instance, such as GrootWarren(lam=0.65).
+    integrator: a name of `INTEGRATORS`, a class or an instance, such as GrootWarren(lam=0.65).
     forces: terms such as Gravity, summed in this order (the affine ones first).
     threads: how many share the work of large steps; no bit of the result depends on it.
 

@@ -89,12 +89,16 @@ cdef void add(str name, object array, str other_name, object other, object dt) e
     target = writable(name, array)
     if isinstance(other, np.ndarray) and other.dtype.kind == "f" and other.dtype != target.dtype:
         raise TypeError(f"{other_name}: expected the dtype of {name}, {target.dtype}, got {other.dtype}")
-    source = other if isinstance(other, np.ndarray) and other.dtype == target.dtype else arguments.numbers(other_name, other)
+    source = other
+    if not isinstance(other, np.ndarray) or other.dtype != target.dtype:
+        source = arguments.numbers(other_name, other)
     h = arguments.real("dt", dt)
     try:
         source = np.broadcast_to(source.astype(target.dtype, copy=False), target.shape)
     except ValueError:
-        raise ValueError(f"{other_name}: expected a shape that broadcasts to {target.shape}, got {source.shape}") from None
+        raise ValueError(
+            f"{other_name}: expected a shape that broadcasts to {target.shape}, got {source.shape}"
+        ) from None
     if np.may_share_memory(target, source) and np.shares_memory(target, source):
         raise ValueError(f"{other_name}: shares memory with {name}, expected arrays of their own")
     if target.dtype == np.float32:

@@ -13,7 +13,7 @@ _pool: ThreadPoolExecutor | None = None
 _size = 0
 
 
-def share(function: Callable[..., Any], calls: list[tuple]) -> Iterable[Any]:
+def share(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterable[Any]:
     """function(*call) for each call, in parallel; this thread takes the first. Results in order."""
     others = [_workers(len(calls) - 1).submit(function, *call) for call in calls[1:]]
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .. import arguments
@@ -24,6 +26,9 @@ class Stepper(StepperBase):
     >>> ball.position.tolist()
     [[0.0, 5.0]]
     """
+
+    tick: int
+    force_evaluations: int
 
     def _bind(self) -> None:
         self.tick = 0
@@ -90,7 +95,7 @@ class Body:
         self.index = index
         self.real = real = float if plan.dtype == np.float64 else np.float32
         self.x, self.v = self._vector(stepper._position), self._vector(stepper._velocity)
-        self.history = stepper._history[index]
+        self.history: Any = stepper._history[index]
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
         self.tick = stepper.tick
