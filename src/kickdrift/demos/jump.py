@@ -115,7 +115,7 @@ def _verdict(jumps: dict[str, list[Jump]]) -> str:
 
 
 def _listed(items: Sequence[object]) -> str:
-    *first, last = map(str, items)
+    *first, last = map(str, items or ["none"])
     return f"{', '.join(first)} and {last}" if first else last
 
 
