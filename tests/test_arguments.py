@@ -168,7 +168,7 @@ def test_dt_and_hz(refused, Stepper, error, message, value):
     np.testing.assert_array_equal(x, other.position)
 
 
-def test_dt_and_hz(refused):
+def test_dt_beside_hz(refused):
     refused(TypeError, "^dt, hz: expected one of the two, got dt=0.1 and hz=10", dt=0.1, hz=10)
 
 

@@ -15,10 +15,8 @@ from kickdrift.errors import KickdriftError, OverloadError
 NANO = 10**9
 
 
-@pytest.fixture(
-    scope="session", params=[kickdrift.reference.clock, kickdrift.clock], ids=["reference", "compiled"]
-)
-def FixedClock(request):
+@pytest.fixture(scope="session", params=[kickdrift.reference.clock, kickdrift.clock], ids=["reference", "compiled"])
+def FixedClock(request):  # noqa: N802
     return request.param.FixedClock
 
 
@@ -124,9 +122,7 @@ def test_repr(FixedClock):
 # --- feeding -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "seconds", [0.25, np.float64(0.25), np.float32(0.25), np.float16(0.25), Fraction(1, 4)]
-)
+@pytest.mark.parametrize("seconds", [0.25, np.float64(0.25), np.float32(0.25), np.float16(0.25), Fraction(1, 4)])
 def test_numbers_of_any_kind(FixedClock, seconds):
     clock = FixedClock(60, max_steps=20)
     assert clock.advance(seconds) == 15
@@ -440,9 +436,7 @@ def test_time_is_continuous_when_the_rate_changes(FixedClock):
     assert clock.alpha == 0.4
 
 
-@pytest.mark.parametrize(
-    "bad", [{"hz": 0}, {"hz": True}, {"hz": 60, "keep": "both"}, {"hz": 60, "keep": None}]
-)
+@pytest.mark.parametrize("bad", [{"hz": 0}, {"hz": True}, {"hz": 60, "keep": "both"}, {"hz": 60, "keep": None}])
 def test_refused_changes_of_rate(FixedClock, bad):
     clock = FixedClock(50)
     before = clock.state()

@@ -14,18 +14,14 @@ from hypothesis import strategies as st
 import kickdrift.clock
 import kickdrift.reference.clock
 
-settings.register_profile(
-    "clock", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("clock", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("clock")
 
 NANO = 10**9
 
 
-@pytest.fixture(
-    scope="session", params=[kickdrift.reference.clock, kickdrift.clock], ids=["reference", "compiled"]
-)
-def FixedClock(request):
+@pytest.fixture(scope="session", params=[kickdrift.reference.clock, kickdrift.clock], ids=["reference", "compiled"])
+def FixedClock(request):  # noqa: N802
     return request.param.FixedClock
 
 
@@ -139,9 +135,7 @@ def test_long_floats_are_rounded_twice_at_most(FixedClock, frames):
 
 @given(
     st.lists(
-        st.tuples(
-            st.sampled_from(["frame", "break", "hz", "fraction", "scale"]), st.integers(0, 10**9), rates
-        ),
+        st.tuples(st.sampled_from(["frame", "break", "hz", "fraction", "scale"]), st.integers(0, 10**9), rates),
         max_size=30,
     ),
     rates,

@@ -234,9 +234,7 @@ def test_substeps(Stepper, FixedClock):
     assert coarse.clock.tick == 2
     assert coarse.checksum() == fine.checksum()
     # Drawing spans the whole step, not its last part.
-    assert coarse.interpolate(0.0).tolist() == pytest.approx(
-        np.array([[1 / 60 - 4.5 / 3600]]), rel=1e-12
-    )
+    assert coarse.interpolate(0.0).tolist() == pytest.approx(np.array([[1 / 60 - 4.5 / 3600]]), rel=1e-12)
 
 
 def test_dt_and_the_clock_follow_each_other(Stepper, FixedClock):

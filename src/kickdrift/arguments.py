@@ -17,7 +17,7 @@ import numpy as np
 _REAL_KINDS = "iuf"
 
 
-def show(value) -> str:
+def show(value: Any) -> str:
     """A value as it appears in an error message: short, with type."""
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
@@ -93,7 +93,7 @@ def _float(value: Any) -> float:
         return math.inf
 
 
-def numbers(name: str, value, minimum: float = -math.inf) -> np.ndarray:
+def numbers(name: str, value: Any, minimum: float = -math.inf) -> np.ndarray:
     """A finite float64 array of any shape; a read-only copy."""
     try:
         array = np.asarray(value)
@@ -136,7 +136,7 @@ def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarr
     return array
 
 
-def state_arrays(position, velocity) -> tuple[np.ndarray, np.ndarray]:
+def state_arrays(position: Any, velocity: Any) -> tuple[np.ndarray, np.ndarray]:
     """Position and velocity as the arrays that are stepped in place."""
     position = _state_array("position", position)
     if velocity is None:
@@ -152,7 +152,7 @@ def state_arrays(position, velocity) -> tuple[np.ndarray, np.ndarray]:
     return position, velocity
 
 
-def _state_array(name: str, value) -> np.ndarray:
+def _state_array(name: str, value: Any) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError:
@@ -179,7 +179,7 @@ def _state_array(name: str, value) -> np.ndarray:
     return array
 
 
-def _is_buffer(value) -> bool:
+def _is_buffer(value: Any) -> bool:
     try:
         memoryview(value)
     except TypeError:

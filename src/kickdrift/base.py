@@ -34,7 +34,7 @@ class StepperBase:
         *,
         dt: float | Fraction | None = None,
         hz: float | Fraction | None = None,
-        integrator: str | Integrator = "velocity_verlet",
+        integrator: str | Integrator | type[Integrator] = "velocity_verlet",
         forces: Iterable[Term] = (),
         constraints: Iterable[Any] = (),
         threads: int = 1,
@@ -63,15 +63,22 @@ class StepperBase:
         self._set_dt(self._dt)
 
     if TYPE_CHECKING:
-        tick: int
-        force_evaluations: int
-        _clock_type: type
+
+        @property
+        def tick(self) -> int: ...
+        @property
+        def force_evaluations(self) -> int: ...
+
+        _clock_type: Any
         _started: bool  # is the history filled?
         _last_h: float  # the step that it spans
         _history: np.ndarray | None
-        _previous: tuple[np.ndarray, np.ndarray] | None  # the state that drawing starts from
+
+        @property
+        def _previous(self) -> tuple[np.ndarray, np.ndarray] | None: ...  # the state that drawing starts from
 
         def step(self, n: int = 1) -> None: ...
+        def restart(self) -> None: ...
         def _bind(self) -> None: ...
         def _rebind(self) -> None: ...
         def _set_dt(self, h: float) -> None: ...

@@ -25,7 +25,7 @@ cdef class Core:
     cdef object saved       # two arrays to go back to
     cdef object interrupt   # an exception that waits for the steps to be complete, or None
     cdef list coefficients  # arrays that the plan points into
-    cdef Py_ssize_t lasting # of them, those that do not depend on dt
+    cdef Py_ssize_t lasting  # of them, those that do not depend on dt
 
     cdef void locate(self, Array* array, object source) except *
     cdef void bind_scheme(self, object integrator) except *

@@ -5,17 +5,17 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.pythread cimport (
-    PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock,
+    PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
 )
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from .guard cimport acquire, guard_t, release
+from .guard cimport acquire, release
 from .kernels.plan cimport (
     ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
-    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MIDPOINT, PLANES, POINT_GRAVITY, QUADRATIC_DRAG, RK4,
+    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MIDPOINT, PLANES, POINT_GRAVITY, QUADRATIC_DRAG, RK4,
     SCALAR, SOFTENING, STRIDED, TILE, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, VORTEX, Array, Field, Job,
-    KernelTable, Layout, Plan, Term,
+    KernelTable, Layout, Term,
 )
 
 import numpy as np

@@ -25,7 +25,7 @@ class NonFiniteError(KickdriftError, FloatingPointError):
         self.first_tick = first_tick
         self.last_tick = last_tick
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.body, self.first_tick, self.last_tick)
 
 
@@ -45,7 +45,7 @@ class ConvergenceError(KickdriftError, ArithmeticError):
         self.tick = tick
         self.residual = residual
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.body, self.tick, self.residual)
 
 
@@ -62,7 +62,7 @@ class DesyncError(KickdriftError, RuntimeError):
         self.expected = expected
         self.got = got
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.tick, self.expected, self.got)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import ClassVar
 
 from . import arguments, rounded
@@ -249,7 +250,7 @@ class Composition(Integrator):
 def _leapfrogs(weights: list[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
     # Steps of drift-kick-drift in a row; the drifts that meet are one.
     ends = [Decimal(0), *weights, Decimal(0)]
-    return [(left + right) / 2 for left, right in zip(ends, ends[1:], strict=False)], weights
+    return [(left + right) / 2 for left, right in pairwise(ends)], weights
 
 
 @dataclass(frozen=True)
@@ -372,8 +373,8 @@ INTEGRATORS: dict[str, type[Integrator]] = {
 }
 
 
-def resolve(integrator: str | Integrator) -> Integrator:
-    """The integrator that a name or an instance stands for."""
+def resolve(integrator: str | Integrator | type[Integrator]) -> Integrator:
+    """The integrator that a name, an instance or a class stands for."""
     if isinstance(integrator, str) and integrator in INTEGRATORS:
         return INTEGRATORS[integrator]()
     if isinstance(integrator, type) and integrator in INTEGRATORS.values():

@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +108,7 @@ class Plan:
         """(C, S, P, Q) of the exact flow, each with one row or n rows."""
         return self._round("flow", rounded.oscillator_flows(self._c, self._k, dt))
 
-    def composition(self, dt: float) -> tuple[list, list]:
+    def composition(self, dt: float) -> tuple[list[Any], list[Any]]:
         """The drifts and the kicks of a composition in seconds."""
         assert isinstance(self.integrator, Composition)
         real = self.dtype.type
@@ -175,7 +176,9 @@ def _terms(forces: Iterable[Term]) -> tuple[Term, ...]:
     return terms
 
 
-def _weighted(total: np.ndarray, mean: np.ndarray, weight: np.ndarray, value: np.ndarray) -> tuple:
+def _weighted(
+    total: np.ndarray, mean: np.ndarray, weight: np.ndarray, value: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Add a weight and its value to a running total and weighted mean."""
     total = total + weight
     # In this form equal values stay what they are and a single one is taken over unrounded.

@@ -212,9 +212,7 @@ def parse_choice(argument: str, known: dict[str, Argument | None], given: Any) -
         raise TypeError(f"{argument}: expected text or a pair (name, value), got {given!r}")
     takes = known.get(name)
     if name not in known or (takes is None and value is not None):
-        names = ", ".join(
-            name if takes is None else f"{name}({takes.default})" for name, takes in known.items()
-        )
+        names = ", ".join(name if takes is None else f"{name}({takes.default})" for name, takes in known.items())
         raise ValueError(f"{argument}: expected one of {names}, got {given!r}")
     if takes is None:
         return Choice(name, 0, name)
@@ -297,7 +295,8 @@ class Settings(NamedTuple):
         longest_ns = (self.max_frame_ns * scale >> 20) + 1 + self.max_step_ns
         if longest_ns * rate.numerator + (self.kept_steps + 2) * rate.denominator * NANO >= ROOM:
             raise ValueError(
-                "hz, scale, max_frame, max_steps, policy and overload: expected that together they leave room in 64 bits,"
+                "hz, scale, max_frame, max_steps, policy and overload: expected that together they leave room in"
+                " 64 bits,"
                 f" got hz={rate}, scale={scale / SCALE_ONE:g}, max_frame={self.max_frame_ns / NANO:g},"
                 f" max_steps={self.max_steps}, policy={self.policy.text!r}, overload={self.overload.text!r}"
             )

@@ -102,7 +102,9 @@ cdef void add(str name, object array, str other_name, object other, object dt) e
     try:
         source = np.broadcast_to(source, target.shape)
     except ValueError:
-        raise ValueError(f"{other_name}: expected a shape that broadcasts to {target.shape}, got {source.shape}") from None
+        raise ValueError(
+            f"{other_name}: expected a shape that broadcasts to {target.shape}, got {source.shape}"
+        ) from None
     if np.may_share_memory(target, source) and np.shares_memory(target, source):
         raise ValueError(f"{other_name}: shares memory with {name}, expected arrays of their own")
     if not source.flags.aligned:
