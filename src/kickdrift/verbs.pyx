@@ -95,7 +95,9 @@ cdef void add(str name, object array, str other_name, object other, object dt) e
     target = writable(name, array)
     if isinstance(other, np.ndarray) and other.dtype.kind == "f" and other.dtype != target.dtype:
         raise TypeError(f"{other_name}: expected the dtype of {name}, {target.dtype}, got {other.dtype}")
-    source = other if isinstance(other, np.ndarray) and other.dtype == target.dtype else numbers(other_name, other, target.dtype)
+    source = other
+    if not isinstance(other, np.ndarray) or other.dtype != target.dtype:
+        source = numbers(other_name, other, target.dtype)
     h = arguments.real("dt", dt)
     if target.dtype == np.float32 and abs(h) > FLT_MAX:
         raise ValueError(f"dt: expected a number within the range of float32, got {arguments.show(dt)}")
