@@ -251,6 +251,13 @@ def test_every_term_is_what_its_docstring_says(Stepper):
         np.testing.assert_allclose(acceleration(Stepper, term, x, v), a, rtol=1e-13, err_msg=repr(term))
 
 
+@pytest.mark.parametrize("axis", [(0, 0, 1), (0, 0, 0.01), (0, 0, -3)])
+def test_vortex_turns_about_z_in_the_plane(Stepper, axis):
+    # Positive is counter-clockwise, seen against the axis.
+    a = acceleration(Stepper, kd.Vortex(2.0, axis=axis), np.array([4.0, 0.0]), np.zeros(2))
+    assert a.tolist() == [0, math.copysign(0.5, axis[2])]
+
+
 def test_nothing_pulls_at_a_centre_without_direction(Stepper):
     for term in (kd.PointGravity(2.0), kd.Vortex(2.0), kd.QuadraticDrag(2.0)):
         np.testing.assert_array_equal(acceleration(Stepper, term, np.zeros(3), np.zeros(3)), 0)
