@@ -60,7 +60,7 @@ class BuildExt(build_ext):
         self.parallel = self.parallel or os.cpu_count()
         common = MSVC if kind == "msvc" else UNIX
         for extension in self.extensions:
-            isa = extension.name.rpartition(".")[2]
+            isa = extension.name.rpartition(".")[2].removeprefix("ode_")
             flags = common + (KERNEL[kind] + ISAS[isa][kind] if isa in ISAS else [])
             if isa == "processor":
                 flags = [*flags, f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
@@ -69,7 +69,8 @@ class BuildExt(build_ext):
         super().build_extensions()
 
 
-MODULES = ["clock", "core", "stepper", "verbs", "kernels.processor", *(f"kernels.{isa}" for isa in ISAS)]
+MODULES = ["clock", "core", "ode", "stepper", "verbs", "kernels.processor"]
+MODULES += [f"kernels.{family}{isa}" for isa in ISAS for family in ("", "ode_")]
 
 setup(
     cmdclass={"build_ext": BuildExt},

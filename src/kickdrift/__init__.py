@@ -2,7 +2,7 @@
 
 from importlib.metadata import version as _version
 
-from . import reference
+from . import flows, reference
 from .clock import FixedClock
 from .errors import (
     CallbackError,
@@ -33,9 +33,10 @@ from .integrators import (
     Yoshida6,
 )
 from .kernels import build_info
+from .ode import ODEStepper
 from .rollback import Rollback, sync_test
 from .stepper import Stepper
-from .trajectory import Trajectory
+from .trajectory import ODETrajectory, Trajectory
 from .verbs import damp, drift, kick
 
 __version__ = _version("kickdrift")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from fractions import Fraction
 from numbers import Real
 from typing import Any
@@ -152,13 +153,19 @@ def state_arrays(position: Any, velocity: Any) -> tuple[np.ndarray, np.ndarray]:
     return position, velocity
 
 
-def _state_array(name: str, value: Any) -> np.ndarray:
+def trajectories(y: Any) -> np.ndarray:
+    """The state of an ODEStepper as the array that is stepped in place."""
+    return _state_array("y", y, sys.maxsize, "trajectory")
+
+
+def _state_array(name: str, value: Any, most: int = 3, row: str = "body") -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError:
         raise ValueError(f"{name}: expected an array of shape (n, dim), got {show(value)}") from None
-    if array.ndim != 2 or not 1 <= array.shape[1] <= 3:
-        raise ValueError(f"{name}: expected shape (n, dim) with dim 1 to 3, got {array.shape}")
+    if array.ndim != 2 or not 1 <= array.shape[1] <= most:
+        dims = f"1 to {most}" if most < sys.maxsize else "at least 1"
+        raise ValueError(f"{name}: expected shape (n, dim) with dim {dims}, got {array.shape}")
     if array.dtype.kind in "iu":
         # Integers cannot hold a step; a list of them is as common as it is innocent.
         array = array.astype(np.float64)
@@ -171,11 +178,11 @@ def _state_array(name: str, value: Any) -> np.ndarray:
     if not array.flags.aligned:
         raise ValueError(f"{name}: expected an aligned array, got one whose items straddle their own size")
     if overlaps_itself(array):
-        raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones (broadcast?)")
+        raise ValueError(f"{name}: expected an item of its own for each {row}, got overlapping ones (broadcast?)")
     finite = np.isfinite(array).all(axis=1)
     if not finite.all():
         first = int(np.argmin(finite))
-        raise ValueError(f"{name}: expected finite numbers, got {array[first]} for body {first}")
+        raise ValueError(f"{name}: expected finite numbers, got {array[first]} for {row} {first}")
     return array
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -13,14 +12,15 @@ from . import arguments, snapshots
 from .forces import Term
 from .integrators import Integrator, resolve
 from .plan import Plan
+from .state import State
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class StepperBase:
-    """Checks the arguments once, keeps the exact time, and describes the stepper.
+class StepperBase(State):
+    """Checks the arguments once and describes the stepper.
 
     An implementation provides what is declared below: `_bind()` is called once everything is known,
     `_rebind()` when the plan has changed, `_set_dt(h)` when dt has.
@@ -42,48 +42,36 @@ class StepperBase:
     ) -> None:
         self._position, self._velocity = arguments.state_arrays(position, velocity)
         n, dim = self._position.shape
-        self._threads = arguments.integer("threads", threads, 1)
         try:
             self._constraints = tuple(constraints)
         except TypeError:
             raise TypeError(f"constraints: expected a sequence, got {arguments.show(constraints)}") from None
         if self._constraints:
             raise TypeError(f"constraints: expected none, got {arguments.show(self._constraints[0])}")
-        self._clock, self._exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
-        self._dt = float(self._exact_dt)
+        self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
+        self._begin(exact_dt, threads)
         self._offset = np.zeros(dim)
         masses = arguments.masses(mass, n)
         self._plan = Plan(n, dim, self._position.dtype, masses, resolve(integrator), forces)
         # What was given, before any shift; it says whose a snapshot is.
         self._first_forces, self._fingerprint = self._plan.forces, self._plan.fingerprint
-        self._snapshot_text: tuple[Any, bytes] | None = None
-        # Time is origin + (tick - origin_tick) * dt, both exact; the origin moves when dt changes.
-        self._origin, self._origin_tick = Fraction(0), 0
         self._bind()
         self._set_dt(self._dt)
 
     if TYPE_CHECKING:
 
         @property
-        def tick(self) -> int: ...
-        @property
         def force_evaluations(self) -> int: ...
 
         _clock_type: Any
-        _started: bool  # is the history filled?
-        _last_h: float  # the step that it spans
         _history: np.ndarray | None
 
         @property
         def _previous(self) -> tuple[np.ndarray, np.ndarray] | None: ...  # the state that drawing starts from
 
-        def step(self, n: int = 1) -> None: ...
         def restart(self) -> None: ...
         def _bind(self) -> None: ...
         def _rebind(self) -> None: ...
-        def _set_dt(self, h: float) -> None: ...
-        def _resume(self, tick: int, started: bool, last_h: float) -> None: ...
-        def _digest(self, values: np.ndarray, place: int) -> int: ...
         def _last_step(self) -> None: ...
 
     @property
@@ -132,27 +120,10 @@ class StepperBase:
         """The constraints, in the order in which they are applied."""
         return self._constraints
 
-    @property
-    def threads(self) -> int:
-        """How many threads share the work of large steps; it changes no bit of the result."""
-        return self._threads
-
-    @property
-    def dt(self) -> float:
-        """Seconds per step; may be set between steps (also to a Fraction), time stays continuous."""
-        return self._dt
-
-    @dt.setter
-    def dt(self, value: float | Fraction) -> None:
-        exact = arguments.time_step(value, None, self.dtype)
+    def _choose_dt(self, exact: Fraction) -> None:
         if self._clock is not None:
             self._clock.set_hz(1 / (exact * self._clock.substeps))
         self._change_dt(exact)
-
-    def _change_dt(self, exact: Fraction) -> None:
-        self._set_dt(float(exact))
-        self._origin, self._origin_tick = self._time_exact(), self.tick
-        self._dt, self._exact_dt = float(exact), exact
 
     # The clock, which frames are fed to.
 
@@ -190,14 +161,6 @@ class StepperBase:
         """How far the frame is between the last two states: 0 <= alpha < 1, for `interpolate`."""
         return float(self.clock.alpha)
 
-    def _time_exact(self) -> Fraction:
-        return self._origin + (self.tick - self._origin_tick) * self._exact_dt
-
-    @property
-    def time(self) -> float:
-        """Simulated seconds: tick * dt, rounded once and never a running sum."""
-        return float(self._time_exact())
-
     def energy(self) -> tuple[float, float]:
         """(kinetic, potential) energy of all bodies in J, in float64 whatever the dtype.
 
@@ -208,26 +171,6 @@ class StepperBase:
         (9.0, 40.0)
         """
         return self._plan.energy(self._position, self._velocity)
-
-    def record(self, steps: int, every: int = 1) -> Trajectory:
-        """Run `steps` steps and keep the state now and after each `every` of them.
-
-        >>> import kickdrift as kd
-        >>> kd.Stepper([[0.0]], [[2.0]], dt=0.5).record(4, every=2).position.ravel().tolist()
-        [0.0, 2.0, 4.0]
-        """
-        steps = arguments.integer("steps", steps, 0)
-        every = arguments.integer("every", every, 1)
-        samples = steps // every + 1
-        time = np.empty(samples)
-        position = np.empty((samples, *self._position.shape), self.dtype)
-        velocity = np.empty_like(position)
-        for sample in range(samples):
-            if sample:
-                self.step(every)
-            time[sample], position[sample], velocity[sample] = self.time, self._position, self._velocity
-        self.step(steps - (samples - 1) * every)
-        return Trajectory(time, position, velocity)
 
     # Moving bodies without stepping them.
 
@@ -276,45 +219,27 @@ class StepperBase:
 
     # Saving and going back.
 
-    def checksum(self) -> int:
-        """A 64-bit digest of the state's bits: positions, velocities and the integrator's history.
-
-        Equal on every platform, for every instruction set, memory layout and number of threads. Signed
-        zeros count as equal; float32 and float64 states never agree.
-        """
-        total, size = 0, self.n * self.dim
-        for number, array in enumerate(self._arrays()):
-            total += self._digest(array, number * size)
-        return total % 2**64
-
     def _arrays(self) -> list[np.ndarray]:
         history = [self._history] if self._started and self._history is not None else []
         return [self._position, self._velocity, *history]
 
-    def snapshot(self) -> bytes:
-        """Everything that later steps depend on, as bytes that any other machine can `restore`.
+    def _array_count(self, started: bool) -> int:
+        return 3 if started and self.integrator.history else 2
 
-        That is: positions, velocities, the integrator's history, tick, dt and the clock's tick, but
-        not the time that waits in the clock, which is the display's affair. The coefficients of the
-        forces are not in it, only their digest.
+    def _sampled(self) -> tuple[np.ndarray, ...]:
+        return self._position, self._velocity
 
-        >>> import kickdrift as kd
-        >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1)
-        >>> saved = ball.snapshot()
-        >>> ball.step(3)
-        >>> ball.restore(saved)
-        >>> ball.tick, ball.position.tolist()
-        (0, [[0.0]])
-        """
-        return snapshots.save(self)
+    def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Trajectory:
+        return Trajectory(time, *samples)
 
-    def restore(self, snapshot: bytes) -> None:
-        """Go back (or forth) to a snapshot of this or an equal stepper, in the same arrays.
-
-        Raises SnapshotError for one that is damaged or was made by a stepper with other bodies,
-        integrator, masses or forces; nothing has changed then. Drawing starts anew.
-        """
-        snapshots.load(self, snapshot)
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "bodies": self.n,
+            "dim": self.dim,
+            "dtype": str(self.dtype),
+            "integrator": repr(self.integrator),
+            "forces": self._fingerprint,
+        }
 
     def __reduce__(self) -> tuple[Any, ...]:
         arguments_ = {
@@ -326,10 +251,6 @@ class StepperBase:
             "threads": self.threads,
         }
         return snapshots.rebuild, (type(self), arguments_, self.snapshot(), self._clock)
-
-    def __copy__(self) -> Any:
-        # Two steppers on the same arrays would each undo what the other did.
-        return copy.deepcopy(self)
 
     def __repr__(self) -> str:
         terms = ", ".join(type(term).__name__ for term in self.forces)

@@ -12,41 +12,44 @@ class KickdriftError(Exception):
 class NonFiniteError(KickdriftError, FloatingPointError):
     """A state is infinite or not a number.
 
-    `body` is the first such body; it became so after `first_tick` and not later than `last_tick`,
-    which is the tick at which the stepper stands.
+    `body` is the first such body (of an ODEStepper: trajectory); it became so after `first_tick` and
+    not later than `last_tick`, which is the tick at which the stepper stands.
     """
 
-    def __init__(self, body: int, first_tick: int, last_tick: int):
+    def __init__(self, body: int, first_tick: int, last_tick: int, kind: str = "body"):
+        remedy = "that body's position and velocity" if kind == "body" else f"that {kind}'s state"
         super().__init__(
-            f"the state of body {body} is no longer finite (between tick {first_tick} and tick {last_tick}); "
-            f"the stepper stands at tick {last_tick}, set that body's position and velocity to go on"
+            f"the state of {kind} {body} is no longer finite (between tick {first_tick} and tick {last_tick}); "
+            f"the stepper stands at tick {last_tick}, set {remedy} to go on"
         )
-        self.body = body
+        self.body, self.kind = body, kind
         self.first_tick = first_tick
         self.last_tick = last_tick
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.body, self.first_tick, self.last_tick)
+        return type(self), (self.body, self.first_tick, self.last_tick, self.kind)
 
 
 class ConvergenceError(KickdriftError, ArithmeticError):
     """An implicit step was not solved.
 
-    `body` is the first body that failed, `tick` the tick from which the step was tried (the stepper
-    stands there) and `residual` the largest component of v' - v - h a(x', v') in m/s.
+    `body` is the first body that failed (of an ODEStepper: trajectory), `tick` the tick from which the
+    step was tried (the stepper stands there) and `residual` the largest component of
+    v' - v - h a(x', v') in m/s (of y' - y - h f(t', y')).
     """
 
-    def __init__(self, body: int, tick: int, residual: float):
+    def __init__(self, body: int, tick: int, residual: float, kind: str = "body"):
+        unit = " m/s" if kind == "body" else ""
         super().__init__(
-            f"implicit step not solved for body {body} at tick {tick}: residual {residual:.3g} m/s; "
+            f"implicit step not solved for {kind} {body} at tick {tick}: residual {residual:.3g}{unit}; "
             f"take a smaller dt, more iterations or a larger tolerance"
         )
-        self.body = body
+        self.body, self.kind = body, kind
         self.tick = tick
         self.residual = residual
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.body, self.tick, self.residual)
+        return type(self), (self.body, self.tick, self.residual, self.kind)
 
 
 class DesyncError(KickdriftError, RuntimeError):

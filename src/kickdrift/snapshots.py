@@ -5,7 +5,7 @@
     48 bytes    tick, the clock's tick (-1: no clock), started, length of the text (int64 each), the
                 step that the history spans (float64), checksum of the arrays (uint64)
     text        JSON: what the stepper is, dt, exact time, offset; filled up with spaces to 8 bytes
-    arrays      positions, velocities and history, row by row
+    arrays      the state (positions and velocities, or y) and the history, row by row
 
 All numbers are little-endian, nothing is left unset, and equal states have equal bytes.
 """
@@ -23,14 +23,14 @@ import numpy as np
 from .errors import SnapshotError
 
 if TYPE_CHECKING:
-    from .base import StepperBase
+    from .state import State
 
 _MAGIC = b"kdsnap\x00\x01"
 _PROLOGUE = struct.Struct("<8sII")
 _NUMBERS = struct.Struct("<qqqqdQ")
 
 
-def save(stepper: StepperBase) -> bytes:
+def save(stepper: State) -> bytes:
     """The snapshot of a stepper."""
     text = _text(stepper)
     clock = stepper._clock
@@ -49,7 +49,7 @@ def save(stepper: StepperBase) -> bytes:
     return b"".join([_PROLOGUE.pack(_MAGIC, length, check), numbers, text, *(array.data for array in arrays)])
 
 
-def load(stepper: StepperBase, snapshot: bytes) -> None:
+def load(stepper: State, snapshot: bytes) -> None:
     """Bring a stepper to a snapshot, or raise SnapshotError and change nothing."""
     view = _bytes(snapshot)
     if len(view) < _PROLOGUE.size + _NUMBERS.size:
@@ -66,7 +66,7 @@ def load(stepper: StepperBase, snapshot: bytes) -> None:
         changes = json.loads(text)
         _compare(stepper, changes)
 
-    count = 3 if started and stepper.integrator.history else 2
+    count = stepper._array_count(bool(started))
     form = stepper.dtype.newbyteorder("<")
     size = stepper.n * stepper.dim
     if len(view) != length + count * size * form.itemsize:
@@ -100,17 +100,13 @@ def rebuild(cls: type, arguments: dict[str, Any], snapshot: bytes, clock: Any) -
     return stepper
 
 
-def _text(stepper: StepperBase) -> bytes:
+def _text(stepper: State) -> bytes:
     """What does not change from step to step; kept until it does."""
     key = (stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset.tobytes())
     if stepper._snapshot_text is None or stepper._snapshot_text[0] != key:
         text = json.dumps(
             {
-                "bodies": stepper.n,
-                "dim": stepper.dim,
-                "dtype": str(stepper.dtype),
-                "integrator": repr(stepper.integrator),
-                "forces": stepper._fingerprint,
+                **stepper._identity(),
                 "dt": str(stepper._exact_dt),
                 "origin": str(stepper._origin),
                 "origin_tick": stepper._origin_tick,
@@ -126,11 +122,10 @@ def _text_of(snapshot: bytes) -> Any:
     return json.loads(snapshot[_PROLOGUE.size + _NUMBERS.size : length])
 
 
-def _compare(stepper: StepperBase, text: dict[str, Any]) -> None:
-    own = json.loads(_text(stepper))
-    for name in ("bodies", "dim", "dtype", "integrator", "forces"):
-        if text.get(name) != own[name]:
-            raise SnapshotError(f"snapshot: of a stepper with other {name}: {text.get(name)}, here {own[name]}")
+def _compare(stepper: State, text: dict[str, Any]) -> None:
+    for name, own in stepper._identity().items():
+        if text.get(name) != own:
+            raise SnapshotError(f"snapshot: of a stepper with other {name}: {text.get(name)}, here {own}")
 
 
 def _bytes(snapshot: Any) -> memoryview:

@@ -17,3 +17,14 @@ class Trajectory:
 
     def __len__(self) -> int:
         return len(self.time)
+
+
+@dataclass(frozen=True, eq=False)
+class ODETrajectory:
+    """Samples of an ODEStepper's run: `time` (k,) and `y` (k, n, dim), in the units of the equation."""
+
+    time: np.ndarray
+    y: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.time)

@@ -20,9 +20,9 @@ isas = tuple(isa for isa in _KNOWN if isa in SUPPORTED and find_spec(f"{__name__
 
 
 @cache
-def table(isa: str) -> object:
-    """The capsule with the kernels of an instruction set."""
-    return import_module(f"{__name__}.{isa}").TABLE
+def table(isa: str, family: str = "") -> object:
+    """The capsule with the kernels of an instruction set; family "ode_": those for y' = f(t, y)."""
+    return import_module(f"{__name__}.{family}{isa}").TABLE
 
 
 def _choose() -> str:

@@ -2,10 +2,12 @@
 
 Everything that the compiled kernels do is written here a second time, for people. Tests hold the
 two equal to the last bit, so what is read here is what runs there. Start with `schemes`, where
-each integrator is a handful of lines, then `terms` and `stepper`.
+each integrator is a handful of lines, then `terms` and `stepper`; `ode` and `flows` are the same for
+y' = f(t, y).
 """
 
 from .clock import FixedClock
+from .ode import ODEStepper
 from .stepper import Stepper
 
-__all__ = ["FixedClock", "Stepper"]
+__all__ = ["FixedClock", "ODEStepper", "Stepper"]

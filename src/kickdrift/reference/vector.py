@@ -1,4 +1,4 @@
-"""Vectors of one to three components, so that formulas read as they do in books."""
+"""Vectors, so that formulas read as they do in books."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ class Vector(tuple[Any, ...]):
 
     def __truediv__(self, divisor: Number) -> Vector:
         return Vector([a / divisor for a in self])
+
+    def rows(self, dim: int) -> list[Vector]:
+        """The vectors of dim components that lie in this one, one after the other."""
+        return [Vector(self[i : i + dim]) for i in range(0, len(self), dim)]
 
 
 def dot(u: Vector, v: Vector) -> Number:

@@ -1,0 +1,160 @@
+"""Built-in right-hand sides for ODEStepper: y' = f(y), compiled.
+
+Each flow names its parameters and where it comes from. The formulas themselves are written twice: in
+`kickdrift.reference.flows` to be read, in `kickdrift.kernels.flows` to be fast.
+
+Flows are dimensionless: y and time are in the units in which the equation is published.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+
+from . import arguments
+
+__all__ = ["Aizawa", "Flow", "Halvorsen", "Lorenz", "LotkaVolterra", "Rossler", "Thomas", "VanDerPol"]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Base of all flows; parameters are finite floats, for all trajectories alike."""
+
+    dim: ClassVar[int] = 3
+    source: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            label = f"{type(self).__name__}({field.name})"
+            object.__setattr__(self, field.name, arguments.real(label, getattr(self, field.name)))
+
+    def parameters(self, dtype: np.dtype) -> list[float]:
+        """The parameters, rounded to the dtype in which the flow is computed."""
+        values = [getattr(self, field.name) for field in dataclasses.fields(self)]
+        with np.errstate(over="ignore", under="ignore"):
+            rounded = [float(dtype.type(value)) for value in values]
+        for field, value in zip(dataclasses.fields(self), rounded, strict=True):
+            if not math.isfinite(value):
+                raise ValueError(f"{type(self).__name__}({field.name}): {getattr(self, field.name)!r} overflows {dtype}")
+        return rounded
+
+    def constants(self, dtype: np.dtype) -> list[float]:
+        """What the kernels compute with: the parameters, and what else the formulas need."""
+        return self.parameters(dtype)
+
+
+@dataclass(frozen=True)
+class Lorenz(Flow):
+    """x' = sigma (y - x), y' = x (rho - z) - y, z' = x y - beta z: convection, and the butterfly.
+
+    >>> import kickdrift as kd
+    >>> weather = kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
+    >>> weather.step(100)
+    >>> weather.y.round(3).tolist()
+    [[-9.379, -8.357, 29.364]]
+    """
+
+    sigma: float = 10.0
+    rho: float = 28.0
+    beta: float = 8 / 3
+    source = "Lorenz 1963, J. Atmos. Sci. 20, 130, eqs. 25-27"
+
+
+@dataclass(frozen=True)
+class Rossler(Flow):
+    """x' = -y - z, y' = x + a y, z' = b + z (x - c): a spiral that folds back into itself."""
+
+    a: float = 0.2
+    b: float = 0.2
+    c: float = 5.7
+    source = "Rössler 1976, Phys. Lett. A 57, 397"
+
+
+@dataclass(frozen=True)
+class Thomas(Flow):
+    """x' = sin y - b x, y' = sin z - b y, z' = sin x - b z: a walk through a labyrinth of feedbacks.
+
+    libm's sine is not the same on all platforms. This flow has its own, made of + - * alone and
+    written down in `kickdrift.reference.flows`: within 2 ulp of the true one for |x| <= 30 (the
+    attractor stays within 5), within 2 ulp of 1 up to 10^8 in float64 and 10^4 in float32, and
+    without meaning beyond.
+    """
+
+    b: float = 0.208186
+    source = "Thomas 1999, Int. J. Bifurcation Chaos 9, 1889"
+
+    def constants(self, dtype: np.dtype) -> list[float]:
+        return [*self.parameters(dtype), *sine_constants(dtype)]
+
+
+@dataclass(frozen=True)
+class Halvorsen(Flow):
+    """x' = -a x - 4 y - 4 z - y², and so on in turn: cyclically symmetric chaos."""
+
+    a: float = 1.89
+    source = "A. D. Halvorsen, in Sprott 2003, Chaos and Time-Series Analysis, table A.11"
+
+
+@dataclass(frozen=True)
+class Aizawa(Flow):
+    """A sphere with a tube through its poles:
+
+    x' = (z - b) x - d y, y' = d x + (z - b) y,
+    z' = c + a z - z³/3 - (x² + y²) (1 + e z) + f z x³.
+    """
+
+    a: float = 0.95
+    b: float = 0.7
+    c: float = 0.6
+    d: float = 3.5
+    e: float = 0.25
+    f: float = 0.1
+    source = "Langford 1984, in Numerical Methods for Bifurcation Problems, 285; known as Aizawa's"
+
+
+@dataclass(frozen=True)
+class LotkaVolterra(Flow):
+    """x' = x (alpha - beta y), y' = y (delta x - gamma): prey x and predators y, two-dimensional."""
+
+    alpha: float = 2 / 3
+    beta: float = 4 / 3
+    gamma: float = 1.0
+    delta: float = 1.0
+    dim = 2
+    source = "Lotka 1925, Elements of Physical Biology; Volterra 1926, Nature 118, 558"
+
+
+@dataclass(frozen=True)
+class VanDerPol(Flow):
+    """x' = y, y' = mu (1 - x²) y - x: an oscillator with a limit cycle, two-dimensional; stiff for large mu."""
+
+    mu: float = 1.0
+    dim = 2
+    source = "van der Pol 1926, Phil. Mag. 2, 978"
+
+
+_PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
+
+
+@cache
+def sine_constants(dtype: np.dtype) -> tuple[float, ...]:
+    """1/pi, the number that rounds, pi in three parts, pi/2, 1/2, 1, 2, and Taylor's coefficients.
+
+    The number that rounds is so large that adding it leaves no bits after the point. Of pi's parts
+    the first two have so few bits that their products with a whole number of half-turns are exact.
+    """
+    bits, few = (24, 12) if dtype == np.float32 else (53, 25)
+    with localcontext(Context(prec=60)):
+        pi_1 = int(_PI * 2 ** (few - 2)) / Decimal(2 ** (few - 2))
+        pi_2 = int((_PI - pi_1) * 2 ** (2 * few - 2)) / Decimal(2 ** (2 * few - 2))
+        exact = [1 / _PI, Decimal(3 * 2 ** (bits - 2)), pi_1, pi_2, _PI - pi_1 - pi_2, _PI / 2]
+        exact += [Decimal("0.5"), Decimal(1), Decimal(2)]
+        exact += [(-1) ** k / Decimal(math.factorial(2 * k + 1)) for k in range(1, 11)]
+        # Through float64 to float32: rounding twice shifts no last bit here that matters.
+        return tuple(float(dtype.type(float(value))) for value in exact)

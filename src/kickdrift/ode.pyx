@@ -1,0 +1,452 @@
+"""ODEStepper: y' = f(t, y) for many trajectories at once."""
+
+from cpython.buffer cimport PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from .guard cimport acquire, guard_t, release
+from .kernels.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
+from .kernels.odeplan cimport Newton, ODEPlan, ODETable
+from .kernels.plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job, KernelTable
+
+from math import lcm, prod
+
+import numpy as np
+
+from . import arguments, flows, kernels
+from .errors import ConvergenceError, NonFiniteError
+from .odebase import QUOTIENT, ODEBase, refuse
+from .workers import share
+
+cdef dict SCHEMES = {
+    "explicit_euler": EXPLICIT_EULER,
+    "implicit_euler": IMPLICIT_EULER,
+    "midpoint": MIDPOINT,
+    "heun": HEUN,
+    "rk4": RK4,
+}
+cdef dict FLOWS = {
+    flows.Lorenz: LORENZ,
+    flows.Rossler: ROSSLER,
+    flows.Thomas: THOMAS,
+    flows.Halvorsen: HALVORSEN,
+    flows.Aizawa: AIZAWA,
+    flows.LotkaVolterra: LOTKA_VOLTERRA,
+    flows.VanDerPol: VAN_DER_POL,
+}
+
+cdef extern from "Python.h":
+    const Py_ssize_t PY_SSIZE_T_MAX
+
+# The longest call, which nobody sees the end of.
+cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
+# In nanoseconds of work: how much is done before looking for Ctrl-C, and from where on other threads
+# may run meanwhile, and take a share of it.
+cdef double PATIENCE = 1e8
+cdef double RELEASE = 2e4
+cdef double SHARE = 1e6
+
+
+cdef class Scratch:
+    """Numbers of a step in the making: an array to hand out, and where it lies."""
+
+    cdef object array       # a view: it cannot be resized
+    cdef char* data
+    cdef Py_ssize_t size    # in bytes
+
+    def __cinit__(self, shape, dtype, bint writable):
+        size = prod(shape)
+        # Sweeps go over whole cache lines.
+        self.array = np.zeros(size + 64, dtype)[:size].reshape(shape)
+        self.data = <char*> <size_t> self.array.ctypes.data
+        self.size = self.array.nbytes
+        self.array.flags.writeable = writable
+
+
+cdef class ODECore:
+    """The part of an ODEStepper that steps."""
+
+    cdef const ODETable* table
+    cdef const KernelTable* digests
+    cdef ODEPlan plan
+    cdef Job job
+    cdef Newton newton
+    cdef Py_buffer view
+    cdef guard_t busy
+    cdef bint bound
+    cdef bint single        # float32
+    cdef double cost        # of one step of all trajectories, in nanoseconds
+    cdef int64_t ticks
+    cdef int64_t work
+    cdef Py_ssize_t helpers
+    cdef object saved       # a state to go back to
+    cdef Scratch now        # the state at the start of a step
+    cdef Scratch stage      # where the right-hand side is evaluated
+    cdef Scratch rate       # what it wrote
+    cdef Scratch total      # the sum of slopes
+    cdef Scratch moved, moved_rate, residual, jacobian, slope, status, needed
+    cdef object origin, pace, numerator, denominator    # of the time, as whole numbers
+
+    def __dealloc__(self):
+        if self.bound:
+            PyBuffer_Release(&self.view)
+
+    # Binding.
+
+    def _bind(self):
+        cdef const ODETable* tables
+        plan = &self.plan
+        if self.bound:
+            raise RuntimeError("ODEStepper: expected __init__ to be called once")
+        self.single = self.dtype == np.float32
+        self.digests = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
+        tables = <const ODETable*> PyCapsule_GetPointer(kernels.table(kernels.isa, "ode_"), "kickdrift.ODETable")
+        self.table = tables if self.single else tables + 1
+        self.helpers = self._threads
+        plan.scheme = SCHEMES[self._integrator.name]
+        plan.n, plan.dim = self._y.shape
+        PyObject_GetBuffer(self._y, &self.view, PyBUF_STRIDED | PyBUF_WRITABLE)
+        self.bound = True
+        self.locate(&plan.y, self._y)
+        if plan.scheme == IMPLICIT_EULER:
+            plan.tolerance = self._integrator.tolerance
+            plan.iterations = self._integrator.max_iterations
+        # A native right-hand side would be bound here, as a third kind.
+        if self._flow is not None:
+            self.bind_flow()
+        else:
+            self.bind_function()
+
+    cdef int bind_flow(self) except -1:
+        cdef int i
+        self.plan.flow = FLOWS[type(self._flow)]
+        constants = self._flow.constants(self.dtype)
+        if len(constants) > MAX_PARAMETERS:
+            raise RuntimeError(f"{self._flow}: too many constants")
+        for i in range(len(constants)):
+            self.plan.parameters[i] = constants[i]
+        # Nanoseconds at worst, roughly: on the baseline, in float64.
+        per_component = 100 if self.plan.scheme == IMPLICIT_EULER else 10 if self.plan.flow == THOMAS else 2
+        stages = self._integrator.force_evaluations or 1
+        self.cost = max(10.0, self.plan.n * stages * per_component * self.plan.dim)
+        if self.plan.scheme == IMPLICIT_EULER:
+            self.saved = np.empty_like(self._y)
+        return 0
+
+    cdef int bind_function(self) except -1:
+        n, dim = self._y.shape
+        state = (n, dim)
+        self.now = Scratch(state, self.dtype, True)
+        self.stage = Scratch(state, self.dtype, False)
+        self.rate = Scratch(state, self.dtype, True)
+        if self.plan.scheme != IMPLICIT_EULER:
+            self.total = Scratch(state, self.dtype, True)
+            return 0
+        self.moved = Scratch(state, self.dtype, False)
+        self.moved_rate = Scratch(state, self.dtype, True)
+        self.residual = Scratch(state, self.dtype, True)
+        self.jacobian = Scratch((n, dim, dim), self.dtype, True)
+        self.slope = Scratch((n,), self.dtype, True)
+        self.status = Scratch((n,), np.int8, True)
+        self.needed = Scratch((n,), np.int64, True)
+        newton = &self.newton
+        newton.n, newton.dim, newton.tolerance = n, dim, self.plan.tolerance
+        newton.u, newton.y, newton.k = self.stage.data, self.now.data, self.rate.data
+        newton.residual, newton.jacobian = self.residual.data, self.jacobian.data
+        newton.slope, newton.status, newton.work = self.slope.data, self.status.data, <int64_t*> self.needed.data
+        return 0
+
+    cdef void locate(self, Array* array, object source) except *:
+        array.data = <char*> <size_t> source.ctypes.data
+        array.body, array.component = source.strides
+
+    def _set_dt(self, double h):
+        self.hold()
+        self.plan.h = h
+        release(&self.busy)
+
+    def _resume(self, int64_t tick, bint started, double last_h):
+        self.hold()
+        self.ticks = tick
+        release(&self.busy)
+
+    def _digest(self, object values, uint64_t place):
+        cdef Array array
+        cdef uint64_t result
+        self.locate(&array, values)
+        if self.single:
+            result = self.digests.digest_f32(&array, self.plan.n, self.plan.dim, place)
+        else:
+            result = self.digests.digest_f64(&array, self.plan.n, self.plan.dim, place)
+        return result
+
+    # Running.
+
+    cdef void hold(self) except *:
+        if not acquire(&self.busy):
+            raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
+
+    def step(self, object n=1):
+        """Run n fixed steps, in place, and return None.
+
+        Flows run in compiled code, other threads meanwhile where the work is worth it; a function is
+        called once per stage. A long call answers Ctrl-C within a fraction of a second.
+
+        n: how many, an int >= 0.
+
+        Raises NonFiniteError when a state overflows (naming the trajectory, standing at the end of the
+        tick range in which it happened), ConvergenceError when an implicit step cannot be solved
+        (standing at the last tick that all trajectories reached), RuntimeError when the stepper is
+        busy, TypeError or ValueError for n that is no int or negative. What a function raises passes
+        through; the stepper then stands at the last completed tick.
+
+        >>> import kickdrift as kd
+        >>> weather = kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
+        >>> weather.step(25)
+        >>> weather.tick, weather.time
+        (25, 0.25)
+        """
+        cdef Py_ssize_t steps
+        if type(n) is int and 0 <= n <= MOST:
+            steps = n
+        else:
+            steps = min(arguments.integer("n", n, 0), MOST)
+        self.hold()
+        try:
+            if self.plan.n == 0:
+                self.ticks += steps
+            elif self._flow is not None:
+                self.go(steps)
+            else:
+                self.go_by_function(steps)
+        finally:
+            release(&self.busy)
+
+    # Flows.
+
+    cdef int go(self, Py_ssize_t steps) except -1:
+        cdef Py_ssize_t part
+        cdef Py_ssize_t most = <Py_ssize_t> (PATIENCE / self.cost) + 1
+        while steps > 0:
+            part = min(steps, most)
+            if self.plan.scheme == IMPLICIT_EULER:
+                self.run_or_restore(part)
+            else:
+                self.run(part)
+                self.complete(part)
+            steps -= part
+            if steps > 0:
+                PyErr_CheckSignals()
+        return 0
+
+    cdef int complete(self, Py_ssize_t steps) except -1:
+        """Account for steps that all trajectories have done."""
+        self.ticks += steps
+        self.work += self.job.evaluations
+        if self.job.bad_body >= 0:
+            raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks, "trajectory")
+        return 0
+
+    cdef int run_or_restore(self, Py_ssize_t steps) except -1:
+        """Run steps that may fail: then all stand where the first trajectory could not go on."""
+        cdef Job failed
+        np.copyto(self.saved, self._y)
+        self.run(steps)
+        if self.job.failed_step == steps:
+            return self.complete(steps)
+        failed = self.job
+        np.copyto(self._y, self.saved)
+        if failed.failed_step > 0:
+            self.run(failed.failed_step)
+            self.complete(failed.failed_step)
+        raise ConvergenceError(failed.failed_body, self.ticks, failed.residual, "trajectory")
+
+    cdef int run(self, Py_ssize_t steps) except -1:
+        """Run steps; what happened is in self.job."""
+        cdef double work = steps * self.cost
+        self.job.first = 0
+        self.job.last = self.plan.n
+        self.job.steps = steps
+        if work < RELEASE:
+            self.table.run(&self.plan, &self.job)
+        elif self.helpers == 1 or work < SHARE:
+            with nogil:
+                self.table.run(&self.plan, &self.job)
+        else:
+            self.run_shared()
+        return 0
+
+    cdef int run_shared(self) except -1:
+        """Give each thread a range of tiles; trajectories do not see each other, so no bit depends on it."""
+        cdef Job* job = &self.job
+        cdef Job part
+        tiles = (self.plan.n + TILE - 1) // TILE
+        edges = [tiles * i // self.helpers * TILE for i in range(self.helpers + 1)]
+        ranges = [(first, min(last, self.plan.n)) for first, last in zip(edges, edges[1:]) if first < last]
+        job.bad_body = -1
+        job.failed_step = job.steps
+        job.evaluations = 0
+        for result in share(self._run_range, ranges):
+            part = (<Result> result).job
+            if job.bad_body < 0:
+                job.bad_body = part.bad_body
+            if part.failed_step < job.failed_step:
+                job.failed_step = part.failed_step
+                job.failed_body = part.failed_body
+                job.residual = part.residual
+            job.evaluations = max(job.evaluations, part.evaluations)
+        return 0
+
+    def _run_range(self, Py_ssize_t first, Py_ssize_t last):
+        cdef Result result = Result()
+        result.job = self.job
+        result.job.first = first
+        result.job.last = last
+        with nogil:
+            self.table.run(&self.plan, &result.job)
+        return result
+
+    # Functions. Nothing that a function may see or break is the state itself: a step is made in
+    # scratch, and becomes the state when it is complete.
+
+    cdef int go_by_function(self, Py_ssize_t steps) except -1:
+        cdef Py_ssize_t step, bad
+        cdef int64_t calls
+        np.copyto(self.now.array, self._y)
+        for step in range(steps):
+            memcpy(self.stage.data, self.now.data, self.now.size)
+            if self.plan.scheme == IMPLICIT_EULER:
+                calls = self.implicit_step(self.exact_time())
+            else:
+                calls = self.explicit_step(self.exact_time())
+            memcpy(self.now.data, self.stage.data, self.now.size)
+            np.copyto(self._y, self.now.array)
+            self.ticks += 1
+            self.work += calls
+            bad = self.table.bad(self.plan.n, self.plan.dim, self.now.data)
+            if bad >= 0:
+                raise NonFiniteError(bad, self.ticks - 1, self.ticks, "trajectory")
+            if self.ticks % 64 == 0:
+                PyErr_CheckSignals()  # a function in C would not
+        return 0
+
+    cdef double exact_time(self) except? -1:
+        """origin + (tick - origin_tick) dt, rounded once: a quotient of whole numbers is."""
+        if self.origin is not self._origin:
+            step = self._exact_dt
+            self.denominator = lcm(self._origin.denominator, step.denominator)
+            self.pace = step.numerator * (self.denominator // step.denominator)
+            self.numerator = (
+                self._origin.numerator * (self.denominator // self._origin.denominator)
+                - self._origin_tick * self.pace
+            )
+            self.origin = self._origin
+        return (self.numerator + self.ticks * self.pace) / self.denominator
+
+    cdef int64_t explicit_step(self, double t) except -1:
+        cdef int which
+        cdef int stages = self._integrator.force_evaluations
+        cdef double h = self.plan.h
+        cdef double c = 0
+        for which in range(stages):
+            if which > 0:
+                c = 1 if which == stages - 1 and stages != 2 or self.plan.scheme == HEUN else 0.5
+            self.call("rhs", self._rhs, t + c * h, self.stage.array, self.rate)
+            self.table.sweep(
+                self.plan.scheme, which, h, self.plan.n * self.plan.dim,
+                self.rate.data, self.now.data, self.stage.data, self.total.data,
+            )
+        return stages
+
+    cdef int64_t implicit_step(self, double t) except -1:
+        cdef Newton* newton = &self.newton
+        cdef int64_t calls = 0
+        cdef int iteration
+        newton.h = self.plan.h
+        newton.failed = -1
+        memset(newton.status, 0, self.status.size)
+        memset(newton.slope, 0, self.slope.size)
+        t = t + self.plan.h
+        for iteration in range(self.plan.iterations + 1):
+            self.call("rhs", self._rhs, t, self.stage.array, self.rate)
+            calls += 1
+            if self.table.check(newton, iteration, iteration == self.plan.iterations) == 0:
+                break
+            if self._jacobian is not None:
+                self.call("jacobian", self._jacobian, t, self.stage.array, self.jacobian)
+            else:
+                self.difference(t)
+                calls += self.plan.dim
+            self.table.correct(newton)
+        if newton.failed >= 0:
+            raise ConvergenceError(newton.failed, self.ticks, newton.failed_residual, "trajectory")
+        return calls
+
+    cdef int difference(self, double t) except -1:
+        """The derivatives as difference quotients, column by column."""
+        cdef Py_ssize_t column
+        cdef double share, floor
+        share, floor = QUOTIENT["float32" if self.single else "float64"]
+        for column in range(self.plan.dim):
+            self.table.increments(&self.newton, column, share, floor, self.moved.data)
+            self.call("rhs", self._rhs, t, self.moved.array, self.moved_rate)
+            self.table.quotients(&self.newton, column, self.moved.data, self.moved_rate.data)
+        return 0
+
+    cdef int call(self, str name, object function, double t, object y, Scratch out) except -1:
+        memset(out.data, 0, out.size)
+        result = function(t, y, out.array)
+        if result is not None and result is not out.array:
+            refuse(name, result, out.array)
+        return 0
+
+    @property
+    def tick(self):
+        """Completed steps."""
+        return self.ticks
+
+    @property
+    def evaluations(self):
+        """How often the right-hand side was evaluated in completed steps (by the busiest trajectory)."""
+        return self.work
+
+
+cdef class Result:
+    """What a part of a step, run by another thread, came to."""
+
+    cdef Job job
+
+
+class ODEStepper(ODEBase, ODECore):
+    """Steps n independent trajectories of y' = f(t, y), in the caller's own array.
+
+    y: (n, dim), any dim, float32 or float64, any strides, stepped in place; lists and integer arrays
+    are copied to float64.
+    rhs: a flow such as `kd.flows.Lorenz()`, which runs in compiled code; or a function
+    rhs(t, y, out), called once per stage for all trajectories: t in s, y of shape (n, dim) and
+    read-only, out of the same shape, zeroed, to be written in place. Both arrays are the stepper's:
+    they hold other numbers after the call.
+    dt: seconds (or whatever the equation's unit of time is) per fixed step, a float, int or Fraction;
+    or hz, steps per second.
+    integrator: "explicit_euler", "implicit_euler", "midpoint", "heun" or "rk4", or an instance such as
+    ImplicitEuler(tolerance=1e-6).
+    threads: how many share the work of large steps of a flow; no bit of the result depends on it.
+    jacobian: jacobian(t, y, out) for implicit Euler with a function: out[:, i, j] = df_i/dy_j, of shape
+    (n, dim, dim), zeroed. Without it derivatives are difference quotients, dim more calls of rhs for
+    each Newton iteration.
+
+    Time is exact: stages are evaluated at t + c dt with t = tick * dt, rounded once.
+    Raises TypeError or ValueError, naming the argument, for what it cannot step. Thread-safety: one
+    thread at a time per stepper, else RuntimeError; different steppers run in parallel.
+
+    >>> import numpy as np, kickdrift as kd
+    >>> def pendulum(t, y, out):
+    ...     out[:, 0] = y[:, 1]
+    ...     out[:, 1] = -np.sin(y[:, 0])
+    >>> swing = kd.ODEStepper([[0.1, 0.0], [3.0, 0.0]], pendulum, dt=0.01)
+    >>> swing.step(100)
+    >>> swing.y.round(4).tolist()
+    [[0.0541, -0.0841], [2.9178, -0.1663]]
+    """

@@ -1,0 +1,264 @@
+"""y' = f(t, y) in plain Python: one step of each scheme, and the stepper around them.
+
+All n trajectories are stepped side by side as one long vector `y` of n * dim numbers, so that the
+explicit schemes read as in books. Each takes the system over one step of h and returns the new y;
+`f(c, y)` is the right-hand side at y, c steps after the start of the step. The order of operations is
+part of the specification.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import arguments
+from ..errors import ConvergenceError, NonFiniteError
+from ..odebase import QUOTIENT, ODEBase, refuse
+from .digest import digest
+from .flows import FLOWS
+from .schemes import NotConverged, solve
+from .vector import Vector, largest
+
+
+def explicit_euler(system, y, h):
+    return y + h * system.f(0, y)
+
+
+def midpoint(system, y, h):
+    k = system.f(0, y)
+    return y + h * system.f(1 / 2, y + h / 2 * k)
+
+
+def heun(system, y, h):
+    k1 = system.f(0, y)
+    k2 = system.f(1, y + h * k1)
+    return y + h / 2 * (k1 + k2)
+
+
+def rk4(system, y, h):
+    k1 = system.f(0, y)
+    k2 = system.f(1 / 2, y + h / 2 * k1)
+    k3 = system.f(1 / 2, y + h / 2 * k2)
+    k4 = system.f(1, y + h * k3)
+    return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+
+def implicit_euler(system, y, h):
+    """Solve r(u) = u - y - h f(1, u) = 0 for the new state u, by Newton's method.
+
+    The trajectories have nothing to do with each other but that f is evaluated for all at once: each
+    stops when it is solved, or given up.
+    """
+    old, new = y.rows(system.dim), y.rows(system.dim)
+    tolerance, limit = system.real(system.integrator.tolerance), system.integrator.max_iterations
+    slope = [system.real(0)] * system.n
+    open_, failures = set(range(system.n)), {}
+    for iteration in range(limit + 1):
+        u = join(new)
+        k = system.f(1, u, open_).rows(system.dim)
+        residuals = {}
+        for i in sorted(open_):
+            r = new[i] - old[i] - h * k[i]
+            residual = largest(r)
+            scale = largest(new[i]) + largest(old[i]) + h * largest(k[i])
+            noise = scale + h * slope[i] * largest(new[i])
+            # The first guess is never good enough, unless it is perfect: where f happens to be small
+            # at the old state, it need not be at the new one.
+            close = residual <= tolerance * scale + 4 * system.epsilon * noise + system.smallest
+            if residual == 0 or (iteration > 0 and close):
+                open_.discard(i)
+            elif iteration == limit:
+                failures[i] = residual
+            else:
+                residuals[i] = r, residual
+        if not open_ or iteration == limit:
+            break
+        jacobians = system.jacobians(u, join(old), join(k))
+        for i, (r, residual) in residuals.items():
+            slope[i] = largest([entry for row in jacobians[i] for entry in row])
+            matrix = [[-h * entry for entry in row] for row in jacobians[i]]
+            for j in range(system.dim):
+                matrix[j][j] = 1 + matrix[j][j]
+            try:
+                new[i] = new[i] - solve(matrix, r, residual)
+            except NotConverged:
+                failures[i] = residual
+                open_.discard(i)
+    if failures:
+        first = min(failures)
+        raise NotConverged(failures[first], first)
+    return join(new)
+
+
+def join(rows):
+    """One long vector from those of the trajectories."""
+    return Vector([number for row in rows for number in row])
+
+
+SCHEMES = {
+    "explicit_euler": explicit_euler,
+    "implicit_euler": implicit_euler,
+    "midpoint": midpoint,
+    "heun": heun,
+    "rk4": rk4,
+}
+
+
+class FlowSystem:
+    """n trajectories of a built-in flow: each by itself, whatever the time."""
+
+    def __init__(self, stepper):
+        self.n, self.dim, self.integrator = stepper.n, stepper.dim, stepper.integrator
+        self.real = float if stepper.dtype == np.float64 else np.float32
+        self.epsilon = self.real(np.finfo(stepper.dtype).eps)
+        self.smallest = self.real(np.finfo(stepper.dtype).tiny / np.finfo(stepper.dtype).eps)
+        self.evaluations = [0] * self.n
+        if stepper._flow is not None:
+            parameters = map(self.real, stepper._flow.parameters(stepper.dtype))
+            self.flow = FLOWS[type(stepper._flow).__name__](*parameters)
+
+    def at(self, t, dt):
+        """Go to the step of dt that starts at time t."""
+        self.t, self.dt = t, dt
+
+    def f(self, c, y, needed=None):
+        """The right-hand side; `needed`: the trajectories for which it matters, if not for all."""
+        for i in range(self.n) if needed is None else needed:
+            self.evaluations[i] += 1
+        return join(self.flow.rate(*row) for row in y.rows(self.dim))
+
+    def jacobians(self, u, old, k):
+        """The matrix of derivatives of each trajectory at the state u."""
+        matrices = [self.flow.jacobian(*row) for row in u.rows(self.dim)]
+        return [[[self.real(entry) for entry in row] for row in matrix] for matrix in matrices]
+
+
+class FunctionSystem(FlowSystem):
+    """n trajectories whose right-hand side is a function, called once for all of them."""
+
+    def __init__(self, stepper):
+        super().__init__(stepper)
+        self.rhs, self.jacobian, self.dtype = stepper.rhs, stepper.jacobian, stepper.dtype
+
+    def f(self, c, y, needed=None):
+        self.evaluations = [count + 1 for count in self.evaluations]
+        return self._numbers(self._call("rhs", self.rhs, c, y, (self.n, self.dim)))
+
+    def _call(self, name, function, c, y, shape):
+        """function(t, y, out) with t = t0 + c dt in float64, whatever the dtype of the state."""
+        array, out = np.array(y, self.dtype).reshape(self.n, self.dim), np.zeros(shape, self.dtype)
+        array.flags.writeable = False
+        result = function(self.t + c * self.dt, array, out)
+        if result is not None and result is not out:
+            refuse(name, result, out)
+        return out
+
+    def _numbers(self, array):
+        return Vector(map(self.real, array.ravel()))
+
+    def jacobians(self, u, old, k):
+        if self.jacobian is not None:
+            out = self._call("jacobian", self.jacobian, 1, u, (self.n, self.dim, self.dim))
+            return [[self._numbers(row) for row in matrix] for matrix in out]
+        # Column by column, for all trajectories at once: what f changes by when component j does.
+        matrices = [[[None] * self.dim for _ in range(self.dim)] for _ in range(self.n)]
+        for j in range(self.dim):
+            moved, steps = u.rows(self.dim), []
+            for i, (now, before, rate) in enumerate(zip(moved, old.rows(self.dim), k.rows(self.dim), strict=True)):
+                there = now[j] + self._increment(now, before, rate, j)
+                steps.append(there - now[j])  # what the sum made of it
+                moved[i] = Vector([*now[:j], there, *now[j + 1 :]])
+            rates = self.f(1, join(moved)).rows(self.dim)
+            for i, rate in enumerate(k.rows(self.dim)):
+                for row in range(self.dim):
+                    matrices[i][row][j] = (rates[i][row] - rate[row]) / steps[i]
+        return matrices
+
+    def _increment(self, now, before, rate, j):
+        """How far to move component j: a small share of it, but not of what is next to nothing."""
+        share, floor = map(self.real, QUOTIENT[self.dtype.name])
+        size = abs(now[j])
+        if abs(before[j]) > size:
+            size = abs(before[j])
+        if floor * largest(now) > size:
+            size = floor * largest(now)
+        if size < self.smallest:
+            size = largest(rate)  # from rest, there is only the way that lies ahead
+        if size < self.smallest:
+            size = self.real(1)
+        return share * size
+
+
+class ODEStepper(ODEBase):
+    """`kickdrift.ODEStepper` in plain Python: the same arguments, the same bits, made to be read.
+
+    Computes with floats for float64 arrays and with numpy.float32 scalars for float32 ones.
+
+    >>> from kickdrift import reference
+    >>> def decay(t, y, out):
+    ...     out[:] = -y
+    >>> atoms = reference.ODEStepper([[1.0]], decay, dt=0.5, integrator="explicit_euler")
+    >>> atoms.step(2)
+    >>> atoms.y.tolist()
+    [[0.25]]
+    """
+
+    def _bind(self) -> None:
+        self.tick = 0
+        self.evaluations = 0
+        self._stepping = False
+
+    def _set_dt(self, h: float) -> None:
+        self._refuse_while_stepping()
+        self._h = h
+
+    def _resume(self, tick: int, started: bool, last_h: float) -> None:
+        self._refuse_while_stepping()
+        self.tick = tick
+
+    def _refuse_while_stepping(self) -> None:
+        if self._stepping:
+            raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
+
+    def _digest(self, values: np.ndarray, place: int) -> int:
+        return digest(values, place)
+
+    def step(self, n: int = 1) -> None:
+        """Run n fixed steps; the arguments and errors of `kickdrift.ODEStepper.step`."""
+        n = arguments.integer("n", n, 0)
+        self._refuse_while_stepping()
+        self._stepping = True
+        try:
+            with np.errstate(all="ignore"):  # what overflows is found below
+                if self.n == 0:
+                    self.tick += n
+                elif self._flow is not None:
+                    self._run(FlowSystem(self), n)
+                else:
+                    # Functions take long enough to look at what they did after each step.
+                    for _ in range(n):
+                        self._run(FunctionSystem(self), 1)
+        finally:
+            self._stepping = False
+
+    def _run(self, system: FlowSystem, n: int) -> None:
+        """n steps, or up to the one that cannot be solved; the array holds completed steps only."""
+        scheme, h = SCHEMES[self.integrator.name], system.real(self._h)
+        first, failure = self.tick, None
+        evaluations = system.evaluations
+        for _ in range(n):
+            system.at(self.time, self._dt)
+            try:
+                y = scheme(system, Vector(map(system.real, self._y.ravel())), h)
+            except NotConverged as error:
+                failure = error
+                break
+            self._y[...] = np.array(y, self.dtype).reshape(self._y.shape)
+            self.tick += 1
+            evaluations = list(system.evaluations)
+        self.evaluations += max(evaluations)
+        finite = np.isfinite(self._y).all(axis=1)
+        if not finite.all():
+            raise NonFiniteError(int(np.argmin(finite)), first, self.tick, "trajectory")
+        if failure is not None:
+            residual, trajectory = failure.args
+            raise ConvergenceError(trajectory, self.tick, float(residual), "trajectory")
