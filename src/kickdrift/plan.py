@@ -61,6 +61,7 @@ class Plan:
             term.compile(self)
 
         self.drag = bool(self.c.any())
+        self.wind = bool(self.w.any())
         self.spring = bool(self.k.any())
         self.damped = bool(self.rate.any())
         self.velocity_dependent = self.drag or any(record.kind == "quadratic_drag" for record in self.records)

@@ -2,7 +2,7 @@
 
 from .lanes cimport f32lane, f64lane
 from .plan cimport Job, KernelTable, Plan
-from .tiles cimport run
+from .tiles cimport prepare, run
 
 
 cdef inline void run_f32(const Plan* plan, Job* job) noexcept nogil:
@@ -15,6 +15,18 @@ cdef inline void run_f64(const Plan* plan, Job* job) noexcept nogil:
     run(plan, job, like)
 
 
+cdef inline void prepare_f32(Plan* plan) noexcept nogil:
+    cdef f32lane* like = NULL
+    prepare(plan, like)
+
+
+cdef inline void prepare_f64(Plan* plan) noexcept nogil:
+    cdef f64lane* like = NULL
+    prepare(plan, like)
+
+
 cdef inline void fill(KernelTable* table) noexcept:
+    table.prepare_f32 = prepare_f32
+    table.prepare_f64 = prepare_f64
     table.run_f32 = run_f32
     table.run_f64 = run_f64
