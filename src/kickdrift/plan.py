@@ -66,6 +66,7 @@ class Plan:
         _check_finite("rate", self.rate, np.dtype(np.float64))
 
         self.drag = bool(self.c.any())
+        self.wind = bool(self.w.any())
         self.spring = bool(self.k.any())
         self.damped = bool(self.rate.any())
         self.velocity_dependent = self.drag or any(record.kind == "quadratic_drag" for record in self.records)

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 
 from .lanes cimport f32lane, f64lane, real
 from .plan cimport MAX_DIM, TILE, Plan
-from .terms cimport accelerate, dot, largest, magnitude, potential_difference, root, term_jacobian, value
+from .terms cimport accelerate_tile, dot, largest, magnitude, potential_difference, root, term_jacobian, value
 
 cdef extern from "<float.h>" nogil:
     float FLT_EPSILON, FLT_MIN
@@ -29,12 +29,12 @@ cdef inline void gather(int dim, const real* planes, Py_ssize_t i, real* u) noex
 
 
 cdef inline void evaluate(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t m, const real* x, const real* v, real* a,
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, const real* x, const real* v, real* a,
 ) noexcept nogil:
     if real is float:
-        accelerate(plan, first, m, <const f32lane*> x, <const f32lane*> v, <f32lane*> a)
+        accelerate_tile(plan, plan.dim, first, count, <const f32lane*> x, <const f32lane*> v, <f32lane*> a)
     else:
-        accelerate(plan, first, m, <const f64lane*> x, <const f64lane*> v, <f64lane*> a)
+        accelerate_tile(plan, plan.dim, first, count, <const f64lane*> x, <const f64lane*> v, <f64lane*> a)
 
 
 cdef inline bint implicit_step(

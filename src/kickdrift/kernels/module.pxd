@@ -5,7 +5,7 @@ from libc.stdint cimport uint64_t
 from .digest cimport digest
 from .lanes cimport f32lane, f64lane
 from .plan cimport Array, Job, KernelTable, Plan
-from .tiles cimport run
+from .tiles cimport prepare, run
 
 
 cdef inline void run_f32(const Plan* plan, Job* job) noexcept nogil:
@@ -16,6 +16,16 @@ cdef inline void run_f32(const Plan* plan, Job* job) noexcept nogil:
 cdef inline void run_f64(const Plan* plan, Job* job) noexcept nogil:
     cdef f64lane* like = NULL
     run(plan, job, like)
+
+
+cdef inline void prepare_f32(Plan* plan) noexcept nogil:
+    cdef f32lane* like = NULL
+    prepare(plan, like)
+
+
+cdef inline void prepare_f64(Plan* plan) noexcept nogil:
+    cdef f64lane* like = NULL
+    prepare(plan, like)
 
 
 cdef inline uint64_t digest_f32(const Array* array, Py_ssize_t n, int dim, uint64_t place) noexcept nogil:
@@ -29,6 +39,8 @@ cdef inline uint64_t digest_f64(const Array* array, Py_ssize_t n, int dim, uint6
 
 
 cdef inline void fill(KernelTable* table) noexcept:
+    table.prepare_f32 = prepare_f32
+    table.prepare_f64 = prepare_f64
     table.run_f32 = run_f32
     table.run_f64 = run_f64
     table.digest_f32 = digest_f32
