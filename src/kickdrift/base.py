@@ -40,6 +40,8 @@ class StepperBase(State):
         threads: int = 1,
         clock: Any = None,
     ) -> None:
+        if hasattr(self, "_plan"):
+            raise RuntimeError("a stepper is made once: __init__ was called before")
         self._position, self._velocity = arguments.state_arrays(position, velocity)
         n, dim = self._position.shape
         try:
@@ -73,6 +75,7 @@ class StepperBase(State):
         def _bind(self) -> None: ...
         def _rebind(self) -> None: ...
         def _last_step(self) -> None: ...
+        def record(self, steps: int, every: int = 1) -> Trajectory: ...
 
     @property
     def position(self) -> np.ndarray:

@@ -144,7 +144,7 @@ class AnchorSpring(Term):
     stiffness: ArrayLike = _numbers(minimum=0.0)
     damping: ArrayLike = _numbers(minimum=0.0, default=0.0)
     anchor: ArrayLike = _numbers(default=0.0, place=True)
-    per_mass: bool = dataclasses.field(default=False, repr=False, kw_only=True)
+    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # stiffness and damping are divided by it
 
     @classmethod
     def from_frequency(cls, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0, anchor: ArrayLike = 0.0) -> AnchorSpring:
@@ -154,7 +154,7 @@ class AnchorSpring(Term):
         without overshoot (critical); both scalar or (n,).
 
         >>> AnchorSpring.from_frequency(2.0, damping_ratio=1.0)
-        AnchorSpring(stiffness=array(157.91367042), damping=array(25.13274123), anchor=array(0.))
+        AnchorSpring(stiffness=array(157.91367042), damping=array(25.13274123), anchor=array(0.), per_mass=True)
         """
         omega = 2 * math.pi * arguments.numbers("AnchorSpring(hertz)", hertz, minimum=0.0)
         ratio = arguments.numbers("AnchorSpring(damping_ratio)", damping_ratio, minimum=0.0)

@@ -119,10 +119,10 @@ class Plan:
     def energy(self, position: np.ndarray, velocity: np.ndarray) -> tuple[float, float]:
         """(kinetic, potential) energy in J, of float64 copies, summed without rounding errors."""
         position, velocity = position.astype(np.float64), velocity.astype(np.float64)
-        kinetic = self.finite_mass * (velocity * velocity).sum(axis=1) / 2
-        potential = [term.potential_energy(self, position) for term in self.forces]
-        zeros = np.zeros(self.n)
-        return math.fsum(kinetic), math.fsum(value for row in potential for value in row + zeros)
+        with np.errstate(over="ignore", invalid="ignore"):
+            kinetic = self.finite_mass * (velocity * velocity).sum(axis=1) / 2
+            potential = [term.potential_energy(self, position) + np.zeros(self.n) for term in self.forces]
+            return _total(kinetic), _total(np.concatenate(potential) if potential else np.zeros(0))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -158,6 +158,13 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes terms with a potential and no friction, got {type(term).__name__}"
                     )
+
+
+def _total(energies: np.ndarray) -> float:
+    try:
+        return math.fsum(energies)
+    except (OverflowError, ValueError):  # beyond a float, or infinities of both signs
+        return float(energies.sum())
 
 
 def _check_finite(name: str, array: np.ndarray, dtype: np.dtype) -> None:

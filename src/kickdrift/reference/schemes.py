@@ -199,11 +199,20 @@ def energy_euler(body, h):
     if dot(v, v) - 2 * body.potential_difference(x, y) <= 0:  # a turning point is near
         y = x + h * (v + h / 2 * a)
     speed2 = dot(v, v) - 2 * body.potential_difference(x, y)
+    if speed2 < 0:  # even the parabola leaves what the energy reaches
+        body.v = mirrored(v, a)
+        return
     u = v + h * a
     u2 = dot(u, u)
-    if speed2 > 0 and u2 > 0:
-        u = sqrt(speed2 / u2) * u
-    body.x, body.v = y, u
+    if u2 > 0:
+        u2 = sqrt(speed2 / u2)
+    body.x, body.v = y, u2 * u
+
+
+def mirrored(v, a):
+    """v turned back in the direction of a, or altogether where a is zero."""
+    a2 = dot(a, a)
+    return v - 2 * dot(v, a) / a2 * a if a2 > 0 else -1 * v
 
 
 def exact(body, h):
