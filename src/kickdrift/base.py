@@ -57,6 +57,8 @@ class StepperBase(State):
         self._plan = Plan(n, dim, self._position.dtype, masses, resolve(integrator), forces)
         # What was given, before any shift; it says whose a snapshot is.
         self._first_forces, self._fingerprint = self._plan.forces, self._plan.fingerprint
+        for callback in self._plan.callbacks:
+            callback.probe(self._position, self._velocity)
         self._bind()
         self._set_dt(self._dt)
 
@@ -174,6 +176,10 @@ class StepperBase(State):
         (9.0, 40.0)
         """
         return self._plan.energy(self._position, self._velocity)
+
+    def _time_of(self, tick: int) -> float:
+        """The time that forces are told, in float64 arithmetic."""
+        return float(self._origin) + (tick - self._origin_tick) * self._dt
 
     # Moving bodies without stepping them.
 

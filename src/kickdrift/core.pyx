@@ -138,7 +138,7 @@ cdef class Core:
         return STRIDED
 
     cdef bint componentwise(self):
-        return not self._plan.records and self.plan.scheme < IMPLICIT_EULER
+        return not (self._plan.records or self._plan.callbacks) and self.plan.scheme < IMPLICIT_EULER
 
     cdef void bind_coefficients(self, object plan) except *:
         self.coefficients = []

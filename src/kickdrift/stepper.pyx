@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from .clock cimport FixedClock
-from .core cimport Core
+from .swept cimport Swept
 from .guard cimport release
 from .kernels.drawing cimport Weights, draw
 from .kernels.plan cimport Array
@@ -16,7 +16,7 @@ from . import drawing
 from .base import StepperBase
 
 
-cdef class Frames(Core):
+cdef class Frames(Swept):
     """The part of a Stepper that turns frames into steps and draws between two of them."""
 
     cdef object previous        # position and velocity before the last step of a frame, or None
@@ -101,7 +101,7 @@ cdef class Frames(Core):
         return 0
 
     def _resume(self, int64_t tick, bint started, double last_h):
-        Core._resume(self, tick, started, last_h)
+        Swept._resume(self, tick, started, last_h)
         self.drawn_tick = -1
 
     @property
