@@ -18,6 +18,9 @@ from .trajectory import Trajectory
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from .clock import FixedClock
+    from .reference.clock import FixedClock as TextbookClock
+
 
 class StepperBase:
     """Checks the arguments once, keeps the exact time, and describes the stepper.
@@ -38,7 +41,7 @@ class StepperBase:
         forces: Iterable[Term] = (),
         constraints: Iterable[Any] = (),
         threads: int = 1,
-        clock: Any = None,
+        clock: FixedClock | TextbookClock | None = None,
     ) -> None:
         self._position, self._velocity = arguments.state_arrays(position, velocity)
         n, dim = self._position.shape
