@@ -18,8 +18,8 @@ from .trajectory import Trajectory
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from . import reference
     from .clock import FixedClock
-    from .reference.clock import FixedClock as TextbookClock
 
 
 class StepperBase:
@@ -41,7 +41,7 @@ class StepperBase:
         forces: Iterable[Term] = (),
         constraints: Iterable[Any] = (),
         threads: int = 1,
-        clock: FixedClock | TextbookClock | None = None,
+        clock: FixedClock | reference.FixedClock | None = None,
     ) -> None:
         self._position, self._velocity = arguments.state_arrays(position, velocity)
         n, dim = self._position.shape
