@@ -18,6 +18,9 @@ from .trajectory import Trajectory
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from . import reference
+    from .clock import FixedClock
+
 
 class StepperBase(State):
     """Checks the arguments once and describes the stepper.
@@ -38,7 +41,7 @@ class StepperBase(State):
         forces: Iterable[Term] = (),
         constraints: Iterable[Any] = (),
         threads: int = 1,
-        clock: Any = None,
+        clock: FixedClock | reference.FixedClock | None = None,
     ) -> None:
         if hasattr(self, "_plan"):
             raise RuntimeError("a stepper is made once: __init__ was called before")

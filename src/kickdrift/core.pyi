@@ -1,3 +1,6 @@
+from typing_extensions import disjoint_base
+
+@disjoint_base
 class Core:
     def step(self, n: int = 1) -> None: ...
     def restart(self) -> None: ...

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import arguments
 from .errors import DesyncError
+
+if TYPE_CHECKING:
+    from .base import StepperBase
 
 #: Called before each step with the stepper and its tick; it sets what the players do at that tick.
 Inputs = Callable[[Any, int], None]
@@ -30,7 +33,7 @@ class Rollback:
     (5, [[5.0]])
     """
 
-    def __init__(self, stepper: Any, ticks: int = 60) -> None:
+    def __init__(self, stepper: StepperBase, ticks: int = 60) -> None:
         self.stepper = stepper
         self._ticks = arguments.integer("ticks", ticks, 1)
         self._snapshots: dict[int, bytes] = {}
@@ -74,7 +77,7 @@ class Rollback:
                 self.stepper.step()
 
 
-def sync_test(stepper: Any, frames: int, distance: int = 4, inputs: Inputs | None = None) -> None:
+def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inputs | None = None) -> None:
     """Check that nothing outside the snapshots matters: run, going back `distance` ticks at each one.
 
     Each tick is simulated distance + 1 times, and each time it must come to the same checksum.
