@@ -64,6 +64,7 @@ class ODEBase(State):
     if TYPE_CHECKING:
         evaluations: int
 
+        def record(self, steps: int, every: int = 1) -> ODETrajectory: ...
         def _bind(self) -> None: ...
 
     def _right_hand_side(self, rhs: Any) -> Flow | Function:

@@ -1,0 +1,13 @@
+from typing_extensions import disjoint_base
+
+from .odebase import ODEBase
+
+@disjoint_base
+class ODECore:
+    def step(self, n: int = 1) -> None: ...
+    @property
+    def tick(self) -> int: ...
+    @property
+    def evaluations(self) -> int: ...
+
+class ODEStepper(ODEBase, ODECore): ...
