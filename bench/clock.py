@@ -102,8 +102,7 @@ def totals():
             f"86,400 s of 1/144 s frames at {hz} Hz",
             f"{86_400 * hz // 1:,} steps",
             f"{naive.tick:,}",
-            f"{clock.tick:,} (`advance`, {clock.fed_ns - 86_400 * 10**9:+d} ns fed),"
-            f" {absolute.tick:,} (`advance_to`)",
+            f"{clock.tick:,} (`advance`, {clock.fed_ns - 86_400 * 10**9:+d} ns fed), {absolute.tick:,} (`advance_to`)",
         )
 
     hour = np.full(3600 * 60, 1 / 60)

@@ -130,4 +130,6 @@ def assert_same_bits(actual, expected):
     kind = np.uint32 if actual.dtype == np.float32 else np.uint64
     a, e = (np.ascontiguousarray(array).view(kind) for array in (actual, expected))
     differ = np.argwhere(a != e)
-    assert not len(differ), f"{len(differ)} of {a.size} differ, first at {differ[0]}: {actual[tuple(differ[0])]!r} {expected[tuple(differ[0])]!r}"
+    if len(differ):
+        first = tuple(differ[0])
+        raise AssertionError(f"{len(differ)} of {a.size} differ: {actual[first]!r}, not {expected[first]!r} at {first}")

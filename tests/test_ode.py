@@ -13,6 +13,7 @@ from plans import LAYOUTS, assert_same_bits, lay_out
 
 import kickdrift as kd
 
+BOTH = (kd.ODEStepper, kd.reference.ODEStepper)
 SCHEMES = ["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4"]
 
 
@@ -142,7 +143,7 @@ def test_same_bits_as_the_reference(isa, scheme, dtype):
     for n, dim in [(1, 1), (2, 3), (7, 2), (3, 5), (17, 3), (2, 64)]:
         y = rng.uniform(0.2, 1, (n, dim)).astype(dtype)
         layout = LAYOUTS[int(rng.integers(4))]
-        ours, book = (cls(lay_out(y, layout), swirl, dt=0.02, integrator=scheme) for cls in (kd.ODEStepper, kd.reference.ODEStepper))
+        ours, book = (cls(lay_out(y, layout), swirl, dt=0.02, integrator=scheme) for cls in BOTH)
         ours.step(3)
         ours.step(0)
         ours.step(1)
@@ -156,14 +157,13 @@ def test_same_bits_as_the_reference(isa, scheme, dtype):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_same_bits_with_a_jacobian(isa, dtype):
     def jacobian(t, y, out):
-        n, dim = y.shape
+        dim = y.shape[1]
         out[:, range(dim), range(dim)] = np.roll(y, 1, axis=1) * 0.5 - 1
         out[:, range(dim), np.arange(dim) - 1] += y * 0.5
 
     y = np.random.default_rng(4).uniform(0.2, 1, (9, 4)).astype(dtype)
     ours, book = (
-        cls(y.copy(), swirl, dt=0.3, integrator=kd.ImplicitEuler(tolerance=1e-12), jacobian=jacobian)
-        for cls in (kd.ODEStepper, kd.reference.ODEStepper)
+        cls(y.copy(), swirl, dt=0.3, integrator=kd.ImplicitEuler(tolerance=1e-12), jacobian=jacobian) for cls in BOTH
     )
     ours.step(5)
     book.step(5)
@@ -188,13 +188,13 @@ def test_same_bits_with_a_jacobian(isa, dtype):
         ({"rhs": kd.flows.VanDerPol(), "jacobian": swirl}, ValueError, "jacobian: expected none"),
         ({"jacobian": 5}, TypeError, "jacobian: expected a function"),
         ({"jacobian": lambda t, y: y}, TypeError, "jacobian: expected a function"),
-        ({"integrator": "verlet"}, ValueError, "expected one of explicit_euler, implicit_euler, midpoint, heun, rk4 for"),
+        ({"integrator": "verlet"}, ValueError, "one of explicit_euler, implicit_euler, midpoint, heun, rk4 for"),
         ({"integrator": kd.Leapfrog()}, ValueError, "expected one of explicit_euler, .* got Leapfrog"),
         ({"integrator": "rk5"}, ValueError, "expected one of explicit_euler"),
         ({"integrator": 4}, TypeError, "integrator"),
         ({"dt": None}, TypeError, "dt: expected a real number"),
         ({"dt": 0}, ValueError, "dt"),
-        ({"hz": 60}, ValueError, "either dt or hz"),
+        ({"hz": 60}, TypeError, "dt, hz: expected one of the two"),
         ({"threads": 0}, ValueError, "threads"),
     ],
 )
@@ -251,7 +251,7 @@ def test_an_exception_passes_through(ODEStepper, scheme):
     rhs = Misbehaving(1000, fail)
     stepper = ODEStepper([[1.0, 2.0]], rhs, dt=0.001, integrator=scheme)
     twin = ODEStepper([[1.0, 2.0]], Misbehaving(None, None), dt=0.001, integrator=scheme)
-    with pytest.raises(ZeroDivisionError, match="^the 1000th call$"):
+    with pytest.raises(ZeroDivisionError, match=r"^the 1000th call$"):
         stepper.step(2000)
     assert 0 < stepper.tick < 1000
     twin.step(stepper.tick)
@@ -269,7 +269,8 @@ def test_nan(ODEStepper):
         out[1] = math.nan
 
     stepper = ODEStepper(np.ones((3, 2)), Misbehaving(10, poison), dt=0.001)
-    with pytest.raises(kd.NonFiniteError, match="trajectory 1 .*between tick 2 and tick 3.* set that trajectory's state") as caught:
+    message = r"trajectory 1 .*between tick 2 and tick 3.* set that trajectory's state"
+    with pytest.raises(kd.NonFiniteError, match=message) as caught:
         stepper.step(100)
     assert (caught.value.body, stepper.tick) == (1, 3)
     stepper.y[1] = 1
@@ -280,7 +281,7 @@ def test_nan(ODEStepper):
 @pytest.mark.parametrize(
     ("act", "error", "message"),
     [
-        (lambda t, y, out: -y, TypeError, r"of shape \(3, 2\), and return None, but it returned an array of shape \(3, 2\)"),
+        (lambda t, y, out: -y, TypeError, r"of shape \(3, 2\), and return None, but it returned an array of"),
         (lambda t, y, out: y[0], TypeError, r"returned an array of shape \(2,\); write `out"),
         (lambda t, y, out: 1.0, TypeError, r"returned 1.0 \(float\)"),
         (lambda t, y, out: np.copyto(out, np.zeros((2, 3))), ValueError, "broadcast"),

@@ -244,9 +244,7 @@ def test_snapshots_travel_between_processes():
         "s = kd.Stepper(np.zeros((2, 3)), np.ones((2, 3)), dt=0.1, integrator='rk4', forces=[kd.LinearDrag(0.3)])\n"
         "s.restore(sys.stdin.buffer.read()); s.step(10); sys.stdout.write(str(s.checksum()))"
     )
-    stepper = kd.Stepper(
-        np.zeros((2, 3)), np.ones((2, 3)), dt=0.1, integrator="rk4", forces=[kd.LinearDrag(0.3)]
-    )
+    stepper = kd.Stepper(np.zeros((2, 3)), np.ones((2, 3)), dt=0.1, integrator="rk4", forces=[kd.LinearDrag(0.3)])
     stepper.step(5)
     saved = stepper.snapshot()
     stepper.step(10)

@@ -18,63 +18,83 @@ import numpy as np
 _REAL_KINDS = "iuf"
 
 
-def show(value) -> str:
+def show(value: Any) -> str:
     """A value as it appears in an error message: short, with type."""
     text = repr(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
 
 
-def integer(name: str, value, minimum: int) -> int:
-    """An int not below `minimum`; bool is refused."""
-    if isinstance(value, (bool, np.bool_)):
+def integer(name: str, value: Any, minimum: int | None = None, maximum: int | None = None) -> int:
+    """An int within bounds; NumPy's are ints too, bool is none."""
+    if isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) == np.bool_:
         raise TypeError(f"{name}: expected an int, got {show(value)}")
     try:
         number = operator.index(value)
     except TypeError:
         raise TypeError(f"{name}: expected an int, got {show(value)}") from None
-    if number < minimum:
+    if minimum is not None and number < minimum:
         raise ValueError(f"{name}: expected an int of at least {minimum}, got {number}")
+    if maximum is not None and number > maximum:
+        raise ValueError(f"{name}: expected an int of at most {maximum}, got {number}")
     return number
 
 
-def real(name: str, value, minimum: float = -math.inf, above: float = -math.inf) -> float:
-    """A finite float, at least `minimum` and greater than `above`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
+def real(
+    name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf, above: float = -math.inf
+) -> float:
+    """A finite float within bounds, which belong to the range but for `above`; NumPy's scalars are numbers too."""
+    # NumPy registers its real scalars as numbers.Real, and its booleans not.
+    if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name}: expected a real number, got {show(value)}")
-    number = float(value)
-    if not math.isfinite(number) or number < minimum or number <= above:
+    number = _float(value)
+    if not math.isfinite(number) or not minimum <= number <= maximum or number <= above:
         bound = f" greater than {above:g}" if above > -math.inf else ""
         bound = f" of at least {minimum:g}" if minimum > -math.inf else bound
-        raise ValueError(f"{name}: expected a finite number{bound}, got {value!r}")
+        bound = f" from {minimum:g} to {maximum:g}" if maximum < math.inf else bound
+        raise ValueError(f"{name}: expected a finite number{bound}, got {show(value)}")
     return number
 
 
-def time_step(dt: Any, hz: Any) -> Fraction:
+def time_step(dt: Any, hz: Any, dtype: np.dtype) -> Fraction:
     """The step in seconds from `dt` or `hz`, as the exact fraction that is meant.
 
     A float stands for the simplest fraction that rounds to it (1/60 is a sixtieth, not the binary
     number closest to one), so that time = tick * dt is exact.
     """
     if dt is not None and hz is not None:
-        raise ValueError(f"dt: expected either dt or hz, got dt={dt!r} and hz={hz!r}")
-    return _fraction("dt", dt) if hz is None else 1 / _fraction("hz", hz)
+        raise TypeError(f"dt, hz: expected one of the two, got dt={dt!r} and hz={hz!r}")
+    step = _fraction("dt", dt) if hz is None else 1 / _fraction("hz", hz)
+    # Steps are computed in the dtype of the state, which may have a smaller range.
+    limits = np.finfo(dtype)
+    if not float(limits.tiny) <= float(step) <= float(limits.max):
+        name, value = ("dt", dt) if hz is None else ("hz", hz)
+        raise ValueError(f"{name}: expected a step within the range of {dtype}, got {show(value)}")
+    return step
 
 
-def _fraction(name: str, value) -> Fraction:
+def _fraction(name: str, value: Any) -> Fraction:
     if isinstance(value, Fraction):
         if value <= 0:
-            raise ValueError(f"{name}: expected a positive number, got {value!r}")
+            raise ValueError(f"{name}: expected a positive number, got {show(value)}")
         exact = value
     else:
         number = real(name, value, above=0)
         simple = Fraction(number).limit_denominator(10**6)
         exact = simple if float(simple) == number else Fraction(number)
-    if not (0 < float(exact) < math.inf and 0 < float(1 / exact) < math.inf):
-        raise ValueError(f"{name}: expected a positive number within the range of a float, got {value!r}")
+    if not (0 < _float(exact) < math.inf and 0 < _float(1 / exact) < math.inf):
+        raise ValueError(f"{name}: expected a positive number within the range of a float, got {show(value)}")
     return exact
 
 
-def numbers(name: str, value, minimum: float = -math.inf) -> np.ndarray:
+def _float(value: Any) -> float:
+    """float(value), infinite where it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def numbers(name: str, value: Any, minimum: float = -math.inf) -> np.ndarray:
     """A finite float64 array of any shape; a read-only copy."""
     try:
         array = np.asarray(value)
@@ -117,7 +137,7 @@ def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarr
     return array
 
 
-def state_arrays(position, velocity) -> tuple[np.ndarray, np.ndarray]:
+def state_arrays(position: Any, velocity: Any) -> tuple[np.ndarray, np.ndarray]:
     """Position and velocity as the arrays that are stepped in place."""
     position = _state_array("position", position)
     if velocity is None:
@@ -133,12 +153,12 @@ def state_arrays(position, velocity) -> tuple[np.ndarray, np.ndarray]:
     return position, velocity
 
 
-def trajectories(y) -> np.ndarray:
+def trajectories(y: Any) -> np.ndarray:
     """The state of an ODEStepper as the array that is stepped in place."""
     return _state_array("y", y, sys.maxsize, "trajectory")
 
 
-def _state_array(name: str, value, most: int = 3, row: str = "body") -> np.ndarray:
+def _state_array(name: str, value: Any, most: int = 3, row: str = "body") -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError:
@@ -157,7 +177,7 @@ def _state_array(name: str, value, most: int = 3, row: str = "body") -> np.ndarr
         raise ValueError(f"{name}: expected a writable array (it is stepped in place), got a read-only one")
     if not array.flags.aligned:
         raise ValueError(f"{name}: expected an aligned array, got one whose items straddle their own size")
-    if _overlaps_itself(array):
+    if overlaps_itself(array):
         raise ValueError(f"{name}: expected an item of its own for each {row}, got overlapping ones (broadcast?)")
     finite = np.isfinite(array).all(axis=1)
     if not finite.all():
@@ -166,7 +186,7 @@ def _state_array(name: str, value, most: int = 3, row: str = "body") -> np.ndarr
     return array
 
 
-def _is_buffer(value) -> bool:
+def _is_buffer(value: Any) -> bool:
     try:
         memoryview(value)
     except TypeError:
@@ -174,7 +194,8 @@ def _is_buffer(value) -> bool:
     return True
 
 
-def _overlaps_itself(array: np.ndarray) -> bool:
+def overlaps_itself(array: np.ndarray) -> bool:
+    """Do items of an array of shape (n, dim) share memory?"""
     (n, dim), (body, component) = array.shape, array.strides
     if n <= 1 or array.size == 0:
         return dim > 1 and n > 0 and component == 0
@@ -187,15 +208,21 @@ def _overlaps_itself(array: np.ndarray) -> bool:
     return not (rows_apart or planes_apart)
 
 
-def masses(mass, n: int) -> np.ndarray:
+def masses(mass: Any, n: int) -> np.ndarray:
     """Masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy."""
-    array = np.asarray(mass)
+    try:
+        array = np.asarray(mass)
+    except ValueError:
+        raise ValueError(f"mass: expected a number or one per body, got {show(mass)}") from None
     if array.dtype.kind not in _REAL_KINDS:
         raise TypeError(f"mass: expected real numbers, got {show(mass)}")
     array = per_body("mass", np.array(array, dtype=np.float64), n)
-    bad = ~(array > 0)
+    bad = ~(array >= np.finfo(np.float64).tiny)  # of smaller ones the reciprocal overflows
     if bad.any():
         first = int(np.argmax(bad))
-        raise ValueError(f"mass: expected positive numbers (numpy.inf for a body that is never accelerated), got {array[first]} for body {first}")
+        raise ValueError(
+            f"mass: expected positive numbers (numpy.inf for a body that is never accelerated), "
+            f"got {array[first]} for body {first}"
+        )
     array.flags.writeable = False
     return array

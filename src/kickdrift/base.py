@@ -34,7 +34,7 @@ class StepperBase(State):
         *,
         dt: float | Fraction | None = None,
         hz: float | Fraction | None = None,
-        integrator: str | Integrator = "velocity_verlet",
+        integrator: str | Integrator | type[Integrator] = "velocity_verlet",
         forces: Iterable[Term] = (),
         constraints: Iterable[Any] = (),
         threads: int = 1,
@@ -42,10 +42,13 @@ class StepperBase(State):
     ) -> None:
         self._position, self._velocity = arguments.state_arrays(position, velocity)
         n, dim = self._position.shape
-        self._constraints = tuple(constraints)
+        try:
+            self._constraints = tuple(constraints)
+        except TypeError:
+            raise TypeError(f"constraints: expected a sequence, got {arguments.show(constraints)}") from None
         if self._constraints:
             raise TypeError(f"constraints: expected none, got {arguments.show(self._constraints[0])}")
-        self._clock, exact_dt = self._clock_and_step(clock, dt, hz)
+        self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
         self._begin(exact_dt, threads)
         self._offset = np.zeros(dim)
         masses = arguments.masses(mass, n)
@@ -56,11 +59,17 @@ class StepperBase(State):
         self._set_dt(self._dt)
 
     if TYPE_CHECKING:
-        force_evaluations: int
-        _clock_type: type
-        _history: np.ndarray | None
-        _previous: tuple[np.ndarray, np.ndarray] | None  # the state that drawing starts from
 
+        @property
+        def force_evaluations(self) -> int: ...
+
+        _clock_type: Any
+        _history: np.ndarray | None
+
+        @property
+        def _previous(self) -> tuple[np.ndarray, np.ndarray] | None: ...  # the state that drawing starts from
+
+        def restart(self) -> None: ...
         def record(self, steps: int, every: int = 1) -> Trajectory: ...
         def _bind(self) -> None: ...
         def _rebind(self) -> None: ...
@@ -112,23 +121,21 @@ class StepperBase(State):
         """The constraints, in the order in which they are applied."""
         return self._constraints
 
-    @State.dt.setter
-    def dt(self, value: float | Fraction) -> None:
-        exact = arguments.time_step(value, None)
+    def _choose_dt(self, exact: Fraction) -> None:
         if self._clock is not None:
             self._clock.set_hz(1 / (exact * self._clock.substeps))
         self._change_dt(exact)
 
     # The clock, which frames are fed to.
 
-    def _clock_and_step(self, clock: Any, dt: Any, hz: Any) -> tuple[Any, Fraction]:
+    def _clock_and_step(self, clock: Any, dt: Any, hz: Any, dtype: np.dtype) -> tuple[Any, Fraction]:
         if clock is None:
-            return None, arguments.time_step(Fraction(1, 60) if dt is None and hz is None else dt, hz)
+            return None, arguments.time_step(Fraction(1, 60) if dt is None and hz is None else dt, hz, dtype)
         if not isinstance(clock, self._clock_type):
             kind = f"{self._clock_type.__module__}.{self._clock_type.__name__}"
             raise TypeError(f"clock: expected a {kind}, got {arguments.show(clock)}")
         step = 1 / (clock.hz * clock.substeps)
-        if (dt is not None or hz is not None) and arguments.time_step(dt, hz) != step:
+        if (dt is not None or hz is not None) and arguments.time_step(dt, hz, dtype) != step:
             raise ValueError(f"clock: its step of {step} s is not dt or hz as given; leave those out")
         return clock, step
 

@@ -4,12 +4,12 @@ from libc.stdint cimport int64_t
 
 from .guard cimport guard_t
 from .kernels.plan cimport Array, Field, Job, KernelTable, Layout, Plan, Term
+from .sharing cimport Sharing
 
 
-cdef class Core:
+cdef class Core(Sharing):
     cdef const KernelTable* table
     cdef Plan plan
-    cdef Job job
     cdef Term* terms
     cdef Py_buffer views[2]
     cdef int bound          # how many of them
@@ -19,11 +19,10 @@ cdef class Core:
     cdef double cost        # of one step of all bodies, in nanoseconds
     cdef int64_t ticks
     cdef int64_t evaluations
-    cdef Py_ssize_t helpers
     cdef object history     # array, or None
     cdef object saved       # two arrays to go back to
     cdef list coefficients  # arrays that the plan points into
-    cdef Py_ssize_t lasting # of them, those that do not depend on dt
+    cdef Py_ssize_t lasting  # of them, those that do not depend on dt
 
     cdef void locate(self, Array* array, object source) except *
     cdef void bind_scheme(self, object integrator) except *
@@ -37,9 +36,3 @@ cdef class Core:
     cdef int complete(self, Py_ssize_t steps) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
     cdef int run(self, Py_ssize_t steps) except -1
-    cdef void call(self, Job* job) noexcept nogil
-    cdef int run_shared(self) except -1
-
-
-cdef class Result:
-    cdef Job job

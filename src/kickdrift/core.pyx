@@ -7,20 +7,20 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from .guard cimport acquire, guard_t, release
+from .guard cimport acquire, release
 from .kernels.plan cimport (
     ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
-    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MIDPOINT, PLANES, POINT_GRAVITY, QUADRATIC_DRAG, RK4,
+    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MIDPOINT, PLANES, POINT_GRAVITY, QUADRATIC_DRAG, RK4,
     SCALAR, SOFTENING, STRIDED, TILE, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, VORTEX, Array, Field, Job,
-    KernelTable, Layout, Plan, Term,
+    KernelTable, Layout, Term,
 )
+from .sharing cimport PATIENCE
 
 import numpy as np
 
 from . import arguments, kernels
 from .errors import ConvergenceError, NonFiniteError
 from .integrators import Composition
-from .workers import share
 
 cdef dict SCHEMES = {
     "explicit_euler": EXPLICIT_EULER,
@@ -48,14 +48,9 @@ cdef extern from "Python.h":
 
 # The longest call, which nobody sees the end of.
 cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
-# In nanoseconds of work: how much is done before looking for Ctrl-C, and from where on other threads
-# may run meanwhile, and take a share of it.
-cdef double PATIENCE = 1e8
-cdef double RELEASE = 2e4
-cdef double SHARE = 1e6
 
 
-cdef class Core:
+cdef class Core(Sharing):
     """The part of a Stepper that steps. Everything is laid out once; a step finds pointers only."""
 
     def __dealloc__(self):
@@ -72,7 +67,7 @@ cdef class Core:
             raise RuntimeError("Stepper: expected __init__ to be called once")
         self.table = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
         self.single = plan.dtype == np.float32
-        self.helpers = self._threads
+        self.helpers = min(self._threads, max(1, (plan.n + TILE - 1) // TILE))
         self.plan.n = plan.n
         self.plan.dim = plan.dim
         self.plan.drag = plan.drag
@@ -161,6 +156,8 @@ cdef class Core:
         """A coefficient as the kernels read it: (1|n,) or (1|n, dim) in rows of whole tiles."""
         cdef Field field
         n, dim = self.plan.n, self.plan.dim
+        if n == 0:
+            values = np.zeros((1, *values.shape[1:]), values.dtype)
         each = len(values) > 1
         tiles = (n + TILE - 1) // TILE * TILE if each else TILE
         bodies = n if each else tiles
@@ -292,7 +289,7 @@ cdef class Core:
 
     cdef int go(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t part
-        cdef Py_ssize_t most = <Py_ssize_t> (PATIENCE / self.cost) + 1
+        cdef Py_ssize_t most = <Py_ssize_t> (<double> PATIENCE / self.cost) + 1
         if self.plan.n == 0:
             self.ticks += steps
             return 0
@@ -317,6 +314,7 @@ cdef class Core:
         self.evaluations += self.job.evaluations
         self.started = True
         self.plan.last_h = self.plan.h
+        self.raise_interrupt()
         if self.job.bad_body >= 0:
             raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks)
         return 0
@@ -335,60 +333,21 @@ cdef class Core:
         if failed.failed_step > 0:
             self.run(failed.failed_step)
             self.complete(failed.failed_step)
+        self.raise_interrupt()
         raise ConvergenceError(failed.failed_body, self.ticks, failed.residual)
 
     cdef int run(self, Py_ssize_t steps) except -1:
         """Run steps; what happened is in self.job."""
-        cdef double work = steps * self.cost
-        self.job.first = 0
-        self.job.last = self.plan.n
         self.job.steps = steps
         self.job.tick = self.ticks
         self.job.start = self.plan.s.data != NULL and not self.started
-        if work < RELEASE:
-            self.call(&self.job)
-        elif self.helpers == 1 or work < SHARE:
-            with nogil:
-                self.call(&self.job)
-        else:
-            self.run_shared()
-        return 0
+        return self.run_job(self.plan.n, steps * self.cost)
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.single:
             self.table.run_f32(&self.plan, job)
         else:
             self.table.run_f64(&self.plan, job)
-
-    cdef int run_shared(self) except -1:
-        """Give each thread a range of tiles; bodies do not see each other, so no bit depends on it."""
-        cdef Job* job = &self.job
-        cdef Job part
-        tiles = (self.plan.n + TILE - 1) // TILE
-        edges = [tiles * i // self.helpers * TILE for i in range(self.helpers + 1)]
-        ranges = [(first, min(last, self.plan.n)) for first, last in zip(edges, edges[1:]) if first < last]
-        job.bad_body = -1
-        job.failed_step = job.steps
-        job.evaluations = 0
-        for result in share(self._run_range, ranges):
-            part = (<Result> result).job
-            if job.bad_body < 0:
-                job.bad_body = part.bad_body
-            if part.failed_step < job.failed_step:
-                job.failed_step = part.failed_step
-                job.failed_body = part.failed_body
-                job.residual = part.residual
-            job.evaluations = max(job.evaluations, part.evaluations)
-        return 0
-
-    def _run_range(self, Py_ssize_t first, Py_ssize_t last):
-        cdef Result result = Result()
-        result.job = self.job
-        result.job.first = first
-        result.job.last = last
-        with nogil:
-            self.call(&result.job)
-        return result
 
     def restart(self):
         """Forget the integrator's history: the next step starts from the arrays alone.
@@ -409,7 +368,3 @@ cdef class Core:
     def force_evaluations(self):
         """How often the forces on all bodies were evaluated so far (by the busiest, where they iterate)."""
         return self.evaluations
-
-
-cdef class Result:
-    """What a part of a step, run by another thread, came to."""

@@ -26,7 +26,7 @@ class NonFiniteError(KickdriftError, FloatingPointError):
         self.first_tick = first_tick
         self.last_tick = last_tick
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.body, self.first_tick, self.last_tick, self.kind)
 
 
@@ -48,7 +48,7 @@ class ConvergenceError(KickdriftError, ArithmeticError):
         self.tick = tick
         self.residual = residual
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.body, self.tick, self.residual, self.kind)
 
 
@@ -65,7 +65,7 @@ class DesyncError(KickdriftError, RuntimeError):
         self.expected = expected
         self.got = got
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.tick, self.expected, self.got)
 
 

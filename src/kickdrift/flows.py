@@ -41,7 +41,9 @@ class Flow:
             rounded = [float(dtype.type(value)) for value in values]
         for field, value in zip(dataclasses.fields(self), rounded, strict=True):
             if not math.isfinite(value):
-                raise ValueError(f"{type(self).__name__}({field.name}): {getattr(self, field.name)!r} overflows {dtype}")
+                raise ValueError(
+                    f"{type(self).__name__}({field.name}): {getattr(self, field.name)!r} overflows {dtype}"
+                )
         return rounded
 
     def constants(self, dtype: np.dtype) -> list[float]:

@@ -37,7 +37,11 @@ def _numbers(minimum: float = -math.inf, place: bool = False, **field: Any) -> A
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """Base of all force terms; its coefficients are float64 arrays, checked and read-only."""
+    """Base of all force terms; its coefficients are float64 arrays, checked and read-only.
+
+    What is no real number raises TypeError, what is not finite or below its minimum ValueError. What
+    has the wrong length or dimension raises ValueError when a stepper is made. All name the argument.
+    """
 
     velocity_dependent: ClassVar[bool] = False  #: does the acceleration depend on the velocity?
     conservative: ClassVar[bool] = False  #: is it minus the gradient of a potential, and no more?
@@ -154,7 +158,9 @@ class AnchorSpring(Term):
         """
         omega = 2 * math.pi * arguments.numbers("AnchorSpring(hertz)", hertz, minimum=0.0)
         ratio = arguments.numbers("AnchorSpring(damping_ratio)", damping_ratio, minimum=0.0)
-        return cls(omega * omega, 2 * ratio * omega, anchor, per_mass=True)
+        with np.errstate(over="ignore"):  # refused as not finite
+            stiffness, damping = omega * omega, 2 * ratio * omega
+        return cls(stiffness, damping, anchor, per_mass=True)
 
     @property
     def velocity_dependent(self) -> bool:  # type: ignore[override]
@@ -257,12 +263,14 @@ class Damping(Term):
         loss: share of the velocity lost per frame, 0 <= loss < 1.
 
         >>> Damping.per_frame(0.05)
-        Damping(rate=array(3.07759663))
+        Damping(rate=array(3.07759766))
         """
         share = arguments.numbers("Damping(loss)", loss, minimum=0.0)
         if share.size and share.max() >= 1:
             raise ValueError(f"Damping(loss): expected numbers below 1, got {share.max():g}")
-        return cls(rounded.decay_rates(share) * arguments.real("fps", fps, above=0))
+        with np.errstate(over="ignore"):  # refused as not finite
+            rate = rounded.decay_rates(share) * arguments.real("Damping(fps)", fps, above=0)
+        return cls(rate)
 
     def compile(self, plan: Plan) -> None:
         plan.add_damping(self._scalars(plan, "rate") * plan.mobility)

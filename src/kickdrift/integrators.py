@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from typing import ClassVar
 
 from . import arguments, rounded
@@ -20,7 +21,7 @@ from . import arguments, rounded
 
 @dataclass(frozen=True)
 class Integrator:
-    """Base of all integrators."""
+    """Base of all integrators; parameters of the wrong type raise TypeError, wrong values ValueError."""
 
     name: ClassVar[str]
     source: ClassVar[str]
@@ -65,7 +66,8 @@ class SemiImplicitEuler(Integrator):
     """Symplectic Euler: v' = v + h a(x, v), x' = x + h v'.
 
     form: "kick_drift" (the above), "drift_kick" (x' = x + h v first, then v with a at x') or
-    "alternate" (kick_drift on even ticks, drift_kick on odd ones).
+    "alternate" (kick_drift on even ticks, drift_kick on odd ones: two such steps are one of velocity
+    Verlet, so that this form is of second order where forces ignore velocity).
     """
 
     form: str = "kick_drift"
@@ -76,6 +78,12 @@ class SemiImplicitEuler(Integrator):
 
     def __post_init__(self) -> None:
         _one_of("SemiImplicitEuler(form)", self.form, ("kick_drift", "drift_kick", "alternate"))
+        if self.form == "alternate":
+            object.__setattr__(self, "order", 2)
+
+    @property
+    def order_with_drag(self) -> float:
+        return 1
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,8 @@ class ImplicitEuler(Integrator):
     def __post_init__(self) -> None:
         object.__setattr__(self, "tolerance", arguments.real("ImplicitEuler(tolerance)", self.tolerance, above=0))
         iterations = arguments.integer("ImplicitEuler(max_iterations)", self.max_iterations, 1)
+        if iterations > 10**6:
+            raise ValueError(f"ImplicitEuler(max_iterations): expected at most a million, got {iterations}")
         object.__setattr__(self, "max_iterations", iterations)
 
 
@@ -138,7 +148,8 @@ class Verlet(Integrator):
     velocity array, which is only written (call `restart()` after changing velocities). When dt
     changes, the time-corrected form x' = x + (x - x_prev) h/h_prev + a h (h + h_prev)/2 is used.
 
-    velocity: "backward" reads out (x' - x)/h, first order; "central" (x'' - x)/(2 h), second order.
+    velocity: "backward" reads out (x' - x)/h, first order; "central" (x'' - x)/(2 h), second order, at
+    one more evaluation per call (where no force depends on velocity it serves the next step).
     start: "taylor" (x_prev = x - h v + h² a/2, second order) or "backward" (x_prev = x - h v, which
     makes it semi-implicit Euler in disguise, first order). Forces that depend on velocity are
     given the second-order velocity (x - x_prev)/h + h a/2.
@@ -155,6 +166,8 @@ class Verlet(Integrator):
     def __post_init__(self) -> None:
         _one_of("Verlet(velocity)", self.velocity, ("backward", "central"))
         _one_of("Verlet(start)", self.start, ("taylor", "backward"))
+        if self.start == "backward":
+            object.__setattr__(self, "order", 1)
 
     @property
     def force_evaluations_with_drag(self) -> int:
@@ -237,7 +250,7 @@ class Composition(Integrator):
 def _leapfrogs(weights: list[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
     # Steps of drift-kick-drift in a row; the drifts that meet are one.
     ends = [Decimal(0), *weights, Decimal(0)]
-    return [(left + right) / 2 for left, right in zip(ends, ends[1:], strict=False)], weights
+    return [(left + right) / 2 for left, right in pairwise(ends)], weights
 
 
 @dataclass(frozen=True)
@@ -360,14 +373,14 @@ INTEGRATORS: dict[str, type[Integrator]] = {
 }
 
 
-def resolve(integrator: str | Integrator) -> Integrator:
-    """The integrator that a name or an instance stands for."""
-    if isinstance(integrator, Integrator):
-        return integrator
+def resolve(integrator: str | Integrator | type[Integrator]) -> Integrator:
+    """The integrator that a name, an instance or a class stands for."""
     if isinstance(integrator, str) and integrator in INTEGRATORS:
         return INTEGRATORS[integrator]()
     if isinstance(integrator, type) and integrator in INTEGRATORS.values():
         return integrator()
+    if isinstance(integrator, Integrator) and getattr(integrator, "name", None) in INTEGRATORS:
+        return integrator
     known = ", ".join(INTEGRATORS)
     kind = ValueError if isinstance(integrator, str) else TypeError
     raise kind(f"integrator: expected one of {known} or an instance of one, got {arguments.show(integrator)}")

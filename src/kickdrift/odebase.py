@@ -48,7 +48,7 @@ class ODEBase(State):
         jacobian: Function | None = None,
     ) -> None:
         self._y = arguments.trajectories(y)
-        self._begin(arguments.time_step(dt, hz), threads)
+        self._begin(arguments.time_step(dt, hz, self._y.dtype), threads)
         self._integrator = _scheme(integrator)
         self._rhs = self._right_hand_side(rhs)
         self._flow = self._rhs if isinstance(self._rhs, Flow) else None
@@ -62,8 +62,9 @@ class ODEBase(State):
         self._set_dt(self._dt)
 
     if TYPE_CHECKING:
-        evaluations: int
 
+        @property
+        def evaluations(self) -> int: ...
         def record(self, steps: int, every: int = 1) -> ODETrajectory: ...
         def _bind(self) -> None: ...
 
@@ -157,12 +158,9 @@ class ODEBase(State):
 
 def refuse(name: str, result: Any, out: np.ndarray) -> None:
     """Explain what a function that returned something should have done."""
-    if isinstance(result, np.ndarray):
-        kind = f"an array of shape {result.shape}"
-    else:
-        kind = arguments.show(result)
+    got = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else arguments.show(result)
     raise TypeError(
-        f"{name}: expected it to write to out, of shape {out.shape}, and return None, but it returned {kind}; "
+        f"{name}: expected it to write to out, of shape {out.shape}, and return None, but it returned {got}; "
         f"write `out[:] = ...` in place of `return ...`"
     )
 

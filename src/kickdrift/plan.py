@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -59,8 +60,10 @@ class Plan:
         self.c, self.k, self.rate = (np.zeros(1) for _ in range(3))
         self.records: list[Record] = []
         self.forces = _terms(forces)
-        for term in self.forces:
-            term.compile(self)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+            for term in self.forces:
+                term.compile(self)
+        _check_finite("rate", self.rate, np.dtype(np.float64))
 
         self.drag = bool(self.c.any())
         self.spring = bool(self.k.any())
@@ -105,7 +108,7 @@ class Plan:
         """(C, S, P, Q) of the exact flow, each with one row or n rows."""
         return self._round("flow", rounded.oscillator_flows(self._c, self._k, dt))
 
-    def composition(self, dt: float) -> tuple[list, list]:
+    def composition(self, dt: float) -> tuple[list[Any], list[Any]]:
         """The drifts and the kicks of a composition in seconds."""
         assert isinstance(self.integrator, Composition)
         real = self.dtype.type
@@ -136,8 +139,7 @@ class Plan:
     def _round(self, name: str, array: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):
             array = np.ascontiguousarray(array.astype(self.dtype))
-        if not np.isfinite(array).all():
-            raise ValueError(f"forces: the merged coefficient {name} overflows {self.dtype}")
+        _check_finite(name, array, self.dtype)
         array.flags.writeable = False
         return array
 
@@ -157,6 +159,11 @@ class Plan:
                     )
 
 
+def _check_finite(name: str, array: np.ndarray, dtype: np.dtype) -> None:
+    if not np.isfinite(array).all():
+        raise ValueError(f"forces: the merged coefficient {name} overflows {dtype}")
+
+
 def _terms(forces: Iterable[Term]) -> tuple[Term, ...]:
     known = ", ".join(sorted(cls.__name__ for cls in Term.__subclasses__()))
     try:
@@ -169,7 +176,9 @@ def _terms(forces: Iterable[Term]) -> tuple[Term, ...]:
     return terms
 
 
-def _weighted(total: np.ndarray, mean: np.ndarray, weight: np.ndarray, value: np.ndarray) -> tuple:
+def _weighted(
+    total: np.ndarray, mean: np.ndarray, weight: np.ndarray, value: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Add a weight and its value to a running total and weighted mean."""
     total = total + weight
     # In this form equal values stay what they are and a single one is taken over unrounded.

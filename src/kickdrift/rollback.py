@@ -15,7 +15,8 @@ Inputs = Callable[[Any, int], None]
 class Rollback:
     """The last `ticks` states of a stepper, to go back to when late input arrives.
 
-    ticks: how many states are kept, at least 1. Thread-safety: that of the stepper.
+    ticks: how many states are kept, at least 1. Raises TypeError or ValueError for what is no such
+    number. Thread-safety: that of the stepper.
 
     >>> import kickdrift as kd
     >>> world = kd.Stepper([[0.0]], [[1.0]], dt=1)

@@ -82,5 +82,7 @@ def _each(function: Callable[..., list[Decimal]], *arrays: np.ndarray) -> np.nda
     distinct, where = np.unique(columns, axis=0, return_inverse=True)
     with localcontext(_CONTEXT):
         values = np.array([[float(d) for d in function(*map(float, row))] for row in distinct], dtype=np.float64)
-    results = values.reshape(len(distinct), -1)[where.reshape(-1)].T
-    return results.reshape(-1, *np.shape(arrays[0]))
+    if not len(distinct):  # no bodies, and so nothing to tell how many results there are
+        values = np.array([function(*[1.0] * len(arrays))], dtype=np.float64)[:0]
+    results = values[where.reshape(-1)].T
+    return results.reshape(len(results), *np.shape(arrays[0]))

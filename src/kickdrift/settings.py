@@ -10,10 +10,12 @@ import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from numbers import Integral, Rational, Real
+from numbers import Rational
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .arguments import integer, real, show
 
 NANO = 10**9
 SCALE_ONE = 1 << 20
@@ -32,39 +34,10 @@ ROOM = 1 << 62
 # --- numbers -----------------------------------------------------------------------------------
 
 
-def real(name: str, value: Any, low: float = 0.0, high: float = math.inf) -> float:
-    """Check a finite real number with low <= value <= high; NumPy scalars are real numbers too."""
-    # NumPy registers its real scalars as numbers.Real, and its booleans not.
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {number!r}")
-    if not low <= number <= high:
-        expected = "not be negative" if (low, high) == (0.0, math.inf) else f"be from {low:g} to {high:g}"
-        raise ValueError(f"{name} must {expected}, got {number!r}")
-    return number
-
-
-def whole(name: str, value: Any, low: int | None = None, high: int | None = None) -> int:
-    """Check an integer with low <= value <= high; NumPy integers are integers too."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}")
-    number = int(value)
-    if low is not None and number < low:
-        raise ValueError(f"{name} must be at least {low}, got {number}")
-    if high is not None and number > high:
-        raise ValueError(f"{name} must be at most {high}, got {number}")
-    return number
-
-
 def flag(name: str, value: Any) -> bool:
     """Check a boolean."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, got {value!r} of type {type(value).__name__}")
+        raise TypeError(f"{name}: expected True or False, got {show(value)}")
     return bool(value)
 
 
@@ -79,35 +52,35 @@ def nanoseconds(name: str, value: Any) -> int:
 
 def frame_seconds(value: Any) -> float:
     """Check the time of one frame in seconds."""
-    return real("seconds", value)
+    return real("seconds", value, 0.0)
 
 
 def frame_ns(value: Any) -> int:
     """Check the time of one frame in nanoseconds."""
-    return min(whole("ns", value, 0), LONGEST_FRAME_NS)
+    return min(integer("ns", value, 0), LONGEST_FRAME_NS)
 
 
 def frame_ms(value: Any) -> int:
     """Check the time of one frame in milliseconds; return nanoseconds."""
-    return min(whole("ms", value, 0) * 10**6, LONGEST_FRAME_NS)
+    return min(integer("ms", value, 0) * 10**6, LONGEST_FRAME_NS)
 
 
 def absolute_ns(value: Any) -> int:
     """Check an absolute time in nanoseconds: any two differ by less than 2**63."""
-    return whole("now_ns", value, 1 - LEDGER_FULL, LEDGER_FULL - 1)
+    return integer("now_ns", value, 1 - LEDGER_FULL, LEDGER_FULL - 1)
 
 
 def frame_array(frame_times: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Check an array or list of frame times in seconds; return contiguous float64."""
     array = np.asarray(frame_times)
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"frame_times must be real numbers, got dtype {array.dtype}")
+        raise TypeError(f"frame_times: expected real numbers, got dtype {array.dtype}")
     if array.ndim != 1:
-        raise ValueError(f"frame_times must have one dimension, got shape {array.shape}")
+        raise ValueError(f"frame_times: expected one dimension, got shape {array.shape}")
     frames = np.ascontiguousarray(array, dtype=np.float64)
     bad = np.flatnonzero(~(np.isfinite(frames) & (frames >= 0)))
     if bad.size:
-        real(f"frame_times[{bad[0]}]", float(frames[bad[0]]))
+        real(f"frame_times[{bad[0]}]", float(frames[bad[0]]), 0.0)
     return frames
 
 
@@ -117,13 +90,13 @@ def output_array(name: str, given: Any, size: int, dtype: str) -> np.ndarray[Any
         return np.empty(size, dtype)
     array = np.asarray(given)
     if array is not given and not isinstance(given, memoryview) and not hasattr(given, "buffer_info"):
-        raise TypeError(f"{name} must be an array to write to, got {type(given).__name__}")
+        raise TypeError(f"{name}: expected an array to write to, got {type(given).__name__}")
     if array.dtype != dtype:
-        raise TypeError(f"{name} must be of dtype {np.dtype(dtype)}, got {array.dtype}")
+        raise TypeError(f"{name}: expected dtype {np.dtype(dtype)}, got {array.dtype}")
     if array.shape != (size,):
-        raise ValueError(f"{name} must have shape ({size},), got {array.shape}")
+        raise ValueError(f"{name}: expected shape ({size},), got {array.shape}")
     if not array.flags.writeable or not array.flags.c_contiguous:
-        raise ValueError(f"{name} must be contiguous and writeable")
+        raise ValueError(f"{name}: expected a contiguous, writable array")
     return array
 
 
@@ -137,13 +110,13 @@ def parse_rate(hz: Any = None, dt: Any = None) -> Fraction:
     (Fraction(60000, 1001), Fraction(60, 1), Fraction(2997, 50))
     """
     if hz is not None and dt is not None:
-        raise ValueError(f"give hz or dt, not both: got hz={hz!r} and dt={dt!r}")
+        raise TypeError(f"dt, hz: expected one of the two, got dt={dt!r} and hz={hz!r}")
     name, given = ("hz", 60 if hz is None else hz) if dt is None else ("dt", dt)
     value = _fraction(name, given)
     rate = value if name == "hz" else 1 / value
     if max(rate.numerator, rate.denominator) > LARGEST_TERM:
         raise ValueError(
-            f"{name} must be a fraction with numerator and denominator up to {LARGEST_TERM}, got {given!r}"
+            f"{name}: expected a fraction with numerator and denominator up to {LARGEST_TERM}, got {given!r}"
         )
     return rate
 
@@ -154,15 +127,15 @@ def _fraction(name: str, value: Any) -> Fraction:
         try:
             exact = Fraction(value)
         except (ValueError, ZeroDivisionError):
-            raise ValueError(f'{name} must be a number or text such as "60000/1001", got {value!r}') from None
+            raise ValueError(f'{name}: expected a number or text such as "60000/1001", got {value!r}') from None
     elif isinstance(value, Rational) and not isinstance(value, bool):
         exact = Fraction(int(value.numerator), int(value.denominator))
     else:
-        exact = Fraction(real(name, value, -math.inf))
+        exact = Fraction(real(name, value))
         if exact > 0:
             return _nearest(name, exact, value)
     if exact <= 0:
-        raise ValueError(f"{name} must be positive, got {value!r}")
+        raise ValueError(f"{name}: expected a positive number, got {value!r}")
     return exact
 
 
@@ -180,7 +153,7 @@ def _nearest(name: str, exact: Fraction, value: Any) -> Fraction:
     near = dict.fromkeys((simple(1), simple(100), nearest))
     listing = ", ".join(f'"{fraction}"' for fraction in near if fraction)
     raise ValueError(
-        f"{name} must be near a simple fraction when it is a float, got {value!r};"
+        f"{name}: expected a float near a simple fraction, got {value!r};"
         f" near are {listing}: write the one that you mean"
     )
 
@@ -206,7 +179,7 @@ class Argument(NamedTuple):
 
 
 def _steps(name: str, value: Any) -> int:
-    return whole(name, value, 1)
+    return integer(name, value, 1)
 
 
 POLICIES = {
@@ -236,13 +209,11 @@ def parse_choice(argument: str, known: dict[str, Argument | None], given: Any) -
     elif isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
         name, value = given
     else:
-        raise TypeError(f"{argument} must be text or a pair (name, value), got {given!r}")
+        raise TypeError(f"{argument}: expected text or a pair (name, value), got {given!r}")
     takes = known.get(name)
     if name not in known or (takes is None and value is not None):
-        names = ", ".join(
-            name if takes is None else f"{name}({takes.default})" for name, takes in known.items()
-        )
-        raise ValueError(f"{argument} must be one of {names}, got {given!r}")
+        names = ", ".join(name if takes is None else f"{name}({takes.default})" for name, takes in known.items())
+        raise ValueError(f"{argument}: expected one of {names}, got {given!r}")
     if takes is None:
         return Choice(name, 0, name)
     if value is None:
@@ -251,7 +222,7 @@ def parse_choice(argument: str, known: dict[str, Argument | None], given: Any) -
         try:
             value = takes.number(value)
         except ValueError:
-            raise ValueError(f"{argument} {name}(...) needs a number, got {given!r}") from None
+            raise ValueError(f"{argument} {name}(...): expected a number, got {given!r}") from None
     checked = takes.check(f"{argument} {name}(...)", value)
     return Choice(name, checked, f"{name}({checked if takes.number is int else checked / NANO})")
 
@@ -296,22 +267,22 @@ class Settings(NamedTuple):
             rate=parse_rate(hz, dt),
             policy=parse_choice("policy", POLICIES, policy),
             overload=parse_choice("overload", OVERLOADS, overload),
-            max_steps=whole("max_steps", max_steps, 1),
+            max_steps=integer("max_steps", max_steps, 1),
             max_frame_ns=nanoseconds("max_frame", max_frame),
             scale=parse_scale(scale),
-            substeps=whole("substeps", substeps, 1, LARGEST_TERM),
+            substeps=integer("substeps", substeps, 1, LARGEST_TERM),
             carry=flag("carry", carry),
             slack=Fraction(real("slack", slack, 0.0, 0.5)),
             tolerance=Fraction(real("tolerance", tolerance, 0.0, 0.5)),
             phase=Fraction(real("phase", phase, 0.0, 1.0)),
         )
         if settings.phase == 1:
-            raise ValueError(f"phase must be below 1, got {phase!r}")
+            raise ValueError(f"phase: expected a number below 1, got {phase!r}")
         if settings.phase and settings.policy.name == "variable":
-            raise ValueError(f"phase must be 0 under policy {settings.policy.text}, got {phase!r}")
+            raise ValueError(f"phase: expected 0 under policy {settings.policy.text}, got {phase!r}")
         if settings.policy.name == "locked" and settings.policy.value > settings.max_steps:
             raise ValueError(
-                f"policy {settings.policy.text} needs max_steps of as many, got {settings.max_steps}"
+                f"max_steps: expected at least as many as policy {settings.policy.text} runs, got {settings.max_steps}"
             )
         settings.check_room(settings.rate, settings.scale)
         return settings
@@ -324,7 +295,8 @@ class Settings(NamedTuple):
         longest_ns = (self.max_frame_ns * scale >> 20) + 1 + self.max_step_ns
         if longest_ns * rate.numerator + (self.kept_steps + 2) * rate.denominator * NANO >= ROOM:
             raise ValueError(
-                "hz, scale, max_frame, max_steps, policy and overload must together leave room in 64 bits,"
+                "hz, scale, max_frame, max_steps, policy and overload: expected that together they leave room in"
+                " 64 bits,"
                 f" got hz={rate}, scale={scale / SCALE_ONE:g}, max_frame={self.max_frame_ns / NANO:g},"
                 f" max_steps={self.max_steps}, policy={self.policy.text!r}, overload={self.overload.text!r}"
             )
@@ -373,13 +345,13 @@ def parse_scale(value: Any) -> int:
 def parse_keep(keep: Any) -> bool:
     """Check what a change of rate keeps; return whether it is the fraction of a step."""
     if not isinstance(keep, str) or keep not in ("time", "fraction"):
-        raise ValueError(f'keep must be "time" or "fraction", got {keep!r}')
+        raise ValueError(f'keep: expected "time" or "fraction", got {keep!r}')
     return keep == "fraction"
 
 
 def parse_tick(t: Any) -> int:
     """Check a tick: far enough from the ends of int64 to count on for a hundred years."""
-    return whole("t", t, 0, (1 << 62) - 1)
+    return integer("t", t, 0, (1 << 62) - 1)
 
 
 # --- saved states ------------------------------------------------------------------------------
@@ -423,9 +395,9 @@ class State(NamedTuple):
     def parse(cls, given: Any, settings: Settings) -> State:
         """Check a saved state, which may have been through JSON."""
         if not isinstance(given, list | tuple):
-            raise TypeError(f"state must be a tuple from state(), got {type(given).__name__}")
+            raise TypeError(f"state: expected a tuple from state(), got {type(given).__name__}")
         if len(given) != len(cls._fields) or given[0] != 1:
-            raise ValueError(f"state must be a version 1 tuple of {len(cls._fields)} items, got {given!r}")
+            raise ValueError(f"state: expected a version 1 tuple of {len(cls._fields)} items, got {given!r}")
         state = cls._make(given)
         for name, value in zip(cls._fields, state, strict=True):
             if name == "policy":
@@ -433,11 +405,11 @@ class State(NamedTuple):
             if name == "float_rest":
                 real("state.float_rest", value, 0.0, 1.0)
             elif name not in ("origin_num", "origin_den", "varied_ns"):
-                whole(f"state.{name}", value, -ROOM, ROOM)
+                integer(f"state.{name}", value, -ROOM, ROOM)
             else:
-                whole(f"state.{name}", value)
+                integer(f"state.{name}", value)
         if state.policy != settings.policy.text:
-            raise ValueError(f"state must be of policy {settings.policy.text!r}, got {state.policy!r}")
+            raise ValueError(f"state: expected one of policy {settings.policy.text!r}, got {state.policy!r}")
         step = state.den * NANO
         rest = state.acc - (state.due + state.backlog) * step
         sound = (
@@ -462,7 +434,7 @@ class State(NamedTuple):
             and state.quiet_ns <= NANO
         )
         if not sound:
-            raise ValueError(f"state must be one that state() returned, got {given!r}")
+            raise ValueError(f"state: expected one that state() returned, got {given!r}")
         settings.check_room(Fraction(state.num, state.den), state.scale)
         if state.next_num:
             settings.check_room(Fraction(state.next_num, state.next_den), state.scale)

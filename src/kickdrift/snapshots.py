@@ -46,7 +46,7 @@ def save(stepper: State) -> bytes:
     check = zlib.crc32(text, zlib.crc32(numbers))
     form = stepper.dtype.newbyteorder("<")
     arrays = [np.ascontiguousarray(array, dtype=form) for array in stepper._arrays()]
-    return b"".join([_PROLOGUE.pack(_MAGIC, length, check), numbers, text, *arrays])
+    return b"".join([_PROLOGUE.pack(_MAGIC, length, check), numbers, text, *(array.data for array in arrays)])
 
 
 def load(stepper: State, snapshot: bytes) -> None:
@@ -72,10 +72,9 @@ def load(stepper: State, snapshot: bytes) -> None:
     if len(view) != length + count * size * form.itemsize:
         raise SnapshotError(f"snapshot: expected {length + count * size * form.itemsize} bytes, got {len(view)}")
     shape = (stepper.n, stepper.dim)
-    arrays = [
-        np.frombuffer(view, form, size, length + i * size * form.itemsize).reshape(shape).astype(stepper.dtype, copy=False)
-        for i in range(count)
-    ]
+    places = [length + i * size * form.itemsize for i in range(count)]
+    arrays = [np.frombuffer(view, form, size, place).reshape(shape) for place in places]
+    arrays = [array.astype(stepper.dtype, copy=False) for array in arrays]
     if sum(stepper._digest(array, i * size) for i, array in enumerate(arrays)) % 2**64 != checksum:
         raise SnapshotError("snapshot: the arrays are damaged")
 

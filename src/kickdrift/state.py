@@ -23,10 +23,16 @@ class State:
     _offset: np.ndarray = np.zeros(0)
 
     if TYPE_CHECKING:
-        tick: int
-        n: int
-        dim: int
-        dtype: np.dtype
+
+        @property
+        def tick(self) -> int: ...
+        @property
+        def n(self) -> int: ...
+        @property
+        def dim(self) -> int: ...
+        @property
+        def dtype(self) -> np.dtype: ...
+
         _started: bool  # is the history filled?
         _last_h: float  # the step that it spans
 
@@ -60,7 +66,10 @@ class State:
 
     @dt.setter
     def dt(self, value: float | Fraction) -> None:
-        self._change_dt(arguments.time_step(value, None))
+        self._choose_dt(arguments.time_step(value, None, self.dtype))
+
+    def _choose_dt(self, exact: Fraction) -> None:
+        self._change_dt(exact)
 
     def _change_dt(self, exact: Fraction) -> None:
         self._set_dt(float(exact))

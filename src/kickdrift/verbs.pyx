@@ -2,6 +2,8 @@
 
 from functools import lru_cache
 
+from libc.float cimport FLT_MAX
+
 import numpy as np
 
 from . import arguments, rounded
@@ -46,7 +48,7 @@ def damp(velocity, rate, dt):
 
     velocity: as in `kick`. rate: >= 0 in 1/s, a number or one per body of shape (n,). dt: seconds >= 0.
     exp is correctly rounded, so that the result is the same on every platform; the last few
-    hundred pairs of a single rate and dt are remembered.
+    hundred pairs of a single rate and dt are remembered. Errors as those of `kick`.
 
     >>> import numpy as np, kickdrift as kd
     >>> velocity = np.ones(2)
@@ -62,7 +64,7 @@ def damp(velocity, rate, dt):
     else:
         factors = rounded.decays(arguments.per_body("rate", rates, len(target)), h)
     factors = factors.astype(target.dtype)
-    factors = np.broadcast_to(factors.reshape(-1, *[1] * (target.ndim - 1)), target.shape)
+    factors = np.broadcast_to(factors.reshape(len(factors), *[1] * (target.ndim - 1)), target.shape)
     if target.dtype == np.float32:
         scale[float](target, factors)
     else:
@@ -82,6 +84,10 @@ cdef object writable(str name, object array):
         raise ValueError(f"{name}: expected shape (n,) or (n, dim), got {array.shape}")
     if not array.flags.writeable:
         raise ValueError(f"{name}: expected a writable array (it is changed in place), got a read-only one")
+    if not array.flags.aligned:
+        raise ValueError(f"{name}: expected an aligned array, got one whose items straddle their own size")
+    if not array.flags.forc and arguments.overlaps_itself(array if array.ndim == 2 else array[:, None]):
+        raise ValueError(f"{name}: expected an item of its own for each body, got overlapping ones (broadcast?)")
     return array
 
 
@@ -89,18 +95,34 @@ cdef void add(str name, object array, str other_name, object other, object dt) e
     target = writable(name, array)
     if isinstance(other, np.ndarray) and other.dtype.kind == "f" and other.dtype != target.dtype:
         raise TypeError(f"{other_name}: expected the dtype of {name}, {target.dtype}, got {other.dtype}")
-    source = other if isinstance(other, np.ndarray) and other.dtype == target.dtype else arguments.numbers(other_name, other)
+    source = other
+    if not isinstance(other, np.ndarray) or other.dtype != target.dtype:
+        source = numbers(other_name, other, target.dtype)
     h = arguments.real("dt", dt)
+    if target.dtype == np.float32 and abs(h) > FLT_MAX:
+        raise ValueError(f"dt: expected a number within the range of float32, got {arguments.show(dt)}")
     try:
-        source = np.broadcast_to(source.astype(target.dtype, copy=False), target.shape)
+        source = np.broadcast_to(source, target.shape)
     except ValueError:
-        raise ValueError(f"{other_name}: expected a shape that broadcasts to {target.shape}, got {source.shape}") from None
+        raise ValueError(
+            f"{other_name}: expected a shape that broadcasts to {target.shape}, got {source.shape}"
+        ) from None
     if np.may_share_memory(target, source) and np.shares_memory(target, source):
         raise ValueError(f"{other_name}: shares memory with {name}, expected arrays of their own")
+    if not source.flags.aligned:
+        source = source.copy()
     if target.dtype == np.float32:
         accumulate[float](target, source, h)
     else:
         accumulate[double](target, source, h)
+
+
+cdef object numbers(str name, object value, object dtype):
+    with np.errstate(over="ignore"):
+        array = arguments.numbers(name, value).astype(dtype)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected numbers within the range of {dtype}, got {arguments.show(value)}")
+    return array
 
 
 # Loops over a view of two axes; the inner one is over the axis whose items are closest together.

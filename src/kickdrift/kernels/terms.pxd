@@ -52,7 +52,9 @@ cdef inline void affine_tile(
         a[i] = affine(drag, spring, x[i], v[i], g[i], c[i], w[i], k[i], p[i])
 
 
-cdef inline void offsets(const Term* term, int dim, Py_ssize_t first, Py_ssize_t m, const real* x, real* d) noexcept nogil:
+cdef inline void offsets(
+    const Term* term, int dim, Py_ssize_t first, Py_ssize_t m, const real* x, real* d,
+) noexcept nogil:
     """d = x - center (or v - w)"""
     cdef int j
     cdef Py_ssize_t i
@@ -63,7 +65,9 @@ cdef inline void offsets(const Term* term, int dim, Py_ssize_t first, Py_ssize_t
             d[j * TILE + i] = x[j * TILE + i] - center[i]
 
 
-cdef inline void swirl(const Term* term, int dim, Py_ssize_t first, Py_ssize_t m, const real* x, real* t) noexcept nogil:
+cdef inline void swirl(
+    const Term* term, int dim, Py_ssize_t first, Py_ssize_t m, const real* x, real* t,
+) noexcept nogil:
     """t = axis x (x - center)"""
     cdef real d[MAX_DIM * TILE]
     cdef Py_ssize_t i
@@ -145,8 +149,9 @@ cdef inline void accelerate(
     for j in range(plan.dim):
         affine_tile(
             plan.drag, plan.spring, m // width(a), x + j * row, v + j * row, a + j * row,
-            <const lane*> values(&plan.g, j, first, size), <const lane*> values(&plan.c, j, first, size), <const lane*> values(&plan.w, j, first, size),
-            <const lane*> values(&plan.k, j, first, size), <const lane*> values(&plan.p, j, first, size),
+            <const lane*> values(&plan.g, j, first, size), <const lane*> values(&plan.c, j, first, size),
+            <const lane*> values(&plan.w, j, first, size), <const lane*> values(&plan.k, j, first, size),
+            <const lane*> values(&plan.p, j, first, size),
         )
     for term in range(plan.terms):
         if lane is f32lane:

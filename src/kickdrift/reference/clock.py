@@ -227,10 +227,7 @@ class FixedClock:
     def _matches(self, deviation: Fraction, rest: Fraction) -> bool:
         """Is the frame close to a whole number of steps, and the clock, after them, close to the truth?"""
         slack, tolerance = self._settings.slack, self._settings.tolerance
-        return (
-            abs(deviation) <= tolerance * self._step
-            and -slack * self._step <= rest < (1 + slack) * self._step
-        )
+        return abs(deviation) <= tolerance * self._step and -slack * self._step <= rest < (1 + slack) * self._step
 
     def _enter(self, ns: int, clamped: int = 0, paused: int = 0) -> None:
         """Keep the ledgers of real time; they stop together, so that their differences stay true."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .. import arguments
@@ -32,8 +34,8 @@ class Stepper(StepperBase):
     _clock_type = FixedClock
 
     def _bind(self) -> None:
-        self.tick = 0
-        self.force_evaluations = 0
+        self._tick = 0
+        self._evaluations = 0
         self._history = np.zeros_like(self._position) if self.integrator.history else None
         self._started = False
         self._last_h = self._dt
@@ -55,7 +57,7 @@ class Stepper(StepperBase):
         self._started, self._last_h = False, self._h
 
     def _resume(self, tick: int, started: bool, last_h: float) -> None:
-        self.tick, self._started, self._last_h = tick, started, last_h
+        self._tick, self._started, self._last_h = tick, started, last_h
         self._drawn = None
 
     def _digest(self, values: np.ndarray, place: int) -> int:
@@ -71,7 +73,7 @@ class Stepper(StepperBase):
             if failure is not None:
                 self._advance(done)
         first = self.tick
-        self.tick += done
+        self._tick += done
         if failure is not None:
             raise ConvergenceError(failure.body, self.tick, failure.residual)
         finite = np.isfinite(self._position) & np.isfinite(self._velocity)
@@ -93,8 +95,18 @@ class Stepper(StepperBase):
                 self._history[body.index] = body.history
         if n:
             self._started, self._last_h = True, self._h
-        self.force_evaluations += max((body.evaluations for body in bodies), default=0)
+        self._evaluations += max((body.evaluations for body in bodies), default=0)
         return n, None
+
+    @property
+    def tick(self) -> int:
+        """Completed steps."""
+        return self._tick
+
+    @property
+    def force_evaluations(self) -> int:
+        """How often the forces on all bodies were evaluated so far (by the busiest, where they iterate)."""
+        return self._evaluations
 
     # Frames.
 
@@ -146,7 +158,9 @@ class Body:
         self.index = index
         self.real = real = float if plan.dtype == np.float64 else np.float32
         self.x, self.v = self._vector(stepper._position), self._vector(stepper._velocity)
-        self.history = self._vector(stepper._history) if stepper._started and stepper._history is not None else None
+        self.history: Any = (
+            self._vector(stepper._history) if stepper._started and stepper._history is not None else None
+        )
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
         self.tick = stepper.tick

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 Number = Any  # float, or numpy.float32 where the state is float32
 
 
-class Vector(tuple):
+class Vector(tuple[Any, ...]):
     """A tuple with componentwise + and -, and * and / by a number."""
 
     __slots__ = ()
@@ -19,7 +20,7 @@ class Vector(tuple):
     def __sub__(self, other: Vector) -> Vector:
         return Vector([a - b for a, b in zip(self, other, strict=True)])
 
-    def __rmul__(self, factor: Number) -> Vector:  # type: ignore[override]
+    def __rmul__(self, factor: Number) -> Vector:
         return Vector([factor * a for a in self])
 
     def __truediv__(self, divisor: Number) -> Vector:
@@ -38,7 +39,7 @@ def dot(u: Vector, v: Vector) -> Number:
     return total
 
 
-def largest(u: Vector) -> Number:
+def largest(u: Sequence[Number]) -> Number:
     """The largest component by magnitude."""
     result = abs(u[0])
     for a in u[1:]:

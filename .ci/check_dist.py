@@ -1,0 +1,54 @@
+"""Does the sdist hold all that is needed to build and test, and the wheel no more than is needed to run?"""
+
+import re
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+LARGEST = 1.5e6  # bytes of a file in a wheel
+WANTED = r"kickdrift/.*\.(py|pyi)|kickdrift/py\.typed|kickdrift/.*\.(so|pyd)|kickdrift-[^/]*\.dist-info/.*"
+SOURCES = ("*.py", "*.pyx", "*.pxd", "*.pyi", "py.typed")
+
+
+def check_sdist(path: Path) -> list[str]:
+    with tarfile.open(path) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    needed = {
+        "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "pyproject.toml", "setup.py",
+        *(str(file) for folder in ("src", "tests", "bench") for kind in SOURCES for file in Path(folder).rglob(kind)),
+    }  # fmt: skip
+    return [
+        *(f"{name} is missing" for name in sorted(needed - names)),
+        *(f"{name} is generated" for name in sorted(names) if re.search(r"\.(c|cpp|so|pyd|py[cod])$", name)),
+    ]
+
+
+def check_wheel(path: Path) -> list[str]:
+    with zipfile.ZipFile(path) as archive:
+        sizes = {item.filename: item.file_size for item in archive.infolist()}
+    package = Path("src/kickdrift")
+    needed = {str(file.relative_to("src")) for kind in ("*.py", "*.pyi", "py.typed") for file in package.rglob(kind)}
+    stubs = {str(file.relative_to("src").with_suffix("")) for file in package.rglob("*.pyx")}
+    compiled = {name.partition(".")[0] for name in sizes if name.endswith((".so", ".pyd"))}
+    for name, size in sorted(sizes.items()):
+        print(f"{size:9,}  {name}")
+    return [
+        *(f"{name} is missing" for name in sorted(needed - sizes.keys())),
+        *(f"{name} has no stub" for name in sorted(stubs) if f"{name}.pyi" not in sizes),
+        *(f"{name} is no module of ours" for name in sorted(compiled - stubs)),
+        *(f"{name} does not belong here" for name in sizes if not re.fullmatch(WANTED, name)),
+        *(f"{name} has {size:,} bytes" for name, size in sizes.items() if size > LARGEST),
+    ]
+
+
+def main(folder: Path) -> int:
+    (sdist,) = folder.glob("*.tar.gz")
+    (wheel,) = folder.glob("*.whl")
+    faults = [f"{sdist.name}: {fault}" for fault in check_sdist(sdist)]
+    faults += [f"{wheel.name}: {fault}" for fault in check_wheel(wheel)]
+    print("\n".join(faults) or f"{sdist.name} and {wheel.name} hold what they should")
+    return bool(faults)
+
+
+sys.exit(main(Path(sys.argv[1])))

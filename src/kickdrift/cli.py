@@ -1,0 +1,122 @@
+"""The command line: python -m kickdrift demo NAME, python -m kickdrift info."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from . import __version__, build_info
+from .demos import DEMOS, Demo
+from .errors import KickdriftError
+
+# What the process returns; argparse itself leaves with USAGE too.
+OK, FAILURE, USAGE, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 128 + 2, 128 + 13
+
+EXAMPLES = """\
+examples:
+  python -m kickdrift demo spring
+  python -m kickdrift demo spring --dt 1/2 --steps 20 --plot spring.png
+  python -m kickdrift demo jump
+  python -m kickdrift info
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.command(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # `... | head` has seen enough.
+        _discard_output()
+        return CLOSED_PIPE
+    except OSError as error:
+        # A full disk, say.
+        _discard_output()
+        return _complain(str(error), FAILURE)
+    except KickdriftError as error:
+        return _complain(str(error), FAILURE)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m kickdrift",
+        description="Fixed-step integrators for Python games and simulations.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"kickdrift {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="run a demonstration", description="Run a demonstration.")
+    names = demo.add_subparsers(required=True, metavar="NAME")
+    for name, module in DEMOS.items():
+        headline, _, details = (module.__doc__ or "").partition("\n\n")
+        child = names.add_parser(
+            name,
+            help=headline.rstrip(".").lower(),
+            description=f"{headline}\n\n{details}",
+            epilog=f"examples:\n{module.EXAMPLES}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(child)
+        child.add_argument("--plot", metavar="FILE.png", help="draw a figure too (needs the extra `plot`: matplotlib)")
+        child.set_defaults(command=_demo, demo=module)
+
+    info = commands.add_parser(
+        "info", help="how this copy was built and what it runs on", description="Print kickdrift.build_info()."
+    )
+    info.set_defaults(command=_info)
+    return parser
+
+
+def _demo(options: argparse.Namespace) -> int:
+    demo: Demo = options.demo
+    if options.plot is None:
+        print(demo.report(options))
+        return OK
+    # Before any work is done, because this is what may be missing.
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return _complain("--plot needs matplotlib, the extra `plot`: pip install 'kickdrift[plot]'", USAGE)
+    figure = Figure(layout="constrained")
+    suffix = os.path.splitext(options.plot)[1].lstrip(".").lower()
+    known = figure.canvas.get_supported_filetypes()
+    if suffix not in known:
+        return _complain(f"--plot: expected a file name ending in one of {', '.join(known)}, got {options.plot}", USAGE)
+    print(demo.report(options), flush=True)
+    demo.plot(options, figure)
+    try:
+        figure.savefig(options.plot, dpi=150)
+    except OSError as error:
+        return _complain(f"--plot: {error}", FAILURE)
+    print(f"\nThe figure is in {options.plot}.")
+    return OK
+
+
+def _info(options: argparse.Namespace) -> int:
+    information = build_info()
+    width = max(map(len, information))
+    for name, value in information.items():
+        print(f"{name:{width}}  {', '.join(value) if isinstance(value, tuple) else value}")
+    return OK
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"python -m kickdrift: error: {message}", file=sys.stderr)
+    return code
+
+
+def _discard_output() -> None:
+    # What is still buffered cannot be written; at exit Python would try again and complain.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

@@ -1,0 +1,173 @@
+"""All integrators on a spring, beside the exact solution.
+
+A mass of 10 kg on a spring of 5 N/m is pulled out to 20 m and let go: a = -x/2. These are the
+numbers of the lecture "Game Physics Notes 02" (CSCI 321, Western Washington University, 2017),
+which follows the same mass with one method after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import kickdrift as kd
+from kickdrift.integrators import Integrator
+
+from .table import abreast, fixed, percent, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EXAMPLES = """\
+  python -m kickdrift demo spring
+  python -m kickdrift demo spring --dt 1/60 --steps 600
+  python -m kickdrift demo spring --steps 30 --plot spring.png
+"""
+
+MASS, STIFFNESS, START = 10.0, 5.0, 20.0
+OMEGA = math.sqrt(STIFFNESS / MASS)
+ROWS = 20  #: a longer run is printed at every second, third, ... step
+
+
+def exact(time: float) -> tuple[float, float]:
+    """Position and velocity as the formula has them."""
+    return START * math.cos(OMEGA * time), -START * OMEGA * math.sin(OMEGA * time)
+
+
+@dataclass(frozen=True)
+class Sample:
+    time: float
+    position: float
+    velocity: float
+    energy_error: float  #: as a share of the energy at the start
+
+
+@dataclass(frozen=True)
+class Run:
+    integrator: Integrator
+    samples: list[Sample]
+
+    @property
+    def position_error(self) -> float:
+        return max(abs(sample.position - exact(sample.time)[0]) for sample in self.samples)
+
+    @property
+    def energy_error(self) -> float:
+        """The largest one, with its sign."""
+        return max((sample.energy_error for sample in self.samples), key=abs)
+
+
+def run(name: str, dt: float | Fraction, steps: int, rows: int) -> Run:
+    """Follow the mass for some steps and look at it some times, or until it flies out of all range."""
+    spring = kd.Stepper([[START]], mass=MASS, dt=dt, integrator=name, forces=[kd.AnchorSpring(STIFFNESS)])
+    every = -(-steps // rows)
+    samples = []
+    at_start = sum(spring.energy())
+    while True:
+        with np.errstate(over="ignore"):  # an explosion is shown as what it is
+            energy_error = sum(spring.energy()) / at_start - 1
+        samples.append(Sample(spring.time, float(spring.position[0, 0]), float(spring.velocity[0, 0]), energy_error))
+        if spring.tick == steps:
+            break
+        try:
+            spring.step(min(every, steps - spring.tick))
+        except kd.KickdriftError:
+            break
+    return Run(spring.integrator, samples)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dt", type=_seconds, default=1, metavar="S", help="seconds per step, such as 0.5 or 1/60 (default: 1)"
+    )
+    parser.add_argument("--steps", type=_count, default=10, metavar="N", help="how many steps (default: 10)")
+
+
+def _seconds(text: str) -> float | Fraction:
+    try:
+        value = Fraction(text) if "/" in text else float(text)
+        kd.Stepper([[0.0]], dt=value)  # knows which dt it can serve
+    except (ValueError, ZeroDivisionError) as error:
+        raise argparse.ArgumentTypeError(f"expected seconds, such as 0.5 or 1/60, got {text!r}") from error
+    return value
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a number of steps, such as 10, got {text!r}")
+    return int(text)
+
+
+def report(options: argparse.Namespace) -> str:
+    runs = [run(name, options.dt, options.steps, ROWS) for name in kd.INTEGRATORS]
+    every = -(-options.steps // ROWS)
+    shown = "every step" if every == 1 else f"every {every} steps"
+    heading = (
+        f"A mass on a spring, a = -x/2, let go at x = 20 m: {options.steps} steps of {options.dt} s, shown {shown}.\n"
+        f"Energy: the error of kinetic + potential energy, as a share of what there was at the start."
+    )
+    # As many integrators side by side as the terminal is wide.
+    count = max(1, (shutil.get_terminal_size((110, 24)).columns - 21) // 28)
+    bands = [_band(runs[first : first + count]) for first in range(0, len(runs), count)]
+    return "\n\n".join([heading, *bands, _summary(runs)])
+
+
+def _band(runs: Sequence[Run]) -> str:
+    """The exact solution, and beside it some integrators."""
+    times = [sample.time for sample in max((run.samples for run in runs), key=len)]
+    truth = [[f"{time:g}", *map(fixed, exact(time))] for time in times]
+    blocks = [("exact solution", table([["t (s)", "x (m)", "v (m/s)"], *truth], labels=0, gap=" "))]
+    for run in runs:
+        rows = [[fixed(now.position), fixed(now.velocity), percent(now.energy_error)] for now in run.samples]
+        rows += [["stopped", "", ""]] * (len(times) - len(rows))
+        blocks.append((run.integrator.name, table([["x (m)", "v (m/s)", "energy"], *rows], labels=0, gap=" ")))
+    return abreast(blocks)
+
+
+def _summary(runs: Sequence[Run]) -> str:
+    """All integrators, the most exact first."""
+    rows = [["integrator", "order", "forces/step", "symplectic", "largest x error (m)", "largest energy error"]]
+    rows += [
+        [
+            run.integrator.name,
+            f"{run.integrator.order:g}",
+            str(run.integrator.force_evaluations or "iterates"),
+            "yes" if run.integrator.symplectic else "no",
+            f"{run.position_error:.2g}",
+            percent(run.energy_error),
+        ]
+        for run in sorted(runs, key=lambda run: run.position_error)
+    ]
+    return "The most exact first:\n\n" + table(rows)
+
+
+def plot(options: argparse.Namespace, figure: Figure) -> None:
+    """One panel per integrator, on the same axes: what explodes leaves its panel."""
+    columns = 5
+    rows = -(-len(kd.INTEGRATORS) // columns)
+    figure.set_layout_engine("constrained", w_pad=0.1)  # room between the last number of an axis and the next axis
+    figure.set_size_inches(2.6 * columns, 2.1 * rows + 0.8)
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    end = options.steps * float(options.dt)
+    fine = np.linspace(0, end, 5000)
+    for panel, name in zip(panels.flat, kd.INTEGRATORS, strict=False):
+        result = run(name, options.dt, options.steps, rows=5000)
+        time = [sample.time for sample in result.samples]
+        # Far outside the panel is far enough; numbers near the end of the float range upset matplotlib.
+        position = np.clip([sample.position for sample in result.samples], -100 * START, 100 * START)
+        panel.plot(fine, START * np.cos(OMEGA * fine), color="0.75", linewidth=3, label="exact solution")
+        dots = "." if len(time) <= 60 else ""
+        panel.plot(time, position, color="tab:red", marker=dots, linewidth=1, label=f"integrator, dt = {options.dt} s")
+        panel.set_title(f"{name}\nenergy error up to {percent(result.energy_error)}", fontsize=9)
+        panel.axhline(0, color="0.85", linewidth=0.8, zorder=0)
+    panels[0, 0].set(xlim=(0, end), ylim=(-1.6 * START, 1.6 * START))
+    figure.supxlabel("time t (s)", fontsize=10)
+    figure.supylabel("position x (m)", fontsize=10)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)

@@ -1,0 +1,259 @@
+"""Bad input: the right error, naming the argument, before anything changes. Coefficients are in test_coefficients."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+
+KNOWN = (
+    "explicit_euler, semi_implicit_euler, implicit_euler, midpoint, heun, rk4, verlet, velocity_verlet, "
+    "groot_warren, leapfrog, energy_euler, yoshida4, pefrl, yoshida6, exact"
+)
+TERMS = "AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex"
+
+
+def state(n=3, dim=2, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n, dim)).astype(dtype), rng.normal(size=(n, dim)).astype(dtype)
+
+
+@pytest.fixture(params=["reference", "compiled"])
+def refused(request):
+    """A check that a stepper with these arguments is refused, and that the arrays stay as they are."""
+    cls = kd.reference.Stepper if request.param == "reference" else kd.Stepper
+
+    def check(error, message, **changes):
+        x, v = state()
+        before = x.copy(), v.copy()
+        with pytest.raises(error, match=message) as caught:
+            cls(**{"position": x, "velocity": v, **changes})
+        assert type(caught.value) is error
+        assert "\n" not in str(caught.value)
+        np.testing.assert_array_equal((x, v), before)
+
+    return check
+
+
+def read_only():
+    array = np.zeros((3, 2))
+    array.flags.writeable = False
+    return array
+
+
+def byte_swapped():
+    return np.zeros((3, 2), np.dtype(float).newbyteorder())
+
+
+def unaligned():
+    return np.frombuffer(bytearray(49), np.float64, 6, offset=1).reshape(3, 2)
+
+
+def overlapping(shape=(3, 2), strides=(8, 8)):
+    return np.lib.stride_tricks.as_strided(np.zeros(8), shape, strides)
+
+
+ARRAYS = [
+    (ValueError, r"expected shape \(n, dim\) with dim 1 to 3, got \(\)", 1.0),
+    (ValueError, r"expected shape \(n, dim\) with dim 1 to 3, got \(\)", None),
+    (ValueError, r"expected shape \(n, dim\) with dim 1 to 3, got \(3,\)", np.zeros(3)),
+    (ValueError, r"expected shape \(n, dim\) with dim 1 to 3, got \(3, 0\)", np.zeros((3, 0))),
+    (ValueError, r"expected shape \(n, dim\) with dim 1 to 3, got \(3, 4\)", np.zeros((3, 4))),
+    (ValueError, r"expected shape \(n, dim\) with dim 1 to 3, got \(2, 2, 2\)", np.zeros((2, 2, 2))),
+    (ValueError, r"expected an array of shape \(n, dim\), got \[\[1\], \[1, 2\]\] \(list\)", [[1], [1, 2]]),
+    (TypeError, "expected float32 or float64 in native byte order, got float16", np.zeros((3, 2), np.float16)),
+    (TypeError, "expected float32 or float64 in native byte order, got complex128", np.zeros((3, 2), complex)),
+    (TypeError, "expected float32 or float64 in native byte order, got complex128", [[1j, 0]] * 3),
+    (TypeError, "expected float32 or float64 in native byte order, got object", np.zeros((3, 2), object)),
+    (TypeError, "expected float32 or float64 in native byte order, got object", [[10**30, 0]] * 3),
+    (TypeError, "expected float32 or float64 in native byte order, got bool", [[True, False]] * 3),
+    (TypeError, "expected float32 or float64 in native byte order, got <U1", [["a", "b"]] * 3),
+    (TypeError, "expected float32 or float64 in native byte order, got [<>]f8", byte_swapped()),
+    (ValueError, "expected a writable array .* got a read-only one", read_only()),
+    (ValueError, "expected a writable array .* got a read-only one", np.broadcast_to(np.zeros(2), (3, 2))),
+    (ValueError, "expected an aligned array", unaligned()),
+    (ValueError, "expected an item of its own for each body", overlapping()),
+    (ValueError, "expected an item of its own for each body", overlapping(strides=(0, 8))),
+    (ValueError, "expected an item of its own for each body", overlapping(strides=(8, 0))),
+    (ValueError, "expected finite numbers, got .*nan.* for body 1", np.array([[0, 0], [np.nan, 0], [0, 0]])),
+    (ValueError, "expected finite numbers, got .*inf.* for body 2", [[0.0, 0], [0, 0], [0, np.inf]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["position", "velocity"])
+@pytest.mark.parametrize(("error", "message", "array"), ARRAYS)
+def test_state_arrays(refused, name, error, message, array):
+    if name == "velocity" and array is None:
+        return  # that is zeros
+    refused(error, f"^{name}: {message}", **{name: array})
+
+
+def test_velocity_must_go_with_position(refused):
+    x, _ = state()
+    refused(ValueError, r"^velocity: expected the shape of position, \(3, 2\), got \(2, 2\)", velocity=x[:2])
+    refused(ValueError, r"^velocity: expected the shape of position, \(3, 2\), got \(2, 3\)", velocity=x.T.copy())
+    refused(TypeError, "^velocity: expected the dtype of position, float64, got float32", velocity=x.astype("f4"))
+
+
+def test_position_and_velocity_must_not_share_memory(refused):
+    both = np.arange(8.0).reshape(4, 2)
+    message = "^velocity: shares memory with position"
+    refused(ValueError, message, position=both, velocity=both)
+    refused(ValueError, message, position=both, velocity=both[::-1])
+    refused(ValueError, message, position=both[:3], velocity=both[1:])
+    # Interleaved is not shared.
+    rows = np.arange(12.0).reshape(3, 4)
+    kd.Stepper(rows[:, :2], rows[:, 2:], dt=1).step()
+    assert rows[1].tolist() == [10, 12, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "mass"),
+    [
+        (ValueError, "expected positive numbers .* got 0.0 for body 0", 0),
+        (ValueError, "expected positive numbers .* got -1.0 for body 0", -1),
+        (ValueError, "expected positive numbers .* got nan for body 0", math.nan),
+        (ValueError, "expected positive numbers .* got -inf for body 0", -math.inf),
+        (ValueError, "expected positive numbers .* got 1e-320 for body 0", 1e-320),
+        (ValueError, "expected positive numbers .* got 0.0 for body 1", [1, 0, 1]),
+        (ValueError, "expected positive numbers .* got nan for body 2", np.array([1, np.inf, np.nan])),
+        (ValueError, r"expected a scalar or shape \(3,\), one value per body, got shape \(2,\)", [1, 2]),
+        (ValueError, r"expected a scalar or shape \(3,\), one value per body, got shape \(3, 1\)", np.ones((3, 1))),
+        (ValueError, r"expected a number or one per body, got \[\[1\], \[1, 2\]\]", [[1], [1, 2]]),
+        (TypeError, r"expected real numbers, got 'heavy' \(str\)", "heavy"),
+        (TypeError, r"expected real numbers, got None \(NoneType\)", None),
+        (TypeError, r"expected real numbers, got True \(bool\)", True),
+        (TypeError, r"expected real numbers, got \(1\+2j\) \(complex\)", 1 + 2j),
+    ],
+)
+def test_mass(refused, error, message, mass):
+    refused(error, f"^mass: {message}", mass=mass)
+
+
+STEPS = [
+    (ValueError, "expected a finite number greater than 0, got 0 ", 0),
+    (ValueError, "expected a finite number greater than 0, got -0.01 ", -0.01),
+    (ValueError, "expected a finite number greater than 0, got nan ", math.nan),
+    (ValueError, "expected a finite number greater than 0, got inf ", math.inf),
+    (ValueError, r"expected a finite number greater than 0, got 1000.*\.\.\. \(int\)", 10**400),
+    (ValueError, "expected a positive number within the range of a float, got 1e-320", 1e-320),
+    (ValueError, r"expected a positive number, got Fraction\(0, 1\)", Fraction(0)),
+    (ValueError, r"expected a positive number, got Fraction\(-1, 60\)", Fraction(-1, 60)),
+    (ValueError, "expected a positive number within the range of a float, got Fraction", Fraction(1, 10**400)),
+    (ValueError, "expected a positive number within the range of a float, got Fraction", Fraction(10**400)),
+    (TypeError, r"expected a real number, got '0.01' \(str\)", "0.01"),
+    (TypeError, r"expected a real number, got True \(bool\)", True),
+    (TypeError, r"expected a real number, got .*True.* \(bool\)", np.True_),
+    (TypeError, r"expected a real number, got \(1\+0j\) \(complex\)", 1 + 0j),
+    (TypeError, r"expected a real number, got .* \(complex128\)", np.complex128(1)),
+    (TypeError, r"expected a real number, got array\(0.1\) \(ndarray\)", np.array(0.1)),
+    (TypeError, r"expected a real number, got \[0.1\] \(list\)", [0.1]),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "value"), STEPS)
+def test_dt_and_hz(refused, Stepper, error, message, value):
+    refused(error, f"^dt: {message}", dt=value)
+    refused(error, f"^hz: {message}", hz=value)
+    x, v = state()
+    stepper = Stepper(x, v, dt=0.25, forces=[kd.Damping(1.0)])
+    with pytest.raises(error, match=f"^dt: {message}"):
+        stepper.dt = value
+    assert (stepper.dt, stepper.time) == (0.25, 0.0)
+    stepper.step()
+    other = Stepper(*state(), dt=0.25, forces=[kd.Damping(1.0)])
+    other.step()
+    np.testing.assert_array_equal(x, other.position)
+
+
+def test_dt_beside_hz(refused):
+    refused(TypeError, "^dt, hz: expected one of the two, got dt=0.1 and hz=10", dt=0.1, hz=10)
+
+
+@pytest.mark.parametrize("dt", [1e-60, 1e60])
+def test_dt_must_be_within_the_range_of_float32_for_float32(refused, dt):
+    x, v = state(dtype=np.float32)
+    refused(ValueError, "^dt: expected a step within the range of float32, got 1e", position=x, velocity=v, dt=dt)
+    refused(ValueError, "^hz: expected a step within the range of float32", position=x, velocity=v, hz=1 / dt)
+
+
+def test_every_real_number_is_a_dt(Stepper):
+    for dt in (1, 0.5, Fraction(1, 3), np.float64(0.5), np.float32(0.5), np.int16(2)):
+        stepper = Stepper([[0.0]], [[3.0]], dt=dt)
+        stepper.step()
+        assert stepper.position.item() == stepper.time * 3 == pytest.approx(float(dt) * 3, rel=1e-15)
+    assert Stepper([[0.0]], hz=50).dt == 0.02
+    assert Stepper([[0.0]], hz=Fraction(1, 3)).dt == 3.0
+
+
+def test_unknown_integrators_list_the_known_ones(refused):
+    message = f"^integrator: expected one of {KNOWN} or an instance of one, got "
+    refused(ValueError, message + "'euler'", integrator="euler")
+    refused(ValueError, message + "''", integrator="")
+    refused(ValueError, message + "'RK4'", integrator="RK4")
+    refused(TypeError, message + "None", integrator=None)
+    refused(TypeError, message + "4", integrator=4)
+    refused(TypeError, message, integrator=kd.integrators.Integrator())
+    refused(TypeError, message, integrator=kd.integrators.Composition())
+    refused(TypeError, message, integrator=kd.Gravity((0, 1)))
+    assert kd.Stepper([[0.0]], integrator=kd.RK4).integrator == kd.RK4()
+
+
+def test_unknown_terms_list_the_known_ones(refused):
+    many, one = (
+        f"^forces: expected a sequence of terms \\({TERMS}\\), got ",
+        f"^forces: expected terms \\({TERMS}\\), got ",
+    )
+    refused(TypeError, many + "Gravity", forces=kd.Gravity((0, 1)))
+    refused(TypeError, many + "None", forces=None)
+    refused(TypeError, one + "'gravity'", forces=["gravity"])
+    refused(TypeError, one + "<class", forces=[kd.Gravity])
+    refused(TypeError, one + "None", forces=[kd.Gravity((0, 1)), None])
+
+
+def test_threads_and_constraints(refused):
+    refused(ValueError, "^threads: expected an int of at least 1, got 0", threads=0)
+    refused(TypeError, r"^threads: expected an int, got 1.5 \(float\)", threads=1.5)
+    refused(TypeError, r"^threads: expected an int, got True \(bool\)", threads=True)
+    refused(TypeError, "^constraints: expected a sequence, got None", constraints=None)
+    refused(TypeError, "^constraints: expected none, got 'pin'", constraints=["pin"])
+
+
+@pytest.mark.parametrize(
+    ("n", "error", "message"),
+    [
+        (-1, ValueError, "expected an int of at least 0, got -1"),
+        (np.int64(-1), ValueError, "expected an int of at least 0, got -1"),
+        (1.0, TypeError, r"expected an int, got 1.0 \(float\)"),
+        (np.float64(1), TypeError, r"expected an int, got .*1.0.* \(float64\)"),
+        ("1", TypeError, r"expected an int, got '1' \(str\)"),
+        (True, TypeError, r"expected an int, got True \(bool\)"),
+        (np.False_, TypeError, r"expected an int, got .*False.* \(bool\)"),
+        (None, TypeError, r"expected an int, got None \(NoneType\)"),
+        ([1], TypeError, r"expected an int, got \[1\] \(list\)"),
+        (Fraction(2), TypeError, r"expected an int, got Fraction\(2, 1\)"),
+    ],
+)
+def test_number_of_steps(Stepper, n, error, message):
+    x, v = state()
+    before = x.copy()
+    stepper = Stepper(x, v)
+    with pytest.raises(error, match=f"^n: {message}"):
+        stepper.step(n)
+    with pytest.raises(error, match=f"^steps: {message}"):
+        stepper.record(n)
+    with pytest.raises(error, match=r"^every: expected an int"):
+        stepper.record(3, every=n)
+    np.testing.assert_array_equal(x, before)
+    assert stepper.tick == 0
+    stepper.step()
+    assert stepper.tick == 1
+
+
+def test_numpy_ints_are_ints(Stepper):
+    stepper = Stepper(*state())
+    for n in (np.int8(1), np.uint64(2), np.array(3), 0):
+        stepper.step(n)
+    assert stepper.tick == 6

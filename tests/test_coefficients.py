@@ -1,0 +1,153 @@
+"""Bad coefficients of integrators and terms: the right error, naming the argument."""
+
+import math
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+
+
+def assert_message(error, label, text):
+    """The message names the argument, then says what was expected and what came."""
+    message = str(error)
+    assert message.startswith(label + ": ")
+    assert text in message
+    assert "\n" not in message
+
+
+INTEGRATORS = [
+    ("SemiImplicitEuler", {"form": "kick"}, ValueError, "'kick_drift', 'drift_kick', 'alternate', got 'kick' (str)"),
+    ("Verlet", {"velocity": 1}, ValueError, "expected one of 'backward', 'central', got 1 (int)"),
+    ("Verlet", {"start": "euler"}, ValueError, "expected one of 'taylor', 'backward', got 'euler'"),
+    ("GrootWarren", {"lam": -0.1}, ValueError, "expected a finite number of at least 0, got -0.1"),
+    ("GrootWarren", {"lam": 1.1}, ValueError, "expected a number from 0 to 1, got 1.1"),
+    ("GrootWarren", {"lam": math.nan}, ValueError, "expected a finite number of at least 0, got nan"),
+    ("GrootWarren", {"lam": "1"}, TypeError, "expected a real number, got '1' (str)"),
+    ("ImplicitEuler", {"tolerance": 0}, ValueError, "expected a finite number greater than 0, got 0"),
+    ("ImplicitEuler", {"tolerance": None}, TypeError, "expected a real number, got None"),
+    ("ImplicitEuler", {"max_iterations": 0}, ValueError, "expected an int of at least 1, got 0"),
+    ("ImplicitEuler", {"max_iterations": 2.0}, TypeError, "expected an int, got 2.0 (float)"),
+    ("ImplicitEuler", {"max_iterations": True}, TypeError, "expected an int, got True (bool)"),
+    ("ImplicitEuler", {"max_iterations": 2**40}, ValueError, "expected at most a million"),
+]
+LOW, FINITE, REAL = (
+    "expected numbers of at least 0, got -",
+    "expected finite numbers, got ",
+    "expected real numbers, got ",
+)
+COEFFICIENTS = [
+    ("Gravity", {"acceleration": "down"}, TypeError, REAL + "'down' (str)"),
+    ("Gravity", {"acceleration": (0, math.nan)}, ValueError, FINITE + "(0, nan) (tuple)"),
+    ("Gravity", {"acceleration": [[1], [1, 2]]}, ValueError, "expected numbers in a regular array, got [[1], [1, 2]]"),
+    ("Gravity", {"acceleration": (0, 1j)}, TypeError, REAL + "(0, 1j) (tuple)"),
+    ("LinearDrag", {"coefficient": -1}, ValueError, LOW + "1"),
+    ("LinearDrag", {"coefficient": [1, -2]}, ValueError, LOW + "2"),
+    ("QuadraticDrag", {"coefficient": math.inf}, ValueError, FINITE + "inf"),
+    ("AnchorSpring", {"stiffness": -1}, ValueError, LOW),
+    ("PointGravity", {"mu": True}, TypeError, REAL + "True (bool)"),
+    ("Vortex", {"strength": None}, TypeError, REAL + "None (NoneType)"),
+    ("Damping", {"rate": -0.1}, ValueError, LOW + "0.1"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "error", "text"), INTEGRATORS + COEFFICIENTS)
+def test_value(name, options, error, text):
+    with pytest.raises(error) as caught:
+        getattr(kd, name)(**options)
+    assert_message(caught.value, f"{name}({', '.join(options)})", text)
+
+
+@pytest.mark.parametrize(
+    ("make", "label", "text"),
+    [
+        (lambda: kd.LinearDrag(1, wind=math.inf), "LinearDrag(wind)", FINITE),
+        (lambda: kd.AnchorSpring(1, -1), "AnchorSpring(damping)", LOW),
+        (lambda: kd.AnchorSpring(1, anchor=(0, math.nan)), "AnchorSpring(anchor)", FINITE),
+        (lambda: kd.PointGravity(1, softening=-1), "PointGravity(softening)", LOW),
+        (lambda: kd.AnchorSpring.from_frequency(-1), "AnchorSpring(hertz)", LOW),
+        (lambda: kd.AnchorSpring.from_frequency(1, -1), "AnchorSpring(damping_ratio)", LOW),
+        (lambda: kd.AnchorSpring.from_frequency(1e200), "AnchorSpring(stiffness)", FINITE),
+        (lambda: kd.Damping.per_frame(1), "Damping(loss)", "expected numbers below 1, got 1"),
+        (lambda: kd.Damping.per_frame([0.5, -0.1]), "Damping(loss)", LOW),
+        (lambda: kd.Damping.per_frame(0.1, fps=0), "Damping(fps)", "expected a finite number greater than 0, got 0"),
+        (lambda: kd.Damping.per_frame(0.9, fps=1e308), "Damping(rate)", FINITE),
+    ],
+)
+def test_other_value(make, label, text):
+    with pytest.raises(ValueError, match="expected") as caught:
+        make()
+    assert_message(caught.value, label, text)
+
+
+SCALARS = "expected a scalar or shape (3,), one value per body, got shape "
+VECTORS = "expected a vector of shape (2,) or one per body of shape (3, 2), got shape "
+DIRECTION = "expected a direction of shape (3,) other than zero, got "
+
+
+@pytest.mark.parametrize(
+    ("term", "label", "text"),
+    [
+        (kd.Gravity((0, 0, 1)), "Gravity(acceleration)", VECTORS + "(3,)"),
+        (kd.Gravity(-9.81), "Gravity(acceleration)", VECTORS + "()"),
+        (kd.Gravity(np.zeros((2, 2))), "Gravity(acceleration)", VECTORS + "(2, 2)"),
+        (kd.LinearDrag([1, 2]), "LinearDrag(coefficient)", SCALARS + "(2,)"),
+        (kd.LinearDrag(1, wind=1), "LinearDrag(wind)", VECTORS + "()"),
+        (kd.QuadraticDrag(np.ones((3, 2))), "QuadraticDrag(coefficient)", SCALARS + "(3, 2)"),
+        (kd.QuadraticDrag(1, wind=(1, 2, 3)), "QuadraticDrag(wind)", VECTORS + "(3,)"),
+        (kd.AnchorSpring([1, 2, 3, 4]), "AnchorSpring(stiffness)", SCALARS + "(4,)"),
+        (kd.AnchorSpring(1, [1, 2]), "AnchorSpring(damping)", SCALARS + "(2,)"),
+        (kd.AnchorSpring(1, anchor=np.zeros((3, 3))), "AnchorSpring(anchor)", VECTORS + "(3, 3)"),
+        (kd.PointGravity([]), "PointGravity(mu)", SCALARS + "(0,)"),
+        (kd.PointGravity(1, center=1), "PointGravity(center)", VECTORS + "()"),
+        (kd.PointGravity(1, softening=[1, 2]), "PointGravity(softening)", SCALARS + "(2,)"),
+        (kd.Vortex([1, 2]), "Vortex(strength)", SCALARS + "(2,)"),
+        (kd.Vortex(1, axis=(0, 1)), "Vortex(axis)", DIRECTION + "[0.0, 1.0]"),
+        (kd.Vortex(1, axis=(0, 0, 0)), "Vortex(axis)", DIRECTION + "[0.0, 0.0, 0.0]"),
+        (kd.Vortex(1, axis=(1, 0, 1)), "Vortex(axis)", "expected the z axis in two dimensions"),
+        (kd.Damping([1, 2]), "Damping(rate)", SCALARS + "(2,)"),
+        (kd.PointGravity(1, softening=1e200), "forces", "the merged coefficient e2 overflows float64"),
+        (kd.LinearDrag(1e308), "forces", "the merged coefficient c overflows float64"),
+        (kd.AnchorSpring(1e308), "forces", "the merged coefficient k overflows float64"),
+        (kd.AnchorSpring(1e200, anchor=1e200), "AnchorSpring(anchor)", VECTORS + "()"),
+    ],
+)
+@pytest.mark.parametrize("cls", [kd.Stepper, kd.reference.Stepper])
+def test_shape_and_size(cls, term, label, text):
+    x, v = np.ones((3, 2)), np.ones((3, 2))
+    with pytest.raises(ValueError, match=r"expected|overflows") as caught:
+        cls(x, v, mass=1e-3, forces=[kd.Gravity((0, 1)), term])
+    assert_message(caught.value, label, text)
+    assert (x == 1).all()
+    assert (v == 1).all()
+
+
+def test_what_overflows_when_added_up():
+    for name, term in (("g", kd.Gravity((1e308,))), ("rate", kd.Damping(1e308)), ("c", kd.LinearDrag(1e308))):
+        with pytest.raises(ValueError, match=f"^forces: the merged coefficient {name} overflows float64"):
+            kd.Stepper([[0.0]], forces=[term, term])
+    for name, term in (("g", kd.Gravity((1e39,))), ("k", kd.AnchorSpring(1e39)), ("c", kd.LinearDrag(1e39))):
+        with pytest.raises(ValueError, match=f"^forces: the merged coefficient {name} overflows float32"):
+            kd.Stepper(np.zeros((1, 1), np.float32), forces=[term])
+
+
+def test_vortex_needs_a_plane():
+    with pytest.raises(ValueError, match=r"^Vortex: expected dim 2 or 3, got 1"):
+        kd.Stepper([[0.0]], forces=[kd.Vortex(1)])
+
+
+def test_coefficients_are_copies_and_read_only():
+    numbers = np.array([1.0, 2.0])
+    drag = kd.LinearDrag(numbers)
+    numbers[0] = 5
+    assert drag.coefficient.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        drag.coefficient[0] = 3
+    with pytest.raises(AttributeError):
+        drag.coefficient = 3
+    mass = np.array([1.0, 2.0])
+    stepper = kd.Stepper([[0.0], [0.0]], mass=mass)
+    mass[0] = 5
+    assert stepper.mass.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        stepper.mass[0] = 3

@@ -1,0 +1,148 @@
+"""The docstrings: their examples run, and every public name says what it needs."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift import kernels
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(kd.__path__, "kickdrift.")
+    # A module for other processors than this one must not be loaded.
+    if module.name.rpartition(".")[2] not in {"avx2", "avx512"} - set(kernels.isas)
+    if not module.name.endswith("__main__")
+)
+PUBLIC = sorted(name for name in vars(kd) if not name.startswith("_") and not inspect.ismodule(getattr(kd, name)))
+
+
+def examples(module):
+    """The doctests of a module, compiled ones too: those hide from doctest's own search."""
+    finder = doctest.DocTestFinder(recurse=False)
+    found = {module.__name__: module}
+    for name, value in vars(module).items():
+        if getattr(value, "__module__", None) != module.__name__:
+            continue
+        found[name] = value
+        if inspect.isclass(value):
+            for member, attribute in vars(value).items():
+                inner = getattr(attribute, "__func__", attribute)
+                if inspect.isclass(inner):  # of another module, or found by itself
+                    continue
+                if inspect.getdoc(inner) and (callable(inner) or isinstance(inner, property)):
+                    found[f"{name}.{member}"] = inner
+    for name, value in found.items():
+        yield from finder.find(value, name, module=module, globs=dict(vars(module)))
+
+
+@pytest.mark.parametrize("name", ["kickdrift", *MODULES])
+def test_examples(name):
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    module = importlib.import_module(name)
+    for test in examples(module):
+        said = []
+        runner.run(test, out=said.append)
+        assert not runner.failures, "".join(said)
+
+
+def test_examples_are_found():
+    found = {test.name for name in MODULES for test in examples(importlib.import_module(name)) if test.examples}
+    assert found >= {
+        "Stepper", "Core.step", "kick", "drift", "damp", "build_info", "StepperBase.energy", "StepperBase.record",
+        "Gravity", "AnchorSpring.from_frequency", "Damping.per_frame",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_have_a_docstring(name):
+    if name.endswith((".avx2", ".avx512", ".baseline")):
+        return
+    assert importlib.import_module(name).__doc__
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_have_a_docstring_of_their_own(name):
+    value = getattr(kd, name)
+    if name == "INTEGRATORS":
+        return
+    assert value.__doc__
+    if inspect.isclass(value):
+        assert not value.__doc__.startswith(f"{name}("), "made by dataclass"
+
+
+def members(cls):
+    return {name for name in dir(cls) if not name.startswith("_")}
+
+
+def test_members_have_a_docstring():
+    for cls in (kd.Stepper, kd.reference.Stepper):
+        for name in members(cls):
+            assert inspect.getdoc(getattr(cls, name)), f"{cls}.{name}"
+
+
+TAKES_INPUT = [name for name in PUBLIC if name not in ("INTEGRATORS", "Trajectory", "build_info")]
+
+
+@pytest.mark.parametrize("value", [kd.Stepper.step, kd.Stepper.energy, *(getattr(kd, name) for name in TAKES_INPUT)])
+def test_what_takes_input_says_what_it_raises(value):
+    if inspect.isclass(value) and issubclass(value, Exception):
+        return
+    # What is true of all terms or all integrators is said in their base class.
+    text = " ".join(base.__doc__ or "" for base in getattr(value, "__mro__", [value]) if base.__module__ != "builtins")
+    assert any(word in text for word in ("Raises", "raises", "raise ", "rrors as those of"))
+
+
+def test_the_reference_offers_what_the_stepper_does():
+    assert members(kd.Stepper) - members(kd.reference.Stepper) <= {"tick", "force_evaluations"}
+    book = kd.reference.Stepper([[0.0]])
+    assert (book.tick, book.force_evaluations) == (0, 0)
+    assert members(kd.reference.Stepper) <= members(kd.Stepper)
+
+
+def test_public_names():
+    terms = "Gravity LinearDrag QuadraticDrag AnchorSpring PointGravity Vortex Damping"
+    schemes = (
+        "ExplicitEuler SemiImplicitEuler ImplicitEuler Midpoint Heun RK4 Verlet VelocityVerlet GrootWarren Leapfrog "
+        "EnergyEuler Yoshida4 PEFRL Yoshida6 Exact"
+    )
+    errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
+    others = "Stepper FixedClock Rollback sync_test INTEGRATORS Trajectory kick drift damp build_info"
+    assert sorted(f"{terms} {schemes} {errors} {others}".split()) == PUBLIC
+
+
+def test_integrators_are_listed_with_order_and_source():
+    assert [cls.__name__ for cls in kd.INTEGRATORS.values()] == [
+        "ExplicitEuler", "SemiImplicitEuler", "ImplicitEuler", "Midpoint", "Heun", "RK4", "Verlet", "VelocityVerlet",
+        "GrootWarren", "Leapfrog", "EnergyEuler", "Yoshida4", "PEFRL", "Yoshida6", "Exact",
+    ]  # fmt: skip
+    for name, cls in kd.INTEGRATORS.items():
+        assert cls.name == name
+        assert len(cls.source) > 5
+        assert cls.order >= 1
+
+
+def test_errors_are_kickdrifts_and_the_closest_built_ins():
+    closest = {
+        "NonFiniteError": FloatingPointError, "ConvergenceError": ArithmeticError, "DesyncError": RuntimeError,
+        "CallbackError": RuntimeError, "SnapshotError": ValueError, "OverloadError": RuntimeError,
+    }  # fmt: skip
+    for name, builtin in closest.items():
+        assert issubclass(getattr(kd, name), kd.KickdriftError)
+        assert issubclass(getattr(kd, name), builtin)
+
+
+def test_units_are_named():
+    for cls in (kd.Gravity, kd.LinearDrag, kd.QuadraticDrag, kd.AnchorSpring, kd.PointGravity, kd.Vortex, kd.Damping):
+        assert any(unit in cls.__doc__ for unit in ("m/s²", "kg", "N/m", "m³/s²", "m²/s²", "1/s")), cls
+
+
+def test_terms_and_integrators_show_themselves():
+    assert repr(kd.GrootWarren(lam=0.65)) == "GrootWarren(lam=0.65)"
+    assert repr(kd.LinearDrag(np.float32(0.5))) == "LinearDrag(coefficient=array(0.5), wind=array(0.))"
+    assert kd.GrootWarren(lam=0.5) == kd.GrootWarren()
+    assert hash(kd.RK4()) == hash(kd.RK4())

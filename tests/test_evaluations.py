@@ -1,0 +1,88 @@
+"""Force evaluations: as many as declared, and counted right."""
+
+import numpy as np
+import pytest
+from plans import INTEGRATORS
+
+import kickdrift as kd
+from kickdrift.reference import terms
+
+SPRING, DRAG = kd.AnchorSpring(3.0, anchor=(0.1, 0.2)), kd.LinearDrag(0.5)
+QUADRATIC = kd.QuadraticDrag(0.3)
+EXPLICIT = [integrator for integrator in INTEGRATORS if integrator.force_evaluations is not None]
+
+
+def cases(integrators, *choices):
+    """Integrators with the forces that they take."""
+    return [
+        pytest.param(integrator, forces, id=f"{integrator}-{'+'.join(type(term).__name__ for term in forces)}")
+        for integrator in integrators
+        for forces in choices
+        if not (isinstance(integrator, kd.Exact) and QUADRATIC in forces)
+        if not (isinstance(integrator, kd.EnergyEuler) and len(forces) > 1)
+    ]
+
+
+def make(cls, integrator, forces):
+    return cls(np.ones((3, 2)), np.ones((3, 2)), dt=0.01, integrator=integrator, forces=forces)
+
+
+def opening(integrator, drag):
+    """Evaluations beyond those of the steps: (once for the history, in each call)."""
+    central = isinstance(integrator, kd.Verlet) and integrator.velocity == "central"
+    return int(bool(integrator.history)), int((isinstance(integrator, kd.VelocityVerlet) or central) and not drag)
+
+
+@pytest.mark.parametrize(("integrator", "forces"), cases(EXPLICIT, [SPRING], [SPRING, DRAG], [SPRING, QUADRATIC]))
+def test_evaluations_per_step_are_as_declared(Stepper, integrator, forces):
+    stepper = make(Stepper, integrator, forces)
+    drag = len(forces) > 1
+    declared = integrator.force_evaluations_with_drag if drag else integrator.force_evaluations
+    once, each_call = opening(integrator, drag)
+    assert stepper.force_evaluations == 0
+    stepper.step(0)
+    assert stepper.force_evaluations == 0
+    stepper.step(5)
+    assert stepper.force_evaluations == 5 * declared + once + each_call
+    stepper.step(2)
+    stepper.step()
+    assert stepper.force_evaluations == 8 * declared + once + 3 * each_call
+
+
+@pytest.mark.parametrize(("integrator", "forces"), cases(INTEGRATORS, [SPRING], [SPRING, DRAG], [SPRING, QUADRATIC]))
+def test_the_count_is_that_of_the_evaluations_made(monkeypatch, integrator, forces):
+    stepper = kd.reference.Stepper([[1.0, 2.0]], dt=0.01, integrator=integrator, forces=forces)
+    made = []
+    evaluate = terms.Affine.acceleration
+    monkeypatch.setattr(terms.Affine, "acceleration", lambda self, x, v: made.append(v) or evaluate(self, x, v))
+    stepper.step(4)
+    # Energy's potential differences are made of accelerations too, but without a velocity.
+    assert stepper.force_evaluations == sum(v is not None for v in made)
+
+
+def test_implicit_euler_solves_a_linear_problem_in_one_newton_step(Stepper):
+    stepper = make(Stepper, "implicit_euler", [SPRING, DRAG])
+    stepper.step(10)
+    assert stepper.force_evaluations == 10 * 2
+
+
+def test_implicit_euler_converges_quadratically_on_the_others(Stepper):
+    # A wrong Jacobian would still get there, but take many more iterations.
+    forces = [kd.PointGravity(5.0, softening=0.1), kd.QuadraticDrag(2.0), kd.Vortex(3.0, (2, 2), softening=0.2)]
+    stepper = make(Stepper, kd.ImplicitEuler(tolerance=1e-12), forces)
+    stepper.step(10)
+    assert stepper.force_evaluations <= 10 * 5
+
+
+def test_declarations():
+    for name, cls in kd.INTEGRATORS.items():
+        integrator = cls()
+        assert cls.name == name == name.lower()
+        assert cls.source
+        assert cls.order > 0
+        assert isinstance(cls.symplectic, bool)
+        assert integrator.order_with_drag <= integrator.order
+        if cls.force_evaluations is None:
+            assert integrator.force_evaluations_with_drag is None
+        else:
+            assert integrator.force_evaluations_with_drag >= cls.force_evaluations >= 1

@@ -1,0 +1,141 @@
+"""One module per instruction set: chosen at import, forced by KICKDRIFT_ISA, none run where it cannot."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import kickdrift as kd
+from kickdrift import kernels, stepper, verbs
+
+KNOWN = ("baseline", "avx2", "avx512")
+
+
+def run(code, isa=None, returncode=0):
+    """A script's output (or what it wrote to stderr, where it is to fail) under KICKDRIFT_ISA."""
+    environment = {name: value for name, value in os.environ.items() if name != "KICKDRIFT_ISA"}
+    if isa is not None:
+        environment["KICKDRIFT_ISA"] = isa
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == returncode, done.stderr
+    return (done.stderr if returncode else done.stdout).strip()
+
+
+SHOW = """
+import sys
+import kickdrift as kd
+kd.Stepper([[0.0]], forces=[kd.Gravity((1,))]).step(60)
+kd.damp(kd.Stepper([[1.0]]).velocity, 0.5, 1.0)
+loaded = [isa for isa in ("baseline", "avx2", "avx512") if f"kickdrift.kernels.{isa}" in sys.modules]
+print(kd.build_info()["isa"], *loaded)
+"""
+
+
+@pytest.mark.parametrize("isa", kernels.isas)
+def test_forced(isa):
+    # Only the module that is used is loaded: even its start-up code may contain such instructions.
+    assert run(SHOW, isa) == f"{isa} {isa}"
+
+
+@pytest.mark.parametrize("isa", [None, ""])
+def test_the_best_is_chosen_unless_forced(isa):
+    best = kernels.isas[-1]
+    assert run(SHOW, isa) == f"{best} {best}"
+
+
+def test_unknown():
+    error = run("import kickdrift", "nonsense", returncode=1)
+    known = ", ".join(kernels.isas)
+    assert error.endswith(f"ImportError: KICKDRIFT_ISA=nonsense: unknown; expected one of {known}")
+
+
+# A processor that has no more than the baseline, for all that the package can tell.
+OLD = """
+import sys
+from importlib.machinery import PathFinder
+
+class Old:
+    def find_spec(name, path, target=None):
+        if name != "kickdrift.kernels.processor":
+            return None
+        spec = PathFinder.find_spec(name, path)
+        exec_module = spec.loader.exec_module
+        def exec_and_forget(module):
+            exec_module(module)
+            module.SUPPORTED = ("baseline",)
+        spec.loader.exec_module = exec_and_forget
+        return spec
+
+sys.meta_path.insert(0, Old)
+"""
+
+
+def test_an_old_processor_gets_the_baseline_and_loads_nothing_else():
+    assert run(OLD + SHOW) == "baseline baseline"
+    assert run(OLD + "import kickdrift as kd; print(kd.build_info()['isas'])") == "('baseline',)"
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512"])
+def test_forced_on_a_machine_that_lacks_it(isa):
+    error = run(OLD + "import kickdrift", isa, returncode=1)
+    expected = f"KICKDRIFT_ISA={isa}: not supported by this machine or build; expected one of baseline"
+    assert error.endswith("ImportError: " + expected)
+
+
+def test_build_info():
+    info = kd.build_info()
+    assert info["version"] == kd.__version__
+    assert info["isas"] == kernels.isas
+    assert info["isas"][0] == "baseline"
+    assert set(info["isas"]) <= set(KNOWN)
+    assert info["isa"] in info["isas"]
+    assert info["build"] in ("release", "debug", "sanitize", "trace")
+    assert re.match(r"gcc|clang|msvc", info["compiler"])
+    assert "fast-math" not in info["flags"]
+    assert "-ffp-contract=off" in info["flags"] or "/fp:precise" in info["flags"]
+
+
+# What the modules are made of.
+
+
+def file_of(name):
+    if name in ("stepper", "verbs"):
+        return {"stepper": stepper, "verbs": verbs}[name].__file__
+    code = f"import importlib.util; print(importlib.util.find_spec('kickdrift.kernels.{name}').origin)"
+    return run(code)
+
+
+def registers(name):
+    """The kinds of vector registers that a compiled module uses, and the instructions that came with AVX."""
+    text = subprocess.run(["objdump", "-d", file_of(name)], capture_output=True, text=True, check=True).stdout
+    assert text.count("\n") > 500
+    return set(re.findall(r"%([xyz]mm)\d", text)), set(re.findall(r"\t(v[a-z0-9]+)\b", text))
+
+
+needs_objdump = pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64") or not shutil.which("objdump"), reason="needs objdump and x86-64"
+)
+
+
+@needs_objdump
+@pytest.mark.parametrize("name", ["processor", "baseline", "stepper", "verbs"])
+def test_what_every_processor_loads_has_no_avx(name):
+    kinds, instructions = registers(name)
+    assert kinds <= {"xmm"}
+    assert not instructions
+
+
+@needs_objdump
+@pytest.mark.parametrize(("name", "kind"), [("avx2", "ymm"), ("avx512", "zmm")])
+def test_the_other_modules_use_theirs(name, kind):
+    kinds, instructions = registers(name)
+    assert kind in kinds
+    assert "zmm" not in kinds or name == "avx512"
+    # No contraction: a fused multiply-add rounds once where the reference rounds twice.
+    assert "vmulpd" in instructions
+    assert not [instruction for instruction in instructions if instruction.startswith(("vfm", "vfnm"))]

@@ -1,0 +1,287 @@
+"""What a stepper holds and tells: arrays, tick, exact time, energy, records, history."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from plans import LAYOUTS, assert_same_bits, lay_out
+
+import kickdrift as kd
+
+GRAVITY = kd.Gravity((0, -9.81))
+
+
+def ball(cls, **options):
+    return cls([[0.0, 10.0]], [[1.0, 2.0]], **{"forces": [GRAVITY], **options})
+
+
+# Arrays.
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_arrays_are_stepped_in_place_whatever_their_strides(Stepper, layout, dtype):
+    first, second = ("component", "sliced") if layout == "mixed" else (layout, layout)
+    x, v = (lay_out(np.arange(12, dtype=dtype).reshape(4, 3), which) for which in (first, second))
+    stepper = Stepper(x, v, dt=0.5, integrator="semi_implicit_euler", forces=[kd.Gravity((0, 2, 0))])
+    assert stepper.position is x
+    assert stepper.velocity is v
+    stepper.step(2)
+    start = np.arange(12).reshape(4, 3)
+    assert v.tolist() == (start + [0, 2, 0]).tolist()  # noqa: RUF005
+    assert x.tolist() == (start * 2 + [0, 1.5, 0]).tolist()
+
+
+def test_only_the_items_of_a_slice_are_touched(Stepper):
+    room = np.full((9, 5), 7.0)
+    Stepper(room[1::2, 1:3], room[0:8:2, 3:], forces=[GRAVITY]).step(3)
+    untouched = np.ones_like(room, bool)
+    untouched[1::2, 1:3] = untouched[0:8:2, 3:] = False
+    assert (room[untouched] == 7).all()
+
+
+@pytest.mark.parametrize("numbers", [[[1, 2], [3, 4]], [(1.0, 2), (3, 4)], np.array([[1, 2], [3, 4]], np.int8)])
+def test_lists_and_integers_are_copied_to_float64(Stepper, numbers):
+    stepper = Stepper(numbers, numbers, dt=0.5)
+    stepper.step()
+    assert stepper.dtype == stepper.position.dtype == stepper.velocity.dtype == np.float64
+    assert stepper.position.tolist() == [[1.5, 3], [4.5, 6]]
+    assert np.array(numbers).tolist() == [[1, 2], [3, 4]]
+
+
+def test_lists_of_float32_are_copied_to_float64(Stepper):
+    assert Stepper([np.ones(2, np.float32)]).dtype == np.float64
+
+
+def test_a_writable_buffer_is_stepped_in_place(Stepper):
+    store = np.ones((2, 2), np.float32)
+    Stepper(memoryview(store), np.ones((2, 2), np.float32), dt=1).step()
+    assert store.tolist() == [[2, 2], [2, 2]]
+
+
+def test_velocity_left_out_is_zero(Stepper):
+    for x in (np.ones((2, 3), np.float32), np.ones((2, 3), order="F")):
+        stepper = Stepper(x, forces=[])
+        assert stepper.velocity.tolist() == [[0, 0, 0]] * 2
+        assert stepper.velocity.dtype == x.dtype
+        assert stepper.velocity.strides == x.strides
+
+
+def test_what_is_written_between_calls_counts(Stepper):
+    stepper = ball(Stepper, dt=0.5, forces=[])
+    stepper.step()
+    stepper.position[0] = 5, 5
+    stepper.velocity[0] = 2, 0
+    stepper.step()
+    assert stepper.position.tolist() == [[6, 5]]
+
+
+@pytest.mark.parametrize("integrator", list(kd.INTEGRATORS))
+def test_no_bodies(Stepper, integrator):
+    terms = [kd.Gravity(np.zeros((0, 3))), kd.AnchorSpring([], anchor=np.zeros((0, 3)))]
+    if integrator != "exact":
+        terms += [kd.Damping([]), kd.PointGravity([])]
+    for dtype in (np.float32, np.float64):
+        stepper = Stepper(np.zeros((0, 3), dtype), None, [], integrator=integrator, forces=terms, threads=2)
+        stepper.step(60)
+        assert (stepper.n, stepper.tick, stepper.time) == (0, 60, 1.0)
+        assert stepper.position.shape == (0, 3)
+        assert stepper.energy() == (0.0, 0.0)
+        assert stepper.force_evaluations == 0
+        stepper.dt = 0.5
+        assert len(stepper.record(2)) == 3
+
+
+# Attributes.
+
+
+def test_attributes(Stepper):
+    forces = [GRAVITY, kd.LinearDrag(0.1)]
+    stepper = Stepper(np.zeros((3, 2), np.float32), integrator="rk4", forces=forces, threads=2)
+    assert (stepper.n, stepper.dim, stepper.dtype, stepper.threads) == (3, 2, np.float32, 2)
+    assert (stepper.dt, stepper.tick, stepper.time, stepper.force_evaluations) == (1 / 60, 0, 0.0, 0)
+    assert stepper.integrator == kd.RK4()
+    assert stepper.forces == tuple(forces)
+    assert stepper.constraints == ()
+    assert stepper.step() is None
+    forces.clear()
+    assert len(stepper.forces) == 2
+    for name in ("position", "velocity", "mass", "n", "dim", "time", "integrator", "forces", "threads"):
+        with pytest.raises(AttributeError):
+            setattr(stepper, name, getattr(stepper, name))
+
+
+def test_mass(Stepper):
+    assert Stepper([[0.0]]).mass == 1.0
+    assert type(Stepper([[0.0]], mass=np.float32(2)).mass) is float
+    assert Stepper([[0.0]], mass=math.inf).mass == math.inf
+    masses = Stepper([[0.0], [0.0]], mass=[1, math.inf]).mass
+    assert masses.tolist() == [1, math.inf]
+    assert masses.dtype == np.float64
+
+
+def test_repr(Stepper):
+    stepper = ball(Stepper, integrator=kd.GrootWarren(lam=0.65), dt=0.25)
+    stepper.step(7)
+    assert repr(stepper).endswith(
+        "Stepper: 1 bodies, dim 2, float64, GrootWarren(lam=0.65), dt=0.25, forces=[Gravity], tick 7>"
+    )
+    assert repr(stepper).startswith("<kickdrift.")
+
+
+# Time.
+
+
+@pytest.mark.parametrize("hz", [30, 50, 60, 90, 120, 144, 240, 1000])
+def test_a_second_is_a_second(Stepper, hz):
+    for options in ({"hz": hz}, {"dt": 1 / hz}, {"dt": Fraction(1, hz)}):
+        stepper = Stepper(np.zeros((0, 1)), **options)
+        stepper.step(hz)
+        assert stepper.time == 1.0
+        stepper.step(hz * 3600 * 24 * 365 - hz)
+        assert stepper.time == 3600 * 24 * 365
+    assert stepper.dt == 1 / hz
+
+
+def test_time_is_exact_after_dt_changes(Stepper):
+    stepper = Stepper([[0.0]], [[1.0]], dt=1 / 60)
+    stepper.step(20)
+    stepper.dt = Fraction(1, 30)
+    assert (stepper.dt, stepper.time) == (1 / 30, 1 / 3)
+    stepper.step(10)
+    stepper.dt = 0.1
+    stepper.dt = 1 / 7
+    stepper.step(7)
+    assert stepper.time == float(Fraction(2, 3) + 1)
+    assert stepper.tick == 37
+    assert stepper.position.item() == pytest.approx(5 / 3, rel=1e-14)
+
+
+def test_a_dt_that_is_no_simple_fraction_is_taken_as_it_is(Stepper):
+    dt = 0.016666  # typed, and no sixtieth
+    odd = math.pi / 100
+    for h, exact in ((dt, Fraction(16666, 10**6)), (odd, Fraction(odd))):
+        stepper = Stepper(np.zeros((0, 1)), dt=h)
+        stepper.step(1000)
+        assert stepper.time == float(1000 * exact)
+
+
+@pytest.mark.parametrize("integrator", sorted(set(kd.INTEGRATORS) - {"verlet", "groot_warren", "energy_euler"}))
+def test_a_change_of_dt_starts_like_a_new_stepper(Stepper, integrator):
+    forces = [GRAVITY, kd.LinearDrag(0.5), kd.AnchorSpring(2.0)] + [kd.Damping(0.3)] * (integrator != "exact")
+    changed = ball(Stepper, integrator=integrator, forces=forces, dt=0.1)
+    changed.step(4)
+    fresh = Stepper(changed.position.copy(), changed.velocity.copy(), integrator=integrator, forces=forces, dt=0.03)
+    changed.dt = 0.03
+    changed.step(4)
+    fresh.step(4)
+    assert_same_bits(changed.position, fresh.position)
+    assert_same_bits(changed.velocity, fresh.velocity)
+
+
+# Energy.
+
+
+def test_energy(Stepper):
+    x, v = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 2.0]])
+    forces = [kd.Gravity((0, -10)), kd.AnchorSpring(3.0, anchor=(1, 1)), kd.PointGravity(5.0), kd.Damping(1.0)]
+    kinetic, potential = Stepper(x, v, [2.0, 4.0], forces=forces).energy()
+    assert kinetic == 1 + 8
+    wells = -2 * 5 / math.sqrt(5) - 4 * 5 / 5
+    assert potential == pytest.approx(2 * 10 * 2 + 4 * 10 * 4 + 1.5 * (1 + 4 + 9) + wells, rel=1e-15)
+    assert isinstance(kinetic, float)
+    assert isinstance(potential, float)
+
+
+def test_energy_is_in_float64_and_leaves_out_infinite_masses(Stepper):
+    x, v = np.full((2, 1), 1e30, np.float32), np.full((2, 1), 1e30, np.float32)
+    kinetic, potential = Stepper(x, v, [2.0, math.inf], forces=[kd.AnchorSpring(2.0)]).energy()
+    assert kinetic == pytest.approx(1e60, rel=1e-6)
+    assert potential == pytest.approx(1e60, rel=1e-6)
+
+
+@pytest.mark.parametrize("term", [kd.LinearDrag(1), kd.QuadraticDrag(1), kd.Vortex(1)])
+def test_energy_without_a_potential(Stepper, term):
+    with pytest.raises(ValueError, match=rf"^energy: {type(term).__name__} has no potential"):
+        ball(Stepper, forces=[GRAVITY, term]).energy()
+
+
+def test_a_damped_spring_still_has_the_potential_of_its_spring(Stepper):
+    assert Stepper([[2.0]], forces=[kd.AnchorSpring(3.0, damping=1.0)]).energy() == (0.0, 6.0)
+
+
+# Records.
+
+
+def test_record(Stepper):
+    ours, other = ball(Stepper, dt=0.125), ball(Stepper, dt=0.125)
+    record = ours.record(10, every=3)
+    assert isinstance(record, kd.Trajectory)
+    assert len(record) == 4
+    assert record.time.tolist() == [0, 0.375, 0.75, 1.125]
+    assert record.position.shape == record.velocity.shape == (4, 1, 2)
+    for sample in range(4):
+        assert_same_bits(record.position[sample], other.position)
+        assert_same_bits(record.velocity[sample], other.velocity)
+        other.step(3)
+    # All steps are taken, also those after the last sample.
+    assert (ours.tick, ours.time) == (10, 1.25)
+    record.position[...] = 0  # a copy
+    assert ours.position[0, 0] == 1.25
+    assert len(ours.record(0)) == 1
+    assert len(ours.record(2, every=5)) == 1
+    assert ours.tick == 12
+
+
+def test_record_keeps_the_dtype(Stepper):
+    record = Stepper(np.ones((2, 3), np.float32)).record(1)
+    assert record.position.dtype == record.velocity.dtype == np.float32
+    assert record.time.dtype == np.float64
+
+
+# History.
+
+
+def test_verlet_follows_its_history_until_restarted(Stepper):
+    stepper = ball(Stepper, integrator="verlet", forces=[], dt=0.5)
+    stepper.step()
+    stepper.velocity[...] = 100
+    stepper.step()
+    assert stepper.position.tolist() == [[1, 12]]
+    stepper.velocity[...] = 100
+    stepper.restart()
+    stepper.step()
+    assert stepper.position.tolist() == [[51, 62]]
+
+
+@pytest.mark.parametrize("integrator", list(kd.INTEGRATORS))
+def test_restart_starts_from_the_arrays_alone(Stepper, integrator):
+    forces = [GRAVITY, kd.AnchorSpring(2.0)]
+    stepper = ball(Stepper, integrator=integrator, forces=forces, dt=0.1)
+    stepper.step(3)
+    stepper.dt = 0.05
+    stepper.position[0] = 3, 4
+    stepper.velocity[0] = 1, -1
+    stepper.restart()
+    stepper.step(3)
+    fresh = Stepper([[3.0, 4.0]], [[1.0, -1.0]], integrator=integrator, forces=forces, dt=0.05)
+    fresh.step(3)
+    assert_same_bits(stepper.position, fresh.position)
+    assert_same_bits(stepper.velocity, fresh.velocity)
+    assert stepper.tick == 6
+    assert stepper.time == pytest.approx(0.45, rel=1e-15)
+
+
+def test_groot_warren_keeps_its_acceleration(Stepper):
+    stepper = ball(Stepper, integrator="groot_warren", forces=[kd.AnchorSpring(1.0)], dt=0.5)
+    stepper.step()
+    stepper.position[...] = 0  # no force here, but the kept acceleration is that of the old place
+    stepper.velocity[...] = 0
+    stepper.step()
+    assert (stepper.position != 0).all()
+    stepper.position[...] = 0
+    stepper.velocity[...] = 0
+    stepper.restart()
+    stepper.step()
+    assert (stepper.position == 0).all()
