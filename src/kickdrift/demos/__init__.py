@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Protocol
 
-from . import jump, spring
+from . import attractor, growth, jump, spring
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,4 +33,6 @@ class Demo(Protocol):
 DEMOS: dict[str, Demo] = {
     "spring": spring,
     "jump": jump,
+    "attractor": attractor,
+    "growth": growth,
 }
