@@ -59,7 +59,7 @@ class Lorenz(Flow):
     >>> weather = kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
     >>> weather.step(100)
     >>> weather.y.round(3).tolist()
-    [[-9.379, -8.357, 29.364]]
+    [[-9.379, -8.357, 29.362]]
     """
 
     sigma: float = 10.0

@@ -400,5 +400,5 @@ class ODEStepper(ODEBase, ODECore):
     >>> swing = kd.ODEStepper([[0.1, 0.0], [3.0, 0.0]], pendulum, dt=0.01)
     >>> swing.step(100)
     >>> swing.y.round(4).tolist()
-    [[0.0541, -0.0841], [2.9178, -0.1663]]
+    [[0.0541, -0.0841], [2.9234, -0.1655]]
     """

@@ -85,7 +85,7 @@ class State:
         return float(self._time_exact())
 
     def record(self, steps: int, every: int = 1) -> Any:
-        """Run `steps` steps and keep the state now and after each `every` of them.
+        """Run `steps` steps and keep the state now and after each `every` of them; raises what `step` raises.
 
         >>> import kickdrift as kd
         >>> kd.Stepper([[0.0]], [[2.0]], dt=0.5).record(4, every=2).position.ravel().tolist()
