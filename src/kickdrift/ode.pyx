@@ -52,9 +52,11 @@ cdef class Scratch:
     cdef Py_ssize_t size    # in bytes
 
     def __cinit__(self, shape, dtype, bint writable):
+        # Sweeps go over whole cache lines, from the start of one.
         size = prod(shape)
-        # Sweeps go over whole cache lines.
-        self.array = np.zeros(size + 64, dtype)[:size].reshape(shape)
+        room = np.zeros(size + 128, dtype)
+        first = -room.ctypes.data % 64 // room.itemsize
+        self.array = room[first : first + size].reshape(shape)
         self.data = <char*> <size_t> self.array.ctypes.data
         self.size = self.array.nbytes
         self.array.flags.writeable = writable
@@ -273,8 +275,8 @@ cdef class ODECore(Sharing):
         cdef Py_ssize_t _, bad
         cdef int64_t calls
         np.copyto(self.now.array, self._y)
+        memcpy(self.stage.data, self.now.data, self.now.size)
         for _ in range(steps):
-            memcpy(self.stage.data, self.now.data, self.now.size)
             if self.plan.scheme == IMPLICIT_EULER:
                 calls = self.implicit_step(self.exact_time())
             else:
