@@ -20,3 +20,12 @@ def Stepper(request, monkeypatch):  # noqa: N802
         return kd.reference.Stepper
     monkeypatch.setattr(kernels, "isa", request.param)
     return kd.Stepper
+
+
+@pytest.fixture(params=["reference", *kernels.isas])
+def ODEStepper(request, monkeypatch):  # noqa: N802
+    """The ODE stepper class of each implementation in turn."""
+    if request.param == "reference":
+        return kd.reference.ODEStepper
+    monkeypatch.setattr(kernels, "isa", request.param)
+    return kd.ODEStepper

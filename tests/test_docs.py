@@ -53,7 +53,8 @@ def test_examples(name):
 def test_examples_are_found():
     found = {test.name for name in MODULES for test in examples(importlib.import_module(name)) if test.examples}
     assert found >= {
-        "Stepper", "Core.step", "kick", "drift", "damp", "build_info", "StepperBase.energy", "StepperBase.record",
+        "Stepper", "Core.step", "kick", "drift", "damp", "build_info", "StepperBase.energy", "State.record",
+        "ODEStepper", "ODECore.step", "Lorenz",
         "Gravity", "AnchorSpring.from_frequency", "Damping.per_frame",
     }  # fmt: skip
 
@@ -80,15 +81,17 @@ def members(cls):
 
 
 def test_members_have_a_docstring():
-    for cls in (kd.Stepper, kd.reference.Stepper):
+    for cls in (kd.Stepper, kd.reference.Stepper, kd.ODEStepper, kd.reference.ODEStepper):
         for name in members(cls):
             assert inspect.getdoc(getattr(cls, name)), f"{cls}.{name}"
 
 
-TAKES_INPUT = [name for name in PUBLIC if name not in ("INTEGRATORS", "Trajectory", "build_info")]
+TAKES_INPUT = [name for name in PUBLIC if name not in ("INTEGRATORS", "ODETrajectory", "Trajectory", "build_info")]
 
 
-@pytest.mark.parametrize("value", [kd.Stepper.step, kd.Stepper.energy, *(getattr(kd, name) for name in TAKES_INPUT)])
+@pytest.mark.parametrize(
+    "value", [kd.Stepper.step, kd.Stepper.energy, kd.ODEStepper.step, *(getattr(kd, name) for name in TAKES_INPUT)]
+)
 def test_what_takes_input_says_what_it_raises(value):
     if inspect.isclass(value) and issubclass(value, Exception):
         return
@@ -102,6 +105,7 @@ def test_the_reference_offers_what_the_stepper_does():
     book = kd.reference.Stepper([[0.0]])
     assert (book.tick, book.force_evaluations) == (0, 0)
     assert members(kd.reference.Stepper) <= members(kd.Stepper)
+    assert members(kd.reference.ODEStepper) == members(kd.ODEStepper)
 
 
 def test_public_names():
@@ -111,8 +115,9 @@ def test_public_names():
         "EnergyEuler Yoshida4 PEFRL Yoshida6 Exact"
     )
     errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
-    others = "Stepper FixedClock Rollback sync_test INTEGRATORS Trajectory kick drift damp build_info"
-    assert sorted(f"{terms} {schemes} {errors} {others}".split()) == PUBLIC
+    steppers = "Stepper ODEStepper FixedClock Rollback Trajectory ODETrajectory"
+    others = "sync_test INTEGRATORS kick drift damp build_info"
+    assert sorted(f"{terms} {schemes} {errors} {steppers} {others}".split()) == PUBLIC
 
 
 def test_integrators_are_listed_with_order_and_source():

@@ -1,16 +1,15 @@
 """The compiled part of a stepper that steps; the frame loop builds on it."""
 
-from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
 from .guard cimport guard_t
 from .kernels.plan cimport Array, Field, Job, KernelTable, Layout, Plan, Term
+from .sharing cimport Sharing
 
 
-cdef class Core:
+cdef class Core(Sharing):
     cdef const KernelTable* table
     cdef Plan plan
-    cdef Job job
     cdef Term* terms
     cdef Py_buffer views[2]
     cdef int bound          # how many of them
@@ -21,10 +20,8 @@ cdef class Core:
     cdef Py_ssize_t most    # steps between two looks for Ctrl-C
     cdef int64_t ticks
     cdef int64_t evaluations
-    cdef Py_ssize_t helpers
     cdef object history     # array, or None
     cdef object saved       # two arrays to go back to
-    cdef object interrupt   # an exception that waits for the steps to be complete, or None
     cdef list coefficients  # arrays that the plan points into
     cdef Py_ssize_t lasting  # of them, those that do not depend on dt
 
@@ -39,16 +36,5 @@ cdef class Core:
     cdef void prepare(self) noexcept
     cdef int go(self, Py_ssize_t steps) except -1
     cdef int complete(self, Py_ssize_t steps) except -1
-    cdef int raise_interrupt(self) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
     cdef int run(self, Py_ssize_t steps) except -1
-    cdef void call(self, Job* job) noexcept nogil
-    cdef int run_shared(self) except -1
-
-
-cdef class Task:
-    cdef Core core
-    cdef Job job
-    cdef guard_t taken
-    cdef PyThread_type_lock running
-    cdef void wait(self) noexcept

@@ -1,7 +1,9 @@
 from typing_extensions import disjoint_base
 
+from .sharing import Sharing
+
 @disjoint_base
-class Core:
+class Core(Sharing):
     def step(self, n: int = 1) -> None: ...
     def restart(self) -> None: ...
     @property

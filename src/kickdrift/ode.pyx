@@ -10,6 +10,7 @@ from .guard cimport acquire, guard_t, release
 from .kernels.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
 from .kernels.odeplan cimport Newton, ODEPlan, ODETable
 from .kernels.plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job, KernelTable
+from .sharing cimport PATIENCE, Sharing
 
 from math import lcm, prod
 
@@ -18,7 +19,6 @@ import numpy as np
 from . import arguments, flows, kernels
 from .errors import ConvergenceError, NonFiniteError
 from .odebase import QUOTIENT, ODEBase, refuse
-from .workers import share
 
 cdef dict SCHEMES = {
     "explicit_euler": EXPLICIT_EULER,
@@ -42,11 +42,6 @@ cdef extern from "Python.h":
 
 # The longest call, which nobody sees the end of.
 cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
-# In nanoseconds of work: how much is done before looking for Ctrl-C, and from where on other threads
-# may run meanwhile, and take a share of it.
-cdef double PATIENCE = 1e8
-cdef double RELEASE = 2e4
-cdef double SHARE = 1e6
 
 
 cdef class Scratch:
@@ -57,21 +52,22 @@ cdef class Scratch:
     cdef Py_ssize_t size    # in bytes
 
     def __cinit__(self, shape, dtype, bint writable):
+        # Sweeps go over whole cache lines, from the start of one.
         size = prod(shape)
-        # Sweeps go over whole cache lines.
-        self.array = np.zeros(size + 64, dtype)[:size].reshape(shape)
+        room = np.zeros(size + 128, dtype)
+        first = -room.ctypes.data % 64 // room.itemsize
+        self.array = room[first : first + size].reshape(shape)
         self.data = <char*> <size_t> self.array.ctypes.data
         self.size = self.array.nbytes
         self.array.flags.writeable = writable
 
 
-cdef class ODECore:
+cdef class ODECore(Sharing):
     """The part of an ODEStepper that steps."""
 
     cdef const ODETable* table
     cdef const KernelTable* digests
     cdef ODEPlan plan
-    cdef Job job
     cdef Newton newton
     cdef Py_buffer view
     cdef guard_t busy
@@ -80,7 +76,6 @@ cdef class ODECore:
     cdef double cost        # of one step of all trajectories, in nanoseconds
     cdef int64_t ticks
     cdef int64_t work
-    cdef Py_ssize_t helpers
     cdef object saved       # a state to go back to
     cdef Scratch now        # the state at the start of a step
     cdef Scratch stage      # where the right-hand side is evaluated
@@ -104,7 +99,7 @@ cdef class ODECore:
         self.digests = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
         tables = <const ODETable*> PyCapsule_GetPointer(kernels.table(kernels.isa, "ode_"), "kickdrift.ODETable")
         self.table = tables if self.single else tables + 1
-        self.helpers = self._threads
+        self.helpers = min(self._threads, max(1, (self._y.shape[0] + TILE - 1) // TILE))
         plan.scheme = SCHEMES[self._integrator.name]
         plan.n, plan.dim = self._y.shape
         PyObject_GetBuffer(self._y, &self.view, PyBUF_STRIDED | PyBUF_WRITABLE)
@@ -228,7 +223,7 @@ cdef class ODECore:
 
     cdef int go(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t part
-        cdef Py_ssize_t most = <Py_ssize_t> (PATIENCE / self.cost) + 1
+        cdef Py_ssize_t most = <Py_ssize_t> (<double> PATIENCE / self.cost) + 1
         while steps > 0:
             part = min(steps, most)
             if self.plan.scheme == IMPLICIT_EULER:
@@ -245,6 +240,7 @@ cdef class ODECore:
         """Account for steps that all trajectories have done."""
         self.ticks += steps
         self.work += self.job.evaluations
+        self.raise_interrupt()
         if self.job.bad_body >= 0:
             raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks, "trajectory")
         return 0
@@ -261,62 +257,26 @@ cdef class ODECore:
         if failed.failed_step > 0:
             self.run(failed.failed_step)
             self.complete(failed.failed_step)
+        self.raise_interrupt()
         raise ConvergenceError(failed.failed_body, self.ticks, failed.residual, "trajectory")
 
     cdef int run(self, Py_ssize_t steps) except -1:
         """Run steps; what happened is in self.job."""
-        cdef double work = steps * self.cost
-        self.job.first = 0
-        self.job.last = self.plan.n
         self.job.steps = steps
-        if work < RELEASE:
-            self.table.run(&self.plan, &self.job)
-        elif self.helpers == 1 or work < SHARE:
-            with nogil:
-                self.table.run(&self.plan, &self.job)
-        else:
-            self.run_shared()
-        return 0
+        return self.run_job(self.plan.n, steps * self.cost)
 
-    cdef int run_shared(self) except -1:
-        """Give each thread a range of tiles; trajectories do not see each other, so no bit depends on it."""
-        cdef Job* job = &self.job
-        cdef Job part
-        tiles = (self.plan.n + TILE - 1) // TILE
-        edges = [tiles * i // self.helpers * TILE for i in range(self.helpers + 1)]
-        ranges = [(first, min(last, self.plan.n)) for first, last in zip(edges, edges[1:]) if first < last]
-        job.bad_body = -1
-        job.failed_step = job.steps
-        job.evaluations = 0
-        for result in share(self._run_range, ranges):
-            part = (<Result> result).job
-            if job.bad_body < 0:
-                job.bad_body = part.bad_body
-            if part.failed_step < job.failed_step:
-                job.failed_step = part.failed_step
-                job.failed_body = part.failed_body
-                job.residual = part.residual
-            job.evaluations = max(job.evaluations, part.evaluations)
-        return 0
-
-    def _run_range(self, Py_ssize_t first, Py_ssize_t last):
-        cdef Result result = Result()
-        result.job = self.job
-        result.job.first = first
-        result.job.last = last
-        with nogil:
-            self.table.run(&self.plan, &result.job)
-        return result
+    cdef void call(self, Job* job) noexcept nogil:
+        self.table.run(&self.plan, job)
 
     # Functions. Nothing that a function may see or break is the state itself: a step is made in
     # scratch, and becomes the state when it is complete.
 
     cdef int go_by_function(self, Py_ssize_t steps) except -1:
-        cdef Py_ssize_t step, bad
+        cdef Py_ssize_t _, bad
         cdef int64_t calls
         np.copyto(self.now.array, self._y)
-        for step in range(steps):
-            memcpy(self.stage.data, self.now.data, self.now.size)
+        memcpy(self.stage.data, self.now.data, self.now.size)
+        for _ in range(steps):
             if self.plan.scheme == IMPLICIT_EULER:
                 calls = self.implicit_step(self.exact_time())
             else:
@@ -353,7 +313,7 @@ cdef class ODECore:
         for which in range(stages):
             if which > 0:
                 c = 1 if which == stages - 1 and stages != 2 or self.plan.scheme == HEUN else 0.5
-            self.call("rhs", self._rhs, t + c * h, self.stage.array, self.rate)
+            self.ask("rhs", self._rhs, t + c * h, self.stage.array, self.rate)
             self.table.sweep(
                 self.plan.scheme, which, h, self.plan.n * self.plan.dim,
                 self.rate.data, self.now.data, self.stage.data, self.total.data,
@@ -370,12 +330,12 @@ cdef class ODECore:
         memset(newton.slope, 0, self.slope.size)
         t = t + self.plan.h
         for iteration in range(self.plan.iterations + 1):
-            self.call("rhs", self._rhs, t, self.stage.array, self.rate)
+            self.ask("rhs", self._rhs, t, self.stage.array, self.rate)
             calls += 1
             if self.table.check(newton, iteration, iteration == self.plan.iterations) == 0:
                 break
             if self._jacobian is not None:
-                self.call("jacobian", self._jacobian, t, self.stage.array, self.jacobian)
+                self.ask("jacobian", self._jacobian, t, self.stage.array, self.jacobian)
             else:
                 self.difference(t)
                 calls += self.plan.dim
@@ -391,11 +351,11 @@ cdef class ODECore:
         share, floor = QUOTIENT["float32" if self.single else "float64"]
         for column in range(self.plan.dim):
             self.table.increments(&self.newton, column, share, floor, self.moved.data)
-            self.call("rhs", self._rhs, t, self.moved.array, self.moved_rate)
+            self.ask("rhs", self._rhs, t, self.moved.array, self.moved_rate)
             self.table.quotients(&self.newton, column, self.moved.data, self.moved_rate.data)
         return 0
 
-    cdef int call(self, str name, object function, double t, object y, Scratch out) except -1:
+    cdef int ask(self, str name, object function, double t, object y, Scratch out) except -1:
         memset(out.data, 0, out.size)
         result = function(t, y, out.array)
         if result is not None and result is not out.array:
@@ -411,12 +371,6 @@ cdef class ODECore:
     def evaluations(self):
         """How often the right-hand side was evaluated in completed steps (by the busiest trajectory)."""
         return self.work
-
-
-cdef class Result:
-    """What a part of a step, run by another thread, came to."""
-
-    cdef Job job
 
 
 class ODEStepper(ODEBase, ODECore):
@@ -448,5 +402,5 @@ class ODEStepper(ODEBase, ODECore):
     >>> swing = kd.ODEStepper([[0.1, 0.0], [3.0, 0.0]], pendulum, dt=0.01)
     >>> swing.step(100)
     >>> swing.y.round(4).tolist()
-    [[0.0541, -0.0841], [2.9178, -0.1663]]
+    [[0.0541, -0.0841], [2.9234, -0.1655]]
     """

@@ -62,8 +62,10 @@ class ODEBase(State):
         self._set_dt(self._dt)
 
     if TYPE_CHECKING:
-        evaluations: int
 
+        @property
+        def evaluations(self) -> int: ...
+        def record(self, steps: int, every: int = 1) -> ODETrajectory: ...
         def _bind(self) -> None: ...
 
     def _right_hand_side(self, rhs: Any) -> Flow | Function:
@@ -156,12 +158,9 @@ class ODEBase(State):
 
 def refuse(name: str, result: Any, out: np.ndarray) -> None:
     """Explain what a function that returned something should have done."""
-    if isinstance(result, np.ndarray):
-        kind = f"an array of shape {result.shape}"
-    else:
-        kind = arguments.show(result)
+    got = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else arguments.show(result)
     raise TypeError(
-        f"{name}: expected it to write to out, of shape {out.shape}, and return None, but it returned {kind}; "
+        f"{name}: expected it to write to out, of shape {out.shape}, and return None, but it returned {got}; "
         f"write `out[:] = ...` in place of `return ...`"
     )
 

@@ -57,7 +57,11 @@ class Rollback:
         """
         if tick not in self._snapshots:
             raise ValueError(f"tick: expected one of the saved ticks {self.ticks}, got {tick!r}")
+        clock = self.stepper._clock
+        counted = None if clock is None else clock.tick
         self.stepper.restore(self._snapshots[tick])
+        if clock is not None:
+            clock.set_tick(counted)  # real time does not go back, and resimulation catches up with it
         for later in [saved for saved in self._snapshots if saved > tick]:
             del self._snapshots[later]
 
@@ -71,10 +75,13 @@ class Rollback:
             self.save()
             if inputs is not None:
                 inputs(self.stepper, self.stepper.tick)
-            if self.stepper.tick == tick - 1:
-                self.stepper._last_step()
+            # Whole steps of the clock, where it has several substeps to each.
+            clock = self.stepper._clock
+            step = min(1 if clock is None else clock.substeps, tick - self.stepper.tick)
+            if self.stepper.tick + step == tick:
+                self.stepper._last_step(step)
             else:
-                self.stepper.step()
+                self.stepper.step(step)
 
 
 def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inputs | None = None) -> None:

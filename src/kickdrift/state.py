@@ -85,7 +85,7 @@ class State:
         return float(self._time_exact())
 
     def record(self, steps: int, every: int = 1) -> Any:
-        """Run `steps` steps and keep the state now and after each `every` of them.
+        """Run `steps` steps and keep the state now and after each `every` of them; raises what `step` raises.
 
         Where a step raises, the error carries the samples so far as its attribute `trajectory`.
 

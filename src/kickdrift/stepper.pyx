@@ -109,10 +109,10 @@ cdef class Frames(Swept):
         """The state before the last step of the last frame, or None if it is not the last step any more."""
         return self.previous if self.previous is not None and self.drawn_tick == self.ticks else None
 
-    def _last_step(self):
+    def _last_step(self, int64_t substeps):
         self.hold()
         try:
-            self.last_step(1)
+            self.last_step(substeps)
         finally:
             release(&self.busy)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Protocol
 
-from . import jump, loops, spring
+from . import attractor, growth, jump, loops, spring
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,4 +34,6 @@ DEMOS: dict[str, Demo] = {
     "spring": spring,
     "jump": jump,
     "loops": loops,
+    "attractor": attractor,
+    "growth": growth,
 }

@@ -1,4 +1,4 @@
-"""The kernels for y' = f(t, y), for processors with AVX2: setup.py gives this module its flags."""
+"""The kernels for y' = f(t, y) for processors with AVX2: setup.py gives this module its flags."""
 
 from cpython.pycapsule cimport PyCapsule_New
 

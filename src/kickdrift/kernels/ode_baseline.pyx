@@ -1,4 +1,4 @@
-"""The kernels for y' = f(t, y), for what every processor of this architecture runs: setup.py gives this module its flags."""
+"""The kernels for y' = f(t, y) for any processor of this architecture: setup.py gives this module its flags."""
 
 from cpython.pycapsule cimport PyCapsule_New
 

@@ -2,7 +2,7 @@
 
 from .lanes cimport f32lane, f64lane
 from .odeplan cimport Newton, ODEPlan, ODETable
-from .odeschemes cimport check, correct, first_bad, increments, quotients, set_step, sweep
+from .odeschemes cimport check, correct, finite, first_bad, increments, quotients, set_step, sweep
 from .odetiles cimport run
 from .plan cimport Job
 
@@ -23,6 +23,8 @@ cdef inline void sweep_f32(
 
 
 cdef inline Py_ssize_t bad_f32(Py_ssize_t n, Py_ssize_t dim, const char* y) noexcept nogil:
+    if finite(n * dim, <const f32lane*> y):
+        return -1
     return first_bad(n, dim, <const float*> y, dim, 1)
 
 
@@ -62,6 +64,8 @@ cdef inline void sweep_f64(
 
 
 cdef inline Py_ssize_t bad_f64(Py_ssize_t n, Py_ssize_t dim, const char* y) noexcept nogil:
+    if finite(n * dim, <const f64lane*> y):
+        return -1
     return first_bad(n, dim, <const double*> y, dim, 1)
 
 

@@ -8,6 +8,7 @@ from .lanes cimport lane, real, width
 from .odeplan cimport FAILED, OPEN, SOLVED, Newton
 from .plan cimport EXPLICIT_EULER, HEUN, MIDPOINT, RK4
 from .terms cimport largest, magnitude
+from .tiles cimport is_zero
 
 cdef extern from "<float.h>" nogil:
     float FLT_EPSILON, FLT_MIN
@@ -99,6 +100,16 @@ cdef inline void sweep(
         sweep_stage(RK4, 2, h, lanes, k, y, u, s)
     else:
         sweep_stage(RK4, 3, h, lanes, k, y, u, s)
+
+
+cdef inline bint finite(Py_ssize_t count, const lane* y) noexcept nogil:
+    """Are all numbers, in whole lanes, finite? A difference of equal numbers is zero only then."""
+    cdef lane check[1]
+    cdef Py_ssize_t i
+    check[0] = y[0] - y[0]
+    for i in range((count + width(y) - 1) // width(y)):
+        check[0] = check[0] + (y[i] - y[i])
+    return is_zero(check)
 
 
 cdef inline Py_ssize_t first_bad(

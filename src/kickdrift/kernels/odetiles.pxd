@@ -7,8 +7,8 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 from .flows cimport (
-    AIZAWA, CONSTANTS, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL, ZERO, derivatives,
-    rate,
+    AIZAWA, CONSTANTS, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL, ZERO,
+    derivatives, rate,
 )
 from .lanes cimport lane, real, width
 from .odeplan cimport Newton, ODEPlan
@@ -29,13 +29,13 @@ cdef inline void block(
     cdef lane s[LANES * MAX_DIM]
     cdef lane k[MAX_DIM]
     cdef Py_ssize_t plane = TILE // width(planes)
-    cdef Py_ssize_t step
+    cdef Py_ssize_t _step
     cdef int which, i, j
     for i in range(LANES):
         for j in range(dim):
             y[i * dim + j] = planes[j * plane + i]
             u[i * dim + j] = y[i * dim + j]
-    for step in range(steps):
+    for _step in range(steps):
         for which in range(stages(scheme)):
             for i in range(LANES):
                 rate(flow, c, &u[i * dim], &k[0])

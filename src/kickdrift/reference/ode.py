@@ -203,8 +203,8 @@ class ODEStepper(ODEBase):
     """
 
     def _bind(self) -> None:
-        self.tick = 0
-        self.evaluations = 0
+        self._tick = 0
+        self._evaluations = 0
         self._stepping = False
 
     def _set_dt(self, h: float) -> None:
@@ -213,7 +213,17 @@ class ODEStepper(ODEBase):
 
     def _resume(self, tick: int, started: bool, last_h: float) -> None:
         self._refuse_while_stepping()
-        self.tick = tick
+        self._tick = tick
+
+    @property
+    def tick(self) -> int:
+        """Completed steps."""
+        return self._tick
+
+    @property
+    def evaluations(self) -> int:
+        """How often the right-hand side was evaluated in completed steps (by the busiest trajectory)."""
+        return self._evaluations
 
     def _refuse_while_stepping(self) -> None:
         if self._stepping:
@@ -230,7 +240,7 @@ class ODEStepper(ODEBase):
         try:
             with np.errstate(all="ignore"):  # what overflows is found below
                 if self.n == 0:
-                    self.tick += n
+                    self._tick += n
                 elif self._flow is not None:
                     self._run(FlowSystem(self), n)
                 else:
@@ -253,9 +263,9 @@ class ODEStepper(ODEBase):
                 failure = error
                 break
             self._y[...] = np.array(y, self.dtype).reshape(self._y.shape)
-            self.tick += 1
+            self._tick += 1
             evaluations = list(system.evaluations)
-        self.evaluations += max(evaluations)
+        self._evaluations += max(evaluations)
         finite = np.isfinite(self._y).all(axis=1)
         if not finite.all():
             raise NonFiniteError(int(np.argmin(finite)), first, self.tick, "trajectory")

@@ -146,7 +146,7 @@ class Stepper(StepperBase):
             count += 1
         return count
 
-    def _last_step(self, substeps: int = 1) -> None:
+    def _last_step(self, substeps: int) -> None:
         """Run a step, and keep the state before it for drawing."""
         before = self._position.copy(), self._velocity.copy()
         self.step(substeps)

@@ -1,0 +1,145 @@
+"""The butterfly effect: 100,000 Lorenz trajectories at once.
+
+They start together, in a cube a millionth wide, and follow Lorenz's equations
+
+  x' = 10 (y - x),  y' = x (28 - z) - y,  z' = x y - 8/3 z
+
+(Lorenz 1963, J. Atmos. Sci. 20, 130) in compiled code, by RK4 with dt = 0.005. For a while they fly as
+one; then the cloud is stretched over the whole attractor, and nothing but statistics remains.
+How fast: pairs of trajectories that start 1e-11 apart drift apart like exp(0.906 t).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import kickdrift as kd
+
+from .table import fixed, table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EXAMPLES = """\
+  python -m kickdrift demo attractor
+  python -m kickdrift demo attractor --trajectories 10000 --threads 2
+  python -m kickdrift demo attractor --trajectories 20000 --plot attractor.png
+"""
+
+HZ = 200  #: steps per unit of time
+TIMES = range(0, 41, 5)  #: of the table
+MIXED = 40  #: by then the cloud has forgotten where it started
+LYAPUNOV = 0.9056  #: Sprott 2003, Chaos and Time-Series Analysis, table A.5
+APART, SETTLE, WATCH = 1e-11, 8, 12  #: of pairs: their distance, then units of time
+
+
+def cloud(options: argparse.Namespace) -> kd.ODEStepper:
+    """All trajectories, close together."""
+    start = np.random.default_rng(1).uniform(-5e-7, 5e-7, (options.trajectories, 3)) + np.array([1.0, 1.0, 20.0])
+    return kd.ODEStepper(start, kd.flows.Lorenz(), hz=HZ, threads=options.threads)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """How fast neighbours part: the mean over all pairs, and what it may be off by."""
+
+    rate: float
+    error: float
+
+
+def lyapunov(weather: kd.ODEStepper) -> Growth:
+    """Half of the trajectories become close neighbours of the other half, and are watched."""
+    half = weather.n // 2
+    one, other = weather.y[:half], weather.y[half : 2 * half]
+    other[...] = one
+    other[:, 0] += APART
+    weather.step(SETTLE * HZ)  # towards the direction that grows
+    before = np.linalg.norm(other - one, axis=1)
+    weather.step(WATCH * HZ)
+    rates = np.log(np.linalg.norm(other - one, axis=1) / before) / WATCH
+    return Growth(float(rates.mean()), float(rates.std() / np.sqrt(half)))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--trajectories", type=_pairs, default=100_000, metavar="N", help="how many, at least 2 (default: 100000)"
+    )
+    parser.add_argument("--threads", type=_count, default=1, metavar="N", help="how many share the work (default: 1)")
+
+
+def _count(text: str, least: int = 1) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"expected a number of at least {least}, such as 1000, got {text!r}")
+    return int(text)
+
+
+def _pairs(text: str) -> int:
+    return _count(text, least=2)
+
+
+def report(options: argparse.Namespace) -> str:
+    weather = cloud(options)
+    rows = [["time", "width of the cloud", "share with x > 0", "mean x", "mean z", "deviation of z"]]
+    spent = 0.0
+    for now in TIMES:
+        begin = time.perf_counter()
+        weather.step(now * HZ - weather.tick)
+        spent += time.perf_counter() - begin
+        x, _, z = weather.y.T
+        share = f"{100 * np.mean(x > 0):.1f}%"
+        rows.append([f"{now}", f"{weather.y.std(axis=0).max():.1e}", share, *map(fixed, (x.mean(), z.mean(), z.std()))])
+    steps = weather.n * weather.tick
+    growth = lyapunov(weather)
+    heading = (
+        f"{weather.n:,} Lorenz trajectories that start within 1e-6 of each other, RK4, dt = {weather.dt:g}.\n"
+        f"The width is the largest standard deviation of a component."
+    )
+    parting = f"Neighbours part like exp({growth.rate:.4f} t), +- {growth.error:.4f}; in books: {LYAPUNOV}."
+    speed = f"{steps:,} steps of a trajectory in {spent:.2f} s: {steps / spent / 1e6:,.0f} million per second."
+    return "\n\n".join([heading, table(rows, labels=0), parting, speed])
+
+
+def plot(options: argparse.Namespace, figure: Figure) -> None:
+    """Where the trajectories are, at four times and over a long time."""
+    figure.set_size_inches(12, 6.4)
+    grid = figure.add_gridspec(2, 4, width_ratios=(1, 1, 1.9, 1.9))
+    weather = cloud(options)
+    for number, now in enumerate((15, 20, 25, 30)):
+        weather.step(now * HZ - weather.tick)
+        panel = figure.add_subplot(grid[divmod(number, 2)])
+        _draw(panel, _density(weather.y, 150))
+        panel.set(title=f"time {now}", xticks=[], yticks=[])
+    weather.step(MIXED * HZ - weather.tick)
+    density = np.zeros((600, 600))
+    samples = max(40, 4_000_000 // weather.n)
+    for _ in range(samples):
+        weather.step(HZ // 20)
+        density += _density(weather.y, 600)
+    panel = figure.add_subplot(grid[:, 2:])
+    _draw(panel, density)
+    panel.set(
+        title=f"where {weather.n:,} trajectories are, over {samples / 20:g} units of time", xlabel="x", ylabel="z"
+    )
+
+
+BOX = (-25.0, 25.0, 0.0, 50.0)  #: of x and z
+
+
+def _density(y: np.ndarray, bins: int) -> np.ndarray:
+    """How many trajectories are in each bin of x and z; those outside are left out."""
+    left, right, bottom, top = BOX
+    column = np.floor((y[:, 0] - left) / (right - left) * bins).astype(np.int64)
+    row = np.floor((y[:, 2] - bottom) / (top - bottom) * bins).astype(np.int64)
+    inside = (column >= 0) & (column < bins) & (row >= 0) & (row < bins)
+    return np.bincount(row[inside] * bins + column[inside], minlength=bins * bins).reshape(bins, bins)
+
+
+def _draw(panel: object, density: np.ndarray) -> None:
+    # Logarithmic, so that the rare edges are seen beside the crowded wings; a single trajectory is seen too.
+    shade = np.log1p(density * (200 / max(1.0, float(density.max()))))
+    panel.imshow(shade, origin="lower", extent=BOX, aspect="auto", cmap="magma", interpolation="nearest")  # type: ignore[attr-defined]

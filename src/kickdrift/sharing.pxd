@@ -1,0 +1,32 @@
+"""A job that is run in one go, or shared out among threads."""
+
+from cpython.pythread cimport PyThread_type_lock
+
+from .guard cimport guard_t
+from .kernels.plan cimport Job
+
+# In nanoseconds of work: how much is done before looking for Ctrl-C, and from where on other threads
+# may run meanwhile, and take a share of it.
+cdef enum:
+    PATIENCE = 100_000_000
+    RELEASE = 20_000
+    SHARE = 1_000_000
+
+
+cdef class Sharing:
+    cdef Job job
+    cdef Py_ssize_t helpers
+    cdef object interrupt   # an exception that waits for the steps to be complete, or None
+
+    cdef void call(self, Job* job) noexcept nogil
+    cdef int run_job(self, Py_ssize_t n, double work) except -1
+    cdef int run_shared(self, Py_ssize_t n) except -1
+    cdef int raise_interrupt(self) except -1
+
+
+cdef class Task:
+    cdef Sharing whole
+    cdef Job job
+    cdef guard_t taken
+    cdef PyThread_type_lock running
+    cdef void wait(self) noexcept
