@@ -1,7 +1,5 @@
 """Fixed-step integrators for Python games and simulations, in compiled code."""
 
-from importlib.metadata import version as _version
-
 from . import reference
 from .errors import (
     CallbackError,
@@ -36,4 +34,11 @@ from .stepper import Stepper
 from .trajectory import Trajectory
 from .verbs import damp, drift, kick
 
-__version__ = _version("kickdrift")
+
+def __getattr__(name: str) -> str:
+    # Reading the metadata takes longer than all the rest of the import.
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("kickdrift")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

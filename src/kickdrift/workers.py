@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
@@ -40,6 +42,9 @@ def _result(future: Any) -> Any:
 
 
 def _workers(count: int) -> ThreadPoolExecutor:
+    # Who never shares work does not wait for its import.
+    from concurrent.futures import ThreadPoolExecutor
+
     global _pool, _size
     with _lock:
         if _pool is None or _size < count:
