@@ -1,6 +1,9 @@
 """Fixed-step integrators for Python games and simulations, in compiled code."""
 
-from . import reference
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from .errors import (
     CallbackError,
     ConvergenceError,
@@ -34,11 +37,16 @@ from .stepper import Stepper
 from .trajectory import Trajectory
 from .verbs import damp, drift, kick
 
+if _TYPE_CHECKING:
+    from . import reference
 
-def __getattr__(name: str) -> str:
-    # Reading the metadata takes longer than all the rest of the import.
+    __version__: str
+
+
+def __getattr__(name: str) -> _Any:
+    # What few programs ask for and what takes as long as all the rest of the import.
     if name == "__version__":
-        from importlib.metadata import version
-
-        return version("kickdrift")
+        return _import_module("importlib.metadata").version("kickdrift")
+    if name == "reference":
+        return _import_module(".reference", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -105,13 +105,15 @@ cdef inline void block(
         if plan.damped:
             for i in range(lanes):
                 damp(scheme, decay[i], &x[i], &v[i], &s[i])
+    # A difference of equal numbers is zero if they are finite and not a number otherwise.
+    q = x[0] - x[0]
     for i in range(lanes):
         position[i] = x[i]
         velocity[i] = v[i]
         if historic:
             history[i] = s[i]
-        # A difference of equal numbers is zero if they are finite and not a number otherwise.
-        check[0] = check[0] + ((x[i] - x[i]) + (v[i] - v[i]))
+        q = q + ((x[i] - x[i]) + (v[i] - v[i]))
+    check[0] = check[0] + q
 
 
 cdef inline void row_of_blocks(
