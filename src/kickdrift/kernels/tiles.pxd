@@ -14,7 +14,7 @@ from .plan cimport (
     IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MIDPOINT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET,
     VERLET_BACKWARD, VERLET_CENTRAL, Array, Job, Plan,
 )
-from .schemes cimport damp, has_opening, keeps, opening, set_constants, stage, stages, start
+from .schemes cimport damp, has_opening, keeps, minds_drag, opening, set_constants, stage, stages, start
 from .terms cimport accelerate, accelerate_tile, affine, field_lane, values
 
 # What a run of affine components is made of; all pointers advance together.
@@ -340,9 +340,9 @@ cdef inline void step_scheme(
     """Step a row of `count` numbers, or where there is none a tile of so many bodies."""
     if row != NULL:
         row_of_blocks(scheme, lanes, plan, job, k, row, count, check)
-    elif plan.velocity_dependent:
+    elif plan.velocity_dependent and minds_drag(scheme):
         step_planes_of(scheme, True, plan, job, k, first, count, r)
-    else:
+    elif scheme != EXACT:  # which takes affine forces only
         step_planes_of(scheme, False, plan, job, k, first, count, r)
 
 
