@@ -37,7 +37,7 @@ def label(case: Case, scene: Scene) -> str:
     return f"{bodies}, {case.title}, {integrator}, step({scene.steps}), {scene.layout}-major, f{bits}"
 
 
-def rows(case: Case, scene: Scene, rounds: int, quick: bool) -> list[Row]:
+def rows(case: Case, scene: Scene, rounds: int) -> list[Row]:
     """Check and measure one scene with all its rivals."""
     title = label(case, scene)
     rivals: dict[str, Contestant] = {}
@@ -107,7 +107,7 @@ def main() -> None:
     for case in CASES:
         for scene in case.scenes if case.name in wanted else ():
             if not (options.quick and scene.dtype == "float64"):
-                show(rows(case, scene, rounds, options.quick))
+                show(rows(case, scene, rounds))
     for name, function in footprint.CASES.items():
         if name in wanted:
             show(function(rounds))

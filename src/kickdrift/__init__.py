@@ -1,8 +1,9 @@
-"""Fixed-step integrators for Python games and simulations, in compiled code."""
+"""Fixed-step integrators and the fixed-step clock for Python games and simulations, in compiled code."""
 
-from importlib.metadata import version as _version
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-from . import flows, reference
 from .clock import FixedClock
 from .errors import (
     CallbackError,
@@ -33,13 +34,16 @@ from .integrators import (
     Yoshida6,
 )
 from .kernels import build_info
-from .ode import ODEStepper
 from .rollback import Rollback, sync_test
 from .stepper import Stepper
 from .trajectory import ODETrajectory, Trajectory
 from .verbs import damp, drift, kick
 
-__version__ = _version("kickdrift")
+if _TYPE_CHECKING:
+    from . import flows, reference
+    from .ode import ODEStepper
+
+__version__ = "0.1.0"
 
 __all__ = [
     "INTEGRATORS",
@@ -89,3 +93,13 @@ __all__ = [
     "reference",
     "sync_test",
 ]
+
+# What few programs ask for, and what takes as long to import as all the rest.
+_LATER = {"ODEStepper": "ode", "flows": "", "reference": ""}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _import_module(f".{_LATER[name] or name}", __name__)
+    return getattr(home, name) if _LATER[name] else home

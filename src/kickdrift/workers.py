@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
@@ -14,6 +17,9 @@ _size = 0
 
 def share(calls: list[Callable[[], None]]) -> None:
     """Have others make all calls but the first, which this thread makes; theirs may still go on."""
+    # Who never shares work does not wait for its import.
+    from concurrent.futures import ThreadPoolExecutor
+
     global _pool, _size
     count = len(calls) - 1
     with _lock:

@@ -42,9 +42,45 @@ cdef extern from *:
             return q;
         }
       #endif
+      /* The first `count` numbers of a lane, zeros after them; count may be more or less than there are. */
+      #define KD_WIDTH(q) ((long)(sizeof(q) / sizeof((q)[0])))
+      #define KD_CLAMP(count, width) ((count) < 0 ? 0 : (count) > (width) ? (width) : (count))
+      #if defined(__AVX512F__)
+        #define KD_MASK(q, count) ((1u << KD_CLAMP(count, KD_WIDTH(q))) - 1)
+        #define KD_LOAD(type, p, mask) _mm512_maskz_loadu_ ## type(mask, p)
+        #define KD_STORE(type, p, mask, q) _mm512_mask_storeu_ ## type(p, mask, q)
+      #elif defined(__AVX2__)
+        #define KD_MASK(q, count) (sizeof((q)[0]) == 4 \
+            ? _mm256_cmpgt_epi32(_mm256_set1_epi32((int)KD_CLAMP(count, 8)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)) \
+            : _mm256_cmpgt_epi64(_mm256_set1_epi64x(KD_CLAMP(count, 4)), _mm256_setr_epi64x(0, 1, 2, 3)))
+        #define KD_LOAD(type, p, mask) _mm256_maskload_ ## type(p, mask)
+        #define KD_STORE(type, p, mask, q) _mm256_maskstore_ ## type(p, mask, q)
+      #endif
+      #define KD_PART(lane, number, suffix, type) \
+        static inline __attribute__((always_inline)) lane kd_load_ ## suffix(const number *p, long count) { \
+            lane q = {0}; \
+            KD_LOAD_PART(lane, type) \
+            return q; \
+        } \
+        static inline __attribute__((always_inline)) void kd_store_ ## suffix(number *p, long count, lane q) { \
+            KD_STORE_PART(type) \
+        }
+      #if defined(KD_LOAD)
+        #define KD_LOAD_PART(lane, type) q = (lane)KD_LOAD(type, p, KD_MASK(q, count));
+        #define KD_STORE_PART(type) KD_STORE(type, p, KD_MASK(q, count), q);
+      #else
+        #define KD_LOAD_PART(lane, type) for (int i = 0; i < KD_WIDTH(q); i++) if (i < count) q[i] = p[i];
+        #define KD_STORE_PART(type) for (int i = 0; i < KD_WIDTH(q); i++) if (i < count) p[i] = q[i];
+      #endif
+      KD_PART(kd_f32, float, f32, ps)
+      KD_PART(kd_f64, double, f64, pd)
     #else
       typedef float kd_f32;
       typedef double kd_f64;
+      static kd_f32 kd_load_f32(const float *p, long count) { return count > 0 ? *p : 0; }
+      static kd_f64 kd_load_f64(const double *p, long count) { return count > 0 ? *p : 0; }
+      static void kd_store_f32(float *p, long count, kd_f32 q) { if (count > 0) *p = q; }
+      static void kd_store_f64(double *p, long count, kd_f64 q) { if (count > 0) *p = q; }
       #define KD_WHERE(q, a) ((q) > 0 ? (a) : 0)
       #define kd_root_f32 sqrtf
       #define kd_root_f64 sqrt
@@ -68,6 +104,11 @@ cdef extern from *:
     ctypedef double f64lane "kd_f64"
     f32lane root_f32 "kd_root_f32"(f32lane) noexcept nogil
     f64lane root_f64 "kd_root_f64"(f64lane) noexcept nogil
+    # As many numbers of a lane as there are: the rest is zero, and not stored
+    f32lane load_f32 "kd_load_f32"(const float*, long count) noexcept nogil
+    f64lane load_f64 "kd_load_f64"(const double*, long count) noexcept nogil
+    void store_f32 "kd_store_f32"(float*, long count, f32lane) noexcept nogil
+    void store_f64 "kd_store_f64"(double*, long count, f64lane) noexcept nogil
     # a where q > 0, and zero elsewhere
     f32lane where_f32 "KD_WHERE"(f32lane q, f32lane a) noexcept nogil
     f64lane where_f64 "KD_WHERE"(f64lane q, f64lane a) noexcept nogil
@@ -111,3 +152,18 @@ cdef inline lane where_positive(lane q, lane a) noexcept nogil:
         return where_f32(q, a)
     else:
         return where_f64(q, a)
+
+
+cdef inline void load_part(lane* to, const char* place, Py_ssize_t count) noexcept nogil:
+    """The first `count` numbers of a lane; zeros follow."""
+    if lane is f32lane:
+        to[0] = load_f32(<const float*> place, count)
+    else:
+        to[0] = load_f64(<const double*> place, count)
+
+
+cdef inline void store_part(const lane* source, char* place, Py_ssize_t count) noexcept nogil:
+    if lane is f32lane:
+        store_f32(<float*> place, count, source[0])
+    else:
+        store_f64(<double*> place, count, source[0])

@@ -20,6 +20,14 @@ cdef enum:
     PER_KICK = 4    # d, d/2, d/6 and the drift c that follows, from EXTRA + 2 on
 
 
+cdef inline bint minds_drag(int scheme) noexcept nogil:
+    """Is a step another one where forces depend on velocity?"""
+    return (
+        scheme == VELOCITY_VERLET or scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
+        or scheme == COMPOSITION or scheme == COMPOSITION_RK4
+    )
+
+
 cdef inline bint keeps(int scheme, bint drag) noexcept nogil:
     """Does the acceleration at the end of a step serve the next (kept in p)?"""
     return not drag and (scheme == VELOCITY_VERLET or scheme == VERLET_CENTRAL)

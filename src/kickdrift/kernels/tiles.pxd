@@ -5,16 +5,16 @@
 # Otherwise a tile is copied into planes that fit the first-level cache.
 
 from libc.stdint cimport uint64_t, uintptr_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from .bodies cimport Newton, energy_step, implicit_step
-from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, forget, lane, width
+from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, forget, lane, load_part, store_part, width
 from .plan cimport (
     ALTERNATE, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, GROOT_WARREN, HEUN,
     IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MIDPOINT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET,
     VERLET_BACKWARD, VERLET_CENTRAL, Array, Job, Plan,
 )
-from .schemes cimport damp, has_opening, keeps, opening, set_constants, stage, stages, start
+from .schemes cimport damp, has_opening, keeps, minds_drag, opening, set_constants, stage, stages, start
 from .terms cimport accelerate, accelerate_tile, affine, field_lane, values
 
 # What a run of affine components is made of; all pointers advance together.
@@ -105,13 +105,15 @@ cdef inline void block(
         if plan.damped:
             for i in range(lanes):
                 damp(scheme, decay[i], &x[i], &v[i], &s[i])
+    # A difference of equal numbers is zero if they are finite and not a number otherwise.
+    q = x[0] - x[0]
     for i in range(lanes):
         position[i] = x[i]
         velocity[i] = v[i]
         if historic:
             history[i] = s[i]
-        # A difference of equal numbers is zero if they are finite and not a number otherwise.
-        check[0] = check[0] + ((x[i] - x[i]) + (v[i] - v[i]))
+        q = q + ((x[i] - x[i]) + (v[i] - v[i]))
+    check[0] = check[0] + q
 
 
 cdef inline void row_of_blocks(
@@ -124,44 +126,45 @@ cdef inline void row_of_blocks(
     cdef lane s[WIDE]
     cdef Row copy
     cdef Row* here
-    cdef Py_ssize_t one = sizeof(lane)
-    cdef Py_ssize_t left = count * (one // width(check))
-    cdef Py_ssize_t size
-    while left > 0:
+    cdef Py_ssize_t w = width(check)
+    cdef Py_ssize_t room
+    while count > 0:
         # What fits into one lane, such as a single body, needs no more.
-        size = lanes * one if left > one else one
+        room = lanes * w if count > w else w
         here = row
-        if left < size:
+        if count < room:
             # Coefficients are padded, the caller's arrays are not.
             copy = row[0]
             copy.x, copy.v, copy.s = <char*> x, <char*> v, <char*> s
-            copy_part(&copy, row, size, left, check)
+            copy_part(False, row, &copy, room // w, count, check)
             here = &copy
-        if left > one:
+        if count > w:
             blocks(scheme, lanes, plan, job, constants, here, check)
         else:
             block(scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, here, check)
-        if left < size:
-            copy_part(row, &copy, left, left, check)
-        advance_row(row, size)
-        left -= size
+        if count < room:
+            copy_part(True, row, &copy, room // w, count, check)
+        advance_row(row, room // w * sizeof(lane))
+        count -= room
 
 
 cdef inline void copy_part(
-    const Row* to, const Row* source, Py_ssize_t room, Py_ssize_t size, const lane* like,
+    bint out, const Row* row, const Row* copy, Py_ssize_t lanes, Py_ssize_t count, const lane* like,
 ) noexcept nogil:
-    """Copy `size` bytes of state and fill up to `room` with zeros."""
-    copy_numbers(to.x, source.x, room, size, like)
-    copy_numbers(to.v, source.v, room, size, like)
-    if source.s != NULL and to.s != NULL:
-        copy_numbers(to.s, source.s, room, size, like)
+    """Copy `count` numbers of state into whole lanes, zeros following, or out of them."""
+    copy_numbers(out, row.x, <lane*> copy.x, lanes, count)
+    copy_numbers(out, row.v, <lane*> copy.v, lanes, count)
+    if row.s != NULL:
+        copy_numbers(out, row.s, <lane*> copy.s, lanes, count)
 
 
-cdef inline void copy_numbers(
-    char* to, const char* source, Py_ssize_t room, Py_ssize_t size, const lane* like,
-) noexcept nogil:
-    memset(to, 0, room)
-    memcpy(to, source, size)
+cdef inline void copy_numbers(bint out, char* row, lane* copy, Py_ssize_t lanes, Py_ssize_t count) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(lanes):
+        if out:
+            store_part(copy + i, row + i * sizeof(lane), count - i * width(copy))
+        else:
+            load_part(copy + i, row + i * sizeof(lane), count - i * width(copy))
 
 
 cdef inline void blocks(
@@ -337,9 +340,9 @@ cdef inline void step_scheme(
     """Step a row of `count` numbers, or where there is none a tile of so many bodies."""
     if row != NULL:
         row_of_blocks(scheme, lanes, plan, job, k, row, count, check)
-    elif plan.velocity_dependent:
+    elif plan.velocity_dependent and minds_drag(scheme):
         step_planes_of(scheme, True, plan, job, k, first, count, r)
-    else:
+    elif scheme != EXACT:  # which takes affine forces only
         step_planes_of(scheme, False, plan, job, k, first, count, r)
 
 
