@@ -363,6 +363,7 @@ x.resize((300, 3))  # no buffer is held any more
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.skipif(kd.build_info()["build"] == "sanitize", reason="the sanitizer holds freed memory back")
 def test_steppers_that_come_and_go_leak_nothing():
     python(LEAKS)
 
@@ -373,5 +374,5 @@ def test_a_stepper_holds_its_arrays():
     with pytest.raises(ValueError, match="resize"):
         position.resize((8, 3))
     stepper.step()
-    with pytest.raises(RuntimeError, match=r"^Stepper: expected __init__ to be called once"):
+    with pytest.raises(RuntimeError, match="a stepper is made once"):
         stepper.__init__(np.ones((4, 3)))

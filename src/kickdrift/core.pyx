@@ -1,6 +1,6 @@
 """Core: the arrays' addresses, the plan as C structs, and the loop that runs it."""
 
-from cpython.buffer cimport PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_STRIDED, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.pycapsule cimport PyCapsule_GetPointer
@@ -64,8 +64,6 @@ cdef class Core(Sharing):
 
     def _bind(self):
         plan = self._plan
-        if self.bound:
-            raise RuntimeError("Stepper: expected __init__ to be called once")
         self.table = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
         self.single = plan.dtype == np.float32
         self.helpers = min(self._threads, max(1, (plan.n + ROW - 1) // ROW))
@@ -95,7 +93,7 @@ cdef class Core(Sharing):
 
     cdef void locate(self, Array* array, object source) except *:
         cdef Py_buffer view  # three times as fast as asking NumPy for address and strides
-        PyObject_GetBuffer(source, &view, PyBUF_STRIDED)
+        PyObject_GetBuffer(source, &view, PyBUF_STRIDES)
         array.data = <char*> view.buf
         array.body, array.component = view.strides[0], view.strides[1]
         PyBuffer_Release(&view)

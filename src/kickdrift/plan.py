@@ -217,8 +217,13 @@ _EVALUATIONS: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]]
 }
 
 
+def known_terms(base: type[Term] = Term) -> set[type[Term]]:
+    """The classes of terms that may be given: those that no other derives from."""
+    return set().union(*map(known_terms, base.__subclasses__())) or {base}
+
+
 def _terms(forces: Iterable[Term]) -> tuple[Term, ...]:
-    known = ", ".join(sorted(cls.__name__ for cls in Term.__subclasses__()))
+    known = ", ".join(sorted(cls.__name__ for cls in known_terms()))
     try:
         terms = tuple(forces)
     except TypeError:
