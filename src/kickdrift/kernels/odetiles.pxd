@@ -17,7 +17,8 @@ from .plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MAX_DIM, MIDPOINT, RK4,
 from .tiles cimport load, store
 
 cdef enum:
-    LANES = 2       # stepped side by side: while one waits for a result, the other has work
+    LANES = 3       # stepped side by side: while one waits for a result, the others have work
+    ROWS = 96       # of a tile: LANES divides the lanes that they are, whatever the width
 
 
 cdef inline void block(
@@ -232,7 +233,7 @@ cdef inline void run(const ODEPlan* plan, Job* job, real* like, lane* wide) noex
     if plan.scheme != IMPLICIT_EULER:
         job.evaluations = job.steps * stages(plan.scheme)
     while first < job.last:
-        count = min(<Py_ssize_t> TILE, job.last - first)
+        count = min(<Py_ssize_t> ROWS, job.last - first)
         load(&plan.y, plan.dim, first, count, TILE, planes)
         if plan.scheme == IMPLICIT_EULER:
             implicit_tile(plan, job, first, count, c, <real*> planes, wide)
@@ -240,4 +241,4 @@ cdef inline void run(const ODEPlan* plan, Job* job, real* like, lane* wide) noex
             step_tile(plan, job.steps, h, c, count, planes)
         if not store(&plan.y, plan.dim, first, count, planes) and job.bad_body < 0:
             job.bad_body = first + first_bad(count, plan.dim, <real*> planes, 1, TILE)
-        first += TILE
+        first += ROWS
