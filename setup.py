@@ -69,7 +69,7 @@ class BuildExt(build_ext):
         super().build_extensions()
 
 
-MODULES = ["clock", "core", "ode", "sharing", "stepper", "verbs", "kernels.processor"]
+MODULES = ["clock", "core", "ode", "sharing", "stepper", "swept", "verbs", "kernels.processor"]
 MODULES += [f"kernels.{family}{isa}" for isa in ISAS for family in ("", "ode_")]
 
 setup(

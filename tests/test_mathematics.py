@@ -58,6 +58,20 @@ def test_energy_euler_turns_a_ball_thrown_straight_up(Stepper):
     assert ball.velocity.item() == pytest.approx(6 - G * 1.4, rel=0.02)
 
 
+@pytest.mark.parametrize("dt", [0.1, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("force", [kd.AnchorSpring(0.5), kd.PointGravity(1.0, softening=0.1)], ids=["spring", "well"])
+def test_energy_euler_keeps_the_energy_at_any_step(isa, dt, force):
+    rng = np.random.default_rng(4)
+    bodies = kd.Stepper(
+        rng.normal(size=(8, 2)), rng.normal(size=(8, 2)) / 2, dt=dt, integrator="energy_euler", forces=[force]
+    )
+    before = sum(bodies.energy())
+    for _ in range(20):
+        bodies.step(500)
+        assert sum(bodies.energy()) == pytest.approx(before, rel=1e-8)
+    assert (abs(bodies.velocity) > 1e-3).any(axis=1).all(), "all of them still move"
+
+
 def test_energy_euler_starts_from_rest_and_swings_on(Stepper):
     spring = Stepper([[1.0]], dt=0.01, integrator="energy_euler", forces=[kd.AnchorSpring(4.0)])
     crossings, last = 0, 1.0

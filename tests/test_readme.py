@@ -1,12 +1,19 @@
 """README.md says what is so: its code runs, its tables list what there is."""
 
+import importlib.util
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import kickdrift as kd
+from kickdrift import settings
+from kickdrift.demos.loops import LOOPS
 from kickdrift.forces import Term
 
 README = Path(__file__).parents[1] / "README.md"
@@ -23,15 +30,193 @@ def rows(header):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
-def test_the_example_runs(capsys):
-    (example,) = blocks("python")
+FIRST, PYGAME, PYGLET, ARCADE, ROLLBACK = blocks("python")
+LOOPS_OF_ENGINES = {"pygame": PYGAME, "pyglet": PYGLET, "arcade": ARCADE}
+
+
+def run(*examples):
+    """Run examples one after the other; return their names."""
     names = {}
-    exec(compile(example, str(README), "exec"), names)
+    for example in examples:
+        exec(compile(example, str(README), "exec"), names)
+    return names
+
+
+def test_the_first_example_runs(capsys):
+    names = run(FIRST)
     assert capsys.readouterr().out.startswith("2.0 [")
     # With drag c / m = 1/4 and wind (3, 0): v = w + g m/c (1 - e^(-t c/m)) ...
     grown = 1 - np.exp(-0.5)
     np.testing.assert_allclose(names["velocity"], np.tile([3 * grown, -9.81 * 4 * grown], (1000, 1)), rtol=1e-5)
     assert names["world"].position is names["position"]
+
+
+def test_the_rollback_example_runs():
+    names = run(FIRST, ROLLBACK)
+    # The push came at tick 122, four before the end of the frame; it is in the state that was played again.
+    assert names["pushes"] == {122: (50, 0)}
+    assert names["world"].tick == 126 + 100
+    late = kd.Stepper(**scene(), hz=60, mass=2.0, forces=names["world"].forces)
+    late.step(122)
+    late.velocity[0] += (50, 0)
+    late.step(4 + 100)
+    assert late.checksum() == names["world"].checksum()
+
+
+def scene():
+    """What the first example starts from."""
+    position = np.random.default_rng(1).uniform(0, 100, (1000, 2))
+    return {"position": position, "velocity": np.zeros_like(position)}
+
+
+# The game loops: with engines that are made up, and with those that are installed.
+
+
+class Frames:
+    """An engine's display: so many frames, and what was drawn in each."""
+
+    def __init__(self, count=30):
+        self.left, self.drawn = count, []
+
+    def __bool__(self):
+        self.left -= 1
+        return self.left >= 0
+
+
+def fake_pygame(frames):
+    surface = SimpleNamespace(fill=lambda colour: frames.drawn.append([]))
+    event = SimpleNamespace(get=lambda: [] if frames else [SimpleNamespace(type=256)])
+    return SimpleNamespace(
+        QUIT=256,
+        event=event,
+        time=SimpleNamespace(Clock=lambda: SimpleNamespace(tick=lambda fps: 17)),
+        display=SimpleNamespace(set_mode=lambda size: surface, flip=lambda: None),
+        draw=SimpleNamespace(circle=lambda surface, colour, center, radius: frames.drawn[-1].append(center)),
+    )
+
+
+def fake_pyglet(frames):
+    handlers, shapes = {}, []
+
+    def circle(x, y, radius, batch):
+        shapes.append(SimpleNamespace(position=(x, y)))
+        return shapes[-1]
+
+    def run_app(interval):
+        while frames:
+            handlers["on_refresh"](0.017)
+
+    window = SimpleNamespace(event=lambda f: handlers.setdefault(f.__name__, f), clear=lambda: None)
+    batch = SimpleNamespace(draw=lambda: frames.drawn.append([shape.position for shape in shapes]))
+    return SimpleNamespace(
+        window=SimpleNamespace(Window=lambda width, height: window),
+        graphics=SimpleNamespace(Batch=lambda: batch),
+        shapes=SimpleNamespace(Circle=circle),
+        app=SimpleNamespace(run=run_app),
+    )
+
+
+def fake_arcade(frames):
+    windows = []
+
+    class Window:
+        def __init__(self, width, height):
+            windows.append(self)
+
+        def clear(self):
+            pass
+
+    def run_window():
+        while frames:
+            windows[0].on_update(0.017)
+            windows[0].on_draw()
+
+    def draw_points(points, colour, size):
+        frames.drawn.append(points.copy())
+
+    return SimpleNamespace(
+        Window=Window, run=run_window, draw_points=draw_points, color=SimpleNamespace(WHITE=(255, 255, 255))
+    )
+
+
+FAKES = {"pygame": fake_pygame, "pyglet": fake_pyglet, "arcade": fake_arcade}
+
+
+@pytest.mark.parametrize("engine", FAKES)
+def test_the_game_loops_run(engine, monkeypatch):
+    frames = Frames()
+    monkeypatch.setitem(sys.modules, engine, FAKES[engine](frames))
+    names = run(FIRST, *([] if engine != "arcade" else [in_a_loop()]), LOOPS_OF_ENGINES[engine])
+    # 30 frames of 17 ms: 30 steps of 1/60 s, and what is left of them.
+    world = names["world"]
+    assert world.tick == 30
+    assert len(frames.drawn) == 30
+    np.testing.assert_array_equal(np.array(frames.drawn[-1]), world.interpolate())
+
+
+def in_a_loop():
+    """The line that makes the world of a game loop."""
+    (line,) = re.findall(r"^world = .*\n", PYGLET, re.MULTILINE)
+    return line
+
+
+# What runs a program without a display and ends it after a second.
+HEADLESS = {
+    "pygame": "import pygame; pygame.display.init(); pygame.time.set_timer(pygame.QUIT, 1000, 1)",
+    "pyglet": "import pyglet; pyglet.options.headless = True; "
+    "pyglet.clock.schedule_once(lambda seconds: pyglet.app.exit(), 1)",
+    # Headless, arcade has a loop of its own, which ends with its window.
+    "arcade": """
+import arcade, time
+flip, began = arcade.Window.flip, []
+def flip_for_a_second(window):
+    began.append(time.monotonic())
+    flip(window) if began[-1] < began[0] + 1 else window.close()
+arcade.Window.flip = flip_for_a_second
+""",
+}
+WINDOW = {
+    "pygame": "pygame.display.set_mode((80, 60))",
+    "pyglet": "pyglet.window.Window(80, 60)",
+    "arcade": "arcade.Window(80, 60)",
+}
+
+
+@pytest.mark.parametrize("engine", HEADLESS)
+def test_the_game_loops_run_on_the_real_engines(engine):
+    if importlib.util.find_spec(engine) is None:
+        pytest.skip(f"{engine} is not installed")
+    environment = {**os.environ, "SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "dummy", "ARCADE_HEADLESS": "True"}
+
+    def python(*lines):
+        command = [sys.executable, "-c", "\n".join(lines)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+
+    window = python(HEADLESS[engine], WINDOW[engine])
+    if window.returncode:
+        pytest.skip(f"{engine} opens no window here: {window.stderr.splitlines()[-1]}")
+    count = 'print("ticks:", world.clock.tick)'
+    game = python(HEADLESS[engine], FIRST, in_a_loop() if engine == "arcade" else "", LOOPS_OF_ENGINES[engine], count)
+    assert game.returncode == 0, game.stderr
+    # A second on a machine that may be busy.
+    assert 20 <= int(game.stdout.rpartition("ticks: ")[2]) <= 90
+
+
+def test_the_table_of_clocks():
+    calls = [row[0].strip("`") for row in rows("clock")]
+    assert sorted(calls) == sorted(loop.call for loop in LOOPS)
+    assert {row[2]: row[0].strip("`") for row in rows("clock") if row[2] < "5"} == {
+        loop.name: loop.call for loop in LOOPS if loop.name < "5"
+    }
+    for call in re.findall(r"`(FixedClock\([^`]*\))`", TEXT):
+        assert eval(call, {"FixedClock": kd.FixedClock}).tick == 0
+
+
+def test_the_table_of_overload_rules():
+    rules = [row[0].strip("`") for row in rows("`overload=`")]
+    assert [rule.strip('"').partition("(")[0] for rule in rules] == list(settings.OVERLOADS)
+    for rule in rules:
+        kd.FixedClock(overload=rule.strip('"'))
 
 
 def test_the_commands_set_up_what_they_use():

@@ -202,8 +202,27 @@ def test_rollback_leaves_the_clock_its_time(Stepper):
     stepper.advance(0.2)
     alpha = stepper.alpha
     past.rollback(2)
-    assert stepper.clock.tick == 2
+    assert stepper.tick == 2
+    assert stepper.clock.tick == 4
     assert stepper.alpha == alpha
+    past.resimulate(4)
+    assert stepper.tick == stepper.clock.tick == 4
+
+
+def test_rollback_over_substeps(Stepper):
+    """Drawing after it spans a whole step, as after a frame."""
+    clock = Stepper._clock_type(10, substeps=4)
+    stepper = Stepper([[0.0]], [[10.0]], clock=clock)
+    past = kd.Rollback(stepper, ticks=8)
+    for _ in range(3):
+        past.save()
+        stepper.advance(0.1)
+    assert past.ticks == [0, 4, 8]
+    past.rollback(4)
+    past.resimulate(12)
+    assert past.ticks == [0, 4, 8]
+    assert stepper.interpolate(0.0).tolist() == pytest.approx(np.array([[2.0]]))
+    assert stepper.interpolate(1.0).tolist() == pytest.approx(np.array([[3.0]]))
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)

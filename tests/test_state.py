@@ -285,3 +285,32 @@ def test_groot_warren_keeps_its_acceleration(Stepper):
     stepper.restart()
     stepper.step()
     assert (stepper.position == 0).all()
+
+
+def test_an_error_while_recording_carries_what_was_recorded(Stepper):
+    bodies = Stepper([[1.0]], dt=1.0, integrator="explicit_euler", forces=[kd.AnchorSpring(1e40)])
+    with pytest.raises(kd.NonFiniteError) as caught:
+        bodies.record(1000)
+    trajectory = caught.value.trajectory
+    assert 3 < len(trajectory) < 1000
+    assert trajectory.time.tolist() == list(range(len(trajectory)))
+    assert np.isfinite(trajectory.position).all()
+
+
+def test_energies_beyond_a_float_are_infinite(Stepper):
+    bodies = Stepper([[1e200], [1e200]], [[1e200], [0.0]], forces=[kd.AnchorSpring(1.0), kd.Gravity([1.0])])
+    assert bodies.energy() == (np.inf, np.inf)
+
+
+def test_a_list_of_velocities_takes_the_dtype_of_the_positions(Stepper):
+    bodies = Stepper(np.zeros((2, 2), np.float32), [[1, 2], [3, 4]])
+    assert bodies.velocity.dtype == np.float32
+    assert bodies.velocity.tolist() == [[1, 2], [3, 4]]
+
+
+def test_a_stepper_is_made_once(Stepper):
+    bodies = Stepper([[1.0]])
+    position = bodies.position
+    with pytest.raises(RuntimeError, match="made once"):
+        bodies.__init__([[2.0]])
+    assert bodies.position is position

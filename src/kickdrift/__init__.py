@@ -13,7 +13,7 @@ from .errors import (
     OverloadError,
     SnapshotError,
 )
-from .forces import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
+from .forces import Acceleration, AnchorSpring, Damping, Force, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
 from .integrators import (
     INTEGRATORS,
     PEFRL,
@@ -45,6 +45,7 @@ __all__ = [
     "INTEGRATORS",
     "PEFRL",
     "RK4",
+    "Acceleration",
     "AnchorSpring",
     "CallbackError",
     "ConvergenceError",
@@ -54,6 +55,7 @@ __all__ = [
     "Exact",
     "ExplicitEuler",
     "FixedClock",
+    "Force",
     "Gravity",
     "GrootWarren",
     "Heun",

@@ -143,6 +143,8 @@ def state_arrays(position: Any, velocity: Any) -> tuple[np.ndarray, np.ndarray]:
     if velocity is None:
         velocity = np.zeros_like(position)
         return position, velocity
+    if not isinstance(velocity, np.ndarray) and not _is_buffer(velocity):
+        velocity = _in_dtype(velocity, position.dtype)
     velocity = _state_array("velocity", velocity)
     if velocity.shape != position.shape:
         raise ValueError(f"velocity: expected the shape of position, {position.shape}, got {velocity.shape}")
@@ -151,6 +153,16 @@ def state_arrays(position: Any, velocity: Any) -> tuple[np.ndarray, np.ndarray]:
     if np.shares_memory(position, velocity):
         raise ValueError("velocity: shares memory with position, expected arrays of their own")
     return position, velocity
+
+
+def _in_dtype(numbers: Any, dtype: np.dtype) -> Any:
+    """A list of real numbers as an array of the dtype that goes with it; what is none is refused later."""
+    try:
+        array = np.asarray(numbers)
+        with np.errstate(over="ignore"):  # refused as not finite
+            return array.astype(dtype) if array.dtype.kind in _REAL_KINDS else numbers
+    except ValueError:
+        return numbers
 
 
 def trajectories(y: Any) -> np.ndarray:

@@ -18,6 +18,9 @@ from .trajectory import Trajectory
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from . import reference
+    from .clock import FixedClock
+
 
 class StepperBase(State):
     """Checks the arguments once and describes the stepper.
@@ -38,8 +41,10 @@ class StepperBase(State):
         forces: Iterable[Term] = (),
         constraints: Iterable[Any] = (),
         threads: int = 1,
-        clock: Any = None,
+        clock: FixedClock | reference.FixedClock | None = None,
     ) -> None:
+        if hasattr(self, "_plan"):
+            raise RuntimeError("a stepper is made once: __init__ was called before")
         self._position, self._velocity = arguments.state_arrays(position, velocity)
         n, dim = self._position.shape
         try:
@@ -55,6 +60,8 @@ class StepperBase(State):
         self._plan = Plan(n, dim, self._position.dtype, masses, resolve(integrator), forces)
         # What was given, before any shift; it says whose a snapshot is.
         self._first_forces, self._fingerprint = self._plan.forces, self._plan.fingerprint
+        for callback in self._plan.callbacks:
+            callback.probe(self._position, self._velocity)
         self._bind()
         self._set_dt(self._dt)
 
@@ -73,7 +80,8 @@ class StepperBase(State):
         def record(self, steps: int, every: int = 1) -> Trajectory: ...
         def _bind(self) -> None: ...
         def _rebind(self) -> None: ...
-        def _last_step(self) -> None: ...
+        def _last_step(self, substeps: int) -> None: ...
+        def record(self, steps: int, every: int = 1) -> Trajectory: ...
 
     @property
     def position(self) -> np.ndarray:
@@ -143,7 +151,9 @@ class StepperBase(State):
     def clock(self) -> Any:
         """The FixedClock that `advance` feeds; made when first needed, where none was given."""
         if self._clock is None:
-            self._clock = self._clock_type(dt=self._exact_dt)
+            # A float that is no simple fraction is refused by what it is, not by its binary fraction.
+            simple = self._exact_dt.denominator <= 10**6
+            self._clock = self._clock_type(dt=self._exact_dt if simple else self._dt)
         return self._clock
 
     def _follow_clock(self) -> None:
@@ -172,6 +182,10 @@ class StepperBase(State):
         (9.0, 40.0)
         """
         return self._plan.energy(self._position, self._velocity)
+
+    def _time_of(self, tick: int) -> float:
+        """The time that forces are told, in float64 arithmetic."""
+        return float(self._origin) + (tick - self._origin_tick) * self._dt
 
     # Moving bodies without stepping them.
 

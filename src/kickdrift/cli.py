@@ -19,6 +19,7 @@ examples:
   python -m kickdrift demo spring
   python -m kickdrift demo spring --dt 1/2 --steps 20 --plot spring.png
   python -m kickdrift demo jump
+  python -m kickdrift demo loops
   python -m kickdrift info
 """
 

@@ -17,6 +17,7 @@ cdef class Core(Sharing):
     cdef bint single        # float32
     cdef bint started       # the history is filled
     cdef double cost        # of one step of all bodies, in nanoseconds
+    cdef Py_ssize_t most    # steps between two looks for Ctrl-C
     cdef int64_t ticks
     cdef int64_t evaluations
     cdef object history     # array, or None
@@ -31,7 +32,8 @@ cdef class Core(Sharing):
     cdef void bind_coefficients(self, object plan) except *
     cdef Field field(self, object values) except *
     cdef double estimate(self) except -1
-    cdef void hold(self) except *
+    cdef int hold(self) except -1
+    cdef void prepare(self) noexcept
     cdef int go(self, Py_ssize_t steps) except -1
     cdef int complete(self, Py_ssize_t steps) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1

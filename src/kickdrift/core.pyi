@@ -1,5 +1,8 @@
+from typing_extensions import disjoint_base
+
 from .sharing import Sharing
 
+@disjoint_base
 class Core(Sharing):
     def step(self, n: int = 1) -> None: ...
     def restart(self) -> None: ...

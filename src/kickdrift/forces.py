@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,7 +28,19 @@ if TYPE_CHECKING:
 
     from .plan import Plan
 
-__all__ = ["AnchorSpring", "Damping", "Gravity", "LinearDrag", "PointGravity", "QuadraticDrag", "Term", "Vortex"]
+__all__ = [
+    "Acceleration",
+    "AnchorSpring",
+    "Callback",
+    "Damping",
+    "Force",
+    "Gravity",
+    "LinearDrag",
+    "PointGravity",
+    "QuadraticDrag",
+    "Term",
+    "Vortex",
+]
 
 
 def _numbers(minimum: float = -math.inf, place: bool = False, **field: Any) -> Any:
@@ -144,7 +157,7 @@ class AnchorSpring(Term):
     stiffness: ArrayLike = _numbers(minimum=0.0)
     damping: ArrayLike = _numbers(minimum=0.0, default=0.0)
     anchor: ArrayLike = _numbers(default=0.0, place=True)
-    per_mass: bool = dataclasses.field(default=False, repr=False, kw_only=True)
+    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # stiffness and damping are divided by it
 
     @classmethod
     def from_frequency(cls, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0, anchor: ArrayLike = 0.0) -> AnchorSpring:
@@ -154,7 +167,7 @@ class AnchorSpring(Term):
         without overshoot (critical); both scalar or (n,).
 
         >>> AnchorSpring.from_frequency(2.0, damping_ratio=1.0)
-        AnchorSpring(stiffness=array(157.91367042), damping=array(25.13274123), anchor=array(0.))
+        AnchorSpring(stiffness=array(157.91367042), damping=array(25.13274123), anchor=array(0.), per_mass=True)
         """
         omega = 2 * math.pi * arguments.numbers("AnchorSpring(hertz)", hertz, minimum=0.0)
         ratio = arguments.numbers("AnchorSpring(damping_ratio)", damping_ratio, minimum=0.0)
@@ -243,6 +256,108 @@ class Vortex(Term):
             center=self._vectors(plan, "center"),
             axis=(axis / math.sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2])).reshape(1, 3),
         )
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Callback(Term):
+    """Base of the terms that are Python functions, called once per evaluation for all bodies."""
+
+    function: Callable[..., object]
+    velocity_dependent: bool  # type: ignore[misc]
+    potential: Callable[..., Any] | None
+    divided_by_mass: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        function: Callable[..., object],
+        velocity_dependent: bool = True,
+        potential: Callable[..., Any] | None = None,
+    ) -> None:
+        name = type(self).__name__
+        if not callable(function):
+            raise TypeError(f"{name}(function): expected a function, got {arguments.show(function)}")
+        if not isinstance(velocity_dependent, bool):
+            raise TypeError(
+                f"{name}(velocity_dependent): expected True or False, got {arguments.show(velocity_dependent)}"
+            )
+        if potential is not None and not callable(potential):
+            raise TypeError(f"{name}(potential): expected a function or None, got {arguments.show(potential)}")
+        object.__setattr__(self, "function", function)
+        object.__setattr__(self, "velocity_dependent", velocity_dependent)
+        object.__setattr__(self, "potential", potential)
+
+    def shifted(self, offset: np.ndarray) -> Term:
+        return self  # what its function knows of places is its own affair
+
+    def compile(self, plan: Plan) -> None:
+        plan.add_callback(self)
+
+    def check_result(self, result: object) -> None:
+        """Refuse a function that returns something: what it should have written would be lost."""
+        if result is not None:
+            raise TypeError(
+                f"{type(self).__name__}(function): expected it to write into `out`, as in out[:] = ..., and to return "
+                f"None, got {arguments.show(result)}"
+            )
+
+    def probe(self, x: np.ndarray, v: np.ndarray) -> None:
+        """Refuse a function that says it ignores velocity and does not."""
+        if self.velocity_dependent or not len(x):
+            return
+        x, v = x.copy(), v.copy()
+        outs = [np.zeros_like(x), np.zeros_like(x)]
+        for out, faster in zip(outs, (v, v + np.arange(1, v.size + 1).reshape(v.shape)), strict=True):
+            for array in (x, faster):
+                array.flags.writeable = False
+            self.check_result(self.function(0.0, x, faster, out))
+        if outs[0].tobytes() != outs[1].tobytes():
+            raise ValueError(
+                f"{type(self).__name__}(velocity_dependent): expected True, since the function gives other values "
+                f"for other velocities; integrators then evaluate it where velocities count"
+            )
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        if self.potential is None:
+            return super().potential_energy(plan, position)
+        energy = np.asarray(self.potential(position), dtype=np.float64)
+        if energy.shape not in ((), (plan.n,)):
+            name = f"{type(self).__name__}(potential)"
+            raise ValueError(f"{name}: expected it to return shape ({plan.n},), got {energy.shape}")
+        return plan.mobility * energy if self.divided_by_mass else plan.finite_mass * energy
+
+
+class Force(Callback):
+    """A force in N from a Python function, called once per evaluation for all bodies.
+
+    function(t, position, velocity, out): t in s; position in m and velocity in m/s, read-only arrays of
+    shape (n, dim); out, of the same shape and dtype and full of zeros, is to be filled with forces.
+    It must not keep the arrays: they are used again.
+    velocity_dependent=False promises that velocities do not matter, which saves some integrators an
+    evaluation; it is probed when a stepper is made.
+    potential(position): the energy of each body in J, shape (n,), for `energy()`.
+
+    An exception in the function passes through `step`, which leaves the stepper at the last completed
+    tick. Raises TypeError for what is no function, or returns something; ValueError where the probe
+    finds out. Bits are as portable as the function is: + - * / and numpy.sqrt are, numpy.exp is not.
+
+    >>> import kickdrift as kd
+    >>> def wind(t, position, velocity, out):
+    ...     out[:, 0] = 2.0 * t
+    >>> leaf = kd.Stepper([[0.0, 0.0]], dt=0.25, forces=[kd.Force(wind, velocity_dependent=False)])
+    >>> leaf.step(4)
+    >>> leaf.velocity.tolist()
+    [[1.0, 0.0]]
+    """
+
+    divided_by_mass: ClassVar[bool] = True
+
+
+class Acceleration(Callback):
+    """An acceleration in m/s² from a Python function; as `Force`, but not divided by mass.
+
+    Bodies of infinite mass are not accelerated by it either. potential(position): J/kg. Raises as
+    `Force` does.
+    """
 
 
 @dataclass(frozen=True, eq=False)

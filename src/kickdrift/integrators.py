@@ -327,9 +327,10 @@ class EnergyEuler(Integrator):
     The direction is that of v + h a. Only for terms with a potential and without friction.
 
     Where energy would not suffice to be at x' (a turning point is less than a step away, or the
-    body starts from rest) the step follows the parabola x' = x + h (v + h a/2) instead, and where
-    even that asks for more than there is, v' = v + h a: near a turning point the energy may then
-    change by an amount of third order in h.
+    body starts from rest) the step follows the parabola x' = x + h (v + h a/2) instead. Where even
+    that asks for more than there is, the body stays for this step and its velocity is mirrored in
+    the direction of a: that keeps the energy too, and costs up to a few h of time. (A body at rest on
+    a spring too stiff for the step, h² k/m > 4, stays there.)
     """
 
     name = "energy_euler"

@@ -5,8 +5,9 @@ divided by masses, the affine terms are merged into one acceleration per compone
 
     a = g - c (v - w) - k (x - p),
 
-and all coefficients are rounded to the dtype of the state. The order of every addition is thereby
-fixed before anything runs. An array of a plan has one row for all bodies or one row per body.
+and all coefficients are rounded to the dtype of the state. Accelerations are summed in one order: the
+affine part, the other terms, the Python functions, each in the order given. An array of a plan has
+one row for all bodies or one row per body.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from . import arguments, rounded
-from .forces import AnchorSpring, Gravity, LinearDrag, Term
-from .integrators import Composition, EnergyEuler, Exact, Integrator
+from .forces import AnchorSpring, Callback, Gravity, LinearDrag, Term
+from .integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Plan:
         self.g, self.w, self.p = (np.zeros((1, dim)) for _ in range(3))
         self.c, self.k, self.rate = (np.zeros(1) for _ in range(3))
         self.records: list[Record] = []
+        self.callbacks: list[Callback] = []
         self.forces = _terms(forces)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
             for term in self.forces:
@@ -66,9 +68,14 @@ class Plan:
         _check_finite("rate", self.rate, np.dtype(np.float64))
 
         self.drag = bool(self.c.any())
+        self.wind = bool(self.w.any())
         self.spring = bool(self.k.any())
         self.damped = bool(self.rate.any())
-        self.velocity_dependent = self.drag or any(record.kind == "quadratic_drag" for record in self.records)
+        self.velocity_dependent = (
+            self.drag
+            or any(record.kind == "quadratic_drag" for record in self.records)
+            or any(callback.velocity_dependent for callback in self.callbacks)
+        )
         self._check_integrator()
         # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
         self._c, self._k = self.c, self.k
@@ -98,6 +105,9 @@ class Plan:
     def add_record(self, kind: str, **fields: np.ndarray) -> None:
         self.records.append(Record(kind, fields))
 
+    def add_callback(self, callback: Callback) -> None:
+        self.callbacks.append(callback)
+
     # Numbers that depend on dt, in the dtype of the state.
 
     def decay(self, dt: float) -> np.ndarray:
@@ -115,13 +125,27 @@ class Plan:
         drifts, kicks = rounded.scaled(self.integrator.coefficients, dt)
         return [real(c) for c in drifts], [real(d) for d in kicks]
 
+    def evaluation_times(self, dt: float) -> list[float]:
+        """When a step evaluates the forces, in seconds after its beginning; functions are told."""
+        real = self.dtype.type
+        if isinstance(self.integrator, Composition):
+            drifts, kicks = self.composition(dt)
+            times, after = [], real(0)
+            for c, _ in zip(drifts, kicks, strict=False):
+                after = after + c
+                times += [float(after)] * (int(self.integrator.order) if self.velocity_dependent else 1)
+            return times
+        form = getattr(self.integrator, "form", getattr(self.integrator, "velocity", ""))
+        shares = _EVALUATIONS[self.integrator.name, form][self.velocity_dependent]
+        return [float(real(dt) * real(share)) for share in shares]
+
     def energy(self, position: np.ndarray, velocity: np.ndarray) -> tuple[float, float]:
         """(kinetic, potential) energy in J, of float64 copies, summed without rounding errors."""
         position, velocity = position.astype(np.float64), velocity.astype(np.float64)
-        kinetic = self.finite_mass * (velocity * velocity).sum(axis=1) / 2
-        potential = [term.potential_energy(self, position) for term in self.forces]
-        zeros = np.zeros(self.n)
-        return math.fsum(kinetic), math.fsum(value for row in potential for value in row + zeros)
+        with np.errstate(over="ignore", invalid="ignore"):
+            kinetic = self.finite_mass * (velocity * velocity).sum(axis=1) / 2
+            potential = [term.potential_energy(self, position) + np.zeros(self.n) for term in self.forces]
+            return _total(kinetic), _total(np.concatenate(potential) if potential else np.zeros(0))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -134,6 +158,10 @@ class Plan:
             for array in arrays:
                 digest.update(f"{array.shape}".encode())
                 digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        for callback in self.callbacks:
+            function = callback.function
+            name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__name__)}"
+            digest.update(f"{type(callback).__name__} {name} {callback.velocity_dependent}".encode())
         return digest.hexdigest()
 
     def _round(self, name: str, array: np.ndarray) -> np.ndarray:
@@ -151,6 +179,8 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
                     )
+        if isinstance(self.integrator, ImplicitEuler) and self.callbacks:
+            raise ValueError(f"integrator: {name} takes terms with derivatives, got {type(self.callbacks[0]).__name__}")
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
                 if not term.conservative:
@@ -159,9 +189,32 @@ class Plan:
                     )
 
 
+def _total(energies: np.ndarray) -> float:
+    try:
+        return math.fsum(energies)
+    except (OverflowError, ValueError):  # beyond a float, or infinities of both signs
+        return float(energies.sum())
+
+
 def _check_finite(name: str, array: np.ndarray, dtype: np.dtype) -> None:
     if not np.isfinite(array).all():
         raise ValueError(f"forces: the merged coefficient {name} overflows {dtype}")
+
+
+# Shares of h, by integrator and form: under forces that ignore velocity, and under others.
+_EVALUATIONS: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] = {
+    ("explicit_euler", ""): ((0,), (0,)),
+    ("semi_implicit_euler", "kick_drift"): ((0,), (0,)),
+    ("semi_implicit_euler", "drift_kick"): ((1,), (1,)),
+    ("semi_implicit_euler", "alternate"): ((1,), (1,)),  # on odd ticks; 0 on even ones
+    ("midpoint", ""): ((0, 0.5), (0, 0.5)),
+    ("heun", ""): ((0, 1), (0, 1)),
+    ("rk4", ""): ((0, 0.5, 0.5, 1), (0, 0.5, 0.5, 1)),
+    ("verlet", "backward"): ((0,), (0, 0)),
+    ("verlet", "central"): ((1,), (0, 1)),
+    ("velocity_verlet", ""): ((1,), (0, 1)),
+    ("groot_warren", ""): ((1,), (1,)),
+}
 
 
 def _terms(forces: Iterable[Term]) -> tuple[Term, ...]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import arguments
 from .errors import DesyncError
+
+if TYPE_CHECKING:
+    from .base import StepperBase
 
 #: Called before each step with the stepper and its tick; it sets what the players do at that tick.
 Inputs = Callable[[Any, int], None]
@@ -30,7 +33,7 @@ class Rollback:
     (5, [[5.0]])
     """
 
-    def __init__(self, stepper: Any, ticks: int = 60) -> None:
+    def __init__(self, stepper: StepperBase, ticks: int = 60) -> None:
         self.stepper = stepper
         self._ticks = arguments.integer("ticks", ticks, 1)
         self._snapshots: dict[int, bytes] = {}
@@ -54,7 +57,11 @@ class Rollback:
         """
         if tick not in self._snapshots:
             raise ValueError(f"tick: expected one of the saved ticks {self.ticks}, got {tick!r}")
+        clock = self.stepper._clock
+        counted = None if clock is None else clock.tick
         self.stepper.restore(self._snapshots[tick])
+        if clock is not None:
+            clock.set_tick(counted)  # real time does not go back, and resimulation catches up with it
         for later in [saved for saved in self._snapshots if saved > tick]:
             del self._snapshots[later]
 
@@ -68,13 +75,16 @@ class Rollback:
             self.save()
             if inputs is not None:
                 inputs(self.stepper, self.stepper.tick)
-            if self.stepper.tick == tick - 1:
-                self.stepper._last_step()
+            # Whole steps of the clock, where it has several substeps to each.
+            clock = self.stepper._clock
+            step = min(1 if clock is None else clock.substeps, tick - self.stepper.tick)
+            if self.stepper.tick + step == tick:
+                self.stepper._last_step(step)
             else:
-                self.stepper.step()
+                self.stepper.step(step)
 
 
-def sync_test(stepper: Any, frames: int, distance: int = 4, inputs: Inputs | None = None) -> None:
+def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inputs | None = None) -> None:
     """Check that nothing outside the snapshots matters: run, going back `distance` ticks at each one.
 
     Each tick is simulated distance + 1 times, and each time it must come to the same checksum.

@@ -5,7 +5,7 @@ from cpython.pythread cimport (
 )
 
 from .guard cimport acquire
-from .kernels.plan cimport TILE
+from .kernels.plan cimport ROW
 
 from .workers import share
 
@@ -30,12 +30,12 @@ cdef class Sharing:
         return 0
 
     cdef int run_shared(self, Py_ssize_t n) except -1:
-        """Give each thread a range of tiles; rows do not see each other, so no bit depends on it."""
+        """Give each thread a range; what is stepped does not see each other, so no bit depends on it."""
         cdef Job* job = &self.job
         cdef Job part
         cdef Task task
-        tiles = (n + TILE - 1) // TILE
-        edges = [tiles * i // self.helpers * TILE for i in range(self.helpers + 1)]
+        blocks = (n + ROW - 1) // ROW  # which are whole tiles too
+        edges = [blocks * i // self.helpers * ROW for i in range(self.helpers + 1)]
         tasks = []
         for first, last in zip(edges, edges[1:]):
             if first < last:

@@ -87,6 +87,8 @@ class State:
     def record(self, steps: int, every: int = 1) -> Any:
         """Run `steps` steps and keep the state now and after each `every` of them; raises what `step` raises.
 
+        Where a step raises, the error carries the samples so far as its attribute `trajectory`.
+
         >>> import kickdrift as kd
         >>> kd.Stepper([[0.0]], [[2.0]], dt=0.5).record(4, every=2).position.ravel().tolist()
         [0.0, 2.0, 4.0]
@@ -97,8 +99,12 @@ class State:
         time = np.empty(count)
         samples = [np.empty((count, *array.shape), array.dtype) for array in self._sampled()]
         for number in range(count):
-            if number:
-                self.step(every)
+            try:
+                if number:
+                    self.step(every)
+            except BaseException as error:
+                error.trajectory = self._trajectory(time[:number], *(sample[:number] for sample in samples))  # type: ignore[attr-defined]
+                raise
             time[number] = self.time
             for sample, array in zip(samples, self._sampled(), strict=True):
                 sample[number] = array

@@ -1,24 +1,29 @@
-from typing import Any, TypeVar, overload
+from fractions import Fraction
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import disjoint_base
 
 from .base import StepperBase
 from .clock import FixedClock
 from .core import Core
 
+_Real = float | Fraction | np.floating[Any] | np.integer[Any]
+_Mode = Literal["linear", "hermite", "extrapolate"]
 _Out = TypeVar("_Out")
 
+@disjoint_base
 class Frames(Core):
-    def advance(self, seconds: float) -> int: ...
+    def advance(self, seconds: _Real) -> int: ...
     @overload
     def interpolate(
-        self, alpha: float | None = None, out: None = None, mode: str = "linear"
+        self, alpha: _Real | None = None, out: None = None, mode: _Mode = "linear"
     ) -> NDArray[np.floating[Any]]: ...
     @overload
-    def interpolate(self, alpha: float | None = None, *, out: _Out, mode: str = "linear") -> _Out: ...
+    def interpolate(self, alpha: _Real | None = None, *, out: _Out, mode: _Mode = "linear") -> _Out: ...
     @overload
-    def interpolate(self, alpha: float | None, out: _Out, mode: str = "linear") -> _Out: ...
+    def interpolate(self, alpha: _Real | None, out: _Out, mode: _Mode = "linear") -> _Out: ...
 
 class Stepper(StepperBase, Frames):
     @property

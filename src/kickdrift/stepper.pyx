@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from .clock cimport FixedClock
-from .core cimport Core
+from .swept cimport Swept
 from .guard cimport release
 from .kernels.drawing cimport Weights, draw
 from .kernels.plan cimport Array
@@ -16,7 +16,7 @@ from . import drawing
 from .base import StepperBase
 
 
-cdef class Frames(Core):
+cdef class Frames(Swept):
     """The part of a Stepper that turns frames into steps and draws between two of them."""
 
     cdef object previous        # position and velocity before the last step of a frame, or None
@@ -101,7 +101,7 @@ cdef class Frames(Core):
         return 0
 
     def _resume(self, int64_t tick, bint started, double last_h):
-        Core._resume(self, tick, started, last_h)
+        Swept._resume(self, tick, started, last_h)
         self.drawn_tick = -1
 
     @property
@@ -109,10 +109,10 @@ cdef class Frames(Core):
         """The state before the last step of the last frame, or None if it is not the last step any more."""
         return self.previous if self.previous is not None and self.drawn_tick == self.ticks else None
 
-    def _last_step(self):
+    def _last_step(self, int64_t substeps):
         self.hold()
         try:
-            self.last_step(1)
+            self.last_step(substeps)
         finally:
             release(&self.busy)
 

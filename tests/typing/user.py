@@ -1,9 +1,10 @@
 """What a user's program looks like to mypy --strict; never run, only checked."""
 
 from fractions import Fraction
-from typing import assert_type
+from typing import Any, assert_type
 
 import numpy as np
+import numpy.typing as npt
 
 import kickdrift as kd
 
@@ -35,6 +36,61 @@ assert_type(world.energy(), tuple[float, float])
 assert_type(world.record(10, every=2), kd.Trajectory)
 assert_type(kd.build_info(), dict[str, object])
 
+# A game: a clock, frames, a picture.
+clock = kd.FixedClock(60, policy="match", overload=("backlog", 3), max_steps=5)
+kd.FixedClock(dt=Fraction(1, 60), policy="locked(2)", substeps=4, carry=False)
+kd.FixedClock("60000/1001", max_frame=0.1, scale=0.5, slack=0.2, tolerance=0.05, phase=0.5)
+assert_type(clock.advance(np.float32(0.02)), int)
+assert_type(clock.advance_ns(16_666_667), int)
+assert_type(clock.advance_ms(17), int)
+assert_type(clock.advance_to(10**9), int)
+assert_type(clock.plan([0.04, 0.01]), tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]])
+for tick in clock.steps(0.05):
+    assert_type(tick, int)
+assert_type(clock.feed(0.05), int)
+while clock.step():
+    assert_type(clock.alpha, float)
+assert_type(clock.hz, Fraction)
+assert_type(clock.time_exact, Fraction)
+assert_type(clock.dropped, Fraction)
+clock.hz = 120
+clock.set_hz("60000/1001", keep="fraction")
+clock.scale = 0.5
+clock.pause()
+clock.single_step()
+clock.resume()
+clock.resync()
+clock.load(clock.state())
+
+game = kd.Stepper(position, velocity, clock=clock)
+assert_type(game.clock, kd.FixedClock)
+assert_type(game.advance(1 / 60), int)
+assert_type(game.alpha, float)
+vertices = np.zeros((100, 3), np.float32)
+assert_type(game.interpolate(), npt.NDArray[np.floating[Any]])
+assert_type(game.interpolate(0.5, mode="hermite"), npt.NDArray[np.floating[Any]])
+game.interpolate(out=vertices)[0, 0]
+assert_type(game.interpolate(out=bytearray(1200)), bytearray)
+assert_type(game.interpolate(0.5, memoryview(bytearray(1200)), "extrapolate"), memoryview)
+game.teleport([0, 1], (0.0, 0.0, 0.0))
+game.shift((0.0, -1000.0, 0.0))
+
+# A network game: save, go back, come again.
+saved: bytes = game.snapshot()
+game.restore(saved)
+assert_type(game.checksum(), int)
+past = kd.Rollback(game, ticks=60)
+
+
+def players(stepper: kd.Stepper, tick: int) -> None:
+    stepper.velocity[0, 0] += tick % 3
+
+
+past.save()
+past.rollback(past.ticks[0])
+past.resimulate(10, inputs=players)
+kd.sync_test(game, frames=100, distance=8, inputs=players)
+
 textbook: kd.reference.Stepper = kd.reference.Stepper(position, velocity, forces=forces)
 textbook.step(3)
 
@@ -51,6 +107,12 @@ except kd.NonFiniteError as error:
     print(error.body, error.first_tick, error.last_tick)
 except kd.ConvergenceError as error:
     print(error.body, error.tick, error.residual)
+except kd.DesyncError as error:
+    print(error.tick, error.expected, error.got)
+except kd.OverloadError as error:
+    print(error.steps)
+except (kd.SnapshotError, kd.CallbackError, kd.KickdriftError) as error:
+    print(error)
 
 # Mistakes that a checker must see: each comment is an error itself once its line is none.
 kd.Stepper([[0.0]], 1.0, 1.0, 1 / 60)  # type: ignore[call-arg]
@@ -58,3 +120,11 @@ kd.Stepper([[0.0]], integrator=4)  # type: ignore[arg-type]
 kd.Stepper([[0.0]], forces=[9.81])  # type: ignore[list-item]
 world.tick = 3  # type: ignore[misc]
 world.step("one")  # type: ignore[arg-type]
+kd.Stepper([[0.0]], clock=60)  # type: ignore[arg-type]
+kd.FixedClock([60])  # type: ignore[arg-type]
+clock.tick = 3  # type: ignore[misc]
+clock.set_hz(60, keep="beat")  # type: ignore[arg-type]
+game.advance("0.01")  # type: ignore[arg-type]
+game.interpolate(mode="cubic")  # type: ignore[call-overload]
+kd.Rollback(60)  # type: ignore[arg-type]
+past.resimulate(10, inputs=lambda stepper: None)  # type: ignore[arg-type, misc]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Protocol
 
-from . import attractor, growth, jump, spring
+from . import attractor, growth, jump, loops, spring
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +33,7 @@ class Demo(Protocol):
 DEMOS: dict[str, Demo] = {
     "spring": spring,
     "jump": jump,
+    "loops": loops,
     "attractor": attractor,
     "growth": growth,
 }

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 
 from .lanes cimport f32lane, f64lane, real
 from .plan cimport MAX_DIM, TILE, Plan
-from .terms cimport accelerate, dot, largest, magnitude, potential_difference, root, term_jacobian, value
+from .terms cimport accelerate_tile, dot, largest, magnitude, potential_difference, root, term_jacobian, value
 
 cdef extern from "<float.h>" nogil:
     float FLT_EPSILON, FLT_MIN
@@ -29,12 +29,12 @@ cdef inline void gather(int dim, const real* planes, Py_ssize_t i, real* u) noex
 
 
 cdef inline void evaluate(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t m, const real* x, const real* v, real* a,
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, const real* x, const real* v, real* a,
 ) noexcept nogil:
     if real is float:
-        accelerate(plan, first, m, <const f32lane*> x, <const f32lane*> v, <f32lane*> a)
+        accelerate_tile(plan, plan.dim, first, count, <const f32lane*> x, <const f32lane*> v, <f32lane*> a)
     else:
-        accelerate(plan, first, m, <const f64lane*> x, <const f64lane*> v, <f64lane*> a)
+        accelerate_tile(plan, plan.dim, first, count, <const f64lane*> x, <const f64lane*> v, <f64lane*> a)
 
 
 cdef inline bint implicit_step(
@@ -180,6 +180,7 @@ cdef inline void energy_step(
     cdef real old[MAX_DIM]
     cdef real y[MAX_DIM]
     cdef real u[MAX_DIM]
+    cdef real b[MAX_DIM]
     cdef real speed2, u2
     cdef int dim = plan.dim
     cdef int j
@@ -188,23 +189,41 @@ cdef inline void energy_step(
     for i in range(count):
         gather(dim, x, i, &old[0])
         gather(dim, v, i, &u[0])
+        gather(dim, &a[0], i, &b[0])
         for j in range(dim):
             y[j] = old[j] + h * u[j]
         speed2 = dot(dim, &u[0], &u[0])
         if speed2 - two * difference(plan, first + i, &old[0], &y[0]) <= 0:  # a turning point is near
             for j in range(dim):
-                y[j] = old[j] + h * (u[j] + half * a[j * TILE + i])
+                y[j] = old[j] + h * (u[j] + half * b[j])
         speed2 = speed2 - two * difference(plan, first + i, &old[0], &y[0])
-        for j in range(dim):
-            u[j] = u[j] + h * a[j * TILE + i]
-        u2 = dot(dim, &u[0], &u[0])
-        if speed2 > 0 and u2 > 0:
-            u2 = root(speed2 / u2)
+        if speed2 < 0:  # even the parabola leaves what the energy reaches
+            mirror(dim, &b[0], &u[0])
+            for j in range(dim):
+                y[j] = old[j]
+        else:
+            for j in range(dim):
+                u[j] = u[j] + h * b[j]
+            u2 = dot(dim, &u[0], &u[0])
+            if u2 > 0:
+                u2 = root(speed2 / u2)
             for j in range(dim):
                 u[j] = u2 * u[j]
         for j in range(dim):
             x[j * TILE + i] = y[j]
             v[j * TILE + i] = u[j]
+
+
+cdef inline void mirror(int dim, const real* a, real* v) noexcept nogil:
+    """Turn v back in the direction of a, or altogether where a is zero."""
+    cdef real a2 = dot(dim, a, a)
+    cdef real two = 2
+    cdef real f = 0
+    cdef int j
+    if a2 > 0:
+        f = two * dot(dim, v, a) / a2
+    for j in range(dim):
+        v[j] = v[j] - f * a[j] if a2 > 0 else -v[j]
 
 
 cdef inline real difference(const Plan* plan, Py_ssize_t body, const real* x, const real* y) noexcept nogil:

@@ -5,7 +5,8 @@ from libc.stdint cimport uint64_t
 from .digest cimport digest
 from .lanes cimport f32lane, f64lane
 from .plan cimport Array, Job, KernelTable, Plan
-from .tiles cimport run
+from .sweeps cimport add_callback, sweep, sweep_accelerations
+from .tiles cimport prepare, run
 
 
 cdef inline void run_f32(const Plan* plan, Job* job) noexcept nogil:
@@ -18,6 +19,16 @@ cdef inline void run_f64(const Plan* plan, Job* job) noexcept nogil:
     run(plan, job, like)
 
 
+cdef inline void prepare_f32(Plan* plan) noexcept nogil:
+    cdef f32lane* like = NULL
+    prepare(plan, like)
+
+
+cdef inline void prepare_f64(Plan* plan) noexcept nogil:
+    cdef f64lane* like = NULL
+    prepare(plan, like)
+
+
 cdef inline uint64_t digest_f32(const Array* array, Py_ssize_t n, int dim, uint64_t place) noexcept nogil:
     cdef float* like = NULL
     return digest(array, n, dim, place, like)
@@ -28,8 +39,50 @@ cdef inline uint64_t digest_f64(const Array* array, Py_ssize_t n, int dim, uint6
     return digest(array, n, dim, place, like)
 
 
+cdef inline void sweep_f32(const Plan* plan, int scheme, int number, char* room, Py_ssize_t padded) noexcept nogil:
+    cdef f32lane* like = NULL
+    sweep(plan, scheme, number, room, padded, like)
+
+
+cdef inline void accelerate_f32(const Plan* plan, char* room, Py_ssize_t padded) noexcept nogil:
+    cdef f32lane* like = NULL
+    sweep_accelerations(plan, room, padded, like)
+
+
+cdef inline void add_f32(
+    const Plan* plan, bint divide, const char* out, const char* factors, char* room, Py_ssize_t padded,
+) noexcept nogil:
+    cdef f32lane* like = NULL
+    add_callback(plan, divide, out, factors, room, padded, like)
+
+
+cdef inline void sweep_f64(const Plan* plan, int scheme, int number, char* room, Py_ssize_t padded) noexcept nogil:
+    cdef f64lane* like = NULL
+    sweep(plan, scheme, number, room, padded, like)
+
+
+cdef inline void accelerate_f64(const Plan* plan, char* room, Py_ssize_t padded) noexcept nogil:
+    cdef f64lane* like = NULL
+    sweep_accelerations(plan, room, padded, like)
+
+
+cdef inline void add_f64(
+    const Plan* plan, bint divide, const char* out, const char* factors, char* room, Py_ssize_t padded,
+) noexcept nogil:
+    cdef f64lane* like = NULL
+    add_callback(plan, divide, out, factors, room, padded, like)
+
+
 cdef inline void fill(KernelTable* table) noexcept:
+    table.prepare_f32 = prepare_f32
+    table.prepare_f64 = prepare_f64
     table.run_f32 = run_f32
     table.run_f64 = run_f64
     table.digest_f32 = digest_f32
     table.digest_f64 = digest_f64
+    table.sweep_f32 = sweep_f32
+    table.sweep_f64 = sweep_f64
+    table.accelerate_f32 = accelerate_f32
+    table.accelerate_f64 = accelerate_f64
+    table.add_f32 = add_f32
+    table.add_f64 = add_f64

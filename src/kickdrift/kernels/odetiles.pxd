@@ -14,7 +14,7 @@ from .lanes cimport lane, real, width
 from .odeplan cimport Newton, ODEPlan
 from .odeschemes cimport check, correct, first_bad, set_step, splat, stage, stages
 from .plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MAX_DIM, MIDPOINT, RK4, TILE, Job
-from .tiles cimport load, store
+from .tiles cimport move_tile
 
 cdef enum:
     LANES = 3       # stepped side by side: while one waits for a result, the others have work
@@ -207,7 +207,7 @@ cdef inline void run(const ODEPlan* plan, Job* job, real* like, lane* wide) noex
     # Whole cache lines: no lane of a tile straddles two.
     cdef double room[MAX_DIM * TILE + 8]
     cdef lane* planes = <lane*> ((<uintptr_t> &room[0] + 63) // 64 * 64)
-    cdef Py_ssize_t i, count, first = job.first
+    cdef Py_ssize_t i, count, bad, first = job.first
     set_step(plan.h, like, h)
     for i in range(MAX_PARAMETERS):
         splat(<real> plan.parameters[i], c + i)
@@ -234,11 +234,15 @@ cdef inline void run(const ODEPlan* plan, Job* job, real* like, lane* wide) noex
         job.evaluations = job.steps * stages(plan.scheme)
     while first < job.last:
         count = min(<Py_ssize_t> ROWS, job.last - first)
-        load(&plan.y, plan.dim, first, count, TILE, planes)
+        if count < ROWS:
+            memset(&room[0], 0, sizeof(room))
+        move_tile(False, &plan.y, plan.dim, first, count, planes)
         if plan.scheme == IMPLICIT_EULER:
             implicit_tile(plan, job, first, count, c, <real*> planes, wide)
         else:
             step_tile(plan, job.steps, h, c, count, planes)
-        if not store(&plan.y, plan.dim, first, count, planes) and job.bad_body < 0:
-            job.bad_body = first + first_bad(count, plan.dim, <real*> planes, 1, TILE)
+        move_tile(True, &plan.y, plan.dim, first, count, planes)
+        bad = first_bad(count, plan.dim, <real*> planes, 1, TILE)
+        if bad >= 0 and job.bad_body < 0:
+            job.bad_body = first + bad
         first += ROWS

@@ -3,7 +3,8 @@
 from libc.stdint cimport int64_t, uint64_t
 
 cdef enum:
-    TILE = 128          # bodies that are loaded, stepped and stored together
+    TILE = 192          # bodies that are loaded, stepped and stored together
+    ROW = 384           # bodies whose coefficients lie in a row: whole tiles, and whole blocks of lanes of any kind
     MAX_DIM = 3
     MAX_CONSTANTS = 36  # of a scheme: h, h/2 and what it needs beside
 
@@ -35,12 +36,11 @@ cdef enum Layout:
     PLANES              # a contiguous row per component
     STRIDED             # anything else: through a buffer
 
-# A coefficient: padded to whole tiles. step 1 where each body has its own, 0 where one tile's
-# worth of equal numbers serves all; plane: numbers from a component's row to the next.
+# A coefficient: padded to whole rows; where its components start, and bytes from a body to the next:
+# 0 where one row's worth of equal numbers serves all.
 ctypedef struct Field:
-    const char* data
-    Py_ssize_t step
-    Py_ssize_t plane
+    const char* component[MAX_DIM]
+    Py_ssize_t body
 
 # An array of the caller: distances in bytes.
 ctypedef struct Array:
@@ -63,7 +63,7 @@ ctypedef struct Plan:
     Layout layout
     int dim
     Py_ssize_t n
-    bint drag, spring, velocity_dependent, damped, taylor_start
+    bint drag, wind, spring, velocity_dependent, damped, taylor_start
     Array x, v
     Array s             # the history: previous position, or acceleration
     Field g, c, w, k, p
@@ -77,9 +77,10 @@ ctypedef struct Plan:
     int iterations      # evaluations per kick that depends on velocity; or Newton's limit
     double tolerance
     double constants[MAX_CONSTANTS]
+    char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants as lanes, for h and last_h
 
 ctypedef struct Job:
-    Py_ssize_t first, last      # bodies; first is a multiple of TILE
+    Py_ssize_t first, last      # bodies; first is a multiple of ROW
     Py_ssize_t steps
     int64_t tick
     bint start                  # fill the history first
@@ -91,8 +92,17 @@ ctypedef struct Job:
     double residual
 
 ctypedef struct KernelTable:
+    void (*prepare_f32)(Plan*) noexcept nogil   # whenever h or last_h changed
+    void (*prepare_f64)(Plan*) noexcept nogil
     void (*run_f32)(const Plan*, Job*) noexcept nogil
     void (*run_f64)(const Plan*, Job*) noexcept nogil
+    # See sweeps.pxd.
+    void (*sweep_f32)(const Plan*, int scheme, int number, char* room, Py_ssize_t padded) noexcept nogil
+    void (*sweep_f64)(const Plan*, int scheme, int number, char* room, Py_ssize_t padded) noexcept nogil
+    void (*accelerate_f32)(const Plan*, char* room, Py_ssize_t padded) noexcept nogil
+    void (*accelerate_f64)(const Plan*, char* room, Py_ssize_t padded) noexcept nogil
+    void (*add_f32)(const Plan*, bint, const char* out, const char* factors, char* room, Py_ssize_t) noexcept nogil
+    void (*add_f64)(const Plan*, bint, const char* out, const char* factors, char* room, Py_ssize_t) noexcept nogil
     # Of (n, dim) numbers, the first of which counts as number `place`.
     uint64_t (*digest_f32)(const Array*, Py_ssize_t n, int dim, uint64_t place) noexcept nogil
     uint64_t (*digest_f64)(const Array*, Py_ssize_t n, int dim, uint64_t place) noexcept nogil

@@ -1,14 +1,14 @@
-# What each force term adds, for a tile of bodies: the formulas of kickdrift/reference/terms.py.
+# What each force term adds: the formulas of kickdrift/reference/terms.py.
 #
-# Positions, velocities and accelerations are planes of TILE numbers, one per component, of which the
-# first m are worked on: m is a multiple of every lane's width, bodies beyond the last are zeros and
-# nobody reads their results. The loops touch few arrays each, which is what compilers vectorise
-# without being told to.
+# A lane of bodies at a time, in registers from the positions to what the step makes of the acceleration:
+# that leaves the processor's other units busy while roots and quotients are under way.
 
 from libc.math cimport sqrt
 
-from .lanes cimport f32lane, f64lane, lane, real, width
-from .plan cimport AXIS, CENTER, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, SCALAR, SOFTENING, TILE, Field, Plan, Term
+from .lanes cimport lane, lane_root, real, where_positive, width
+from .plan cimport (
+    AXIS, CENTER, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, SCALAR, SOFTENING, TILE, VORTEX, Field, Plan, Term, TermKind,
+)
 
 cdef extern from "<math.h>" nogil:
     float sqrtf(float)
@@ -21,143 +21,113 @@ cdef inline real root(real q) noexcept nogil:
         return sqrt(q)
 
 
-cdef inline const char* values(const Field* field, int component, Py_ssize_t first, Py_ssize_t size) noexcept nogil:
-    """A coefficient from body `first` on, of numbers of `size` bytes."""
-    return field.data + (component * field.plane + first * field.step) * size
+cdef inline const char* values(const Field* field, int component, Py_ssize_t body) noexcept nogil:
+    """A coefficient from a body on."""
+    return field.component[component] + body * field.body
 
 
 cdef inline real value(const Field* field, int component, Py_ssize_t body, real like) noexcept nogil:
     """A coefficient of one body; `like` only tells the type."""
-    return (<const real*> values(field, component, body, sizeof(real)))[0]
+    return (<const real*> values(field, component, body))[0]
 
 
 cdef inline lane affine(
-    bint drag, bint spring, lane x, lane v, lane g, lane c, lane w, lane k, lane p,
+    bint drag, bint wind, bint spring, lane x, lane v, lane g, lane c, lane w, lane k, lane p,
 ) noexcept nogil:
-    """a = g - c (v - w) - k (x - p)"""
+    """a = g - c (v - w) - k (x - p); without wind v - w is v to the bit"""
     cdef lane a = g
-    if drag:
+    if drag and wind:
         a = a - c * (v - w)
+    elif drag:
+        a = a - c * v
     if spring:
         a = a - k * (x - p)
     return a
 
 
-cdef inline void affine_tile(
-    bint drag, bint spring, Py_ssize_t count, const lane* x, const lane* v, lane* a,
-    const lane* g, const lane* c, const lane* w, const lane* k, const lane* p,
-) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(count):
-        a[i] = affine(drag, spring, x[i], v[i], g[i], c[i], w[i], k[i], p[i])
-
-
-cdef inline void offsets(
-    const Term* term, int dim, Py_ssize_t first, Py_ssize_t m, const real* x, real* d,
-) noexcept nogil:
-    """d = x - center (or v - w)"""
-    cdef int j
-    cdef Py_ssize_t i
-    cdef const real* center
-    for j in range(dim):
-        center = <const real*> values(&term.field[CENTER], j, first, sizeof(real))
-        for i in range(m):
-            d[j * TILE + i] = x[j * TILE + i] - center[i]
-
-
-cdef inline void swirl(
-    const Term* term, int dim, Py_ssize_t first, Py_ssize_t m, const real* x, real* t,
-) noexcept nogil:
-    """t = axis x (x - center)"""
-    cdef real d[MAX_DIM * TILE]
-    cdef Py_ssize_t i
-    cdef real u0 = 0
-    cdef real u1, u2
-    offsets(term, dim, first, m, x, &d[0])
-    if dim == 2:
-        for i in range(m):
-            t[i] = -d[TILE + i]
-            t[TILE + i] = d[i]
-        return
-    u0 = value(&term.field[AXIS], 0, 0, u0)
-    u1 = value(&term.field[AXIS], 1, 0, u0)
-    u2 = value(&term.field[AXIS], 2, 0, u0)
-    for i in range(m):
-        t[i] = u1 * d[2 * TILE + i] - u2 * d[TILE + i]
-    for i in range(m):
-        t[TILE + i] = u2 * d[i] - u0 * d[2 * TILE + i]
-    for i in range(m):
-        t[2 * TILE + i] = u0 * d[TILE + i] - u1 * d[i]
-
-
-cdef inline void squares(int dim, Py_ssize_t m, const real* d, real* q) noexcept nogil:
-    """q = d.d, summed from the first component on"""
-    cdef int j
-    cdef Py_ssize_t i
-    for i in range(m):
-        q[i] = d[i] * d[i]
-    for j in range(1, dim):
-        for i in range(m):
-            q[i] = q[i] + d[j * TILE + i] * d[j * TILE + i]
-
-
 cdef inline void add_term(
-    const Term* term, int dim, Py_ssize_t first, Py_ssize_t m, const real* x, const real* v, real* a,
+    TermKind kind, int dim, const Term* term, Py_ssize_t body, const lane* x, lane* a,
 ) noexcept nogil:
-    """a += the acceleration of one term"""
-    cdef real d[MAX_DIM * TILE]
-    cdef real q[TILE]
-    cdef real cube
-    cdef real zero = 0
-    cdef const real* scalar = <const real*> values(&term.field[SCALAR], 0, first, sizeof(real))
-    cdef const real* e2
+    """Subtract f d from a lane of accelerations, or add f t; x is the velocity for drags."""
+    cdef lane d[MAX_DIM]
+    cdef lane t[MAX_DIM]
+    cdef lane u[3]
+    cdef lane scalar = field_lane(&term.field[SCALAR], 0, body, a)
+    cdef lane q, f
     cdef int j
-    cdef Py_ssize_t i
-    if term.kind == POINT_GRAVITY:
-        e2 = <const real*> values(&term.field[SOFTENING], 0, first, sizeof(real))
-        offsets(term, dim, first, m, x, &d[0])
-        squares(dim, m, &d[0], &q[0])
-        for i in range(m):
-            q[i] = q[i] + e2[i]
-            cube = q[i] * root(q[i])
-            q[i] = scalar[i] / cube if cube > 0 else zero
-    elif term.kind == QUADRATIC_DRAG:
-        offsets(term, dim, first, m, v, &d[0])
-        squares(dim, m, &d[0], &q[0])
-        for i in range(m):
-            q[i] = scalar[i] * root(q[i])
-    else:
-        e2 = <const real*> values(&term.field[SOFTENING], 0, first, sizeof(real))
-        swirl(term, dim, first, m, x, &d[0])
-        squares(dim, m, &d[0], &q[0])
-        for i in range(m):
-            q[i] = q[i] + e2[i]
-            # The minus turns the subtraction below into the addition of the formula.
-            q[i] = -(scalar[i] / q[i]) if q[i] > 0 else zero
     for j in range(dim):
-        for i in range(m):
-            a[j * TILE + i] = a[j * TILE + i] - q[i] * d[j * TILE + i]
+        d[j] = x[j] - field_lane(&term.field[CENTER], j, body, a)
+        t[j] = d[j]
+    if kind == VORTEX and dim == 2:
+        t[0] = -d[1]
+        t[1] = d[0]
+    elif kind == VORTEX:
+        for j in range(3):
+            u[j] = field_lane(&term.field[AXIS], j, 0, a)
+        t[0] = u[1] * d[2] - u[2] * d[1]
+        t[1] = u[2] * d[0] - u[0] * d[2]
+        t[2] = u[0] * d[1] - u[1] * d[0]
+    q = t[0] * t[0]
+    for j in range(1, dim):
+        q = q + t[j] * t[j]
+    if kind == QUADRATIC_DRAG:
+        f = scalar * lane_root(q)
+    else:
+        q = q + field_lane(&term.field[SOFTENING], 0, body, a)
+        if kind == POINT_GRAVITY:
+            q = q * lane_root(q)
+        f = where_positive(q, scalar / q)
+    for j in range(dim):
+        if kind == VORTEX:
+            a[j] = a[j] + f * t[j]
+        else:
+            a[j] = a[j] - f * t[j]
+
+
+cdef inline lane field_lane(const Field* field, int component, Py_ssize_t body, const lane* like) noexcept nogil:
+    """A coefficient of a lane of bodies; `like` only tells the type."""
+    return (<const lane*> values(field, component, body))[0]
 
 
 cdef inline void accelerate(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t m, const lane* x, const lane* v, lane* a,
+    const Plan* plan, int dim, Py_ssize_t body, const lane* x, const lane* v, lane* a,
 ) noexcept nogil:
-    """a = the acceleration of the bodies from `first` on: the affine part, then the other terms."""
-    cdef Py_ssize_t row = TILE // width(a)
-    cdef Py_ssize_t size = sizeof(lane) // width(a)
-    cdef int j, term
-    for j in range(plan.dim):
-        affine_tile(
-            plan.drag, plan.spring, m // width(a), x + j * row, v + j * row, a + j * row,
-            <const lane*> values(&plan.g, j, first, size), <const lane*> values(&plan.c, j, first, size),
-            <const lane*> values(&plan.w, j, first, size), <const lane*> values(&plan.k, j, first, size),
-            <const lane*> values(&plan.p, j, first, size),
-        )
-    for term in range(plan.terms):
-        if lane is f32lane:
-            add_term(&plan.term[term], plan.dim, first, m, <const float*> x, <const float*> v, <float*> a)
-        else:
-            add_term(&plan.term[term], plan.dim, first, m, <const double*> x, <const double*> v, <double*> a)
+    """a = the acceleration of a lane of bodies: the affine part, then the other terms."""
+    cdef const Term* term
+    cdef int j, number
+    for j in range(dim):
+        a[j] = field_lane(&plan.g, j, body, a)
+        if plan.drag:
+            a[j] = a[j] - field_lane(&plan.c, j, body, a) * (v[j] - field_lane(&plan.w, j, body, a))
+        if plan.spring:
+            a[j] = a[j] - field_lane(&plan.k, j, body, a) * (x[j] - field_lane(&plan.p, j, body, a))
+    for number in range(plan.terms):
+        term = &plan.term[number]
+        if term.kind == POINT_GRAVITY:
+            add_term(POINT_GRAVITY, dim, term, body, x, a)
+        elif term.kind == QUADRATIC_DRAG:
+            add_term(QUADRATIC_DRAG, dim, term, body, v, a)
+        elif dim > 1:
+            add_term(VORTEX, dim, term, body, x, a)
+
+
+cdef inline void accelerate_tile(
+    const Plan* plan, int dim, Py_ssize_t first, Py_ssize_t count, const lane* x, const lane* v, lane* a,
+) noexcept nogil:
+    """`accelerate` for the first bodies of a tile."""
+    cdef Py_ssize_t plane = TILE // width(a)
+    cdef Py_ssize_t n
+    cdef int j
+    cdef lane y[MAX_DIM]
+    cdef lane u[MAX_DIM]
+    cdef lane b[MAX_DIM]
+    for n in range((count + width(a) - 1) // width(a)):
+        for j in range(dim):
+            y[j] = x[j * plane + n]
+            u[j] = v[j * plane + n]
+        accelerate(plan, dim, first + n * width(a), y, u, b)
+        for j in range(dim):
+            a[j * plane + n] = b[j]
 
 
 # The rest is for methods that need more than the acceleration. They look at one body.

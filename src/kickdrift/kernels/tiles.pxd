@@ -4,23 +4,18 @@
 # blocks of lanes are taken straight from the caller's rows into registers and stay there.
 # Otherwise a tile is copied into planes that fit the first-level cache.
 
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 from .bodies cimport Newton, energy_step, implicit_step
-from .lanes cimport f32lane, lane, width
+from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, forget, lane, width
 from .plan cimport (
-    ALTERNATE, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT, GROOT_WARREN, HEUN,
-    IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MIDPOINT, RK4, STRIDED, TILE, VELOCITY_VERLET,
+    ALTERNATE, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, GROOT_WARREN, HEUN,
+    IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MIDPOINT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET,
     VERLET_BACKWARD, VERLET_CENTRAL, Array, Job, Plan,
 )
 from .schemes cimport damp, has_opening, keeps, opening, set_constants, stage, stages, start
-from .terms cimport accelerate, affine, values
-
-cdef enum:
-    WIDE = 8        # lanes stepped side by side: enough to hide the latency of additions
-    NARROW = 4      # for schemes that need many registers per lane
-
+from .terms cimport accelerate, accelerate_tile, affine, field_lane, values
 
 # What a run of affine components is made of; all pointers advance together.
 ctypedef struct Row:
@@ -54,7 +49,7 @@ cdef inline void advance_row(Row* row, Py_ssize_t size) noexcept nogil:
 
 
 cdef inline void block(
-    int scheme, bint drag, bint spring, int lanes, const Plan* plan, const Job* job, const lane* constants,
+    int scheme, bint drag, bint wind, bint spring, int lanes, const Plan* plan, const Job* job, const lane* constants,
     const Row* row, lane* check,
 ) noexcept nogil:
     """Step `lanes` lanes through the job in registers; check gathers what is not finite."""
@@ -62,9 +57,7 @@ cdef inline void block(
     cdef lane v[WIDE]
     cdef lane s[WIDE]
     cdef lane p[WIDE]
-    cdef lane q[WIDE]
-    cdef lane y[WIDE]
-    cdef lane z[WIDE]
+    cdef lane q, y, z
     cdef lane* position = <lane*> row.x
     cdef lane* velocity = <lane*> row.v
     cdef lane* history = <lane*> row.s
@@ -90,22 +83,24 @@ cdef inline void block(
             if job.start:
                 start(
                     scheme, plan.taylor_start, constants,
-                    affine(drag, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i]), &x[i], &v[i], &s[i],
+                    affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i]), &x[i], &v[i], &s[i],
                 )
         if keeps(scheme, drag):
-            p[i] = affine(drag, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i])
+            p[i] = affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i])
     for step in range(job.steps):
+        forget()
         if scheme == ALTERNATE:
             form = KICK_DRIFT if (job.tick + step) % 2 == 0 else DRIFT_KICK
-        if has_opening(form, drag):
-            for i in range(lanes):
-                opening(form, constants, &x[i], &v[i], &s[i], &p[i], &q[i])
-        for number in range(count):
-            for i in range(lanes):
+        # A lane takes its whole step, so that few registers hold what is between its stages: the
+        # processor itself overlaps lanes.
+        for i in range(lanes):
+            if has_opening(form, drag):
+                opening(form, constants, &x[i], &v[i], &s[i], &p[i], &q)
+            for number in range(count):
                 stage(
                     form, drag, number, plan.iterations, constants, fc + i, fs + i, fp + i, fq + i,
-                    affine(drag, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i]),
-                    &x[i], &v[i], &s[i], &p[i], &q[i], &y[i], &z[i],
+                    affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i]),
+                    &x[i], &v[i], &s[i], &p[i], &q, &y, &z,
                 )
         if plan.damped:
             for i in range(lanes):
@@ -123,141 +118,66 @@ cdef inline void row_of_blocks(
     int scheme, int lanes, const Plan* plan, const Job* job, const lane* constants, Row* row, Py_ssize_t count,
     lane* check,
 ) noexcept nogil:
-    """Step a row of `count` numbers: full blocks, then single lanes, then what is left of one."""
-    cdef lane x[1]
-    cdef lane v[1]
-    cdef lane s[1]
-    cdef Row part
+    """Step a row of `count` numbers in blocks; what does not fill the last is stepped in a copy."""
+    cdef lane x[WIDE]
+    cdef lane v[WIDE]
+    cdef lane s[WIDE]
+    cdef Row copy
+    cdef Row* here
     cdef Py_ssize_t one = sizeof(lane)
     cdef Py_ssize_t left = count * (one // width(check))
-    while left >= lanes * one:
-        blocks(scheme, lanes, plan, job, constants, row, check)
-        advance_row(row, lanes * one)
-        left -= lanes * one
+    cdef Py_ssize_t size
     while left > 0:
-        part = row[0]
-        if left < one:
+        # What fits into one lane, such as a single body, needs no more.
+        size = lanes * one if left > one else one
+        here = row
+        if left < size:
             # Coefficients are padded, the caller's arrays are not.
-            part.x, part.v, part.s = <char*> x, <char*> v, <char*> s
-            copy_part(&part, row, one, left)
-        blocks(scheme, 1, plan, job, constants, &part, check)
-        if left < one:
-            copy_part(row, &part, left, left)
-        advance_row(row, one)
-        left -= one
+            copy = row[0]
+            copy.x, copy.v, copy.s = <char*> x, <char*> v, <char*> s
+            copy_part(&copy, row, size, left, check)
+            here = &copy
+        if left > one:
+            blocks(scheme, lanes, plan, job, constants, here, check)
+        else:
+            block(scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, here, check)
+        if left < size:
+            copy_part(row, &copy, left, left, check)
+        advance_row(row, size)
+        left -= size
 
 
-cdef inline void copy_part(const Row* to, const Row* source, Py_ssize_t room, Py_ssize_t size) noexcept nogil:
+cdef inline void copy_part(
+    const Row* to, const Row* source, Py_ssize_t room, Py_ssize_t size, const lane* like,
+) noexcept nogil:
     """Copy `size` bytes of state and fill up to `room` with zeros."""
-    memset(to.x, 0, room)
-    memset(to.v, 0, room)
-    memcpy(to.x, source.x, size)
-    memcpy(to.v, source.v, size)
+    copy_numbers(to.x, source.x, room, size, like)
+    copy_numbers(to.v, source.v, room, size, like)
     if source.s != NULL and to.s != NULL:
-        memset(to.s, 0, room)
-        memcpy(to.s, source.s, size)
+        copy_numbers(to.s, source.s, room, size, like)
+
+
+cdef inline void copy_numbers(
+    char* to, const char* source, Py_ssize_t room, Py_ssize_t size, const lane* like,
+) noexcept nogil:
+    memset(to, 0, room)
+    memcpy(to, source, size)
 
 
 cdef inline void blocks(
     int scheme, int lanes, const Plan* plan, const Job* job, const lane* constants, const Row* row, lane* check,
 ) noexcept nogil:
     """`block` for each affine family."""
-    if plan.drag:
-        if plan.spring:
-            block(scheme, True, True, lanes, plan, job, constants, row, check)
-        else:
-            block(scheme, True, False, lanes, plan, job, constants, row, check)
+    if plan.drag and plan.spring:
+        block(scheme, True, True, True, lanes, plan, job, constants, row, check)
+    elif plan.drag and plan.wind:
+        block(scheme, True, True, False, lanes, plan, job, constants, row, check)
+    elif plan.drag:
+        block(scheme, True, False, False, lanes, plan, job, constants, row, check)
     elif plan.spring:
-        block(scheme, False, True, lanes, plan, job, constants, row, check)
+        block(scheme, False, False, True, lanes, plan, job, constants, row, check)
     else:
-        block(scheme, False, False, lanes, plan, job, constants, row, check)
-
-
-# `row_of_blocks` for each scheme, as functions that are called through pointers: inlined into one,
-# they would take compilers minutes.
-
-cdef inline void row_explicit_euler(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(EXPLICIT_EULER, WIDE, plan, job, k, row, count, check)
-
-
-cdef inline void row_kick_drift(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(KICK_DRIFT, WIDE, plan, job, k, row, count, check)
-
-
-cdef inline void row_drift_kick(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(DRIFT_KICK, WIDE, plan, job, k, row, count, check)
-
-
-cdef inline void row_alternate(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(ALTERNATE, WIDE, plan, job, k, row, count, check)
-
-
-cdef inline void row_midpoint(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(MIDPOINT, NARROW, plan, job, k, row, count, check)
-
-
-cdef inline void row_heun(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(HEUN, NARROW, plan, job, k, row, count, check)
-
-
-cdef inline void row_rk4(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(RK4, NARROW, plan, job, k, row, count, check)
-
-
-cdef inline void row_verlet_backward(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(VERLET_BACKWARD, NARROW, plan, job, k, row, count, check)
-
-
-cdef inline void row_verlet_central(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(VERLET_CENTRAL, NARROW, plan, job, k, row, count, check)
-
-
-cdef inline void row_velocity_verlet(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(VELOCITY_VERLET, WIDE, plan, job, k, row, count, check)
-
-
-cdef inline void row_groot_warren(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(GROOT_WARREN, NARROW, plan, job, k, row, count, check)
-
-
-cdef inline void row_composition(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(COMPOSITION, NARROW, plan, job, k, row, count, check)
-
-
-cdef inline void row_composition_rk4(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(COMPOSITION_RK4, NARROW, plan, job, k, row, count, check)
-
-
-cdef inline void row_exact(
-    const Plan* plan, const Job* job, const lane* k, Row* row, Py_ssize_t count, lane* check,
-) noexcept nogil:
-    row_of_blocks(EXACT, NARROW, plan, job, k, row, count, check)
+        block(scheme, False, False, False, lanes, plan, job, constants, row, check)
 
 
 # Tiles in planes: a plane is TILE numbers, a register MAX_DIM planes.
@@ -266,7 +186,6 @@ cdef enum:
     X
     V
     S
-    A
     P
     Q
     Y
@@ -274,112 +193,129 @@ cdef enum:
     REGISTERS
 
 
-cdef inline void load(
-    const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, Py_ssize_t m, lane* planes,
+cdef inline void move(
+    bint out, const Array* array, int dim, Py_ssize_t stride, Py_ssize_t first, Py_ssize_t count, lane* planes,
 ) noexcept nogil:
-    """Copy a tile into planes; zeros follow up to m bodies."""
+    """Copy a tile into planes, zeros following up to a whole lane, or out of them."""
+    cdef Py_ssize_t size = sizeof(lane) // width(planes)
     cdef Py_ssize_t i
     cdef int j
-    cdef const char* source
-    cdef float* f32 = <float*> planes
-    cdef double* f64 = <double*> planes
+    cdef char* place
+    cdef float* f32
+    cdef double* f64
     for j in range(dim):
-        source = array.data + first * array.body + j * array.component
+        place = array.data + first * array.body + j * array.component
+        f32 = <float*> planes + j * TILE
+        f64 = <double*> planes + j * TILE
         for i in range(count):
-            if lane is f32lane:
-                f32[j * TILE + i] = (<const float*> (source + i * array.body))[0]
+            if out and lane is f32lane:
+                (<float*> (place + i * stride))[0] = f32[i]
+            elif out:
+                (<double*> (place + i * stride))[0] = f64[i]
+            elif lane is f32lane:
+                f32[i] = (<const float*> (place + i * stride))[0]
             else:
-                f64[j * TILE + i] = (<const double*> (source + i * array.body))[0]
-        for i in range(count, m):
-            if lane is f32lane:
-                f32[j * TILE + i] = 0
-            else:
-                f64[j * TILE + i] = 0
+                f64[i] = (<const double*> (place + i * stride))[0]
+        if not out:
+            memset(<char*> planes + (j * TILE + count) * size, 0, (width(planes) - 1 - (count - 1) % width(planes)) * size)
 
 
-cdef inline bint store(
-    const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, const lane* planes,
+cdef inline void move_tile(
+    bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, lane* planes,
 ) noexcept nogil:
-    """Copy planes back to the array; False where a number is not finite."""
-    cdef Py_ssize_t i
-    cdef int j
-    cdef char* target
-    cdef const float* f32 = <const float*> planes
-    cdef const double* f64 = <const double*> planes
-    cdef double check = 0
-    for j in range(dim):
-        target = array.data + first * array.body + j * array.component
-        for i in range(count):
-            if lane is f32lane:
-                (<float*> (target + i * array.body))[0] = f32[j * TILE + i]
-                check = check + (f32[j * TILE + i] - f32[j * TILE + i])
-            else:
-                (<double*> (target + i * array.body))[0] = f64[j * TILE + i]
-                check = check + (f64[j * TILE + i] - f64[j * TILE + i])
-    return check == 0
+    """`move` with the usual strides as constants: compilers then find better ways than number by number."""
+    cdef Py_ssize_t size = sizeof(lane) // width(planes)
+    if array.body == size:
+        move(out, array, dim, size, first, count, planes)
+    elif array.body == 3 * size:
+        move(out, array, dim, 3 * size, first, count, planes)
+    elif array.body == 2 * size:
+        move(out, array, dim, 2 * size, first, count, planes)
+    else:
+        move(out, array, dim, array.body, first, count, planes)
 
 
-cdef inline void sweep(
-    const Plan* plan, int form, int number, const lane* k, Py_ssize_t first, Py_ssize_t m, lane* r,
-) noexcept nogil:
-    """One stage for all numbers of a tile; the opening is stage -1, filling the history -2, damping -3."""
+cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t lanes, lane* r) noexcept nogil:
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t i, n
     cdef int j
-    cdef bint drag = plan.velocity_dependent
-    cdef int iterations = plan.iterations
-    cdef const lane* decay
     for j in range(plan.dim):
-        decay = <const lane*> values(&plan.decay, j, first, sizeof(lane) // width(r))
-        for n in range(m // width(r)):
+        for n in range(lanes):
             i = j * plane + n
-            if number >= 0:
-                stage(
-                    form, drag, number, iterations, k, k, k, k, k, r[A * row + i],
-                    &r[X * row + i], &r[V * row + i], &r[S * row + i],
-                    &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
-                )
-            elif number == -1:
-                opening(form, k, &r[X * row + i], &r[V * row + i], &r[S * row + i], &r[P * row + i], &r[Q * row + i])
-            elif number == -2:
-                start(
-                    form, plan.taylor_start, k, r[A * row + i],
-                    &r[X * row + i], &r[V * row + i], &r[S * row + i],
-                )
-            else:
-                damp(form, decay[n], &r[X * row + i], &r[V * row + i], &r[S * row + i])
+            damp(
+                plan.scheme, field_lane(&plan.decay, j, first + n * width(r), r),
+                &r[X * row + i], &r[V * row + i], &r[S * row + i],
+            )
 
 
-cdef inline void step_tile(
-    const Plan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, const lane* k, lane* r,
+cdef inline void step_planes(
+    int scheme, int dim, bint drag, const Plan* plan, const Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
 ) noexcept nogil:
-    """Step a loaded tile through the job, or up to the step that cannot be solved."""
-    # Whole lanes of the widest kind.
-    cdef Py_ssize_t m = (count + 15) // 16 * 16
+    """Step a loaded tile through the job, stage by stage."""
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef Py_ssize_t row = MAX_DIM * plane
+    cdef Py_ssize_t lanes = (count + width(r) - 1) // width(r)
+    cdef int form = scheme
+    cdef int number, j
+    cdef Py_ssize_t step, n, i
+    cdef lane x[MAX_DIM]
+    cdef lane v[MAX_DIM]
+    cdef lane a[MAX_DIM]
+    if job.start or keeps(scheme, drag):
+        accelerate_tile(plan, dim, first, count, r + X * row, r + V * row, r + P * row)
+        for j in range(dim):
+            for n in range(lanes if job.start else 0):
+                i = j * plane + n
+                start(
+                    scheme, plan.taylor_start, k, r[P * row + i], &r[X * row + i], &r[V * row + i], &r[S * row + i],
+                )
+    for step in range(job.steps):
+        if scheme == ALTERNATE:
+            form = KICK_DRIFT if (job.tick + step) % 2 == 0 else DRIFT_KICK
+        for number in range(stages(scheme, drag, plan)):
+            for n in range(lanes):
+                for j in range(dim):
+                    i = j * plane + n
+                    x[j] = r[X * row + i]
+                    v[j] = r[V * row + i]
+                    if number == 0 and has_opening(form, drag):
+                        opening(form, k, &x[j], &v[j], &r[S * row + i], &r[P * row + i], &r[Q * row + i])
+                accelerate(plan, dim, first + n * width(r), x, v, a)
+                for j in range(dim):
+                    i = j * plane + n
+                    stage(
+                        form, drag, number, plan.iterations, k, k, k, k, k, a[j], &x[j], &v[j],
+                        &r[S * row + i], &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
+                    )
+                    r[X * row + i] = x[j]
+                    r[V * row + i] = v[j]
+        if plan.damped:
+            damp_planes(plan, first, lanes, r)
+
+
+cdef inline void solve_planes(
+    const Plan* plan, Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
+) noexcept nogil:
+    """The same for the schemes that look at all components of a body, up to the step that cannot be solved."""
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     cdef lane* x = r + X * row
     cdef lane* v = r + V * row
-    cdef lane* a = r + A * row
-    cdef bint drag = plan.velocity_dependent
-    cdef int form = plan.scheme
-    cdef int count_stages = stages(form, drag, plan)
-    cdef int number
     cdef Py_ssize_t step, body
     cdef bint solved
     cdef Newton newton
     memset(&newton, 0, sizeof(Newton))
-    if job.start:
-        accelerate(plan, first, m, x, v, a)
-        sweep(plan, form, -2, k, first, m, r)
-    if keeps(form, drag):
-        accelerate(plan, first, m, x, v, r + P * row)
     for step in range(job.steps):
-        if plan.scheme == IMPLICIT_EULER:
+        if plan.scheme == ENERGY_EULER:
             if lane is f32lane:
-                solved = implicit_step(plan, first, count, m, <float*> x, <float*> v, &newton)
+                energy_step(plan, first, count, count, <float*> x, <float*> v)
             else:
-                solved = implicit_step(plan, first, count, m, <double*> x, <double*> v, &newton)
+                energy_step(plan, first, count, count, <double*> x, <double*> v)
+        else:
+            if lane is f32lane:
+                solved = implicit_step(plan, first, count, count, <float*> x, <float*> v, &newton)
+            else:
+                solved = implicit_step(plan, first, count, count, <double*> x, <double*> v, &newton)
             if not solved:
                 # The earliest step counts, and the first body of those that fail there.
                 if step < job.failed_step:
@@ -387,30 +323,135 @@ cdef inline void step_tile(
                     job.failed_body = newton.body
                     job.residual = newton.residual
                 break
-        elif plan.scheme == ENERGY_EULER:
-            if lane is f32lane:
-                energy_step(plan, first, count, m, <float*> x, <float*> v)
-            else:
-                energy_step(plan, first, count, m, <double*> x, <double*> v)
-        else:
-            if plan.scheme == ALTERNATE:
-                form = KICK_DRIFT if (job.tick + step) % 2 == 0 else DRIFT_KICK
-            if has_opening(form, drag):
-                sweep(plan, form, -1, k, first, m, r)
-            for number in range(count_stages):
-                accelerate(plan, first, m, x, v, a)
-                sweep(plan, form, number, k, first, m, r)
         if plan.damped:
-            sweep(plan, form, -3, k, first, m, r)
+            damp_planes(plan, first, (count + width(r) - 1) // width(r), r)
     if plan.scheme == IMPLICIT_EULER:
         for body in range(count):
             job.evaluations = max(job.evaluations, newton.evaluations[body])
 
 
+cdef inline void step_scheme(
+    int scheme, int lanes, const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count,
+    lane* check, lane* r,
+) noexcept nogil:
+    """Step a row of `count` numbers, or where there is none a tile of so many bodies."""
+    if row != NULL:
+        row_of_blocks(scheme, lanes, plan, job, k, row, count, check)
+    elif plan.velocity_dependent:
+        step_planes_of(scheme, True, plan, job, k, first, count, r)
+    else:
+        step_planes_of(scheme, False, plan, job, k, first, count, r)
+
+
+cdef inline void step_planes_of(
+    int scheme, bint drag, const Plan* plan, const Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
+) noexcept nogil:
+    """`step_planes` for each number of dimensions."""
+    if plan.dim == 3:
+        step_planes(scheme, 3, drag, plan, job, k, first, count, r)
+    elif plan.dim == 2:
+        step_planes(scheme, 2, drag, plan, job, k, first, count, r)
+    else:
+        step_planes(scheme, 1, drag, plan, job, k, first, count, r)
+
+
+# Each scheme as a function that is called through a pointer: inlined into one, they would take
+# compilers minutes.
+
+cdef inline void explicit_euler(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(EXPLICIT_EULER, WIDE, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void kick_drift(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(KICK_DRIFT, WIDE, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void drift_kick(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(DRIFT_KICK, WIDE, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void alternate(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(ALTERNATE, WIDE, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void midpoint(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(MIDPOINT, NARROW, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void heun(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(HEUN, NARROW, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void rk4(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(RK4, NARROW, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void verlet_backward(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(VERLET_BACKWARD, NARROW, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void verlet_central(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(VERLET_CENTRAL, NARROW, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void velocity_verlet(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(VELOCITY_VERLET, MEDIUM, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void groot_warren(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(GROOT_WARREN, NARROW, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void composition(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(COMPOSITION, NARROW, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void composition_rk4(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(COMPOSITION_RK4, NARROW, plan, job, k, row, first, count, check, r)
+
+
+cdef inline void exact(
+    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+) noexcept nogil:
+    step_scheme(EXACT, NARROW, plan, job, k, row, first, count, check, r)
+
+
 # A job.
 
-cdef inline void splat(const Plan* plan, lane* k) noexcept nogil:
+cdef inline lane* aligned(const char* room, const lane* like) noexcept nogil:
+    """Whole cache lines: no lane from here on straddles two."""
+    return <lane*> ((<uintptr_t> room + 63) // 64 * 64)
+
+
+cdef inline void prepare(Plan* plan, lane* like) noexcept nogil:
     """The scheme's constants as lanes."""
+    cdef lane* k = aligned(plan.prepared, like)
     cdef float f32[MAX_CONSTANTS]
     cdef double f64[MAX_CONSTANTS]
     cdef int i, count
@@ -428,22 +469,21 @@ cdef inline void splat(const Plan* plan, lane* k) noexcept nogil:
 
 
 cdef inline bint is_zero(const lane* check) noexcept nogil:
-    cdef Py_ssize_t n
-    cdef bint result = True
-    for n in range(width(check)):
-        if lane is f32lane:
-            result = result and (<const float*> check)[n] == 0
-        else:
-            result = result and (<const double*> check)[n] == 0
-    return result
+    """Sums of differences of equal numbers are never -0."""
+    cdef const uint64_t* words = <const uint64_t*> check
+    cdef uint64_t bits = 0
+    cdef size_t i
+    for i in range(sizeof(lane) // sizeof(uint64_t)):
+        bits |= words[i]
+    return bits == 0
 
 
-cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t count, lane* like) noexcept nogil:
-    """The first body of a tile whose state is not finite."""
+cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t last, lane* like) noexcept nogil:
+    """The first body whose state is not finite, or -1."""
     cdef Py_ssize_t i, place
     cdef int j
     cdef double x, v
-    for i in range(first, first + count):
+    for i in range(first, last):
         for j in range(plan.dim):
             place = i * plan.x.body + j * plan.x.component
             x = (<float*> (plan.x.data + place))[0] if lane is f32lane else (<double*> (plan.x.data + place))[0]
@@ -471,88 +511,81 @@ cdef inline void locate(
         row.s = NULL
         if plan.s.data != NULL:
             row.s = plan.s.data + first * plan.s.body + component * plan.s.component
-    row.g = values(&plan.g, component, first, size)
-    row.c = values(&plan.c, component, first, size)
-    row.w = values(&plan.w, component, first, size)
-    row.k = values(&plan.k, component, first, size)
-    row.p = values(&plan.p, component, first, size)
-    row.decay = values(&plan.decay, component, first, size)
+    row.g = values(&plan.g, component, first)
+    row.c = values(&plan.c, component, first)
+    row.w = values(&plan.w, component, first)
+    row.k = values(&plan.k, component, first)
+    row.p = values(&plan.p, component, first)
+    row.decay = values(&plan.decay, component, first)
     for i in range(4):
-        row.flow[i] = values(&plan.flow[i], component, first, size)
+        row.flow[i] = values(&plan.flow[i], component, first)
 
 
-cdef inline void load_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, lane* r) noexcept nogil:
-    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
-    load(&plan.x, plan.dim, first, count, TILE, r + X * row)
-    load(&plan.v, plan.dim, first, count, TILE, r + V * row)
-    if plan.s.data != NULL:
-        load(&plan.s, plan.dim, first, count, TILE, r + S * row)
-
-
-cdef inline bint store_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, const lane* r) noexcept nogil:
-    """False where the state is not finite."""
-    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
-    cdef bint finite = store(&plan.x, plan.dim, first, count, r + X * row)
-    finite = store(&plan.v, plan.dim, first, count, r + V * row) and finite
-    if plan.s.data != NULL:
-        store(&plan.s, plan.dim, first, count, r + S * row)
-    return finite
-
-
-cdef inline bint step_affine(
-    const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, const lane* k, lane* r,
+cdef inline void move_state(
+    bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, lane* r,
 ) noexcept nogil:
-    """Step a tile in which components do not see each other; False where the state is not finite."""
-    cdef void (*step_row)(const Plan*, const Job*, const lane*, Row*, Py_ssize_t, lane*) noexcept nogil
-    cdef Row row
-    cdef lane check[1]
+    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
+    move_tile(out, &plan.x, plan.dim, first, count, r + X * row)
+    move_tile(out, &plan.v, plan.dim, first, count, r + V * row)
+    if plan.s.data != NULL:
+        move_tile(out, &plan.s, plan.dim, first, count, r + S * row)
+
+
+cdef inline void check_planes(int dim, Py_ssize_t count, const lane* r, lane* check) noexcept nogil:
+    """As in `block`."""
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef Py_ssize_t i, n
     cdef int j
-    cdef int rows = 1 if plan.layout == FLAT else plan.dim
-    if plan.scheme == EXPLICIT_EULER:
-        step_row = row_explicit_euler[lane]
-    elif plan.scheme == KICK_DRIFT:
-        step_row = row_kick_drift[lane]
-    elif plan.scheme == DRIFT_KICK:
-        step_row = row_drift_kick[lane]
-    elif plan.scheme == ALTERNATE:
-        step_row = row_alternate[lane]
-    elif plan.scheme == MIDPOINT:
-        step_row = row_midpoint[lane]
-    elif plan.scheme == HEUN:
-        step_row = row_heun[lane]
-    elif plan.scheme == RK4:
-        step_row = row_rk4[lane]
-    elif plan.scheme == VERLET_BACKWARD:
-        step_row = row_verlet_backward[lane]
-    elif plan.scheme == VERLET_CENTRAL:
-        step_row = row_verlet_central[lane]
-    elif plan.scheme == VELOCITY_VERLET:
-        step_row = row_velocity_verlet[lane]
-    elif plan.scheme == GROOT_WARREN:
-        step_row = row_groot_warren[lane]
-    elif plan.scheme == COMPOSITION:
-        step_row = row_composition[lane]
-    elif plan.scheme == COMPOSITION_RK4:
-        step_row = row_composition_rk4[lane]
-    else:
-        step_row = row_exact[lane]
-    memset(check, 0, sizeof(lane))
-    for j in range(rows):
-        locate(plan, first, j, r, &row)
-        step_row(plan, job, k, &row, count * plan.dim // rows, check)
-    return is_zero(check)
+    for j in range(dim):
+        for n in range((count + width(r) - 1) // width(r)):
+            i = j * plane + n
+            check[0] = check[0] + (
+                (r[X * MAX_DIM * plane + i] - r[X * MAX_DIM * plane + i])
+                + (r[V * MAX_DIM * plane + i] - r[V * MAX_DIM * plane + i])
+            )
 
 
 cdef inline void run(const Plan* plan, Job* job, lane* like) noexcept nogil:
     """Step bodies job.first to job.last; what happened is in the job."""
-    cdef lane k[MAX_CONSTANTS]
-    # Whole cache lines: no lane of a tile straddles two.
+    cdef void (*step)(
+        const Plan*, Job*, const lane*, Row*, Py_ssize_t, Py_ssize_t, lane*, lane*,
+    ) noexcept nogil
     cdef double room[REGISTERS * MAX_DIM * TILE + 8]
-    cdef lane* r = <lane*> ((<uintptr_t> &room[0] + 63) // 64 * 64)
+    cdef lane* r = aligned(<char*> room, like)
+    cdef const lane* k = aligned(plan.prepared, like)
     cdef bint affine_only = plan.terms == 0 and plan.scheme < IMPLICIT_EULER
-    cdef bint finite
     cdef Py_ssize_t first, count
-    splat(plan, k)
+    cdef int j
+    cdef Row row
+    cdef lane check[1]
+    if plan.scheme == EXPLICIT_EULER:
+        step = explicit_euler[lane]
+    elif plan.scheme == KICK_DRIFT:
+        step = kick_drift[lane]
+    elif plan.scheme == DRIFT_KICK:
+        step = drift_kick[lane]
+    elif plan.scheme == ALTERNATE:
+        step = alternate[lane]
+    elif plan.scheme == MIDPOINT:
+        step = midpoint[lane]
+    elif plan.scheme == HEUN:
+        step = heun[lane]
+    elif plan.scheme == RK4:
+        step = rk4[lane]
+    elif plan.scheme == VERLET_BACKWARD:
+        step = verlet_backward[lane]
+    elif plan.scheme == VERLET_CENTRAL:
+        step = verlet_central[lane]
+    elif plan.scheme == VELOCITY_VERLET:
+        step = velocity_verlet[lane]
+    elif plan.scheme == GROOT_WARREN:
+        step = groot_warren[lane]
+    elif plan.scheme == COMPOSITION:
+        step = composition[lane]
+    elif plan.scheme == COMPOSITION_RK4:
+        step = composition_rk4[lane]
+    else:
+        step = exact[lane]
     job.bad_body = -1
     job.failed_step = job.steps
     job.evaluations = 0
@@ -561,18 +594,33 @@ cdef inline void run(const Plan* plan, Job* job, lane* like) noexcept nogil:
             job.steps * stages(plan.scheme, plan.velocity_dependent, plan)
             + keeps(plan.scheme, plan.velocity_dependent) + job.start
         )
-    first = job.first
-    while first < job.last:
-        count = min(<Py_ssize_t> TILE, job.last - first)
-        if plan.layout == STRIDED or not affine_only:
-            load_tile(plan, first, count, r)
-        if affine_only:
-            finite = step_affine(plan, job, first, count, k, r)
-        else:
-            step_tile(plan, job, first, count, k, r)
-            finite = True
-        if plan.layout == STRIDED or not affine_only:
-            finite = store_tile(plan, first, count, r) and finite
-        if not finite and job.bad_body < 0:
-            job.bad_body = first_bad(plan, first, count, r)
-        first += TILE
+    memset(check, 0, sizeof(lane))
+    if affine_only and plan.layout != STRIDED:
+        # In the caller's memory; one plane of components after the other, for the prefetchers' sake.
+        for j in range(plan.dim if plan.layout == PLANES else 1):
+            first = job.first
+            while first < job.last:
+                count = min(<Py_ssize_t> ROW, job.last - first)
+                locate(plan, first, j, r, &row)
+                step(
+                    plan, job, k, &row, first, count if plan.layout == PLANES else count * plan.dim, check, NULL,
+                )
+                first += ROW
+    else:
+        first = job.first
+        while first < job.last:
+            count = min(<Py_ssize_t> TILE, job.last - first)
+            move_state(False, plan, first, count, r)
+            if affine_only:
+                for j in range(plan.dim):
+                    locate(plan, first, j, r, &row)
+                    step(plan, job, k, &row, first, count, check, NULL)
+            elif plan.scheme < IMPLICIT_EULER:
+                step(plan, job, k, NULL, first, count, check, r)
+            else:
+                solve_planes(plan, job, k, first, count, r)
+            check_planes(plan.dim, count, r, check)
+            move_state(True, plan, first, count, r)
+            first += TILE
+    if not is_zero(check):
+        job.bad_body = first_bad(plan, job.first, job.last, r)

@@ -1,8 +1,9 @@
 """One step of each integrator, for one body, as the books have it.
 
 A body has position `x`, velocity `v`, the history that some schemes need, and `a(x, v)`, its
-acceleration. Each function takes the body over one step of h. The order of operations is part of
-the specification: h * (v + h / 2 * a) is not h * v + h * h / 2 * a in floating point.
+acceleration; `a(x, v, c)` is that at the time t + c, for forces that depend on time. Each function
+takes the body over one step of h. The order of operations is part of the specification:
+h * (v + h / 2 * a) is not h * v + h * h / 2 * a in floating point.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def semi_implicit_euler(body, h):
         body.x = body.x + h * body.v
     else:
         body.x = body.x + h * body.v
-        body.v = body.v + h * body.a(body.x, body.v)
+        body.v = body.v + h * body.a(body.x, body.v, h)
 
 
 def implicit_euler(body, h):
@@ -89,7 +90,7 @@ def midpoint(body, h):
     xm = x + h / 2 * v
     vm = v + h / 2 * body.a(x, v)
     body.x = x + h * vm
-    body.v = v + h * body.a(xm, vm)
+    body.v = v + h * body.a(xm, vm, h / 2)
 
 
 def heun(body, h):
@@ -98,18 +99,18 @@ def heun(body, h):
     xe = x + h * v
     ve = v + h * a
     body.x = x + h / 2 * (v + ve)
-    body.v = v + h / 2 * (a + body.a(xe, ve))
+    body.v = v + h / 2 * (a + body.a(xe, ve, h))
 
 
 def rk4(body, h):
     x, v = body.x, body.v
     v1, a1 = v, body.a(x, v)
     v2 = v + h / 2 * a1
-    a2 = body.a(x + h / 2 * v1, v2)
+    a2 = body.a(x + h / 2 * v1, v2, h / 2)
     v3 = v + h / 2 * a2
-    a3 = body.a(x + h / 2 * v2, v3)
+    a3 = body.a(x + h / 2 * v2, v3, h / 2)
     v4 = v + h * a3
-    a4 = body.a(x + h * v3, v4)
+    a4 = body.a(x + h * v3, v4, h)
     body.x = x + h / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
     body.v = v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
 
@@ -136,7 +137,7 @@ def verlet(body, h):
     v = (x - previous) / h
     body.x, body.v, body.history = x, v, previous
     if central:
-        a = body.keep(body.a(x, v))
+        a = body.keep(body.a(x, v, h))
         body.v = v + h / 2 * a
 
 
@@ -145,7 +146,7 @@ def velocity_verlet(body, h):
     a = body.kept(x, v)
     x = x + h * (v + h / 2 * a)
     vp = v + h * a
-    a_new = body.keep(body.a(x, vp))
+    a_new = body.keep(body.a(x, vp, h))
     body.x = x
     body.v = vp + h / 2 * (a_new - a)
 
@@ -158,7 +159,7 @@ def groot_warren(body, h):
     x, v, a = body.x, body.v, body.history
     lam = body.real(body.integrator.lam)
     x = x + h * (v + h / 2 * a)
-    a_new = body.a(x, v + lam * h * a)
+    a_new = body.a(x, v + lam * h * a, h)
     body.x = x
     body.v = v + h / 2 * (a + a_new)
     body.history = a_new
@@ -168,28 +169,29 @@ def composition(body, h):
     """leapfrog, yoshida4, pefrl, yoshida6: drift and kick in turn."""
     drifts, kicks = body.composition
     x = body.x + drifts[0] * body.v
-    v = body.v
+    v, after = body.v, drifts[0]
     for c, d in zip(drifts[1:], kicks, strict=True):
-        v = kick(body, x, v, d)
+        v = kick(body, x, v, d, after)
         x = x + c * v
+        after = after + c
     body.x, body.v = x, v
 
 
-def kick(body, x, v, d):
-    """The velocity after v' = a(x, v) at held x for the time d."""
+def kick(body, x, v, d, after):
+    """The velocity after v' = a(x, v) at held x, and held time, for d."""
     if not body.velocity_dependent:
-        return v + d * body.a(x, v)
+        return v + d * body.a(x, v, after)
     if body.integrator.kick_rule == "rk4":
-        a1 = body.a(x, v)
-        a2 = body.a(x, v + d / 2 * a1)
-        a3 = body.a(x, v + d / 2 * a2)
-        a4 = body.a(x, v + d * a3)
+        a1 = body.a(x, v, after)
+        a2 = body.a(x, v + d / 2 * a1, after)
+        a3 = body.a(x, v + d / 2 * a2, after)
+        a4 = body.a(x, v + d * a3, after)
         return v + d / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
     # Implicit midpoint, v_m = v + d/2 a(x, v_m): each iteration wins an order.
     vm = v
     for _ in range(body.integrator.order - 1):
-        vm = v + d / 2 * body.a(x, vm)
-    return v + d * body.a(x, vm)
+        vm = v + d / 2 * body.a(x, vm, after)
+    return v + d * body.a(x, vm, after)
 
 
 def energy_euler(body, h):
@@ -199,11 +201,20 @@ def energy_euler(body, h):
     if dot(v, v) - 2 * body.potential_difference(x, y) <= 0:  # a turning point is near
         y = x + h * (v + h / 2 * a)
     speed2 = dot(v, v) - 2 * body.potential_difference(x, y)
+    if speed2 < 0:  # even the parabola leaves what the energy reaches
+        body.v = mirrored(v, a)
+        return
     u = v + h * a
     u2 = dot(u, u)
-    if speed2 > 0 and u2 > 0:
-        u = sqrt(speed2 / u2) * u
-    body.x, body.v = y, u
+    if u2 > 0:
+        u2 = sqrt(speed2 / u2)
+    body.x, body.v = y, u2 * u
+
+
+def mirrored(v, a):
+    """v turned back in the direction of a, or altogether where a is zero."""
+    a2 = dot(a, a)
+    return v - 2 * dot(v, a) / a2 * a if a2 > 0 else -1 * v
 
 
 def exact(body, h):

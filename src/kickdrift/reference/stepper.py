@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .. import arguments
@@ -11,12 +9,10 @@ from ..base import StepperBase
 from ..drawing import canvas, weights
 from ..errors import ConvergenceError, NonFiniteError
 from ..integrators import Composition, Exact
+from .bodies import Body, System
 from .clock import FixedClock
 from .digest import digest
 from .drawing import draw
-from .schemes import SCHEMES, STARTS, NotConverged
-from .terms import TERMS, Affine
-from .vector import Vector
 
 
 class Stepper(StepperBase):
@@ -35,6 +31,7 @@ class Stepper(StepperBase):
 
     def _bind(self) -> None:
         self._tick = 0
+        self._busy = False
         self._evaluations = 0
         self._history = np.zeros_like(self._position) if self.integrator.history else None
         self._started = False
@@ -66,14 +63,28 @@ class Stepper(StepperBase):
     def step(self, n: int = 1) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
         n = arguments.integer("n", n, 0)
-        if n == 0:
-            return
-        with np.errstate(all="ignore"):  # what overflows is found below
-            done, failure = self._advance(n)
-            if failure is not None:
-                self._advance(done)
+        if self._busy:
+            raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
+        self._busy = True
+        try:
+            if n and self.n:
+                self._step(n)
+            else:
+                self._tick += n
+        finally:
+            self._busy = False
+
+    def _step(self, n: int) -> None:
         first = self.tick
-        self._tick += done
+        with np.errstate(all="ignore"):  # what overflows is found below
+            if self._plan.callbacks:
+                self._advance_system(n)
+                done, failure = n, None
+            else:
+                done, failure = self._advance(n)
+                if failure is not None:
+                    self._advance(done)
+                self._tick += done
         if failure is not None:
             raise ConvergenceError(failure.body, self.tick, failure.residual)
         finite = np.isfinite(self._position) & np.isfinite(self._velocity)
@@ -98,6 +109,21 @@ class Stepper(StepperBase):
         self._evaluations += max((body.evaluations for body in bodies), default=0)
         return n, None
 
+    def _advance_system(self, n: int) -> None:
+        """Step all bodies together; where a function raises, they stand at the last completed step."""
+        system, first = System(self), self.tick
+        try:
+            system.run(n)
+        finally:
+            if system.done:
+                arrays = (self._position, self._velocity, self._history)
+                for array, vector in zip(arrays, system.completed, strict=True):
+                    if array is not None:
+                        array[...] = np.reshape(np.array(vector, self.dtype), array.shape)
+                self._started, self._last_h = True, self._h
+            self._tick = first + system.done
+            self._evaluations += system.evaluations
+
     @property
     def tick(self) -> int:
         """Completed steps."""
@@ -120,7 +146,7 @@ class Stepper(StepperBase):
             count += 1
         return count
 
-    def _last_step(self, substeps: int = 1) -> None:
+    def _last_step(self, substeps: int) -> None:
         """Run a step, and keep the state before it for drawing."""
         before = self._position.copy(), self._velocity.copy()
         self.step(substeps)
@@ -148,108 +174,3 @@ class Stepper(StepperBase):
 class _Failure:
     def __init__(self, body: int, residual: float):
         self.body, self.residual = body, residual
-
-
-class Body:
-    """One body on its way through the steps of a call: what the schemes work on."""
-
-    def __init__(self, stepper: Stepper, index: int):
-        plan = stepper._plan
-        self.index = index
-        self.real = real = float if plan.dtype == np.float64 else np.float32
-        self.x, self.v = self._vector(stepper._position), self._vector(stepper._velocity)
-        self.history: Any = (
-            self._vector(stepper._history) if stepper._started and stepper._history is not None else None
-        )
-        self.integrator = plan.integrator
-        self.velocity_dependent = plan.velocity_dependent
-        self.tick = stepper.tick
-        self.h = real(stepper._h)
-        self.last_h = real(stepper._last_h)
-        self.epsilon = real(np.finfo(plan.dtype).eps)
-        self.smallest = real(np.finfo(plan.dtype).tiny / np.finfo(plan.dtype).eps)
-        self.affine = Affine(
-            plan.drag,
-            plan.spring,
-            self._vector(plan.g),
-            self._scalar(plan.c),
-            self._vector(plan.w),
-            self._scalar(plan.k),
-            self._vector(plan.p),
-        )
-        self.terms = [
-            TERMS[record.kind](*(self._coefficient(field) for field in record.fields.values()))
-            for record in plan.records
-        ]
-        self.decay = None if stepper._decay is None else self._scalar(stepper._decay)
-        self.flow = None if stepper._flow is None else [self._scalar(row) for row in stepper._flow]
-        if stepper._composition is not None:
-            self.composition = [[real(number) for number in row] for row in stepper._composition]
-        self.evaluations = 0
-        self.done = 0
-        self._kept: Vector | None = None
-
-    def run(self, n: int) -> None:
-        """n steps, or fewer where one cannot be solved."""
-        step, start = SCHEMES[self.integrator.name], STARTS.get(self.integrator.name)
-        if start is not None and self.history is None:
-            start(self, self.h)
-        while self.done < n:
-            try:
-                step(self, self.h)
-            except NotConverged as failure:
-                self.residual = float(failure.args[0])
-                return
-            self.last_h = self.h
-            if self.decay is not None:
-                self.damp(self.decay)
-            self.tick += 1
-            self.done += 1
-
-    def a(self, x: Vector, v: Vector) -> Vector:
-        """The acceleration: the affine part, then the other terms in their order."""
-        self.evaluations += 1
-        a = self.affine.acceleration(x, v)
-        for term in self.terms:
-            a = term.acceleration(a, x, v)
-        return a
-
-    def keep(self, a: Vector) -> Vector:
-        """Remember an acceleration for the next step of this call, where velocity cannot change it."""
-        self._kept = None if self.velocity_dependent else a
-        return a
-
-    def kept(self, x: Vector, v: Vector) -> Vector:
-        """The acceleration at the start of a step: the remembered one, or a new one."""
-        return self.a(x, v) if self._kept is None else self._kept
-
-    def jacobian(self, x: Vector, v: Vector):
-        """The derivatives of the acceleration by position and by velocity."""
-        by_x, by_v = self.affine.jacobian(len(x))
-        for term in self.terms:
-            term.jacobian(by_x, by_v, x, v)
-        return by_x, by_v
-
-    def potential_difference(self, x: Vector, y: Vector):
-        """The potential per unit of mass at y less that at x."""
-        dphi = self.affine.potential_difference(x, y)
-        for term in self.terms:
-            dphi = term.potential_difference(dphi, x, y)
-        return dphi
-
-    def damp(self, decay) -> None:
-        """v *= exp(-rate h); Verlet's velocity is the way from the previous position."""
-        self.v = decay * self.v
-        if self.integrator.name == "verlet":
-            self.history = self.x - decay * (self.x - self.history)
-
-    # Rows of a plan's arrays, which have one row for all bodies or one for each.
-
-    def _vector(self, rows: np.ndarray) -> Vector:
-        return Vector([self.real(number) for number in rows[self.index if len(rows) > 1 else 0]])
-
-    def _scalar(self, rows: np.ndarray):
-        return self.real(rows[self.index if len(rows) > 1 else 0])
-
-    def _coefficient(self, rows: np.ndarray):
-        return self._scalar(rows) if rows.ndim == 1 else self._vector(rows)

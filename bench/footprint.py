@@ -1,0 +1,94 @@
+"""What a user pays before and around the work: an import, files, and the call itself."""
+
+import importlib.util
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import kickdrift as kd
+
+from .scene import Scene
+from .table import Row, seconds
+from .timing import measure, ratio
+
+EMPTY = '''
+cdef class Empty:
+    """What a call costs that does nothing: a method with the signature of Stepper.step."""
+
+    def step(self, object n=1):
+        pass
+'''
+
+
+@cache
+def empty_step():
+    """The bound method, or None where Cython or a compiler is missing: compiled with the flags of the package."""
+    try:
+        from Cython.Compiler.Main import compile_single
+        from Cython.Compiler.Options import CompilationOptions
+    except ImportError:
+        return None
+    from .peers import limit
+
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "empty.pyx")
+        source.write_text(EMPTY)
+        compile_single(str(source), CompilationOptions(language_level=3), "empty")
+        target = Path(folder, "empty" + sysconfig.get_config_var("EXT_SUFFIX"))
+        include = sysconfig.get_paths()["include"]
+        command = [limit.COMPILER, *limit.FLAGS, f"-I{include}", str(source.with_suffix(".c")), "-o", str(target)]
+        subprocess.run(command, check=True)
+        spec = importlib.util.spec_from_file_location("empty", target)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return module.Empty().step
+
+
+def call(rounds: int) -> list[Row]:
+    """step() on one body against an empty compiled method: what is on top of the call itself."""
+    empty = empty_step()
+    rows = []
+    for dtype in ("float32", "float64"):
+        title = f"1 body, what step() adds to an empty compiled method, {dtype.replace('loat', '')}"
+        if empty is None:
+            rows.append(Row(title, "", "an empty method", "Cython not installed"))
+            continue
+        times = measure({"ours": Scene(n=1, steps=1, layout="row", dtype=dtype).ours().run, "empty": empty}, rounds)
+        added = statistics.median(mine - theirs for mine, theirs in zip(times["ours"], times["empty"], strict=True))
+        r = ratio(times["empty"], times["ours"])
+        ours, theirs = (seconds(statistics.median(times[name])) for name in ("ours", "empty"))
+        goal = f"at most 15 ns more; is {added * 1e9:.1f}"
+        rows.append(Row(title, ours, "an empty method", theirs, *r, goal, added <= 15e-9))
+    return rows
+
+
+PROGRAM = """
+import numpy, time
+start = time.perf_counter()
+import kickdrift
+print(time.perf_counter() - start)
+"""
+
+
+def imports(rounds: int) -> list[Row]:
+    """`import kickdrift` once NumPy is imported, in fresh processes."""
+    command = [sys.executable, "-c", PROGRAM]
+    times = [float(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(rounds)]
+    median = statistics.median(times)
+    return [Row("import kickdrift after NumPy", seconds(median), "", goal="≤ 20 ms", met=median <= 20e-3)]
+
+
+def size(rounds: int) -> list[Row]:
+    """The largest file of the package."""
+    folder = Path(kd.__file__).parent
+    largest = max((path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
+    megabytes = largest.stat().st_size / 1e6
+    title = f"largest file, {largest.relative_to(folder)}"
+    return [Row(title, f"{megabytes:.2f} MB", "", goal="≤ 1.5 MB", met=megabytes <= 1.5)]
+
+
+CASES = {"call": call, "import": imports, "size": size}

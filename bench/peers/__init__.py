@@ -1,0 +1,51 @@
+"""The peers: a module each, with `NAME`s, and `contestants(scene)`: those that do this scene, by name.
+
+A peer whose package is missing cannot be imported; the table says so.
+"""
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+
+from ..scene import Contestant, Scene
+
+# Peer in the tables: module and package.
+PEERS = {
+    "plain Python": ("plain", ""),
+    "pygame-ce": ("vectors", "pygame-ce"),
+    "NumPy": ("arrays", "numpy"),
+    "numba": ("numba_loops", "numba"),
+    "numba expert": ("numba_expert", "numba"),
+    "jax.jit": ("jax_jit", "jax"),
+    "C": ("limit", ""),
+}
+#: Those that promise the same bits as ours.
+EXACT = {"C"}
+
+
+@cache
+def _module(name: str):
+    try:
+        return import_module(f".{PEERS[name][0]}", __name__)
+    except ImportError:
+        return None
+
+
+def installed(name: str) -> bool:
+    return _module(name) is not None
+
+
+def contestant(name: str, scene: Scene) -> Contestant:
+    """How a peer does a scene, in its own best layout where it has one."""
+    return _module(name).contestant(scene)
+
+
+def versions() -> dict[str, str]:
+    """Of the packages that are installed."""
+    found = {}
+    for _, package in PEERS.values():
+        try:
+            found[package] = version(package) if package else ""
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return {package: text for package, text in found.items() if package}

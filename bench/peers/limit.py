@@ -1,0 +1,89 @@
+"""The limit: `limit.c`, compiled for the scene's dtype and instruction set and called through ctypes."""
+
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from ..scene import CENTER, DRAG, GRAVITY, MU, SOFTENING, Contestant, H, Scene
+
+COMPILER = os.environ.get("CC", "cc")
+if not shutil.which(COMPILER):
+    raise ImportError(f"{COMPILER}: no C compiler")
+
+FLAGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
+# Flags, bytes of a vector, and how many of them side by side came out fastest: numbers in a plane of components
+# (Euler and Verlet; RK4), numbers in rows, bodies.
+ISAS = {
+    "baseline": ([], 16, {"PLANE_LANES": 6, "ROW_LANES": 6, "RK4_LANES": 3, "BODY_LANES": 2}),
+    "avx2": (["-mavx2"], 32, {"PLANE_LANES": 6, "ROW_LANES": 6, "RK4_LANES": 3, "BODY_LANES": 2}),
+    "avx512": (
+        ["-march=x86-64-v4", "-mprefer-vector-width=512"],
+        64,
+        {"PLANE_LANES": 10, "ROW_LANES": 9, "RK4_LANES": 6, "BODY_LANES": 4},
+    ),
+}
+SCHEMES = {"semi_implicit_euler": "euler", "velocity_verlet": "verlet", "rk4": "rk4"}
+
+
+@cache
+def library(dtype: str, isa: str) -> ctypes.CDLL:
+    """The compiled limits for one dtype and instruction set."""
+    flags, size, lanes = ISAS[isa]
+    real = {"float32": "float", "float64": "double"}[dtype]
+    macros = {"REAL": real, "BYTES": size, **lanes}
+    with tempfile.TemporaryDirectory() as folder:
+        target = str(Path(folder, "limit.so"))
+        defines = [f"-D{name}={value}" for name, value in macros.items()]
+        source = str(Path(__file__).with_name("limit.c"))
+        subprocess.run([COMPILER, *FLAGS, *flags, *defines, source, "-o", target, "-lm"], check=True)
+        return ctypes.CDLL(target)
+
+
+def contestant(scene: Scene) -> Contestant:
+    position, velocity = scene.arrays()
+    make = _well if scene.force == "well" else _drag
+    calls = make(scene, position, velocity)
+
+    def run() -> None:
+        for call in calls:
+            call()
+
+    return Contestant(run, lambda: position, lambda: velocity)
+
+
+def _drag(scene: Scene, position: np.ndarray, velocity: np.ndarray) -> list:
+    """Where components lie apart one call for each, else one for all."""
+    function = getattr(library(scene.dtype, scene.isa), f"{scene.layout}_drag_{SCHEMES[scene.integrator]}")
+    if scene.layout == "row":
+        parts = [(position.ravel(), velocity.ravel(), np.resize(GRAVITY, 1024))]
+    else:
+        parts = [(position[:, j], velocity[:, j], np.full(1024, GRAVITY[j])) for j in range(3)]
+    real = np.ctypeslib.as_ctypes_type(scene.dtype)
+    return [
+        _call(function, x, v, ctypes.c_long(x.size), g.astype(scene.dtype), real(DRAG), real(H), scene.steps)
+        for x, v, g in parts
+    ]
+
+
+def _well(scene: Scene, position: np.ndarray, velocity: np.ndarray) -> list:
+    function = getattr(library(scene.dtype, scene.isa), f"well_{SCHEMES[scene.integrator]}")
+    strides = [ctypes.c_long(stride // position.itemsize) for stride in position.strides]
+    constants = np.array([*CENTER, MU, SOFTENING * SOFTENING], scene.dtype)
+    real = np.ctypeslib.as_ctypes_type(scene.dtype)
+    return [_call(function, position, velocity, ctypes.c_long(scene.n), *strides, constants, real(H), scene.steps)]
+
+
+def _call(function, *arguments):
+    converted = [
+        ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else ctypes.c_long(a) if isinstance(a, int) else a
+        for a in arguments
+    ]
+    call = partial(function, *converted)
+    call.keep = arguments  # the arrays' memory
+    return call

@@ -1,0 +1,117 @@
+"""The command line: check, measure, print."""
+
+import argparse
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from kickdrift import kernels
+
+from . import footprint, peers, table
+from .cases import CASES, Case
+from .scene import Contestant, Scene
+from .table import Row, seconds
+from .timing import measure, ratio
+
+# Peers may contract, reassociate or compute in float64; a wrong formula is off by far more.
+TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
+
+
+def check(name: str, scene: Scene, ours: Contestant, theirs: Contestant, exact: bool) -> None:
+    """Both have done the work once: they must have computed the same thing."""
+    for what in ("position", "velocity"):
+        mine, other = (np.asarray(getattr(contestant, what)()) for contestant in (ours, theirs))
+        close = TOLERANCE[scene.dtype]
+        equal = np.array_equal if exact else partial(np.allclose, rtol=close, atol=close)
+        if not equal(mine, other):
+            worst = np.abs(mine - other).max()
+            raise SystemExit(f"{name} computes another {what} than ours in {scene}: they differ by up to {worst:g}")
+
+
+def label(case: Case, scene: Scene) -> str:
+    """A scene in a few words."""
+    bits = scene.dtype.removeprefix("float")
+    integrator = scene.integrator.replace("_", " ")
+    bodies = "1 body" if scene.n == 1 else f"{scene.n:,} bodies"
+    return f"{bodies}, {case.title}, {integrator}, step({scene.steps}), {scene.layout}-major, f{bits}"
+
+
+def rows(case: Case, scene: Scene, rounds: int, quick: bool) -> list[Row]:
+    """Check and measure one scene with all its rivals."""
+    title = label(case, scene)
+    rivals: dict[str, Contestant] = {}
+    goals: dict[str, float | None] = {}
+    missing = []
+    for name, goal in case.peers.items():
+        if not peers.installed(name):
+            missing.append(Row(title, "", name, "not installed"))
+            continue
+        rivals[name], goals[name] = peers.contestant(name, scene), goal
+    for name, (changes, goal) in case.changes.items():
+        rivals[name], goals[name] = replace(scene, **changes).ours(), goal
+    for isa in kernels.isas:
+        if isa != scene.isa:
+            name = f"ours, {isa}"
+            # Nothing may be slower than the baseline, give or take the noise of equal times.
+            rivals[name], goals[name] = replace(scene, isa=isa).ours(), 0.97 if isa == "baseline" else None
+    ours = scene.ours()
+    ours.run()
+    for name, rival in rivals.items():
+        rival.run()
+        check(name, scene, ours, rival, name in peers.EXACT or name.startswith("ours"))
+    times = measure({"ours": ours.run, **{name: rival.run for name, rival in rivals.items()}}, rounds)
+    middle = {name: sorted(values)[len(values) // 2] for name, values in times.items()}
+    measured = []
+    for name, goal in goals.items():
+        r = ratio(times[name], times["ours"])
+        met = None if goal is None else r.median >= goal
+        wanted = "" if goal is None else f"≥ {goal:.3g}"
+        row = Row(title, seconds(middle["ours"]), name, seconds(middle[name]), r.median, r.low, r.high, wanted, met)
+        measured.append(row)
+    return measured + missing
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="under a minute: float32 only, few rounds")
+    parser.add_argument("--json", metavar="FILE", help="write everything to a file as well")
+    parser.add_argument("--case", metavar="NAME", action="append", help="only this case; may be repeated")
+    parser.add_argument("--rounds", type=int, help="how often each contestant has its turn")
+    parser.add_argument("--list", action="store_true", help="print the cases and their goals")
+    options = parser.parse_args()
+    names = [case.name for case in CASES] + list(footprint.CASES)
+    for name in options.case or ():
+        if name not in names:
+            parser.error(f"--case {name}: expected one of {', '.join(names)}")
+    if options.list:
+        for case in CASES:
+            print(f"{case.name:10} {case.title}: {len(case.scenes)} scenes against {', '.join(case.peers)}")
+        for name, function in footprint.CASES.items():
+            print(f"{name:10} {function.__doc__}")
+        return
+    wanted = options.case or names
+    rounds = options.rounds or (3 if options.quick else 11)
+    about = table.machine(peers.versions())
+    for key, value in about.items():
+        print(f"- {key}: {value}")
+    print()
+    print(table.header())
+    printed: list[Row] = []
+
+    def show(new: list[Row]) -> None:
+        for row in new:
+            print(table.line(row.cells()), flush=True)
+        printed.extend(new)
+
+    for case in CASES:
+        for scene in case.scenes if case.name in wanted else ():
+            if not (options.quick and scene.dtype == "float64"):
+                show(rows(case, scene, rounds, options.quick))
+    for name, function in footprint.CASES.items():
+        if name in wanted:
+            show(function(rounds))
+    missed = [row for row in printed if row.met is False]
+    print(f"\n{sum(row.met is True for row in printed)} goals met, {len(missed)} missed.")
+    if options.json:
+        table.save(options.json, about, printed)

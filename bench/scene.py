@@ -1,0 +1,67 @@
+"""What is computed: the work that ours and the peers all do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+import kickdrift as kd
+from kickdrift import kernels
+
+H = 1 / 60
+# No component comes to rest: numbers that vanish would be denormal, and slow, in the end.
+GRAVITY = (0.5, -9.81, 0.25)
+DRAG = 0.1
+MU, CENTER, SOFTENING = 50.0, (1.0, 2.0, 3.0), 0.5
+
+
+class Contestant(NamedTuple):
+    """One way to do the work of a scene: `run` does it once, on its own arrays of shape (n, 3)."""
+
+    run: Callable[[], object]
+    position: Callable[[], np.ndarray]
+    velocity: Callable[[], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Bodies in three dimensions, what pushes them, how they move, and how many steps a call makes."""
+
+    integrator: str = "semi_implicit_euler"
+    force: str = "drag"  # gravity and linear drag; or "well": a point mass
+    n: int = 100_000
+    steps: int = 64
+    layout: str = "component"  # or "row"
+    dtype: str = "float32"
+    per_body: str = ""  # "drag", "mass": one each instead of one for all
+    threads: int = 1
+    isa: str = kernels.isa
+
+    @property
+    def real(self) -> type:
+        return np.dtype(self.dtype).type
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same numbers each time."""
+        rng = np.random.default_rng(1)
+        lay_out = np.asfortranarray if self.layout == "component" else np.ascontiguousarray
+        return tuple(lay_out(rng.normal(size=(self.n, 3)).astype(self.dtype)) for _ in range(2))
+
+    def ours(self) -> Contestant:
+        position, velocity = self.arrays()
+        drag = np.full(self.n, DRAG) if self.per_body == "drag" else DRAG
+        mass = np.ones(self.n) if self.per_body == "mass" else 1.0
+        well = [kd.PointGravity(MU, CENTER, SOFTENING)]
+        forces = well if self.force == "well" else [kd.Gravity(GRAVITY), kd.LinearDrag(drag)]
+        chosen, kernels.isa = kernels.isa, self.isa
+        try:
+            stepper = kd.Stepper(
+                position, velocity, mass, dt=H, integrator=self.integrator, forces=forces, threads=self.threads
+            )
+        finally:
+            kernels.isa = chosen
+        # Small calls are measured as a user writes them, without what `partial` adds.
+        run = stepper.step if self.steps == 1 else partial(stepper.step, self.steps)
+        return Contestant(run, lambda: stepper.position, lambda: stepper.velocity)

@@ -1,0 +1,52 @@
+"""How it is measured: in rounds in which every contestant has its turn, on a machine that is not ours alone."""
+
+import gc
+import statistics
+from collections.abc import Callable
+from itertools import repeat
+from time import perf_counter
+from typing import NamedTuple
+
+
+class Ratio(NamedTuple):
+    """Of two times measured in the same rounds: the median and the middle half."""
+
+    median: float
+    low: float
+    high: float
+
+
+def measure(runs: dict[str, Callable[[], object]], rounds: int, least: float = 4e-3) -> dict[str, list[float]]:
+    """Seconds per call, by name, one for each round; a turn lasts at least `least` seconds."""
+    calls = {name: _calibrate(run, least) for name, run in runs.items()}
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            for name, run in runs.items():
+                times[name].append(_turn(run, calls[name]) / calls[name])
+    finally:
+        gc.enable()
+    return times
+
+
+def _calibrate(run: Callable[[], object], least: float) -> int:
+    calls = 1
+    while (seconds := _turn(run, calls)) < least:
+        calls = max(2 * calls, int(calls * least / max(seconds, 1e-9)))
+    return calls
+
+
+def _turn(run: Callable[[], object], calls: int) -> float:
+    start = perf_counter()
+    for _ in repeat(None, calls):
+        run()
+    return perf_counter() - start
+
+
+def ratio(times: list[float], ours: list[float]) -> Ratio:
+    """Their time by ours, round by round: above 1 ours is faster."""
+    ratios = [theirs / mine for theirs, mine in zip(times, ours, strict=True)]
+    low, median, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+    return Ratio(median, low, high)

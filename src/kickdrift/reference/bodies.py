@@ -1,0 +1,176 @@
+"""What the schemes work on: one body, or all bodies as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .schemes import SCHEMES, STARTS, NotConverged
+from .terms import TERMS, Affine
+from .vector import Vector
+
+if TYPE_CHECKING:
+    from .stepper import Stepper
+
+
+class Body:
+    """One body on its way through the steps of a call: what the schemes work on."""
+
+    def __init__(self, stepper: Stepper, index: int):
+        plan = stepper._plan
+        self.index = index
+        self.real = real = float if plan.dtype == np.float64 else np.float32
+        self.x, self.v = self._vector(stepper._position), self._vector(stepper._velocity)
+        self.history: Any = (
+            self._vector(stepper._history) if stepper._started and stepper._history is not None else None
+        )
+        self.integrator = plan.integrator
+        self.velocity_dependent = plan.velocity_dependent
+        self.tick = stepper.tick
+        self.h = real(stepper._h)
+        self.last_h = real(stepper._last_h)
+        self.epsilon = real(np.finfo(plan.dtype).eps)
+        self.smallest = real(np.finfo(plan.dtype).tiny / np.finfo(plan.dtype).eps)
+        self.affine = Affine(
+            plan.drag,
+            plan.spring,
+            self._vector(plan.g),
+            self._scalar(plan.c),
+            self._vector(plan.w),
+            self._scalar(plan.k),
+            self._vector(plan.p),
+        )
+        self.terms = [
+            TERMS[record.kind](*(self._coefficient(field) for field in record.fields.values()))
+            for record in plan.records
+        ]
+        self.decay = None if stepper._decay is None else self._scalar(stepper._decay)
+        self.flow = None if stepper._flow is None else [self._scalar(row) for row in stepper._flow]
+        if stepper._composition is not None:
+            self.composition = [[real(number) for number in row] for row in stepper._composition]
+        self.evaluations = 0
+        self.done = 0
+        self._kept: Vector | None = None
+        self.completed = self.x, self.v, self.history
+
+    def run(self, n: int) -> None:
+        """n steps, or fewer where one cannot be solved."""
+        step, start = SCHEMES[self.integrator.name], STARTS.get(self.integrator.name)
+        if start is not None and self.history is None:
+            start(self, self.h)
+        while self.done < n:
+            try:
+                step(self, self.h)
+            except NotConverged as failure:
+                self.residual = float(failure.args[0])
+                return
+            self.last_h = self.h
+            if self.decay is not None:
+                self.damp(self.decay)
+            self.tick += 1
+            self.done += 1
+            self.completed = self.x, self.v, self.history
+
+    def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
+        """The acceleration so long after the last tick: the affine part, then the other terms in their order."""
+        self.evaluations += 1
+        a = self.affine.acceleration(x, v)
+        for term in self.terms:
+            a = term.acceleration(a, x, v)
+        return a
+
+    def keep(self, a: Vector) -> Vector:
+        """Remember an acceleration for the next step of this call, where velocity cannot change it."""
+        self._kept = None if self.velocity_dependent else a
+        return a
+
+    def kept(self, x: Vector, v: Vector) -> Vector:
+        """The acceleration at the start of a step: the remembered one, or a new one."""
+        return self.a(x, v) if self._kept is None else self._kept
+
+    def jacobian(self, x: Vector, v: Vector):
+        """The derivatives of the acceleration by position and by velocity."""
+        by_x, by_v = self.affine.jacobian(len(x))
+        for term in self.terms:
+            term.jacobian(by_x, by_v, x, v)
+        return by_x, by_v
+
+    def potential_difference(self, x: Vector, y: Vector):
+        """The potential per unit of mass at y less that at x."""
+        dphi = self.affine.potential_difference(x, y)
+        for term in self.terms:
+            dphi = term.potential_difference(dphi, x, y)
+        return dphi
+
+    def damp(self, decay) -> None:
+        """v *= exp(-rate h); Verlet's velocity is the way from the previous position."""
+        self.v = decay * self.v
+        if self.integrator.name == "verlet":
+            self.history = self.x - decay * (self.x - self.history)
+
+    # Rows of a plan's arrays, which have one row for all bodies or one for each.
+
+    def _vector(self, rows: np.ndarray) -> Vector:
+        return Vector([self.real(number) for number in rows[self.index if len(rows) > 1 else 0]])
+
+    def _scalar(self, rows: np.ndarray):
+        return self.real(rows[self.index if len(rows) > 1 else 0])
+
+    def _coefficient(self, rows: np.ndarray):
+        return self._scalar(rows) if rows.ndim == 1 else self._vector(rows)
+
+
+class System(Body):
+    """All bodies as one, for forces that are Python functions: its vectors have n dim components."""
+
+    def __init__(self, stepper: Stepper):
+        self.stepper = stepper
+        self.parts = parts = [Body(stepper, index) for index in range(stepper.n)]
+        self.dim = stepper.dim
+        for name in ("real", "integrator", "velocity_dependent", "tick", "h", "last_h", "composition"):
+            setattr(self, name, getattr(parts[0], name, None))
+        self.x, self.v = _joined([part.x for part in parts]), _joined([part.v for part in parts])
+        self.history = None if parts[0].history is None else _joined([part.history for part in parts])
+        self.decay = parts[0].decay
+        self.evaluations = 0
+        self.done = 0
+        self._kept = None
+        self.completed = self.x, self.v, self.history
+
+    def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
+        """The accelerations of all bodies: the compiled terms, then the Python functions in their order."""
+        self.evaluations += 1
+        rows = [part.a(*pair) for part, *pair in zip(self.parts, self._split(x), self._split(v), strict=True)]
+        t = self.stepper._time_of(self.tick) + float(after)
+        arrays = [np.array(self._split(vector), dtype=self.stepper.dtype) for vector in (x, v)]
+        for array in arrays:
+            array.flags.writeable = False
+        self.stepper._tick = self.tick  # for functions that look at it
+        for term in self.stepper._plan.callbacks:
+            out = np.zeros_like(arrays[0])
+            term.check_result(term.function(t, *arrays, out))
+            for i, part in enumerate(self.parts):
+                added = part._vector(out)
+                if term.divided_by_mass:
+                    rows[i] = rows[i] + added / part._scalar(self.stepper._plan.mass)
+                else:
+                    rows[i] = rows[i] + part._scalar(self.stepper._plan.mobility) * added
+        return _joined(rows)
+
+    def damp(self, decay) -> None:
+        """As for one body, each with its own rate."""
+        histories = self._split(self.history) if self.history is not None else [None] * len(self.parts)
+        for part, x, v, history in zip(self.parts, self._split(self.x), self._split(self.v), histories, strict=True):
+            part.x, part.v, part.history = x, v, history
+            part.damp(part.decay)
+        self.v = _joined([part.v for part in self.parts])
+        if self.history is not None:
+            self.history = _joined([part.history for part in self.parts])
+
+    def _split(self, vector: Vector) -> list[Vector]:
+        return [Vector(vector[i : i + self.dim]) for i in range(0, len(vector), self.dim)]
+
+
+def _joined(vectors: list[Vector]) -> Vector:
+    return Vector([number for vector in vectors for number in vector])
