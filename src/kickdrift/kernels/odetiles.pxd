@@ -17,7 +17,8 @@ from .plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MAX_DIM, MIDPOINT, RK4,
 from .tiles cimport move_tile
 
 cdef enum:
-    LANES = 2       # stepped side by side: while one waits for a result, the other has work
+    LANES = 3       # stepped side by side: while one waits for a result, the others have work
+    ROWS = 96       # of a tile: LANES divides the lanes that they are, whatever the width
 
 
 cdef inline void block(
@@ -232,8 +233,8 @@ cdef inline void run(const ODEPlan* plan, Job* job, real* like, lane* wide) noex
     if plan.scheme != IMPLICIT_EULER:
         job.evaluations = job.steps * stages(plan.scheme)
     while first < job.last:
-        count = min(<Py_ssize_t> TILE, job.last - first)
-        if count < TILE:
+        count = min(<Py_ssize_t> ROWS, job.last - first)
+        if count < ROWS:
             memset(&room[0], 0, sizeof(room))
         move_tile(False, &plan.y, plan.dim, first, count, planes)
         if plan.scheme == IMPLICIT_EULER:
@@ -244,4 +245,4 @@ cdef inline void run(const ODEPlan* plan, Job* job, real* like, lane* wide) noex
         bad = first_bad(count, plan.dim, <real*> planes, 1, TILE)
         if bad >= 0 and job.bad_body < 0:
             job.bad_body = first + bad
-        first += TILE
+        first += ROWS
