@@ -18,9 +18,7 @@ MODULES = sorted(
     if module.name.rpartition(".")[2] not in {"avx2", "avx512"} - set(kernels.isas)
     if not module.name.endswith("__main__")
 )
-PUBLIC = sorted(
-    name for name in kd.__all__ if not name.startswith("_") and not inspect.ismodule(getattr(kd, name))
-)
+PUBLIC = sorted(name for name in kd.__all__ if not name.startswith("_") and not inspect.ismodule(getattr(kd, name)))
 
 
 def examples(module):

@@ -7,14 +7,14 @@ from typing_extensions import disjoint_base
 
 from .base import StepperBase
 from .clock import FixedClock
-from .core import Core
+from .swept import Swept
 
 _Real = float | Fraction | np.floating[Any] | np.integer[Any]
 _Mode = Literal["linear", "hermite", "extrapolate"]
 _Out = TypeVar("_Out")
 
 @disjoint_base
-class Frames(Core):
+class Frames(Swept):
     def advance(self, seconds: _Real) -> int: ...
     @overload
     def interpolate(

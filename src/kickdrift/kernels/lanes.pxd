@@ -51,7 +51,8 @@ cdef extern from *:
         #define KD_STORE(type, p, mask, q) _mm512_mask_storeu_ ## type(p, mask, q)
       #elif defined(__AVX2__)
         #define KD_MASK(q, count) (sizeof((q)[0]) == 4 \
-            ? _mm256_cmpgt_epi32(_mm256_set1_epi32((int)KD_CLAMP(count, 8)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)) \
+            ? _mm256_cmpgt_epi32( \
+                _mm256_set1_epi32((int)KD_CLAMP(count, 8)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)) \
             : _mm256_cmpgt_epi64(_mm256_set1_epi64x(KD_CLAMP(count, 4)), _mm256_setr_epi64x(0, 1, 2, 3)))
         #define KD_LOAD(type, p, mask) _mm256_maskload_ ## type(p, mask)
         #define KD_STORE(type, p, mask, q) _mm256_maskstore_ ## type(p, mask, q)

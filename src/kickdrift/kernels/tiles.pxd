@@ -201,7 +201,7 @@ cdef inline void move(
 ) noexcept nogil:
     """Copy a tile into planes, zeros following up to a whole lane, or out of them."""
     cdef Py_ssize_t size = sizeof(lane) // width(planes)
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, rest
     cdef int j
     cdef char* place
     cdef float* f32
@@ -220,7 +220,8 @@ cdef inline void move(
             else:
                 f64[i] = (<const double*> (place + i * stride))[0]
         if not out:
-            memset(<char*> planes + (j * TILE + count) * size, 0, (width(planes) - 1 - (count - 1) % width(planes)) * size)
+            rest = width(planes) - 1 - (count - 1) % width(planes)
+            memset(<char*> planes + (j * TILE + count) * size, 0, rest * size)
 
 
 cdef inline void move_tile(
@@ -253,7 +254,8 @@ cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t lane
 
 
 cdef inline void step_planes(
-    int scheme, int dim, bint drag, const Plan* plan, const Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
+    int scheme, int dim, bint drag, const Plan* plan, const Job* job, const lane* k,
+    Py_ssize_t first, Py_ssize_t count, lane* r,
 ) noexcept nogil:
     """Step a loaded tile through the job, stage by stage."""
     cdef Py_ssize_t plane = TILE // width(r)
