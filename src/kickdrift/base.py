@@ -59,7 +59,7 @@ class StepperBase(State):
         masses = arguments.masses(mass, n)
         self._plan = Plan(n, dim, self._position.dtype, masses, resolve(integrator), forces)
         # What was given, before any shift; it says whose a snapshot is.
-        self._first_forces, self._fingerprint = self._plan.forces, self._plan.fingerprint
+        self._first_plan = self._plan
         for callback in self._plan.callbacks:
             callback.probe(self._position, self._velocity)
         self._bind()
@@ -226,7 +226,7 @@ class StepperBase(State):
             array += vector.astype(self.dtype)
 
     def _move_forces(self, offset: np.ndarray) -> None:
-        forces = [term.shifted(offset) for term in self._first_forces]
+        forces = [term.shifted(offset) for term in self._first_plan.forces]
         plan = Plan(self.n, self.dim, self.dtype, self._plan.mass, self.integrator, forces)
         self._plan, self._offset = plan, offset
         self._rebind()
@@ -252,7 +252,7 @@ class StepperBase(State):
             "dim": self.dim,
             "dtype": str(self.dtype),
             "integrator": repr(self.integrator),
-            "forces": self._fingerprint,
+            "forces": self._first_plan.fingerprint,
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -261,7 +261,7 @@ class StepperBase(State):
             "velocity": self._velocity.copy(order="K"),
             "mass": self.mass,
             "integrator": self.integrator,
-            "forces": self._first_forces,
+            "forces": self._first_plan.forces,
             "threads": self.threads,
         }
         return snapshots.rebuild, (type(self), arguments_, self.snapshot(), self._clock)

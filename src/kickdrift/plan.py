@@ -12,7 +12,6 @@ one row for all bodies or one row per body.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -150,6 +149,8 @@ class Plan:
     @cached_property
     def fingerprint(self) -> str:
         """A digest of everything that steps are computed from but the state and dt."""
+        import hashlib  # takes as long to import as half of this package, and few programs save
+
         digest = hashlib.blake2b(f"{self.n} {self.dim} {self.dtype} {self.integrator}".encode(), digest_size=16)
         affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
         records = [(record.kind, list(record.fields.values())) for record in self.records]
