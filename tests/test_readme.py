@@ -30,7 +30,7 @@ def rows(header):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
-FIRST, PYGAME, PYGLET, ARCADE, ROLLBACK = blocks("python")
+FIRST, PYGAME, PYGLET, ARCADE, ROLLBACK, GUSTS, WEATHER = blocks("python")
 LOOPS_OF_ENGINES = {"pygame": PYGAME, "pyglet": PYGLET, "arcade": ARCADE}
 
 
@@ -61,6 +61,15 @@ def test_the_rollback_example_runs():
     late.velocity[0] += (50, 0)
     late.step(4 + 100)
     assert late.checksum() == names["world"].checksum()
+
+
+def test_the_examples_of_own_forces_and_equations_run():
+    leaves = run(GUSTS)["leaves"]
+    # 3 N for a second on 10 g, and gravity all the while.
+    np.testing.assert_allclose(leaves.velocity, np.tile([300.0, -9.81], (100, 1)), rtol=1e-9)
+    weather = run(WEATHER)["weather"]
+    assert weather.tick == 1000
+    assert 20 < weather.y[:, 2].mean() < 27  # the attractor's
 
 
 def scene():
