@@ -12,7 +12,9 @@ MODE = os.environ.get("KICKDRIFT_BUILD", "release")
 if MODE not in ("release", "debug", "sanitize", "trace"):
     raise SystemExit(f"KICKDRIFT_BUILD={MODE}: expected release, debug, sanitize or trace")
 CHECKED = MODE != "release"
-TRACE = [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")] if MODE == "trace" else []
+# Line tracing boxes what functions return, which it cannot do with vectors.
+TRACE = [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0"), ("KICKDRIFT_SCALAR", "1")]
+MACROS = TRACE if MODE == "trace" else []
 
 DIRECTIVES = {
     "language_level": "3",
@@ -76,7 +78,7 @@ setup(
     cmdclass={"build_ext": BuildExt},
     ext_modules=cythonize(
         [
-            Extension(f"kickdrift.{name}", [f"src/kickdrift/{name.replace('.', '/')}.pyx"], define_macros=TRACE)
+            Extension(f"kickdrift.{name}", [f"src/kickdrift/{name.replace('.', '/')}.pyx"], define_macros=MACROS)
             for name in MODULES
         ],
         # Coverage looks for the C beside the .pyx.

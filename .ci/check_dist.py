@@ -20,7 +20,7 @@ def check_sdist(path: Path) -> list[str]:
     }  # fmt: skip
     return [
         *(f"{name} is missing" for name in sorted(needed - names)),
-        *(f"{name} is generated" for name in sorted(names) if re.search(r"\.(c|cpp|so|pyd|py[cod])$", name)),
+        *(f"{name} is generated" for name in sorted(names) if re.search(r"^src/.*\.(c|cpp)$|\.(so|pyd|py[cod])$", name)),
     ]
 
 

@@ -3,7 +3,7 @@
 # Cython takes lanes for plain numbers and writes ordinary C expressions; the compiler gives these
 # expressions their vector meaning (GCC's and Clang's vector extensions). The same formula thus
 # serves every width, and stays in registers where loops over arrays would only hope to. Where the
-# extension is missing (MSVC) a lane is one number.
+# extension is missing (MSVC), or with KICKDRIFT_SCALAR, a lane is one number.
 #
 # Lanes may lie anywhere that their numbers may lie: the types ask for no more alignment.
 
@@ -12,7 +12,7 @@
 cdef extern from *:
     """
     #include <math.h>
-    #if defined(__GNUC__)
+    #if defined(__GNUC__) && !defined(KICKDRIFT_SCALAR)
       #if defined(__SSE2__)
         #include <immintrin.h>
       #endif

@@ -4,7 +4,7 @@
 # blocks of lanes are taken straight from the caller's rows into registers and stay there.
 # Otherwise a tile is copied into planes that fit the first-level cache.
 
-from libc.stdint cimport uint64_t, uintptr_t
+from libc.stdint cimport uint32_t, uintptr_t
 from libc.string cimport memset
 
 from .bodies cimport Newton, energy_step, implicit_step
@@ -475,10 +475,10 @@ cdef inline void prepare(Plan* plan, lane* like) noexcept nogil:
 
 cdef inline bint is_zero(const lane* check) noexcept nogil:
     """Sums of differences of equal numbers are never -0."""
-    cdef const uint64_t* words = <const uint64_t*> check
-    cdef uint64_t bits = 0
+    cdef const uint32_t* words = <const uint32_t*> check
+    cdef uint32_t bits = 0
     cdef size_t i
-    for i in range(sizeof(lane) // sizeof(uint64_t)):
+    for i in range(sizeof(lane) // sizeof(uint32_t)):
         bits |= words[i]
     return bits == 0
 
