@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 LARGEST = 1.5e6  # bytes of a file in a wheel
+GENERATED = r"^src/.*\.(c|cpp)$|\.(so|pyd|py[cod])$"
 WANTED = r"kickdrift/.*\.(py|pyi)|kickdrift/py\.typed|kickdrift/.*\.(so|pyd)|kickdrift-[^/]*\.dist-info/.*"
 SOURCES = ("*.py", "*.pyx", "*.pxd", "*.pyi", "py.typed")
 
@@ -20,7 +21,7 @@ def check_sdist(path: Path) -> list[str]:
     }  # fmt: skip
     return [
         *(f"{name} is missing" for name in sorted(needed - names)),
-        *(f"{name} is generated" for name in sorted(names) if re.search(r"^src/.*\.(c|cpp)$|\.(so|pyd|py[cod])$", name)),
+        *(f"{name} is generated" for name in sorted(names) if re.search(GENERATED, name)),
     ]
 
 
