@@ -93,7 +93,9 @@ cdef class Frames(Swept):
     cdef int keep(self, object to, object source, const Array* array) except -1:
         cdef Array copy
         cdef Py_ssize_t item = 4 if self.single else 8
-        if array.component == item and array.body == self.plan.dim * item:
+        cdef bint rows = array.component == item and array.body == self.plan.dim * item
+        cdef bint planes = array.body == item and array.component == self.plan.n * item
+        if rows or planes:
             self.locate(&copy, to)
             memcpy(copy.data, array.data, self.plan.n * self.plan.dim * item)
         else:

@@ -22,8 +22,8 @@ cdef inline void draw(
     cdef real wv = <real> weights.v
     cdef real wv_new = <real> weights.v_new
     cdef real a, b
-    cdef Py_ssize_t i, rows = n
-    cdef int j, columns = dim
+    cdef Py_ssize_t i
+    cdef int j
     cdef const real* flat
     cdef const real* flat_new
     cdef target* flat_out
@@ -32,12 +32,18 @@ cdef inline void draw(
         for i in range(n * dim):
             flat_out[i] = <target> (flat[i] + wx * (flat_new[i] - flat[i]))
         return
-    for i in range(rows):
-        for j in range(columns):
+    if not weights.curved:
+        for j in range(dim):
+            for i in range(n):
+                a = at(x, i, j, like)
+                b = wx * (at(x_new, i, j, like) - a)
+                (<target*> (out.data + i * out.body + j * out.component))[0] = <target> (a + b)
+        return
+    for i in range(n):
+        for j in range(dim):
             a = at(x, i, j, like)
             b = wx * (at(x_new, i, j, like) - a)
-            if weights.curved:
-                b = b + (wv * at(v, i, j, like) + wv_new * at(v_new, i, j, like))
+            b = b + (wv * at(v, i, j, like) + wv_new * at(v_new, i, j, like))
             (<target*> (out.data + i * out.body + j * out.component))[0] = <target> (a + b)
 
 
