@@ -31,9 +31,10 @@ DIRECTIVES = {
     "linetrace": MODE == "trace",
 }
 
-# The same bits everywhere: no contraction of a * b + c. The other two change no value, but without
-# them GCC does not vectorise loops with square roots and choices.
-UNIX = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+# The same bits everywhere: no contraction of a * b + c. The next two change no value, but without
+# them GCC does not vectorise loops with square roots and choices. The last one is for kernels that
+# look at the same bytes as lanes and as single numbers.
+UNIX = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"]
 UNIX += {"release": ["-O3", "-g0"], "debug": ["-O1", "-g"], "trace": ["-O0", "-g"]}.get(
     MODE, ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
 )

@@ -5,7 +5,7 @@
 # Otherwise a tile is copied into planes that fit the first-level cache.
 
 from libc.stdint cimport uint32_t, uintptr_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from .bodies cimport Newton, energy_step, implicit_step
 from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, forget, lane, load_part, store_part, width
@@ -475,9 +475,11 @@ cdef inline void prepare(Plan* plan, lane* like) noexcept nogil:
 
 cdef inline bint is_zero(const lane* check) noexcept nogil:
     """Sums of differences of equal numbers are never -0."""
-    cdef const uint32_t* words = <const uint32_t*> check
+    cdef uint32_t words[16]
     cdef uint32_t bits = 0
     cdef size_t i
+    # A copy, because compilers may assume that a pointer to integers sees no floating-point numbers.
+    memcpy(words, check, sizeof(lane))
     for i in range(sizeof(lane) // sizeof(uint32_t)):
         bits |= words[i]
     return bits == 0
