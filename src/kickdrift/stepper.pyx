@@ -188,9 +188,10 @@ class Stepper(StepperBase, Frames):
     mass: kg, a number or (n,); numpy.inf for a body that no force accelerates.
     dt: seconds per fixed step, a float, int or Fraction, 1/60 when left out; or hz, steps per second.
     integrator: a name of `INTEGRATORS`, a class or an instance, such as GrootWarren(lam=0.65).
-    forces: terms such as Gravity, summed in this order (the affine ones first).
+    forces: terms such as Gravity, summed in this order: the affine ones first, Python functions last.
     threads: how many share the work of large steps; no bit of the result depends on it.
-    clock: the FixedClock that `advance` feeds, which then sets dt; one of dt when left out.
+    clock: the FixedClock that `advance` feeds, one stepper's alone, which then sets dt; one of dt when left
+    out. With substeps=k, dt and tick are those of the integrator: k to each step of the clock.
 
     Raises TypeError or ValueError, naming the argument, for what it cannot step; later, once bound,
     a step checks nothing. Thread-safety: one thread at a time per stepper, else RuntimeError;
