@@ -5,22 +5,20 @@ goals that meets. `python -m bench.clock` takes about half a minute on a machine
 """
 
 import argparse
-import gc
 import math
 import platform
 import statistics
 import sys
 import timeit
 from collections import Counter
-from collections.abc import Callable
 from fractions import Fraction
-from itertools import repeat
-from time import perf_counter
 
 import numpy as np
 
 import kickdrift as kd
 from kickdrift import FixedClock
+
+from .timing import measure
 
 
 class FloatAccumulator:
@@ -311,32 +309,6 @@ def saving(goals, rounds):
 
 def us(seconds):
     return f"{seconds * 1e6:.1f} µs"
-
-
-def measure(runs: dict[str, Callable[[], object]], rounds: int, least: float = 2e-3) -> dict[str, list[float]]:
-    """Seconds per call, one for each round, in which every contestant has its turn."""
-    calls = {}
-    for name, run in runs.items():
-        calls[name] = 1
-        while (seconds := turn(run, calls[name])) < least:
-            calls[name] = max(2 * calls[name], int(calls[name] * least / max(seconds, 1e-9)))
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    gc.collect()
-    gc.disable()
-    try:
-        for _ in range(rounds):
-            for name, run in runs.items():
-                times[name].append(turn(run, calls[name]) / calls[name])
-    finally:
-        gc.enable()
-    return times
-
-
-def turn(run, calls):
-    start = perf_counter()
-    for _ in repeat(None, calls):
-        run()
-    return perf_counter() - start
 
 
 def machine():

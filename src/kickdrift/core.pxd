@@ -34,7 +34,11 @@ cdef class Core(Sharing):
     cdef double estimate(self) except -1
     cdef int hold(self) except -1
     cdef void prepare(self) noexcept
+    cdef void settle(self) noexcept
     cdef int go(self, Py_ssize_t steps) except -1
     cdef int complete(self, Py_ssize_t steps) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
     cdef int run(self, Py_ssize_t steps) except -1
+
+
+cdef object aligned_zeros(shape, dtype)

@@ -63,9 +63,11 @@ cdef class Core(Sharing):
     # Binding.
 
     def _bind(self):
+        cdef const KernelTable* tables
         plan = self._plan
-        self.table = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
         self.single = plan.dtype == np.float32
+        tables = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
+        self.table = tables if self.single else tables + 1
         self.helpers = min(self._threads, max(1, (plan.n + ROW - 1) // ROW))
         self.plan.n = plan.n
         self.plan.dim = plan.dim
@@ -251,13 +253,8 @@ cdef class Core(Sharing):
 
     def _digest(self, object values, uint64_t place):
         cdef Array array
-        cdef uint64_t result
         self.locate(&array, values)
-        if self.single:
-            result = self.table.digest_f32(&array, self.plan.n, self.plan.dim, place)
-        else:
-            result = self.table.digest_f64(&array, self.plan.n, self.plan.dim, place)
-        return result
+        return self.table.digest(&array, self.plan.n, self.plan.dim, place)
 
     # Running.
 
@@ -322,9 +319,7 @@ cdef class Core(Sharing):
         self.ticks += steps
         self.evaluations += self.job.evaluations
         self.started = True
-        if self.plan.last_h != self.plan.h:
-            self.plan.last_h = self.plan.h
-            self.prepare()
+        self.settle()
         self.raise_interrupt()
         if self.job.bad_body >= 0:
             raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks)
@@ -355,16 +350,16 @@ cdef class Core(Sharing):
         return self.run_job(self.plan.n, steps * self.cost)
 
     cdef void prepare(self) noexcept:
-        if self.single:
-            self.table.prepare_f32(&self.plan)
-        else:
-            self.table.prepare_f64(&self.plan)
+        self.table.prepare(&self.plan)
+
+    cdef void settle(self) noexcept:
+        """After a step the history spans its dt."""
+        if self.plan.last_h != self.plan.h:
+            self.plan.last_h = self.plan.h
+            self.prepare()
 
     cdef void call(self, Job* job) noexcept nogil:
-        if self.single:
-            self.table.run_f32(&self.plan, job)
-        else:
-            self.table.run_f64(&self.plan, job)
+        self.table.run(&self.plan, job)
 
     def restart(self):
         """Forget the integrator's history: the next step starts from the arrays alone.

@@ -92,11 +92,13 @@ cdef class ODECore(Sharing):
 
     def _bind(self):
         cdef const ODETable* tables
+        cdef const KernelTable* digests
         plan = &self.plan
         if self.bound:
             raise RuntimeError("ODEStepper: expected __init__ to be called once")
         self.single = self.dtype == np.float32
-        self.digests = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
+        digests = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
+        self.digests = digests if self.single else digests + 1
         tables = <const ODETable*> PyCapsule_GetPointer(kernels.table(kernels.isa, "ode_"), "kickdrift.ODETable")
         self.table = tables if self.single else tables + 1
         self.helpers = min(self._threads, max(1, (self._y.shape[0] + TILE - 1) // TILE))
@@ -169,13 +171,8 @@ cdef class ODECore(Sharing):
 
     def _digest(self, object values, uint64_t place):
         cdef Array array
-        cdef uint64_t result
         self.locate(&array, values)
-        if self.single:
-            result = self.digests.digest_f32(&array, self.plan.n, self.plan.dim, place)
-        else:
-            result = self.digests.digest_f64(&array, self.plan.n, self.plan.dim, place)
-        return result
+        return self.digests.digest(&array, self.plan.n, self.plan.dim, place)
 
     # Running.
 

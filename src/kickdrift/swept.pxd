@@ -31,6 +31,5 @@ cdef class Swept(Core):
     cdef int keep_state(self, bint back) except -1
     cdef int one_step(self) except -1
     cdef int evaluate(self, double t) except -1
-    cdef void add(self, int number) noexcept
     cdef void sweep(self, int scheme, int number) noexcept
     cdef double now(self) noexcept

@@ -4,7 +4,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from .core cimport Core
+from .core cimport Core, aligned_zeros
 from .kernels.plan cimport ALTERNATE, DRIFT_KICK, KICK_DRIFT, ROW
 from .kernels.schemes cimport has_opening, keeps, stages
 from .kernels.sweeps cimport A, DAMP, OPENING, OUT, ROOM, START
@@ -26,14 +26,9 @@ cdef class Swept(Core):
     cdef int bind_callbacks(self) except -1:
         plan = self._plan
         n, dim = plan.n, plan.dim
-        item = plan.dtype.itemsize
         self.padded = (n + ROW - 1) // ROW * ROW
-        self.size = self.padded * dim * item
-        # Whole cache lines: no lane straddles two.
-        room = np.zeros(ROOM * self.size + 64, np.uint8)
-        start = -room.ctypes.data % 64
-        self.room = room[start : start + ROOM * self.size].view(plan.dtype)
-        self.room = self.room.reshape(ROOM, dim, self.padded)
+        self.size = self.padded * dim * plan.dtype.itemsize
+        self.room = aligned_zeros((ROOM * dim, self.padded), plan.dtype).reshape(ROOM, dim, self.padded)
         self.registers = <char*> <size_t> self.room.ctypes.data
         views = [self.room[X].T[:n], self.room[V].T[:n], self.room[OUT].T[:n]]
         for view in views[:2]:
@@ -76,9 +71,7 @@ cdef class Swept(Core):
                 done += 1
                 self.ticks += 1
                 self.started = True
-                if self.plan.last_h != self.plan.h:
-                    self.plan.last_h = self.plan.h
-                    self.prepare()
+                self.settle()
                 PyErr_CheckSignals()
         except BaseException:
             # Whatever went wrong: the last completed step is what there is.
@@ -148,36 +141,21 @@ cdef class Swept(Core):
         cdef char* out = self.registers + OUT * self.size
         cdef int number
         x, v, to = self.views
-        if self.single:
-            self.table.accelerate_f32(&self.plan, self.registers, self.padded)
-        else:
-            self.table.accelerate_f64(&self.plan, self.registers, self.padded)
+        self.table.accelerate(&self.plan, self.registers, self.padded)
         for number in range(len(self.callbacks)):
             term, function = self.callbacks[number]
             memset(out, 0, self.size)
             result = function(t, x, v, to)
             if result is not None:
                 term.check_result(result)
-            self.add(number)
+            self.table.add(
+                &self.plan, self.divided[number], out, self.factor[number], self.registers, self.padded
+            )
         self.evaluations += 1
         return 0
 
-    cdef void add(self, int number) noexcept:
-        cdef const char* out = self.registers + OUT * self.size
-        if self.single:
-            self.table.add_f32(
-                &self.plan, self.divided[number], out, self.factor[number], self.registers, self.padded
-            )
-        else:
-            self.table.add_f64(
-                &self.plan, self.divided[number], out, self.factor[number], self.registers, self.padded
-            )
-
     cdef void sweep(self, int scheme, int number) noexcept:
-        if self.single:
-            self.table.sweep_f32(&self.plan, scheme, number, self.registers, self.padded)
-        else:
-            self.table.sweep_f64(&self.plan, scheme, number, self.registers, self.padded)
+        self.table.sweep(&self.plan, scheme, number, self.registers, self.padded)
 
     cdef double now(self) noexcept:
         """`_time_of(tick)` of base.py."""

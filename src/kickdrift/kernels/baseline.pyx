@@ -4,6 +4,6 @@ from cpython.pycapsule cimport PyCapsule_New
 
 from .module cimport KernelTable, fill
 
-cdef KernelTable table
-fill(&table)
-TABLE = PyCapsule_New(&table, "kickdrift.KernelTable", NULL)
+cdef KernelTable[2] table  # for float, for double
+fill(&table[0], &table[1])
+TABLE = PyCapsule_New(&table[0], "kickdrift.KernelTable", NULL)

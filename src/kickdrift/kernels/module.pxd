@@ -73,16 +73,16 @@ cdef inline void add_f64(
     add_callback(plan, divide, out, factors, room, padded, like)
 
 
-cdef inline void fill(KernelTable* table) noexcept:
-    table.prepare_f32 = prepare_f32
-    table.prepare_f64 = prepare_f64
-    table.run_f32 = run_f32
-    table.run_f64 = run_f64
-    table.digest_f32 = digest_f32
-    table.digest_f64 = digest_f64
-    table.sweep_f32 = sweep_f32
-    table.sweep_f64 = sweep_f64
-    table.accelerate_f32 = accelerate_f32
-    table.accelerate_f64 = accelerate_f64
-    table.add_f32 = add_f32
-    table.add_f64 = add_f64
+cdef inline void fill(KernelTable* f32, KernelTable* f64) noexcept:
+    f32.prepare = prepare_f32
+    f32.run = run_f32
+    f32.sweep = sweep_f32
+    f32.accelerate = accelerate_f32
+    f32.add = add_f32
+    f32.digest = digest_f32
+    f64.prepare = prepare_f64
+    f64.run = run_f64
+    f64.sweep = sweep_f64
+    f64.accelerate = accelerate_f64
+    f64.add = add_f64
+    f64.digest = digest_f64

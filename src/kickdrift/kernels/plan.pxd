@@ -91,18 +91,13 @@ ctypedef struct Job:
     Py_ssize_t failed_body
     double residual
 
+# One for float and one for double, side by side.
 ctypedef struct KernelTable:
-    void (*prepare_f32)(Plan*) noexcept nogil   # whenever h or last_h changed
-    void (*prepare_f64)(Plan*) noexcept nogil
-    void (*run_f32)(const Plan*, Job*) noexcept nogil
-    void (*run_f64)(const Plan*, Job*) noexcept nogil
+    void (*prepare)(Plan*) noexcept nogil       # whenever h or last_h changed
+    void (*run)(const Plan*, Job*) noexcept nogil
     # See sweeps.pxd.
-    void (*sweep_f32)(const Plan*, int scheme, int number, char* room, Py_ssize_t padded) noexcept nogil
-    void (*sweep_f64)(const Plan*, int scheme, int number, char* room, Py_ssize_t padded) noexcept nogil
-    void (*accelerate_f32)(const Plan*, char* room, Py_ssize_t padded) noexcept nogil
-    void (*accelerate_f64)(const Plan*, char* room, Py_ssize_t padded) noexcept nogil
-    void (*add_f32)(const Plan*, bint, const char* out, const char* factors, char* room, Py_ssize_t) noexcept nogil
-    void (*add_f64)(const Plan*, bint, const char* out, const char* factors, char* room, Py_ssize_t) noexcept nogil
+    void (*sweep)(const Plan*, int scheme, int number, char* room, Py_ssize_t padded) noexcept nogil
+    void (*accelerate)(const Plan*, char* room, Py_ssize_t padded) noexcept nogil
+    void (*add)(const Plan*, bint, const char* out, const char* factors, char* room, Py_ssize_t) noexcept nogil
     # Of (n, dim) numbers, the first of which counts as number `place`.
-    uint64_t (*digest_f32)(const Array*, Py_ssize_t n, int dim, uint64_t place) noexcept nogil
-    uint64_t (*digest_f64)(const Array*, Py_ssize_t n, int dim, uint64_t place) noexcept nogil
+    uint64_t (*digest)(const Array*, Py_ssize_t n, int dim, uint64_t place) noexcept nogil
