@@ -194,6 +194,12 @@ class StepperBase(State):
         index: an int, slice, array of ints or mask of bodies. position: m, what
         `stepper.position[index]` takes. Velocities stay, also those that `verlet` keeps as history.
         Raises IndexError, TypeError or ValueError before anything changes.
+
+        >>> import kickdrift as kd
+        >>> world = kd.Stepper([[0.0], [1.0]], [[1.0], [1.0]], dt=0.5)
+        >>> world.teleport(1, [100.0])
+        >>> world.position.tolist()
+        [[0.0], [100.0]]
         """
         moved = self._position.copy()
         moved[index] = position
@@ -212,6 +218,12 @@ class StepperBase(State):
         The picture moves as a whole: what is drawn goes on as if nothing had happened, in coordinates
         whose origin lies at -offset (a floating origin). Raises TypeError or ValueError before
         anything changes.
+
+        >>> import kickdrift as kd
+        >>> world = kd.Stepper([[1000.0]], forces=[kd.AnchorSpring(1.0, anchor=(1001.0,))])
+        >>> world.shift((-1000.0,))
+        >>> world.position.tolist(), world.forces[0].anchor.tolist()
+        ([[0.0]], [1.0])
         """
         vector = arguments.numbers("offset", offset)
         if vector.shape != (self.dim,):

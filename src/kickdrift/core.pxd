@@ -39,6 +39,3 @@ cdef class Core(Sharing):
     cdef int complete(self, Py_ssize_t steps) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
     cdef int run(self, Py_ssize_t steps) except -1
-
-
-cdef object aligned_zeros(shape, dtype)

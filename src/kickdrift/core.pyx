@@ -171,11 +171,11 @@ cdef class Core(Sharing):
         bodies = n if each else rows
         columns = values.reshape(len(values), -1)
         if flat:
-            padded = aligned_zeros((rows, dim), values.dtype)
+            padded = kernels.aligned_zeros((rows, dim), values.dtype)
             padded[:bodies] = columns
         else:
             # One value for all components is written out for each: kernels need not know.
-            padded = aligned_zeros((max(dim, columns.shape[1]), rows), values.dtype)
+            padded = kernels.aligned_zeros((max(dim, columns.shape[1]), rows), values.dtype)
             padded[:, :bodies] = columns.T
         self.coefficients.append(padded)
         start = padded.ctypes.data
@@ -364,7 +364,17 @@ cdef class Core(Sharing):
     def restart(self):
         """Forget the integrator's history: the next step starts from the arrays alone.
 
-        For `verlet` after velocities were changed, for `groot_warren` after bodies were moved.
+        For `verlet` after velocities were changed, for `groot_warren` after bodies were moved. The velocity
+        is taken for that of now, which verlet's "backward" read-out, half a step old, is not.
+
+        >>> import kickdrift as kd
+        >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1, integrator="verlet")
+        >>> ball.step()
+        >>> ball.velocity[0] = 3.0
+        >>> ball.restart()
+        >>> ball.step()
+        >>> ball.position.tolist()
+        [[4.0]]
         """
         self.hold()
         self.started = False
@@ -381,10 +391,3 @@ cdef class Core(Sharing):
     def force_evaluations(self):
         """How often the forces on all bodies were evaluated so far (by the busiest, where they iterate)."""
         return self.evaluations
-
-
-cdef object aligned_zeros(shape, dtype):
-    """In whole cache lines: lanes that straddle two take twice as long to load."""
-    room = np.zeros(shape[0] * shape[1] * dtype.itemsize + 63, np.uint8)
-    start = -room.ctypes.data % 64
-    return room[start : start + room.size - 63].view(dtype).reshape(shape)

@@ -119,6 +119,12 @@ class LinearDrag(Term):
 
     coefficient: c >= 0 in kg/s, scalar or (n,). wind: w in m/s, 0, (dim,) or (n, dim).
     It dissipates, so there is no potential.
+
+    >>> import kickdrift as kd
+    >>> ball = kd.Stepper([[0.0]], [[8.0]], mass=2.0, dt=1, integrator="exact", forces=[LinearDrag(1.0)])
+    >>> ball.step()
+    >>> ball.velocity.round(4).tolist()  # 8 exp(-1/2)
+    [[4.8522]]
     """
 
     coefficient: ArrayLike = _numbers(minimum=0.0)
@@ -135,6 +141,12 @@ class QuadraticDrag(Term):
 
     coefficient: c >= 0 in kg/m (half of air density times drag coefficient times area), scalar or
     (n,). wind: w in m/s, 0, (dim,) or (n, dim). It dissipates, so there is no potential.
+
+    >>> import kickdrift as kd
+    >>> ball = kd.Stepper([[0.0]], [[8.0]], dt=0.01, integrator="rk4", forces=[QuadraticDrag(1.0)])
+    >>> ball.step(100)
+    >>> ball.velocity.round(4).tolist()  # 8 / (1 + 8 t)
+    [[0.8889]]
     """
 
     coefficient: ArrayLike = _numbers(minimum=0.0)
@@ -152,6 +164,11 @@ class AnchorSpring(Term):
 
     stiffness: k >= 0 in N/m, scalar or (n,). damping: d >= 0 in kg/s, scalar or (n,).
     anchor: p in m, 0, (dim,) or (n, dim). Potential: k |x - p|² / 2.
+
+    >>> import kickdrift as kd
+    >>> bob = kd.Stepper([[3.0]], mass=2.0, forces=[AnchorSpring(4.0, anchor=(1.0,))])
+    >>> bob.energy()
+    (0.0, 8.0)
     """
 
     stiffness: ArrayLike = _numbers(minimum=0.0)
@@ -201,6 +218,12 @@ class PointGravity(Term):
     softening: e >= 0 in m, scalar or (n,). Not divided by mass.
     Potential: -m mu / sqrt(|d|² + e²). At the centre itself, where without softening there is no
     direction to pull in, the acceleration is zero.
+
+    >>> import kickdrift as kd
+    >>> planet = kd.Stepper([[1.0, 0.0]], [[0.0, 1.0]], dt=0.01, integrator="pefrl", forces=[PointGravity(1.0)])
+    >>> planet.step(100)
+    >>> planet.position.round(4).tolist()  # cos 1, sin 1
+    [[0.5403, 0.8415]]
     """
 
     mu: ArrayLike = _numbers()
@@ -229,6 +252,12 @@ class Vortex(Term):
     or (n, dim). axis: a direction of shape (3,), of any length; in two dimensions it is the z axis.
     softening: e >= 0 in m, scalar or (n,). Not divided by mass. It does work along a circle, so there
     is no potential.
+
+    >>> import kickdrift as kd
+    >>> leaf = kd.Stepper([[2.0, 0.0]], dt=0.01, integrator="explicit_euler", forces=[Vortex(1.0)])
+    >>> leaf.step()
+    >>> leaf.velocity.tolist()  # 1/2 m/s² across the radius
+    [[0.0, 0.005]]
     """
 
     strength: ArrayLike = _numbers()
@@ -357,6 +386,14 @@ class Acceleration(Callback):
 
     Bodies of infinite mass are not accelerated by it either. potential(position): J/kg. Raises as
     `Force` does.
+
+    >>> import kickdrift as kd
+    >>> def down(t, position, velocity, out):
+    ...     out[:, 1] = -10
+    >>> stone = kd.Stepper([[0.0, 5.0]], dt=0.5, forces=[Acceleration(down, velocity_dependent=False)])
+    >>> stone.step(2)
+    >>> stone.position.tolist()
+    [[0.0, 0.0]]
     """
 
 
@@ -366,6 +403,12 @@ class Damping(Term):
 
     rate: >= 0 in 1/s, scalar or (n,). The same at every dt, where `v -= v * loss` per frame is not;
     infinitely heavy bodies keep their velocity.
+
+    >>> import kickdrift as kd
+    >>> puck = kd.Stepper([[0.0]], [[1.0]], dt=0.25, forces=[Damping(2.0)])
+    >>> puck.step(2)
+    >>> puck.velocity.round(4).tolist()  # exp(-1)
+    [[0.3679]]
     """
 
     rate: ArrayLike = _numbers(minimum=0.0)

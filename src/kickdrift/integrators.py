@@ -21,7 +21,14 @@ from . import arguments, rounded
 
 @dataclass(frozen=True)
 class Integrator:
-    """Base of all integrators; parameters of the wrong type raise TypeError, wrong values ValueError."""
+    """Base of all integrators; parameters of the wrong type raise TypeError, wrong values ValueError.
+
+    >>> import kickdrift as kd
+    >>> kd.Stepper([[0.0]], integrator=kd.GrootWarren(lam=0.65)).integrator
+    GrootWarren(lam=0.65)
+    >>> kd.INTEGRATORS["rk4"].force_evaluations
+    4
+    """
 
     name: ClassVar[str]
     source: ClassVar[str]

@@ -4,7 +4,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from .core cimport Core, aligned_zeros
+from .core cimport Core
 from .kernels.plan cimport ALTERNATE, DRIFT_KICK, KICK_DRIFT, ROW
 from .kernels.schemes cimport has_opening, keeps, stages
 from .kernels.sweeps cimport A, DAMP, OPENING, OUT, ROOM, START
@@ -12,6 +12,7 @@ from .kernels.tiles cimport P, S, V, X
 
 import numpy as np
 
+from . import kernels
 from .errors import NonFiniteError
 
 
@@ -28,7 +29,7 @@ cdef class Swept(Core):
         n, dim = plan.n, plan.dim
         self.padded = (n + ROW - 1) // ROW * ROW
         self.size = self.padded * dim * plan.dtype.itemsize
-        self.room = aligned_zeros((ROOM * dim, self.padded), plan.dtype).reshape(ROOM, dim, self.padded)
+        self.room = kernels.aligned_zeros((ROOM * dim, self.padded), plan.dtype).reshape(ROOM, dim, self.padded)
         self.registers = <char*> <size_t> self.room.ctypes.data
         views = [self.room[X].T[:n], self.room[V].T[:n], self.room[OUT].T[:n]]
         for view in views[:2]:
