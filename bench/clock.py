@@ -6,7 +6,6 @@ goals that meets. `python -m bench.clock` takes about half a minute on a machine
 
 import argparse
 import math
-import platform
 import statistics
 import sys
 import timeit
@@ -18,6 +17,7 @@ import numpy as np
 import kickdrift as kd
 from kickdrift import FixedClock
 
+from .table import processor
 from .timing import measure
 
 
@@ -311,21 +311,13 @@ def us(seconds):
     return f"{seconds * 1e6:.1f} µs"
 
 
-def machine():
-    try:
-        with open("/proc/cpuinfo") as file:
-            return next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor()
-
-
 def main():
     parser = argparse.ArgumentParser(prog="python -m bench.clock", description="Measure the clock, frames, snapshots.")
     parser.add_argument("--quick", action="store_true", help="an hour instead of a day, few rounds")
     options = parser.parse_args()
     rounds = 5 if options.quick else 31
     info = kd.build_info()
-    print(f"# The fixed-step clock, measured\n\nPython {sys.version.split()[0]}, {machine()}, {info['isa']}.")
+    print(f"# The fixed-step clock, measured\n\nPython {sys.version.split()[0]}, {processor()}, {info['isa']}.")
     goals = Goals()
     irregular_frames(goals)
     totals(goals, 3600 if options.quick else 86_400)

@@ -3,19 +3,20 @@
 10,000 Lorenz trajectories, 1,000 RK4 steps, float64, everybody on one thread of one processor. The
 competitors take turns, so that whatever else the machine does hits all of them, and the medians are
 compared. Compilation is not counted. Prints Markdown.
-Run as `python bench/ode.py` where numba and jax are installed; it takes about 20 seconds.
+Run as `python -m bench.ode` where numba and jax are installed; it takes about 20 seconds.
 """
 
 import argparse
 import os
-import platform
 import statistics
-import time
 from collections.abc import Callable
 
 import numpy as np
 
 import kickdrift as kd
+
+from .table import processor
+from .timing import measure
 
 SIGMA, RHO, BETA, H = 10.0, 28.0, 8 / 3, 0.005
 
@@ -112,17 +113,6 @@ def jax_run(y: np.ndarray, steps: int, columns: bool) -> Callable[[], np.ndarray
     return run
 
 
-def measure(runs: dict[str, Callable[[], np.ndarray]], rounds: int) -> dict[str, float]:
-    """Median seconds of each, taken in turns."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            begin = time.perf_counter()
-            run()
-            times[name].append(time.perf_counter() - begin)
-    return {name: statistics.median(each) for name, each in times.items()}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--trajectories", type=int, default=10_000)
@@ -143,10 +133,11 @@ def main() -> None:
     for name, run in runs.items():
         # Chaos multiplies rounding differences by some e^(0.9 t).
         assert np.allclose(run(), expected, atol=1e-3), name
-    times = measure(runs, options.rounds)
+    rounds = measure(runs, options.rounds, least=0)  # a turn is one run
+    times = {name: statistics.median(each) for name, each in rounds.items()}
     ours = times["kickdrift, Lorenz()"]
     print(f"{options.trajectories:,} Lorenz trajectories x {options.steps:,} RK4 steps, float64, one thread")
-    print(f"({platform.processor() or platform.machine()}, {kd.build_info()['isa']}, median of {options.rounds})\n")
+    print(f"({processor()}, {kd.build_info()['isa']}, median of {options.rounds})\n")
     print("| | seconds | times ours |\n|---|---:|---:|")
     for name, seconds in times.items():
         print(f"| {name} | {seconds:.4f} | {seconds / ours:.1f} |")

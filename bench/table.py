@@ -52,7 +52,7 @@ def machine(versions: dict[str, str]) -> dict[str, str]:
     """Processor, versions and instruction set."""
     info = kd.build_info()
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "kickdrift": f"{info['version']}, {info['compiler']}, {info['isa']}",
@@ -60,7 +60,8 @@ def machine(versions: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Its maker, family and name, as far as the system tells."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
