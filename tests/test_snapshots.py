@@ -101,6 +101,18 @@ def test_foreign_snapshots_are_refused(Stepper, changes, name):
         own.restore(other.snapshot())
 
 
+@pytest.mark.parametrize("dt", [1e-12, 3e-7, 1e9])
+def test_a_dt_that_the_clock_cannot_have_is_refused_before_anything_changes(Stepper, dt):
+    arguments = {"position": np.zeros((1, 1)), "velocity": np.ones((1, 1)), "forces": [kd.AnchorSpring(1.0)]}
+    free, clocked = Stepper(**arguments, dt=dt), Stepper(**arguments, clock=Stepper._clock_type(60))
+    free.shift([3.0])
+    before = clocked.snapshot()
+    with pytest.raises(kd.SnapshotError, match=r"dt of .* refused here: hz"):
+        clocked.restore(free.snapshot())
+    assert clocked.snapshot() == before
+    assert clocked.dt == 1 / 60
+
+
 def test_the_checksum_is_of_bits_but_for_signed_zeros(Stepper):
     stepper = Stepper(np.array([[1.0, 0.0]]), np.zeros((1, 2)))
     checksum = stepper.checksum()

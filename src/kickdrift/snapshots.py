@@ -79,11 +79,15 @@ def load(stepper: State, snapshot: bytes) -> None:
         raise SnapshotError("snapshot: the arrays are damaged")
 
     if changes is not None:
+        # First what may be refused: not every dt is a rate for a clock.
+        if Fraction(changes["dt"]) != stepper._exact_dt:
+            try:
+                stepper.dt = Fraction(changes["dt"])
+            except ValueError as error:
+                raise SnapshotError(f"snapshot: its dt of {changes['dt']} s is refused here: {error}") from error
         offset = np.array([float.fromhex(x) for x in changes["offset"]])
         if (offset != stepper._offset).any():
             stepper._move_forces(offset)
-        if Fraction(changes["dt"]) != stepper._exact_dt:
-            stepper.dt = Fraction(changes["dt"])
         stepper._origin, stepper._origin_tick = Fraction(changes["origin"]), changes["origin_tick"]
     stepper._resume(tick, bool(started), last_h)
     if clock_tick >= 0 and stepper._clock is not None:

@@ -143,7 +143,8 @@ class State:
         """Go back (or forth) to a snapshot of this or an equal stepper, in the same arrays.
 
         Raises SnapshotError for one that is damaged or was made by a stepper with another size,
-        integrator or other coefficients; nothing has changed then. Drawing starts anew.
+        integrator or other coefficients, or with a dt that the clock here cannot have; nothing has
+        changed then. Drawing starts anew.
         """
         snapshots.load(self, snapshot)
 
