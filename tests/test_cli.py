@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from fractions import Fraction
+from functools import partial
 
 import pytest
 
@@ -277,7 +278,9 @@ def test_a_full_disk_is_one_line():
 @POSIX
 def test_ctrl_c_is_quiet():
     command = [*COMMAND, "demo", "spring", "--steps", "1" + "0" * 12]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+    # Shells start their background jobs with SIGINT ignored, which children inherit.
+    listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=listen) as child:
         time.sleep(2)  # past the imports
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=20)
