@@ -14,7 +14,8 @@ import pytest
 import kickdrift as kd
 from kickdrift import settings
 from kickdrift.demos.loops import LOOPS
-from kickdrift.plan import known_terms
+from kickdrift.forces import Term
+from kickdrift.plan import known
 
 README = Path(__file__).parents[1] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
@@ -259,7 +260,7 @@ def test_the_table_of_integrators():
 
 def test_the_table_of_terms():
     signatures = [row[0].strip("`") for row in rows("term")]
-    assert {signature.partition("(")[0] for signature in signatures} == {cls.__name__ for cls in known_terms()}
+    assert {signature.partition("(")[0] for signature in signatures} == {cls.__name__ for cls in known(Term)}
 
 
 @pytest.mark.parametrize("expression", re.findall(r"`(kd\.[A-Z]\w+\([^`]*\))`", TEXT))

@@ -14,7 +14,8 @@ from .errors import (
     OverloadError,
     SnapshotError,
 )
-from .forces import Acceleration, AnchorSpring, Damping, Force, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
+from .forces import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
+from .functions import Acceleration, Force
 from .integrators import (
     INTEGRATORS,
     PEFRL,

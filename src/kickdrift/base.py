@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import arguments, snapshots
+from .constraints import Constraint
 from .forces import Term
 from .integrators import Integrator, resolve
 from .plan import Plan
@@ -39,7 +40,7 @@ class StepperBase(State):
         hz: float | Fraction | None = None,
         integrator: str | Integrator | type[Integrator] = "velocity_verlet",
         forces: Iterable[Term] = (),
-        constraints: Iterable[Any] = (),
+        constraints: Iterable[Constraint] = (),
         threads: int = 1,
         clock: FixedClock | reference.FixedClock | None = None,
     ) -> None:
@@ -47,21 +48,15 @@ class StepperBase(State):
             raise RuntimeError("a stepper is made once: __init__ was called before")
         self._position, self._velocity = arguments.state_arrays(position, velocity)
         n, dim = self._position.shape
-        try:
-            self._constraints = tuple(constraints)
-        except TypeError:
-            raise TypeError(f"constraints: expected a sequence, got {arguments.show(constraints)}") from None
-        if self._constraints:
-            raise TypeError(f"constraints: expected none, got {arguments.show(self._constraints[0])}")
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
         self._begin(exact_dt, threads)
         self._offset = np.zeros(dim)
         masses = arguments.masses(mass, n)
-        self._plan = Plan(n, dim, self._position.dtype, masses, resolve(integrator), forces)
+        self._plan = Plan(n, dim, self._position.dtype, masses, resolve(integrator), forces, constraints)
         # What was given, before any shift; it says whose a snapshot is.
         self._first_plan = self._plan
-        for callback in self._plan.callbacks:
-            callback.probe(self._position, self._velocity)
+        for push in self._plan.pushes:
+            push.term.probe(self._position, self._velocity)
         self._bind()
         self._set_dt(self._dt)
 
@@ -124,9 +119,9 @@ class StepperBase(State):
         return self._plan.forces
 
     @property
-    def constraints(self) -> tuple[Any, ...]:
+    def constraints(self) -> tuple[Constraint, ...]:
         """The constraints, in the order in which they are applied."""
-        return self._constraints
+        return self._plan.constraints
 
     def _choose_dt(self, exact: Fraction) -> None:
         if self._clock is not None:
@@ -238,8 +233,10 @@ class StepperBase(State):
             array += vector.astype(self.dtype)
 
     def _move_forces(self, offset: np.ndarray) -> None:
-        forces = [term.shifted(offset) for term in self._first_plan.forces]
-        plan = Plan(self.n, self.dim, self.dtype, self._plan.mass, self.integrator, forces)
+        first = self._first_plan
+        forces = [term.shifted(offset) for term in first.forces]
+        constraints = [constraint.shifted(offset) for constraint in first.constraints]
+        plan = Plan(self.n, self.dim, self.dtype, first.mass, self.integrator, forces, constraints)
         self._plan, self._offset = plan, offset
         self._rebind()
 
@@ -274,6 +271,7 @@ class StepperBase(State):
             "mass": self.mass,
             "integrator": self.integrator,
             "forces": self._first_plan.forces,
+            "constraints": self._first_plan.constraints,
             "threads": self.threads,
         }
         return snapshots.rebuild, (type(self), arguments_, self.snapshot(), self._clock)

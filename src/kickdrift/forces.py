@@ -6,7 +6,7 @@ linear drag, anchored springs) is merged there into one acceleration
     a = g - c (v - w) - k (x - p)        per component,
 
 every other term becomes a `Record` that the reference and the kernels evaluate after it, in the
-order given. Forces are divided by the mass of each body, gravities and accelerations are not.
+order given. What is evaluated for all bodies at once is in `functions.py` and `pairs.py`. Forces are divided by the mass of each body, gravities and accelerations are not.
 
 Units are SI: metres, seconds, kilograms, newtons.
 """
@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from . import arguments, rounded
+from .declarations import Declaration, numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -29,11 +29,8 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 __all__ = [
-    "Acceleration",
     "AnchorSpring",
-    "Callback",
     "Damping",
-    "Force",
     "Gravity",
     "LinearDrag",
     "PointGravity",
@@ -43,49 +40,24 @@ __all__ = [
 ]
 
 
-def _numbers(minimum: float = -math.inf, place: bool = False, **field: Any) -> Any:
-    """A coefficient: a number, a vector or one of these per body, not below `minimum`; or a place."""
-    return dataclasses.field(metadata={"minimum": minimum, "place": place}, **field)
-
-
 @dataclass(frozen=True, eq=False)
-class Term:
-    """Base of all force terms; its coefficients are float64 arrays, checked and read-only.
-
-    What is no real number raises TypeError, what is not finite or below its minimum ValueError. What
-    has the wrong length or dimension raises ValueError when a stepper is made. All name the argument.
-    """
+class Term(Declaration):
+    """Base of all force terms."""
 
     velocity_dependent: ClassVar[bool] = False  #: does the acceleration depend on the velocity?
     conservative: ClassVar[bool] = False  #: is it minus the gradient of a potential, and no more?
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            if "minimum" in field.metadata:
-                label = f"{type(self).__name__}({field.name})"
-                array = arguments.numbers(label, getattr(self, field.name), field.metadata["minimum"])
-                object.__setattr__(self, field.name, array)
-
-    def compile(self, plan: Plan) -> None:
-        """Add this term to a plan."""
-        raise NotImplementedError
-
-    def shifted(self, offset: np.ndarray) -> Term:
-        """The same term in coordinates whose origin lies at -offset."""
-        places = [field.name for field in dataclasses.fields(self) if field.metadata.get("place")]
-        return dataclasses.replace(self, **{name: getattr(self, name) + offset for name in places})
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         """Potential energy of each body in J, shape (n,), for float64 positions."""
         raise ValueError(f"energy: {type(self).__name__} has no potential")
 
-    # Coefficients in the two shapes that plans work with.
+    def probe(self, position: np.ndarray, velocity: np.ndarray) -> None:
+        """Refuse, when a stepper is made, what turns out not to be as declared."""
 
-    def _scalars(self, plan: Plan, name: str) -> np.ndarray:
-        return arguments.per_body(f"{type(self).__name__}({name})", getattr(self, name), plan.n)
-
-    def _vectors(self, plan: Plan, name: str) -> np.ndarray:
-        return arguments.per_body_vectors(f"{type(self).__name__}({name})", getattr(self, name), plan.n, plan.dim)
+    @property
+    def label(self) -> str:
+        """What tells this term from others, beside the numbers in its plan."""
+        return type(self).__name__
 
 
 def _squared_length(vectors: np.ndarray) -> np.ndarray:
@@ -103,7 +75,7 @@ class Gravity(Term):
     >>> kd.Stepper([[0.0, 10.0]], forces=[kd.Gravity((0, -9.81))]).step(60)
     """
 
-    acceleration: ArrayLike = _numbers()
+    acceleration: ArrayLike = numbers()
     conservative: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
@@ -127,8 +99,8 @@ class LinearDrag(Term):
     [[4.8522]]
     """
 
-    coefficient: ArrayLike = _numbers(minimum=0.0)
-    wind: ArrayLike = _numbers(default=0.0)
+    coefficient: ArrayLike = numbers(minimum=0.0)
+    wind: ArrayLike = numbers(default=0.0)
     velocity_dependent: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
@@ -149,8 +121,8 @@ class QuadraticDrag(Term):
     [[0.8889]]
     """
 
-    coefficient: ArrayLike = _numbers(minimum=0.0)
-    wind: ArrayLike = _numbers(default=0.0)
+    coefficient: ArrayLike = numbers(minimum=0.0)
+    wind: ArrayLike = numbers(default=0.0)
     velocity_dependent: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
@@ -171,9 +143,9 @@ class AnchorSpring(Term):
     (0.0, 8.0)
     """
 
-    stiffness: ArrayLike = _numbers(minimum=0.0)
-    damping: ArrayLike = _numbers(minimum=0.0, default=0.0)
-    anchor: ArrayLike = _numbers(default=0.0, place=True)
+    stiffness: ArrayLike = numbers(minimum=0.0)
+    damping: ArrayLike = numbers(minimum=0.0, default=0.0)
+    anchor: ArrayLike = numbers(default=0.0, place=True)
     per_mass: bool = dataclasses.field(default=False, kw_only=True)  # stiffness and damping are divided by it
 
     @classmethod
@@ -226,9 +198,9 @@ class PointGravity(Term):
     [[0.5403, 0.8415]]
     """
 
-    mu: ArrayLike = _numbers()
-    center: ArrayLike = _numbers(default=0.0, place=True)
-    softening: ArrayLike = _numbers(minimum=0.0, default=0.0)
+    mu: ArrayLike = numbers()
+    center: ArrayLike = numbers(default=0.0, place=True)
+    softening: ArrayLike = numbers(minimum=0.0, default=0.0)
     conservative: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
@@ -260,10 +232,10 @@ class Vortex(Term):
     [[0.0, 0.005]]
     """
 
-    strength: ArrayLike = _numbers()
-    center: ArrayLike = _numbers(default=0.0, place=True)
-    axis: ArrayLike = _numbers(default=(0.0, 0.0, 1.0))
-    softening: ArrayLike = _numbers(minimum=0.0, default=0.0)
+    strength: ArrayLike = numbers()
+    center: ArrayLike = numbers(default=0.0, place=True)
+    axis: ArrayLike = numbers(default=(0.0, 0.0, 1.0))
+    softening: ArrayLike = numbers(minimum=0.0, default=0.0)
 
     def compile(self, plan: Plan) -> None:
         axis = np.asarray(self.axis)
@@ -287,116 +259,6 @@ class Vortex(Term):
         )
 
 
-@dataclass(frozen=True, eq=False, init=False)
-class Callback(Term):
-    """Base of the terms that are Python functions, called once per evaluation for all bodies."""
-
-    function: Callable[..., object]
-    velocity_dependent: bool  # type: ignore[misc]
-    potential: Callable[..., Any] | None
-    divided_by_mass: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        function: Callable[..., object],
-        velocity_dependent: bool = True,
-        potential: Callable[..., Any] | None = None,
-    ) -> None:
-        name = type(self).__name__
-        if not callable(function):
-            raise TypeError(f"{name}(function): expected a function, got {arguments.show(function)}")
-        if not isinstance(velocity_dependent, bool):
-            raise TypeError(
-                f"{name}(velocity_dependent): expected True or False, got {arguments.show(velocity_dependent)}"
-            )
-        if potential is not None and not callable(potential):
-            raise TypeError(f"{name}(potential): expected a function or None, got {arguments.show(potential)}")
-        object.__setattr__(self, "function", function)
-        object.__setattr__(self, "velocity_dependent", velocity_dependent)
-        object.__setattr__(self, "potential", potential)
-
-    def shifted(self, offset: np.ndarray) -> Term:
-        return self  # what its function knows of places is its own affair
-
-    def compile(self, plan: Plan) -> None:
-        plan.add_callback(self)
-
-    def check_result(self, result: object) -> None:
-        """Refuse a function that returns something: what it should have written would be lost."""
-        if result is not None:
-            raise TypeError(
-                f"{type(self).__name__}(function): expected it to write into `out`, as in out[:] = ..., and to return "
-                f"None, got {arguments.show(result)}"
-            )
-
-    def probe(self, x: np.ndarray, v: np.ndarray) -> None:
-        """Refuse a function that says it ignores velocity and does not."""
-        if self.velocity_dependent or not len(x):
-            return
-        x, v = x.copy(), v.copy()
-        outs = [np.zeros_like(x), np.zeros_like(x)]
-        for out, faster in zip(outs, (v, v + np.arange(1, v.size + 1).reshape(v.shape)), strict=True):
-            for array in (x, faster):
-                array.flags.writeable = False
-            self.check_result(self.function(0.0, x, faster, out))
-        if outs[0].tobytes() != outs[1].tobytes():
-            raise ValueError(
-                f"{type(self).__name__}(velocity_dependent): expected True, since the function gives other values "
-                f"for other velocities; integrators then evaluate it where velocities count"
-            )
-
-    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
-        if self.potential is None:
-            return super().potential_energy(plan, position)
-        energy = np.asarray(self.potential(position), dtype=np.float64)
-        if energy.shape not in ((), (plan.n,)):
-            name = f"{type(self).__name__}(potential)"
-            raise ValueError(f"{name}: expected it to return shape ({plan.n},), got {energy.shape}")
-        return plan.mobility * energy if self.divided_by_mass else plan.finite_mass * energy
-
-
-class Force(Callback):
-    """A force in N from a Python function, called once per evaluation for all bodies.
-
-    function(t, position, velocity, out): t in s; position in m and velocity in m/s, read-only arrays of
-    shape (n, dim); out, of the same shape and dtype and full of zeros, is to be filled with forces.
-    It must not keep the arrays: they are used again.
-    velocity_dependent=False promises that velocities do not matter, which saves some integrators an
-    evaluation; it is probed when a stepper is made.
-    potential(position): the energy of each body in J, shape (n,), for `energy()`.
-
-    An exception in the function passes through `step`, which leaves the stepper at the last completed
-    tick. Raises TypeError for what is no function, or returns something; ValueError where the probe
-    finds out. Bits are as portable as the function is: + - * / and numpy.sqrt are, numpy.exp is not.
-
-    >>> import kickdrift as kd
-    >>> def wind(t, position, velocity, out):
-    ...     out[:, 0] = 2.0 * t
-    >>> leaf = kd.Stepper([[0.0, 0.0]], dt=0.25, forces=[kd.Force(wind, velocity_dependent=False)])
-    >>> leaf.step(4)
-    >>> leaf.velocity.tolist()
-    [[1.0, 0.0]]
-    """
-
-    divided_by_mass: ClassVar[bool] = True
-
-
-class Acceleration(Callback):
-    """An acceleration in m/s² from a Python function; as `Force`, but not divided by mass.
-
-    Bodies of infinite mass are not accelerated by it either. potential(position): J/kg. Raises as
-    `Force` does.
-
-    >>> import kickdrift as kd
-    >>> def down(t, position, velocity, out):
-    ...     out[:, 1] = -10
-    >>> stone = kd.Stepper([[0.0, 5.0]], dt=0.5, forces=[Acceleration(down, velocity_dependent=False)])
-    >>> stone.step(2)
-    >>> stone.position.tolist()
-    [[0.0, 0.0]]
-    """
-
-
 @dataclass(frozen=True, eq=False)
 class Damping(Term):
     """Exact decay of velocities, v *= exp(-rate h) after each step; no force (Lol Engine blog, 2015).
@@ -411,7 +273,7 @@ class Damping(Term):
     [[0.3679]]
     """
 
-    rate: ArrayLike = _numbers(minimum=0.0)
+    rate: ArrayLike = numbers(minimum=0.0)
     conservative: ClassVar[bool] = True  # it changes no potential; what it takes, it takes between steps
 
     @classmethod

@@ -6,12 +6,13 @@ divided by masses, the affine terms are merged into one acceleration per compone
     a = g - c (v - w) - k (x - p),
 
 and all coefficients are rounded to the dtype of the state. Accelerations are summed in one order: the
-affine part, the other terms, the Python functions, each in the order given. An array of a plan has
-one row for all bodies or one row per body.
+affine part, the records, the pushes, each in the order given. After each step the holds follow, in
+theirs. An array of a plan has one row for all bodies or one row per body, where nothing else is said.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from . import arguments, rounded
-from .forces import AnchorSpring, Callback, Gravity, LinearDrag, Term
-from .integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator
+from .constraints import Constraint
+from .forces import AnchorSpring, Gravity, LinearDrag, Term
+from .integrators import Composition, EnergyEuler, Exact, Integrator
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,30 @@ class Record:
     fields: dict[str, np.ndarray]
 
 
+@dataclass(frozen=True)
+class Push:
+    """A term that writes what it does to many bodies into zeros, which are added then.
+
+    That is a function of the user, or a term by which bodies see each other.
+    """
+
+    kind: str
+    term: Any
+    divided_by_mass: bool  #: is it a force?
+    fields: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A constraint: its kind and its coefficients."""
+
+    kind: str
+    constraint: Any
+    fields: dict[str, np.ndarray]
+
+
 class Plan:
-    """The compiled form of integrator, forces and masses for n bodies in dim dimensions."""
+    """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions."""
 
     def __init__(
         self,
@@ -44,6 +68,7 @@ class Plan:
         mass: np.ndarray,
         integrator: Integrator,
         forces: Iterable[Term],
+        constraints: Iterable[Constraint] = (),
     ) -> None:
         self.n, self.dim, self.dtype = n, dim, dtype
         self.mass = mass
@@ -59,11 +84,13 @@ class Plan:
         self.g, self.w, self.p = (np.zeros((1, dim)) for _ in range(3))
         self.c, self.k, self.rate = (np.zeros(1) for _ in range(3))
         self.records: list[Record] = []
-        self.callbacks: list[Callback] = []
-        self.forces = _terms(forces)
+        self.pushes: list[Push] = []
+        self.holds: list[Hold] = []
+        self.forces = _declared("forces", "terms", Term, forces)
+        self.constraints = _declared("constraints", "constraints", Constraint, constraints)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-            for term in self.forces:
-                term.compile(self)
+            for declaration in (*self.forces, *self.constraints):
+                declaration.compile(self)
         _check_finite("rate", self.rate, np.dtype(np.float64))
 
         self.drag = bool(self.c.any())
@@ -73,17 +100,16 @@ class Plan:
         self.velocity_dependent = (
             self.drag
             or any(record.kind == "quadratic_drag" for record in self.records)
-            or any(callback.velocity_dependent for callback in self.callbacks)
+            or any(push.term.velocity_dependent for push in self.pushes)
         )
         self._check_integrator()
         # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
         self._c, self._k = self.c, self.k
         for name in ("g", "c", "w", "k", "p"):
             setattr(self, name, self._round(name, getattr(self, name)))
-        self.records = [
-            Record(record.kind, {name: self._round(name, field) for name, field in record.fields.items()})
-            for record in self.records
-        ]
+        self.records = [Record(record.kind, self._rounded(record.fields)) for record in self.records]
+        self.pushes = [dataclasses.replace(push, fields=self._rounded(push.fields)) for push in self.pushes]
+        self.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in self.holds]
 
     # How terms add themselves. All arrays are float64 here, with one row or n rows.
 
@@ -104,8 +130,11 @@ class Plan:
     def add_record(self, kind: str, **fields: np.ndarray) -> None:
         self.records.append(Record(kind, fields))
 
-    def add_callback(self, callback: Callback) -> None:
-        self.callbacks.append(callback)
+    def add_push(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
+        self.pushes.append(Push(kind, term, divided_by_mass, fields))
+
+    def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
+        self.holds.append(Hold(kind, constraint, fields))
 
     # Numbers that depend on dt, in the dtype of the state.
 
@@ -153,17 +182,21 @@ class Plan:
 
         digest = hashlib.blake2b(f"{self.n} {self.dim} {self.dtype} {self.integrator}".encode(), digest_size=16)
         affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
-        records = [(record.kind, list(record.fields.values())) for record in self.records]
+        records = [
+            (record.kind, list(record.fields.values())) for record in (*self.records, *self.pushes, *self.holds)
+        ]
         for name, arrays in [("affine", affine), *records]:
             digest.update(name.encode())
             for array in arrays:
                 digest.update(f"{array.shape}".encode())
                 digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
-        for callback in self.callbacks:
-            function = callback.function
-            name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__name__)}"
-            digest.update(f"{type(callback).__name__} {name} {callback.velocity_dependent}".encode())
+        for push in self.pushes:
+            digest.update(f"{push.term.label} {push.term.velocity_dependent}".encode())
         return digest.hexdigest()
+
+    def _rounded(self, fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Real coefficients in the dtype of the state; indices stay what they are."""
+        return {name: self._round(name, field) if field.dtype.kind == "f" else field for name, field in fields.items()}
 
     def _round(self, name: str, array: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", under="ignore"):
@@ -180,13 +213,11 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
                     )
-        if isinstance(self.integrator, ImplicitEuler) and self.callbacks:
-            raise ValueError(f"integrator: {name} takes terms with derivatives, got {type(self.callbacks[0]).__name__}")
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
-                if not term.conservative:
+                if not term.conservative or any(push.term is term for push in self.pushes):
                     raise ValueError(
-                        f"integrator: {name} takes terms with a potential and no friction, got {type(term).__name__}"
+                        f"integrator: {name} takes terms of single bodies with a potential and no friction, got {type(term).__name__}"
                     )
 
 
@@ -204,6 +235,7 @@ def _check_finite(name: str, array: np.ndarray, dtype: np.dtype) -> None:
 
 # Shares of h, by integrator and form: under forces that ignore velocity, and under others.
 _EVALUATIONS: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]] = {
+    ("implicit_euler", ""): ((1,), (1,)),
     ("explicit_euler", ""): ((0,), (0,)),
     ("semi_implicit_euler", "kick_drift"): ((0,), (0,)),
     ("semi_implicit_euler", "drift_kick"): ((1,), (1,)),
@@ -218,21 +250,21 @@ _EVALUATIONS: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]]
 }
 
 
-def known_terms(base: type[Term] = Term) -> set[type[Term]]:
-    """The classes of terms that may be given: those that no other derives from."""
-    return set().union(*map(known_terms, base.__subclasses__())) or {base}
+def known(base: type[Any]) -> set[type[Any]]:
+    """The declarations that may be given: the classes that no other derives from."""
+    return set().union(*map(known, base.__subclasses__())) or {base}
 
 
-def _terms(forces: Iterable[Term]) -> tuple[Term, ...]:
-    known = ", ".join(sorted(cls.__name__ for cls in known_terms()))
+def _declared(argument: str, plural: str, base: type[Any], given: Iterable[Any]) -> tuple[Any, ...]:
+    names = ", ".join(sorted(cls.__name__ for cls in known(base)))
     try:
-        terms = tuple(forces)
+        declarations = tuple(given)
     except TypeError:
-        raise TypeError(f"forces: expected a sequence of terms ({known}), got {arguments.show(forces)}") from None
-    for term in terms:
-        if not isinstance(term, Term):
-            raise TypeError(f"forces: expected terms ({known}), got {arguments.show(term)}")
-    return terms
+        raise TypeError(f"{argument}: expected a sequence of {plural} ({names}), got {arguments.show(given)}") from None
+    for declaration in declarations:
+        if not isinstance(declaration, base):
+            raise TypeError(f"{argument}: expected {plural} ({names}), got {arguments.show(declaration)}")
+    return declarations
 
 
 def _weighted(

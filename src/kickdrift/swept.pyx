@@ -21,7 +21,7 @@ cdef class Swept(Core):
 
     def _bind(self):
         Core._bind(self)
-        if self._plan.callbacks:
+        if self._plan.pushes:
             self.bind_callbacks()
 
     cdef int bind_callbacks(self) except -1:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .constraints import HOLDS
+from .pushes import PUSHES
 from .schemes import SCHEMES, STARTS, NotConverged
 from .terms import TERMS, Affine
 from .vector import Vector
@@ -27,6 +29,7 @@ class Body:
         )
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
+        self.constrained = bool(plan.holds)
         self.tick = stepper.tick
         self.h = real(stepper._h)
         self.last_h = real(stepper._last_h)
@@ -63,14 +66,18 @@ class Body:
             try:
                 step(self, self.h)
             except NotConverged as failure:
-                self.residual = float(failure.args[0])
+                self.failed, self.residual = self, float(failure.args[0])
                 return
             self.last_h = self.h
             if self.decay is not None:
                 self.damp(self.decay)
-            self.tick += 1
-            self.done += 1
-            self.completed = self.x, self.v, self.history
+            self.complete()
+
+    def complete(self) -> None:
+        """The end of a step: what now is can be gone back to."""
+        self.tick += 1
+        self.done += 1
+        self.completed = self.x, self.v, self.history
 
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
         """The acceleration so long after the last tick: the affine part, then the other terms in their order."""
@@ -81,8 +88,8 @@ class Body:
         return a
 
     def keep(self, a: Vector) -> Vector:
-        """Remember an acceleration for the next step of this call, where velocity cannot change it."""
-        self._kept = None if self.velocity_dependent else a
+        """Remember an acceleration for the next step of this call, where nothing can change it."""
+        self._kept = None if self.velocity_dependent or self.constrained else a
         return a
 
     def kept(self, x: Vector, v: Vector) -> Vector:
@@ -122,13 +129,17 @@ class Body:
 
 
 class System(Body):
-    """All bodies as one, for forces that are Python functions: its vectors have n dim components."""
+    """All bodies as one, where they are not left alone: its vectors have n dim components.
+
+    Forces may be evaluated for all of them at once, and constraints follow each step.
+    """
 
     def __init__(self, stepper: Stepper):
         self.stepper = stepper
+        self.plan = stepper._plan
         self.parts = parts = [Body(stepper, index) for index in range(stepper.n)]
         self.dim = stepper.dim
-        for name in ("real", "integrator", "velocity_dependent", "tick", "h", "last_h", "composition"):
+        for name in ("real", "integrator", "velocity_dependent", "constrained", "tick", "h", "last_h", "composition", "epsilon"):
             setattr(self, name, getattr(parts[0], name, None))
         self.x, self.v = _joined([part.x for part in parts]), _joined([part.v for part in parts])
         self.history = None if parts[0].history is None else _joined([part.history for part in parts])
@@ -138,38 +149,64 @@ class System(Body):
         self._kept = None
         self.completed = self.x, self.v, self.history
 
+    def run(self, n: int) -> None:
+        """n steps, or fewer where one cannot be solved."""
+        if self.plan.pushes:
+            super().run(n)
+        else:
+            self._run_parts(n)
+
+    def _run_parts(self, n: int) -> None:
+        """The same where bodies meet in constraints only: each takes its steps by itself."""
+        while self.done < n:
+            for part, x, v in zip(self.parts, self.x.rows(self.dim), self.v.rows(self.dim), strict=True):
+                part.x, part.v, part.done, part.evaluations = x, v, 0, 0
+                if self.history is not None:
+                    part.history = Vector(self.history[part.index * self.dim : (part.index + 1) * self.dim])
+                part.run(1)
+            failed = [part for part in self.parts if part.done == 0]
+            if failed:
+                self.failed = failed[0]
+                return
+            self.x, self.v = _joined([part.x for part in self.parts]), _joined([part.v for part in self.parts])
+            if self.parts[0].history is not None:
+                self.history = _joined([part.history for part in self.parts])
+            self.last_h = self.h
+            self.evaluations += max(part.evaluations for part in self.parts)
+            self.complete()
+
+    def complete(self) -> None:
+        """The end of a step: the constraints, in their order."""
+        before = self.completed[0].rows(self.dim)
+        for hold in self.plan.holds:
+            HOLDS[hold.kind](self, before, **hold.fields)
+        super().complete()
+
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
-        """The accelerations of all bodies: the compiled terms, then the Python functions in their order."""
+        """The accelerations of all bodies: the compiled terms, then the pushes in their order."""
         self.evaluations += 1
-        rows = [part.a(*pair) for part, *pair in zip(self.parts, self._split(x), self._split(v), strict=True)]
-        t = self.stepper._time_of(self.tick) + float(after)
-        arrays = [np.array(self._split(vector), dtype=self.stepper.dtype) for vector in (x, v)]
-        for array in arrays:
-            array.flags.writeable = False
         self.stepper._tick = self.tick  # for functions that look at it
-        for term in self.stepper._plan.callbacks:
-            out = np.zeros_like(arrays[0])
-            term.check_result(term.function(t, *arrays, out))
+        t = self.stepper._time_of(self.tick) + float(after)
+        x, v = x.rows(self.dim), v.rows(self.dim)
+        rows = [part.a(*pair) for part, *pair in zip(self.parts, x, v, strict=True)]
+        for push in self.plan.pushes:
+            out = PUSHES[push.kind](self, push, t, x, v)
             for i, part in enumerate(self.parts):
-                added = part._vector(out)
-                if term.divided_by_mass:
-                    rows[i] = rows[i] + added / part._scalar(self.stepper._plan.mass)
+                if push.divided_by_mass:
+                    rows[i] = rows[i] + out[i] / part._scalar(self.plan.mass)
                 else:
-                    rows[i] = rows[i] + part._scalar(self.stepper._plan.mobility) * added
+                    rows[i] = rows[i] + part._scalar(self.plan.mobility) * out[i]
         return _joined(rows)
 
     def damp(self, decay) -> None:
         """As for one body, each with its own rate."""
-        histories = self._split(self.history) if self.history is not None else [None] * len(self.parts)
-        for part, x, v, history in zip(self.parts, self._split(self.x), self._split(self.v), histories, strict=True):
+        histories = self.history.rows(self.dim) if self.history is not None else [None] * len(self.parts)
+        for part, x, v, history in zip(self.parts, self.x.rows(self.dim), self.v.rows(self.dim), histories, strict=True):
             part.x, part.v, part.history = x, v, history
             part.damp(part.decay)
         self.v = _joined([part.v for part in self.parts])
         if self.history is not None:
             self.history = _joined([part.history for part in self.parts])
-
-    def _split(self, vector: Vector) -> list[Vector]:
-        return [Vector(vector[i : i + self.dim]) for i in range(0, len(vector), self.dim)]
 
 
 def _joined(vectors: list[Vector]) -> Vector:

@@ -77,9 +77,8 @@ class Stepper(StepperBase):
     def _step(self, n: int) -> None:
         first = self.tick
         with np.errstate(all="ignore"):  # what overflows is found below
-            if self._plan.callbacks:
-                self._advance_system(n)
-                done, failure = n, None
+            if self._plan.pushes or self._plan.holds:
+                failure = self._advance_system(n)
             else:
                 done, failure = self._advance(n)
                 if failure is not None:
@@ -109,8 +108,8 @@ class Stepper(StepperBase):
         self._evaluations += max((body.evaluations for body in bodies), default=0)
         return n, None
 
-    def _advance_system(self, n: int) -> None:
-        """Step all bodies together; where a function raises, they stand at the last completed step."""
+    def _advance_system(self, n: int):
+        """Step all bodies together, up to the last step that can be completed, and say what failed."""
         system, first = System(self), self.tick
         try:
             system.run(n)
@@ -123,6 +122,7 @@ class Stepper(StepperBase):
                 self._started, self._last_h = True, self._h
             self._tick = first + system.done
             self._evaluations += system.evaluations
+        return None if system.done == n else _Failure(system.failed.index, system.failed.residual)
 
     @property
     def tick(self) -> int:

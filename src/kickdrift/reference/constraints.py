@@ -1,0 +1,8 @@
+"""What each constraint does to the bodies after a step.
+
+A constraint is a function of the system, of where its bodies were before the step, and of the
+coefficients in its plan. It may change the system's `x`, `v` and, under Verlet, its `history`, the
+previous positions, which the next step continues from.
+"""
+
+HOLDS: dict = {}
