@@ -63,7 +63,7 @@ class BuildExt(build_ext):
         self.parallel = self.parallel or os.cpu_count()
         common = MSVC if kind == "msvc" else UNIX
         for extension in self.extensions:
-            isa = extension.name.rpartition(".")[2].removeprefix("ode_")
+            isa = extension.name.rpartition(".")[2].rpartition("_")[2]
             flags = common + (KERNEL[kind] + ISAS[isa][kind] if isa in ISAS else [])
             if isa == "processor":
                 flags = [*flags, f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
@@ -72,8 +72,8 @@ class BuildExt(build_ext):
         super().build_extensions()
 
 
-MODULES = ["clock", "core", "ode", "sharing", "stepper", "swept", "verbs", "kernels.processor"]
-MODULES += [f"kernels.{family}{isa}" for isa in ISAS for family in ("", "ode_")]
+MODULES = ["clock", "core", "ode", "pushes", "sharing", "stepper", "swept", "verbs", "kernels.processor"]
+MODULES += [f"kernels.{family}{isa}" for isa in ISAS for family in ("", "ode_", "swept_")]
 
 setup(
     cmdclass={"build_ext": BuildExt},

@@ -21,7 +21,8 @@ cdef class Core(Sharing):
     cdef int64_t ticks
     cdef int64_t evaluations
     cdef object history     # array, or None
-    cdef object saved       # two arrays to go back to
+    cdef bint fallible      # may a step fail?
+    cdef list saved         # arrays to go back to then
     cdef list coefficients  # arrays that the plan points into
     cdef Py_ssize_t lasting  # of them, those that do not depend on dt
 
@@ -36,6 +37,9 @@ cdef class Core(Sharing):
     cdef void prepare(self) noexcept
     cdef void settle(self) noexcept
     cdef int go(self, Py_ssize_t steps) except -1
-    cdef int complete(self, Py_ssize_t steps) except -1
+    cdef int save_for_failure(self) except -1
+    cdef list state(self)
+    cdef int complete(self, Py_ssize_t steps, bint last) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
+    cdef int raise_failure(self, const Job* failed) except -1
     cdef int run(self, Py_ssize_t steps) except -1

@@ -87,11 +87,20 @@ cdef class Core(Sharing):
             self.locate(&self.plan.s, self.history)
         self.plan.layout = self.layout()
         if self.plan.scheme == IMPLICIT_EULER:
-            self.saved = np.empty_like(self._position), np.empty_like(self._velocity)
+            self.save_for_failure()
         self.bind_coefficients(plan)
         self.lasting = len(self.coefficients)
         self.cost = self.estimate()
         self.most = <Py_ssize_t> (PATIENCE / self.cost) + 1
+
+    cdef int save_for_failure(self) except -1:
+        """Room to go back to, where steps may fail."""
+        self.fallible = True
+        self.saved = [np.empty_like(array) for array in self.state()]
+        return 0
+
+    cdef list state(self):
+        return [array for array in (self._position, self._velocity, self.history) if array is not None]
 
     cdef void locate(self, Array* array, object source) except *:
         cdef Py_buffer view  # three times as fast as asking NumPy for address and strides
@@ -121,9 +130,7 @@ cdef class Core(Sharing):
 
     cdef Layout layout(self) except *:
         """FLAT and PLANES let kernels read the caller's rows as they are."""
-        arrays = [self._position, self._velocity]
-        if self.history is not None:
-            arrays.append(self.history)
+        arrays = self.state()
         if all(array.flags.c_contiguous for array in arrays):
             # Other schemes work on planes in any case.
             return FLAT if self.componentwise() else STRIDED
@@ -133,7 +140,7 @@ cdef class Core(Sharing):
         return STRIDED
 
     cdef bint componentwise(self):
-        return not (self._plan.records or self._plan.callbacks) and self.plan.scheme < IMPLICIT_EULER
+        return not self._plan.records and self.plan.scheme < IMPLICIT_EULER
 
     cdef void bind_coefficients(self, object plan) except *:
         self.coefficients = []
@@ -304,42 +311,50 @@ cdef class Core(Sharing):
             if self.plan.last_h != self.plan.h:
                 # The history spans another dt; kernels take the constants for one pair of dt.
                 part = 1
-            if self.plan.scheme == IMPLICIT_EULER:
+            if self.fallible:
                 self.run_or_restore(part)
             else:
                 self.run(part)
-                self.complete(part)
+                self.complete(part, True)
             steps -= part
             if steps > 0:
                 PyErr_CheckSignals()
         return 0
 
-    cdef int complete(self, Py_ssize_t steps) except -1:
-        """Account for steps that all bodies have done."""
+    cdef int complete(self, Py_ssize_t steps, bint last) except -1:
+        """Account for steps that all bodies have done; last: does nothing else remain to be told?"""
         self.ticks += steps
         self.evaluations += self.job.evaluations
         self.started = True
         self.settle()
-        self.raise_interrupt()
-        if self.job.bad_body >= 0:
-            raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks)
+        if last:
+            self.raise_interrupt()
+            if self.job.bad_body >= 0:
+                raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks)
         return 0
 
     cdef int run_or_restore(self, Py_ssize_t steps) except -1:
         """Run steps that may fail: then all bodies stand where the first of them could not go on."""
+        cdef Py_ssize_t possible = steps
         cdef Job failed
-        for saved, array in zip(self.saved, (self._position, self._velocity), strict=True):
+        for saved, array in zip(self.saved, self.state(), strict=True):
             np.copyto(saved, array)
-        self.run(steps)
-        if self.job.failed_step == steps:
-            return self.complete(steps)
-        failed = self.job
-        for saved, array in zip(self.saved, (self._position, self._velocity), strict=True):
-            np.copyto(array, saved)
-        if failed.failed_step > 0:
-            self.run(failed.failed_step)
-            self.complete(failed.failed_step)
-        self.raise_interrupt()
+        self.run(possible)
+        while self.job.failed_step < possible:
+            failed = self.job
+            possible = failed.failed_step
+            for saved, array in zip(self.saved, self.state(), strict=True):
+                np.copyto(array, saved)
+            if possible > 0:
+                self.run(possible)
+        if possible > 0:
+            self.complete(possible, possible == steps)
+        if possible < steps:
+            self.raise_interrupt()
+            self.raise_failure(&failed)
+        return 0
+
+    cdef int raise_failure(self, const Job* failed) except -1:
         raise ConvergenceError(failed.failed_body, self.ticks, failed.residual)
 
     cdef int run(self, Py_ssize_t steps) except -1:
@@ -385,7 +400,7 @@ cdef class Core(Sharing):
     @property
     def tick(self):
         """Completed steps."""
-        return self.ticks
+        return self.ticks + self.job.done
 
     @property
     def force_evaluations(self):

@@ -24,7 +24,7 @@ import numpy as np
 from . import arguments, rounded
 from .constraints import Constraint
 from .forces import AnchorSpring, Gravity, LinearDrag, Term
-from .integrators import Composition, EnergyEuler, Exact, Integrator
+from .integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator
 
 
 @dataclass(frozen=True)
@@ -213,6 +213,9 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
                     )
+        if isinstance(self.integrator, ImplicitEuler) and self.pushes:
+            kind = type(self.pushes[0].term).__name__
+            raise ValueError(f"integrator: {name} takes terms with derivatives, got {kind}")
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
                 if not term.conservative or any(push.term is term for push in self.pushes):

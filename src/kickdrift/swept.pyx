@@ -1,163 +1,195 @@
-"""Swept: the steps of plans with Python forces, a stage at a time for all bodies."""
+"""Swept: the steps of bodies that are not left alone, by functions, by each other or by constraints."""
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t
-from libc.string cimport memcpy, memset
-
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from .core cimport Core
-from .kernels.plan cimport ALTERNATE, DRIFT_KICK, KICK_DRIFT, ROW
-from .kernels.schemes cimport has_opening, keeps, stages
-from .kernels.sweeps cimport A, DAMP, OPENING, OUT, ROOM, START
-from .kernels.tiles cimport P, S, V, X
+from .kernels.plan cimport PLANES, ROW, STRIDED, Job, Layout
+from .kernels.sweeps cimport OUT
+from .kernels.sweptplan cimport INTERRUPTED, MOST_STAGES, TILE_PUSHES, UNSOLVED, Hold, Push, SweptTable
+from .kernels.tiles cimport S, V, X
+from .pushes cimport BoundPush, PythonPush, bind_push
+from .sharing cimport PATIENCE
 
 import numpy as np
 
 from . import kernels
-from .errors import NonFiniteError
+from .errors import CallbackError
 
 
 cdef class Swept(Core):
-    """The part of a Stepper that calls Python functions; without any it is its base."""
+    """The part of a Stepper whose bodies are not left alone; where they are, it is its base."""
+
+    def __dealloc__(self):
+        PyMem_Free(self.push)
+        PyMem_Free(self.hold)
 
     def _bind(self):
         Core._bind(self)
-        if self._plan.pushes:
-            self.bind_callbacks()
+        if self._plan.pushes or self._plan.holds:
+            self.bind_pushes()
 
-    cdef int bind_callbacks(self) except -1:
+    cdef int bind_pushes(self) except -1:
+        cdef const SweptTable* tables
+        cdef BoundPush bound
+        cdef Push* push
+        plan = self._plan
+        tables = <const SweptTable*> PyCapsule_GetPointer(
+            kernels.table(kernels.isa, "swept_"), "kickdrift.SweptTable"
+        )
+        self.swept = tables if self.single else tables + 1
+        if self.push == NULL:
+            self.push = <Push*> PyMem_Calloc(max(1, len(plan.pushes)), sizeof(Push))
+            self.hold = <Hold*> PyMem_Calloc(max(1, len(plan.holds)), sizeof(Hold))
+            if self.push == NULL or self.hold == NULL:
+                raise MemoryError
+        self.bound_pushes, self.bound_holds = [], []
+        whole = len(plan.pushes) > TILE_PUSHES or len(plan.holds) > 0
+        for number, term in enumerate(plan.pushes):
+            bound = bind_push(term, plan)
+            self.bound_pushes.append(bound)
+            push = &self.push[number]
+            push.function, push.data, push.divided = bound.function, bound.data, term.divided_by_mass
+            factors = kernels.aligned_zeros((1, (plan.n + ROW - 1) // ROW * ROW), plan.dtype)
+            factors[:] = 1
+            factors[0, : plan.n] = plan.mass if term.divided_by_mass else plan.mobility
+            self.coefficients.append(factors)
+            push.factor.component[0] = <const char*> <size_t> factors.ctypes.data
+            push.factor.body = factors.itemsize
+            whole = whole or bound.whole
+            self.python = self.python or bound.python
+            if not (bound.shared or bound.whole):
+                self.helpers = 1
+            self.cost += bound.cost * (plan.integrator.force_evaluations_with_drag or 1)
+        self.lasting = len(self.coefficients)
+        self.most = <Py_ssize_t> (PATIENCE / self.cost) + 1
+        self.sweep.plan = &self.plan
+        self.sweep.table = self.table
+        self.sweep.pushes = len(plan.pushes)
+        self.sweep.push = self.push
+        self.sweep.holds = len(plan.holds)
+        self.sweep.hold = self.hold
+        self.fallible = True
+        if whole:
+            self.bind_room()
+        else:
+            self.save_for_failure()
+        return 0
+
+    cdef int bind_room(self) except -1:
+        """Room for all bodies, which are stepped as one tile."""
+        cdef PythonPush python
         plan = self._plan
         n, dim = plan.n, plan.dim
-        self.padded = (n + ROW - 1) // ROW * ROW
-        self.size = self.padded * dim * plan.dtype.itemsize
-        self.room = kernels.aligned_zeros((ROOM * dim, self.padded), plan.dtype).reshape(ROOM, dim, self.padded)
-        self.registers = <char*> <size_t> self.room.ctypes.data
-        views = [self.room[X].T[:n], self.room[V].T[:n], self.room[OUT].T[:n]]
-        for view in views[:2]:
-            view.flags.writeable = False
-        self.views = tuple(views)
-        self.saved_state = np.zeros_like(self.room[: S + 1])
-        self.aside = <char*> <size_t> self.saved_state.ctypes.data
-        self.callbacks = [(term, term.function) for term in plan.callbacks]
-        self.factors = []
-        if len(self.callbacks) > MOST_CALLBACKS:
-            raise ValueError(f"forces: expected at most {MOST_CALLBACKS} Python functions, got {len(self.callbacks)}")
-        for number, term in enumerate(plan.callbacks):
-            factors = np.ones(self.padded, plan.dtype)
-            factors[:n] = plan.mass if term.divided_by_mass else plan.mobility
-            self.factors.append(factors)
-            self.factor[number] = <const char*> <size_t> factors.ctypes.data
-            self.divided[number] = term.divided_by_mass
+        padded = (n + ROW - 1) // ROW * ROW
+        registers = OUT + len(plan.pushes)
+        self.room = kernels.aligned_zeros((registers * dim, padded), plan.dtype).reshape(registers, dim, padded)
+        self.saved_state = kernels.aligned_zeros(((S + 1) * dim, padded), plan.dtype)
+        self.sweep.room = <char*> <size_t> self.room.ctypes.data
+        self.sweep.aside = <char*> <size_t> self.saved_state.ctypes.data
+        self.sweep.padded = padded
+        self.planes = [self.room[register].T[:n] for register in range(len(self.state()))]
+        self.sweep.plan = &self.whole
+        self.sweep.owner = <void*> self
+        self.sweep.look = look
+        self.sweep.patience = self.most
+        self.helpers = 1
+        for number, bound in enumerate(self.bound_pushes):
+            if isinstance(bound, PythonPush):
+                python = bound
+                python.show(self.planes[X].view(), self.planes[V].view(), self.room[OUT + number].T[:n])
         return 0
+
+    def _rebind(self):
+        Core._rebind(self)
+        if self.swept != NULL:
+            self.bind_pushes()
 
     def _set_dt(self, double h):
         Core._set_dt(self, h)
-        if self.callbacks is not None:
-            for i, seconds in enumerate(self._plan.evaluation_times(h)):
-                self.after[i] = seconds
+        if self.swept != NULL and self.sweep.pushes > 0:
+            times = self._plan.evaluation_times(h)
+            if len(times) > MOST_STAGES:
+                raise AssertionError("a scheme has more stages than there is room for")
+            for i, seconds in enumerate(times):
+                self.sweep.after[i] = seconds
+
+    cdef Layout layout(self) except *:
+        return STRIDED if self._plan.pushes or self._plan.holds else Core.layout(self)
+
+    cdef void call(self, Job* job) noexcept nogil:
+        if self.swept == NULL:
+            Core.call(self, job)
+        else:
+            self.swept.run(&self.sweep, job)
 
     cdef int go(self, Py_ssize_t steps) except -1:
-        cdef Py_ssize_t done = 0
-        cdef bint whole = True
-        cdef int64_t first = self.ticks
-        if self.callbacks is None or self.plan.n == 0 or steps == 0:
-            return Core.go(self, steps)
-        self.origin, self.origin_tick = float(self._origin), self._origin_tick
-        try:
-            self.begin()
-            while done < steps:
-                self.keep_state(False)
-                whole = False
-                self.one_step()
-                whole = True
-                done += 1
-                self.ticks += 1
-                self.started = True
-                self.settle()
-                PyErr_CheckSignals()
-        except BaseException:
-            # Whatever went wrong: the last completed step is what there is.
-            if not whole:
-                self.keep_state(True)
+        if self.swept != NULL:
+            self.sweep.origin, self.sweep.origin_tick = float(self._origin), self._origin_tick
+            if self.room is not None and self.plan.n > 0 and steps > 0:
+                return self.go_whole(steps)
+        return Core.go(self, steps)
+
+    cdef int go_whole(self, Py_ssize_t steps) except -1:
+        """Step all bodies together; whatever goes wrong, they stand at the last completed step."""
+        cdef Job* job = &self.job
+        cdef Py_ssize_t done, part
+        while steps > 0:
+            # The history spans another dt; kernels take the constants for one pair of dt.
+            part = 1 if self.plan.last_h != self.plan.h else steps
+            self.enter()
+            try:
+                self.run(part)
+            finally:
+                done = job.failed_step
+                job.done = 0
             if done > 0:
-                self.store()
-            raise
-        self.store()
-        finite = np.isfinite(self._position) & np.isfinite(self._velocity)
-        if not finite.all():
-            raise NonFiniteError(int(np.argmin(finite.all(axis=1))), first, self.ticks)
+                self.leave()
+                self.complete(done, job.code == 0)
+            else:
+                self.evaluations += job.evaluations
+            if job.code != 0:
+                self.raise_failure(job)
+            steps -= part
         return 0
 
-    cdef int begin(self) except -1:
-        """Load the state, and what the first step needs beside."""
-        n = self.plan.n
-        for register, array in ((X, self._position), (V, self._velocity), (S, self.history)):
-            if array is not None:
-                np.copyto(self.room[register].T[:n], array)
-        if self.history is not None and not self.started:
-            self.evaluate(self.now())
-            self.sweep(self.plan.scheme, START)
-        if keeps(self.plan.scheme, self.plan.velocity_dependent):
-            self.evaluate(self.now())
-            memcpy(self.registers + P * self.size, self.registers + A * self.size, self.size)
+    cdef int enter(self) except -1:
+        """Load the state of all bodies into the room."""
+        for planes, array in zip(self.planes, self.state(), strict=True):
+            np.copyto(planes, array)
+        self.whole = self.plan
+        self.whole.layout = PLANES if self.componentwise() else STRIDED
+        self.locate(&self.whole.x, self.planes[X])
+        self.locate(&self.whole.v, self.planes[V])
+        if self.history is not None:
+            self.locate(&self.whole.s, self.planes[S])
+        self.table.prepare(&self.whole)
         return 0
 
-    cdef int store(self) except -1:
-        n = self.plan.n
-        for register, array in ((X, self._position), (V, self._velocity), (S, self.history)):
-            if array is not None:
-                np.copyto(array, self.room[register].T[:n])
+    cdef int leave(self) except -1:
+        for planes, array in zip(self.planes, self.state(), strict=True):
+            np.copyto(array, planes)
         return 0
 
-    cdef int keep_state(self, bint back) except -1:
-        """Copy the registers x, v and s aside, or back."""
-        cdef Py_ssize_t size = (S + 1 if self.history is not None else S) * self.size
-        if back:
-            memcpy(self.registers, self.aside, size)
-        else:
-            memcpy(self.aside, self.registers, size)
-        return 0
+    cdef int raise_failure(self, const Job* failed) except -1:
+        cdef BoundPush push
+        if failed.code == INTERRUPTED:
+            self.raise_interrupt()
+        if failed.code == UNSOLVED or self.swept == NULL:
+            return Core.raise_failure(self, failed)
+        push = self.bound_pushes[failed.failed_push]
+        if push.error is not None:
+            error, push.error = push.error, None
+            raise error
+        raise CallbackError(failed.failed_push, self.ticks, failed.code)
 
-    cdef int one_step(self) except -1:
-        cdef int scheme = self.plan.scheme
-        cdef bint drag = self.plan.velocity_dependent
-        cdef double t = self.now()
-        cdef double after
-        cdef int number
-        if scheme == ALTERNATE:
-            scheme = KICK_DRIFT if self.ticks % 2 == 0 else DRIFT_KICK
-        if has_opening(scheme, drag):
-            self.sweep(scheme, OPENING)
-        for number in range(stages(scheme, drag, &self.plan)):
-            after = self.after[number]
-            if self.plan.scheme == ALTERNATE and scheme == KICK_DRIFT:
-                after = 0
-            self.evaluate(t + after)
-            self.sweep(scheme, number)
-        if self.plan.damped:
-            self.sweep(scheme, DAMP)
-        return 0
 
-    cdef int evaluate(self, double t) except -1:
-        """Fill the register of the acceleration."""
-        cdef char* out = self.registers + OUT * self.size
-        cdef int number
-        x, v, to = self.views
-        self.table.accelerate(&self.plan, self.registers, self.padded)
-        for number in range(len(self.callbacks)):
-            term, function = self.callbacks[number]
-            memset(out, 0, self.size)
-            result = function(t, x, v, to)
-            if result is not None:
-                term.check_result(result)
-            self.table.add(
-                &self.plan, self.divided[number], out, self.factor[number], self.registers, self.padded
-            )
-        self.evaluations += 1
-        return 0
-
-    cdef void sweep(self, int scheme, int number) noexcept:
-        self.table.sweep(&self.plan, scheme, number, self.registers, self.padded)
-
-    cdef double now(self) noexcept:
-        """`_time_of(tick)` of base.py."""
-        return self.origin + (self.ticks - self.origin_tick) * self.plan.h
+cdef bint look(void* owner) noexcept with gil:
+    """Did anybody press Ctrl-C?"""
+    cdef Swept stepper = <Swept> owner
+    try:
+        PyErr_CheckSignals()
+    except BaseException as error:
+        stepper.interrupt = error
+        return True
+    return False

@@ -23,7 +23,7 @@ isas = tuple(isa for isa in _KNOWN if isa in SUPPORTED and find_spec(f"{__name__
 
 @cache
 def table(isa: str, family: str = "") -> object:
-    """The capsule with the kernels of an instruction set; family "ode_": those for y' = f(t, y)."""
+    """The capsule with the kernels of an instruction set; family "ode_": those for y' = f(t, y); "swept_": for bodies that see each other."""
     return import_module(f"{__name__}.{family}{isa}").TABLE
 
 

@@ -87,17 +87,16 @@ ctypedef struct Job:
     # Results.
     int64_t evaluations
     Py_ssize_t bad_body         # first body that is not finite, or -1
-    Py_ssize_t failed_step      # of an implicit step, or `steps`
-    Py_ssize_t failed_body
+    Py_ssize_t failed_step      # the first that was not completed, or `steps`
+    Py_ssize_t failed_body      # of an implicit step
     double residual
+    int code                    # other than 0 where a push failed, see sweptplan.pxd
+    int failed_push
+    Py_ssize_t done             # steps completed so far, where all bodies step together
 
 # One for float and one for double, side by side.
 ctypedef struct KernelTable:
     void (*prepare)(Plan*) noexcept nogil       # whenever h or last_h changed
     void (*run)(const Plan*, Job*) noexcept nogil
-    # See sweeps.pxd.
-    void (*sweep)(const Plan*, int scheme, int number, char* room, Py_ssize_t padded) noexcept nogil
-    void (*accelerate)(const Plan*, char* room, Py_ssize_t padded) noexcept nogil
-    void (*add)(const Plan*, bint, const char* out, const char* factors, char* room, Py_ssize_t) noexcept nogil
     # Of (n, dim) numbers, the first of which counts as number `place`.
     uint64_t (*digest)(const Array*, Py_ssize_t n, int dim, uint64_t place) noexcept nogil

@@ -1,0 +1,61 @@
+# What the kernels are told where bodies are not left alone: what pushes and holds many at once.
+
+from libc.stdint cimport int64_t
+
+from .plan cimport Field, Job, KernelTable, Plan
+
+cdef enum:
+    MOST_STAGES = 64
+    TILE_PUSHES = 4     # with more of them, all bodies are stepped as one tile
+
+cdef enum:              # why a job ends early; what else a push or hold returns is its own
+    UNSOLVED = -1_000_001
+    INTERRUPTED = -1_000_002
+
+# Writes what bodies first to first + count are pushed with into `out`, which is full of zeros. Component
+# j of body first + i is at [j * stride + i]. What is not 0 stops the step. The same for float and double.
+ctypedef int (*PushFunction)(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const void* x, const void* v, void* out, void* data,
+) noexcept nogil
+
+# Corrects all n bodies after a step; before: where they were; s: Verlet's previous positions, or NULL.
+ctypedef int (*HoldFunction)(
+    double h, int64_t n, int64_t dim, int64_t stride,
+    const void* before, void* x, void* v, void* s, void* data,
+) noexcept nogil
+
+# Is there a reason to stop between two steps?
+ctypedef bint (*Look)(void* owner) noexcept nogil
+
+ctypedef struct Push:
+    PushFunction function
+    void* data
+    bint divided        # by the masses?
+    Field factor        # the masses; or 1, and 0 for bodies that nothing moves
+
+ctypedef struct Hold:
+    HoldFunction function
+    void* data
+
+ctypedef struct Sweep:
+    const Plan* plan
+    const KernelTable* table
+    int pushes
+    const Push* push
+    int holds
+    const Hold* hold
+    double origin               # the time at which origin_tick was
+    int64_t origin_tick
+    double after[MOST_STAGES]   # when a stage evaluates, in seconds after the tick
+    # Where all bodies are stepped as one tile; NULL where each tile is on its own.
+    char* room                  # the registers
+    char* aside                 # x, v and s after the last completed step
+    Py_ssize_t padded           # numbers in a plane
+    Look look
+    void* owner
+    Py_ssize_t patience         # steps between two looks
+
+# One for float and one for double, side by side.
+ctypedef struct SweptTable:
+    void (*run)(const Sweep*, Job*) noexcept nogil
