@@ -44,7 +44,7 @@ class Push:
 
     kind: str
     term: Any
-    divided_by_mass: bool  #: is it a force?
+    factor: np.ndarray  #: what its numbers are multiplied with: 1/m, or 1 where it is an acceleration
     fields: dict[str, np.ndarray]
 
 
@@ -108,7 +108,10 @@ class Plan:
         for name in ("g", "c", "w", "k", "p"):
             setattr(self, name, self._round(name, getattr(self, name)))
         self.records = [Record(record.kind, self._rounded(record.fields)) for record in self.records]
-        self.pushes = [dataclasses.replace(push, fields=self._rounded(push.fields)) for push in self.pushes]
+        self.pushes = [
+            dataclasses.replace(push, factor=self._round("1/mass", push.factor), fields=self._rounded(push.fields))
+            for push in self.pushes
+        ]
         self.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in self.holds]
 
     # How terms add themselves. All arrays are float64 here, with one row or n rows.
@@ -131,7 +134,7 @@ class Plan:
         self.records.append(Record(kind, fields))
 
     def add_push(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
-        self.pushes.append(Push(kind, term, divided_by_mass, fields))
+        self.pushes.append(Push(kind, term, self.inverse_mass if divided_by_mass else self.mobility, fields))
 
     def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
         self.holds.append(Hold(kind, constraint, fields))

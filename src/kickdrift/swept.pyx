@@ -49,13 +49,8 @@ cdef class Swept(Core):
             bound = bind_push(term, plan)
             self.bound_pushes.append(bound)
             push = &self.push[number]
-            push.function, push.data, push.divided = bound.function, bound.data, term.divided_by_mass
-            factors = kernels.aligned_zeros((1, (plan.n + ROW - 1) // ROW * ROW), plan.dtype)
-            factors[:] = 1
-            factors[0, : plan.n] = plan.mass if term.divided_by_mass else plan.mobility
-            self.coefficients.append(factors)
-            push.factor.component[0] = <const char*> <size_t> factors.ctypes.data
-            push.factor.body = factors.itemsize
+            push.function, push.data = bound.function, bound.data
+            push.factor = self.field(term.factor)
             whole = whole or bound.whole
             self.python = self.python or bound.python
             if not (bound.shared or bound.whole):

@@ -7,14 +7,18 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from .lanes cimport lane, width
-from .plan cimport ALTERNATE, DRIFT_KICK, KICK_DRIFT, MAX_DIM, VERLET_BACKWARD, VERLET_CENTRAL, Job, Plan
+from .plan cimport (
+    ALTERNATE, DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, VELOCITY_VERLET,
+    VERLET_BACKWARD, VERLET_CENTRAL, Job, Plan,
+)
 from .schemes cimport damp, has_opening, keeps, opening, stage, stages, start
 from .sweptplan cimport INTERRUPTED, UNSOLVED, Push, Sweep
-from .terms cimport accelerate, field_lane
+from .terms cimport accelerate, affine, field_lane
 from .tiles cimport P, Q, S, V, X, Y, Z, aligned
 
-cdef enum:
-    OUT = 7             # beside the registers of tiles.pxd: what pushes write to, a register for each
+cdef enum:              # beside the registers of tiles.pxd
+    A = 7               # accelerations before the pushes
+    OUT = 8             # what pushes write to, a register for each
 
 # The registers of so many bodies.
 ctypedef struct Room:
@@ -53,44 +57,21 @@ cdef inline int push(const Sweep* sweep, Job* job, const Room* room, double t, l
     return 0
 
 
-cdef inline void pushed(
-    const Sweep* sweep, int dim, Py_ssize_t body, const lane* out, Py_ssize_t plane, Py_ssize_t row, lane* a,
-) noexcept nogil:
-    """a += out / m, or out times 0 for bodies that nothing moves, for each push."""
-    cdef const Push* term
-    cdef lane factor
-    cdef int number, j
-    for number in range(sweep.pushes):
-        term = &sweep.push[number]
-        factor = field_lane(&term.factor, 0, body, a)
-        for j in range(dim):
-            if term.divided:
-                a[j] = a[j] + out[number * row + j * plane] / factor
-            else:
-                a[j] = a[j] + factor * out[number * row + j * plane]
-
-
-cdef inline void finish(
-    Finish what, int scheme, int number, const Sweep* sweep, const Room* room, lane* like,
-) noexcept nogil:
-    """The accelerations of all bodies, pushes included, and what a step makes of them."""
-    if sweep.plan.dim == 3:
-        finish_dim(3, what, scheme, number, sweep, room, like)
-    elif sweep.plan.dim == 2:
-        finish_dim(2, what, scheme, number, sweep, room, like)
+cdef inline void accelerate_room(const Plan* plan, const Room* room, lane* like) noexcept nogil:
+    """The register A = the compiled part of the accelerations, where it is more than affine."""
+    if plan.dim == 3:
+        accelerate_dim(3, plan, room, like)
+    elif plan.dim == 2:
+        accelerate_dim(2, plan, room, like)
     else:
-        finish_dim(1, what, scheme, number, sweep, room, like)
+        accelerate_dim(1, plan, room, like)
 
 
-cdef inline void finish_dim(
-    int dim, Finish what, int scheme, int number, const Sweep* sweep, const Room* room, lane* like,
-) noexcept nogil:
-    cdef const Plan* plan = sweep.plan
+cdef inline void accelerate_dim(int dim, const Plan* plan, const Room* room, lane* like) noexcept nogil:
     cdef lane* r = <lane*> room.start
-    cdef const lane* k = aligned(plan.prepared, like)
     cdef Py_ssize_t plane = room.plane // width(like)
     cdef Py_ssize_t row = room.row // width(like)
-    cdef Py_ssize_t i, n
+    cdef Py_ssize_t n
     cdef int j
     cdef lane x[MAX_DIM]
     cdef lane v[MAX_DIM]
@@ -100,22 +81,85 @@ cdef inline void finish_dim(
             x[j] = r[X * row + j * plane + n]
             v[j] = r[V * row + j * plane + n]
         accelerate(plan, dim, room.first + n * width(like), x, v, a)
-        pushed(sweep, dim, room.first + n * width(like), r + OUT * row + n, plane, row, a)
         for j in range(dim):
+            r[A * row + j * plane + n] = a[j]
+
+
+cdef inline lane pushed(
+    const Sweep* sweep, Py_ssize_t body, const lane* out, Py_ssize_t row, lane a,
+) noexcept nogil:
+    """a += out / m, or out times 0 for bodies that nothing moves, for each push."""
+    cdef int number
+    for number in range(sweep.pushes):
+        a = a + field_lane(&sweep.push[number].factor, 0, body, out) * out[number * row]
+    return a
+
+
+cdef inline void finish(
+    Finish what, int scheme, int number, const Sweep* sweep, const Room* room, lane* like,
+) noexcept nogil:
+    """The accelerations of all bodies, pushes included, and what a step makes of them."""
+    if sweep.plan.terms > 0:
+        accelerate_room(sweep.plan, room, like)
+    if what == KEEP:
+        finish_scheme(KEEP, 0, number, sweep, room, like)
+    elif what == START:
+        finish_scheme(START, scheme, number, sweep, room, like)
+    elif scheme == EXPLICIT_EULER:
+        finish_scheme(STAGE, EXPLICIT_EULER, number, sweep, room, like)
+    elif scheme == KICK_DRIFT:
+        finish_scheme(STAGE, KICK_DRIFT, number, sweep, room, like)
+    elif scheme == DRIFT_KICK:
+        finish_scheme(STAGE, DRIFT_KICK, number, sweep, room, like)
+    elif scheme == MIDPOINT:
+        finish_scheme(STAGE, MIDPOINT, number, sweep, room, like)
+    elif scheme == HEUN:
+        finish_scheme(STAGE, HEUN, number, sweep, room, like)
+    elif scheme == RK4:
+        finish_scheme(STAGE, RK4, number, sweep, room, like)
+    elif scheme == VELOCITY_VERLET:
+        finish_scheme(STAGE, VELOCITY_VERLET, number, sweep, room, like)
+    elif scheme == GROOT_WARREN:
+        finish_scheme(STAGE, GROOT_WARREN, number, sweep, room, like)
+    else:
+        finish_scheme(STAGE, scheme, number, sweep, room, like)
+
+
+cdef inline void finish_scheme(
+    Finish what, int scheme, int number, const Sweep* sweep, const Room* room, lane* like,
+) noexcept nogil:
+    cdef const Plan* plan = sweep.plan
+    cdef lane* r = <lane*> room.start
+    cdef const lane* k = aligned(plan.prepared, like)
+    cdef Py_ssize_t plane = room.plane // width(like)
+    cdef Py_ssize_t row = room.row // width(like)
+    cdef Py_ssize_t i, n, body
+    cdef int j
+    cdef lane a
+    for j in range(plan.dim):
+        for n in range((room.count + width(like) - 1) // width(like)):
             i = j * plane + n
+            body = room.first + n * width(like)
+            if plan.terms > 0:
+                a = r[A * row + i]
+            else:
+                a = affine(
+                    plan.drag, plan.wind, plan.spring, r[X * row + i], r[V * row + i],
+                    field_lane(&plan.g, j, body, like), field_lane(&plan.c, j, body, like),
+                    field_lane(&plan.w, j, body, like), field_lane(&plan.k, j, body, like),
+                    field_lane(&plan.p, j, body, like),
+                )
+            a = pushed(sweep, body, r + OUT * row + i, row, a)
             if what == KEEP:
-                r[P * row + i] = a[j]
-                continue
-            if what == START:
-                start(scheme, plan.taylor_start, k, a[j], &x[j], &v[j], &r[S * row + i])
+                r[P * row + i] = a
+            elif what == START:
+                start(scheme, plan.taylor_start, k, a, &r[X * row + i], &r[V * row + i], &r[S * row + i])
             else:
                 stage(
-                    scheme, plan.velocity_dependent, number, plan.iterations, k, k, k, k, k, a[j],
-                    &x[j], &v[j], &r[S * row + i],
+                    scheme, plan.velocity_dependent, number, plan.iterations, k, k, k, k, k, a,
+                    &r[X * row + i], &r[V * row + i], &r[S * row + i],
                     &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
                 )
-            r[X * row + i] = x[j]
-            r[V * row + i] = v[j]
 
 
 cdef inline void between(bint after, int scheme, const Plan* plan, const Room* room, lane* like) noexcept nogil:

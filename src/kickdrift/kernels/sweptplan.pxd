@@ -31,8 +31,7 @@ ctypedef bint (*Look)(void* owner) noexcept nogil
 ctypedef struct Push:
     PushFunction function
     void* data
-    bint divided        # by the masses?
-    Field factor        # the masses; or 1, and 0 for bodies that nothing moves
+    Field factor        # 1/m, or 1; 0 for bodies that nothing moves
 
 ctypedef struct Hold:
     HoldFunction function

@@ -192,10 +192,7 @@ class System(Body):
         for push in self.plan.pushes:
             out = PUSHES[push.kind](self, push, t, x, v)
             for i, part in enumerate(self.parts):
-                if push.divided_by_mass:
-                    rows[i] = rows[i] + out[i] / part._scalar(self.plan.mass)
-                else:
-                    rows[i] = rows[i] + part._scalar(self.plan.mobility) * out[i]
+                rows[i] = rows[i] + part._scalar(push.factor) * out[i]
         return _joined(rows)
 
     def damp(self, decay) -> None:
