@@ -31,7 +31,7 @@ def rows(header):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
-FIRST, PYGAME, PYGLET, ARCADE, ROLLBACK, GUSTS, WEATHER = blocks("python")
+FIRST, PYGAME, PYGLET, ARCADE, ROLLBACK, GUSTS, NATIVE, WEATHER = blocks("python")
 LOOPS_OF_ENGINES = {"pygame": PYGAME, "pyglet": PYGLET, "arcade": ARCADE}
 
 
@@ -50,6 +50,13 @@ def test_the_first_example_runs(capsys):
     grown = 1 - np.exp(-0.5)
     np.testing.assert_allclose(names["velocity"], np.tile([3 * grown, -9.81 * 4 * grown], (1000, 1)), rtol=1e-5)
     assert names["world"].position is names["position"]
+
+
+def test_the_native_example_runs():
+    pytest.importorskip("numba")
+    names = run(NATIVE)
+    # x'' = -4 x from 1, for a second
+    np.testing.assert_allclose(names["swarm"].position, np.cos(2), rtol=2e-3)
 
 
 def test_the_rollback_example_runs():

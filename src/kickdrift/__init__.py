@@ -15,7 +15,7 @@ from .errors import (
     SnapshotError,
 )
 from .forces import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
-from .functions import Acceleration, Force
+from .functions import Acceleration, Force, NativeForce
 from .integrators import (
     INTEGRATORS,
     PEFRL,
@@ -35,6 +35,7 @@ from .integrators import (
     Yoshida6,
 )
 from .kernels import build_info
+from .pointers import get_include
 from .rollback import Rollback, sync_test
 from .stepper import Stepper
 from .trajectory import ODETrajectory, Trajectory
@@ -69,6 +70,7 @@ __all__ = [
     "Leapfrog",
     "LinearDrag",
     "Midpoint",
+    "NativeForce",
     "NonFiniteError",
     "ODEStepper",
     "ODETrajectory",
@@ -90,6 +92,7 @@ __all__ = [
     "damp",
     "drift",
     "flows",
+    "get_include",
     "kick",
     "reference",
     "sync_test",

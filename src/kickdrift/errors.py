@@ -70,7 +70,19 @@ class DesyncError(KickdriftError, RuntimeError):
 
 
 class CallbackError(KickdriftError, RuntimeError):
-    """A native force reported failure."""
+    """A native force returned `code`, which is not 0.
+
+    `force` names it; `tick` is the tick from which the step was tried, at which the stepper stands.
+    """
+
+    def __init__(self, force: str, code: int, tick: int):
+        super().__init__(f"{force} returned {code} in the step from tick {tick}, where the stepper stands")
+        self.force = force
+        self.code = code
+        self.tick = tick
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.force, self.code, self.tick)
 
 
 class SnapshotError(KickdriftError, ValueError):

@@ -6,7 +6,8 @@ linear drag, anchored springs) is merged there into one acceleration
     a = g - c (v - w) - k (x - p)        per component,
 
 every other term becomes a `Record` that the reference and the kernels evaluate after it, in the
-order given. What is evaluated for all bodies at once is in `functions.py` and `pairs.py`. Forces are divided by the mass of each body, gravities and accelerations are not.
+order given. What is evaluated for many bodies at once is in `functions.py` and `pairs.py`. Forces are
+divided by the mass of each body, gravities and accelerations are not.
 
 Units are SI: metres, seconds, kilograms, newtons.
 """

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from . import arguments
+from . import arguments, pointers
+from .errors import CallbackError
 from .forces import Term
 
 if TYPE_CHECKING:
@@ -21,59 +22,56 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, init=False)
 class Callback(Term):
-    """Base of the terms that are Python functions, called once per evaluation for all bodies."""
+    """Base of the terms that are functions of users."""
 
-    function: Callable[..., object]
+    function: Any
     velocity_dependent: bool  # type: ignore[misc]
     potential: Callable[..., Any] | None
-    divided_by_mass: ClassVar[bool] = False
+    divided_by_mass: bool
+    kind: ClassVar[str]
 
-    def __init__(
-        self,
-        function: Callable[..., object],
-        velocity_dependent: bool = True,
-        potential: Callable[..., Any] | None = None,
+    def _declare(
+        self, function: Any, velocity_dependent: bool, potential: Callable[..., Any] | None, divided_by_mass: bool
     ) -> None:
-        name = type(self).__name__
-        if not callable(function):
-            raise TypeError(f"{name}(function): expected a function, got {arguments.show(function)}")
-        if not isinstance(velocity_dependent, bool):
-            raise TypeError(
-                f"{name}(velocity_dependent): expected True or False, got {arguments.show(velocity_dependent)}"
-            )
+        for name, flag in (("velocity_dependent", velocity_dependent), ("divided_by_mass", divided_by_mass)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"{self._argument(name)}: expected True or False, got {arguments.show(flag)}")
         if potential is not None and not callable(potential):
-            raise TypeError(f"{name}(potential): expected a function or None, got {arguments.show(potential)}")
-        object.__setattr__(self, "function", function)
-        object.__setattr__(self, "velocity_dependent", velocity_dependent)
-        object.__setattr__(self, "potential", potential)
+            name = self._argument("potential")
+            raise TypeError(f"{name}: expected a function or None, got {arguments.show(potential)}")
+        for name, value in (
+            ("function", function),
+            ("velocity_dependent", velocity_dependent),
+            ("potential", potential),
+            ("divided_by_mass", divided_by_mass),
+        ):
+            object.__setattr__(self, name, value)
 
-    def shifted(self, offset: np.ndarray) -> Term:
+    def _argument(self, name: str) -> str:
+        return f"{type(self).__name__}({name})"
+
+    def shifted(self, offset: np.ndarray) -> Self:
         return self  # what its function knows of places is its own affair
 
     def compile(self, plan: Plan) -> None:
-        plan.add_push("python", self, self.divided_by_mass)
+        plan.add_push(self.kind, self, self.divided_by_mass)
 
-    def check_result(self, result: object) -> None:
-        """Refuse a function that returns something: what it should have written would be lost."""
-        if result is not None:
-            raise TypeError(
-                f"{type(self).__name__}(function): expected it to write into `out`, as in out[:] = ..., and to return "
-                f"None, got {arguments.show(result)}"
-            )
+    def evaluate(self, t: float, tick: int, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
+        """Call the function for all bodies: read-only arrays and zeros, of shape (n, dim)."""
+        raise NotImplementedError
 
-    def probe(self, x: np.ndarray, v: np.ndarray) -> None:
-        """Refuse a function that says it ignores velocity and does not."""
-        if self.velocity_dependent or not len(x):
+    def probe(self, position: np.ndarray, velocity: np.ndarray) -> None:
+        if self.velocity_dependent or not len(position):
             return
-        x, v = x.copy(), v.copy()
+        x, v = position.copy(), velocity.copy()
         outs = [np.zeros_like(x), np.zeros_like(x)]
         for out, faster in zip(outs, (v, v + np.arange(1, v.size + 1).reshape(v.shape)), strict=True):
             for array in (x, faster):
                 array.flags.writeable = False
-            self.check_result(self.function(0.0, x, faster, out))
+            self.evaluate(0.0, 0, x, faster, out)
         if outs[0].tobytes() != outs[1].tobytes():
             raise ValueError(
-                f"{type(self).__name__}(velocity_dependent): expected True, since the function gives other values "
+                f"{self._argument('velocity_dependent')}: expected True, since the function gives other values "
                 f"for other velocities; integrators then evaluate it where velocities count"
             )
 
@@ -88,12 +86,39 @@ class Callback(Term):
             return super().potential_energy(plan, position)
         energy = np.asarray(self.potential(position), dtype=np.float64)
         if energy.shape not in ((), (plan.n,)):
-            name = f"{type(self).__name__}(potential)"
+            name = self._argument("potential")
             raise ValueError(f"{name}: expected it to return shape ({plan.n},), got {energy.shape}")
         return plan.mobility * energy if self.divided_by_mass else plan.finite_mass * energy
 
 
-class Force(Callback):
+class PythonFunction(Callback):
+    """Base of the terms that are Python functions, called once per evaluation for all bodies."""
+
+    kind = "python"
+
+    def __init__(
+        self,
+        function: Callable[..., object],
+        velocity_dependent: bool = True,
+        potential: Callable[..., Any] | None = None,
+    ) -> None:
+        if not callable(function):
+            raise TypeError(f"{self._argument('function')}: expected a function, got {arguments.show(function)}")
+        self._declare(function, velocity_dependent, potential, isinstance(self, Force))
+
+    def evaluate(self, t: float, tick: int, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
+        self.check_result(self.function(t, position, velocity, out))
+
+    def check_result(self, result: object) -> None:
+        """Refuse a function that returns something: what it should have written would be lost."""
+        if result is not None:
+            raise TypeError(
+                f"{self._argument('function')}: expected it to write into `out`, as in out[:] = ..., and to return "
+                f"None, got {arguments.show(result)}"
+            )
+
+
+class Force(PythonFunction):
     """A force in N from a Python function, called once per evaluation for all bodies.
 
     function(t, position, velocity, out): t in s; position in m and velocity in m/s, read-only arrays of
@@ -116,10 +141,8 @@ class Force(Callback):
     [[1.0, 0.0]]
     """
 
-    divided_by_mass: ClassVar[bool] = True
 
-
-class Acceleration(Callback):
+class Acceleration(PythonFunction):
     """An acceleration in m/s² from a Python function; as `Force`, but not divided by mass.
 
     Bodies of infinite mass are not accelerated by it either. potential(position): J/kg. Raises as
@@ -133,3 +156,104 @@ class Acceleration(Callback):
     >>> stone.position.tolist()
     [[0.0, 0.0]]
     """
+
+
+class NativeForce(Callback):
+    """A force in N from a function in machine code, called without the GIL for a tile of bodies at a time.
+
+    function: a numba `cfunc`, a function pointer of ctypes or cffi, a `scipy.LowLevelCallable`, or a PyCapsule as
+    `kickdrift.native` makes it from Cython, of the type that kickdrift/force.h (see `get_include`) has:
+
+        int f(double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+              const T *position, const T *velocity, T *out, void *user_data)
+
+    Component j of body first + i is at [j * stride + i] of position (m), velocity (m/s) and out, which is full
+    of zeros. Each body must be pushed by what the function is told of it alone: tiles are of any size.
+    What is returned other than 0 raises CallbackError, at the last completed tick.
+    user_data: a contiguous array, an object or pointer of ctypes or cffi, a PyCapsule or an address; kept alive.
+    dtype: float32 or float64, of the arrays that it is for; needed where the function does not tell.
+    threadsafe: may several threads be in it at once? Otherwise the stepper's threads are not used.
+    velocity_dependent, potential: as of `Force`. divided_by_mass=False: it writes accelerations in m/s².
+
+    After a failure the steps up to it are run again, and so the function is called again for the same ones.
+    Raises TypeError or ValueError for what is no such function, or for other arrays. Wrong code crashes.
+
+    >>> import ctypes, kickdrift as kd
+    >>> @kd.NativeForce.prototype("float64")  # compiled code in earnest: this calls Python
+    ... def push(t, first, count, dim, stride, position, velocity, out, user_data):
+    ...     for i in range(count):
+    ...         out[i] = 2.0
+    ...     return 0
+    >>> cart = kd.Stepper([[0.0]], mass=4, dt=0.5, forces=[kd.NativeForce(push)])
+    >>> cart.step(2)
+    >>> cart.velocity.tolist()
+    [[0.5]]
+    """
+
+    kind = "native"
+    user_data: Any
+    dtype: np.dtype
+    threadsafe: bool
+    address: int
+    data: int
+
+    def __init__(
+        self,
+        function: Any,
+        user_data: Any = None,
+        dtype: Any = None,
+        threadsafe: bool = False,
+        velocity_dependent: bool = True,
+        potential: Callable[..., Any] | None = None,
+        divided_by_mass: bool = True,
+    ) -> None:
+        self._declare(function, velocity_dependent, potential, divided_by_mass)
+        if not isinstance(threadsafe, bool):
+            name = self._argument("threadsafe")
+            raise TypeError(f"{name}: expected True or False, got {arguments.show(threadsafe)}")
+        pointer = pointers.function(self._argument("function"), function)
+        given = pointer.user_data if user_data is None else user_data
+        for name, value in (
+            ("user_data", given),
+            ("threadsafe", threadsafe),
+            ("address", pointer.address),
+            ("data", pointers.data(self._argument("user_data"), given)),
+            ("dtype", self._dtype(dtype, pointer.dtype)),
+        ):
+            object.__setattr__(self, name, value)
+
+    def _dtype(self, given: Any, told: np.dtype | None) -> np.dtype:
+        name = self._argument("dtype")
+        if given is None:
+            if told is None:
+                raise TypeError(f"{name}: expected float32 or float64, since the function does not tell")
+            return told
+        try:
+            dtype = np.dtype(given)
+            if dtype not in (pointers.F32, pointers.F64):
+                raise TypeError
+        except TypeError:
+            raise TypeError(f"{name}: expected float32 or float64, got {arguments.show(given)}") from None
+        if told is not None and dtype != told:
+            raise TypeError(f"{name}: expected {told}, which the function is for, got {dtype}")
+        return dtype
+
+    @staticmethod
+    def prototype(dtype: Any) -> Any:
+        """The type of such a function for ctypes: a decorator, or what to cast a pointer to."""
+        return pointers.prototype(np.dtype(dtype))
+
+    def compile(self, plan: Plan) -> None:
+        if plan.dtype != self.dtype:
+            raise TypeError(f"{self._argument('dtype')}: expected {plan.dtype}, as the state is, got {self.dtype}")
+        super().compile(plan)
+
+    def evaluate(self, t: float, tick: int, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
+        n, dim = position.shape
+        kind = pointers.prototype(self.dtype)
+        planes = [np.asfortranarray(array) for array in (position, velocity, out)]
+        places = [array.ctypes.data_as(kind._argtypes_[5]) for array in planes]
+        code = kind(self.address)(t, 0, n, dim, n, *places, self.data)
+        if code != 0:
+            raise CallbackError(self.label, code, tick)
+        out[...] = planes[2]

@@ -185,9 +185,8 @@ class Plan:
 
         digest = hashlib.blake2b(f"{self.n} {self.dim} {self.dtype} {self.integrator}".encode(), digest_size=16)
         affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
-        records = [
-            (record.kind, list(record.fields.values())) for record in (*self.records, *self.pushes, *self.holds)
-        ]
+        described: list[Record | Push | Hold] = [*self.records, *self.pushes, *self.holds]
+        records = [(record.kind, list(record.fields.values())) for record in described]
         for name, arrays in [("affine", affine), *records]:
             digest.update(name.encode())
             for array in arrays:
@@ -223,7 +222,8 @@ class Plan:
             for term in self.forces:
                 if not term.conservative or any(push.term is term for push in self.pushes):
                     raise ValueError(
-                        f"integrator: {name} takes terms of single bodies with a potential and no friction, got {type(term).__name__}"
+                        f"integrator: {name} takes terms of single bodies with a potential and no friction, "
+                        f"got {type(term).__name__}"
                     )
 
 

@@ -10,6 +10,7 @@ cdef class BoundPush:
     cdef bint python        # does it want the GIL?
     cdef bint shared        # may several threads call it at once?
     cdef double cost        # of evaluating it for all bodies, in nanoseconds
+    cdef object keep        # what the data belongs to
     cdef object error       # what it raised last, or None
 
 

@@ -44,6 +44,16 @@ cdef BoundPush bind_python(object push, object plan):
     return bound
 
 
+cdef BoundPush bind_native(object push, object plan):
+    cdef BoundPush bound = BoundPush()
+    bound.keep = push.term
+    bound.function = <PushFunction> <size_t> push.term.address
+    bound.data = <void*> <size_t> push.term.data
+    bound.shared = push.term.threadsafe
+    bound.cost = 10.0 * plan.n
+    return bound
+
+
 cdef BoundPush bind_push(object push, object plan):
     """The C function of a push of a plan."""
-    return bind_python(push, plan)
+    return (bind_native if push.kind == "native" else bind_python)(push, plan)

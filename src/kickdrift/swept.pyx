@@ -176,7 +176,7 @@ cdef class Swept(Core):
         if push.error is not None:
             error, push.error = push.error, None
             raise error
-        raise CallbackError(failed.failed_push, self.ticks, failed.code)
+        raise CallbackError(self._plan.pushes[failed.failed_push].term.label, failed.code, self.ticks)
 
 
 cdef bint look(void* owner) noexcept with gil:

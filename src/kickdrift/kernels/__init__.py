@@ -23,7 +23,10 @@ isas = tuple(isa for isa in _KNOWN if isa in SUPPORTED and find_spec(f"{__name__
 
 @cache
 def table(isa: str, family: str = "") -> object:
-    """The capsule with the kernels of an instruction set; family "ode_": those for y' = f(t, y); "swept_": for bodies that see each other."""
+    """The capsule with the kernels of an instruction set.
+
+    family: "ode_" for those of y' = f(t, y), "swept_" for bodies that are not left alone.
+    """
     return import_module(f"{__name__}.{family}{isa}").TABLE
 
 

@@ -13,7 +13,7 @@ from .plan cimport (
 )
 from .schemes cimport damp, has_opening, keeps, opening, stage, stages, start
 from .sweptplan cimport INTERRUPTED, UNSOLVED, Push, Sweep
-from .terms cimport accelerate, affine, field_lane
+from .terms cimport accelerate, affine, field_lane, values
 from .tiles cimport P, Q, S, V, X, Y, Z, aligned
 
 cdef enum:              # beside the registers of tiles.pxd
@@ -133,14 +133,29 @@ cdef inline void finish_scheme(
     cdef const lane* k = aligned(plan.prepared, like)
     cdef Py_ssize_t plane = room.plane // width(like)
     cdef Py_ssize_t row = room.row // width(like)
+    cdef Py_ssize_t lanes = (room.count + width(like) - 1) // width(like)
     cdef Py_ssize_t i, n, body
     cdef int j
     cdef lane a
+    # The usual case, gravity and one push, is read from here: compilers must take it that what is
+    # stored may be a pointer of the plan.
+    cdef bint compiled = plan.terms > 0
+    cdef bint plain = not (compiled or plan.drag or plan.spring)
+    cdef bint drag = plan.velocity_dependent
+    cdef int iterations = plan.iterations
+    cdef const char* g
+    cdef Py_ssize_t each = plan.g.body * width(like)
+    cdef bint single = sweep.pushes == 1
+    cdef const char* factor = values(&sweep.push[0].factor, 0, room.first)
+    cdef Py_ssize_t every = sweep.push[0].factor.body * width(like)
     for j in range(plan.dim):
-        for n in range((room.count + width(like) - 1) // width(like)):
+        g = values(&plan.g, j, room.first)
+        for n in range(lanes):
             i = j * plane + n
             body = room.first + n * width(like)
-            if plan.terms > 0:
+            if plain:
+                a = (<const lane*> (g + n * each))[0]
+            elif compiled:
                 a = r[A * row + i]
             else:
                 a = affine(
@@ -149,14 +164,17 @@ cdef inline void finish_scheme(
                     field_lane(&plan.w, j, body, like), field_lane(&plan.k, j, body, like),
                     field_lane(&plan.p, j, body, like),
                 )
-            a = pushed(sweep, body, r + OUT * row + i, row, a)
+            if single:
+                a = a + (<const lane*> (factor + n * every))[0] * r[OUT * row + i]
+            else:
+                a = pushed(sweep, body, r + OUT * row + i, row, a)
             if what == KEEP:
                 r[P * row + i] = a
             elif what == START:
                 start(scheme, plan.taylor_start, k, a, &r[X * row + i], &r[V * row + i], &r[S * row + i])
             else:
                 stage(
-                    scheme, plan.velocity_dependent, number, plan.iterations, k, k, k, k, k, a,
+                    scheme, drag, number, iterations, k, k, k, k, k, a,
                     &r[X * row + i], &r[V * row + i], &r[S * row + i],
                     &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
                 )

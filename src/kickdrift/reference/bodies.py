@@ -139,7 +139,17 @@ class System(Body):
         self.plan = stepper._plan
         self.parts = parts = [Body(stepper, index) for index in range(stepper.n)]
         self.dim = stepper.dim
-        for name in ("real", "integrator", "velocity_dependent", "constrained", "tick", "h", "last_h", "composition", "epsilon"):
+        for name in (
+            "real",
+            "integrator",
+            "velocity_dependent",
+            "constrained",
+            "tick",
+            "h",
+            "last_h",
+            "composition",
+            "epsilon",
+        ):
             setattr(self, name, getattr(parts[0], name, None))
         self.x, self.v = _joined([part.x for part in parts]), _joined([part.v for part in parts])
         self.history = None if parts[0].history is None else _joined([part.history for part in parts])
@@ -187,10 +197,10 @@ class System(Body):
         self.evaluations += 1
         self.stepper._tick = self.tick  # for functions that look at it
         t = self.stepper._time_of(self.tick) + float(after)
-        x, v = x.rows(self.dim), v.rows(self.dim)
-        rows = [part.a(*pair) for part, *pair in zip(self.parts, x, v, strict=True)]
+        xs, vs = x.rows(self.dim), v.rows(self.dim)
+        rows = [part.a(*pair) for part, *pair in zip(self.parts, xs, vs, strict=True)]
         for push in self.plan.pushes:
-            out = PUSHES[push.kind](self, push, t, x, v)
+            out = PUSHES[push.kind](self, push, t, xs, vs)
             for i, part in enumerate(self.parts):
                 rows[i] = rows[i] + part._scalar(push.factor) * out[i]
         return _joined(rows)
@@ -198,7 +208,9 @@ class System(Body):
     def damp(self, decay) -> None:
         """As for one body, each with its own rate."""
         histories = self.history.rows(self.dim) if self.history is not None else [None] * len(self.parts)
-        for part, x, v, history in zip(self.parts, self.x.rows(self.dim), self.v.rows(self.dim), histories, strict=True):
+        for part, x, v, history in zip(
+            self.parts, self.x.rows(self.dim), self.v.rows(self.dim), histories, strict=True
+        ):
             part.x, part.v, part.history = x, v, history
             part.damp(part.decay)
         self.v = _joined([part.v for part in self.parts])

@@ -11,14 +11,14 @@ import numpy as np
 from .vector import Vector
 
 
-def python(system, push, t, x, v):
-    """A Python function: it is shown arrays and writes into one of zeros."""
+def function(system, push, t, x, v):
+    """A function of the user: it is shown arrays and writes into one of zeros."""
     arrays = [np.array(vectors, dtype=system.plan.dtype) for vectors in (x, v)]
     for array in arrays:
         array.flags.writeable = False
     out = np.zeros_like(arrays[0])
-    push.term.check_result(push.term.function(t, *arrays, out))
+    push.term.evaluate(t, system.tick, *arrays, out)
     return [Vector([system.real(number) for number in row]) for row in out]
 
 
-PUSHES = {"python": python}
+PUSHES = {"python": function, "native": function}

@@ -1,0 +1,289 @@
+"""Forces in machine code: the same bits as the terms they imitate, whoever made them, and nothing lost."""
+
+import ctypes
+import gc
+import importlib.util
+import shutil
+import subprocess
+import sys
+import sysconfig
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from plans import INTEGRATORS, LAYOUTS, assert_same_bits, scene
+
+import kickdrift as kd
+
+HERE = Path(__file__).parent
+TAKES = [i for i in INTEGRATORS if not isinstance(i, (kd.Exact, kd.EnergyEuler, kd.ImplicitEuler))]
+DTYPES = ("float32", "float64")
+SHORT = {"float32": "f32", "float64": "f64"}
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    """The functions of native.c."""
+    compiler = shutil.which("gcc") or shutil.which("cc") or shutil.which("clang")
+    if compiler is None or sys.platform == "win32":
+        pytest.skip("no C compiler")
+    path = tmp_path_factory.mktemp("native") / "native.so"
+    flags = ["-O2", "-shared", "-fPIC", "-ffp-contract=off", "-Wall", "-Werror", "-I", kd.get_include()]
+    subprocess.run([compiler, *flags, str(HERE / "native.c"), "-o", str(path), "-lm"], check=True)
+    return ctypes.CDLL(str(path))
+
+
+def native(library, name, dtype, *numbers, data_type=None, **options):
+    """A force of native.c with numbers as its data."""
+    function = kd.NativeForce.prototype(dtype)((f"{name}_{SHORT[dtype]}", library))
+    return kd.NativeForce(function, np.array(numbers, data_type or dtype), **options)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("integrator", TAKES, ids=repr)
+def test_the_same_bits_as_the_terms_they_imitate(Stepper, library, integrator, dtype):
+    g, p = (0.5, -9.8125), (0.25, 1.0)
+    pairs = [
+        (kd.Gravity(g), native(library, "gravity", dtype, *g, velocity_dependent=False, divided_by_mass=False)),
+        (kd.LinearDrag(0.5), native(library, "drag", dtype, 0.5)),
+        (kd.AnchorSpring(3.0, anchor=p), native(library, "spring", dtype, 3, *p, velocity_dependent=False)),
+        (
+            kd.PointGravity(2.0),
+            native(library, "well", dtype, 2, velocity_dependent=False, divided_by_mass=False),
+        ),
+    ]
+    n = 5 if Stepper is kd.reference.Stepper else 500
+    for term, function in pairs:
+        states = []
+        for force in (term, function):
+            rng = np.random.default_rng(2)
+            position, velocity = (rng.normal(size=(n, 2)).astype(dtype) for _ in range(2))
+            stepper = Stepper(position, velocity, dt=0.03, integrator=integrator, forces=[force])
+            stepper.step(3)
+            stepper.step(9)
+            states.append(stepper)
+        assert_same_bits(states[1].position, states[0].position)
+        assert_same_bits(states[1].velocity, states[0].velocity)
+        assert states[0].force_evaluations == states[1].force_evaluations
+
+
+@pytest.mark.parametrize("number", range(0, 60, 12))
+def test_compiled_equals_reference(isa, library, number):
+    for seed in range(number, number + 12):
+        rng = np.random.default_rng(seed)
+        drawn = scene(rng, TAKES[seed % len(TAKES)])
+        dtype = str(drawn.position.dtype)
+        numbers = rng.normal(size=4)
+        forces = [*drawn.arguments["forces"], native(library, "drag", dtype, 0.5)]
+        forces += [
+            native(library, "spring", dtype, *numbers, velocity_dependent=False),
+            native(library, "which", dtype),
+        ]
+        if seed % 3 == 0:  # all bodies as one tile
+            forces.append(kd.Force(lambda t, x, v, out: None))
+        ours, book = (drawn.make(cls, forces=forces) for cls in (kd.Stepper, kd.reference.Stepper))
+        for n in (1, 0, 4):
+            ours.step(n)
+            book.step(n)
+            assert_same_bits(ours.position, book.position)
+            assert_same_bits(ours.velocity, book.velocity)
+            assert ours.force_evaluations == book.force_evaluations
+            ours.dt = book.dt = 0.0125
+        assert ours.snapshot() == book.snapshot()
+
+
+@pytest.mark.parametrize("threadsafe", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts_threads_and_tiles_change_nothing(isa, library, layout, threadsafe):
+    drawn = scene(np.random.default_rng(8), kd.RK4(), n=70_000, dtype=np.float64)
+    forces = [native(library, "which", "float64", threadsafe=threadsafe), kd.LinearDrag(0.5)]
+    one, many = drawn.make(kd.Stepper, "row", forces=forces), drawn.make(kd.Stepper, layout, forces=forces, threads=4)
+    for n in (3, 2):
+        one.step(n)
+        many.step(n)
+    assert_same_bits(many.position, one.position)
+    assert_same_bits(many.velocity, one.velocity)
+
+
+@pytest.mark.parametrize("body", [0, 3, 191, 192, 700])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "groot_warren", "verlet", "rk4"])
+def test_a_failure_stops_all_bodies_at_the_last_completed_tick(isa, library, integrator, body):
+    def make(*forces):
+        rng = np.random.default_rng(3)
+        return kd.Stepper(*(rng.normal(size=(701, 3)) for _ in range(2)), dt=0.25, integrator=integrator, forces=forces)
+
+    fails = native(library, "fail", "float64", 2.0, body, 7, velocity_dependent=False)
+    stepper, sound = (
+        make(kd.Gravity((0, 0, -1)), fails),
+        make(kd.Gravity((0, 0, -1)), native(library, "drag", "float64", 0)),
+    )
+    with pytest.raises(kd.CallbackError, match="returned 7 in the step from tick") as caught:
+        stepper.step(50)
+    assert 6 <= stepper.tick <= 8
+    assert (caught.value.code, caught.value.tick) == (7, stepper.tick)
+    sound.step(stepper.tick)
+    assert_same_bits(stepper.position, sound.position)
+    assert_same_bits(stepper.velocity, sound.velocity)
+    with pytest.raises(kd.CallbackError):
+        stepper.step()
+    assert_same_bits(stepper.position, sound.position)
+    fails.user_data[0] = 1e9  # it can go on
+    stepper.step(3)
+    sound.step(3)
+    assert_same_bits(stepper.position, sound.position)
+
+
+def test_the_reference_fails_alike(Stepper, library):
+    stepper = Stepper([[0.0], [1.0]], dt=0.25, forces=[native(library, "fail", "float64", 1.0, 1, 3)])
+    with pytest.raises(kd.CallbackError, match="returned 3 in the step from tick 3"):
+        stepper.step(50)
+    assert stepper.tick == 3
+
+
+def test_nan_is_found(Stepper, library):
+    stepper = Stepper([[0.0]] * 5, dt=0.25, forces=[native(library, "fail", "float64", 1.0, 3, 0)])
+    with pytest.raises(kd.NonFiniteError) as caught:
+        stepper.step(20)
+    assert caught.value.body == 3
+
+
+def test_a_cython_extension_against_the_installed_package(library, tmp_path):
+    pytest.importorskip("Cython")
+    pytest.importorskip("setuptools")
+    shutil.copy(HERE / "native_user.pyx", tmp_path)
+    build = (
+        "import kickdrift\n"
+        "from Cython.Build import cythonize\n"
+        "from setuptools import Extension, setup\n"
+        "setup(script_args=['-q', 'build_ext', '--inplace'], ext_modules=cythonize([Extension('native_user', "
+        "['native_user.pyx'], include_dirs=[kickdrift.get_include()], "
+        "extra_compile_args=['-ffp-contract=off'])], language_level='3', quiet=True))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", build], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    path = tmp_path / f"native_user{sysconfig.get_config_var('EXT_SUFFIX')}"
+    spec = importlib.util.spec_from_file_location("native_user", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for dtype, capsule in module.FORCES.items():
+        states = []
+        for force in (kd.NativeForce(capsule, velocity_dependent=False), kd.AnchorSpring(3.0, anchor=(0.5, 0.5))):
+            position = np.linspace(0, 1, 1000, dtype=dtype).reshape(500, 2)
+            stepper = kd.Stepper(position, dt=0.01, forces=[force])
+            stepper.step(20)
+            states.append(position)
+        assert_same_bits(*states)
+
+
+def test_cffi(library):
+    cffi = pytest.importorskip("cffi")
+    ffi = cffi.FFI()
+    arguments = "double, int64_t, int64_t, int64_t, int64_t, const float *, const float *, float *, void *"
+    address = ctypes.cast(library.drag_f32, ctypes.c_void_p).value
+    function = ffi.cast(f"int (*)({arguments})", address)
+    coefficient = ffi.new("float *", 0.5)
+    ours = kd.Stepper(
+        np.ones((3, 2), np.float32), np.ones((3, 2), np.float32), forces=[kd.NativeForce(function, coefficient)]
+    )
+    term = kd.Stepper(np.ones((3, 2), np.float32), np.ones((3, 2), np.float32), forces=[kd.LinearDrag(0.5)])
+    for stepper in (ours, term):
+        stepper.step(9)
+    assert_same_bits(ours.velocity, term.velocity)
+    with pytest.raises(TypeError, match=r"expected a function of type int \(double"):
+        kd.NativeForce(ffi.cast("int (*)(double)", address))
+    with pytest.raises(ValueError, match="null pointer"):
+        kd.NativeForce(ffi.cast(f"int (*)({arguments})", 0))
+
+
+def test_numba_and_scipy(library):
+    numba = pytest.importorskip("numba")
+    number, index = numba.types.float64, numba.types.int64
+    pointer = numba.types.CPointer(number)
+    signature = numba.types.int32(number, index, index, index, index, pointer, pointer, pointer, numba.types.voidptr)
+
+    @numba.cfunc(signature)
+    def drag(t, first, count, dim, stride, position, velocity, out, data):
+        for j in range(dim):
+            for i in range(count):
+                out[j * stride + i] = -(0.5 * velocity[j * stride + i])
+        return 0
+
+    forces = [kd.LinearDrag(0.5), kd.NativeForce(drag)]
+    scipy = pytest.importorskip("scipy")
+    plain = kd.NativeForce.prototype("float64")(("drag_f64", library))
+    coefficient = np.array([0.5])
+    forces.append(kd.NativeForce(scipy.LowLevelCallable(plain, coefficient.ctypes.data_as(ctypes.c_void_p))))
+    states = []
+    for force in forces:
+        stepper = kd.Stepper(np.ones((3, 2)), np.ones((3, 2)), forces=[force])
+        stepper.step(9)
+        states.append(stepper.velocity)
+    assert_same_bits(states[1], states[0])
+    assert_same_bits(states[2], states[0])
+
+
+def test_what_is_refused(library):
+    def refused(error, match, *arguments, **options):
+        with pytest.raises(error, match=match):
+            kd.NativeForce(*arguments, **options)
+
+    good = kd.NativeForce.prototype("float64")(("drag_f64", library))
+    for bad in (None, 5, print, "drag", library):
+        refused(TypeError, r"^NativeForce\(function\): expected a numba cfunc, a function pointer", bad)
+    refused(ValueError, "null pointer", kd.NativeForce.prototype("float64")())
+    refused(TypeError, r"expected a function of type int \(double, .*got c_long \(c_double\)",
+            ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_double)(0x1000))  # fmt: skip
+    refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, since", library.drag_f64)
+    refused(TypeError, r"^NativeForce\(dtype\): expected float64, which the function is for", good, dtype="float32")
+    refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, got 'int8'", good, dtype="int8")
+    refused(TypeError, r"^NativeForce\(dtype\): expected float32 or float64, got 'what'", good, dtype="what")
+    refused(TypeError, r"^NativeForce\(user_data\): expected an array", good, "text")
+    refused(ValueError, r"^NativeForce\(user_data\): expected a contiguous array", good, np.zeros(9)[::2])
+    for flag in ("threadsafe", "velocity_dependent", "divided_by_mass"):
+        refused(TypeError, rf"^NativeForce\({flag}\): expected True or False, got 1", good, **{flag: 1})
+    refused(TypeError, r"^NativeForce\(potential\): expected a function", good, potential=1)
+    get = ctypes.pythonapi.PyCapsule_New
+    get.restype, get.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    refused(
+        TypeError, "expected a PyCapsule named kickdrift_force_f32 or .*, got b'other'", get(0x1000, b"other", None)
+    )
+    with pytest.raises(TypeError, match=r"^NativeForce\(dtype\): expected float32, as the state is, got float64"):
+        kd.Stepper(np.zeros((1, 1), np.float32), forces=[kd.NativeForce(good, np.zeros(1))])
+    with pytest.raises(ValueError, match=r"^NativeForce\(velocity_dependent\): expected True"):
+        kd.Stepper(np.zeros((2, 1)), forces=[kd.NativeForce(good, np.ones(1), velocity_dependent=False)])
+
+
+def test_what_it_needs_is_kept_alive(library):
+    stepper = kd.Stepper(np.ones((3, 2)), np.ones((3, 2)), forces=[native(library, "drag", "float64", 0.5)])
+    sound = kd.Stepper(np.ones((3, 2)), np.ones((3, 2)), forces=[kd.LinearDrag(0.5)])
+    gc.collect()
+    [np.random.default_rng(1).normal(size=1) for _ in range(1000)]
+    for one in (stepper, sound):
+        one.step(100)
+    assert_same_bits(stepper.velocity, sound.velocity)
+
+
+def test_functions_that_need_the_gil_are_called_by_many_threads():
+    calls = []
+
+    @kd.NativeForce.prototype("float64")
+    def push(t, first, count, dim, stride, position, velocity, out, user_data):
+        calls.append(threading.get_ident())
+        return 0
+
+    force = kd.NativeForce(push, threadsafe=True)
+    stepper = kd.Stepper(np.zeros((400_000, 1)), forces=[force], threads=2)
+    stepper.step(2)
+    assert len(calls) >= 2 * 400_000 // 192
+    assert stepper.tick == 2
+
+
+def test_energy(library):
+    def potential(position):
+        return 1.5 * ((position - 0.25) ** 2).sum(axis=1)
+
+    force = native(library, "spring", "float64", 3, 0.25, 0.25, velocity_dependent=False, potential=potential)
+    ours = kd.Stepper([[1.0, 2.0]], forces=[force])
+    term = kd.Stepper([[1.0, 2.0]], forces=[kd.AnchorSpring(3.0, anchor=(0.25, 0.25))])
+    assert ours.energy() == pytest.approx(term.energy(), rel=1e-15)
