@@ -1,6 +1,6 @@
 /* Forces for test_native.py, for each type of numbers. */
 #include <math.h>
-#include "kickdrift/force.h"
+#include "kickdrift/native.h"
 
 #define FORCES(T, name) \
     int gravity_##name( \
@@ -63,5 +63,26 @@
         return 0; \
     }
 
+#define FLOWS(T, name) \
+    int lorenz_##name( \
+        double t, int64_t first, int64_t count, int64_t dim, const T *y, T *out, void *data) \
+    { \
+        const T sigma = 10, rho = 28, beta = (T)(8.0 / 3.0); \
+        for (int64_t i = 0; i < count; i++, y += 3, out += 3) { \
+            out[0] = sigma * (y[1] - y[0]); \
+            out[1] = y[0] * (rho - y[2]) - y[1]; \
+            out[2] = y[0] * y[1] - beta * y[2]; \
+        } \
+        return 0; \
+    } \
+    int stop_##name( /* from a time on; y' = t before */ \
+        double t, int64_t first, int64_t count, int64_t dim, const T *y, T *out, void *data) \
+    { \
+        for (int64_t i = 0; i < count * dim; i++) out[i] = (T)t; \
+        return t < *(const double *)data ? 0 : 9; \
+    }
+
 FORCES(float, f32)
 FORCES(double, f64)
+FLOWS(float, f32)
+FLOWS(double, f64)

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from kickdrift.native cimport f32, f64
+from kickdrift.native cimport force_f32, force_f64
 
 
 cdef int heavier(
@@ -28,4 +28,4 @@ cdef int lighter(
     return 0
 
 
-FORCES = {"float32": f32(lighter, NULL), "float64": f64(heavier, NULL)}
+FORCES = {"float32": force_f32(lighter, NULL), "float64": force_f64(heavier, NULL)}

@@ -70,19 +70,15 @@ class DesyncError(KickdriftError, RuntimeError):
 
 
 class CallbackError(KickdriftError, RuntimeError):
-    """A native force returned `code`, which is not 0.
+    """A native function, named by `function`, returned `code`, which is not 0."""
 
-    `force` names it; `tick` is the tick from which the step was tried, at which the stepper stands.
-    """
-
-    def __init__(self, force: str, code: int, tick: int):
-        super().__init__(f"{force} returned {code} in the step from tick {tick}, where the stepper stands")
-        self.force = force
+    def __init__(self, function: str, code: int):
+        super().__init__(f"{function} returned {code}; the stepper stands at the last completed tick")
+        self.function = function
         self.code = code
-        self.tick = tick
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.force, self.code, self.tick)
+        return type(self), (self.function, self.code)
 
 
 class SnapshotError(KickdriftError, ValueError):

@@ -1,4 +1,4 @@
-"""Built-in right-hand sides for ODEStepper: y' = f(y), compiled.
+"""Right-hand sides for ODEStepper in compiled code: built-in ones, y' = f(y), and those of users.
 
 Each flow names its parameters and where it comes from. The formulas themselves are written twice: in
 `kickdrift.reference.flows` to be read, in `kickdrift.kernels.flows` to be fast.
@@ -13,13 +13,14 @@ import math
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from . import arguments
+from . import arguments, pointers
+from .errors import CallbackError
 
-__all__ = ["Aizawa", "Flow", "Halvorsen", "Lorenz", "LotkaVolterra", "Rossler", "Thomas", "VanDerPol"]
+__all__ = ["Aizawa", "Flow", "Halvorsen", "Lorenz", "LotkaVolterra", "Native", "Rossler", "Thomas", "VanDerPol"]
 
 
 @dataclass(frozen=True)
@@ -160,3 +161,61 @@ def sine_constants(dtype: np.dtype) -> tuple[float, ...]:
         exact += [(-1) ** k / Decimal(math.factorial(2 * k + 1)) for k in range(1, 11)]
         # Through float64 to float32: rounding twice shifts no last bit here that matters.
         return tuple(float(dtype.type(float(value))) for value in exact)
+
+
+class Native:
+    """The right-hand side of y' = f(t, y) as a function in machine code, for all trajectories at once.
+
+    function: a numba `cfunc`, a function pointer of ctypes or cffi, a `scipy.LowLevelCallable`, or a PyCapsule as
+    `kickdrift.native` makes it from Cython, of the type that kickdrift/native.h (see `get_include`) has:
+
+        int f(double t, int64_t first, int64_t count, int64_t dim, const T *y, T *out, void *user_data)
+
+    Component j of trajectory first + i is at [i * dim + j] of y and of out, which is full of zeros. What is
+    returned other than 0 raises CallbackError, at the last completed tick.
+    user_data: a contiguous array, an object or pointer of ctypes or cffi, a PyCapsule or an address; kept alive.
+    dtype: float32 or float64, of the arrays that it is for; needed where the function does not tell.
+
+    Called from Python as any right-hand side is: native(t, y, out). Raises TypeError or ValueError for what is
+    no such function, or for other arrays. Wrong code crashes.
+
+    >>> import kickdrift as kd
+    >>> @kd.flows.Native.prototype("float64")  # compiled code in earnest: this calls Python
+    ... def decay(t, first, count, dim, y, out, user_data):
+    ...     for i in range(count * dim):
+    ...         out[i] = -y[i]
+    ...     return 0
+    >>> atoms = kd.ODEStepper([[1.0]], kd.flows.Native(decay), dt=0.5, integrator="explicit_euler")
+    >>> atoms.step(2)
+    >>> atoms.y.tolist()
+    [[0.25]]
+    """
+
+    def __init__(self, function: Any, user_data: Any = None, dtype: Any = None) -> None:
+        self.function = function
+        self.pointer = pointers.function("Native", pointers.FLOW, function, dtype)
+        self.user_data = self.pointer.user_data if user_data is None else user_data
+        self.data = pointers.data("Native(user_data)", self.user_data)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64: what it computes with."""
+        assert self.pointer.dtype is not None
+        return self.pointer.dtype
+
+    @staticmethod
+    def prototype(dtype: Any) -> Any:
+        """The type of such a function for ctypes: a decorator, or what to cast a pointer to."""
+        return pointers.prototype(pointers.FLOW, np.dtype(dtype))
+
+    def __call__(self, t: float, y: np.ndarray, out: np.ndarray) -> None:
+        """Write the derivatives at y, of shape (n, dim), to out; both contiguous."""
+        code = pointers.call(pointers.FLOW, self.pointer, self.data, t, [0, *y.shape], [y, out])
+        if code != 0:
+            raise self.failure(code)
+
+    def failure(self, code: int) -> CallbackError:
+        """What is raised where the function returned this."""
+        return CallbackError(
+            f"flows.Native {getattr(self.function, '__qualname__', type(self.function).__name__)}", code
+        )

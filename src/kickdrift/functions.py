@@ -56,7 +56,7 @@ class Callback(Term):
     def compile(self, plan: Plan) -> None:
         plan.add_push(self.kind, self, self.divided_by_mass)
 
-    def evaluate(self, t: float, tick: int, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
+    def evaluate(self, t: float, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
         """Call the function for all bodies: read-only arrays and zeros, of shape (n, dim)."""
         raise NotImplementedError
 
@@ -68,7 +68,7 @@ class Callback(Term):
         for out, faster in zip(outs, (v, v + np.arange(1, v.size + 1).reshape(v.shape)), strict=True):
             for array in (x, faster):
                 array.flags.writeable = False
-            self.evaluate(0.0, 0, x, faster, out)
+            self.evaluate(0.0, x, faster, out)
         if outs[0].tobytes() != outs[1].tobytes():
             raise ValueError(
                 f"{self._argument('velocity_dependent')}: expected True, since the function gives other values "
@@ -106,7 +106,7 @@ class PythonFunction(Callback):
             raise TypeError(f"{self._argument('function')}: expected a function, got {arguments.show(function)}")
         self._declare(function, velocity_dependent, potential, isinstance(self, Force))
 
-    def evaluate(self, t: float, tick: int, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
+    def evaluate(self, t: float, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
         self.check_result(self.function(t, position, velocity, out))
 
     def check_result(self, result: object) -> None:
@@ -162,7 +162,7 @@ class NativeForce(Callback):
     """A force in N from a function in machine code, called without the GIL for a tile of bodies at a time.
 
     function: a numba `cfunc`, a function pointer of ctypes or cffi, a `scipy.LowLevelCallable`, or a PyCapsule as
-    `kickdrift.native` makes it from Cython, of the type that kickdrift/force.h (see `get_include`) has:
+    `kickdrift.native` makes it from Cython, of the type that kickdrift/native.h (see `get_include`) has:
 
         int f(double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
               const T *position, const T *velocity, T *out, void *user_data)
@@ -194,7 +194,7 @@ class NativeForce(Callback):
     user_data: Any
     dtype: np.dtype
     threadsafe: bool
-    address: int
+    pointer: pointers.Pointer
     data: int
 
     def __init__(
@@ -211,49 +211,31 @@ class NativeForce(Callback):
         if not isinstance(threadsafe, bool):
             name = self._argument("threadsafe")
             raise TypeError(f"{name}: expected True or False, got {arguments.show(threadsafe)}")
-        pointer = pointers.function(self._argument("function"), function)
+        pointer = pointers.function(type(self).__name__, pointers.FORCE, function, dtype)
         given = pointer.user_data if user_data is None else user_data
         for name, value in (
             ("user_data", given),
             ("threadsafe", threadsafe),
-            ("address", pointer.address),
+            ("dtype", pointer.dtype),
+            ("pointer", pointer),
             ("data", pointers.data(self._argument("user_data"), given)),
-            ("dtype", self._dtype(dtype, pointer.dtype)),
         ):
             object.__setattr__(self, name, value)
-
-    def _dtype(self, given: Any, told: np.dtype | None) -> np.dtype:
-        name = self._argument("dtype")
-        if given is None:
-            if told is None:
-                raise TypeError(f"{name}: expected float32 or float64, since the function does not tell")
-            return told
-        try:
-            dtype = np.dtype(given)
-            if dtype not in (pointers.F32, pointers.F64):
-                raise TypeError
-        except TypeError:
-            raise TypeError(f"{name}: expected float32 or float64, got {arguments.show(given)}") from None
-        if told is not None and dtype != told:
-            raise TypeError(f"{name}: expected {told}, which the function is for, got {dtype}")
-        return dtype
 
     @staticmethod
     def prototype(dtype: Any) -> Any:
         """The type of such a function for ctypes: a decorator, or what to cast a pointer to."""
-        return pointers.prototype(np.dtype(dtype))
+        return pointers.prototype(pointers.FORCE, np.dtype(dtype))
 
     def compile(self, plan: Plan) -> None:
         if plan.dtype != self.dtype:
             raise TypeError(f"{self._argument('dtype')}: expected {plan.dtype}, as the state is, got {self.dtype}")
         super().compile(plan)
 
-    def evaluate(self, t: float, tick: int, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
+    def evaluate(self, t: float, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
         n, dim = position.shape
-        kind = pointers.prototype(self.dtype)
         planes = [np.asfortranarray(array) for array in (position, velocity, out)]
-        places = [array.ctypes.data_as(kind._argtypes_[5]) for array in planes]
-        code = kind(self.address)(t, 0, n, dim, n, *places, self.data)
+        code = pointers.call(pointers.FORCE, self.pointer, self.data, t, [0, n, dim, n], planes)
         if code != 0:
-            raise CallbackError(self.label, code, tick)
+            raise CallbackError(self.label, code)
         out[...] = planes[2]

@@ -10,7 +10,7 @@ from .guard cimport acquire, guard_t, release
 from .kernels.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
 from .kernels.odeplan cimport Newton, ODEPlan, ODETable
 from .kernels.plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job, KernelTable
-from .sharing cimport PATIENCE, Sharing
+from .sharing cimport PATIENCE, RELEASE, Sharing
 
 from math import lcm, prod
 
@@ -42,6 +42,12 @@ cdef extern from "Python.h":
 
 # The longest call, which nobody sees the end of.
 cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
+
+
+# As in include/kickdrift/native.h, whatever T is.
+ctypedef int (*NativeFlow)(
+    double t, int64_t first, int64_t count, int64_t dim, const void* y, void* out, void* user_data,
+) noexcept nogil
 
 
 cdef class Scratch:
@@ -82,6 +88,8 @@ cdef class ODECore(Sharing):
     cdef Scratch rate       # what it wrote
     cdef Scratch total      # the sum of slopes
     cdef Scratch moved, moved_rate, residual, jacobian, slope, status, needed
+    cdef NativeFlow native  # the right-hand side, where it is in machine code
+    cdef void* user_data
     cdef object origin, pace, numerator, denominator    # of the time, as whole numbers
 
     def __dealloc__(self):
@@ -110,7 +118,6 @@ cdef class ODECore(Sharing):
         if plan.scheme == IMPLICIT_EULER:
             plan.tolerance = self._integrator.tolerance
             plan.iterations = self._integrator.max_iterations
-        # A native right-hand side would be bound here, as a third kind.
         if self._flow is not None:
             self.bind_flow()
         else:
@@ -135,6 +142,10 @@ cdef class ODECore(Sharing):
     cdef int bind_function(self) except -1:
         n, dim = self._y.shape
         state = (n, dim)
+        if isinstance(self._rhs, flows.Native):
+            self.native = <NativeFlow> <size_t> self._rhs.pointer.address
+            self.user_data = <void*> <size_t> self._rhs.data
+            self.cost = n * dim  # of one evaluation
         self.now = Scratch(state, self.dtype, True)
         self.stage = Scratch(state, self.dtype, False)
         self.rate = Scratch(state, self.dtype, True)
@@ -310,7 +321,7 @@ cdef class ODECore(Sharing):
         for which in range(stages):
             if which > 0:
                 c = 1 if which == stages - 1 and stages != 2 or self.plan.scheme == HEUN else 0.5
-            self.ask("rhs", self._rhs, t + c * h, self.stage.array, self.rate)
+            self.ask_rhs(t + c * h, self.stage, self.rate)
             self.table.sweep(
                 self.plan.scheme, which, h, self.plan.n * self.plan.dim,
                 self.rate.data, self.now.data, self.stage.data, self.total.data,
@@ -327,7 +338,7 @@ cdef class ODECore(Sharing):
         memset(newton.slope, 0, self.slope.size)
         t = t + self.plan.h
         for iteration in range(self.plan.iterations + 1):
-            self.ask("rhs", self._rhs, t, self.stage.array, self.rate)
+            self.ask_rhs(t, self.stage, self.rate)
             calls += 1
             if self.table.check(newton, iteration, iteration == self.plan.iterations) == 0:
                 break
@@ -348,8 +359,22 @@ cdef class ODECore(Sharing):
         share, floor = QUOTIENT["float32" if self.single else "float64"]
         for column in range(self.plan.dim):
             self.table.increments(&self.newton, column, share, floor, self.moved.data)
-            self.ask("rhs", self._rhs, t, self.moved.array, self.moved_rate)
+            self.ask_rhs(t, self.moved, self.moved_rate)
             self.table.quotients(&self.newton, column, self.moved.data, self.moved_rate.data)
+        return 0
+
+    cdef int ask_rhs(self, double t, Scratch y, Scratch out) except -1:
+        cdef int code
+        if self.native == NULL:
+            return self.ask("rhs", self._rhs, t, y.array, out)
+        memset(out.data, 0, out.size)
+        if self.cost < RELEASE:
+            code = self.native(t, 0, self.plan.n, self.plan.dim, y.data, out.data, self.user_data)
+        else:
+            with nogil:
+                code = self.native(t, 0, self.plan.n, self.plan.dim, y.data, out.data, self.user_data)
+        if code != 0:
+            raise self._rhs.failure(code)
         return 0
 
     cdef int ask(self, str name, object function, double t, object y, Scratch out) except -1:
@@ -375,10 +400,10 @@ class ODEStepper(ODEBase, ODECore):
 
     y: (n, dim), any dim, float32 or float64, any strides, stepped in place; lists and integer arrays
     are copied to float64.
-    rhs: a flow such as `kd.flows.Lorenz()`, which runs in compiled code; or a function
-    rhs(t, y, out), called once per stage for all trajectories: t in s, y of shape (n, dim) and
-    read-only, out of the same shape, zeroed, to be written in place. Both arrays are the stepper's:
-    they hold other numbers after the call.
+    rhs: a flow such as `kd.flows.Lorenz()`, which runs in compiled code; or a function, in machine code as
+    `kd.flows.Native`, or in Python as rhs(t, y, out), called once per stage for all trajectories: t in s, y of
+    shape (n, dim) and read-only, out of the same shape, zeroed, to be written in place. Both arrays are the
+    stepper's: they hold other numbers after the call.
     dt: seconds (or whatever the equation's unit of time is) per fixed step, a float, int or Fraction;
     or hz, steps per second.
     integrator: "explicit_euler", "implicit_euler", "midpoint", "heun" or "rk4", or an instance such as

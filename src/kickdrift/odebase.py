@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import arguments, snapshots
-from .flows import Flow
+from .flows import Flow, Native
 from .integrators import RK4, ExplicitEuler, Heun, ImplicitEuler, Integrator, Midpoint, resolve
 from .state import State
 from .trajectory import ODETrajectory
@@ -32,8 +32,7 @@ QUOTIENT = {"float32": (2.0**-12, 2.0**-6), "float64": (2.0**-26, 2.0**-13)}
 class ODEBase(State):
     """Checks the arguments once and describes the stepper.
 
-    A right-hand side is a `Flow` or a Python function; a third kind, native functions, would join
-    in `_right_hand_side` and in the two places where implementations look at `_flow`.
+    A right-hand side is a `Flow` or a function, in Python or native.
     """
 
     def __init__(
@@ -75,6 +74,9 @@ class ODEBase(State):
             if self.dim != rhs.dim:
                 raise ValueError(f"y: expected shape (n, {rhs.dim}) for {type(rhs).__name__}, got {self._y.shape}")
             rhs.parameters(self.dtype)
+        elif isinstance(rhs, Native):
+            if rhs.dtype != self.dtype:
+                raise TypeError(f"rhs: expected a function for {self.dtype}, as y is, got one for {rhs.dtype}")
         else:
             _check_function("rhs", rhs)
         return rhs

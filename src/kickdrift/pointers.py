@@ -1,7 +1,7 @@
-"""Functions and data in machine code, as users hold them: what address they stand for.
+"""Functions and data in machine code, as users hold them: what addresses they stand for.
 
 Taken are numba's `cfunc`, function pointers of ctypes and cffi, `scipy.LowLevelCallable`, and PyCapsules
-named as include/kickdrift/force.h says. None of these packages is imported here.
+named as include/kickdrift/native.h says. None of these packages is imported here.
 """
 
 from __future__ import annotations
@@ -17,21 +17,50 @@ import numpy as np
 from . import arguments
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
-_CAPSULES: dict[bytes | None, np.dtype] = {b"kickdrift_force_f32": F32, b"kickdrift_force_f64": F64}
 _FUNCTION: Any = ctypes.CFUNCTYPE(None).__mro__[1]  # the base of all function pointers
 _NUMBERS: dict[Any, np.dtype] = {ctypes.c_float: F32, ctypes.c_double: F64}
-_INTEGERS = (ctypes.c_int64, ctypes.c_longlong, ctypes.c_long)
-SIGNATURE = "int (double, int64_t, int64_t, int64_t, int64_t, const T *, const T *, T *, void *), T float or double"
+_LONGS = (ctypes.c_int64, ctypes.c_longlong, ctypes.c_long)
 
 
 def get_include() -> str:
-    """The folder to put on a C compiler's include path for kickdrift/force.h, and so for `cimport kickdrift.native`.
+    """The folder to put on a C compiler's include path for kickdrift/native.h and `cimport kickdrift.native`.
 
     >>> import os, kickdrift as kd
     >>> os.listdir(os.path.join(kd.get_include(), "kickdrift"))
-    ['force.h']
+    ['native.h']
     """
     return str(Path(__file__).parent / "include")
+
+
+class Kind(NamedTuple):
+    """A type of functions: int (double, so many int64_t, so many T *, void *)."""
+
+    name: str
+    integers: int
+    arrays: int
+
+    def __str__(self) -> str:
+        middle = ["int64_t"] * self.integers + ["const T *"] * (self.arrays - 1)
+        return f"int (double, {', '.join(middle)}, T *, void *), T float or double"
+
+    @property
+    def capsules(self) -> dict[str, np.dtype]:
+        return {f"kickdrift_{self.name}_f32": F32, f"kickdrift_{self.name}_f64": F64}
+
+    def of(self, types: list[Any], real: Any, integer: Any, array: Any, pointer: Any) -> bool:
+        """Are these the types of the arguments? The others say so of one of them."""
+        last = 1 + self.integers + self.arrays
+        return (
+            len(types) == last + 1
+            and real(types[0])
+            and all(integer(argument) for argument in types[1 : 1 + self.integers])
+            and all(array(argument) for argument in types[1 + self.integers : last])
+            and pointer(types[last])
+        )
+
+
+FORCE = Kind("force", 4, 3)
+FLOW = Kind("flow", 3, 2)
 
 
 class Pointer(NamedTuple):
@@ -39,30 +68,58 @@ class Pointer(NamedTuple):
 
     address: int
     dtype: np.dtype | None
-    user_data: Any
+    user_data: Any = None
 
 
 @cache
-def prototype(dtype: np.dtype) -> Any:
-    """The type of a force as ctypes has it."""
+def prototype(kind: Kind, dtype: np.dtype) -> Any:
+    """The type of a function as ctypes has it."""
     number = ctypes.POINTER(ctypes.c_float if dtype == F32 else ctypes.c_double)
-    integers = [ctypes.c_int64] * 4
-    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_double, *integers, number, number, number, ctypes.c_void_p)
+    middle = [ctypes.c_int64] * kind.integers + [number] * kind.arrays
+    return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_double, *middle, ctypes.c_void_p)
 
 
-def function(name: str, given: Any) -> Pointer:
-    """The function that is meant; TypeError where its type is not that of a force."""
+def call(kind: Kind, pointer: Pointer, data: int, t: float, integers: list[int], arrays: list[np.ndarray]) -> int:
+    """Call a function on contiguous arrays of its dtype."""
+    made = prototype(kind, arrays[0].dtype)
+    places = [array.ctypes.data_as(made._argtypes_[1 + kind.integers]) for array in arrays]
+    return made(pointer.address)(t, *integers, *places, data)
+
+
+def function(name: str, kind: Kind, given: Any, dtype: Any = None) -> Pointer:
+    """The function that is meant; TypeError where it is of another type, or for another dtype."""
+    pointer = _function(f"{name}(function)", kind, given)
+    if not pointer.address:
+        raise ValueError(f"{name}(function): expected a function, got a null pointer ({type(given).__name__})")
+    label = f"{name}(dtype): expected"
+    if dtype is None:
+        if pointer.dtype is None:
+            raise TypeError(f"{label} float32 or float64, since the function does not tell")
+        return pointer
+    try:
+        wanted = np.dtype(dtype)
+        if wanted not in (F32, F64):
+            raise TypeError
+    except TypeError:
+        raise TypeError(f"{label} float32 or float64, got {arguments.show(dtype)}") from None
+    if pointer.dtype is not None and pointer.dtype != wanted:
+        raise TypeError(f"{label} {pointer.dtype}, which the function is for, got {wanted}")
+    return pointer._replace(dtype=wanted)
+
+
+def _function(name: str, kind: Kind, given: Any) -> Pointer:
     if type(given).__name__ == "LowLevelCallable":  # of scipy
-        pointer = function(name, given.function)
-        return pointer._replace(user_data=given.user_data) if given.user_data is not None else pointer
+        pointer = _function(name, kind, given.function)
+        return pointer if given.user_data is None else pointer._replace(user_data=given.user_data)
     if type(given).__name__ == "CFunc" and hasattr(given, "ctypes"):  # of numba
         given = given.ctypes
     if isinstance(given, _FUNCTION):
-        return _checked(name, given, ctypes.cast(given, ctypes.c_void_p).value, _ctypes_dtype(name, given))
+        address: Any = given
+        return Pointer(ctypes.cast(address, ctypes.c_void_p).value or 0, _ctypes_dtype(name, kind, given))
     if type(given).__name__ == "PyCapsule":
-        return _capsule(name, given)
+        return _capsule(name, kind, given)
     if type(given).__module__ == "_cffi_backend":
-        return _cffi(name, given)
+        return _cffi(name, kind, given)
     raise TypeError(
         f"{name}: expected a numba cfunc, a function pointer of ctypes or cffi, a scipy.LowLevelCallable or a "
         f"PyCapsule, got {arguments.show(given)}"
@@ -70,11 +127,11 @@ def function(name: str, given: Any) -> Pointer:
 
 
 def data(name: str, given: Any) -> int:
-    """The address that is meant; what is there must outlive the force, unless it is `given` itself."""
+    """The address that is meant; what is there must outlive the function, unless it is `given` itself."""
     if given is None:
         return 0
     if type(given).__name__ == "PyCapsule":
-        return _pointer_of(given, _name_of(given)) or 0
+        return _of_capsule("Pointer", given, _of_capsule("Name", given)) or 0
     if type(given).__module__ == "_cffi_backend":
         return int(sys.modules["_cffi_backend"].FFI().cast("intptr_t", given))
     if isinstance(given, (ctypes._Pointer, ctypes.c_void_p, ctypes.c_char_p)):
@@ -93,74 +150,60 @@ def data(name: str, given: Any) -> int:
     )
 
 
-def _checked(name: str, given: Any, address: int | None, dtype: np.dtype | None, user_data: Any = None) -> Pointer:
-    if not address:
-        raise ValueError(f"{name}: expected a function, got a null pointer ({type(given).__name__})")
-    return Pointer(address, dtype, user_data)
-
-
-def _mismatch(name: str, given: Any) -> TypeError:
-    return TypeError(f"{name}: expected a function of type {SIGNATURE}, got {given}")
-
-
-def _ctypes_dtype(name: str, given: Any) -> np.dtype | None:
+def _ctypes_dtype(name: str, kind: Kind, given: Any) -> np.dtype | None:
     """The dtype that a function pointer of ctypes declares; None where it declares nothing."""
     types = given.argtypes
     if not types:
         return None
-    pointers = [getattr(kind, "_type_", None) for kind in types[5:8]]
-    number = pointers[0] if pointers else None
-    good = (
-        len(types) == 9
-        and types[0] is ctypes.c_double
-        and all(kind in _INTEGERS and ctypes.sizeof(kind) == 8 for kind in types[1:5])
-        and all(kind is number for kind in pointers)
-        and number in _NUMBERS
-        and given.restype is ctypes.c_int
+    number = getattr(types[-2], "_type_", None) if len(types) > 1 else None
+    good = number in _NUMBERS and kind.of(
+        types,
+        real=lambda argument: argument is ctypes.c_double,
+        integer=lambda argument: argument in _LONGS and ctypes.sizeof(argument) == 8,
+        array=lambda argument: getattr(argument, "_type_", None) is number,
+        pointer=lambda argument: argument is ctypes.c_void_p,
     )
-    if not good:
-        shown = ", ".join(kind.__name__ for kind in types)
-        raise _mismatch(name, f"{getattr(given.restype, '__name__', 'void')} ({shown})")
+    if not good or given.restype is not ctypes.c_int:
+        shown = ", ".join(argument.__name__ for argument in types)
+        result = getattr(given.restype, "__name__", "void")
+        raise TypeError(f"{name}: expected a function of type {kind}, got {result} ({shown})")
     return _NUMBERS[number]
 
 
-def _name_of(capsule: Any) -> bytes | None:
-    get = ctypes.pythonapi.PyCapsule_GetName
-    get.restype, get.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    return get(capsule)
-
-
-def _pointer_of(capsule: Any, name: bytes | None) -> int | None:
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return get(capsule, name)
-
-
-def _capsule(name: str, given: Any) -> Pointer:
-    kind = _name_of(given)
-    if kind not in _CAPSULES:
-        wanted = " or ".join(known.decode() for known in _CAPSULES if known)
-        raise TypeError(f"{name}: expected a PyCapsule named {wanted}, got {kind!r}")
-    get = ctypes.pythonapi.PyCapsule_GetContext
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object]
-    return _checked(name, given, _pointer_of(given, kind), _CAPSULES[kind], get(given))
-
-
-def _cffi(name: str, given: Any) -> Pointer:
+def _cffi(name: str, kind: Kind, given: Any) -> Pointer:
     backend = sys.modules["_cffi_backend"]
-    kind = backend.typeof(given)
-    if kind.kind != "function":
-        raise _mismatch(name, kind.cname)
-    types = [argument.cname for argument in kind.args]
-    number = types[7].removesuffix(" *") if len(types) == 9 else ""
-    good = (
-        number in ("float", "double")
-        and types[0] == "double"
-        and all(argument.kind == "primitive" and backend.FFI().sizeof(argument) == 8 for argument in kind.args[1:5])
-        and types[5] == types[6] == types[7]
-        and kind.args[8].kind == "pointer"
-        and kind.result.cname == "int"
-    )
+    declared = backend.typeof(given)
+    good, number = declared.kind == "function", ""
+    if good:
+        types = list(declared.args)
+        number = types[-2].cname.removesuffix(" *") if len(types) > 1 else ""
+        good = (
+            number in ("float", "double")
+            and declared.result.cname == "int"
+            and kind.of(
+                types,
+                real=lambda argument: argument.cname == "double",
+                integer=lambda argument: argument.kind == "primitive" and backend.FFI().sizeof(argument) == 8,
+                array=lambda argument: argument.cname == f"{number} *",
+                pointer=lambda argument: argument.kind == "pointer",
+            )
+        )
     if not good:
-        raise _mismatch(name, kind.cname)
-    return _checked(name, given, data(name, given), F32 if number == "float" else F64)
+        raise TypeError(f"{name}: expected a function of type {kind}, got {declared.cname}")
+    return Pointer(data(name, given), F32 if number == "float" else F64)
+
+
+def _capsule(name: str, kind: Kind, given: Any) -> Pointer:
+    known = {text.encode(): dtype for text, dtype in kind.capsules.items()}
+    told = _of_capsule("Name", given)
+    if told not in known:
+        raise TypeError(f"{name}: expected a PyCapsule named {' or '.join(kind.capsules)}, got {told!r}")
+    return Pointer(_of_capsule("Pointer", given, told), known[told], _of_capsule("Context", given))
+
+
+def _of_capsule(what: str, capsule: Any, *name: bytes | None) -> Any:
+    """PyCapsule_GetName, PyCapsule_GetPointer or PyCapsule_GetContext."""
+    get = getattr(ctypes.pythonapi, f"PyCapsule_Get{what}")
+    get.restype = ctypes.c_char_p if what == "Name" else ctypes.c_void_p
+    get.argtypes = [ctypes.py_object, *[ctypes.c_char_p] * len(name)]
+    return get(capsule, *name)

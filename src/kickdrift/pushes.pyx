@@ -47,7 +47,7 @@ cdef BoundPush bind_python(object push, object plan):
 cdef BoundPush bind_native(object push, object plan):
     cdef BoundPush bound = BoundPush()
     bound.keep = push.term
-    bound.function = <PushFunction> <size_t> push.term.address
+    bound.function = <PushFunction> <size_t> push.term.pointer.address
     bound.data = <void*> <size_t> push.term.data
     bound.shared = push.term.threadsafe
     bound.cost = 10.0 * plan.n

@@ -176,7 +176,7 @@ cdef class Swept(Core):
         if push.error is not None:
             error, push.error = push.error, None
             raise error
-        raise CallbackError(self._plan.pushes[failed.failed_push].term.label, failed.code, self.ticks)
+        raise CallbackError(self._plan.pushes[failed.failed_push].term.label, failed.code)
 
 
 cdef bint look(void* owner) noexcept with gil:

@@ -17,7 +17,7 @@ def function(system, push, t, x, v):
     for array in arrays:
         array.flags.writeable = False
     out = np.zeros_like(arrays[0])
-    push.term.evaluate(t, system.tick, *arrays, out)
+    push.term.evaluate(t, *arrays, out)
     return [Vector([system.real(number) for number in row]) for row in out]
 
 
