@@ -35,6 +35,7 @@ from .integrators import (
     Yoshida6,
 )
 from .kernels import build_info
+from .pairs import NBody, Springs
 from .rollback import Rollback, sync_test
 from .stepper import Stepper
 from .trajectory import ODETrajectory, Trajectory
@@ -69,6 +70,7 @@ __all__ = [
     "Leapfrog",
     "LinearDrag",
     "Midpoint",
+    "NBody",
     "NonFiniteError",
     "ODEStepper",
     "ODETrajectory",
@@ -78,6 +80,7 @@ __all__ = [
     "Rollback",
     "SemiImplicitEuler",
     "SnapshotError",
+    "Springs",
     "Stepper",
     "Trajectory",
     "VelocityVerlet",
