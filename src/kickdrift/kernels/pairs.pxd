@@ -95,10 +95,11 @@ cdef inline void pull(
     cdef lane u[MAX_DIM]
     cdef lane q, f, g
     cdef real* number
-    cdef Py_ssize_t s, n
+    cdef Py_ssize_t block, s, n
     cdef int64_t i, j
     cdef int c
-    for s in range(0, data.count, w):
+    for block in range((data.count + w - 1) // w):
+        s = block * w
         for c in range(dim):
             gather(w, data, s, x + c * stride, <real*> &d[c])
             if damped:
