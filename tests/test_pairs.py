@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from plans import assert_same_bits
 
 import kickdrift as kd
+from kickdrift import kernels
 
 PAIRS = [(0, 1), (1, 2), (2, 0), (3, 1), (0, 3), (1, 0)]
 
@@ -180,3 +182,53 @@ def test_declarations_that_do_not_fit_the_bodies_are_refused(Stepper):
         for force in (kd.Springs([(0, 1)], 1.0), kd.NBody()):
             with pytest.raises(ValueError, match=f"integrator: {integrator} takes.*{type(force).__name__}"):
                 Stepper([[0.0], [1.0]], integrator=integrator, forces=[force])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("damping", [0, 0.3])
+def test_all_lanes_of_many_bodies(isa, dtype, dim, damping):
+    rng = np.random.default_rng(6)
+    for n in (2, 9, 33, 65):
+        pairs = np.array([(i, j) for i in range(n) for j in {(i + 1) % n, (i + 7) % n} - {i}])
+        k, rest = rng.uniform(0, 9, len(pairs)), rng.uniform(0, 2, len(pairs))
+        forces = [kd.NBody(0.3, 0.1), kd.Springs(pairs, k, rest, damping)]
+        x, v, mass = rng.normal(size=(n, dim)), rng.normal(size=(n, dim)), rng.uniform(0.5, 2, n)
+        ours, book = (
+            cls(x.astype(dtype), v.astype(dtype), mass, dt=0.01, integrator="leapfrog", forces=forces)
+            for cls in (kd.Stepper, kd.reference.Stepper)
+        )
+        for stepper in (ours, book):
+            stepper.step(2)
+        assert_same_bits(ours.position, book.position)
+        assert_same_bits(ours.velocity, book.velocity)
+
+
+def test_threads_and_instruction_sets_change_no_bit(monkeypatch):
+    rng = np.random.default_rng(7)
+    n = 1700
+    x, mass = rng.normal(size=(n, 3)), rng.uniform(0.5, 2, n) / n
+    pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    states = []
+    for isa in kernels.isas:
+        monkeypatch.setattr(kernels, "isa", isa)
+        for threads in (1, 2, 8):
+            forces = [kd.NBody(softening=0.1), kd.Springs(pairs, 0.01)]
+            stepper = kd.Stepper(x.copy(), mass=mass, dt=0.01, forces=forces, threads=threads)
+            stepper.step(3)
+            states.append((stepper.position, stepper.velocity))
+    for state in states[1:]:
+        for array, first in zip(state, states[0], strict=True):
+            assert_same_bits(array, first)
+
+
+def test_the_figure_eight_comes_back(Stepper):
+    # Chenciner, Montgomery 2000; the numbers are Simó's.
+    x = np.array([[0.97000436, -0.24308753], [-0.97000436, 0.24308753], [0.0, 0.0]])
+    v = np.array([-0.93240737, -0.86473146])
+    bodies = Stepper(x.copy(), [-v / 2, -v / 2, v], dt=6.32591398 / 400, integrator="pefrl", forces=[kd.NBody()])
+    energy = sum(bodies.energy())
+    bodies.step(400)
+    assert bodies.position == pytest.approx(x, abs=1e-6)
+    assert sum(bodies.energy()) == pytest.approx(energy, rel=1e-8)
+    assert momentum(bodies) == pytest.approx([0, 0], abs=1e-13)
