@@ -81,7 +81,7 @@ def scene(rng, integrator=None, n=None, dtype=None):
             "mass": mass,
             "dt": float(rng.choice([1 / 60, 1 / 100, 0.1, 1 / 144])),
             "integrator": integrator,
-            "forces": forces(rng, integrator, n, dim),
+            "forces": forces(rng, integrator, n, dim) + pushes(rng, integrator, n, mass),
         },
     )
 
@@ -121,6 +121,25 @@ def forces(rng, integrator, n, dim):
         if not isinstance(integrator, kd.EnergyEuler):
             choices = choices + others
     return [choices[rng.integers(len(choices))]() for _ in range(rng.integers(0, 5))]
+
+
+def pushes(rng, integrator, n, mass):
+    """Now and then springs and attractions among the bodies."""
+    if isinstance(integrator, (kd.EnergyEuler, kd.Exact, kd.ImplicitEuler)) or n > 40 or rng.integers(2):
+        return []
+    terms = []
+    if n > 1:
+        count = int(rng.integers(0, 2 * n))
+        first = rng.integers(n, size=count)
+        pairs = np.stack([first, (first + rng.integers(1, n, count)) % n], axis=1)
+        damping = rng.uniform(0, 0.5, count) if rng.integers(2) else 0
+        if rng.integers(2):
+            terms.append(kd.Springs(pairs, rng.uniform(0, 9, count) if rng.integers(2) else 3, damping=damping))
+        else:
+            terms.append(kd.Springs.from_frequency(pairs, rng.uniform(0, 1), rng.uniform(0, 1, count), 0.2))
+    if n < 16 and not np.isinf(mass).any():
+        terms.insert(0, kd.NBody(float(rng.uniform(-1, 2)), float(rng.choice([0.0, 0.3]))))
+    return terms
 
 
 def assert_same_bits(actual, expected):

@@ -35,6 +35,7 @@ from .integrators import (
     Yoshida6,
 )
 from .kernels import build_info
+from .pairs import NBody, Springs
 from .pointers import get_include
 from .rollback import Rollback, sync_test
 from .stepper import Stepper
@@ -70,6 +71,7 @@ __all__ = [
     "Leapfrog",
     "LinearDrag",
     "Midpoint",
+    "NBody",
     "NativeForce",
     "NonFiniteError",
     "ODEStepper",
@@ -80,6 +82,7 @@ __all__ = [
     "Rollback",
     "SemiImplicitEuler",
     "SnapshotError",
+    "Springs",
     "Stepper",
     "Trajectory",
     "VelocityVerlet",

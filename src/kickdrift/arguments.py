@@ -111,13 +111,42 @@ def numbers(name: str, value: Any, minimum: float = -math.inf) -> np.ndarray:
     return array
 
 
-def per_body(name: str, array: np.ndarray, n: int) -> np.ndarray:
-    """One number for all bodies, or one for each: shape (1,) or (n,)."""
+def per_body(name: str, array: np.ndarray, n: int, what: str = "body") -> np.ndarray:
+    """One number for all bodies (or `what` they are), or one for each: shape (1,) or (n,)."""
     if array.ndim == 0:
         return array.reshape(1)
     if array.shape != (n,):
-        raise ValueError(f"{name}: expected a scalar or shape ({n},), one value per body, got shape {array.shape}")
+        raise ValueError(f"{name}: expected a scalar or shape ({n},), one value per {what}, got shape {array.shape}")
     return array
+
+
+def pairs(name: str, value: Any) -> np.ndarray:
+    """Pairs of two bodies each, by their indices: a read-only int64 copy of shape (pairs, 2)."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name}: expected pairs of indices, shape (pairs, 2), got {show(value)}") from None
+    if array.size == 0:
+        array = np.zeros((0, 2), np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected ints, got {show(value)}")
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"{name}: expected shape (pairs, 2), got {array.shape}")
+    alone = np.flatnonzero(array[:, 0] == array[:, 1])
+    if len(alone):
+        raise ValueError(f"{name}: expected two bodies in a pair, got {array[alone[0]].tolist()} as pair {alone[0]}")
+    array = np.array(array, dtype=np.int64)
+    array.flags.writeable = False
+    return array
+
+
+def within(name: str, pairs: np.ndarray, n: int) -> np.ndarray:
+    """The pairs, where all of their bodies exist."""
+    outside = np.argwhere((pairs < 0) | (pairs >= n))
+    if len(outside):
+        row = outside[0, 0]
+        raise ValueError(f"{name}: expected indices from 0 to {n - 1}, got {pairs[row].tolist()} as pair {row}")
+    return pairs
 
 
 def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from . import arguments, snapshots
 from .constraints import Constraint
 from .forces import Term
 from .integrators import Integrator, resolve
-from .plan import Plan
+from .plan import Plan, declared
 from .state import State
 from .trajectory import Trajectory
 
@@ -52,7 +52,13 @@ class StepperBase(State):
         self._begin(exact_dt, threads)
         self._offset = np.zeros(dim)
         masses = arguments.masses(mass, n)
-        self._plan = Plan(n, dim, self._position.dtype, masses, resolve(integrator), forces, constraints)
+        scheme = resolve(integrator)
+        forces = [term.placed(self._position) for term in declared("forces", "terms", Term, forces)]
+        constraints = [
+            constraint.placed(self._position)
+            for constraint in declared("constraints", "constraints", Constraint, constraints)
+        ]
+        self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
         # What was given, before any shift; it says whose a snapshot is.
         self._first_plan = self._plan
         for push in self._plan.pushes:

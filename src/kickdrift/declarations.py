@@ -36,6 +36,10 @@ class Declaration:
                 array = arguments.numbers(label, getattr(self, field.name), field.metadata["minimum"])
                 object.__setattr__(self, field.name, array)
 
+    def placed(self, position: np.ndarray) -> Self:
+        """The same, with what was left open taken from where the bodies are when a stepper is made."""
+        return self
+
     def compile(self, plan: Plan) -> None:
         """Add this to a plan."""
         raise NotImplementedError

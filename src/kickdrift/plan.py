@@ -86,8 +86,8 @@ class Plan:
         self.records: list[Record] = []
         self.pushes: list[Push] = []
         self.holds: list[Hold] = []
-        self.forces = _declared("forces", "terms", Term, forces)
-        self.constraints = _declared("constraints", "constraints", Constraint, constraints)
+        self.forces = declared("forces", "terms", Term, forces)
+        self.constraints = declared("constraints", "constraints", Constraint, constraints)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
             for declaration in (*self.forces, *self.constraints):
                 declaration.compile(self)
@@ -261,7 +261,8 @@ def known(base: type[Any]) -> set[type[Any]]:
     return set().union(*map(known, base.__subclasses__())) or {base}
 
 
-def _declared(argument: str, plural: str, base: type[Any], given: Iterable[Any]) -> tuple[Any, ...]:
+def declared(argument: str, plural: str, base: type[Any], given: Iterable[Any]) -> tuple[Any, ...]:
+    """The declarations of a kind as a tuple; anything else is refused."""
     names = ", ".join(sorted(cls.__name__ for cls in known(base)))
     try:
         declarations = tuple(given)

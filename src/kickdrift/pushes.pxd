@@ -1,6 +1,11 @@
 """What pushes many bodies at once, as the kernels call it."""
 
-from .kernels.sweptplan cimport PushFunction
+from libc.stdint cimport int64_t
+
+from .kernels.pairs cimport NBody, Springs
+from .kernels.plan cimport Job
+from .kernels.sweptplan cimport PushFunction, SweptTable
+from .sharing cimport Sharing
 
 
 cdef class BoundPush:
@@ -22,4 +27,24 @@ cdef class PythonPush(BoundPush):
     cdef int show(self, object x, object v, object out) except -1
 
 
-cdef BoundPush bind_push(object push, object plan)
+cdef class SpringsPush(BoundPush):
+    cdef Springs springs
+    cdef list arrays
+
+
+cdef class NBodyPush(BoundPush):
+    cdef NBody bodies
+    cdef list arrays
+    cdef Crowd crowd
+
+
+# What threads share when bodies attract each other.
+cdef class Crowd(Sharing):
+    cdef PushFunction kernel
+    cdef void* data
+    cdef int64_t dim, stride
+    cdef const void* x
+    cdef void* out
+
+
+cdef BoundPush bind_push(object push, object plan, const SweptTable* table, Py_ssize_t threads)

@@ -3,6 +3,22 @@
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
+from .kernels.plan cimport Job
+from .sharing cimport SHARE
+
+import numpy as np
+
+from . import kernels
+
+# Nanoseconds on the baseline, in float64.
+cdef enum:
+    PER_SPRING = 15
+    PER_PAIR = 2
+
+# As many numbers as any lane holds.
+cdef enum:
+    WIDEST = 16
+
 
 cdef class BoundPush:
     """Base: a C function of a push; it holds on to all that its data points to."""
@@ -54,6 +70,90 @@ cdef BoundPush bind_native(object push, object plan):
     return bound
 
 
-cdef BoundPush bind_push(object push, object plan):
+cdef class SpringsPush(BoundPush):
+    """Springs between pairs of bodies."""
+
+
+cdef BoundPush bind_springs(object push, object plan, const SweptTable* table):
+    cdef SpringsPush bound = SpringsPush()
+    cdef Springs* springs = &bound.springs
+    pairs = push.fields["pairs"]
+    count = len(pairs)
+    bound.arrays = [padded(column, count) for column in (pairs[:, 0], pairs[:, 1])]
+    bound.arrays += [padded(push.fields[name], count) for name in ("k", "rest", "c")]
+    springs.count = count
+    springs.damped = push.term.velocity_dependent
+    springs.first = <const int64_t*> address(bound.arrays[0])
+    springs.second = <const int64_t*> address(bound.arrays[1])
+    springs.k = address(bound.arrays[2])
+    springs.rest = address(bound.arrays[3])
+    springs.c = address(bound.arrays[4])
+    bound.function, bound.data = table.springs, <void*> springs
+    bound.whole = True
+    bound.cost = count * PER_SPRING
+    return bound
+
+
+cdef object padded(object values, Py_ssize_t count):
+    """One number for each, followed by zeros up to whole lanes."""
+    array = kernels.aligned_zeros((1, (count + WIDEST - 1) // WIDEST * WIDEST), values.dtype)[0]
+    array[:count] = values
+    return array
+
+
+cdef const void* address(object array) except *:
+    return <const void*> <size_t> array.ctypes.data
+
+
+cdef class NBodyPush(BoundPush):
+    """Attraction among all bodies, in shares of several threads where it is worth it."""
+
+
+cdef BoundPush bind_n_body(object push, object plan, const SweptTable* table, Py_ssize_t threads):
+    cdef NBodyPush bound = NBodyPush()
+    cdef Crowd crowd
+    bound.arrays = [push.fields["mu"] + np.zeros(plan.n, plan.dtype), push.fields["e2"]]
+    bound.bodies.n = plan.n
+    bound.bodies.mu = address(bound.arrays[0])
+    bound.bodies.e2 = address(bound.arrays[1])
+    bound.function, bound.data = table.n_body, <void*> &bound.bodies
+    bound.whole = True
+    bound.cost = <double> plan.n * plan.n * PER_PAIR
+    if threads > 1 and bound.cost >= SHARE:
+        crowd = bound.crowd = Crowd()
+        crowd.kernel, crowd.data = bound.function, bound.data
+        crowd.helpers = threads
+        bound.function, bound.data = share_n_body, <void*> bound
+    return bound
+
+
+cdef class Crowd(Sharing):
+    """Each thread has a range of the bodies, and looks at all of them."""
+
+    cdef void call(self, Job* job) noexcept nogil:
+        self.kernel(0, job.first, job.last - job.first, self.dim, self.stride, self.x, NULL, self.out, self.data)
+
+
+cdef int share_n_body(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const void* x, const void* v, void* out, void* data,
+) noexcept with gil:
+    cdef NBodyPush push = <NBodyPush> data
+    cdef Crowd crowd = push.crowd
+    crowd.dim, crowd.stride, crowd.x, crowd.out = dim, stride, x, out
+    try:
+        crowd.run_job(count, push.cost)
+        crowd.raise_interrupt()
+    except BaseException as error:
+        push.error = error
+        return 1
+    return 0
+
+
+cdef BoundPush bind_push(object push, object plan, const SweptTable* table, Py_ssize_t threads):
     """The C function of a push of a plan."""
-    return (bind_native if push.kind == "native" else bind_python)(push, plan)
+    if push.kind == "springs":
+        return bind_springs(push, plan, table)
+    if push.kind == "n_body":
+        return bind_n_body(push, plan, table, threads)
+    return bind_native(push, plan) if push.kind == "native" else bind_python(push, plan)

@@ -46,7 +46,7 @@ cdef class Swept(Core):
         self.bound_pushes, self.bound_holds = [], []
         whole = len(plan.pushes) > TILE_PUSHES or len(plan.holds) > 0
         for number, term in enumerate(plan.pushes):
-            bound = bind_push(term, plan)
+            bound = bind_push(term, plan, self.swept, self._threads)
             self.bound_pushes.append(bound)
             push = &self.push[number]
             push.function, push.data = bound.function, bound.data

@@ -75,6 +75,8 @@ cdef extern from *:
       #endif
       KD_PART(kd_f32, float, f32, ps)
       KD_PART(kd_f64, double, f64, pd)
+      #define kd_spread_f32(a) ((a) - (kd_f32){0})  /* which changes no bit, not even that of -0 */
+      #define kd_spread_f64(a) ((a) - (kd_f64){0})
     #else
       typedef float kd_f32;
       typedef double kd_f64;
@@ -85,6 +87,8 @@ cdef extern from *:
       #define KD_WHERE(q, a) ((q) > 0 ? (a) : 0)
       #define kd_root_f32 sqrtf
       #define kd_root_f64 sqrt
+      #define kd_spread_f32(a) (a)
+      #define kd_spread_f64(a) (a)
     #endif
     #if defined(__GNUC__)
       #define kd_forget() __asm__ volatile("" ::: "memory")
@@ -110,6 +114,9 @@ cdef extern from *:
     f64lane load_f64 "kd_load_f64"(const double*, long count) noexcept nogil
     void store_f32 "kd_store_f32"(float*, long count, f32lane) noexcept nogil
     void store_f64 "kd_store_f64"(double*, long count, f64lane) noexcept nogil
+    # The same number all over a lane
+    f32lane spread_f32 "kd_spread_f32"(float) noexcept nogil
+    f64lane spread_f64 "kd_spread_f64"(double) noexcept nogil
     # a where q > 0, and zero elsewhere
     f32lane where_f32 "KD_WHERE"(f32lane q, f32lane a) noexcept nogil
     f64lane where_f64 "KD_WHERE"(f64lane q, f64lane a) noexcept nogil
@@ -153,6 +160,14 @@ cdef inline lane where_positive(lane q, lane a) noexcept nogil:
         return where_f32(q, a)
     else:
         return where_f64(q, a)
+
+
+cdef inline lane spread(const void* numbers, Py_ssize_t i, const lane* like) noexcept nogil:
+    """Number i all over a lane; `like` only tells the type."""
+    if lane is f32lane:
+        return spread_f32((<const float*> numbers)[i])
+    else:
+        return spread_f64((<const double*> numbers)[i])
 
 
 cdef inline void load_part(lane* to, const char* place, Py_ssize_t count) noexcept nogil:

@@ -1,6 +1,9 @@
 # What the module for bodies that are not left alone offers, for each instruction set.
 
+from libc.stdint cimport int64_t
+
 from .lanes cimport f32lane, f64lane
+from .pairs cimport NBody, Springs, n_body, springs
 from .plan cimport Job
 from .swept cimport run
 from .sweptplan cimport Sweep, SweptTable
@@ -11,11 +14,45 @@ cdef inline void run_f32(const Sweep* sweep, Job* job) noexcept nogil:
     run(sweep, job, like)
 
 
+cdef inline int springs_f32(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const void* x, const void* v, void* out, void* data,
+) noexcept nogil:
+    cdef f32lane* like = NULL
+    return springs(dim, stride, <const float*> x, <const float*> v, <float*> out, <const Springs*> data, like)
+
+
+cdef inline int n_body_f32(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const void* x, const void* v, void* out, void* data,
+) noexcept nogil:
+    return n_body(first, count, dim, stride, <const f32lane*> x, <f32lane*> out, <const NBody*> data)
+
+
 cdef inline void run_f64(const Sweep* sweep, Job* job) noexcept nogil:
     cdef f64lane* like = NULL
     run(sweep, job, like)
 
 
+cdef inline int springs_f64(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const void* x, const void* v, void* out, void* data,
+) noexcept nogil:
+    cdef f64lane* like = NULL
+    return springs(dim, stride, <const double*> x, <const double*> v, <double*> out, <const Springs*> data, like)
+
+
+cdef inline int n_body_f64(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const void* x, const void* v, void* out, void* data,
+) noexcept nogil:
+    return n_body(first, count, dim, stride, <const f64lane*> x, <f64lane*> out, <const NBody*> data)
+
+
 cdef inline void fill(SweptTable* f32, SweptTable* f64) noexcept:
     f32.run = run_f32
+    f32.springs = springs_f32
+    f32.n_body = n_body_f32
     f64.run = run_f64
+    f64.springs = springs_f64
+    f64.n_body = n_body_f64

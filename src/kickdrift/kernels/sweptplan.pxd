@@ -58,3 +58,5 @@ ctypedef struct Sweep:
 # One for float and one for double, side by side.
 ctypedef struct SweptTable:
     void (*run)(const Sweep*, Job*) noexcept nogil
+    PushFunction springs        # see pairs.pxd
+    PushFunction n_body

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .pairs import n_body, springs
 from .vector import Vector
 
 
@@ -21,4 +22,4 @@ def function(system, push, t, x, v):
     return [Vector([system.real(number) for number in row]) for row in out]
 
 
-PUSHES = {"python": function, "native": function}
+PUSHES = {"python": function, "native": function, "springs": springs, "n_body": n_body}

@@ -1,0 +1,56 @@
+"""Bodies that push each other: springs between pairs, and gravity among all.
+
+Each is a push as in `pushes.py`. What a body is pushed by is summed in a fixed order, from zero on.
+"""
+
+from __future__ import annotations
+
+from .vector import Vector, dot, sqrt
+
+
+def springs(system, push, t, x, v):
+    """F = (k (L - rest) + c L') d / L on the first of a pair, d = x_j - x_i, and -F on the second."""
+    forces = [zero(system) for _ in x]
+    for (i, j), k, rest, c in coefficients(system, push):
+        d = x[j] - x[i]
+        length = sqrt(dot(d, d))
+        f = k * (length - rest)
+        if push.term.velocity_dependent:
+            f = f + c * (dot(v[j] - v[i], d) / length if length > 0 else 0 * length)
+        f = f / length if length > 0 else 0 * length
+        forces[i] = forces[i] + f * d
+        forces[j] = forces[j] - f * d
+    return forces
+
+
+def n_body(system, push, t, x, v):
+    """a_i = sum over j of mu_j d / (|d|² + e²)^(3/2), d = x_j - x_i, from the first j to the last."""
+    mu, e2 = numbers(system, push, "mu", len(x)), system.real(push.fields["e2"][0])
+    accelerations = []
+    for i in range(len(x)):
+        a = zero(system)
+        for j in range(len(x)):
+            if j != i:
+                d = x[j] - x[i]
+                q = dot(d, d) + e2
+                cube = q * sqrt(q)
+                s = mu[j] / cube if cube > 0 else 0 * q
+                a = a + s * d
+        accelerations.append(a)
+    return accelerations
+
+
+def coefficients(system, push):
+    """(i, j), k, rest, c of each spring."""
+    pairs = [(int(i), int(j)) for i, j in push.fields["pairs"]]
+    return list(zip(pairs, *(numbers(system, push, name, len(pairs)) for name in ("k", "rest", "c")), strict=True))
+
+
+def numbers(system, push, name, n):
+    """A coefficient of a plan, which may have one row for all, as one number for each."""
+    field = push.fields[name]
+    return [system.real(field[i if len(field) > 1 else 0]) for i in range(n)]
+
+
+def zero(system):
+    return Vector([system.real(0)] * system.dim)

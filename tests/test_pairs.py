@@ -1,0 +1,234 @@
+"""Springs and NBody: what they are by the books, what they conserve, what they refuse."""
+
+import math
+
+import numpy as np
+import pytest
+from plans import assert_same_bits
+
+import kickdrift as kd
+from kickdrift import kernels
+
+PAIRS = [(0, 1), (1, 2), (2, 0), (3, 1), (0, 3), (1, 0)]
+
+
+def rest(rng, n=4, dim=3):
+    return rng.normal(size=(n, dim)), rng.normal(size=(n, dim)), rng.uniform(0.5, 3, n)
+
+
+def momentum(stepper):
+    return stepper.velocity.T @ np.broadcast_to(stepper.mass, stepper.n)
+
+
+def angular_momentum(stepper):
+    return np.cross(stepper.position, np.broadcast_to(stepper.mass, stepper.n)[:, None] * stepper.velocity).sum(axis=0)
+
+
+def acceleration(cls, x, v, mass, force):
+    """Of all bodies, as one step of explicit Euler tells it."""
+    stepper = cls(x.copy(), v.copy(), mass, dt=2**-20, integrator="explicit_euler", forces=[force])
+    stepper.step()
+    return (stepper.velocity - v) * 2**20
+
+
+def test_springs_are_hookes(Stepper):
+    x, v, mass = rest(np.random.default_rng(1))
+    k, length, c = np.arange(1.0, 7), np.arange(6) / 4, np.arange(6) / 3
+    expected = np.zeros_like(x)
+    for s, (i, j) in enumerate(PAIRS):
+        d = x[j] - x[i]
+        u = d / np.linalg.norm(d)
+        f = (k[s] * (np.linalg.norm(d) - length[s]) + c[s] * ((v[j] - v[i]) @ u)) * u
+        expected[i] += f / mass[i]
+        expected[j] -= f / mass[j]
+    actual = acceleration(Stepper, x, v, mass, kd.Springs(PAIRS, k, length, c))
+    assert actual == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("softening", [0, 0.5])
+def test_n_body_is_newtons(Stepper, softening):
+    x, v, mass = rest(np.random.default_rng(2), 7)
+    d = x - x[:, None]
+    r = np.sqrt((d * d).sum(axis=2) + softening**2)
+    np.fill_diagonal(r, np.inf)
+    expected = 0.7 * (mass[None, :, None] * d / r[:, :, None] ** 3).sum(axis=1)
+    assert acceleration(Stepper, x, v, mass, kd.NBody(0.7, softening)) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("force", [kd.Springs(PAIRS, 5.0, 0.5), kd.NBody(2.0, 0.3)])
+def test_forces_are_minus_the_slope_of_the_potential(force):
+    x, v, mass = rest(np.random.default_rng(3))
+    expected = np.zeros_like(x)
+    for place in np.ndindex(*x.shape):
+        energies = []
+        for step in (-1e-5, 1e-5):
+            moved = x.copy()
+            moved[place] += step
+            energies.append(kd.reference.Stepper(moved, v, mass, forces=[force]).energy()[1])
+        expected[place] = (energies[0] - energies[1]) / 2e-5 / mass[place[0]]
+    assert acceleration(kd.reference.Stepper, x, v, mass, force) == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("force", [kd.Springs(PAIRS, 5.0, 0.5, 0.3), kd.NBody(2.0, 0.3)])
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "velocity_verlet", "leapfrog"])
+def test_momentum_and_angular_momentum_stay_to_rounding(Stepper, integrator, force):
+    x, v, mass = rest(np.random.default_rng(4))
+    stepper = Stepper(x, v, mass, dt=0.01, integrator=integrator, forces=[force])
+    p, l_before = momentum(stepper), angular_momentum(stepper)
+    stepper.step(100)
+    assert momentum(stepper) == pytest.approx(p, abs=1e-13)
+    if force.velocity_dependent and integrator == "velocity_verlet":
+        return  # which then keeps it to its order only: the velocities of both forces differ
+    assert angular_momentum(stepper) == pytest.approx(l_before, abs=1e-12)
+
+
+@pytest.mark.parametrize("force", [kd.Springs(PAIRS, 5.0, 0.5), kd.NBody(0.5, 0.5)])
+def test_energy_stays_within_its_order(Stepper, force):
+    errors = []
+    for steps in (100, 200):
+        x, v, mass = rest(np.random.default_rng(5))
+        stepper = Stepper(x, v, mass, dt=1 / steps, integrator="pefrl", forces=[force])
+        before = sum(stepper.energy())
+        stepper.step(steps)
+        errors.append(abs(sum(stepper.energy()) - before))
+    assert errors[1] < 1e-8
+    assert errors[0] / errors[1] == pytest.approx(16, rel=0.2)
+
+
+def test_a_spring_oscillates_as_often_as_it_says(Stepper):
+    spring = kd.Springs.from_frequency([(0, 1)], rest_length=1.0, hertz=2.0)
+    pair = Stepper([[0.0], [1.5]], mass=[1.0, 3.0], dt=0.5 / 1024, integrator="pefrl", forces=[spring])
+    pair.step(1024)  # a period
+    assert pair.position[:, 0] == pytest.approx([0, 1.5], abs=1e-9)
+    critical = kd.Springs.from_frequency([(0, 1)], None, hertz=[2.0], damping_ratio=1.0)
+    pair = Stepper([[0.0], [1.0]], [[0.0], [1.0]], mass=[np.inf, 3.0], dt=1e-3, integrator="rk4", forces=[critical])
+    pair.step(100)  # x = 1 + t exp(-w t)
+    assert pair.position[1, 0] == pytest.approx(1 + 0.1 * math.exp(-0.4 * math.pi), rel=1e-9)
+    assert pair.position[0, 0] == 0
+
+
+def test_rest_lengths_are_those_at_the_making(Stepper):
+    square = np.array([[0.0, 0.0], [3.0, 0.0], [3.0, 4.0]])
+    bodies = Stepper(square.copy(), forces=[kd.Springs([(0, 1), (0, 2)], 100.0)])
+    assert bodies.forces[0].rest_length.tolist() == [3, 5]
+    assert bodies.energy() == (0, 0)
+    bodies.position[:] *= 2  # what is meant was the making
+    bodies.shift((1.0, 1.0))
+    assert bodies.forces[0].rest_length.tolist() == [3, 5]
+    bodies.position[:] = square
+    bodies.step(10)
+    assert (bodies.position == square).all()
+
+
+def test_coincident_bodies_stay_finite(Stepper):
+    n = 20 if Stepper is kd.reference.Stepper else 2000
+    for force in (kd.NBody(), kd.NBody(softening=0.1), kd.Springs([(i, i + 1) for i in range(n - 1)], 1.0, 1.0, 0.1)):
+        bodies = Stepper(np.ones((n, 2)), forces=[force])
+        bodies.step(2)
+        assert (bodies.position == 1).all()
+        assert np.isfinite(bodies.energy()).all()
+
+
+def test_no_bodies_and_no_springs(Stepper):
+    for n in (0, 1, 3):
+        bodies = Stepper(np.ones((n, 2)), forces=[kd.Springs([], 1.0), kd.NBody()])
+        bodies.step(2)
+        assert bodies.energy() == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (
+            lambda: kd.Springs([(0, 0)], 1.0),
+            ValueError,
+            r"Springs\(pairs\): expected two bodies in a pair, got \[0, 0\]",
+        ),
+        (lambda: kd.Springs([(0, 1.5)], 1.0), TypeError, r"Springs\(pairs\): expected ints"),
+        (lambda: kd.Springs([0, 1], 1.0), ValueError, r"Springs\(pairs\): expected shape \(pairs, 2\), got \(2,\)"),
+        (lambda: kd.Springs([(0, 1), (2,)], 1.0), ValueError, r"Springs\(pairs\): expected pairs"),
+        (lambda: kd.Springs([(0, 1)], -1.0), ValueError, r"Springs\(stiffness\): expected numbers of at least 0"),
+        (lambda: kd.Springs([(0, 1)], 1.0, -1.0), ValueError, r"Springs\(rest_length\): expected .* at least 0"),
+        (lambda: kd.Springs([(0, 1)], 1.0, 1.0, -1.0), ValueError, r"Springs\(damping\): expected .* at least 0"),
+        (lambda: kd.Springs([(0, 1)], np.nan), ValueError, r"Springs\(stiffness\): expected finite"),
+        (lambda: kd.Springs.from_frequency([(0, 1)], 1.0, -2), ValueError, r"Springs\(hertz\)"),
+        (lambda: kd.Springs.from_frequency([(0, 1)], 1.0, 2, -1), ValueError, r"Springs\(damping_ratio\)"),
+        (lambda: kd.NBody(np.inf), ValueError, r"NBody\(G\): expected a finite number"),
+        (lambda: kd.NBody([1.0, 2.0]), TypeError, r"NBody\(G\): expected a real number"),
+        (lambda: kd.NBody(1, -1), ValueError, r"NBody\(softening\): expected a finite number of at least 0"),
+    ],
+)
+def test_wrong_declarations_are_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_declarations_that_do_not_fit_the_bodies_are_refused(Stepper):
+    for pairs in ([(0, 2)], [(0, 1), (-1, 0)]):
+        for length in (None, 1.0):
+            with pytest.raises(ValueError, match=r"Springs\(pairs\): expected indices from 0 to 1, got .* as pair"):
+                Stepper([[0.0], [1.0]], forces=[kd.Springs(pairs, 1.0, length)])
+    with pytest.raises(
+        ValueError, match=r"Springs\(stiffness\): expected a scalar or shape \(1,\), one value per pair"
+    ):
+        Stepper([[0.0], [1.0]], forces=[kd.Springs([(0, 1)], [1.0, 2.0], 1.0)])
+    with pytest.raises(ValueError, match=r"Springs\(rest_length\): expected .* one value per pair"):
+        Stepper([[0.0], [1.0]], forces=[kd.Springs([(0, 1)], 1.0, [[1.0]])])
+    with pytest.raises(ValueError, match="NBody: expected finite masses, got inf for body 1"):
+        Stepper([[0.0], [1.0]], mass=[1, np.inf], forces=[kd.NBody()])
+    with pytest.raises(ValueError, match=r"NBody\(softening\): expected 0 or enough to keep .* float32"):
+        Stepper(np.zeros((2, 1), np.float32), forces=[kd.NBody(softening=1e-14)])
+    for integrator in ("exact", "energy_euler"):
+        for force in (kd.Springs([(0, 1)], 1.0), kd.NBody()):
+            with pytest.raises(ValueError, match=f"integrator: {integrator} takes.*{type(force).__name__}"):
+                Stepper([[0.0], [1.0]], integrator=integrator, forces=[force])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("damping", [0, 0.3])
+def test_all_lanes_of_many_bodies(isa, dtype, dim, damping):
+    rng = np.random.default_rng(6)
+    for n in (2, 9, 33, 65):
+        pairs = np.array([(i, j) for i in range(n) for j in {(i + 1) % n, (i + 7) % n} - {i}])
+        k, rest = rng.uniform(0, 9, len(pairs)), rng.uniform(0, 2, len(pairs))
+        forces = [kd.NBody(0.3, 0.1), kd.Springs(pairs, k, rest, damping)]
+        x, v, mass = rng.normal(size=(n, dim)), rng.normal(size=(n, dim)), rng.uniform(0.5, 2, n)
+        ours, book = (
+            cls(x.astype(dtype), v.astype(dtype), mass, dt=0.01, integrator="leapfrog", forces=forces)
+            for cls in (kd.Stepper, kd.reference.Stepper)
+        )
+        for stepper in (ours, book):
+            stepper.step(2)
+        assert_same_bits(ours.position, book.position)
+        assert_same_bits(ours.velocity, book.velocity)
+
+
+def test_threads_and_instruction_sets_change_no_bit(monkeypatch):
+    rng = np.random.default_rng(7)
+    n = 1700
+    x, mass = rng.normal(size=(n, 3)), rng.uniform(0.5, 2, n) / n
+    pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    states = []
+    for isa in kernels.isas:
+        monkeypatch.setattr(kernels, "isa", isa)
+        for threads in (1, 2, 8):
+            forces = [kd.NBody(softening=0.1), kd.Springs(pairs, 0.01)]
+            stepper = kd.Stepper(x.copy(), mass=mass, dt=0.01, forces=forces, threads=threads)
+            stepper.step(3)
+            states.append((stepper.position, stepper.velocity))
+    for state in states[1:]:
+        for array, first in zip(state, states[0], strict=True):
+            assert_same_bits(array, first)
+
+
+def test_the_figure_eight_comes_back(Stepper):
+    # Chenciner, Montgomery 2000; the numbers are Simó's.
+    x = np.array([[0.97000436, -0.24308753], [-0.97000436, 0.24308753], [0.0, 0.0]])
+    v = np.array([-0.93240737, -0.86473146])
+    bodies = Stepper(x.copy(), [-v / 2, -v / 2, v], dt=6.32591398 / 400, integrator="pefrl", forces=[kd.NBody()])
+    energy = sum(bodies.energy())
+    bodies.step(400)
+    assert bodies.position == pytest.approx(x, abs=1e-6)
+    assert sum(bodies.energy()) == pytest.approx(energy, rel=1e-8)
+    assert momentum(bodies) == pytest.approx([0, 0], abs=1e-13)
