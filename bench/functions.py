@@ -1,0 +1,119 @@
+"""Measures what forces of one's own cost: Python functions, and C functions beside the terms they imitate.
+
+Run as `python -m bench.functions`; it needs a C compiler and takes about a minute. Prints Markdown.
+"""
+
+import argparse
+import ctypes
+import os
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import kickdrift as kd
+
+from .peers.limit import COMPILER, FLAGS, ISAS
+from .table import Row, header, line, processor, seconds
+from .timing import measure, ratio
+
+DTYPES = ("float32", "float64")
+
+
+def bodies(n: int, dtype: str, force: kd.Force, integrator: str) -> kd.Stepper:
+    rng = np.random.default_rng(1)
+    position, velocity = (np.asfortranarray(rng.normal(5, 1, (n, 3)).astype(dtype)) for _ in range(2))
+    return kd.Stepper(position, velocity, dt=1e-4, integrator=integrator, forces=[force])
+
+
+def nothing(t, position, velocity, out):
+    pass
+
+
+def python_rows(rounds: int) -> list[Row]:
+    """What an evaluation costs beside the function itself, 1,000 bodies."""
+    rows = []
+    for dtype in DTYPES:
+        for integrator, evaluations in (("semi_implicit_euler", 1), ("velocity_verlet", 1), ("rk4", 4)):
+            stepper = bodies(1000, dtype, kd.Force(nothing, velocity_dependent=False), integrator)
+            array = np.zeros((1000, 3), dtype)
+            runs = {
+                "ours": lambda stepper=stepper: stepper.step(100),
+                "call": lambda array=array: [nothing(0.0, array, array, array) for _ in range(100)],
+            }
+            times = {name: statistics.median(each) for name, each in measure(runs, rounds).items()}
+            cost = times["ours"] / 100 / evaluations - times["call"] / 100
+            goal = "at most 1 µs"
+            case = f"1,000 bodies, Python force, {integrator}, {dtype}"
+            rows.append(Row(case, seconds(cost), "per evaluation", goal=goal, met=cost <= 1e-6))
+    return rows
+
+
+def library(dtype: str, folder: str) -> ctypes.CDLL:
+    """The forces for one dtype, for the instruction set in use."""
+    target = str(Path(folder, f"{dtype}.so"))
+    real = {"float32": "float", "float64": "double"}[dtype]
+    source = str(Path(__file__).parent / "peers" / "forces.c")
+    flags = [*FLAGS, *ISAS[kd.build_info()["isa"]][0], f"-DREAL={real}"]
+    subprocess.run([COMPILER, *flags, source, "-o", target, "-lm"], check=True)
+    return ctypes.CDLL(target)
+
+
+def native_rows(rounds: int) -> list[Row]:
+    """C functions beside the built-in terms, 100,000 bodies, step(64)."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for dtype in DTYPES:
+            forces = library(dtype, folder)
+
+            def native(name: str, *numbers: float, dtype=dtype, forces=forces, **options: bool) -> kd.NativeForce:
+                function = kd.NativeForce.prototype(dtype)((name, forces))
+                return kd.NativeForce(function, np.array(numbers, dtype), **options)
+
+            still = {"velocity_dependent": False, "divided_by_mass": False}
+            pairs = {
+                "nothing": (kd.Gravity((0, 0, 0)), native("nothing", **still)),
+                "gravity": (kd.Gravity((1, 2, 3)), native("gravity", 1, 2, 3, **still)),
+                "drag": (kd.LinearDrag(0.5), native("drag", 0.5)),
+                "spring": (kd.AnchorSpring(3.0), native("spring", 3, velocity_dependent=False)),
+                "well": (kd.PointGravity(2.0, softening=0.5), native("well", 2, 0.25, **still)),
+            }
+            for integrator in ("semi_implicit_euler", "velocity_verlet", "rk4"):
+                for name, terms in pairs.items():
+                    built_in, own = (bodies(100_000, dtype, term, integrator) for term in terms)
+                    for stepper in (built_in, own):
+                        stepper.step(3)
+                    assert np.array_equal(built_in.position, own.position), (name, integrator, dtype)
+                    times = measure({"own": lambda s=own: s.step(64), "term": lambda s=built_in: s.step(64)}, rounds)
+                    share = ratio(times["own"], times["term"])
+                    case = f"100,000 bodies, step(64), {name}, {integrator}, {dtype}"
+                    rows.append(
+                        Row(
+                            case,
+                            seconds(statistics.median(times["term"])),
+                            "NativeForce",
+                            seconds(statistics.median(times["own"])),
+                            *share,
+                            goal="at most 1.5" if name != "nothing" else "",
+                            met=share.median <= 1.5 if name != "nothing" else None,
+                        )
+                    )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    options = parser.parse_args()
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    print(f"{processor()}, {kd.build_info()['isa']}, median of {options.rounds}\n")
+    print(header())
+    for row in [*python_rows(options.rounds), *native_rows(options.rounds)]:
+        print(line(row.cells()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
