@@ -22,9 +22,10 @@ cdef class BoundPush:
 cdef class PythonPush(BoundPush):
     cdef object term
     cdef object call
-    cdef tuple views        # position, velocity and out as the function sees them
+    cdef list views         # position, velocity and out as the function sees them, for each place of the state
+    cdef const void* first  # where the positions are in the first place
 
-    cdef int show(self, object x, object v, object out) except -1
+    cdef int show(self, list places, object out) except -1
 
 
 cdef class SpringsPush(BoundPush):

@@ -27,11 +27,14 @@ cdef class BoundPush:
 cdef class PythonPush(BoundPush):
     """A Python function, which is called for all bodies at once."""
 
-    cdef int show(self, object x, object v, object out) except -1:
+    cdef int show(self, list places, object out) except -1:
         """The planes of all bodies that the function is to be called with, shape (n, dim)."""
-        for array in (x, v):
-            array.flags.writeable = False
-        self.views = x, v, out
+        self.views = []
+        for planes in places:
+            x, v = planes[0].view(), planes[1].view()
+            x.flags.writeable = v.flags.writeable = False
+            self.views.append((x, v, out))
+        self.first = <const void*> <size_t> places[0][0].ctypes.data
         return 0
 
 
@@ -41,7 +44,7 @@ cdef int call_python(
 ) noexcept with gil:
     cdef PythonPush push = <PythonPush> data
     try:
-        position, velocity, to = push.views
+        position, velocity, to = push.views[x != push.first]
         result = push.call(t, position, velocity, to)
         if result is not None:
             push.term.check_result(result)

@@ -4,10 +4,10 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from .core cimport Core
-from .kernels.plan cimport PLANES, ROW, STRIDED, Job, Layout
+from .kernels.plan cimport PLANES, ROW, STRIDED, Job, Layout, Plan
 from .kernels.sweeps cimport OUT
 from .kernels.sweptplan cimport INTERRUPTED, MOST_STAGES, TILE_PUSHES, UNSOLVED, Hold, Push, SweptTable
-from .kernels.tiles cimport S, V, X
+from .kernels.tiles cimport P, S, V, X
 from .pushes cimport BoundPush, PythonPush, bind_push
 from .sharing cimport PATIENCE
 
@@ -44,6 +44,7 @@ cdef class Swept(Core):
             if self.push == NULL or self.hold == NULL:
                 raise MemoryError
         self.bound_pushes, self.bound_holds = [], []
+        self.cost = self.estimate()
         whole = len(plan.pushes) > TILE_PUSHES or len(plan.holds) > 0
         for number, term in enumerate(plan.pushes):
             bound = bind_push(term, plan, self.swept, self._threads)
@@ -77,14 +78,14 @@ cdef class Swept(Core):
         plan = self._plan
         n, dim = plan.n, plan.dim
         padded = (n + ROW - 1) // ROW * ROW
-        registers = OUT + len(plan.pushes)
+        registers = P + OUT + len(plan.pushes)  # of which x, v and s, which come before P, are there twice
         self.room = kernels.aligned_zeros((registers * dim, padded), plan.dtype).reshape(registers, dim, padded)
-        self.saved_state = kernels.aligned_zeros(((S + 1) * dim, padded), plan.dtype)
         self.sweep.room = <char*> <size_t> self.room.ctypes.data
-        self.sweep.aside = <char*> <size_t> self.saved_state.ctypes.data
         self.sweep.padded = padded
-        self.planes = [self.room[register].T[:n] for register in range(len(self.state()))]
-        self.sweep.plan = &self.whole
+        self.planes = [
+            [self.room[first + register].T[:n] for register in range(len(self.state()))] for first in (0, P)
+        ]
+        self.sweep.plan = self.whole
         self.sweep.owner = <void*> self
         self.sweep.look = look
         self.sweep.patience = self.most
@@ -92,7 +93,7 @@ cdef class Swept(Core):
         for number, bound in enumerate(self.bound_pushes):
             if isinstance(bound, PythonPush):
                 python = bound
-                python.show(self.planes[X].view(), self.planes[V].view(), self.room[OUT + number].T[:n])
+                python.show(self.planes, self.room[P + OUT + number].T[:n])
         return 0
 
     def _rebind(self):
@@ -139,7 +140,7 @@ cdef class Swept(Core):
                 done = job.failed_step
                 job.done = 0
             if done > 0:
-                self.leave()
+                self.leave(done)
                 self.complete(done, job.code == 0)
             else:
                 self.evaluations += job.evaluations
@@ -150,19 +151,24 @@ cdef class Swept(Core):
 
     cdef int enter(self) except -1:
         """Load the state of all bodies into the room."""
-        for planes, array in zip(self.planes, self.state(), strict=True):
+        cdef Plan* whole
+        cdef int place
+        for planes, array in zip(self.planes[0], self.state(), strict=True):
             np.copyto(planes, array)
-        self.whole = self.plan
-        self.whole.layout = PLANES if self.componentwise() else STRIDED
-        self.locate(&self.whole.x, self.planes[X])
-        self.locate(&self.whole.v, self.planes[V])
-        if self.history is not None:
-            self.locate(&self.whole.s, self.planes[S])
-        self.table.prepare(&self.whole)
+        for place in range(2):
+            whole = &self.whole[place]
+            whole[0] = self.plan
+            whole.layout = PLANES if self.componentwise() else STRIDED
+            self.locate(&whole.x, self.planes[place][X])
+            self.locate(&whole.v, self.planes[place][V])
+            if self.history is not None:
+                self.locate(&whole.s, self.planes[place][S])
+            self.table.prepare(whole)
         return 0
 
-    cdef int leave(self) except -1:
-        for planes, array in zip(self.planes, self.state(), strict=True):
+    cdef int leave(self, Py_ssize_t steps) except -1:
+        """Store it, from where so many steps have left it."""
+        for planes, array in zip(self.planes[steps % 2], self.state(), strict=True):
             np.copyto(array, planes)
         return 0
 

@@ -20,9 +20,12 @@ cdef enum:              # beside the registers of tiles.pxd
     A = 7               # accelerations before the pushes
     OUT = 8             # what pushes write to, a register for each
 
-# The registers of so many bodies.
+# The registers of so many bodies. A step is made from the state in `now`, in `next`, which becomes `now` when
+# it is complete: until then the last completed step is there to go back to. A tile on its own has one for both.
 ctypedef struct Room:
-    char* start
+    char* now           # X, V and S
+    char* next
+    char* start         # the others, from P on
     Py_ssize_t first, count
     Py_ssize_t plane    # numbers from a component to the next
     Py_ssize_t row      # and from a register to the next
@@ -33,23 +36,30 @@ cdef enum Finish:       # what a sweep does with the accelerations
     KEEP                # leaves them for the opening of the next step
 
 
-cdef inline char* register(const Room* room, int number, const lane* like) noexcept nogil:
-    return room.start + number * room.row * <Py_ssize_t> sizeof(lane) // width(like)
+cdef inline Py_ssize_t size(const Room* room, const lane* like) noexcept nogil:
+    """Of a register, in bytes."""
+    return room.row * <Py_ssize_t> sizeof(lane) // width(like)
 
 
-cdef inline int push(const Sweep* sweep, Job* job, const Room* room, double t, lane* like) noexcept nogil:
-    """Evaluate all pushes; other than 0 where one fails."""
+cdef inline char* out_register(const Room* room, int number, const lane* like) noexcept nogil:
+    return room.start + (OUT - P + number) * size(room, like)
+
+
+cdef inline int push(
+    const Sweep* sweep, Job* job, const Room* room, const char* state, double t, lane* like,
+) noexcept nogil:
+    """Evaluate all pushes at a state; other than 0 where one fails."""
     cdef const Push* term
     cdef char* out
     cdef int number
     job.evaluations += 1
     for number in range(sweep.pushes):
         term = &sweep.push[number]
-        out = register(room, OUT + number, like)
+        out = out_register(room, number, like)
         memset(out, 0, sweep.plan.dim * room.plane * <Py_ssize_t> sizeof(lane) // width(like))
         job.code = term.function(
             t, room.first, room.count, sweep.plan.dim, room.plane,
-            register(room, X, like), register(room, V, like), out, term.data,
+            state + X * size(room, like), state + V * size(room, like), out, term.data,
         )
         if job.code != 0:
             job.failed_push = number
@@ -57,17 +67,20 @@ cdef inline int push(const Sweep* sweep, Job* job, const Room* room, double t, l
     return 0
 
 
-cdef inline void accelerate_room(const Plan* plan, const Room* room, lane* like) noexcept nogil:
+cdef inline void accelerate_room(const Plan* plan, const Room* room, const char* state, lane* like) noexcept nogil:
     """The register A = the compiled part of the accelerations, where it is more than affine."""
     if plan.dim == 3:
-        accelerate_dim(3, plan, room, like)
+        accelerate_dim(3, plan, room, state, like)
     elif plan.dim == 2:
-        accelerate_dim(2, plan, room, like)
+        accelerate_dim(2, plan, room, state, like)
     else:
-        accelerate_dim(1, plan, room, like)
+        accelerate_dim(1, plan, room, state, like)
 
 
-cdef inline void accelerate_dim(int dim, const Plan* plan, const Room* room, lane* like) noexcept nogil:
+cdef inline void accelerate_dim(
+    int dim, const Plan* plan, const Room* room, const char* state, lane* like,
+) noexcept nogil:
+    cdef const lane* from_ = <const lane*> state
     cdef lane* r = <lane*> room.start
     cdef Py_ssize_t plane = room.plane // width(like)
     cdef Py_ssize_t row = room.row // width(like)
@@ -78,11 +91,11 @@ cdef inline void accelerate_dim(int dim, const Plan* plan, const Room* room, lan
     cdef lane a[MAX_DIM]
     for n in range((room.count + width(like) - 1) // width(like)):
         for j in range(dim):
-            x[j] = r[X * row + j * plane + n]
-            v[j] = r[V * row + j * plane + n]
+            x[j] = from_[X * row + j * plane + n]
+            v[j] = from_[V * row + j * plane + n]
         accelerate(plan, dim, room.first + n * width(like), x, v, a)
         for j in range(dim):
-            r[A * row + j * plane + n] = a[j]
+            r[(A - P) * row + j * plane + n] = a[j]
 
 
 cdef inline lane pushed(
@@ -96,39 +109,41 @@ cdef inline lane pushed(
 
 
 cdef inline void finish(
-    Finish what, int scheme, int number, const Sweep* sweep, const Room* room, lane* like,
+    Finish what, int scheme, int number, const Sweep* sweep, const Room* room, const char* state, lane* like,
 ) noexcept nogil:
-    """The accelerations of all bodies, pushes included, and what a step makes of them."""
+    """The accelerations of all bodies at a state, pushes included, and what a step makes of them."""
     if sweep.plan.terms > 0:
-        accelerate_room(sweep.plan, room, like)
+        accelerate_room(sweep.plan, room, state, like)
     if what == KEEP:
-        finish_scheme(KEEP, 0, number, sweep, room, like)
+        finish_scheme(KEEP, 0, number, sweep, room, state, like)
     elif what == START:
-        finish_scheme(START, scheme, number, sweep, room, like)
+        finish_scheme(START, scheme, number, sweep, room, state, like)
     elif scheme == EXPLICIT_EULER:
-        finish_scheme(STAGE, EXPLICIT_EULER, number, sweep, room, like)
+        finish_scheme(STAGE, EXPLICIT_EULER, number, sweep, room, state, like)
     elif scheme == KICK_DRIFT:
-        finish_scheme(STAGE, KICK_DRIFT, number, sweep, room, like)
+        finish_scheme(STAGE, KICK_DRIFT, number, sweep, room, state, like)
     elif scheme == DRIFT_KICK:
-        finish_scheme(STAGE, DRIFT_KICK, number, sweep, room, like)
+        finish_scheme(STAGE, DRIFT_KICK, number, sweep, room, state, like)
     elif scheme == MIDPOINT:
-        finish_scheme(STAGE, MIDPOINT, number, sweep, room, like)
+        finish_scheme(STAGE, MIDPOINT, number, sweep, room, state, like)
     elif scheme == HEUN:
-        finish_scheme(STAGE, HEUN, number, sweep, room, like)
+        finish_scheme(STAGE, HEUN, number, sweep, room, state, like)
     elif scheme == RK4:
-        finish_scheme(STAGE, RK4, number, sweep, room, like)
+        finish_scheme(STAGE, RK4, number, sweep, room, state, like)
     elif scheme == VELOCITY_VERLET:
-        finish_scheme(STAGE, VELOCITY_VERLET, number, sweep, room, like)
+        finish_scheme(STAGE, VELOCITY_VERLET, number, sweep, room, state, like)
     elif scheme == GROOT_WARREN:
-        finish_scheme(STAGE, GROOT_WARREN, number, sweep, room, like)
+        finish_scheme(STAGE, GROOT_WARREN, number, sweep, room, state, like)
     else:
-        finish_scheme(STAGE, scheme, number, sweep, room, like)
+        finish_scheme(STAGE, scheme, number, sweep, room, state, like)
 
 
 cdef inline void finish_scheme(
-    Finish what, int scheme, int number, const Sweep* sweep, const Room* room, lane* like,
+    Finish what, int scheme, int number, const Sweep* sweep, const Room* room, const char* state, lane* like,
 ) noexcept nogil:
     cdef const Plan* plan = sweep.plan
+    cdef const lane* from_ = <const lane*> state
+    cdef lane* to = <lane*> room.next
     cdef lane* r = <lane*> room.start
     cdef const lane* k = aligned(plan.prepared, like)
     cdef Py_ssize_t plane = room.plane // width(like)
@@ -136,12 +151,13 @@ cdef inline void finish_scheme(
     cdef Py_ssize_t lanes = (room.count + width(like) - 1) // width(like)
     cdef Py_ssize_t i, n, body
     cdef int j
-    cdef lane a
+    cdef lane a, x, v, s
     # The usual case, gravity and one push, is read from here: compilers must take it that what is
     # stored may be a pointer of the plan.
     cdef bint compiled = plan.terms > 0
     cdef bint plain = not (compiled or plan.drag or plan.spring)
     cdef bint drag = plan.velocity_dependent
+    cdef bint historic = plan.s.data != NULL
     cdef int iterations = plan.iterations
     cdef const char* g
     cdef Py_ssize_t each = plan.g.body * width(like)
@@ -153,58 +169,74 @@ cdef inline void finish_scheme(
         for n in range(lanes):
             i = j * plane + n
             body = room.first + n * width(like)
+            x = from_[X * row + i]
+            v = from_[V * row + i]
             if plain:
                 a = (<const lane*> (g + n * each))[0]
             elif compiled:
-                a = r[A * row + i]
+                a = r[(A - P) * row + i]
             else:
                 a = affine(
-                    plan.drag, plan.wind, plan.spring, r[X * row + i], r[V * row + i],
+                    plan.drag, plan.wind, plan.spring, x, v,
                     field_lane(&plan.g, j, body, like), field_lane(&plan.c, j, body, like),
                     field_lane(&plan.w, j, body, like), field_lane(&plan.k, j, body, like),
                     field_lane(&plan.p, j, body, like),
                 )
             if single:
-                a = a + (<const lane*> (factor + n * every))[0] * r[OUT * row + i]
+                a = a + (<const lane*> (factor + n * every))[0] * r[(OUT - P) * row + i]
             else:
-                a = pushed(sweep, body, r + OUT * row + i, row, a)
+                a = pushed(sweep, body, r + (OUT - P) * row + i, row, a)
             if what == KEEP:
-                r[P * row + i] = a
-            elif what == START:
-                start(scheme, plan.taylor_start, k, a, &r[X * row + i], &r[V * row + i], &r[S * row + i])
+                r[i] = a
+                continue
+            s = from_[S * row + i] if historic else x
+            if what == START:
+                start(scheme, plan.taylor_start, k, a, &x, &v, &s)
             else:
                 stage(
-                    scheme, drag, number, iterations, k, k, k, k, k, a,
-                    &r[X * row + i], &r[V * row + i], &r[S * row + i],
-                    &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
+                    scheme, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s,
+                    &r[i], &r[(Q - P) * row + i], &r[(Y - P) * row + i], &r[(Z - P) * row + i],
                 )
+            to[X * row + i] = x
+            to[V * row + i] = v
+            if historic:
+                to[S * row + i] = s
 
 
-cdef inline void between(bint after, int scheme, const Plan* plan, const Room* room, lane* like) noexcept nogil:
+cdef inline void between(
+    bint after, int scheme, const Plan* plan, const Room* room, const char* state, lane* like,
+) noexcept nogil:
     """What a step does before its first evaluation, or after its last."""
+    cdef const lane* from_ = <const lane*> state
+    cdef lane* to = <lane*> room.next
     cdef lane* r = <lane*> room.start
     cdef const lane* k = aligned(plan.prepared, like)
     cdef Py_ssize_t plane = room.plane // width(like)
     cdef Py_ssize_t row = room.row // width(like)
+    cdef bint historic = plan.s.data != NULL
     cdef Py_ssize_t i, n
     cdef int j
+    cdef lane x, v, s
     for j in range(plan.dim):
         for n in range((room.count + width(like) - 1) // width(like)):
             i = j * plane + n
+            x = from_[X * row + i]
+            v = from_[V * row + i]
+            s = from_[S * row + i] if historic else x
             if after:
-                damp(
-                    scheme, field_lane(&plan.decay, j, room.first + n * width(like), like),
-                    &r[X * row + i], &r[V * row + i], &r[S * row + i],
-                )
+                damp(scheme, field_lane(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
             else:
-                opening(
-                    scheme, k, &r[X * row + i], &r[V * row + i], &r[S * row + i], &r[P * row + i], &r[Q * row + i]
-                )
+                opening(scheme, k, &x, &v, &s, &r[i], &r[(Q - P) * row + i])
+            to[X * row + i] = x
+            to[V * row + i] = v
+            if historic:
+                to[S * row + i] = s
 
 
 cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, lane* like) noexcept nogil:
-    """One step by sweeps; other than 0 where a push fails."""
+    """One step by sweeps, from `now` to `next`; other than 0 where a push fails."""
     cdef const Plan* plan = sweep.plan
+    cdef const char* state = room.now
     cdef int64_t tick = job.tick + step
     cdef int scheme = plan.scheme
     cdef bint drag = plan.velocity_dependent
@@ -214,35 +246,40 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
     if step == 0 and job.start:
-        if push(sweep, job, room, t, like) != 0:
+        if push(sweep, job, room, state, t, like) != 0:
             return job.code
-        finish(START, scheme, 0, sweep, room, like)
+        finish(START, scheme, 0, sweep, room, state, like)
+        state = room.next
     # What holds move is pushed otherwise.
     if keeps(scheme, drag) and (step == 0 or sweep.holds > 0):
-        if push(sweep, job, room, t, like) != 0:
+        if push(sweep, job, room, state, t, like) != 0:
             return job.code
-        finish(KEEP, scheme, 0, sweep, room, like)
+        finish(KEEP, scheme, 0, sweep, room, state, like)
     if has_opening(scheme, drag):
-        between(False, scheme, plan, room, like)
+        between(False, scheme, plan, room, state, like)
+        state = room.next
     for number in range(stages(scheme, drag, plan)):
         after = sweep.after[number]
         if plan.scheme == ALTERNATE and scheme == KICK_DRIFT:
             after = 0
-        if push(sweep, job, room, t + after, like) != 0:
+        if push(sweep, job, room, state, t + after, like) != 0:
             return job.code
-        finish(STAGE, scheme, number, sweep, room, like)
+        finish(STAGE, scheme, number, sweep, room, state, like)
+        state = room.next
     if plan.damped:
-        between(True, scheme, plan, room, like)
+        between(True, scheme, plan, room, state, like)
     return 0
 
 
-cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step) noexcept nogil:
+cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, lane* like) noexcept nogil:
     """One step of bodies that meet in constraints only; other than 0 where it cannot be solved."""
+    cdef const Plan* plan = sweep.plan if room.next == sweep.room else sweep.plan + 1
     cdef Job lone = job[0]
     lone.steps = 1
     lone.tick = job.tick + step
     lone.start = job.start and step == 0
-    sweep.table.run(sweep.plan, &lone)
+    memcpy(room.next, room.now, (3 if plan.s.data != NULL else 2) * size(room, like))
+    sweep.table.run(plan, &lone)
     job.evaluations += lone.evaluations
     if lone.failed_step == 1:
         return 0
@@ -255,36 +292,32 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, lane* like)
     """The constraints, in their order."""
     cdef const Plan* plan = sweep.plan
     cdef bint verlet = plan.scheme == VERLET_BACKWARD or plan.scheme == VERLET_CENTRAL
+    cdef char* s = room.next + S * size(room, like) if verlet else NULL
     cdef int number
     for number in range(sweep.holds):
         job.code = sweep.hold[number].function(
-            plan.h, plan.n, plan.dim, room.plane, sweep.aside, register(room, X, like), register(room, V, like),
-            register(room, S, like) if verlet else NULL, sweep.hold[number].data,
+            plan.h, plan.n, plan.dim, room.plane, room.now + X * size(room, like),
+            room.next + X * size(room, like), room.next + V * size(room, like), s, sweep.hold[number].data,
         )
         if job.code != 0:
             return job.code
     return 0
 
 
-cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, const Room* room, lane* like) noexcept nogil:
+cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, lane* like) noexcept nogil:
     """Steps of the job until one fails; returns how many were completed."""
-    cdef Py_ssize_t size = room.row * <Py_ssize_t> sizeof(lane) // width(like)
-    cdef Py_ssize_t kept = (3 if sweep.plan.s.data != NULL else 2) * size
     cdef Py_ssize_t step
     for step in range(job.steps):
-        if sweep.aside != NULL:
-            job.done = step
-            memcpy(sweep.aside, room.start, kept)
+        job.done = step
         if sweep.pushes > 0:
             job.code = swept_step(sweep, job, step, room, like)
         else:
-            job.code = lone_step(sweep, job, step)
+            job.code = lone_step(sweep, job, step, room, like)
         if job.code == 0:
             job.code = hold(sweep, job, room, like)
         if job.code != 0:
-            if sweep.aside != NULL:
-                memcpy(room.start, sweep.aside, kept)
             return step
+        room.now, room.next = room.next, room.now
         if sweep.look != NULL and (step + 1) % sweep.patience == 0 and sweep.look(sweep.owner):
             job.code = INTERRUPTED
             return step + 1

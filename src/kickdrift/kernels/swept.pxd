@@ -5,9 +5,9 @@ from libc.string cimport memset
 
 from .lanes cimport f32lane, lane, width
 from .plan cimport MAX_DIM, TILE, Job, Plan
-from .sweeps cimport OUT, Room, advance, register
+from .sweeps cimport OUT, Room, advance, size
 from .sweptplan cimport TILE_PUSHES, Sweep
-from .tiles cimport V, X, aligned, check_planes, first_bad, is_zero, move_state
+from .tiles cimport P, aligned, check_planes, first_bad, is_zero, move_state
 
 
 cdef inline void run(const Sweep* sweep, Job* job, lane* like) noexcept nogil:
@@ -32,7 +32,8 @@ cdef inline void run_tiles(const Sweep* sweep, Job* job, lane* like) noexcept no
     cdef Room room
     cdef lane check[1]
     memset(check, 0, sizeof(lane))
-    room.start = <char*> r
+    room.now = room.next = <char*> r
+    room.start = room.now + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(lane) // width(like)
     room.plane = TILE
     room.row = MAX_DIM * TILE
     room.first = job.first
@@ -56,11 +57,15 @@ cdef inline void run_tiles(const Sweep* sweep, Job* job, lane* like) noexcept no
 
 
 cdef inline void run_whole(const Sweep* sweep, Job* job, lane* like) noexcept nogil:
+    cdef const Plan* plan
     cdef Room room
-    room.start = sweep.room
     room.plane = sweep.padded
     room.row = sweep.plan.dim * sweep.padded
     room.first = 0
     room.count = sweep.plan.n
+    room.now = sweep.room
+    room.next = room.now + P * size(&room, like)
+    room.start = room.next + P * size(&room, like)
     job.failed_step = advance(sweep, job, &room, like)
-    job.bad_body = first_bad(sweep.plan, 0, sweep.plan.n, like)
+    plan = sweep.plan if room.now == sweep.room else sweep.plan + 1
+    job.bad_body = first_bad(plan, 0, plan.n, like)

@@ -38,7 +38,7 @@ ctypedef struct Hold:
     void* data
 
 ctypedef struct Sweep:
-    const Plan* plan
+    const Plan* plan            # two of them in the room, with the state in one place and in the other
     const KernelTable* table
     int pushes
     const Push* push
@@ -48,8 +48,7 @@ ctypedef struct Sweep:
     int64_t origin_tick
     double after[MOST_STAGES]   # when a stage evaluates, in seconds after the tick
     # Where all bodies are stepped as one tile; NULL where each tile is on its own.
-    char* room                  # the registers
-    char* aside                 # x, v and s after the last completed step
+    char* room                  # x, v and s in two places, and the other registers
     Py_ssize_t padded           # numbers in a plane
     Look look
     void* owner
