@@ -53,14 +53,16 @@ def stepped(drawn, rng, twin):
     """A scene: steps at two rates, and frames."""
     stepper = drawn.make(twin.Stepper)
     seen = [attempt(stepper.step, int(rng.integers(1, 12)))]
+    # Later counts depend on how a change of dt and `advance` cut the steps into calls.
+    evaluations = stepper.force_evaluations
     if seen[-1] is None:
         stepper.dt = 0.0125
         seen.append(attempt(stepper.step, int(rng.integers(1, 6))))
-    seen.append(stepper.force_evaluations)  # those of `advance` depend on how it cuts its steps into calls
-    if seen[-2] is None:
+    if seen[-1] is None:
         seen.append(attempt(stepper.advance, 0.03))
-    seen.append(stepper.tick)
-    if seen[-2] is None:
+    finished = seen[-1] is None
+    seen += [stepper.tick, evaluations]
+    if finished:
         seen += [stepper.time, stepper.checksum()]
         seen += [stepper.interpolate(mode=mode) for mode in ("linear", "hermite", "extrapolate")]
     if "NonFiniteError" not in str(seen):  # the payload of a NaN is not specified
