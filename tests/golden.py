@@ -70,6 +70,16 @@ def stepped(drawn, rng, twin):
     return digest(*seen)
 
 
+def saved(drawn, rng, twin):
+    """The bytes of a snapshot, and where they lead: what one platform writes, all can read."""
+    stepper, other = drawn.make(twin.Stepper), drawn.make(twin.Stepper)
+    attempt(stepper.step, int(rng.integers(1, 12)))
+    snapshot = stepper.snapshot()
+    other.restore(snapshot)
+    failure = attempt(other.step, 3)
+    return digest(snapshot, failure, other.position, other.velocity)
+
+
 def solved(y, flow, scheme, dt, twin):
     """Trajectories of a flow."""
     stepper = twin.ODEStepper(y.copy(), flow, dt=dt, integrator=scheme)
@@ -100,6 +110,8 @@ def cases():
         shape = "x".join(map(str, drawn.position.shape))
         name = f"{number} {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
         yield name, partial(stepped, drawn, rng)
+        if number < len(INTEGRATORS) * len(DTYPES):
+            yield f"snapshot {name}", partial(saved, drawn, Draws(number))
     flows = [getattr(kd.flows, name)() for name in kd.flows.__all__ if name != "Flow"]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")
