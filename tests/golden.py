@@ -1,13 +1,14 @@
 """Golden digests: what a few hundred plans come to, to the last bit, on every platform.
 
     python tests/golden.py             compare this build, on each instruction set, with golden.txt
-    python tests/golden.py --digest    the same in one word for each instruction set
+    python tests/golden.py --digest    one word for all of them, for each instruction set of this build
     python tests/golden.py --write     make golden.txt anew: only where the results are meant to change
 
 A line of golden.txt is a digest and what it is of. Needs nothing but the package and NumPy.
 """
 
 import hashlib
+import platform
 import sys
 from functools import partial
 from itertools import product
@@ -140,27 +141,49 @@ def write():
     print(f"{len(found)} digests written")
 
 
-def main(arguments):
-    if arguments == ["--write"]:
-        write()
-        return 0
-    if arguments not in ([], ["--digest"]):
-        print(__doc__)
-        return 2
+def compare():
+    """How many digests differ."""
     wrong = 0
     for isa in kernels.isas:
         kernels.isa = isa
         found, expected = digests(), written()
         differ = [name for name in expected | found if found.get(name) != expected.get(name)]
-        wrong += len(differ)
-        if arguments:
-            print(isa, digest(*found.items()))
-            continue
         print(f"{isa}: {len(found)} plans, {len(differ)} differ")
         for name in differ:
             print(f"  {found.get(name)}, not {expected.get(name)}: {name}")
-    return 1 if wrong and not arguments else 0
+        wrong += len(differ)
+    return wrong
+
+
+def summary():
+    """One row of a table for each instruction set."""
+    for isa in kernels.isas:
+        kernels.isa = isa
+        found = digests()
+        verdict = "equal" if found == written() else "DIFFERENT"
+        row = (
+            isa,
+            sys.byteorder,
+            platform.python_version(),
+            np.__version__,
+            len(found),
+            digest(*found.items()),
+            verdict,
+        )
+        print(*row, sep="\t")
+
+
+def main(arguments):
+    if arguments == ["--write"]:
+        write()
+    elif arguments == ["--digest"]:
+        summary()
+    elif arguments:
+        raise SystemExit(__doc__)
+    else:
+        return compare()
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(min(main(sys.argv[1:]), 1))
