@@ -8,8 +8,10 @@ A line of golden.txt is a digest and what it is of. Needs nothing but the packag
 """
 
 import hashlib
+import os
 import platform
 import sys
+import sysconfig
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -156,21 +158,19 @@ def compare():
 
 
 def summary():
-    """One row of a table for each instruction set."""
+    """One row of a table for each instruction set; also written to a file in the folder $KICKDRIFT_DIGESTS, if set."""
+    rows = []
     for isa in kernels.isas:
         kernels.isa = isa
         found = digests()
+        where = (isa, sys.byteorder, platform.python_version(), np.__version__)
         verdict = "equal" if found == written() else "DIFFERENT"
-        row = (
-            isa,
-            sys.byteorder,
-            platform.python_version(),
-            np.__version__,
-            len(found),
-            digest(*found.items()),
-            verdict,
-        )
-        print(*row, sep="\t")
+        rows.append("\t".join(map(str, (*where, len(found), digest(*found.items()), verdict))))
+    print(*rows, sep="\n")
+    if folder := os.environ.get("KICKDRIFT_DIGESTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        name = sysconfig.get_config_var("EXT_SUFFIX").split(".")[1]  # of Python, processor, system and C library
+        (Path(folder) / f"{name}.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")
 
 
 def main(arguments):

@@ -61,7 +61,10 @@ def compiler(name, command, *flags):
     """A compiler that is told these flags after all others: the path of a script."""
     path = WORK / "compilers" / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'#!/bin/sh\nexec {command} "$@" {shlex.join(flags)}\n')
+    # Zig writes the names of processors with underscores.
+    rename = "case $word in -march=x86-64-v4) word=-march=x86_64_v4;; esac; " if "ziglang" in command else ""
+    loop = f'for word; do shift; {rename}set -- "$@" "$word"; done\n' if rename else ""
+    path.write_text(f'#!/bin/sh\n{loop}exec {command} "$@" {shlex.join(flags)}\n')
     path.chmod(0o755)
     return path
 
