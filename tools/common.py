@@ -53,7 +53,8 @@ def environment(name, python=sys.executable, packages=()):
     else:
         run(python, "-m", "venv", place)
     interpreter = place / "bin" / "python"
-    run(interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+    if packages:
+        run(interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
     return interpreter
 
 
