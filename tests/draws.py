@@ -19,7 +19,7 @@ class Draws:
     def _array(self, draw, size):
         if size is None:
             return draw()
-        shape = (size,) if isinstance(size, int) else tuple(size)
+        shape = tuple(size) if np.iterable(size) else (int(size),)
         return np.array([draw() for _ in range(math.prod(shape))]).reshape(shape)
 
     def random(self, size=None):
