@@ -6,10 +6,14 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-LARGEST = 1.5e6  # bytes of a file in a wheel
+BUDGET = 1.5e6  # bytes of a wheel
 GENERATED = r"^src/.*\.(c|cpp)$|\.(so|pyd|py[cod])$"
-WANTED = r"kickdrift/.*\.(py|pyi)|kickdrift/py\.typed|kickdrift/.*\.(so|pyd)|kickdrift-[^/]*\.dist-info/.*"
-SOURCES = ("*.py", "*.pyx", "*.pxd", "*.pyi", "py.typed")
+WANTED = (
+    r"kickdrift/.*\.(py|pyi)|kickdrift/py\.typed|kickdrift/.*\.(so|pyd)|kickdrift-[^/]*\.dist-info/.*"
+    r"|kickdrift/native\.pxd|kickdrift/include/kickdrift/[^/]*\.h"
+)
+FOLDERS = ("src", "tests", "tools", "bench")
+SOURCES = ("*.py", "*.pyx", "*.pxd", "*.pyi", "*.c", "*.h", "*.txt", "py.typed")
 
 
 def check_sdist(path: Path) -> list[str]:
@@ -17,7 +21,8 @@ def check_sdist(path: Path) -> list[str]:
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {
         "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "pyproject.toml", "setup.py",
-        *(str(file) for folder in ("src", "tests", "bench") for kind in SOURCES for file in Path(folder).rglob(kind)),
+        *(str(file) for folder in FOLDERS for kind in SOURCES for file in Path(folder).rglob(kind)
+          if ".egg-info" not in str(file)),
     }  # fmt: skip
     return [
         *(f"{name} is missing" for name in sorted(needed - names)),
@@ -29,17 +34,19 @@ def check_wheel(path: Path) -> list[str]:
     with zipfile.ZipFile(path) as archive:
         sizes = {item.filename: item.file_size for item in archive.infolist()}
     package = Path("src/kickdrift")
-    needed = {str(file.relative_to("src")) for kind in ("*.py", "*.pyi", "py.typed") for file in package.rglob(kind)}
+    kinds = ("*.py", "*.pyi", "py.typed", "native.pxd", "*.h")
+    needed = {str(file.relative_to("src")) for kind in kinds for file in package.rglob(kind)}
     stubs = {str(file.relative_to("src").with_suffix("")) for file in package.rglob("*.pyx")}
     compiled = {name.partition(".")[0] for name in sizes if name.endswith((".so", ".pyd"))}
     for name, size in sorted(sizes.items()):
         print(f"{size:9,}  {name}")
+    print(f"{path.stat().st_size:9,}  compressed")
     return [
         *(f"{name} is missing" for name in sorted(needed - sizes.keys())),
         *(f"{name} has no stub" for name in sorted(stubs) if f"{name}.pyi" not in sizes),
         *(f"{name} is no module of ours" for name in sorted(compiled - stubs)),
         *(f"{name} does not belong here" for name in sizes if not re.fullmatch(WANTED, name)),
-        *(f"{name} has {size:,} bytes" for name, size in sizes.items() if size > LARGEST),
+        *([f"{path.stat().st_size:,} bytes, of {BUDGET:,.0f} allowed"] if path.stat().st_size > BUDGET else []),
     ]
 
 

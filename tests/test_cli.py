@@ -277,11 +277,16 @@ def test_a_full_disk_is_one_line():
 
 @POSIX
 def test_ctrl_c_is_quiet():
-    command = [*COMMAND, "demo", "spring", "--steps", "1" + "0" * 12]
+    # As `python -m kickdrift`, but with a word when the imports are done.
+    ready = (
+        "import runpy, kickdrift.demos.spring; print(flush=True); runpy.run_module('kickdrift', run_name='__main__')"
+    )
+    command = [sys.executable, "-c", ready, "demo", "spring", "--steps", "1" + "0" * 12]
     # Shells start their background jobs with SIGINT ignored, which children inherit.
     listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=listen) as child:
-        time.sleep(2)  # past the imports
+        child.stdout.readline()
+        time.sleep(2)
         child.send_signal(signal.SIGINT)
         out, err = child.communicate(timeout=20)
     assert (child.returncode, out, err) == (130, b"", b"")

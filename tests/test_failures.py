@@ -143,8 +143,9 @@ print(best)
     [(1, "velocity_verlet", 1), (3000, "rk4", 1), (20000, "semi_implicit_euler", 2), (100, "implicit_euler", 1)],
 )
 def test_ctrl_c_is_answered_within_a_fifth_of_a_second_at_a_completed_tick(n, integrator, threads):
-    # Promised are 0.2 s; this leaves room for a machine that has other things to do.
-    assert float(python(INTERRUPT, str(n), integrator, str(threads))) < 0.4
+    # Promised are 0.2 s; this leaves room for a machine that has other things to do. Builds with checks are slower.
+    limit = 0.4 if kd.build_info()["build"] == "release" else 5
+    assert float(python(INTERRUPT, str(n), integrator, str(threads))) < limit
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")

@@ -13,6 +13,10 @@ from libc.float cimport DBL_MAX
 from libc.math cimport floor
 from libc.stdint cimport int64_t
 
+from .kernels.rounding cimport require_rounding
+
+require_rounding(__name__)
+
 __all__ = ["FixedClock"]
 
 cdef enum:

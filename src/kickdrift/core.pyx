@@ -14,6 +14,7 @@ from .kernels.plan cimport (
     SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, VORTEX, Array, Field, Job,
     KernelTable, Layout, Term,
 )
+from .kernels.rounding cimport require_rounding
 from .sharing cimport PATIENCE
 
 cdef extern from "Python.h":
@@ -25,6 +26,8 @@ import numpy as np
 from . import arguments, kernels
 from .errors import ConvergenceError, NonFiniteError
 from .integrators import Composition
+
+require_rounding(__name__)
 
 cdef dict SCHEMES = {
     "explicit_euler": EXPLICIT_EULER,

@@ -10,6 +10,7 @@ from .guard cimport acquire, guard_t, release
 from .kernels.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
 from .kernels.odeplan cimport Newton, ODEPlan, ODETable
 from .kernels.plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job, KernelTable
+from .kernels.rounding cimport require_rounding
 from .sharing cimport PATIENCE, RELEASE, Sharing
 
 from math import lcm, prod
@@ -19,6 +20,8 @@ import numpy as np
 from . import arguments, flows, kernels
 from .errors import ConvergenceError, NonFiniteError
 from .odebase import QUOTIENT, ODEBase, refuse
+
+require_rounding(__name__)
 
 cdef dict SCHEMES = {
     "explicit_euler": EXPLICIT_EULER,

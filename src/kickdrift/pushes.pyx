@@ -4,11 +4,14 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
 from .kernels.plan cimport Job
+from .kernels.rounding cimport require_rounding
 from .sharing cimport SHARE
 
 import numpy as np
 
 from . import kernels
+
+require_rounding(__name__)
 
 # Nanoseconds on the baseline, in float64.
 cdef enum:

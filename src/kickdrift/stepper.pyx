@@ -8,12 +8,15 @@ from .swept cimport Swept
 from .guard cimport release
 from .kernels.drawing cimport Weights, draw
 from .kernels.plan cimport Array
+from .kernels.rounding cimport require_rounding
 
 import numpy as np
 
 from . import arguments
 from . import drawing
 from .base import StepperBase
+
+require_rounding(__name__)
 
 
 cdef class Frames(Swept):

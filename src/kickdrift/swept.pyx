@@ -5,6 +5,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from .core cimport Core
 from .kernels.plan cimport PLANES, ROW, STRIDED, Job, Layout, Plan
+from .kernels.rounding cimport require_rounding
 from .kernels.sweeps cimport OUT
 from .kernels.sweptplan cimport INTERRUPTED, MOST_STAGES, TILE_PUSHES, UNSOLVED, Hold, Push, SweptTable
 from .kernels.tiles cimport P, S, V, X
@@ -15,6 +16,8 @@ import numpy as np
 
 from . import kernels
 from .errors import CallbackError
+
+require_rounding(__name__)
 
 
 cdef class Swept(Core):

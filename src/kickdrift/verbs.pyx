@@ -4,9 +4,13 @@ from functools import lru_cache
 
 from libc.float cimport FLT_MAX
 
+from .kernels.rounding cimport require_rounding
+
 import numpy as np
 
 from . import arguments, rounded
+
+require_rounding(__name__)
 
 ctypedef fused real:
     float

@@ -15,10 +15,10 @@ import numpy as np
 
 from .processor import BUILD, COMPILER, FLAGS, SUPPORTED
 
-_KNOWN = ("baseline", "avx2", "avx512")
+KNOWN = ("baseline", "avx2", "avx512")
 
 #: The instruction sets that this build and this machine share, slowest first.
-isas = tuple(isa for isa in _KNOWN if isa in SUPPORTED and find_spec(f"{__name__}.{isa}"))
+isas = tuple(isa for isa in KNOWN if isa in SUPPORTED and find_spec(f"{__name__}.{isa}"))
 
 
 @cache
@@ -35,7 +35,7 @@ def _choose() -> str:
     if not forced:
         return isas[-1]
     if forced not in isas:
-        reason = "not supported by this machine or build" if forced in _KNOWN else "unknown"
+        reason = "not supported by this machine or build" if forced in KNOWN else "unknown"
         raise ImportError(f"KICKDRIFT_ISA={forced}: {reason}; expected one of {', '.join(isas)}")
     return forced
 

@@ -3,6 +3,9 @@
 from cpython.pycapsule cimport PyCapsule_New
 
 from .odemodule cimport ODETable, fill
+from .rounding cimport require_rounding
+
+require_rounding(__name__)
 
 cdef ODETable[2] table  # for float, for double
 fill(&table[0], &table[1])

@@ -2,7 +2,10 @@
 
 from cpython.pycapsule cimport PyCapsule_New
 
+from .rounding cimport require_rounding
 from .sweptmodule cimport SweptTable, fill
+
+require_rounding(__name__)
 
 cdef SweptTable[2] table  # for float, for double
 fill(&table[0], &table[1])

@@ -1,0 +1,189 @@
+"""Golden digests: what a few hundred plans come to, to the last bit, on every platform.
+
+    python tests/golden.py             compare this build, on each instruction set, with golden.txt
+    python tests/golden.py --digest    one word for all of them, for each instruction set of this build
+    python tests/golden.py --write     make golden.txt anew: only where the results are meant to change
+
+A line of golden.txt is a digest and what it is of. Needs nothing but the package and NumPy.
+"""
+
+import hashlib
+import os
+import platform
+import sys
+import sysconfig
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
+from draws import Draws
+from plans import INTEGRATORS, LAYOUTS, lay_out, scene
+
+import kickdrift as kd
+from kickdrift import kernels
+
+FILE = Path(__file__).with_name("golden.txt")
+DTYPES = (np.float32, np.float64)
+ROUNDS = 6  # scenes for each integrator and dtype
+ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4")
+
+
+def digest(*values):
+    """Of arrays, by their little-endian bits, and of anything else by what it looks like."""
+    total = hashlib.blake2b(digest_size=8)
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+            total.update(f"{value.dtype.str} {value.shape} ".encode() + value.tobytes())
+        else:
+            total.update(f"{value!r} ".encode())
+    return total.hexdigest()
+
+
+def attempt(step, *arguments):
+    """What a step raises, in a form that can be compared; None for nothing."""
+    try:
+        step(*arguments)
+    except kd.KickdriftError as error:
+        return type(error).__name__, str(error)
+    return None
+
+
+def stepped(drawn, rng, twin):
+    """A scene: steps at two rates, and frames."""
+    stepper = drawn.make(twin.Stepper)
+    seen = [attempt(stepper.step, int(rng.integers(1, 12)))]
+    # Later counts depend on how a change of dt and `advance` cut the steps into calls.
+    evaluations = stepper.force_evaluations
+    if seen[-1] is None:
+        stepper.dt = 0.0125
+        seen.append(attempt(stepper.step, int(rng.integers(1, 6))))
+    if seen[-1] is None:
+        seen.append(attempt(stepper.advance, 0.03))
+    finished = seen[-1] is None
+    seen += [stepper.tick, evaluations]
+    if finished:
+        seen += [stepper.time, stepper.checksum()]
+        seen += [stepper.interpolate(mode=mode) for mode in ("linear", "hermite", "extrapolate")]
+    if "NonFiniteError" not in str(seen):  # the payload of a NaN is not specified
+        seen += [stepper.position, stepper.velocity]
+    return digest(*seen)
+
+
+def saved(drawn, rng, twin):
+    """The bytes of a snapshot, and where they lead: what one platform writes, all can read."""
+    stepper, other = drawn.make(twin.Stepper), drawn.make(twin.Stepper)
+    attempt(stepper.step, int(rng.integers(1, 12)))
+    snapshot = stepper.snapshot()
+    other.restore(snapshot)
+    failure = attempt(other.step, 3)
+    return digest(snapshot, failure, other.position, other.velocity)
+
+
+def solved(y, flow, scheme, dt, twin):
+    """Trajectories of a flow."""
+    stepper = twin.ODEStepper(y.copy(), flow, dt=dt, integrator=scheme)
+    failure = attempt(stepper.step, 9)
+    return digest(failure, stepper.tick, stepper.y, stepper.checksum())
+
+
+def moved(dtype, layout, twin):
+    """The verbs alone, which have no twin."""
+    rng = Draws(layout)
+    position, velocity, acceleration = (rng.normal(size=(37, 3)).astype(dtype) for _ in range(3))
+    position, velocity = lay_out(position, layout), lay_out(velocity, layout)
+    kd.kick(velocity, acceleration, 0.3)
+    kd.drift(position, velocity, 0.7)
+    kd.damp(velocity, rng.uniform(0, 3, 37), 0.11)
+    return digest(position, velocity)
+
+
+def cases():
+    """(what it is, function of `kickdrift` or `kickdrift.reference` that gives the digest), as golden.txt has them."""
+    for number in range(ROUNDS * len(INTEGRATORS) * len(DTYPES)):
+        integrator = INTEGRATORS[number % len(INTEGRATORS)]
+        dtype = DTYPES[number // len(INTEGRATORS) % len(DTYPES)]
+        rng = Draws(number)
+        drawn = scene(rng, integrator, dtype=dtype)
+        parts = [*drawn.arguments["forces"], *drawn.arguments.get("constraints", ())]
+        names = " + ".join(type(part).__name__ for part in parts) or "nothing"
+        shape = "x".join(map(str, drawn.position.shape))
+        name = f"{number} {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
+        yield name, partial(stepped, drawn, rng)
+        if number < len(INTEGRATORS) * len(DTYPES):
+            yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+    flows = [getattr(kd.flows, name)() for name in kd.flows.__all__ if name not in ("Flow", "Native")]
+    for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
+        rng = Draws(f"{flow!r} {scheme}")
+        y = rng.uniform(0.1, 1, (int(rng.integers(1, 40)), flow.dim)).astype(dtype)
+        dt = rng.uniform(0.001, 0.05)
+        yield f"{flow!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(solved, y, flow, scheme, dt)
+    for layout, dtype in product(LAYOUTS, DTYPES):
+        yield f"kick, drift, damp {np.dtype(dtype)} {layout}", partial(moved, dtype, layout)
+
+
+def digests(twin=kd):
+    """{what it is: its digest}."""
+    return {name: compute(twin) for name, compute in cases()}
+
+
+def written():
+    """What golden.txt says."""
+    lines = [line for line in FILE.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+    return {name: digest for digest, name in (line.split(" ", 1) for line in lines)}
+
+
+def write():
+    found = digests()
+    head = "# Made by `python tests/golden.py --write`: see there.\n"
+    FILE.write_text(head + "".join(f"{digest} {name}\n" for name, digest in found.items()), "utf-8", newline="\n")
+    print(f"{len(found)} digests written")
+
+
+def compare():
+    """How many digests differ."""
+    wrong = 0
+    for isa in kernels.isas:
+        kernels.isa = isa
+        found, expected = digests(), written()
+        differ = [name for name in expected | found if found.get(name) != expected.get(name)]
+        print(f"{isa}: {len(found)} plans, {len(differ)} differ")
+        for name in differ:
+            print(f"  {found.get(name)}, not {expected.get(name)}: {name}")
+        wrong += len(differ)
+    return wrong
+
+
+def summary():
+    """One row of a table for each instruction set; also written to a file in the folder $KICKDRIFT_DIGESTS, if set."""
+    rows = []
+    for isa in kernels.isas:
+        kernels.isa = isa
+        found = digests()
+        where = (isa, sys.byteorder, platform.python_version(), np.__version__)
+        verdict = "equal" if found == written() else "DIFFERENT"
+        rows.append("\t".join(map(str, (*where, len(found), digest(*found.items()), verdict))))
+    print(*rows, sep="\n")
+    if folder := os.environ.get("KICKDRIFT_DIGESTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        name = sysconfig.get_config_var("EXT_SUFFIX").split(".")[1]  # of Python, processor, system and C library
+        (Path(folder) / f"{name}.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")
+
+
+def main(arguments):
+    if arguments == ["--write"]:
+        write()
+    elif arguments == ["--digest"]:
+        summary()
+    elif arguments:
+        raise SystemExit(__doc__)
+    else:
+        return compare()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(sys.argv[1:]), 1))

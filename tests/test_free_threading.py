@@ -1,0 +1,93 @@
+"""With the GIL and without: importing never switches it on, one stepper lets one thread in, many run side by side."""
+
+import subprocess
+import sys
+import sysconfig
+import threading
+
+import numpy as np
+import pytest
+from plans import assert_same_bits
+
+import kickdrift as kd
+
+IMPORT = """
+import importlib, pkgutil, sys
+import kickdrift as kd
+from kickdrift import kernels
+for module in pkgutil.walk_packages(kd.__path__, "kickdrift."):
+    isa = module.name.rpartition(".")[2].rpartition("_")[2]
+    if not module.name.endswith("__main__") and (isa not in kernels.KNOWN or isa in kernels.isas):
+        importlib.import_module(module.name)
+print(sys._is_gil_enabled())
+"""
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="needs a free-threaded Python")
+def test_import_leaves_the_gil_off():
+    # A module that declares nothing switches it on, with a warning.
+    command = [sys.executable, "-W", "error", "-c", IMPORT]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "False", done.stderr
+
+
+def everywhere(work, threads):
+    """Run work(number) in that many threads, which start together; what they raise is raised here."""
+    gate, errors = threading.Barrier(threads), []
+
+    def run(number):
+        try:
+            gate.wait()
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    started = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def ball(n=3):
+    rng = np.random.default_rng(1)
+    forces = [kd.AnchorSpring(2.0), kd.QuadraticDrag(0.1)]
+    return kd.Stepper(rng.normal(size=(n, 3)), rng.normal(size=(n, 3)), dt=0.01, forces=forces)
+
+
+@pytest.mark.parametrize("n", [3, 20_000])
+def test_one_stepper_lets_one_thread_in(n):
+    """What is not refused is done, whole, and once."""
+    shared, done = ball(n), [0] * 4
+    calls = 2000 if n < 100 else 30
+
+    def work(number):
+        for call in range(calls):
+            try:
+                shared.step(1 + call % 3)
+                done[number] += 1 + call % 3
+            except RuntimeError as error:
+                assert "thread" in str(error)
+
+    everywhere(work, len(done))
+    assert shared.tick == sum(done) > 0
+    alone = ball(n)
+    alone.step(shared.tick)
+    assert_same_bits(shared.position, alone.position)
+    assert_same_bits(shared.velocity, alone.velocity)
+
+
+def test_many_steppers_side_by_side():
+    steppers = [ball(500) for _ in range(4)]
+
+    def work(number):
+        for n in (1, 7, 40, 2):
+            steppers[number].step(n)
+
+    everywhere(work, len(steppers))
+    alone = ball(500)
+    alone.step(50)
+    for stepper in steppers:
+        assert_same_bits(stepper.position, alone.position)

@@ -1,0 +1,51 @@
+"""What a few hundred plans come to, to the last bit, is what it always was: golden.py."""
+
+import golden
+import numpy as np
+import pytest
+from draws import Draws
+
+import kickdrift as kd
+
+
+def unequal(found):
+    expected = golden.written()
+    return [f"{found.get(name)}, not {expected.get(name)}: {name}" for name in expected | found
+            if found.get(name) != expected.get(name)]  # fmt: skip
+
+
+def test_every_instruction_set_gives_the_golden_digests(isa):
+    assert not unequal(golden.digests())
+
+
+def test_so_does_the_reference():
+    assert not unequal(golden.digests(kd.reference))
+
+
+def test_all_that_there_is_takes_part():
+    """Whoever adds an integrator, a term, a constraint or a flow draws it in plans.py."""
+    names = " ".join(golden.written())
+    parts = [*kd.INTEGRATORS.values(), *(getattr(kd.flows, name) for name in kd.flows.__all__ if name != "Native")]
+    parts += [value for value in vars(kd).values() if isinstance(value, type) and issubclass(value, kd.forces.Term)]
+    python = {"Flow", "Force", "Acceleration", "NativeForce"}  # what a user's function computes is the user's
+    missing = {part.__name__ for part in parts} - python - set(names.replace("(", " ").replace(")", " ").split())
+    assert not missing
+
+
+def test_a_digest_sees_bits_order_type_and_shape():
+    zeros = np.zeros((2, 3))
+    arrays = [zeros, -zeros, zeros.astype(np.float32), zeros.reshape(3, 2), np.eye(2, 3), np.eye(2, 3)[::-1]]
+    assert len({golden.digest(array) for array in arrays}) == len(arrays)
+    assert golden.digest(np.asfortranarray(arrays[4])) == golden.digest(arrays[4])
+    assert golden.digest(arrays[4].astype(">f8")) == golden.digest(arrays[4])
+
+
+def test_draws_are_the_same_everywhere():
+    rng = Draws(1)
+    assert rng.random() == 0.5692039176770424
+    assert rng.uniform(-1, 1, 2).tolist() == [0.6045301889741308, -0.8737861978772932]
+    assert rng.normal(size=(1, 2)).tolist() == [[-0.8372758305631578, 0.12653786432929337]]
+    assert rng.integers(2, 9, 5).tolist() == [3, 3, 3, 4, 8]
+    assert sorted(rng.permutation(9)) == sorted(rng.choice(9, 9, replace=False)) == list(range(9))
+    with pytest.raises(AttributeError):
+        rng.standard_normal()

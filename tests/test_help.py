@@ -1,0 +1,44 @@
+"""What help() shows of every public name: its signature, and its docstring whole."""
+
+import inspect
+import pydoc
+
+import pytest
+
+import kickdrift as kd
+
+NAMES = [name for name in kd.__all__ if not name.startswith("_")]
+COMPILED = (kd.Stepper, kd.ODEStepper, kd.FixedClock, kd.reference.Stepper, kd.reference.FixedClock)
+
+
+def rendered(value):
+    return pydoc.render_doc(value, renderer=pydoc.plaintext)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help(name):
+    value = getattr(kd, name)
+    text = rendered(value)
+    assert text.startswith("Python Library Documentation: ")
+    if isinstance(value, dict):
+        return
+    first = inspect.getdoc(value).splitlines()[0]
+    assert first in text
+    if not callable(value) or (inspect.isclass(value) and issubclass(value, Exception)):
+        return
+    signature = inspect.signature(value)
+    assert not any(parameter.name in ("args", "kwargs") for parameter in signature.parameters.values()), signature
+    # Python 3.13 breaks long signatures into lines of their own.
+    shown = "".join(text.split())
+    assert "".join(f"{name}{signature}".split()).rstrip(")").partition("->")[0] in shown.replace(",)", ")")
+
+
+@pytest.mark.parametrize("cls", COMPILED, ids=lambda cls: f"{cls.__module__}.{cls.__name__}")
+def test_help_on_methods(cls):
+    text = rendered(cls)
+    for name, member in inspect.getmembers(cls):
+        if name.startswith("_") or not inspect.isroutine(member):
+            continue
+        assert f"{name}(" in text, name
+        assert inspect.signature(member), name
+        assert inspect.getdoc(member).splitlines()[0] in text, name

@@ -1,0 +1,33 @@
+"""The slower proofs, one command each.
+
+    python tools/prove.py sanitize      the suite under AddressSanitizer and UndefinedBehaviorSanitizer
+    python tools/prove.py debug         the suite with Cython's bounds checks
+    python tools/prove.py coverage      lines of .py and .pyx that the suite runs
+    python tools/prove.py wheels        sdist, wheel, contents, manylinux, fresh environments, the suite in each
+    python tools/prove.py cross [...]   one table of digests: processors, compilers, levels of optimisation
+    python tools/prove.py contraction   what a contracting compiler built is refused
+    python tools/prove.py matrix        the wheels that cibuildwheel would build are the promised ones
+    python tools/prove.py digests DIR   the digests that other machines left there are one
+
+CONTRIBUTING.md says what each needs. They build in build/prove and leave the tree alone.
+"""
+
+import sys
+from importlib import import_module
+
+COMMANDS = {
+    "sanitize": ("checked", "sanitize"),
+    "debug": ("checked", "debug"),
+    "coverage": ("checked", "coverage"),
+    "wheels": ("wheels", "main"),
+    "cross": ("cross", "main"),
+    "contraction": ("contraction", "main"),
+    "matrix": ("matrix", "main"),
+    "digests": ("cross", "collected"),
+}
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
+        raise SystemExit(__doc__)
+    module, function = COMMANDS[sys.argv[1]]
+    sys.exit(min(1, getattr(import_module(module), function)(*sys.argv[2:]) or 0))
