@@ -72,7 +72,7 @@ class BuildExt(build_ext):
         super().build_extensions()
 
 
-MODULES = ["clock", "core", "ode", "pushes", "sharing", "stepper", "swept", "verbs", "kernels.processor"]
+MODULES = ["clock", "core", "holds", "ode", "pushes", "sharing", "stepper", "swept", "verbs", "kernels.processor"]
 MODULES += [f"kernels.{family}{isa}" for isa in ISAS for family in ("", "ode_", "swept_")]
 
 setup(

@@ -86,6 +86,49 @@ def scene(rng, integrator=None, n=None, dtype=None):
     )
 
 
+def held_scene(rng, integrator=None, n=None, dtype=None):
+    """A random scene whose bodies are held by constraints, close enough to meet."""
+    n = n or int(rng.choice([2, 3, 5, 8, 17, 33, 60]))
+    drawn = scene(rng, integrator, n, dtype)
+    drawn.arguments["constraints"] = constraints(rng, n, drawn.position.shape[1])
+    return drawn
+
+
+def constraints(rng, n, dim):
+    def each(low, high):
+        return rng.uniform(low, high, n) if rng.integers(3) == 0 else float(rng.uniform(low, high))
+
+    def share():
+        return float(rng.choice([0, 0.5, 1]))
+
+    def pairs():
+        first, way = rng.integers(n, size=(2, int(rng.integers(0, 4 * n))))
+        chain = np.arange(n - 1)
+        several = np.stack([first, (first + 1 + way % (n - 1)) % n], axis=1)
+        return several if rng.integers(2) else np.concatenate([np.stack([chain, chain + 1], axis=1), several])
+
+    def distance():
+        chosen = pairs()
+        length = None if rng.integers(2) else rng.uniform(0, 2, len(chosen))
+        iterations = int(rng.integers(1, 5))
+        if rng.integers(2):
+            return kd.Distance(chosen, length, stiffness=share(), iterations=iterations)
+        return kd.Distance(chosen, length, compliance=float(rng.choice([0, 0.01])), iterations=iterations)
+
+    def wall():
+        return {"restitution": each(0, 1), "friction": each(0, 1) * rng.integers(2), "radius": each(0, 0.4)}
+
+    choices = [
+        distance,
+        lambda: kd.Box(-1 - rng.random(dim), 1 + rng.random(dim), **wall()),
+        lambda: kd.Plane(rng.normal(size=dim), -float(rng.random()), **wall()),
+        lambda: kd.ElasticCollisions(each(0.05, 0.5), share(), int(rng.integers(1, 5))),
+    ]
+    pins = [kd.Pin(rng.permutation(n)[: int(rng.integers(1, 3))])] if rng.integers(2) else []
+    drawn = [choices[rng.integers(len(choices))]() for _ in range(int(rng.integers(1, 4)))]
+    return [*drawn, *pins]
+
+
 def forces(rng, integrator, n, dim):
     def scalar(low, high):
         return rng.uniform(low, high, n) if rng.integers(3) == 0 else float(rng.uniform(low, high))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from .clock import FixedClock
+from .constraints import Box, Distance, ElasticCollisions, Pin, Plane
 from .errors import (
     CallbackError,
     ConvergenceError,
@@ -54,10 +55,13 @@ __all__ = [
     "RK4",
     "Acceleration",
     "AnchorSpring",
+    "Box",
     "CallbackError",
     "ConvergenceError",
     "Damping",
     "DesyncError",
+    "Distance",
+    "ElasticCollisions",
     "EnergyEuler",
     "Exact",
     "ExplicitEuler",
@@ -77,6 +81,8 @@ __all__ = [
     "ODEStepper",
     "ODETrajectory",
     "OverloadError",
+    "Pin",
+    "Plane",
     "PointGravity",
     "QuadraticDrag",
     "Rollback",

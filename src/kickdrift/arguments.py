@@ -94,7 +94,7 @@ def _float(value: Any) -> float:
         return math.inf
 
 
-def numbers(name: str, value: Any, minimum: float = -math.inf) -> np.ndarray:
+def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf) -> np.ndarray:
     """A finite float64 array of any shape; a read-only copy."""
     try:
         array = np.asarray(value)
@@ -107,6 +107,8 @@ def numbers(name: str, value: Any, minimum: float = -math.inf) -> np.ndarray:
         raise ValueError(f"{name}: expected finite numbers, got {show(value)}")
     if array.size and array.min() < minimum:
         raise ValueError(f"{name}: expected numbers of at least {minimum:g}, got {array.min():g}")
+    if array.size and array.max() > maximum:
+        raise ValueError(f"{name}: expected numbers of at most {maximum:g}, got {array.max():g}")
     array.flags.writeable = False
     return array
 
@@ -140,13 +142,31 @@ def pairs(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def within(name: str, pairs: np.ndarray, n: int) -> np.ndarray:
-    """The pairs, where all of their bodies exist."""
-    outside = np.argwhere((pairs < 0) | (pairs >= n))
+def indices(name: str, value: Any) -> np.ndarray:
+    """Indices of bodies: a read-only int64 copy of shape (k,)."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name}: expected indices of bodies, got {show(value)}") from None
+    if array.size == 0:
+        array = np.zeros(0, np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected ints, got {show(value)}")
+    if array.ndim > 1:
+        raise ValueError(f"{name}: expected an int or shape (k,), got {array.shape}")
+    array = np.array(array, dtype=np.int64, ndmin=1)
+    array.flags.writeable = False
+    return array
+
+
+def within(name: str, indices: np.ndarray, n: int) -> np.ndarray:
+    """The indices, or pairs of them, where all of their bodies exist."""
+    outside = np.argwhere((indices < 0) | (indices >= n))
     if len(outside):
         row = outside[0, 0]
-        raise ValueError(f"{name}: expected indices from 0 to {n - 1}, got {pairs[row].tolist()} as pair {row}")
-    return pairs
+        place = f" as pair {row}" if indices.ndim > 1 else ""
+        raise ValueError(f"{name}: expected indices from 0 to {n - 1}, got {indices[row].tolist()}{place}")
+    return indices
 
 
 def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarray:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 
-def numbers(minimum: float = -math.inf, place: bool = False, **field: Any) -> Any:
-    """A coefficient: a number, a vector or one of these per body, not below `minimum`; or a place."""
-    return dataclasses.field(metadata={"minimum": minimum, "place": place}, **field)
+def numbers(minimum: float = -math.inf, maximum: float = math.inf, place: bool = False, **field: Any) -> Any:
+    """A coefficient: a number, a vector or one of these per body, within bounds; or a place."""
+    return dataclasses.field(metadata={"bounds": (minimum, maximum), "place": place}, **field)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +31,9 @@ class Declaration:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            if "minimum" in field.metadata:
+            if "bounds" in field.metadata:
                 label = f"{type(self).__name__}({field.name})"
-                array = arguments.numbers(label, getattr(self, field.name), field.metadata["minimum"])
+                array = arguments.numbers(label, getattr(self, field.name), *field.metadata["bounds"])
                 object.__setattr__(self, field.name, array)
 
     def placed(self, position: np.ndarray) -> Self:

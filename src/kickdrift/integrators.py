@@ -52,6 +52,11 @@ class Integrator:
     #: What a later step depends on beside position, velocity and tick; "" for nothing.
     history: ClassVar[str] = ""
 
+    @property
+    def velocity_lag(self) -> float:
+        """How far, in steps, the velocity of a step is behind its position, as constant forces show."""
+        return 0.0
+
 
 def _one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
@@ -66,6 +71,10 @@ class ExplicitEuler(Integrator):
     name = "explicit_euler"
     source = "Euler 1768, Institutiones calculi integralis I, 650"
     order = 1
+
+    @property
+    def velocity_lag(self) -> float:
+        return -0.5
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,10 @@ class SemiImplicitEuler(Integrator):
     def order_with_drag(self) -> float:
         return 1
 
+    @property
+    def velocity_lag(self) -> float:
+        return {"kick_drift": 0.5, "drift_kick": -0.5, "alternate": 0.0}[self.form]
+
 
 @dataclass(frozen=True)
 class ImplicitEuler(Integrator):
@@ -115,6 +128,10 @@ class ImplicitEuler(Integrator):
         if iterations > 10**6:
             raise ValueError(f"ImplicitEuler(max_iterations): expected at most a million, got {iterations}")
         object.__setattr__(self, "max_iterations", iterations)
+
+    @property
+    def velocity_lag(self) -> float:
+        return 0.5
 
 
 @dataclass(frozen=True)
@@ -179,6 +196,10 @@ class Verlet(Integrator):
     @property
     def force_evaluations_with_drag(self) -> int:
         return 2
+
+    @property
+    def velocity_lag(self) -> float:
+        return 0.5 if self.velocity == "backward" else 0.0
 
 
 @dataclass(frozen=True)

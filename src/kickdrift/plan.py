@@ -91,6 +91,8 @@ class Plan:
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
             for declaration in (*self.forces, *self.constraints):
                 declaration.compile(self)
+        # Other constraints lean on what is pinned.
+        self.holds.sort(key=lambda hold: hold.kind != "pin")
         _check_finite("rate", self.rate, np.dtype(np.float64))
 
         self.drag = bool(self.c.any())

@@ -1,8 +1,9 @@
 """Steps in which many bodies are pushed at once, or held."""
 
 from .core cimport Core
+from .kernels.holdplan cimport Hold
 from .kernels.plan cimport Plan
-from .kernels.sweptplan cimport Hold, Push, Sweep, SweptTable
+from .kernels.sweptplan cimport Push, Sweep, SweptTable
 
 
 cdef class Swept(Core):

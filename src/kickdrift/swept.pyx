@@ -3,11 +3,14 @@
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.pycapsule cimport PyCapsule_GetPointer
+
 from .core cimport Core
+from .holds cimport BoundHold, bind_holds
+from .kernels.holdplan cimport Hold
 from .kernels.plan cimport PLANES, ROW, STRIDED, Job, Layout, Plan
 from .kernels.rounding cimport require_rounding
 from .kernels.sweeps cimport OUT
-from .kernels.sweptplan cimport INTERRUPTED, MOST_STAGES, TILE_PUSHES, UNSOLVED, Hold, Push, SweptTable
+from .kernels.sweptplan cimport INTERRUPTED, MOST_STAGES, TILE_PUSHES, UNSOLVED, Push, SweptTable
 from .kernels.tiles cimport P, S, V, X
 from .pushes cimport BoundPush, PythonPush, bind_push
 from .sharing cimport PATIENCE
@@ -35,6 +38,7 @@ cdef class Swept(Core):
     cdef int bind_pushes(self) except -1:
         cdef const SweptTable* tables
         cdef BoundPush bound
+        cdef BoundHold held
         cdef Push* push
         plan = self._plan
         tables = <const SweptTable*> PyCapsule_GetPointer(
@@ -46,7 +50,7 @@ cdef class Swept(Core):
             self.hold = <Hold*> PyMem_Calloc(max(1, len(plan.holds)), sizeof(Hold))
             if self.push == NULL or self.hold == NULL:
                 raise MemoryError
-        self.bound_pushes, self.bound_holds = [], []
+        self.bound_pushes = []
         self.cost = self.estimate()
         whole = len(plan.pushes) > TILE_PUSHES or len(plan.holds) > 0
         for number, term in enumerate(plan.pushes):
@@ -60,6 +64,10 @@ cdef class Swept(Core):
             if not (bound.shared or bound.whole):
                 self.helpers = 1
             self.cost += bound.cost * (plan.integrator.force_evaluations_with_drag or 1)
+        self.bound_holds = bind_holds(plan, self.swept, (plan.n + ROW - 1) // ROW * ROW)
+        for number, held in enumerate(self.bound_holds):
+            self.hold[number].function, self.hold[number].data = held.function, held.data
+            self.cost += held.cost
         self.lasting = len(self.coefficients)
         self.most = <Py_ssize_t> (PATIENCE / self.cost) + 1
         self.sweep.plan = &self.plan
@@ -81,9 +89,10 @@ cdef class Swept(Core):
         plan = self._plan
         n, dim = plan.n, plan.dim
         padded = (n + ROW - 1) // ROW * ROW
-        registers = P + OUT + len(plan.pushes)  # of which x, v and s, which come before P, are there twice
+        registers = P + OUT + len(plan.pushes) + 1  # of which x, v and s, which come before P, are there twice
         self.room = kernels.aligned_zeros((registers * dim, padded), plan.dtype).reshape(registers, dim, padded)
         self.sweep.room = <char*> <size_t> self.room.ctypes.data
+        self.sweep.gain = <char*> <size_t> self.room[registers - 1].ctypes.data
         self.sweep.padded = padded
         self.planes = [
             [self.room[first + register].T[:n] for register in range(len(self.state()))] for first in (0, P)

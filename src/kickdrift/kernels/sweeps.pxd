@@ -280,8 +280,8 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     lone.start = job.start and step == 0
     memcpy(room.next, room.now, (3 if plan.s.data != NULL else 2) * size(room, like))
     sweep.table.run(plan, &lone)
-    job.evaluations += lone.evaluations
     if lone.failed_step == 1:
+        job.evaluations += lone.evaluations
         return 0
     job.failed_body = lone.failed_body
     job.residual = lone.residual
@@ -293,10 +293,17 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, lane* like)
     cdef const Plan* plan = sweep.plan
     cdef bint verlet = plan.scheme == VERLET_BACKWARD or plan.scheme == VERLET_CENTRAL
     cdef char* s = room.next + S * size(room, like) if verlet else NULL
+    cdef const lane* old = <const lane*> (room.now + V * size(room, like))
+    cdef const lane* v = <const lane*> (room.next + V * size(room, like))
+    cdef lane* gain = <lane*> sweep.gain
+    cdef Py_ssize_t i
     cdef int number
+    if sweep.holds > 0:
+        for i in range(plan.dim * room.plane // width(like)):
+            gain[i] = v[i] - old[i]
     for number in range(sweep.holds):
         job.code = sweep.hold[number].function(
-            plan.h, plan.n, plan.dim, room.plane, room.now + X * size(room, like),
+            plan.h, plan.n, plan.dim, room.plane, room.now + X * size(room, like), sweep.gain,
             room.next + X * size(room, like), room.next + V * size(room, like), s, sweep.hold[number].data,
         )
         if job.code != 0:

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from .holdmodule cimport fill_holds
 from .lanes cimport f32lane, f64lane
 from .pairs cimport NBody, Springs, n_body, springs
 from .plan cimport Job
@@ -50,6 +51,7 @@ cdef inline int n_body_f64(
 
 
 cdef inline void fill(SweptTable* f32, SweptTable* f64) noexcept:
+    fill_holds(f32, f64)
     f32.run = run_f32
     f32.springs = springs_f32
     f32.n_body = n_body_f32

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from .holdplan cimport Hold, HoldFunction
 from .plan cimport Field, Job, KernelTable, Plan
 
 cdef enum:
@@ -19,11 +20,14 @@ ctypedef int (*PushFunction)(
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil
 
-# Corrects all n bodies after a step; before: where they were; s: Verlet's previous positions, or NULL.
-ctypedef int (*HoldFunction)(
-    double h, int64_t n, int64_t dim, int64_t stride,
-    const void* before, void* x, void* v, void* s, void* data,
-) noexcept nogil
+cdef enum HoldKind:
+    PIN
+    DISTANCE
+    COMPLIANT_DISTANCE
+    BOX
+    PLANE
+    COLLISIONS
+    HOLD_KINDS
 
 # Is there a reason to stop between two steps?
 ctypedef bint (*Look)(void* owner) noexcept nogil
@@ -32,10 +36,6 @@ ctypedef struct Push:
     PushFunction function
     void* data
     Field factor        # 1/m, or 1; 0 for bodies that nothing moves
-
-ctypedef struct Hold:
-    HoldFunction function
-    void* data
 
 ctypedef struct Sweep:
     const Plan* plan            # two of them in the room, with the state in one place and in the other
@@ -49,6 +49,7 @@ ctypedef struct Sweep:
     double after[MOST_STAGES]   # when a stage evaluates, in seconds after the tick
     # Where all bodies are stepped as one tile; NULL where each tile is on its own.
     char* room                  # x, v and s in two places, and the other registers
+    char* gain                  # of these one for holds: what the forces of a step have added to v
     Py_ssize_t padded           # numbers in a plane
     Look look
     void* owner
@@ -59,3 +60,4 @@ ctypedef struct SweptTable:
     void (*run)(const Sweep*, Job*) noexcept nogil
     PushFunction springs        # see pairs.pxd
     PushFunction n_body
+    HoldFunction hold[HOLD_KINDS]

@@ -131,7 +131,8 @@ class Body:
 class System(Body):
     """All bodies as one, where they are not left alone: its vectors have n dim components.
 
-    Forces may be evaluated for all of them at once, and constraints follow each step.
+    Forces may be evaluated for all of them at once, and constraints follow each step. `gain` is what the
+    forces of the step have added to each velocity, before any constraint.
     """
 
     def __init__(self, stepper: Stepper):
@@ -188,9 +189,21 @@ class System(Body):
     def complete(self) -> None:
         """The end of a step: the constraints, in their order."""
         before = self.completed[0].rows(self.dim)
+        self.gain = (self.v - self.completed[1]).rows(self.dim)
         for hold in self.plan.holds:
             HOLDS[hold.kind](self, before, **hold.fields)
         super().complete()
+
+    def rows(self) -> tuple[list[Vector], list[Vector], list[Vector] | None]:
+        """Position, velocity and, under Verlet, previous position of each body."""
+        s = self.history.rows(self.dim) if self.integrator.history == "previous position" else None
+        return self.x.rows(self.dim), self.v.rows(self.dim), s
+
+    def put(self, x: list[Vector], v: list[Vector], s: list[Vector] | None) -> None:
+        """Take over what a constraint has made of `rows()`."""
+        self.x, self.v = _joined(x), _joined(v)
+        if s is not None:
+            self.history = _joined(s)
 
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
         """The accelerations of all bodies: the compiled terms, then the pushes in their order."""

@@ -1,0 +1,70 @@
+# What the kernels of constraints are told. Arrays of numbers are of the state's dtype.
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+
+cdef enum:
+    PAIRS_PER_BODY = 16     # so many candidates for a collision are kept, on average
+    MOST_ROWS = 9           # of cells around a cell
+
+ctypedef struct Pin:
+    int64_t count
+    const int64_t* index
+
+# Pairs in stages, of which each follows the one before; those of one stage have no body in common.
+ctypedef struct Distance:
+    int64_t stages
+    const int64_t* stage        # where each begins, and the last ends
+    const int32_t* first
+    const int32_t* second
+    const void* length
+    const void* move_first
+    const void* move_second
+    const void* total           # of compliant ones, and NULL for others
+    const void* compliance
+    void* force                 # room: a number per pair
+    void* was                   # room: positions
+    int64_t iterations
+
+# A number for all bodies or one for each: then bodies are one apart, else zero.
+ctypedef struct Each:
+    const void* number
+    int64_t body
+
+ctypedef struct Wall:
+    const void* lower           # of a box; of a plane: the normal
+    const void* upper           # of a box; of a plane: the offset
+    Each restitution, friction, radius
+    const void* weight
+    double lag
+
+# Corrects all n bodies after a step. before: where they were; gain: what the forces of the step have added
+# to their velocities; s: Verlet's previous positions, or NULL.
+ctypedef int (*HoldFunction)(
+    double h, int64_t n, int64_t dim, int64_t stride,
+    const void* before, const void* gain, void* x, void* v, void* s, const void* data,
+) noexcept nogil
+
+ctypedef struct Hold:
+    HoldFunction function
+    const void* data
+
+ctypedef struct Collisions:
+    const void* radius
+    const void* weight
+    double restitution
+    int64_t iterations
+    int64_t walls               # that bodies may be pushed into
+    const Hold* wall
+    double per_cell             # 1 / width of a cell, which is more than any pair reaches; 0: no body has a size
+    uint64_t mask               # buckets less one
+    uint64_t step[3]            # from a cell to the next along each axis, in buckets
+    int64_t rows                # of three cells around a cell and in it
+    uint64_t row[MOST_ROWS]     # from a cell to the first cell of each
+    # Room.
+    int32_t* start              # of each bucket: its first slot
+    uint32_t* bucket            # of each body
+    int32_t* body               # in each slot: bodies sorted by bucket, then index
+    void* place                 # of the body in each slot: positions, component after component, and radii
+    int64_t* begin              # of each body's partners
+    int32_t* count              # and how many they are
+    int32_t* partner
