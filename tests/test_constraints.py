@@ -163,7 +163,7 @@ def test_a_cloth_hangs_still_for_ten_minutes(integrator):
 # Walls.
 
 
-def drop(Stepper, integrator="velocity_verlet", height=1.0, wall=None, dtype=np.float64, dt=1 / 60, **how):  # noqa: N803
+def drop(Stepper, integrator="velocity_verlet", height=1.0, wall=None, dtype=np.float64, dt=1 / 60, **how):
     wall = wall or kd.Box((-1, 0), (1, 3), **how)
     return Stepper(
         np.array([[0.3, height]], dtype), dt=dt, integrator=integrator, forces=[GRAVITY], constraints=[wall],
@@ -397,7 +397,7 @@ def test_bad_types(Stepper):
         kd.Distance([(0, 1)], iterations=2.5)
     with pytest.raises(TypeError, match="constraints: expected constraints"):
         Stepper(np.zeros((2, 2)), constraints=[GRAVITY])
-    with pytest.raises(ValueError, match="Pin.*once in all pins, got 1 twice"):
+    with pytest.raises(ValueError, match=r"Pin.*once in all pins, got 1 twice"):
         Stepper(np.zeros((2, 2)), constraints=[kd.Pin(1), kd.Pin([0, 1])])
 
 

@@ -121,8 +121,9 @@ def test_public_names():
     )
     errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
     steppers = "Stepper ODEStepper FixedClock Rollback Trajectory ODETrajectory"
+    constraints = "Pin Distance Box Plane ElasticCollisions"
     others = "sync_test INTEGRATORS kick drift damp build_info get_include"
-    assert sorted(f"{terms} {schemes} {errors} {steppers} {others}".split()) == PUBLIC
+    assert sorted(f"{terms} {constraints} {schemes} {errors} {steppers} {others}".split()) == PUBLIC
 
 
 def test_integrators_are_listed_with_order_and_source():
@@ -147,7 +148,18 @@ def test_errors_are_kickdrifts_and_the_closest_built_ins():
 
 
 def test_units_are_named():
-    for cls in (kd.Gravity, kd.LinearDrag, kd.QuadraticDrag, kd.AnchorSpring, kd.PointGravity, kd.Vortex, kd.Damping):
+    for cls in (
+        kd.Gravity,
+        kd.LinearDrag,
+        kd.QuadraticDrag,
+        kd.AnchorSpring,
+        kd.PointGravity,
+        kd.Vortex,
+        kd.Damping,
+        kd.Distance,
+        kd.Box,
+        kd.ElasticCollisions,
+    ):
         assert any(unit in cls.__doc__ for unit in ("m/s²", "kg", "N/m", "m³/s²", "m²/s²", "1/s")), cls
 
 

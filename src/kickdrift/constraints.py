@@ -172,7 +172,8 @@ class Box(Wall):
 
     A body found outside has met the wall within the step: it is taken to have come on the parabola that
     the forces of the step bend, turned at the wall, and gone on for the rest of the step. Under uniform
-    forces, bounces of restitution 1 so keep the energy to rounding, with any integrator and dt. It comes
+    forces, bounces of restitution 1 so keep the energy to rounding, at any dt and with any integrator but
+    `energy_euler`, whose speed does not follow its positions. It comes
     to rest, with no speed across the wall, where it meets the wall with no more speed than the forces of one
     step give, or would meet it again in the same step. One that was outside before is put on the wall.
 
@@ -274,7 +275,9 @@ class ElasticCollisions(Constraint):
     Pairs closer than 5/4 of their radii's sum after the step are gone through in the order of
     their indices, i < j, and backwards in the next sweep, until none of them overlaps or `iterations`
     sweeps are done, so that a blow runs through a row of touching balls within a step (Newton's
-    cradle). Where there are more than 16 such pairs per body, one sweep is all.
+    cradle). After each sweep the walls of the stepper hold what was pushed into them, so that piles stand:
+    the more layers they have, the more iterations (or the smaller dt) keep them from sinking into themselves.
+    Where there are more than 16 such pairs per body, one sweep is all.
 
     Of two that overlap, the moment in the step at which they touched is found: there the impulse acts
     along the line between their centres, and they go on for the rest of the step. Momentum, angular

@@ -7,6 +7,8 @@ previous positions, which the next step continues from.
 
 from __future__ import annotations
 
+from typing import Any
+
 from .collisions import collisions
 from .contacts import WALLS
 from .vector import Vector, dot, sqrt
@@ -68,7 +70,7 @@ def numbers(system, *arrays):
     return [[system.real(number) for number in array] for array in arrays]
 
 
-HOLDS = {
+HOLDS: dict[str, Any] = {
     "pin": pin,
     "distance": distance,
     "compliant_distance": compliant_distance,

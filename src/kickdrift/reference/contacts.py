@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .vector import Vector, dot, sqrt
 
 
@@ -127,4 +129,4 @@ def replace(system, x, v, s, i, y, u):
     x[i], v[i] = y, u
 
 
-WALLS = {"box": box, "plane": plane}
+WALLS: dict[str, Any] = {"box": box, "plane": plane}
