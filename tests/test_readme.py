@@ -13,6 +13,7 @@ import pytest
 
 import kickdrift as kd
 from kickdrift import settings
+from kickdrift.constraints import Constraint
 from kickdrift.demos.loops import LOOPS
 from kickdrift.forces import Term
 from kickdrift.plan import known
@@ -31,7 +32,7 @@ def rows(header):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
-FIRST, PYGAME, PYGLET, ARCADE, ROLLBACK, GUSTS, NATIVE, WEATHER = blocks("python")
+FIRST, PYGAME, PYGLET, ARCADE, ROLLBACK, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
 LOOPS_OF_ENGINES = {"pygame": PYGAME, "pyglet": PYGLET, "arcade": ARCADE}
 
 
@@ -75,6 +76,9 @@ def test_the_examples_of_own_forces_and_equations_run():
     leaves = run(GUSTS)["leaves"]
     # 3 N for a second on 10 g, but for half a step at its end, and gravity all the while.
     np.testing.assert_allclose(leaves.velocity, np.tile([300.0, -9.81], (100, 1)), rtol=0.01)
+    balls = run(BALLS)["balls"]
+    assert balls.tick == 1200
+    assert balls.position.min() >= 0.5
     weather = run(WEATHER)["weather"]
     assert weather.tick == 1000
     assert 20 < weather.y[:, 2].mean() < 27  # the attractor's
@@ -268,6 +272,11 @@ def test_the_table_of_integrators():
 def test_the_table_of_terms():
     signatures = [row[0].strip("`") for row in rows("term")]
     assert {signature.partition("(")[0] for signature in signatures} == {cls.__name__ for cls in known(Term)}
+
+
+def test_the_table_of_constraints():
+    signatures = [row[0].strip("`") for row in rows("constraint")]
+    assert {signature.partition("(")[0] for signature in signatures} == {cls.__name__ for cls in known(Constraint)}
 
 
 @pytest.mark.parametrize("expression", re.findall(r"`(kd\.[A-Z]\w+\([^`]*\))`", TEXT))
