@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Protocol
 
-from . import attractor, growth, jump, loops, orbit, spring
+from . import attractor, balls, growth, jump, loops, orbit, spring
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,6 +41,7 @@ class LiveDemo(Demo, Protocol):
 
 LIVE: dict[str, LiveDemo] = {
     "orbit": orbit,
+    "balls": balls,
 }
 DEMOS: dict[str, Demo] = {
     "spring": spring,

@@ -242,9 +242,9 @@ COLOURS = ("#f2b705", "#8c8c8c", "#d9a441", "#2f6fb0", "#c1440e", "#b07f4f", "#c
 RADII = np.array([0.2, 0.06, 0.09, 0.09, 0.07, 0.17, 0.15, 0.12, 0.12])  #: in the picture; not to scale
 
 
-def flat(position: np.ndarray) -> np.ndarray:
-    """Seen from above, with the square root of the distance to the centre, so that all planets are seen."""
-    x = position[:, :2]
+def flat(from_sun: np.ndarray) -> np.ndarray:
+    """Seen from above, with the square root of the distance to the Sun, so that all planets are seen."""
+    x = from_sun[:, :2]
     return x / np.sqrt(np.sqrt((x * x).sum(axis=1, keepdims=True)) + 1e-12)
 
 
@@ -266,7 +266,7 @@ def scene(options: argparse.Namespace) -> Scene:
         colour=COLOURS,
         backdrop=tuple(ellipses()),
         names={body: planet.name for body, planet in enumerate(PLANETS, start=1)},
-        flat=flat,
+        flat=lambda position: flat(position - position[0]),
         mode="hermite",  # four days are a long way for Mercury
     )
 
@@ -285,4 +285,4 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     end.stepper.step(round(options.years * YEAR / options.dt))
     draw(picture, end)
     picture.set(title=f"After {_years(options.years)}, under yoshida6", xticks=[], yticks=[])
-    picture.set_xlabel("from above; distances to the centre drawn as square roots,\nand the ellipses of the start")
+    picture.set_xlabel("from above; distances to the Sun drawn as square roots,\nand the ellipses of the start")

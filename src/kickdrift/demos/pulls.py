@@ -46,9 +46,9 @@ def in_numba(mu: float) -> kd.NativeForce:
         import numba
     except ImportError:
         raise AbsentError("not installed: pip install numba") from None
-    real, index = numba.types.float64, numba.types.int64
-    reals: Any = numba.types.CPointer(real)
-    signature = numba.types.int32(real, index, index, index, index, reals, reals, reals, numba.types.voidptr)
+    types: Any = numba.types
+    real, index, reals = types.float64, types.int64, types.CPointer(types.float64)
+    signature = types.int32(real, index, index, index, index, reals, reals, reals, types.voidptr)
 
     def pull(t, first, count, dim, stride, position, velocity, out, user_data):  # type: ignore[no-untyped-def]
         for i in range(count):

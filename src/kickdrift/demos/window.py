@@ -86,7 +86,7 @@ def _paint(pygame: Any, screen: Any, font: Any, scene: Scene) -> None:
         pygame.draw.aaline(screen, INK, places[one], places[other])
     for place, radius, colour in zip(places, (scale * scene.radius).tolist(), scene.colour, strict=True):
         if radius > 0:
-            pygame.draw.circle(screen, colour, place, max(radius, 1.0))
+            pygame.draw.aacircle(screen, colour, place, max(radius, 1.0))
     for body, name in scene.names.items():
         x, y = places[body]
         screen.blit(font.render(name, True, INK), (x + scale * scene.radius[body] + 3, y + 3))
