@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Protocol
 
-from . import attractor, balls, growth, jump, loops, orbit, spring
+from . import attractor, balls, cloth, growth, jump, loops, orbit, ragdoll, spring
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,6 +42,8 @@ class LiveDemo(Demo, Protocol):
 LIVE: dict[str, LiveDemo] = {
     "orbit": orbit,
     "balls": balls,
+    "cloth": cloth,
+    "ragdoll": ragdoll,
 }
 DEMOS: dict[str, Demo] = {
     "spring": spring,

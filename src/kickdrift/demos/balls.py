@@ -159,5 +159,7 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     histogram.hist(np.concatenate(samples), 60, (0, 4), density=True, color="#7aa6d1", label="the balls, in 20 s")
     histogram.plot(v, v / s**2 * np.exp(-((v / s) ** 2) / 2), color="black", label="Maxwell and Boltzmann")
     histogram.axvline(1, color="tab:red", linestyle="--", label="all balls, at the start")
-    histogram.set(title="How fast the balls are", xlabel="speed (m/s)", ylabel="share of the balls per m/s", xlim=(0, 4))
+    histogram.set(
+        title="How fast the balls are", xlabel="speed (m/s)", ylabel="share of the balls per m/s", xlim=(0, 4)
+    )
     histogram.legend(frameon=False)

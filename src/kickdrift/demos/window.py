@@ -22,6 +22,22 @@ def _first_two(position: np.ndarray) -> np.ndarray:
     return position[:, :2]
 
 
+def oblique(position: np.ndarray) -> np.ndarray:
+    """Places in space seen from the front, a little from the left and from above; z is up."""
+    x, y, z = position.T
+    turn, tilt = np.radians(30), np.radians(20)
+    across, depth = x * np.cos(turn) + y * np.sin(turn), y * np.cos(turn) - x * np.sin(turn)
+    return np.column_stack([across, z * np.cos(tilt) + depth * np.sin(tilt)])
+
+
+def floor(left: float, right: float, front: float, back: float, cells: int = 6) -> list[np.ndarray]:
+    """A grid on the ground, as it is seen."""
+    xs, ys = np.linspace(left, right, cells + 1), np.linspace(front, back, cells + 1)
+    lines = [np.array([(x, front, 0.0), (x, back, 0.0)]) for x in xs]
+    lines += [np.array([(left, y, 0.0), (right, y, 0.0)]) for y in ys]
+    return [oblique(line) for line in lines]
+
+
 @dataclass(frozen=True)
 class Scene:
     """A stepper, and how it is seen: a circle for each body, lines between some.
