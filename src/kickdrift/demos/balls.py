@@ -22,6 +22,7 @@ import numpy as np
 
 import kickdrift as kd
 
+from .options import count
 from .table import fixed, table
 from .window import Scene, draw
 
@@ -81,14 +82,12 @@ def momentum(balls: kd.Stepper) -> np.ndarray:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--balls", type=_count, default=2000, metavar="N", help="how many, at least 10; the box grows (default: 2000)"
+        "--balls",
+        type=count("balls", 2000, least=10),
+        default=2000,
+        metavar="N",
+        help="how many, at least 10; the box grows (default: 2000)",
     )
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 10:
-        raise argparse.ArgumentTypeError(f"expected a number of at least 10, such as 2000, got {text!r}")
-    return int(text)
 
 
 def report(options: argparse.Namespace) -> str:
@@ -106,10 +105,10 @@ def report(options: argparse.Namespace) -> str:
         error = f"{sum(balls.energy()) / at_start - 1:.0e}"
         rows.append([f"{now}", error, fixed(x, 2), fixed(y, 2), *map(fixed, (v.min(), v.max(), off))])
     heading = (
-        f"{options.balls:,} balls of {RADIUS:g} m radius and 1 kg in a box of {width(options.balls):.1f} m, {HZ} steps/s. "
-        f"Energy error: as a share\nof the energy at the start. Distance: how far, at most, the share of balls slower "
-        f"than some speed is\nfrom Maxwell's and Boltzmann's; chance leaves {1.36 / math.sqrt(options.balls):.3f} "
-        f"or less of it, 19 times in 20."
+        f"{options.balls:,} balls of {RADIUS:g} m radius and 1 kg in a box of {width(options.balls):.1f} m, "
+        f"{HZ} steps/s. Energy error: as a\nshare of the energy at the start. Distance: how far, at most, the share of "
+        f"balls slower than some speed\nis from Maxwell's and Boltzmann's; chance leaves "
+        f"{1.36 / math.sqrt(options.balls):.3f} or less of it, 19 times in 20."
     )
     rate = f"{balls.tick:,} steps of all balls took {spent:.2f} s: {balls.tick / spent / HZ:,.0f} times real time."
     return "\n\n".join([heading, table(rows, labels=0), _without_walls(options.balls), rate])

@@ -27,6 +27,7 @@ import numpy as np
 import kickdrift as kd
 from kickdrift.forces import Term
 
+from .options import count
 from .pulls import WAYS, AbsentError
 from .table import table
 from .window import Scene, draw
@@ -147,7 +148,9 @@ def run(name: str, dt: float, years: int) -> Run:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dt", type=_days, default=4.0, metavar="DAYS", help="days per step, 0.1 to 30 (default: 4)")
-    parser.add_argument("--years", type=_count, default=1000, metavar="N", help="how many years (default: 1000)")
+    parser.add_argument(
+        "--years", type=count("years", 1000), default=1000, metavar="N", help="how many years (default: 1000)"
+    )
 
 
 def _days(text: str) -> float:
@@ -158,12 +161,6 @@ def _days(text: str) -> float:
     if not 0.1 <= value <= 30:
         raise argparse.ArgumentTypeError(f"expected 0.1 to 30 days, such as 4, got {text!r}")
     return value
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number of years, such as 1000, got {text!r}")
-    return int(text)
 
 
 def report(options: argparse.Namespace) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import kickdrift as kd
 
+from .options import count
 from .table import fixed, table
 from .window import Scene, draw, floor, oblique
 
@@ -35,20 +37,19 @@ HEAD, NECK = 0, 1
 SHOULDERS, ELBOWS, HANDS, HIPS, KNEES, FEET = (2, 3), (4, 5), (6, 7), (8, 9), (10, 11), (12, 13)  #: left, right
 HAND = HANDS[0]  #: that the first doll hangs by
 
-# Where the points of a standing doll are (m); their masses (kg) and radii (m).
-PLACES = np.array(
-    [(0.0, 0.0, 1.68), (0.0, 0.0, 1.45)]
-    + [
-        (side * x, y, z)
-        for x, y, z in (
-            (0.20, 0.0, 1.40), (0.47, 0.02, 1.38), (0.72, 0.0, 1.36), (0.12, 0.0, 0.92), (0.14, -0.02, 0.48),
-            (0.15, 0.0, 0.05),
-        )
-        for side in (-1, 1)
+BODY = np.array(
+    [  # of a standing doll: x, y, z (m), mass (kg), radius (m)
+        (0.00, 0.00, 1.68, 5, 0.12),  # head
+        (0.00, 0.00, 1.45, 5, 0.05),  # neck
+        (-0.20, 0.00, 1.40, 8, 0.05), (0.20, 0.00, 1.40, 8, 0.05),  # shoulders
+        (-0.47, 0.02, 1.38, 2, 0.04), (0.47, 0.02, 1.38, 2, 0.04),  # elbows
+        (-0.72, 0.00, 1.36, 1, 0.04), (0.72, 0.00, 1.36, 1, 0.04),  # hands
+        (-0.12, 0.00, 0.92, 9, 0.07), (0.12, 0.00, 0.92, 9, 0.07),  # hips
+        (-0.14, -0.02, 0.48, 6, 0.05), (0.14, -0.02, 0.48, 6, 0.05),  # knees
+        (-0.15, 0.00, 0.05, 3, 0.05), (0.15, 0.00, 0.05, 3, 0.05),  # feet
     ]
 )  # fmt: skip
-MASSES = np.array([5.0, 5.0] + 2 * [8.0] + 2 * [2.0] + 2 * [1.0] + 2 * [9.0] + 2 * [6.0] + 2 * [3.0])
-RADII = np.array([0.12, 0.05] + 2 * [0.05] + 4 * [0.04] + 2 * [0.07] + 4 * [0.05])
+PLACES, MASSES, RADII = BODY[:, :3], BODY[:, 3], BODY[:, 4]
 
 BONES = [
     (HEAD, NECK), SHOULDERS, HIPS,
@@ -65,7 +66,7 @@ HERTZ, DAMPING = 1.5, 0.7  #: of two points that a muscle alone would join
 APART = 1.6  #: m, from doll to doll
 
 
-def of_all(pairs: list[tuple[int, ...]], count: int) -> np.ndarray:
+def of_all(pairs: Sequence[tuple[int, int]], count: int) -> np.ndarray:
     """The same pairs of points for every doll."""
     return (np.array(pairs) + len(PLACES) * np.arange(count)[:, None, None]).reshape(-1, 2)
 
@@ -109,13 +110,9 @@ def bones_off(dolls: kd.Stepper) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dolls", type=_count, default=5, metavar="N", help="how many, at least 2 (default: 5)")
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 2:
-        raise argparse.ArgumentTypeError(f"expected a number of at least 2, such as 5, got {text!r}")
-    return int(text)
+    parser.add_argument(
+        "--dolls", type=count("dolls", 5, least=2), default=5, metavar="N", help="how many, at least 2 (default: 5)"
+    )
 
 
 def report(options: argparse.Namespace) -> str:
@@ -163,7 +160,7 @@ COLOURS = ("#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e")
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
     """The fall in six pictures."""
-    figure.set_size_inches(12, 6.2)
+    figure.set_size_inches(12, 5.4)
     now = scene(options)
     dolls = now.stepper
     for panel, seconds in zip(figure.subplots(2, 3).flat, (0, 0.4, 0.8, 1.2, 2, 10), strict=True):
