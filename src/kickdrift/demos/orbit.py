@@ -121,8 +121,9 @@ def stepper(name: str, dt: float) -> kd.Stepper:
 def semi_major_axis(system: kd.Stepper, body: int) -> float:
     """Of the ellipse around the Sun that the body is on now; infinite, if it is on none."""
     x, v = (state[body] - state[0] for state in (system.position, system.velocity))
-    energy = v @ v / 2 - GM / math.sqrt(x @ x)
-    return float(-GM / (2 * energy)) if energy < 0 else math.inf
+    mu = GM * (1 + MASS[body])
+    energy = v @ v / 2 - mu / math.sqrt(x @ x)
+    return float(-mu / (2 * energy)) if energy < 0 else math.inf
 
 
 @dataclass(frozen=True)
