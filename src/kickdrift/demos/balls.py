@@ -155,7 +155,9 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
         balls.step(HZ)
         samples = [*samples, speeds(balls)]
     s, v = scale(balls), np.linspace(0, 4, 400)
-    histogram.hist(np.concatenate(samples), 60, (0, 4), density=True, color="#7aa6d1", label="the balls, in 20 s")
+    histogram.hist(
+        np.concatenate(samples), bins=60, range=(0, 4), density=True, color="#7aa6d1", label="the balls, in 20 s"
+    )
     histogram.plot(v, v / s**2 * np.exp(-((v / s) ** 2) / 2), color="black", label="Maxwell and Boltzmann")
     histogram.axvline(1, color="tab:red", linestyle="--", label="all balls, at the start")
     histogram.set(
