@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from . import __version__, build_info
-from .demos import DEMOS, Demo
+from .demos import DEMOS, LIVE, Demo, LiveDemo
+from .demos.window import show
 from .errors import KickdriftError
 
 # What the process returns; argparse itself leaves with USAGE too.
@@ -68,8 +69,11 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(child)
-        child.add_argument("--plot", metavar="FILE.png", help="draw a figure too (needs the extra `plot`: matplotlib)")
-        child.set_defaults(command=_demo, demo=module)
+        ways = child.add_mutually_exclusive_group()
+        ways.add_argument("--plot", metavar="FILE.png", help="draw a figure too (needs the extra `plot`: matplotlib)")
+        if name in LIVE:
+            ways.add_argument("--window", action="store_true", help="show it live (needs the extra `demo`: pygame-ce)")
+        child.set_defaults(command=_demo, demo=module, window=False)
 
     info = commands.add_parser(
         "info", help="how this copy was built and what it runs on", description="Print kickdrift.build_info()."
@@ -80,6 +84,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _demo(options: argparse.Namespace) -> int:
     demo: Demo = options.demo
+    if options.window:
+        return _watch(options)
     if options.plot is None:
         print(demo.report(options))
         return OK
@@ -100,6 +106,19 @@ def _demo(options: argparse.Namespace) -> int:
     except OSError as error:
         return _complain(f"--plot: {error}", FAILURE)
     print(f"\nThe figure is in {options.plot}.")
+    return OK
+
+
+def _watch(options: argparse.Namespace) -> int:
+    demo: LiveDemo = options.demo
+    try:
+        import pygame
+    except ImportError:
+        return _complain("--window needs pygame-ce, the extra `demo`: pip install 'kickdrift[demo]'", USAGE)
+    try:
+        show(demo.scene(options))
+    except pygame.error as error:  # no display, say
+        return _complain(f"--window: {error}", FAILURE)
     return OK
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 import kickdrift as kd
 
+from .options import count
 from .table import fixed, table
 
 if TYPE_CHECKING:
@@ -67,19 +68,15 @@ def lyapunov(weather: kd.ODEStepper) -> Growth:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--trajectories", type=_pairs, default=100_000, metavar="N", help="how many, at least 2 (default: 100000)"
+        "--trajectories",
+        type=count("trajectories", 1000, least=2),
+        default=100_000,
+        metavar="N",
+        help="how many, at least 2 (default: 100000)",
     )
-    parser.add_argument("--threads", type=_count, default=1, metavar="N", help="how many share the work (default: 1)")
-
-
-def _count(text: str, least: int = 1) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"expected a number of at least {least}, such as 1000, got {text!r}")
-    return int(text)
-
-
-def _pairs(text: str) -> int:
-    return _count(text, least=2)
+    parser.add_argument(
+        "--threads", type=count("threads", 2), default=1, metavar="N", help="how many share the work (default: 1)"
+    )
 
 
 def report(options: argparse.Namespace) -> str:

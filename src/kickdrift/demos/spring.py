@@ -20,6 +20,7 @@ import numpy as np
 import kickdrift as kd
 from kickdrift.integrators import Integrator
 
+from .options import count
 from .table import abreast, fixed, percent, table
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dt", type=_seconds, default=1, metavar="S", help="seconds per step, such as 0.5 or 1/60 (default: 1)"
     )
-    parser.add_argument("--steps", type=_count, default=10, metavar="N", help="how many steps (default: 10)")
+    parser.add_argument(
+        "--steps", type=count("steps", 10), default=10, metavar="N", help="how many steps (default: 10)"
+    )
 
 
 def _seconds(text: str) -> float | Fraction:
@@ -97,12 +100,6 @@ def _seconds(text: str) -> float | Fraction:
     except (ValueError, ZeroDivisionError) as error:
         raise argparse.ArgumentTypeError(f"expected seconds, such as 0.5 or 1/60, got {text!r}") from error
     return value
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"expected a number of steps, such as 10, got {text!r}")
-    return int(text)
 
 
 def report(options: argparse.Namespace) -> str:
