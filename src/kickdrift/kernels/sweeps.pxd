@@ -242,7 +242,7 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step) noexcep
     lone.steps = 1
     lone.tick = job.tick + step
     lone.start = job.start and step == 0
-    sweep.table.run(sweep.plan, &lone)
+    sweep.plan.run(sweep.plan, &lone)
     job.evaluations += lone.evaluations
     if lone.failed_step == 1:
         return 0

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .plan cimport Field, Job, KernelTable, Plan
+from .plan cimport Field, Job, Plan
 
 cdef enum:
     MOST_STAGES = 64
@@ -39,7 +39,6 @@ ctypedef struct Hold:
 
 ctypedef struct Sweep:
     const Plan* plan
-    const KernelTable* table
     int pushes
     const Push* push
     int holds
