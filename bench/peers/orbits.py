@@ -18,7 +18,7 @@ def orbits(position: np.ndarray, velocity: np.ndarray, mu: float) -> dict[str, C
 
     def together(method: str) -> Callable[[], np.ndarray]:
         def run() -> np.ndarray:
-            solution = solve_ivp(rates, (0, 1), start, method=method, rtol=1e-8, atol=1e-8, t_eval=[1])
+            solution = solve_ivp(rates, (0, 1), start, method=method, rtol=3e-8, atol=3e-8, t_eval=[1])
             return solution.y[:, -1].reshape(shape)[0]
 
         return run
