@@ -8,11 +8,10 @@ import numpy as np
 
 from kickdrift import kernels
 
-from . import footprint, peers, table
+from . import footprint, peers, table, together
 from .cases import CASES, Case
 from .scene import Contestant, Scene
-from .table import Row, seconds
-from .timing import measure, ratio
+from .table import Row, compare
 
 # Peers may contract, reassociate or compute in float64; a wrong formula is off by far more.
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
@@ -45,7 +44,7 @@ def rows(case: Case, scene: Scene, rounds: int) -> list[Row]:
     missing = []
     for name, goal in case.peers.items():
         if not peers.installed(name):
-            missing.append(Row(title, "", name, "not installed"))
+            missing.append(name)
             continue
         rivals[name], goals[name] = peers.contestant(name, scene), goal
     for name, (changes, goal) in case.changes.items():
@@ -60,16 +59,8 @@ def rows(case: Case, scene: Scene, rounds: int) -> list[Row]:
     for name, rival in rivals.items():
         rival.run()
         check(name, scene, ours, rival, name in peers.EXACT or name.startswith("ours"))
-    times = measure({"ours": ours.run, **{name: rival.run for name, rival in rivals.items()}}, rounds)
-    middle = {name: sorted(values)[len(values) // 2] for name, values in times.items()}
-    measured = []
-    for name, goal in goals.items():
-        r = ratio(times[name], times["ours"])
-        met = None if goal is None else r.median >= goal
-        wanted = "" if goal is None else f"≥ {goal:.3g}"
-        row = Row(title, seconds(middle["ours"]), name, seconds(middle[name]), r.median, r.low, r.high, wanted, met)
-        measured.append(row)
-    return measured + missing
+    runs = {"ours": ours.run, **{name: rival.run for name, rival in rivals.items()}}
+    return compare(title, runs, goals, rounds, missing)
 
 
 def main() -> None:
@@ -80,14 +71,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="how often each contestant has its turn")
     parser.add_argument("--list", action="store_true", help="print the cases and their goals")
     options = parser.parse_args()
-    names = [case.name for case in CASES] + list(footprint.CASES)
+    functions = together.CASES | footprint.CASES
+    names = [case.name for case in CASES] + list(functions)
     for name in options.case or ():
         if name not in names:
             parser.error(f"--case {name}: expected one of {', '.join(names)}")
     if options.list:
         for case in CASES:
             print(f"{case.name:10} {case.title}: {len(case.scenes)} scenes against {', '.join(case.peers)}")
-        for name, function in footprint.CASES.items():
+        for name, function in functions.items():
             print(f"{name:10} {function.__doc__}")
         return
     wanted = options.case or names
@@ -108,7 +100,7 @@ def main() -> None:
         for scene in case.scenes if case.name in wanted else ():
             if not (options.quick and scene.dtype == "float64"):
                 show(rows(case, scene, rounds))
-    for name, function in footprint.CASES.items():
+    for name, function in functions.items():
         if name in wanted:
             show(function(rounds))
     missed = [row for row in printed if row.met is False]

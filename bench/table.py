@@ -3,10 +3,13 @@
 import json
 import platform
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import kickdrift as kd
+
+from .timing import measure, ratio
 
 HEADER = ("case", "ours", "against", "theirs", "theirs / ours", "middle half", "goal", "met")
 
@@ -30,6 +33,22 @@ class Row:
         spread = "" if self.low is None else f"{self.low:.2f} to {self.high:.2f}"
         met = {None: "", True: "yes", False: "**no**"}[self.met]
         return self.case, self.ours, self.peer, self.theirs, median, spread, self.goal, met
+
+
+def compare(
+    title: str, runs: dict[str, Callable[[], object]], goals: dict[str, float | None], rounds: int, missing: list[str]
+) -> list[Row]:
+    """Measure "ours" and the rivals in turns: a row for each with a goal, and for each that is not installed."""
+    times = measure(runs, rounds)
+    middle = {name: seconds(sorted(values)[len(values) // 2]) for name, values in times.items()}
+    rows = []
+    for name, goal in goals.items():
+        if name in runs:
+            r = ratio(times[name], times["ours"])
+            met = None if goal is None else r.median >= goal
+            wanted = "" if goal is None else f"≥ {goal:.3g}"
+            rows.append(Row(title, middle["ours"], name, middle[name], r.median, r.low, r.high, wanted, met))
+    return rows + [Row(title, "", name, "not installed") for name in missing]
 
 
 def seconds(value: float) -> str:

@@ -1,4 +1,4 @@
-"""The peers: a module each, with `NAME`s, and `contestants(scene)`: those that do this scene, by name.
+"""The peers: a module each. `contestant(scene)` does a scene of `cases.py`; others serve a case of `together.py`.
 
 A peer whose package is missing cannot be imported; the table says so.
 """
@@ -18,13 +18,16 @@ PEERS = {
     "numba expert": ("numba_expert", "numba"),
     "jax.jit": ("jax_jit", "jax"),
     "C": ("limit", ""),
+    "SciPy": ("orbits", "scipy"),
+    "REBOUND": ("gravity", "rebound"),
+    "pymunk": ("circles", "pymunk"),
 }
 #: Those that promise the same bits as ours.
 EXACT = {"C"}
 
 
 @cache
-def _module(name: str):
+def module(name: str):
     try:
         return import_module(f".{PEERS[name][0]}", __name__)
     except ImportError:
@@ -32,12 +35,12 @@ def _module(name: str):
 
 
 def installed(name: str) -> bool:
-    return _module(name) is not None
+    return module(name) is not None
 
 
 def contestant(name: str, scene: Scene) -> Contestant:
     """How a peer does a scene, in its own best layout where it has one."""
-    return _module(name).contestant(scene)
+    return module(name).contestant(scene)
 
 
 def versions() -> dict[str, str]:

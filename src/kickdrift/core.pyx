@@ -1,5 +1,6 @@
 """Core: the arrays' addresses, the plan as C structs, and the loop that runs it."""
 
+cimport cython
 from cpython.buffer cimport PyBUF_STRIDED, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -268,6 +269,7 @@ cdef class Core(Sharing):
 
     # Running.
 
+    @cython.final
     cdef int hold(self) except -1:
         if not acquire(&self.busy):
             raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
@@ -324,14 +326,17 @@ cdef class Core(Sharing):
                 PyErr_CheckSignals()
         return 0
 
+    @cython.final
     cdef int complete(self, Py_ssize_t steps, bint last) except -1:
         """Account for steps that all bodies have done; last: does nothing else remain to be told?"""
         self.ticks += steps
         self.evaluations += self.job.evaluations
         self.started = True
-        self.settle()
+        if self.plan.last_h != self.plan.h:
+            self.settle()
         if last:
-            self.raise_interrupt()
+            if self.interrupt is not None:
+                self.raise_interrupt()
             if self.job.bad_body >= 0:
                 raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks)
         return 0
@@ -360,6 +365,7 @@ cdef class Core(Sharing):
     cdef int raise_failure(self, const Job* failed) except -1:
         raise ConvergenceError(failed.failed_body, self.ticks, failed.residual)
 
+    @cython.final
     cdef int run(self, Py_ssize_t steps) except -1:
         """Run steps; what happened is in self.job."""
         self.job.steps = steps
@@ -377,7 +383,7 @@ cdef class Core(Sharing):
             self.prepare()
 
     cdef void call(self, Job* job) noexcept nogil:
-        self.table.run(&self.plan, job)
+        self.plan.run(&self.plan, job)
 
     def restart(self):
         """Forget the integrator's history: the next step starts from the arrays alone.

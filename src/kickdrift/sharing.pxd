@@ -1,5 +1,6 @@
 """A job that is run in one go, or shared out among threads."""
 
+cimport cython
 from cpython.pythread cimport PyThread_type_lock
 
 from .guard cimport guard_t
@@ -19,7 +20,17 @@ cdef class Sharing:
     cdef object interrupt   # an exception that waits for the steps to be complete, or None
 
     cdef void call(self, Job* job) noexcept nogil
-    cdef int run_job(self, Py_ssize_t n, double work) except -1
+    @cython.final
+    cdef inline int run_job(self, Py_ssize_t n, double work) except -1:
+        """Run the job for all n rows; what happened is in self.job. `work`: its nanoseconds, roughly."""
+        self.job.first = 0
+        self.job.last = n
+        if work < RELEASE:
+            self.call(&self.job)
+            return 0
+        return self.run_large(n, work)
+
+    cdef int run_large(self, Py_ssize_t n, double work) except -1
     cdef int run_shared(self, Py_ssize_t n) except -1
     cdef int raise_interrupt(self) except -1
 

@@ -16,13 +16,9 @@ cdef class Sharing:
     cdef void call(self, Job* job) noexcept nogil:
         pass
 
-    cdef int run_job(self, Py_ssize_t n, double work) except -1:
-        """Run the job for all n rows; what happened is in self.job. `work`: its nanoseconds, roughly."""
-        self.job.first = 0
-        self.job.last = n
-        if work < RELEASE:
-            self.call(&self.job)
-        elif self.helpers == 1 or work < SHARE:
+    cdef int run_large(self, Py_ssize_t n, double work) except -1:
+        """Run a job that is worth releasing the GIL, and perhaps sharing."""
+        if self.helpers == 1 or work < SHARE:
             with nogil:
                 self.call(&self.job)
         else:

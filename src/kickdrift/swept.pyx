@@ -71,7 +71,6 @@ cdef class Swept(Core):
         self.lasting = len(self.coefficients)
         self.most = <Py_ssize_t> (PATIENCE / self.cost) + 1
         self.sweep.plan = &self.plan
-        self.sweep.table = self.table
         self.sweep.pushes = len(plan.pushes)
         self.sweep.push = self.push
         self.sweep.holds = len(plan.holds)

@@ -65,13 +65,32 @@ cdef extern from *:
         } \
         static inline __attribute__((always_inline)) void kd_store_ ## suffix(number *p, long count, lane q) { \
             KD_STORE_PART(type) \
-        }
+        } \
+        static inline __attribute__((always_inline)) int kd_is_zero_ ## suffix(lane q) { return KD_IS_ZERO; }
       #if defined(KD_LOAD)
         #define KD_LOAD_PART(lane, type) q = (lane)KD_LOAD(type, p, KD_MASK(q, count));
         #define KD_STORE_PART(type) KD_STORE(type, p, KD_MASK(q, count), q);
       #else
-        #define KD_LOAD_PART(lane, type) for (int i = 0; i < KD_WIDTH(q); i++) if (i < count) q[i] = p[i];
-        #define KD_STORE_PART(type) for (int i = 0; i < KD_WIDTH(q); i++) if (i < count) p[i] = q[i];
+        #define KD_LOAD_PART(lane, type) \
+            if (count >= KD_WIDTH(q)) q = *(const lane *)p; \
+            else for (int i = 0; i < KD_WIDTH(q); i++) if (i < count) q[i] = p[i];
+        #define KD_STORE_PART(type) \
+            if (count >= KD_WIDTH(q)) *(__typeof__(q) *)p = q; \
+            else for (int i = 0; i < KD_WIDTH(q); i++) if (i < count) p[i] = q[i];
+      #endif
+      #if defined(__AVX512F__)
+        #define KD_IS_ZERO _mm512_test_epi32_mask((__m512i)q, (__m512i)q) == 0
+      #elif defined(__AVX__)
+        #define KD_IS_ZERO _mm256_testz_si256((__m256i)q, (__m256i)q)
+      #elif defined(__SSE2__)
+        #define KD_IS_ZERO _mm_movemask_epi8(_mm_cmpeq_epi32((__m128i)q, _mm_setzero_si128())) == 0xffff
+      #else
+        #define KD_IS_ZERO kd_no_bits(&q, sizeof q)
+        static inline int kd_no_bits(const void *q, unsigned long size) {
+            unsigned char bits = 0;
+            for (unsigned long i = 0; i < size; i++) bits |= ((const unsigned char *)q)[i];
+            return bits == 0;
+        }
       #endif
       KD_PART(kd_f32, float, f32, ps)
       KD_PART(kd_f64, double, f64, pd)
@@ -84,6 +103,8 @@ cdef extern from *:
       static kd_f64 kd_load_f64(const double *p, long count) { return count > 0 ? *p : 0; }
       static void kd_store_f32(float *p, long count, kd_f32 q) { if (count > 0) *p = q; }
       static void kd_store_f64(double *p, long count, kd_f64 q) { if (count > 0) *p = q; }
+      static int kd_is_zero_f32(kd_f32 q) { return q == 0; }
+      static int kd_is_zero_f64(kd_f64 q) { return q == 0; }
       #define KD_WHERE(q, a) ((q) > 0 ? (a) : 0)
       #define kd_root_f32 sqrtf
       #define kd_root_f64 sqrt
@@ -117,6 +138,9 @@ cdef extern from *:
     # The same number all over a lane
     f32lane spread_f32 "kd_spread_f32"(float) noexcept nogil
     f64lane spread_f64 "kd_spread_f64"(double) noexcept nogil
+    # Is every bit zero?
+    bint is_zero_f32 "kd_is_zero_f32"(f32lane) noexcept nogil
+    bint is_zero_f64 "kd_is_zero_f64"(f64lane) noexcept nogil
     # a where q > 0, and zero elsewhere
     f32lane where_f32 "KD_WHERE"(f32lane q, f32lane a) noexcept nogil
     f64lane where_f64 "KD_WHERE"(f64lane q, f64lane a) noexcept nogil
@@ -168,6 +192,14 @@ cdef inline lane spread(const void* numbers, Py_ssize_t i, const lane* like) noe
         return spread_f32((<const float*> numbers)[i])
     else:
         return spread_f64((<const double*> numbers)[i])
+
+
+cdef inline bint is_zero(lane q) noexcept nogil:
+    """Is every bit zero?"""
+    if lane is f32lane:
+        return is_zero_f32(q)
+    else:
+        return is_zero_f64(q)
 
 
 cdef inline void load_part(lane* to, const char* place, Py_ssize_t count) noexcept nogil:

@@ -4,11 +4,10 @@
 # of an array. Implicit Euler looks at all components of a trajectory at once, in scalar arithmetic.
 # Small integers are variables here: as literals they would turn float expressions into double ones.
 
-from .lanes cimport lane, real, width
+from .lanes cimport is_zero, lane, real, width
 from .odeplan cimport FAILED, OPEN, SOLVED, Newton
 from .plan cimport EXPLICIT_EULER, HEUN, MIDPOINT, RK4
 from .terms cimport largest, magnitude
-from .tiles cimport is_zero
 
 cdef extern from "<float.h>" nogil:
     float FLT_EPSILON, FLT_MIN
@@ -109,7 +108,7 @@ cdef inline bint finite(Py_ssize_t count, const lane* y) noexcept nogil:
     check[0] = y[0] - y[0]
     for i in range((count + width(y) - 1) // width(y)):
         check[0] = check[0] + (y[i] - y[i])
-    return is_zero(check)
+    return is_zero(check[0])
 
 
 cdef inline Py_ssize_t first_bad(

@@ -58,6 +58,38 @@ ctypedef struct Term:
     TermKind kind
     Field field[4]
 
+# What a run of affine components is made of; or else a tile in planes.
+ctypedef struct Row:
+    Py_ssize_t first    # body
+    char* planes        # or NULL
+    char* x
+    char* v
+    char* s
+    const char* g
+    const char* c
+    const char* w
+    const char* k
+    const char* p
+    const char* decay
+    const char* flow[4]
+
+ctypedef struct Job:
+    Py_ssize_t first, last      # bodies; first is a multiple of ROW
+    Py_ssize_t steps
+    int64_t tick
+    bint start                  # fill the history first
+    # Results.
+    int64_t evaluations
+    Py_ssize_t bad_body         # first body that is not finite, or -1
+    Py_ssize_t failed_step      # the first that was not completed, or `steps`
+    Py_ssize_t failed_body      # of an implicit step
+    double residual
+    int code                    # other than 0 where a push failed, see sweptplan.pxd
+    int failed_push
+    Py_ssize_t done             # steps completed so far, where all bodies step together
+
+ctypedef struct Plan
+
 ctypedef struct Plan:
     Scheme scheme
     Layout layout
@@ -77,26 +109,16 @@ ctypedef struct Plan:
     int iterations      # evaluations per kick that depends on velocity; or Newton's limit
     double tolerance
     double constants[MAX_CONSTANTS]
-    char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants as lanes, for h and last_h
-
-ctypedef struct Job:
-    Py_ssize_t first, last      # bodies; first is a multiple of ROW
-    Py_ssize_t steps
-    int64_t tick
-    bint start                  # fill the history first
-    # Results.
-    int64_t evaluations
-    Py_ssize_t bad_body         # first body that is not finite, or -1
-    Py_ssize_t failed_step      # the first that was not completed, or `steps`
-    Py_ssize_t failed_body      # of an implicit step
-    double residual
-    int code                    # other than 0 where a push failed, see sweptplan.pxd
-    int failed_push
-    Py_ssize_t done             # steps completed so far, where all bodies step together
+    # What kernels prepare, for h and last_h, so that small calls find it done:
+    char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants as lanes
+    void* step                  # its function
+    int stages, keeps           # evaluations of each step, and of each call beside
+    int rows, numbers           # rows that hold all components of bodies, numbers of each body there
+    Row row[MAX_DIM]            # where they start
+    void (*run)(const Plan*, Job*) noexcept nogil
 
 # One for float and one for double, side by side.
 ctypedef struct KernelTable:
-    void (*prepare)(Plan*) noexcept nogil       # whenever h or last_h changed
-    void (*run)(const Plan*, Job*) noexcept nogil
+    void (*prepare)(Plan*) noexcept nogil       # whenever anything in the plan changed
     # Of (n, dim) numbers, the first of which counts as number `place`.
     uint64_t (*digest)(const Array*, Py_ssize_t n, int dim, uint64_t place) noexcept nogil

@@ -279,7 +279,7 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     lone.tick = job.tick + step
     lone.start = job.start and step == 0
     memcpy(room.next, room.now, (3 if plan.s.data != NULL else 2) * size(room, like))
-    sweep.table.run(plan, &lone)
+    plan.run(plan, &lone)
     if lone.failed_step == 1:
         job.evaluations += lone.evaluations
         return 0

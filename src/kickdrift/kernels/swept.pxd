@@ -7,7 +7,7 @@ from .lanes cimport f32lane, lane, width
 from .plan cimport MAX_DIM, TILE, Job, Plan
 from .sweeps cimport OUT, Room, advance, size
 from .sweptplan cimport TILE_PUSHES, Sweep
-from .tiles cimport P, aligned, check_planes, first_bad, is_zero, move_state
+from .tiles cimport P, aligned, end, first_bad, move_state, sum_planes
 
 
 cdef inline void run(const Sweep* sweep, Job* job, lane* like) noexcept nogil:
@@ -30,8 +30,8 @@ cdef inline void run_tiles(const Sweep* sweep, Job* job, lane* like) noexcept no
     cdef Py_ssize_t done
     cdef Job part
     cdef Room room
-    cdef lane check[1]
-    memset(check, 0, sizeof(lane))
+    cdef lane check
+    memset(&check, 0, sizeof(lane))
     room.now = room.next = <char*> r
     room.start = room.now + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(lane) // width(like)
     room.plane = TILE
@@ -49,11 +49,10 @@ cdef inline void run_tiles(const Sweep* sweep, Job* job, lane* like) noexcept no
             job.code = part.code
             job.failed_push = part.failed_push
             job.failed_body = room.first
-        check_planes(plan.dim, room.count, r, check)
+        check = check + sum_planes(plan.dim, room.count, r)
         move_state(True, plan, room.first, room.count, r)
         room.first += TILE
-    if not is_zero(check):
-        job.bad_body = first_bad(plan, job.first, job.last, like)
+    end(plan, job, check)
 
 
 cdef inline void run_whole(const Sweep* sweep, Job* job, lane* like) noexcept nogil:

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from .holdplan cimport Hold, HoldFunction
-from .plan cimport Field, Job, KernelTable, Plan
+from .plan cimport Field, Job, Plan
 
 cdef enum:
     MOST_STAGES = 64
@@ -39,7 +39,6 @@ ctypedef struct Push:
 
 ctypedef struct Sweep:
     const Plan* plan            # two of them in the room, with the state in one place and in the other
-    const KernelTable* table
     int pushes
     const Push* push
     int holds

@@ -4,82 +4,58 @@
 # blocks of lanes are taken straight from the caller's rows into registers and stay there.
 # Otherwise a tile is copied into planes that fit the first-level cache.
 
-from libc.stdint cimport uint32_t, uintptr_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport uintptr_t
+from libc.string cimport memset
 
 from .bodies cimport Newton, energy_step, implicit_step
-from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, forget, lane, load_part, store_part, width
+from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, forget, is_zero, lane, load_part, store_part, width
 from .plan cimport (
     ALTERNATE, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, GROOT_WARREN, HEUN,
     IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MIDPOINT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET,
-    VERLET_BACKWARD, VERLET_CENTRAL, Array, Job, Plan,
+    VERLET_BACKWARD, VERLET_CENTRAL, Array, Job, Plan, Row,
 )
 from .schemes cimport damp, has_opening, keeps, minds_drag, opening, set_constants, stage, stages, start
 from .terms cimport accelerate, accelerate_tile, affine, field_lane, values
 
-# What a run of affine components is made of; all pointers advance together.
-ctypedef struct Row:
-    char* x
-    char* v
-    char* s
-    const char* g
-    const char* c
-    const char* w
-    const char* k
-    const char* p
-    const char* decay
-    const char* flow[4]
+cdef enum:
+    FEW = 2     # steps so few that lanes had better be stepped one by one than copied
 
 
-cdef inline void advance_row(Row* row, Py_ssize_t size) noexcept nogil:
-    row.x += size
-    row.v += size
-    if row.s != NULL:
-        row.s += size
-    row.g += size
-    row.c += size
-    row.w += size
-    row.k += size
-    row.p += size
-    row.decay += size
-    row.flow[0] += size
-    row.flow[1] += size
-    row.flow[2] += size
-    row.flow[3] += size
+cdef inline bint historic(int scheme) noexcept nogil:
+    return scheme == GROOT_WARREN or scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
 
 
-cdef inline void block(
+cdef inline lane block(
     int scheme, bint drag, bint wind, bint spring, int lanes, const Plan* plan, const Job* job, const lane* constants,
-    const Row* row, lane* check,
+    const Row* row, Py_ssize_t at, lane* position, lane* velocity, lane* history, Py_ssize_t numbers,
 ) noexcept nogil:
-    """Step `lanes` lanes through the job in registers; check gathers what is not finite."""
+    """Step `lanes` lanes through the job in registers; return sums of all numbers.
+
+    at: bytes from the start of the row, for the coefficients. A lane that is alone may have fewer numbers than fit.
+    """
     cdef lane x[WIDE]
     cdef lane v[WIDE]
     cdef lane s[WIDE]
     cdef lane p[WIDE]
     cdef lane q, y, z
-    cdef lane* position = <lane*> row.x
-    cdef lane* velocity = <lane*> row.v
-    cdef lane* history = <lane*> row.s
-    cdef const lane* g = <const lane*> row.g
-    cdef const lane* c = <const lane*> row.c
-    cdef const lane* w = <const lane*> row.w
-    cdef const lane* k = <const lane*> row.k
-    cdef const lane* anchor = <const lane*> row.p
-    cdef const lane* decay = <const lane*> row.decay
-    cdef const lane* fc = <const lane*> row.flow[0]
-    cdef const lane* fs = <const lane*> row.flow[1]
-    cdef const lane* fp = <const lane*> row.flow[2]
-    cdef const lane* fq = <const lane*> row.flow[3]
-    cdef bint historic = scheme == GROOT_WARREN or scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
+    cdef const lane* g = <const lane*> (row.g + at)
+    cdef const lane* c = <const lane*> (row.c + at)
+    cdef const lane* w = <const lane*> (row.w + at)
+    cdef const lane* k = <const lane*> (row.k + at)
+    cdef const lane* anchor = <const lane*> (row.p + at)
+    cdef const lane* decay = <const lane*> (row.decay + at)
+    cdef const lane* fc = <const lane*> (row.flow[0] + at)
+    cdef const lane* fs = <const lane*> (row.flow[1] + at)
+    cdef const lane* fp = <const lane*> (row.flow[2] + at)
+    cdef const lane* fq = <const lane*> (row.flow[3] + at)
     cdef int number, i, form = scheme
     cdef int count = stages(scheme, drag, plan)
     cdef Py_ssize_t step
     for i in range(lanes):
-        x[i] = position[i]
-        v[i] = velocity[i]
-        if historic:
-            s[i] = history[i]
+        load(lanes == 1, position + i, numbers, &x[i])
+        load(lanes == 1, velocity + i, numbers, &v[i])
+        if historic(scheme):
+            load(lanes == 1, history + i, numbers, &s[i])
             if job.start:
                 start(
                     scheme, plan.taylor_start, constants,
@@ -105,82 +81,118 @@ cdef inline void block(
         if plan.damped:
             for i in range(lanes):
                 damp(scheme, decay[i], &x[i], &v[i], &s[i])
-    # A difference of equal numbers is zero if they are finite and not a number otherwise.
-    q = x[0] - x[0]
+    q = x[0] + v[0]
     for i in range(lanes):
-        position[i] = x[i]
-        velocity[i] = v[i]
-        if historic:
-            history[i] = s[i]
-        q = q + ((x[i] - x[i]) + (v[i] - v[i]))
-    check[0] = check[0] + q
+        store(lanes == 1, x[i], position + i, numbers)
+        store(lanes == 1, v[i], velocity + i, numbers)
+        if historic(scheme):
+            store(lanes == 1, s[i], history + i, numbers)
+        if i > 0:
+            q = q + (x[i] + v[i])
+    return q
 
 
-cdef inline void row_of_blocks(
-    int scheme, int lanes, const Plan* plan, const Job* job, const lane* constants, Row* row, Py_ssize_t count,
-    lane* check,
+cdef inline void load(bint part, const lane* place, Py_ssize_t numbers, lane* to) noexcept nogil:
+    if part:
+        load_part(to, <const char*> place, numbers)
+    else:
+        to[0] = place[0]
+
+
+cdef inline void store(bint part, lane q, lane* place, Py_ssize_t numbers) noexcept nogil:
+    if part:
+        store_part(&q, <char*> place, numbers)
+    else:
+        place[0] = q
+
+
+cdef inline lane row_of_blocks(
+    int scheme, int lanes, const Plan* plan, const Job* job, const lane* constants, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    """Step a row of `count` numbers in blocks; what does not fill the last is stepped in a copy."""
+    """Step a row of `count` numbers in blocks; what does not fill the last is stepped in a copy or lane by lane."""
     cdef lane x[WIDE]
     cdef lane v[WIDE]
     cdef lane s[WIDE]
-    cdef Row copy
-    cdef Row* here
-    cdef Py_ssize_t w = width(check)
-    cdef Py_ssize_t room
-    while count > 0:
-        # What fits into one lane, such as a single body, needs no more.
-        room = lanes * w if count > w else w
-        here = row
+    cdef lane* position = <lane*> row.x
+    cdef lane* velocity = <lane*> row.v
+    cdef lane* history = <lane*> row.s if historic(scheme) else NULL
+    cdef lane* px
+    cdef lane* pv
+    cdef lane* ps
+    cdef lane check
+    cdef Py_ssize_t w = width(constants)
+    cdef Py_ssize_t room = lanes * w
+    cdef Py_ssize_t at = 0
+    if count <= w:
+        # Such as a single body: nothing may stand in its way.
+        return block(
+            scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, 0,
+            position, velocity, history, count,
+        )
+    memset(&check, 0, sizeof(lane))
+    while count >= room or (count > w and job.steps > FEW):
+        px, pv, ps = position, velocity, history
         if count < room:
             # Coefficients are padded, the caller's arrays are not.
-            copy = row[0]
-            copy.x, copy.v, copy.s = <char*> x, <char*> v, <char*> s
-            copy_part(False, row, &copy, room // w, count, check)
-            here = &copy
-        if count > w:
-            blocks(scheme, lanes, plan, job, constants, here, check)
-        else:
-            block(scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, here, check)
+            px, pv, ps = x, v, s
+            copy_part(False, position, x, lanes, count)
+            copy_part(False, velocity, v, lanes, count)
+            if historic(scheme):
+                copy_part(False, history, s, lanes, count)
+        check = check + blocks(scheme, lanes, plan, job, constants, row, at, px, pv, ps)
         if count < room:
-            copy_part(True, row, &copy, room // w, count, check)
-        advance_row(row, room // w * sizeof(lane))
+            copy_part(True, position, x, lanes, count)
+            copy_part(True, velocity, v, lanes, count)
+            if historic(scheme):
+                copy_part(True, history, s, lanes, count)
+        position += lanes
+        velocity += lanes
+        if historic(scheme):
+            history += lanes
+        at += lanes * sizeof(lane)
         count -= room
+    while count > 0:
+        check = check + block(
+            scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, at,
+            position, velocity, history, count,
+        )
+        position += 1
+        velocity += 1
+        if historic(scheme):
+            history += 1
+        at += sizeof(lane)
+        count -= w
+    return check
 
 
-cdef inline void copy_part(
-    bint out, const Row* row, const Row* copy, Py_ssize_t lanes, Py_ssize_t count, const lane* like,
-) noexcept nogil:
-    """Copy `count` numbers of state into whole lanes, zeros following, or out of them."""
-    copy_numbers(out, row.x, <lane*> copy.x, lanes, count)
-    copy_numbers(out, row.v, <lane*> copy.v, lanes, count)
-    if row.s != NULL:
-        copy_numbers(out, row.s, <lane*> copy.s, lanes, count)
-
-
-cdef inline void copy_numbers(bint out, char* row, lane* copy, Py_ssize_t lanes, Py_ssize_t count) noexcept nogil:
+cdef inline void copy_part(bint out, lane* row, lane* copy, Py_ssize_t lanes, Py_ssize_t count) noexcept nogil:
+    """Copy `count` numbers of state into whole lanes, anything finite following, or out of them."""
+    cdef Py_ssize_t w = width(copy)
+    cdef Py_ssize_t used = (count + w - 1) // w
     cdef Py_ssize_t i
-    for i in range(lanes):
-        if out:
-            store_part(copy + i, row + i * sizeof(lane), count - i * width(copy))
-        else:
-            load_part(copy + i, row + i * sizeof(lane), count - i * width(copy))
+    if out:
+        for i in range(used):
+            store_part(copy + i, <char*> (row + i), count - i * w)
+    else:
+        for i in range(lanes):
+            load_part(copy + i, <const char*> (row + min(i, used - 1)), count - min(i, used - 1) * w)
 
 
-cdef inline void blocks(
-    int scheme, int lanes, const Plan* plan, const Job* job, const lane* constants, const Row* row, lane* check,
+cdef inline lane blocks(
+    int scheme, int lanes, const Plan* plan, const Job* job, const lane* constants, const Row* row, Py_ssize_t at,
+    lane* x, lane* v, lane* s,
 ) noexcept nogil:
     """`block` for each affine family."""
     if plan.drag and plan.spring:
-        block(scheme, True, True, True, lanes, plan, job, constants, row, check)
+        return block(scheme, True, True, True, lanes, plan, job, constants, row, at, x, v, s, 0)
     elif plan.drag and plan.wind:
-        block(scheme, True, True, False, lanes, plan, job, constants, row, check)
+        return block(scheme, True, True, False, lanes, plan, job, constants, row, at, x, v, s, 0)
     elif plan.drag:
-        block(scheme, True, False, False, lanes, plan, job, constants, row, check)
+        return block(scheme, True, False, False, lanes, plan, job, constants, row, at, x, v, s, 0)
     elif plan.spring:
-        block(scheme, False, False, True, lanes, plan, job, constants, row, check)
+        return block(scheme, False, False, True, lanes, plan, job, constants, row, at, x, v, s, 0)
     else:
-        block(scheme, False, False, False, lanes, plan, job, constants, row, check)
+        return block(scheme, False, False, False, lanes, plan, job, constants, row, at, x, v, s, 0)
 
 
 # Tiles in planes: a plane is TILE numbers, a register MAX_DIM planes.
@@ -335,17 +347,31 @@ cdef inline void solve_planes(
             job.evaluations = max(job.evaluations, newton.evaluations[body])
 
 
-cdef inline void step_scheme(
-    int scheme, int lanes, const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count,
-    lane* check, lane* r,
+cdef inline lane sum_planes(int dim, Py_ssize_t count, const lane* r) noexcept nogil:
+    """As in `block`."""
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef Py_ssize_t i, n
+    cdef int j
+    cdef lane q
+    memset(&q, 0, sizeof(lane))
+    for j in range(dim):
+        for n in range((count + width(r) - 1) // width(r)):
+            i = j * plane + n
+            q = q + (r[X * MAX_DIM * plane + i] + r[V * MAX_DIM * plane + i])
+    return q
+
+
+cdef inline lane step_scheme(
+    int scheme, int lanes, const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    """Step a row of `count` numbers, or where there is none a tile of so many bodies."""
-    if row != NULL:
-        row_of_blocks(scheme, lanes, plan, job, k, row, count, check)
-    elif plan.velocity_dependent and minds_drag(scheme):
-        step_planes_of(scheme, True, plan, job, k, first, count, r)
+    """Step a row of `count` numbers, or a tile of so many bodies; return sums of all numbers."""
+    if row.planes == NULL:
+        return row_of_blocks(scheme, lanes, plan, job, k, row, count)
+    if plan.velocity_dependent and minds_drag(scheme):
+        step_planes_of(scheme, True, plan, job, k, row.first, count, <lane*> row.planes)
     elif scheme != EXACT:  # which takes affine forces only
-        step_planes_of(scheme, False, plan, job, k, first, count, r)
+        step_planes_of(scheme, False, plan, job, k, row.first, count, <lane*> row.planes)
+    return sum_planes(plan.dim, count, <lane*> row.planes)
 
 
 cdef inline void step_planes_of(
@@ -363,88 +389,88 @@ cdef inline void step_planes_of(
 # Each scheme as a function that is called through a pointer: inlined into one, they would take
 # compilers minutes.
 
-cdef inline void explicit_euler(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane explicit_euler(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(EXPLICIT_EULER, WIDE, plan, job, k, row, first, count, check, r)
+    return step_scheme(EXPLICIT_EULER, WIDE, plan, job, k, row, count)
 
 
-cdef inline void kick_drift(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane kick_drift(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(KICK_DRIFT, WIDE, plan, job, k, row, first, count, check, r)
+    return step_scheme(KICK_DRIFT, WIDE, plan, job, k, row, count)
 
 
-cdef inline void drift_kick(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane drift_kick(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(DRIFT_KICK, WIDE, plan, job, k, row, first, count, check, r)
+    return step_scheme(DRIFT_KICK, WIDE, plan, job, k, row, count)
 
 
-cdef inline void alternate(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane alternate(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(ALTERNATE, WIDE, plan, job, k, row, first, count, check, r)
+    return step_scheme(ALTERNATE, WIDE, plan, job, k, row, count)
 
 
-cdef inline void midpoint(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane midpoint(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(MIDPOINT, NARROW, plan, job, k, row, first, count, check, r)
+    return step_scheme(MIDPOINT, NARROW, plan, job, k, row, count)
 
 
-cdef inline void heun(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane heun(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(HEUN, NARROW, plan, job, k, row, first, count, check, r)
+    return step_scheme(HEUN, NARROW, plan, job, k, row, count)
 
 
-cdef inline void rk4(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane rk4(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(RK4, NARROW, plan, job, k, row, first, count, check, r)
+    return step_scheme(RK4, NARROW, plan, job, k, row, count)
 
 
-cdef inline void verlet_backward(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane verlet_backward(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(VERLET_BACKWARD, NARROW, plan, job, k, row, first, count, check, r)
+    return step_scheme(VERLET_BACKWARD, NARROW, plan, job, k, row, count)
 
 
-cdef inline void verlet_central(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane verlet_central(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(VERLET_CENTRAL, NARROW, plan, job, k, row, first, count, check, r)
+    return step_scheme(VERLET_CENTRAL, NARROW, plan, job, k, row, count)
 
 
-cdef inline void velocity_verlet(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane velocity_verlet(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(VELOCITY_VERLET, MEDIUM, plan, job, k, row, first, count, check, r)
+    return step_scheme(VELOCITY_VERLET, MEDIUM, plan, job, k, row, count)
 
 
-cdef inline void groot_warren(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane groot_warren(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(GROOT_WARREN, NARROW, plan, job, k, row, first, count, check, r)
+    return step_scheme(GROOT_WARREN, NARROW, plan, job, k, row, count)
 
 
-cdef inline void composition(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane composition(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(COMPOSITION, NARROW, plan, job, k, row, first, count, check, r)
+    return step_scheme(COMPOSITION, NARROW, plan, job, k, row, count)
 
 
-cdef inline void composition_rk4(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane composition_rk4(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(COMPOSITION_RK4, NARROW, plan, job, k, row, first, count, check, r)
+    return step_scheme(COMPOSITION_RK4, NARROW, plan, job, k, row, count)
 
 
-cdef inline void exact(
-    const Plan* plan, Job* job, const lane* k, Row* row, Py_ssize_t first, Py_ssize_t count, lane* check, lane* r,
+cdef inline lane exact(
+    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    step_scheme(EXACT, NARROW, plan, job, k, row, first, count, check, r)
+    return step_scheme(EXACT, NARROW, plan, job, k, row, count)
 
 
 # A job.
@@ -454,8 +480,39 @@ cdef inline lane* aligned(const char* room, const lane* like) noexcept nogil:
     return <lane*> ((<uintptr_t> room + 63) // 64 * 64)
 
 
+cdef inline void locate(const Plan* plan, Py_ssize_t first, int component, Row* row) noexcept nogil:
+    """The row of a component from a body on, or of all components where they lie side by side."""
+    cdef int i
+    row.first = first
+    row.planes = NULL
+    row.x = plan.x.data + first * plan.x.body + component * plan.x.component
+    row.v = plan.v.data + first * plan.v.body + component * plan.v.component
+    row.s = NULL
+    if plan.s.data != NULL:
+        row.s = plan.s.data + first * plan.s.body + component * plan.s.component
+    row.g = values(&plan.g, component, first)
+    row.c = values(&plan.c, component, first)
+    row.w = values(&plan.w, component, first)
+    row.k = values(&plan.k, component, first)
+    row.p = values(&plan.p, component, first)
+    row.decay = values(&plan.decay, component, first)
+    for i in range(4):
+        row.flow[i] = values(&plan.flow[i], component, first)
+
+
+cdef inline void locate_planes(const Plan* plan, Py_ssize_t first, int component, lane* r, Row* row) noexcept nogil:
+    """The same for a tile, whose state is in planes."""
+    cdef Py_ssize_t plane = TILE // width(r)
+    locate(plan, first, component, row)
+    row.x = <char*> (r + (X * MAX_DIM + component) * plane)
+    row.v = <char*> (r + (V * MAX_DIM + component) * plane)
+    if row.s != NULL:
+        row.s = <char*> (r + (S * MAX_DIM + component) * plane)
+
+
 cdef inline void prepare(Plan* plan, lane* like) noexcept nogil:
-    """The scheme's constants as lanes."""
+    """What does not change from call to call: constants as lanes, the scheme's function, the first rows."""
+    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil
     cdef lane* k = aligned(plan.prepared, like)
     cdef float f32[MAX_CONSTANTS]
     cdef double f64[MAX_CONSTANTS]
@@ -471,100 +528,12 @@ cdef inline void prepare(Plan* plan, lane* like) noexcept nogil:
                 (<float*> (k + i))[n] = f32[i]
             else:
                 (<double*> (k + i))[n] = f64[i]
-
-
-cdef inline bint is_zero(const lane* check) noexcept nogil:
-    """Sums of differences of equal numbers are never -0."""
-    cdef uint32_t words[16]
-    cdef uint32_t bits = 0
-    cdef size_t i
-    # A copy, because compilers may assume that a pointer to integers sees no floating-point numbers.
-    memcpy(words, check, sizeof(lane))
-    for i in range(sizeof(lane) // sizeof(uint32_t)):
-        bits |= words[i]
-    return bits == 0
-
-
-cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t last, lane* like) noexcept nogil:
-    """The first body whose state is not finite, or -1."""
-    cdef Py_ssize_t i, place
-    cdef int j
-    cdef double x, v
-    for i in range(first, last):
-        for j in range(plan.dim):
-            place = i * plan.x.body + j * plan.x.component
-            x = (<float*> (plan.x.data + place))[0] if lane is f32lane else (<double*> (plan.x.data + place))[0]
-            place = i * plan.v.body + j * plan.v.component
-            v = (<float*> (plan.v.data + place))[0] if lane is f32lane else (<double*> (plan.v.data + place))[0]
-            if x - x != 0 or v - v != 0:
-                return i
-    return -1
-
-
-cdef inline void locate(
-    const Plan* plan, Py_ssize_t first, int component, lane* r, Row* row,
-) noexcept nogil:
-    """The row of a component of a tile, or of the whole tile where components lie side by side."""
-    cdef Py_ssize_t size = sizeof(lane) // width(r)
-    cdef int i
-    cdef Py_ssize_t place = MAX_DIM * TILE * size
-    cdef char* planes = <char*> r + component * TILE * size
-    if plan.layout == STRIDED:
-        row.x, row.v = planes + X * place, planes + V * place
-        row.s = NULL if plan.s.data == NULL else planes + S * place
-    else:
-        row.x = plan.x.data + first * plan.x.body + component * plan.x.component
-        row.v = plan.v.data + first * plan.v.body + component * plan.v.component
-        row.s = NULL
-        if plan.s.data != NULL:
-            row.s = plan.s.data + first * plan.s.body + component * plan.s.component
-    row.g = values(&plan.g, component, first)
-    row.c = values(&plan.c, component, first)
-    row.w = values(&plan.w, component, first)
-    row.k = values(&plan.k, component, first)
-    row.p = values(&plan.p, component, first)
-    row.decay = values(&plan.decay, component, first)
-    for i in range(4):
-        row.flow[i] = values(&plan.flow[i], component, first)
-
-
-cdef inline void move_state(
-    bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, lane* r,
-) noexcept nogil:
-    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
-    move_tile(out, &plan.x, plan.dim, first, count, r + X * row)
-    move_tile(out, &plan.v, plan.dim, first, count, r + V * row)
-    if plan.s.data != NULL:
-        move_tile(out, &plan.s, plan.dim, first, count, r + S * row)
-
-
-cdef inline void check_planes(int dim, Py_ssize_t count, const lane* r, lane* check) noexcept nogil:
-    """As in `block`."""
-    cdef Py_ssize_t plane = TILE // width(r)
-    cdef Py_ssize_t i, n
-    cdef int j
-    for j in range(dim):
-        for n in range((count + width(r) - 1) // width(r)):
-            i = j * plane + n
-            check[0] = check[0] + (
-                (r[X * MAX_DIM * plane + i] - r[X * MAX_DIM * plane + i])
-                + (r[V * MAX_DIM * plane + i] - r[V * MAX_DIM * plane + i])
-            )
-
-
-cdef inline void run(const Plan* plan, Job* job, lane* like) noexcept nogil:
-    """Step bodies job.first to job.last; what happened is in the job."""
-    cdef void (*step)(
-        const Plan*, Job*, const lane*, Row*, Py_ssize_t, Py_ssize_t, lane*, lane*,
-    ) noexcept nogil
-    cdef double room[REGISTERS * MAX_DIM * TILE + 8]
-    cdef lane* r = aligned(<char*> room, like)
-    cdef const lane* k = aligned(plan.prepared, like)
-    cdef bint affine_only = plan.terms == 0 and plan.scheme < IMPLICIT_EULER
-    cdef Py_ssize_t first, count
-    cdef int j
-    cdef Row row
-    cdef lane check[1]
+    plan.rows = plan.dim if plan.layout == PLANES else 1
+    plan.numbers = 1 if plan.layout == PLANES else plan.dim
+    for i in range(plan.dim):
+        locate(plan, 0, i, &plan.row[i])
+    plan.stages = stages(plan.scheme, plan.velocity_dependent, plan)
+    plan.keeps = keeps(plan.scheme, plan.velocity_dependent)
     if plan.scheme == EXPLICIT_EULER:
         step = explicit_euler[lane]
     elif plan.scheme == KICK_DRIFT:
@@ -593,41 +562,122 @@ cdef inline void run(const Plan* plan, Job* job, lane* like) noexcept nogil:
         step = composition_rk4[lane]
     else:
         step = exact[lane]
+    plan.step = <void*> step
+
+
+cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t last, lane* like) noexcept nogil:
+    """The first body whose state is not finite, or -1."""
+    cdef Py_ssize_t i, place
+    cdef int j
+    cdef double x, v
+    for i in range(first, last):
+        for j in range(plan.dim):
+            place = i * plan.x.body + j * plan.x.component
+            x = (<float*> (plan.x.data + place))[0] if lane is f32lane else (<double*> (plan.x.data + place))[0]
+            place = i * plan.v.body + j * plan.v.component
+            v = (<float*> (plan.v.data + place))[0] if lane is f32lane else (<double*> (plan.v.data + place))[0]
+            if x - x != 0 or v - v != 0:
+                return i
+    return -1
+
+
+cdef inline void move_state(
+    bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, lane* r,
+) noexcept nogil:
+    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
+    move_tile(out, &plan.x, plan.dim, first, count, r + X * row)
+    move_tile(out, &plan.v, plan.dim, first, count, r + V * row)
+    if plan.s.data != NULL:
+        move_tile(out, &plan.s, plan.dim, first, count, r + S * row)
+
+
+cdef inline void begin(const Plan* plan, Job* job) noexcept nogil:
     job.bad_body = -1
     job.failed_step = job.steps
-    job.evaluations = 0
-    if plan.scheme != IMPLICIT_EULER:
-        job.evaluations = (
-            job.steps * stages(plan.scheme, plan.velocity_dependent, plan)
-            + keeps(plan.scheme, plan.velocity_dependent) + job.start
-        )
-    memset(check, 0, sizeof(lane))
-    if affine_only and plan.layout != STRIDED:
-        # In the caller's memory; one plane of components after the other, for the prefetchers' sake.
-        for j in range(plan.dim if plan.layout == PLANES else 1):
-            first = job.first
-            while first < job.last:
-                count = min(<Py_ssize_t> ROW, job.last - first)
-                locate(plan, first, j, r, &row)
-                step(
-                    plan, job, k, &row, first, count if plan.layout == PLANES else count * plan.dim, check, NULL,
-                )
-                first += ROW
-    else:
+    job.evaluations = job.steps * plan.stages + plan.keeps + job.start
+
+
+cdef inline void end(const Plan* plan, Job* job, lane check) noexcept nogil:
+    # A sum is finite only if all its numbers are; if it is not, we look whose fault that is, if anybody's. The
+    # difference of equal numbers is 0 if they are finite and not a number otherwise, but never -0.
+    if not is_zero(check - check):
+        job.bad_body = first_bad(plan, job.first, job.last, &check)
+
+
+cdef inline bint in_place(const Plan* plan) noexcept nogil:
+    return affine_only(plan) and plan.layout != STRIDED
+
+
+cdef inline bint in_a_row(const Plan* plan) noexcept nogil:
+    return in_place(plan) and plan.rows == 1 and plan.n <= ROW
+
+
+cdef inline bint affine_only(const Plan* plan) noexcept nogil:
+    return plan.terms == 0 and plan.scheme < IMPLICIT_EULER
+
+
+cdef inline void run_row(const Plan* plan, Job* job, lane* like) noexcept nogil:
+    """The same for so few bodies that they are a row and no more: as little as can be lies around their steps."""
+    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil
+    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil> plan.step
+    begin(plan, job)
+    end(plan, job, step(plan, job, aligned(plan.prepared, like), &plan.row[0], plan.n * plan.numbers))
+
+
+cdef inline void run_rows(const Plan* plan, Job* job, lane* like) noexcept nogil:
+    """Step bodies job.first to job.last in the caller's memory; what happened is in the job."""
+    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil
+    cdef const lane* k = aligned(plan.prepared, like)
+    cdef Py_ssize_t first
+    cdef int j
+    cdef const Row* here
+    cdef Row row
+    cdef lane check
+    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil> plan.step
+    begin(plan, job)
+    memset(&check, 0, sizeof(lane))
+    # One plane of components after the other, for the prefetchers' sake.
+    for j in range(plan.rows):
         first = job.first
         while first < job.last:
-            count = min(<Py_ssize_t> TILE, job.last - first)
-            move_state(False, plan, first, count, r)
-            if affine_only:
-                for j in range(plan.dim):
-                    locate(plan, first, j, r, &row)
-                    step(plan, job, k, &row, first, count, check, NULL)
-            elif plan.scheme < IMPLICIT_EULER:
-                step(plan, job, k, NULL, first, count, check, r)
-            else:
-                solve_planes(plan, job, k, first, count, r)
-            check_planes(plan.dim, count, r, check)
-            move_state(True, plan, first, count, r)
-            first += TILE
-    if not is_zero(check):
-        job.bad_body = first_bad(plan, job.first, job.last, r)
+            here = &plan.row[j]
+            if first > 0:
+                locate(plan, first, j, &row)
+                here = &row
+            check = check + step(plan, job, k, here, min(<Py_ssize_t> ROW, job.last - first) * plan.numbers)
+            first += ROW
+    end(plan, job, check)
+
+
+cdef inline void run_tiles(const Plan* plan, Job* job, lane* like) noexcept nogil:
+    """The same in copies of tiles."""
+    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil
+    cdef double room[REGISTERS * MAX_DIM * TILE + 8]
+    cdef lane* r = aligned(<char*> room, like)
+    cdef const lane* k = aligned(plan.prepared, like)
+    cdef Py_ssize_t first, count
+    cdef int j
+    cdef Row row
+    cdef lane check
+    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil> plan.step
+    begin(plan, job)
+    memset(&check, 0, sizeof(lane))
+    if plan.scheme == IMPLICIT_EULER:
+        job.evaluations = 0  # what it takes
+    first = job.first
+    while first < job.last:
+        count = min(<Py_ssize_t> TILE, job.last - first)
+        move_state(False, plan, first, count, r)
+        if affine_only(plan):
+            for j in range(plan.dim):
+                locate_planes(plan, first, j, r, &row)
+                check = check + step(plan, job, k, &row, count)
+        elif plan.scheme < IMPLICIT_EULER:
+            row.first, row.planes = first, <char*> r
+            check = check + step(plan, job, k, &row, count)
+        else:
+            solve_planes(plan, job, k, first, count, r)
+            check = check + sum_planes(plan.dim, count, r)
+        move_state(True, plan, first, count, r)
+        first += TILE
+    end(plan, job, check)

@@ -1,0 +1,215 @@
+"""Bodies that see each other, and orbits: scenes of their own, against peers that were made for just that."""
+
+from collections.abc import Callable
+from functools import wraps
+
+import numpy as np
+
+import kickdrift as kd
+
+from . import peers
+from .table import Row, compare, seconds
+from .timing import measure
+
+Case = Callable[[int], list[Row]]
+
+
+def needs(*names: str) -> Callable[[Case], Case]:
+    """A case that says so where this kickdrift lacks what it is about."""
+    missing = [name for name in names if not hasattr(kd, name)]
+
+    def choose(case: Case) -> Case:
+        @wraps(case)
+        def skip(rounds: int) -> list[Row]:
+            return [Row(str(case.__doc__), "", "", f"skipped: kickdrift has no {', '.join(missing)}")]
+
+        return skip if missing else case
+
+    return choose
+
+
+def agree(title: str, ours: np.ndarray, theirs: np.ndarray, most: float) -> float:
+    """How far apart they are, by the largest number; it is an error if that is too much."""
+    apart = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+    if not apart <= most:
+        raise SystemExit(f"{title}: the peer computes something else than ours: they are {apart:g} apart")
+    return apart
+
+
+def rivals(*names: str) -> tuple[dict[str, object], list[str]]:
+    """The modules of the peers, and those that are not installed."""
+    return {name: peers.module(name) for name in names if peers.installed(name)}, [
+        name for name in names if not peers.installed(name)
+    ]
+
+
+@needs("NBody")
+def n_body(rounds: int) -> list[Row]:
+    """n-body gravity, 1,000 bodies, leapfrog, one force evaluation a step, f64"""
+    rng = np.random.default_rng(1)
+    position, velocity = rng.normal(size=(1000, 3)), rng.normal(0, 0.3, (1000, 3))
+    mass, dt, softening = rng.uniform(0.5e-3, 1.5e-3, 1000), 1e-3, 0.05
+    ours = kd.Stepper(
+        position.copy(), velocity.copy(), mass, dt=dt, integrator="leapfrog", forces=[kd.NBody(1.0, softening)]
+    )
+    found, missing = rivals("REBOUND")
+    runs: dict[str, Callable[[], object]] = {"ours": ours.step}
+    ours.step(10)
+    for name, module in found.items():
+        theirs = module.Simulation(position, velocity, mass, dt, softening)
+        theirs.step(10)
+        agree(str(n_body.__doc__), ours.position, theirs.position(), 1e-9)
+        runs[name] = theirs.step
+    return compare(str(n_body.__doc__), runs, {"REBOUND": 4}, rounds, missing)
+
+
+@needs("NBody")
+def figure_eight(rounds: int) -> list[Row]:
+    """the figure eight of three bodies, leapfrog, step(1000), f64"""
+    # Chenciner and Montgomery 2000, with Simó's numbers.
+    position = np.array([(0.97000436, -0.24308753, 0), (-0.97000436, 0.24308753, 0), (0, 0, 0)])
+    third = np.array((-0.93240737, -0.86473146, 0))
+    velocity, mass, dt = np.array([-third / 2, -third / 2, third]), np.ones(3), 6.32591398 / 1000
+    ours = kd.Stepper(position.copy(), velocity.copy(), mass, dt=dt, integrator="leapfrog", forces=[kd.NBody(1.0)])
+    ours.step(1000)
+    found, missing = rivals("REBOUND")
+    runs: dict[str, Callable[[], object]] = {"ours": lambda: ours.step(1000)}
+    rows = []
+    for name, module in found.items():
+        theirs = module.Simulation(position, velocity, mass, dt, 0.0)
+        theirs.step(1000)
+        apart = agree(str(figure_eight.__doc__), ours.position, theirs.position(), 1e-9)
+        rows.append(Row(f"{figure_eight.__doc__}: how far apart", f"{apart:.2g}", name, goal="≤ 1e-09", met=True))
+        runs[name] = lambda theirs=theirs: theirs.step(1000)
+    return compare(str(figure_eight.__doc__), runs, {"REBOUND": None}, rounds, missing) + rows
+
+
+RADIUS, SPEED, STEP = 0.5, 5.0, 1 / 60
+
+
+def circles(n: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Circles that do not touch, 30 % of the area of a square, on a shaken grid."""
+    rng = np.random.default_rng(1)
+    side = float(np.sqrt(n * np.pi * RADIUS**2 / 0.3))
+    count = int(np.ceil(np.sqrt(n)))
+    cells = np.stack(np.divmod(np.arange(n), count), axis=1) + 0.5
+    room = side / count - 2 * RADIUS
+    position = cells * side / count + rng.uniform(-0.4, 0.4, (n, 2)) * room
+    return position, rng.normal(0, SPEED, (n, 2)), side
+
+
+def bouncing(n: int) -> kd.Stepper:
+    position, velocity, side = circles(n)
+    walls = [kd.Box(0.0, side, radius=RADIUS), kd.ElasticCollisions(RADIUS)]
+    return kd.Stepper(position, velocity, dt=STEP, constraints=walls)
+
+
+@needs("ElasticCollisions", "Box")
+def collisions(rounds: int) -> list[Row]:
+    """5,000 elastic circles in a box, 30 % of its area, step(), f64"""
+    title = str(collisions.__doc__)
+    position, velocity, side = circles(5000)
+    energy = np.square(velocity).sum()
+    ours = bouncing(5000)
+    found, missing = rivals("pymunk")
+    contestants = {"ours": ours}
+    for name, module in found.items():
+        contestants[name] = module.Space(position, velocity, RADIUS, side, STEP)
+        contestants[f"{name}, spatial hash"] = module.Space(position, velocity, RADIUS, side, STEP, hashed=True)
+    # Billiards are chaos: in a second they do the same on the average only. pymunk lets circles overlap, so that
+    # they get about further: by a tenth at this step, less at smaller ones.
+    way = {}
+    for name, contestant in contestants.items():
+        for _ in range(60):
+            contestant.step()
+        where, speed = np.asarray(contestant.position), np.asarray(contestant.velocity)
+        way[name] = float(np.square(where - position).sum(axis=1).mean())
+        kept = np.square(speed).sum() / energy
+        if not (0.97 < kept < 1.03 and where.min() > 0 and where.max() < side):
+            raise SystemExit(f"{title}: with {name}, circles left the box or {kept:.3g} of the energy is left")
+        if not 0.85 < way[name] / way["ours"] < 1.15:
+            raise SystemExit(f"{title}: with {name}, circles go {way[name]:.3g} m² instead of {way['ours']:.3g}")
+    runs = {name: contestant.step for name, contestant in contestants.items()}
+    return compare(title, runs, dict.fromkeys(list(runs)[1:], 3), rounds, missing)
+
+
+@needs("ElasticCollisions", "Box")
+def crowds(rounds: int) -> list[Row]:
+    """step() per circle, 1,000 elastic circles and"""
+    sizes = (1000, 10_000, 100_000)
+    times = measure({str(n): bouncing(n).step for n in sizes}, rounds)
+    each = {n: sorted(times[str(n)])[rounds // 2] / n for n in sizes}
+    title, rows = str(crowds.__doc__), []
+    for n in sizes[1:]:
+        # 1,000 circles stay in the first-level cache: more take longer each, but not with their number.
+        grown = each[n] / each[1000]
+        goal = "at most 2 times as much"
+        rows.append(Row(title, seconds(each[1000]), f"{n:,}", seconds(each[n]), grown, goal=goal, met=grown <= 2))
+    return rows
+
+
+@needs("Distance", "Pin")
+def cloth(rounds: int) -> list[Row]:
+    """a cloth of 64 x 64, Verlet, 16 relaxations, step()"""
+    side = 64
+    index = np.arange(side * side).reshape(side, side)
+    across = np.stack([index[:, :-1], index[:, 1:]], axis=-1).reshape(-1, 2)
+    down = np.stack([index[:-1], index[1:]], axis=-1).reshape(-1, 2)
+    pairs, pins = np.concatenate([across, down]), index[0, [0, -1]]
+    rows: list[Row] = []
+    for dtype, close in (("float32", 1e-2), ("float64", 1e-9)):
+        title = f"{cloth.__doc__}, {dtype.replace('loat', '')}"
+        position = np.zeros((side * side, 3), dtype)
+        position[:, 0], position[:, 2] = (0.1 * axis.ravel() for axis in np.divmod(index, side))
+        hang = [kd.Pin(pins), kd.Distance(pairs, length=0.1, iterations=16)]
+        ours = kd.Stepper(
+            position.copy(), dt=STEP, integrator="verlet", forces=[kd.Gravity((0, -9.81, 0))], constraints=hang
+        )
+        found, missing = rivals("numba")
+        runs: dict[str, Callable[[], object]] = {"ours": ours.step}
+        for name in found:
+            from .peers import numba_cloth
+
+            theirs = numba_cloth.Cloth(position, pairs, pins, 0.1, -9.81, STEP, 16)
+            for _ in range(30):
+                theirs.step()
+                ours.step()
+            agree(title, ours.position, theirs.x, close)
+            runs[name] = theirs.step
+        rows += compare(title, runs, {"numba": 1}, rounds, missing)
+    return rows
+
+
+def orbits(rounds: int) -> list[Row]:
+    """1,000 orbits of period 1, once round to 1e-6, f64"""
+    title = str(orbits.__doc__)
+    rng = np.random.default_rng(1)
+    mu, eccentricity = 4 * np.pi**2, rng.uniform(0, 0.3, 1000)  # Kepler: the half axis is 1
+    position, velocity = np.zeros((1000, 2)), np.zeros((1000, 2))
+    position[:, 0] = 1 - eccentricity
+    velocity[:, 1] = np.sqrt(mu * (1 + eccentricity) / (1 - eccentricity))
+    x, v = position.copy(), velocity.copy()
+    stepper = kd.Stepper(x, v, dt=1 / 100, integrator="yoshida6", forces=[kd.PointGravity(mu, (0, 0))])
+
+    def ours() -> np.ndarray:
+        x[:], v[:] = position, velocity
+        stepper.step(100)
+        return x
+
+    found, missing = rivals("SciPy")
+    runs: dict[str, Callable[[], np.ndarray]] = {"ours": ours}
+    for module in found.values():
+        runs |= module.orbits(position, velocity, mu)
+    for name, run in runs.items():
+        agree(f"{title}, {name}", run(), position, 1e-6)
+    return compare(title, runs, dict.fromkeys(list(runs)[1:], 1), rounds, missing)
+
+
+CASES = {
+    "orbits": orbits,
+    "n-body": n_body,
+    "figure-8": figure_eight,
+    "collisions": collisions,
+    "crowds": crowds,
+    "cloth": cloth,
+}
