@@ -37,7 +37,8 @@ class Draws:
         """In [low, high), or in [0, low)."""
         low, high = (0, low) if high is None else (low, high)
         # The bias of a remainder of 64 bits is of no interest here.
-        return self._array(lambda: low + self._bits(64) % (high - low), size)
+        drawn = self._array(lambda: low + self._bits(64) % (high - low), size)
+        return drawn if size is None else drawn.astype(np.int64)  # which no numbers at all would not be
 
     def choice(self, values, size=None, replace=True):
         values = np.arange(values) if isinstance(values, int) else np.asarray(values)

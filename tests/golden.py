@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
 from draws import Draws
-from plans import INTEGRATORS, LAYOUTS, lay_out, scene
+from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -107,7 +107,9 @@ def cases():
         integrator = INTEGRATORS[number % len(INTEGRATORS)]
         dtype = DTYPES[number // len(INTEGRATORS) % len(DTYPES)]
         rng = Draws(number)
-        drawn = scene(rng, integrator, dtype=dtype)
+        # In every third round bodies are held.
+        held = number // (len(INTEGRATORS) * len(DTYPES)) % 3 == 2
+        drawn = (held_scene if held else scene)(rng, integrator, dtype=dtype)
         parts = [*drawn.arguments["forces"], *drawn.arguments.get("constraints", ())]
         names = " + ".join(type(part).__name__ for part in parts) or "nothing"
         shape = "x".join(map(str, drawn.position.shape))
