@@ -20,6 +20,7 @@ cdef class Sharing:
     cdef object interrupt   # an exception that waits for the steps to be complete, or None
 
     cdef void call(self, Job* job) noexcept nogil
+
     @cython.final
     cdef inline int run_job(self, Py_ssize_t n, double work) except -1:
         """Run the job for all n rows; what happened is in self.job. `work`: its nanoseconds, roughly."""

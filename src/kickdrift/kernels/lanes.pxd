@@ -113,8 +113,10 @@ cdef extern from *:
     #endif
     #if defined(__GNUC__)
       #define kd_forget() __asm__ volatile("" ::: "memory")
+      static inline const char *kd_opaque(const char *place) { __asm__("" : "+r"(place)); return place; }
     #else
       #define kd_forget()
+      #define kd_opaque(place) (place)
     #endif
     #if defined(__AVX512F__) || defined(__aarch64__)
       #define KD_WIDE 12    /* of 32 registers */
@@ -147,6 +149,9 @@ cdef extern from *:
     # What was read from memory is to be read again: compilers would hoist coefficients out of loops
     # into registers that they do not have, and push out the state that belongs there.
     void forget "kd_forget"() noexcept nogil
+    # A place that compilers are not to know the origin of: where they see that several move alike, they keep an
+    # address for each number there, and push these out to memory, instead of one for all.
+    const char* opaque "kd_opaque"(const char* place) noexcept nogil
     # How many lanes are stepped side by side, to hide the latency of additions: as many as the
     # registers hold, by what a scheme needs beside x and v.
     enum:

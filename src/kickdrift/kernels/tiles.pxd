@@ -8,7 +8,7 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 from .bodies cimport Newton, energy_step, implicit_step
-from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, forget, is_zero, lane, load_part, store_part, width
+from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, forget, is_zero, lane, load_part, opaque, store_part, width
 from .plan cimport (
     ALTERNATE, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, GROOT_WARREN, HEUN,
     IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MIDPOINT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET,
@@ -25,6 +25,11 @@ cdef inline bint historic(int scheme) noexcept nogil:
     return scheme == GROOT_WARREN or scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
 
 
+cdef inline const lane* coefficient(int lanes, const char* row, Py_ssize_t at, const lane* like) noexcept nogil:
+    """From a place in a row on."""
+    return <const lane*> (opaque(row + at) if lanes > 1 else row + at)
+
+
 cdef inline lane block(
     int scheme, bint drag, bint wind, bint spring, int lanes, const Plan* plan, const Job* job, const lane* constants,
     const Row* row, Py_ssize_t at, lane* position, lane* velocity, lane* history, Py_ssize_t numbers,
@@ -38,16 +43,16 @@ cdef inline lane block(
     cdef lane s[WIDE]
     cdef lane p[WIDE]
     cdef lane q, y, z
-    cdef const lane* g = <const lane*> (row.g + at)
-    cdef const lane* c = <const lane*> (row.c + at)
-    cdef const lane* w = <const lane*> (row.w + at)
-    cdef const lane* k = <const lane*> (row.k + at)
-    cdef const lane* anchor = <const lane*> (row.p + at)
-    cdef const lane* decay = <const lane*> (row.decay + at)
-    cdef const lane* fc = <const lane*> (row.flow[0] + at)
-    cdef const lane* fs = <const lane*> (row.flow[1] + at)
-    cdef const lane* fp = <const lane*> (row.flow[2] + at)
-    cdef const lane* fq = <const lane*> (row.flow[3] + at)
+    cdef const lane* g = coefficient(lanes, row.g, at, constants)
+    cdef const lane* c = coefficient(lanes, row.c, at, constants)
+    cdef const lane* w = coefficient(lanes, row.w, at, constants)
+    cdef const lane* k = coefficient(lanes, row.k, at, constants)
+    cdef const lane* anchor = coefficient(lanes, row.p, at, constants)
+    cdef const lane* decay = coefficient(lanes, row.decay, at, constants)
+    cdef const lane* fc = coefficient(lanes, row.flow[0], at, constants)
+    cdef const lane* fs = coefficient(lanes, row.flow[1], at, constants)
+    cdef const lane* fp = coefficient(lanes, row.flow[2], at, constants)
+    cdef const lane* fq = coefficient(lanes, row.flow[3], at, constants)
     cdef int number, i, form = scheme
     cdef int count = stages(scheme, drag, plan)
     cdef Py_ssize_t step
