@@ -89,8 +89,10 @@ class Distance(Constraint):
     compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); with it this is XPBD (Macklin,
     Müller, Chentanez 2016), whose result, once converged, depends on neither; 0 is rigid.
 
-    Positions are corrected, and velocities follow: v += (x' - x) / h. Bodies at the same place have no
-    direction to be moved in, and are left.
+    Positions are corrected, and velocities follow: v += (x' - x) / h. That suits `verlet` and
+    `semi_implicit_euler`, under which what hangs has no velocity; under `velocity_verlet` and others that are
+    as far, it reads half a step of gravity. Bodies at the same place have no direction to be moved in, and
+    are left.
 
     >>> import kickdrift as kd
     >>> bob = kd.Stepper([[0.0, 0.0], [1.0, 0.0]], dt=0.01, integrator="verlet", forces=[kd.Gravity((0, -9.81))],

@@ -168,25 +168,29 @@ cdef inline int32_t find_partners(
 ) noexcept nogil:
     """Bodies of higher index that are near, in ascending order; how many."""
     cdef const real* place = <const real*> data.place
-    cdef int32_t i = data.body[slot]
+    cdef const int32_t* body = data.body
+    cdef int32_t i = body[slot]
+    cdef real here[MAX_DIM + 1]
     cdef real size, reach, d, square
-    cdef real four = 4
+    cdef real quarter = 0.25
     cdef int32_t count = 0
-    cdef int32_t k
-    cdef int64_t row
+    cdef int64_t row, k, last
     cdef int j
+    for j in range(dim + 1):
+        here[j] = place[j * n + slot]
     for row in range(around.ranges):
-        for k in range(around.first[row], around.last[row]):
-            size = place[dim * n + slot] + place[dim * n + k]
-            reach = size + size / four
-            d = place[k] - place[slot]
+        last = around.last[row]
+        for k in range(around.first[row], last):
+            size = here[dim] + place[dim * n + k]
+            reach = size + quarter * size
+            d = place[k] - here[0]
             square = d * d
             for j in range(1, dim):
-                d = place[j * n + k] - place[j * n + slot]
+                d = place[j * n + k] - here[j]
                 square = square + d * d
             # Half of them have a higher index, which no processor foresees: written down in any case.
-            partner[count] = data.body[k]
-            count += (square < reach * reach) & (data.body[k] > i)
+            partner[count] = body[k]
+            count += (square < reach * reach) & (body[k] > i)
     sort(partner, count)
     return count
 
@@ -265,12 +269,10 @@ cdef inline bint meet_pair(
     cdef real size = radius[i] + radius[j]
     cdef real overlap, share
     cdef int c
-    if not weight[i] + weight[j] > 0:
-        return False
     for c in range(dim):
         d[c] = x[c * stride + j] - x[c * stride + i]
     overlap = size * size - dot(dim, d, d)
-    if not overlap > 0:
+    if not overlap > 0 or not weight[i] + weight[j] > 0:
         return False
     for c in range(dim):
         u[c] = v[c * stride + j] - v[c * stride + i]

@@ -58,14 +58,14 @@ cdef inline void relax(
     cdef real* force = <real*> data.force
     cdef real h = <real> step
     cdef real zero = 0
-    cdef int64_t iteration, stage, p, k, last, count
+    cdef int64_t _iteration, stage, p, k, last, count
     cdef int j
     for j in range(dim):
         memcpy(was + j * stride, x + j * stride, n * sizeof(real))
     if compliant:
         for p in range(data.stage[data.stages]):
             force[p] = zero
-    for iteration in range(data.iterations):
+    for _iteration in range(data.iterations):
         for stage in range(data.stages):
             p = data.stage[stage]
             last = data.stage[stage + 1]
