@@ -3,8 +3,8 @@
 import doctest
 import importlib
 import inspect
-import re
 import pkgutil
+import re
 
 import numpy as np
 import pytest

@@ -42,3 +42,10 @@ def test_help_on_methods(cls):
         assert f"{name}(" in text, name
         assert inspect.signature(member), name
         assert inspect.getdoc(member).splitlines()[0] in text, name
+
+
+def test_twins_take_the_same():
+    for name in ("Stepper", "ODEStepper", "FixedClock"):
+        twins = (inspect.signature(getattr(module, name)).parameters.values() for module in (kd, kd.reference))
+        ours, book = ([(p.name, p.kind, p.default) for p in parameters] for parameters in twins)
+        assert ours == book

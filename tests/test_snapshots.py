@@ -1,6 +1,7 @@
 """Saving, going back, and finding out when going back is not enough."""
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -281,7 +282,8 @@ def test_snapshots_travel_between_processes():
     stepper.step(10)
     for isa in kernels.isas:
         result = subprocess.run(
-            [sys.executable, "-c", code], input=saved, capture_output=True, check=True, env={"KICKDRIFT_ISA": isa}
-        )
+            [sys.executable, "-c", code], input=saved, capture_output=True, check=True,
+            env={**os.environ, "KICKDRIFT_ISA": isa},
+        )  # fmt: skip
         assert int(result.stdout) == stepper.checksum()
     assert_same_bits(stepper.position, stepper.position)

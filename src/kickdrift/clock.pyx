@@ -1,5 +1,6 @@
 """The fixed-step clock in 64-bit integers. `reference/clock.py` says the same in fractions."""
 
+import inspect
 import math
 import time
 from fractions import Fraction
@@ -95,12 +96,15 @@ cdef class FixedClock:
     (2, 0.4)
     """
 
+    __signature__ = inspect.signature(Settings.parse)  # help() finds none of its own in a compiled class
+
     def __init__(
         self, hz=None, dt=None, *, policy="exact", max_steps=8, overload="drop", max_frame=0.25, scale=1.0,
         substeps=1, carry=True, slack=0.25, tolerance=0.1, phase=0.0,
     ):
         settings = Settings.parse(
-            hz, dt, policy, max_steps, overload, max_frame, scale, substeps, carry, slack, tolerance, phase
+            hz, dt, policy=policy, max_steps=max_steps, overload=overload, max_frame=max_frame, scale=scale,
+            substeps=substeps, carry=carry, slack=slack, tolerance=tolerance, phase=phase,
         )
         self._refuse_reentry()
         self._settings = settings

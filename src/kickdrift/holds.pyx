@@ -3,11 +3,14 @@
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from .kernels.holdplan cimport PAIRS_PER_BODY, Collisions, Distance, Each, Hold, Pin, Wall
+from .kernels.rounding cimport require_rounding
 from .kernels.sweptplan cimport BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PIN, PLANE, SweptTable
 
 import numpy as np
 
 from . import kernels
+
+require_rounding(__name__)
 
 cdef dict KINDS = {
     "pin": PIN,

@@ -249,18 +249,19 @@ class Settings(NamedTuple):
     @classmethod
     def parse(
         cls,
-        hz: Any,
-        dt: Any,
-        policy: Any,
-        max_steps: Any,
-        overload: Any,
-        max_frame: Any,
-        scale: Any,
-        substeps: Any,
-        carry: Any,
-        slack: Any,
-        tolerance: Any,
-        phase: Any,
+        hz: Any = None,
+        dt: Any = None,
+        *,
+        policy: Any = "exact",
+        max_steps: Any = 8,
+        overload: Any = "drop",
+        max_frame: Any = 0.25,
+        scale: Any = 1.0,
+        substeps: Any = 1,
+        carry: Any = True,
+        slack: Any = 0.25,
+        tolerance: Any = 0.1,
+        phase: Any = 0.0,
     ) -> Settings:
         """Check the arguments of a clock one by one, then together."""
         settings = cls(

@@ -49,7 +49,18 @@ class FixedClock:
         phase: float = 0.0,
     ) -> None:
         self._settings = Settings.parse(
-            hz, dt, policy, max_steps, overload, max_frame, scale, substeps, carry, slack, tolerance, phase
+            hz,
+            dt,
+            policy=policy,
+            max_steps=max_steps,
+            overload=overload,
+            max_frame=max_frame,
+            scale=scale,
+            substeps=substeps,
+            carry=carry,
+            slack=slack,
+            tolerance=tolerance,
+            phase=phase,
         )
         self._rate = self._settings.rate
         self._step = 1 / self._rate  # dt in seconds, exactly
