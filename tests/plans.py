@@ -168,7 +168,8 @@ def forces(rng, integrator, n, dim):
 
 def pushes(rng, integrator, n, mass):
     """Now and then springs and attractions among the bodies."""
-    if isinstance(integrator, (kd.EnergyEuler, kd.Exact, kd.ImplicitEuler)) or n > 40 or rng.integers(2):
+    implicit = isinstance(integrator, kd.ImplicitEuler)
+    if isinstance(integrator, (kd.EnergyEuler, kd.Exact)) or n > (20 if implicit else 40) or rng.integers(2):
         return []
     terms = []
     if n > 1:

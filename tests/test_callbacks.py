@@ -208,7 +208,7 @@ def test_wrong_use_is_explained(Stepper):
                 kd.Force(returns, potential=bad)
     with pytest.raises(TypeError, match=r"velocity_dependent\): expected True or False"):
         kd.Force(returns, velocity_dependent="no")
-    for integrator in ("exact", "energy_euler", "implicit_euler"):
+    for integrator in ("exact", "energy_euler"):
         with pytest.raises(ValueError, match=f"integrator: {integrator} takes.*Force"):
             Stepper([[1.0]], integrator=integrator, forces=[kd.Force(drag(1.0))])
 

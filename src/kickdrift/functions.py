@@ -29,6 +29,7 @@ class Callback(Term):
     potential: Callable[..., Any] | None
     divided_by_mass: bool
     kind: ClassVar[str]
+    jacobian: Callable[..., object] | None = None
 
     def _declare(
         self, function: Any, velocity_dependent: bool, potential: Callable[..., Any] | None, divided_by_mass: bool
@@ -101,19 +102,31 @@ class PythonFunction(Callback):
         function: Callable[..., object],
         velocity_dependent: bool = True,
         potential: Callable[..., Any] | None = None,
+        jacobian: Callable[..., object] | None = None,
     ) -> None:
         if not callable(function):
             raise TypeError(f"{self._argument('function')}: expected a function, got {arguments.show(function)}")
+        if jacobian is not None and not callable(jacobian):
+            name = self._argument("jacobian")
+            raise TypeError(f"{name}: expected a function or None, got {arguments.show(jacobian)}")
+        object.__setattr__(self, "jacobian", jacobian)
         self._declare(function, velocity_dependent, potential, isinstance(self, Force))
 
     def evaluate(self, t: float, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
         self.check_result(self.function(t, position, velocity, out))
 
-    def check_result(self, result: object) -> None:
+    def evaluate_jacobian(
+        self, t: float, x: np.ndarray, v: np.ndarray, dx: np.ndarray, dv: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Ask how forces change with positions and velocities: read-only arrays and zeros, as above."""
+        assert self.jacobian is not None
+        self.check_result(self.jacobian(t, x, v, dx, dv, out), "jacobian")
+
+    def check_result(self, result: object, name: str = "function") -> None:
         """Refuse a function that returns something: what it should have written would be lost."""
         if result is not None:
             raise TypeError(
-                f"{self._argument('function')}: expected it to write into `out`, as in out[:] = ..., and to return "
+                f"{self._argument(name)}: expected it to write into `out`, as in out[:] = ..., and to return "
                 f"None, got {arguments.show(result)}"
             )
 
@@ -127,6 +140,8 @@ class Force(PythonFunction):
     velocity_dependent=False promises that velocities do not matter, which saves some integrators an
     evaluation; it is probed when a stepper is made.
     potential(position): the energy of each body in J, shape (n,), for `energy()`.
+    jacobian(t, position, velocity, dx, dv, out), for `implicit_euler`: fills out with how the forces change,
+    to first order, when positions change by dx and velocities by dv. Without it, differences tell.
 
     An exception in the function passes through `step`, which leaves the stepper at the last completed
     tick. Raises TypeError for what is no function, or returns something; ValueError where the probe

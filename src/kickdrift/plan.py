@@ -24,7 +24,7 @@ import numpy as np
 from . import arguments, rounded
 from .constraints import Constraint
 from .forces import AnchorSpring, Gravity, LinearDrag, Term
-from .integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator
+from .integrators import Composition, EnergyEuler, Exact, Integrator
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,11 @@ class Plan:
 
     # Numbers that depend on dt, in the dtype of the state.
 
+    @cached_property
+    def weight(self) -> np.ndarray:
+        """The share of each mass in the largest one: what scalar products over all bodies are weighted with."""
+        return self._round("mass", self.finite_mass / (self.finite_mass.max(initial=0) or 1))
+
     def decay(self, dt: float) -> np.ndarray:
         """exp(-rate dt): what `Damping` leaves of a velocity."""
         return self._round("rate", rounded.decays(self.rate, dt))
@@ -217,9 +222,6 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
                     )
-        if isinstance(self.integrator, ImplicitEuler) and self.pushes:
-            kind = type(self.pushes[0].term).__name__
-            raise ValueError(f"integrator: {name} takes terms with derivatives, got {kind}")
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
                 if not term.conservative or any(push.term is term for push in self.pushes):

@@ -4,13 +4,15 @@ from libc.stdint cimport int64_t
 
 from .kernels.pairs cimport NBody, Springs
 from .kernels.plan cimport Job
-from .kernels.sweptplan cimport PushFunction, SweptTable
+from .kernels.sweptplan cimport PushFunction, SweptTable, TangentFunction
 from .sharing cimport Sharing
 
 
 cdef class BoundPush:
     cdef PushFunction function
     cdef void* data
+    cdef TangentFunction tangent    # or NULL
+    cdef void* tangent_data
     cdef bint whole         # does it want all bodies at once?
     cdef bint python        # does it want the GIL?
     cdef bint shared        # may several threads call it at once?
@@ -24,8 +26,10 @@ cdef class PythonPush(BoundPush):
     cdef object call
     cdef list views         # position, velocity and out as the function sees them, for each place of the state
     cdef const void* first  # where the positions are in the first place
+    cdef tuple tangent_views    # position, velocity, dx, dv and out as the user's jacobian sees them
 
     cdef int show(self, list places, object out) except -1
+    cdef int show_tangent(self, list planes, object out) except -1
 
 
 cdef class SpringsPush(BoundPush):

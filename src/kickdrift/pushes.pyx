@@ -40,6 +40,15 @@ cdef class PythonPush(BoundPush):
         self.first = <const void*> <size_t> places[0][0].ctypes.data
         return 0
 
+    cdef int show_tangent(self, list planes, object out) except -1:
+        """The same for the user's jacobian, if there is one: position, velocity, dx, dv."""
+        if self.term.jacobian is not None:
+            for array in planes:
+                array.flags.writeable = False
+            self.tangent_views = (*planes, out)
+            self.tangent, self.tangent_data = call_jacobian, <void*> self
+        return 0
+
 
 cdef int call_python(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
@@ -51,6 +60,20 @@ cdef int call_python(
         result = push.call(t, position, velocity, to)
         if result is not None:
             push.term.check_result(result)
+        PyErr_CheckSignals()
+    except BaseException as error:
+        push.error = error
+        return 1
+    return 0
+
+
+cdef int call_jacobian(
+    double t, int64_t n, int64_t dim, int64_t stride,
+    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
+) noexcept with gil:
+    cdef PythonPush push = <PythonPush> data
+    try:
+        push.term.evaluate_jacobian(t, *push.tangent_views)
         PyErr_CheckSignals()
     except BaseException as error:
         push.error = error
@@ -95,6 +118,7 @@ cdef BoundPush bind_springs(object push, object plan, const SweptTable* table):
     springs.rest = address(bound.arrays[3])
     springs.c = address(bound.arrays[4])
     bound.function, bound.data = table.springs, <void*> springs
+    bound.tangent, bound.tangent_data = table.springs_tangent, <void*> springs
     bound.whole = True
     bound.cost = count * PER_SPRING
     return bound
@@ -123,6 +147,7 @@ cdef BoundPush bind_n_body(object push, object plan, const SweptTable* table, Py
     bound.bodies.mu = address(bound.arrays[0])
     bound.bodies.e2 = address(bound.arrays[1])
     bound.function, bound.data = table.n_body, <void*> &bound.bodies
+    bound.tangent, bound.tangent_data = table.n_body_tangent, <void*> &bound.bodies
     bound.whole = True
     bound.cost = <double> plan.n * plan.n * PER_PAIR
     if threads > 1 and bound.cost >= SHARE:

@@ -14,11 +14,13 @@ cdef class Swept(Core):
     cdef Hold* hold
     cdef Plan[2] whole              # the plan of the bodies in the room, for each place of their state
     cdef object room                # the registers of all bodies, or None where tiles are on their own
+    cdef object newton              # the registers of implicit steps, or None
     cdef list planes                # position, velocity and history in the room, for each place
     cdef bint python                # is Python called?
 
     cdef int bind_pushes(self) except -1
     cdef int bind_room(self) except -1
+    cdef int bind_implicit(self) except -1
     cdef int go_whole(self, Py_ssize_t steps) except -1
     cdef int enter(self) except -1
     cdef int leave(self, Py_ssize_t steps) except -1

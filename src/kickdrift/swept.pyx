@@ -7,7 +7,8 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from .core cimport Core
 from .holds cimport BoundHold, bind_holds
 from .kernels.holdplan cimport Hold
-from .kernels.plan cimport PLANES, ROW, STRIDED, Job, Layout, Plan
+from .kernels.krylov cimport DX, HERE, PLACE, R, SPEED
+from .kernels.plan cimport IMPLICIT_EULER, PLANES, ROW, STRIDED, Job, Layout, Plan
 from .kernels.rounding cimport require_rounding
 from .kernels.sweeps cimport OUT
 from .kernels.sweptplan cimport INTERRUPTED, MOST_STAGES, TILE_PUSHES, UNSOLVED, Push, SweptTable
@@ -19,6 +20,10 @@ import numpy as np
 
 from . import kernels
 from .errors import CallbackError
+
+# Evaluations of a push in an implicit step, roughly.
+cdef enum:
+    PRODUCTS = 100
 
 require_rounding(__name__)
 
@@ -52,7 +57,8 @@ cdef class Swept(Core):
                 raise MemoryError
         self.bound_pushes = []
         self.cost = self.estimate()
-        whole = len(plan.pushes) > TILE_PUSHES or len(plan.holds) > 0
+        implicit = self.plan.scheme == IMPLICIT_EULER and len(plan.pushes) > 0
+        whole = len(plan.pushes) > TILE_PUSHES or len(plan.holds) > 0 or implicit
         for number, term in enumerate(plan.pushes):
             bound = bind_push(term, plan, self.swept, self._threads)
             self.bound_pushes.append(bound)
@@ -63,7 +69,7 @@ cdef class Swept(Core):
             self.python = self.python or bound.python
             if not (bound.shared or bound.whole):
                 self.helpers = 1
-            self.cost += bound.cost * (plan.integrator.force_evaluations_with_drag or 1)
+            self.cost += bound.cost * (plan.integrator.force_evaluations_with_drag or PRODUCTS)
         self.bound_holds = bind_holds(plan, self.swept, (plan.n + ROW - 1) // ROW * ROW)
         for number, held in enumerate(self.bound_holds):
             self.hold[number].function, self.hold[number].data = held.function, held.data
@@ -78,6 +84,8 @@ cdef class Swept(Core):
         self.fallible = True
         if whole:
             self.bind_room()
+            if implicit:
+                self.bind_implicit()
         else:
             self.save_for_failure()
         return 0
@@ -105,6 +113,27 @@ cdef class Swept(Core):
             if isinstance(bound, PythonPush):
                 python = bound
                 python.show(self.planes, self.room[P + OUT + number].T[:n])
+        return 0
+
+    cdef int bind_implicit(self) except -1:
+        """Room for the vectors of implicit steps; and how pushes change."""
+        cdef BoundPush bound
+        cdef PythonPush python
+        plan = self._plan
+        n, dim, count = plan.n, plan.dim, len(plan.pushes)
+        shape = (HERE + count, dim, self.sweep.padded)
+        self.newton = kernels.aligned_zeros((shape[0] * dim, shape[2]), plan.dtype).reshape(shape)
+        self.sweep.krylov = <char*> <size_t> self.newton.ctypes.data
+        self.sweep.weight = self.field(plan.weight)
+        self.lasting = len(self.coefficients)
+        for number in range(count):
+            bound = self.bound_pushes[number]
+            if isinstance(bound, PythonPush):
+                python = bound
+                seen = [self.newton[register].T[:n] for register in (PLACE, SPEED, DX, R)]
+                python.show_tangent(seen, self.room[P + OUT + number].T[:n])
+            self.push[number].tangent, self.push[number].tangent_data = bound.tangent, bound.tangent_data
+            self.push[number].minds_velocity = plan.pushes[number].term.velocity_dependent
         return 0
 
     def _rebind(self):

@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 from .holdmodule cimport fill_holds
 from .lanes cimport f32lane, f64lane
-from .pairs cimport NBody, Springs, n_body, springs
+from .pairs cimport NBody, Springs, n_body, n_body_tangent, springs, springs_tangent
 from .plan cimport Job
 from .swept cimport run
 from .sweptplan cimport Sweep, SweptTable
@@ -30,6 +30,26 @@ cdef inline int n_body_f32(
     return n_body(first, count, dim, stride, <const f32lane*> x, <f32lane*> out, <const NBody*> data)
 
 
+cdef inline int springs_tangent_f32(
+    double t, int64_t n, int64_t dim, int64_t stride,
+    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
+) noexcept nogil:
+    cdef f32lane* like = NULL
+    return springs_tangent(
+        dim, stride, <const float*> x, <const float*> v, <const float*> dx, <const float*> dv, <float*> out,
+        <const Springs*> data, like,
+    )
+
+
+cdef inline int n_body_tangent_f32(
+    double t, int64_t n, int64_t dim, int64_t stride,
+    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
+) noexcept nogil:
+    return n_body_tangent(
+        n, dim, stride, <const f32lane*> x, <const f32lane*> dx, <f32lane*> out, <const NBody*> data
+    )
+
+
 cdef inline void run_f64(const Sweep* sweep, Job* job) noexcept nogil:
     cdef f64lane* like = NULL
     run(sweep, job, like)
@@ -50,11 +70,35 @@ cdef inline int n_body_f64(
     return n_body(first, count, dim, stride, <const f64lane*> x, <f64lane*> out, <const NBody*> data)
 
 
+cdef inline int springs_tangent_f64(
+    double t, int64_t n, int64_t dim, int64_t stride,
+    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
+) noexcept nogil:
+    cdef f64lane* like = NULL
+    return springs_tangent(
+        dim, stride, <const double*> x, <const double*> v, <const double*> dx, <const double*> dv, <double*> out,
+        <const Springs*> data, like,
+    )
+
+
+cdef inline int n_body_tangent_f64(
+    double t, int64_t n, int64_t dim, int64_t stride,
+    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
+) noexcept nogil:
+    return n_body_tangent(
+        n, dim, stride, <const f64lane*> x, <const f64lane*> dx, <f64lane*> out, <const NBody*> data
+    )
+
+
 cdef inline void fill(SweptTable* f32, SweptTable* f64) noexcept:
     fill_holds(f32, f64)
     f32.run = run_f32
     f32.springs = springs_f32
     f32.n_body = n_body_f32
+    f32.springs_tangent = springs_tangent_f32
+    f32.n_body_tangent = n_body_tangent_f32
     f64.run = run_f64
     f64.springs = springs_f64
     f64.n_body = n_body_f64
+    f64.springs_tangent = springs_tangent_f64
+    f64.n_body_tangent = n_body_tangent_f64

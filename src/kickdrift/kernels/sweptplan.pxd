@@ -20,6 +20,12 @@ ctypedef int (*PushFunction)(
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil
 
+# Writes how that changes, to first order, when positions change by dx and velocities by dv, for all n bodies.
+ctypedef int (*TangentFunction)(
+    double t, int64_t n, int64_t dim, int64_t stride,
+    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
+) noexcept nogil
+
 cdef enum HoldKind:
     PIN
     DISTANCE
@@ -36,6 +42,9 @@ ctypedef struct Push:
     PushFunction function
     void* data
     Field factor        # 1/m, or 1; 0 for bodies that nothing moves
+    TangentFunction tangent     # or NULL: differences tell
+    void* tangent_data
+    bint minds_velocity
 
 ctypedef struct Sweep:
     const Plan* plan            # two of them in the room, with the state in one place and in the other
@@ -50,6 +59,8 @@ ctypedef struct Sweep:
     char* room                  # x, v and s in two places, and the other registers
     char* gain                  # of these one for holds: what the forces of a step have added to v
     Py_ssize_t padded           # numbers in a plane
+    char* krylov                # registers of implicit steps, or NULL
+    Field weight                # the share of each mass in the largest one
     Look look
     void* owner
     Py_ssize_t patience         # steps between two looks
@@ -60,3 +71,5 @@ ctypedef struct SweptTable:
     PushFunction springs        # see pairs.pxd
     PushFunction n_body
     HoldFunction hold[HOLD_KINDS]
+    TangentFunction springs_tangent
+    TangentFunction n_body_tangent

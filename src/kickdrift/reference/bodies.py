@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import krylov
 from .constraints import HOLDS
 from .pushes import PUSHES
 from .schemes import SCHEMES, STARTS, NotConverged
@@ -59,12 +60,12 @@ class Body:
 
     def run(self, n: int) -> None:
         """n steps, or fewer where one cannot be solved."""
-        step, start = SCHEMES[self.integrator.name], STARTS.get(self.integrator.name)
+        start = STARTS.get(self.integrator.name)
         if start is not None and self.history is None:
             start(self, self.h)
         while self.done < n:
             try:
-                step(self, self.h)
+                self.step(self.h)
             except NotConverged as failure:
                 self.failed, self.residual = self, float(failure.args[0])
                 return
@@ -72,6 +73,10 @@ class Body:
             if self.decay is not None:
                 self.damp(self.decay)
             self.complete()
+
+    def step(self, h: Any) -> None:
+        """One step by the book."""
+        SCHEMES[self.integrator.name](self, h)
 
     def complete(self) -> None:
         """The end of a step: what now is can be gone back to."""
@@ -150,11 +155,13 @@ class System(Body):
             "last_h",
             "composition",
             "epsilon",
+            "smallest",
         ):
             setattr(self, name, getattr(parts[0], name, None))
         self.x, self.v = _joined([part.x for part in parts]), _joined([part.v for part in parts])
         self.history = None if parts[0].history is None else _joined([part.history for part in parts])
         self.decay = parts[0].decay
+        self.weights = [part._scalar(self.plan.weight) for part in parts]
         self.evaluations = 0
         self.done = 0
         self._kept = None
@@ -166,6 +173,13 @@ class System(Body):
             super().run(n)
         else:
             self._run_parts(n)
+
+    def step(self, h: Any) -> None:
+        """One step by the book; where it is implicit, for all bodies at once."""
+        if self.integrator.name == "implicit_euler":
+            krylov.implicit_euler(self, h)
+        else:
+            super().step(h)
 
     def _run_parts(self, n: int) -> None:
         """The same where bodies meet in constraints only: each takes its steps by itself."""
@@ -208,8 +222,7 @@ class System(Body):
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
         """The accelerations of all bodies: the compiled terms, then the pushes in their order."""
         self.evaluations += 1
-        self.stepper._tick = self.tick  # for functions that look at it
-        t = self.stepper._time_of(self.tick) + float(after)
+        t = self.time(after)
         xs, vs = x.rows(self.dim), v.rows(self.dim)
         rows = [part.a(*pair) for part, *pair in zip(self.parts, xs, vs, strict=True)]
         for push in self.plan.pushes:
@@ -217,6 +230,11 @@ class System(Body):
             for i, part in enumerate(self.parts):
                 rows[i] = rows[i] + part._scalar(push.factor) * out[i]
         return _joined(rows)
+
+    def time(self, after: Any) -> float:
+        """So long after the last tick."""
+        self.stepper._tick = self.tick  # for functions that look at it
+        return self.stepper._time_of(self.tick) + float(after)
 
     def damp(self, decay) -> None:
         """As for one body, each with its own rate."""

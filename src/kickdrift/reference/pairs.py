@@ -40,6 +40,55 @@ def n_body(system, push, t, x, v):
     return accelerations
 
 
+def springs_tangent(system, push, t, x, v, far, fast):
+    """With n = d / L and F the tension: dF n + F dn, where dn = (dd - n (n·dd)) / L and so on."""
+
+    def change(dx, dv):
+        changes = [zero(system) for _ in x]
+        for (i, j), k, rest, c in coefficients(system, push):
+            d = x[j] - x[i]
+            length = sqrt(dot(d, d))
+            if not length > 0:
+                continue
+            n, dd = d / length, dx[j] - dx[i]
+            along = dot(n, dd)
+            across = (dd - along * n) / length
+            tension = k * (length - rest)
+            rise = k * along
+            if push.term.velocity_dependent:
+                u = v[j] - v[i]
+                tension = tension + c * dot(u, n)
+                rise = rise + c * (dot(dv[j] - dv[i], n) + dot(u, across))
+            force = rise * n + tension * across
+            changes[i] = changes[i] + force
+            changes[j] = changes[j] - force
+        return changes
+
+    return change
+
+
+def n_body_tangent(system, push, t, x, v, far, fast):
+    """da_i = sum over j of mu_j (dd / r³ - 3 d (d·dd) / r⁵), r² = |d|² + e²."""
+    mu, e2 = numbers(system, push, "mu", len(x)), system.real(push.fields["e2"][0])
+
+    def change(dx, dv):
+        changes = []
+        for i in range(len(x)):
+            a = zero(system)
+            for j in range(len(x)):
+                if j != i:
+                    d, dd = x[j] - x[i], dx[j] - dx[i]
+                    q = dot(d, d) + e2
+                    cube = q * sqrt(q)
+                    s = mu[j] / cube if cube > 0 else 0 * q
+                    u = 3 * s * dot(d, dd) / q if cube > 0 else 0 * q
+                    a = a + (s * dd - u * d)
+            changes.append(a)
+        return changes
+
+    return change
+
+
 def coefficients(system, push):
     """(i, j), k, rest, c of each spring."""
     pairs = [(int(i), int(j)) for i, j in push.fields["pairs"]]

@@ -13,6 +13,7 @@ class Vector(tuple[Any, ...]):
     """A tuple with componentwise + and -, and * and / by a number."""
 
     __slots__ = ()
+    __array_ufunc__ = None  # a float32 times a vector is one, and no array
 
     def __add__(self, other: Vector) -> Vector:  # type: ignore[override]
         return Vector([a + b for a, b in zip(self, other, strict=True)])
