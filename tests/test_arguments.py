@@ -12,7 +12,10 @@ KNOWN = (
     "explicit_euler, semi_implicit_euler, implicit_euler, midpoint, heun, rk4, verlet, velocity_verlet, "
     "groot_warren, leapfrog, energy_euler, yoshida4, pefrl, yoshida6, exact"
 )
-TERMS = "Acceleration, AnchorSpring, Damping, Force, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex"
+TERMS = (
+    "Acceleration, AnchorSpring, Damping, Force, Gravity, LinearDrag, NBody, NativeForce, PointGravity, QuadraticDrag, "
+    "Springs, Vortex"
+)
 
 
 def state(n=3, dim=2, dtype=np.float64):
