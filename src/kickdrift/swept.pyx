@@ -123,6 +123,7 @@ cdef class Swept(Core):
         n, dim, count = plan.n, plan.dim, len(plan.pushes)
         shape = (HERE + count, dim, self.sweep.padded)
         self.newton = kernels.aligned_zeros((shape[0] * dim, shape[2]), plan.dtype).reshape(shape)
+        self.sweep.implicit = self.swept.implicit
         self.sweep.krylov = <char*> <size_t> self.newton.ctypes.data
         self.sweep.weight = self.field(plan.weight)
         self.lasting = len(self.coefficients)

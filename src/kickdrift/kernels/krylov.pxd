@@ -409,7 +409,7 @@ cdef inline int implicit_step(
 cdef inline int together(
     const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, lane* like,
 ) noexcept nogil:
-    """One implicit step of all bodies, from `now` to `next`; other than 0 where it cannot be solved, or a push fails."""
+    """One implicit step of all bodies, from `now` to `next`; other than 0 where that fails."""
     cdef double t = sweep.origin + (job.tick + step - sweep.origin_tick) * sweep.plan.h + sweep.after[0]
     cdef float single = 0
     cdef double whole = 0

@@ -12,7 +12,7 @@ from .plan cimport (
     VERLET_BACKWARD, VERLET_CENTRAL, Job, Plan,
 )
 from .schemes cimport damp, has_opening, keeps, opening, stage, stages, start
-from .sweptplan cimport UNSOLVED, Push, Sweep
+from .sweptplan cimport INTERRUPTED, UNSOLVED, Push, Sweep
 from .terms cimport accelerate, affine, field_lane, values
 from .tiles cimport P, Q, S, V, X, Y, Z, aligned
 
@@ -309,3 +309,25 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, lane* like)
         if job.code != 0:
             return job.code
     return 0
+
+
+cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, lane* like) noexcept nogil:
+    """Steps of the job until one fails; returns how many were completed."""
+    cdef Py_ssize_t step
+    for step in range(job.steps):
+        job.done = step
+        if sweep.implicit != NULL:
+            job.code = sweep.implicit(sweep, job, step, room)
+        elif sweep.pushes > 0:
+            job.code = swept_step(sweep, job, step, room, like)
+        else:
+            job.code = lone_step(sweep, job, step, room, like)
+        if job.code == 0:
+            job.code = hold(sweep, job, room, like)
+        if job.code != 0:
+            return step
+        room.now, room.next = room.next, room.now
+        if sweep.look != NULL and (step + 1) % sweep.patience == 0 and sweep.look(sweep.owner):
+            job.code = INTERRUPTED
+            return step + 1
+    return job.steps

@@ -3,11 +3,10 @@
 
 from libc.string cimport memset
 
-from .krylov cimport together
 from .lanes cimport f32lane, lane, width
 from .plan cimport MAX_DIM, TILE, Job, Plan
-from .sweeps cimport OUT, Room, hold, lone_step, size, swept_step
-from .sweptplan cimport INTERRUPTED, TILE_PUSHES, Sweep
+from .sweeps cimport OUT, Room, advance, size
+from .sweptplan cimport TILE_PUSHES, Sweep
 from .tiles cimport P, aligned, end, first_bad, move_state, sum_planes
 
 
@@ -69,25 +68,3 @@ cdef inline void run_whole(const Sweep* sweep, Job* job, lane* like) noexcept no
     job.failed_step = advance(sweep, job, &room, like)
     plan = sweep.plan if room.now == sweep.room else sweep.plan + 1
     job.bad_body = first_bad(plan, 0, plan.n, like)
-
-
-cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, lane* like) noexcept nogil:
-    """Steps of the job until one fails; returns how many were completed."""
-    cdef Py_ssize_t step
-    for step in range(job.steps):
-        job.done = step
-        if sweep.krylov != NULL:
-            job.code = together(sweep, job, step, room, like)
-        elif sweep.pushes > 0:
-            job.code = swept_step(sweep, job, step, room, like)
-        else:
-            job.code = lone_step(sweep, job, step, room, like)
-        if job.code == 0:
-            job.code = hold(sweep, job, room, like)
-        if job.code != 0:
-            return step
-        room.now, room.next = room.next, room.now
-        if sweep.look != NULL and (step + 1) % sweep.patience == 0 and sweep.look(sweep.owner):
-            job.code = INTERRUPTED
-            return step + 1
-    return job.steps

@@ -3,10 +3,12 @@
 from libc.stdint cimport int64_t
 
 from .holdmodule cimport fill_holds
+from .krylov cimport together
 from .lanes cimport f32lane, f64lane
 from .pairs cimport NBody, Springs, n_body, n_body_tangent, springs, springs_tangent
 from .plan cimport Job
 from .swept cimport run
+from .sweeps cimport Room
 from .sweptplan cimport Sweep, SweptTable
 
 
@@ -28,6 +30,11 @@ cdef inline int n_body_f32(
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil:
     return n_body(first, count, dim, stride, <const f32lane*> x, <f32lane*> out, <const NBody*> data)
+
+
+cdef inline int implicit_f32(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil:
+    cdef f32lane* like = NULL
+    return together(<const Sweep*> sweep, job, step, <const Room*> room, like)
 
 
 cdef inline int springs_tangent_f32(
@@ -70,6 +77,11 @@ cdef inline int n_body_f64(
     return n_body(first, count, dim, stride, <const f64lane*> x, <f64lane*> out, <const NBody*> data)
 
 
+cdef inline int implicit_f64(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil:
+    cdef f64lane* like = NULL
+    return together(<const Sweep*> sweep, job, step, <const Room*> room, like)
+
+
 cdef inline int springs_tangent_f64(
     double t, int64_t n, int64_t dim, int64_t stride,
     const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
@@ -95,10 +107,12 @@ cdef inline void fill(SweptTable* f32, SweptTable* f64) noexcept:
     f32.run = run_f32
     f32.springs = springs_f32
     f32.n_body = n_body_f32
+    f32.implicit = implicit_f32
     f32.springs_tangent = springs_tangent_f32
     f32.n_body_tangent = n_body_tangent_f32
     f64.run = run_f64
     f64.springs = springs_f64
     f64.n_body = n_body_f64
+    f64.implicit = implicit_f64
     f64.springs_tangent = springs_tangent_f64
     f64.n_body_tangent = n_body_tangent_f64

@@ -35,6 +35,9 @@ cdef enum HoldKind:
     COLLISIONS
     HOLD_KINDS
 
+# One step of all bodies as one system, from `now` to `next` of a Room (see sweeps.pxd).
+ctypedef int (*ImplicitStep)(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil
+
 # Is there a reason to stop between two steps?
 ctypedef bint (*Look)(void* owner) noexcept nogil
 
@@ -59,7 +62,8 @@ ctypedef struct Sweep:
     char* room                  # x, v and s in two places, and the other registers
     char* gain                  # of these one for holds: what the forces of a step have added to v
     Py_ssize_t padded           # numbers in a plane
-    char* krylov                # registers of implicit steps, or NULL
+    ImplicitStep implicit       # or NULL
+    char* krylov                # its registers
     Field weight                # the share of each mass in the largest one
     Look look
     void* owner
@@ -71,5 +75,6 @@ ctypedef struct SweptTable:
     PushFunction springs        # see pairs.pxd
     PushFunction n_body
     HoldFunction hold[HOLD_KINDS]
+    ImplicitStep implicit       # see krylov.pxd
     TangentFunction springs_tangent
     TangentFunction n_body_tangent

@@ -75,9 +75,7 @@ class Tangent:
             )
         t = system.time(h)
         far = far if far > 0 else system.real(1)
-        self.pushes = [
-            (push, TANGENTS[push.kind](system, push, t, ys, us, far, fast)) for push in system.plan.pushes
-        ]
+        self.pushes = [(push, TANGENTS[push.kind](system, push, t, ys, us, far, fast)) for push in system.plan.pushes]
 
     def product(self, p):
         """J p: p less h times how accelerations change when velocities change by p, and places by h p."""
@@ -99,7 +97,8 @@ def orthomin(tangent, b, share):
     system = tangent.system
     w, r = system.real(0) * b, b
     rest = inner(system, r, r)
-    goal, kept = share * share * rest, []
+    goal = share * share * rest
+    kept: list = []
     for number in range(MOST_PRODUCTS):
         if not rest > goal:
             break
