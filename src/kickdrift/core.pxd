@@ -40,6 +40,7 @@ cdef class Core(Sharing):
     cdef int save_for_failure(self) except -1
     cdef list state(self)
     cdef int complete(self, Py_ssize_t steps, bint last) except -1
+    cdef int raise_waiting(self, Py_ssize_t steps) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
     cdef int raise_failure(self, const Job* failed) except -1
     cdef int run(self, Py_ssize_t steps) except -1

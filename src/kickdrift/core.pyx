@@ -327,19 +327,20 @@ cdef class Core(Sharing):
         return 0
 
     @cython.final
-    cdef int complete(self, Py_ssize_t steps, bint last) except -1:
+    cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:
         """Account for steps that all bodies have done; last: does nothing else remain to be told?"""
         self.ticks += steps
         self.evaluations += self.job.evaluations
         self.started = True
         if self.plan.last_h != self.plan.h:
             self.settle()
-        if last:
-            if self.interrupt is not None:
-                self.raise_interrupt()
-            if self.job.bad_body >= 0:
-                raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks)
+        if last and (self.interrupt is not None or self.job.bad_body >= 0):
+            return self.raise_waiting(steps)
         return 0
+
+    cdef int raise_waiting(self, Py_ssize_t steps) except -1:
+        self.raise_interrupt()
+        raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks)
 
     cdef int run_or_restore(self, Py_ssize_t steps) except -1:
         """Run steps that may fail: then all bodies stand where the first of them could not go on."""
@@ -366,7 +367,7 @@ cdef class Core(Sharing):
         raise ConvergenceError(failed.failed_body, self.ticks, failed.residual)
 
     @cython.final
-    cdef int run(self, Py_ssize_t steps) except -1:
+    cdef inline int run(self, Py_ssize_t steps) except -1:
         """Run steps; what happened is in self.job."""
         self.job.steps = steps
         self.job.tick = self.ticks
