@@ -95,9 +95,11 @@ class Target:
         label = self.name.replace(" ", "-").replace(",", "")
         cc = common.compiler(label, self.command, *self.flags)
         environment = self.processor.build_environment() if self.processor else {}
+        # Zig's run-time library cannot tell processors apart.
+        linker = cc if self.processor else "gcc"
         common.run(
             sys.executable, "setup.py", "--quiet", "build", "--build-lib", f"out/{label}", "--build-temp",
-            f"build/{label}", cwd=tree, env=environment | {"CC": cc, "LDSHARED": f"{cc} -shared"},
+            f"build/{label}", cwd=tree, env=environment | {"CC": cc, "LDSHARED": f"{linker} -shared"},
             stdout=sys.stderr,
         )  # fmt: skip
         return tree / "out" / label
