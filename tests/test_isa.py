@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -139,3 +140,11 @@ def test_the_other_modules_use_theirs(name, kind):
     # No contraction: a fused multiply-add rounds once where the reference rounds twice.
     assert "vmulpd" in instructions
     assert not [instruction for instruction in instructions if instruction.startswith(("vfm", "vfnm"))]
+
+
+@needs_objdump
+@pytest.mark.parametrize("path", sorted(Path(kernels.__file__).parent.glob("*.so")), ids=lambda path: path.stem)
+def test_no_module_has_a_fused_multiply_add(path):
+    """Flags alone do not see to it: vectorisers of GCC contract some patterns in spite of -ffp-contract=off."""
+    text = subprocess.run(["objdump", "-d", path], capture_output=True, text=True, check=True).stdout
+    assert not re.findall(r"\tvfn?m\w+", text)
