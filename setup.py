@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import sysconfig
 
 from Cython.Build import cythonize
@@ -41,9 +42,19 @@ UNIX += {"release": ["-O3", "-g0"], "debug": ["-O1", "-g"], "trace": ["-O0", "-g
 MSVC = ["/O2", "/fp:precise"]
 LINK = ["-fsanitize=address,undefined"] if MODE == "sanitize" else []
 
+# Wheels are downloaded before they are fast. What calls kernels, and is no loop itself, is made small; what
+# is written in lanes throughout needs no vectoriser; and no symbols are shipped.
+LEVELS = {"unix": {}, "msvc": {}}
+if MODE == "release":
+    LEVELS["unix"] = {name: ["-Os"] for name in ("holds", "ode", "pushes", "sharing", "swept")}
+    LEVELS["unix"] |= {name: ["-O2"] for name in ("clock", "core")}
+    if sys.platform == "linux":
+        LINK = ["-s"]
+
 # The kernels are written as many small functions for one large loop each: inlining is what makes
 # the constants constant. GCC's default budget for unrolling the loops over lanes is too small.
 KERNEL = {"unix": [], "msvc": []}
+SWEPT = {"unix": ["-fno-tree-vectorize"], "msvc": []}
 if MODE == "release":
     KERNEL["unix"] = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))", "-Wno-maybe-uninitialized"]
 ISAS = {
@@ -64,7 +75,10 @@ class BuildExt(build_ext):
         common = MSVC if kind == "msvc" else UNIX
         for extension in self.extensions:
             isa = extension.name.rpartition(".")[2].rpartition("_")[2]
-            flags = common + (KERNEL[kind] + ISAS[isa][kind] if isa in ISAS else [])
+            name = extension.name.removeprefix("kickdrift.")
+            flags = common + (KERNEL[kind] + ISAS[isa][kind] if isa in ISAS else LEVELS[kind].get(name, []))
+            if name.startswith("kernels.swept_"):
+                flags += SWEPT[kind]
             if isa == "processor":
                 flags = [*flags, f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
             extension.extra_compile_args += flags

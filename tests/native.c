@@ -1,5 +1,6 @@
 /* Forces for test_native.py, for each type of numbers. */
 #include <math.h>
+#include <time.h>
 #include "kickdrift/native.h"
 
 #define FORCES(T, name) \
@@ -63,6 +64,16 @@
         return 0; \
     }
 
+#define SLOW(T, name) \
+    int slow_##name( /* a hundredth of a second */ \
+        double t, int64_t first, int64_t count, int64_t dim, int64_t stride, \
+        const T *x, const T *v, T *out, void *data) \
+    { \
+        const clock_t until = clock() + CLOCKS_PER_SEC / 100; \
+        while (clock() < until) continue; \
+        return 0; \
+    }
+
 #define FLOWS(T, name) \
     int lorenz_##name( \
         double t, int64_t first, int64_t count, int64_t dim, const T *y, T *out, void *data) \
@@ -84,5 +95,7 @@
 
 FORCES(float, f32)
 FORCES(double, f64)
+SLOW(float, f32)
+SLOW(double, f64)
 FLOWS(float, f32)
 FLOWS(double, f64)

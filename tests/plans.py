@@ -180,7 +180,11 @@ def pushes(rng, integrator, n, mass):
         if rng.integers(2):
             terms.append(kd.Springs(pairs, rng.uniform(0, 9, count) if rng.integers(2) else 3, damping=damping))
         else:
-            terms.append(kd.Springs.from_frequency(pairs, rng.uniform(0, 1), rng.uniform(0, 1, count), 0.2))
+            terms.append(
+                kd.Springs.from_frequency(
+                    pairs, rest_length=rng.uniform(0, 1), hertz=rng.uniform(0, 1, count), damping_ratio=0.2
+                )
+            )
     if n < 16 and not np.isinf(mass).any():
         terms.insert(0, kd.NBody(float(rng.uniform(-1, 2)), float(rng.choice([0.0, 0.3]))))
     return terms

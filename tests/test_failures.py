@@ -377,3 +377,37 @@ def test_a_stepper_holds_its_arrays():
     stepper.step()
     with pytest.raises(RuntimeError, match="a stepper is made once"):
         stepper.__init__(np.ones((4, 3)))
+
+
+def test_what_would_be_lost_during_a_step_is_refused(Stepper):
+    """The step in progress would overwrite it."""
+    tries, errors = [], []
+
+    def meddle(t, position, velocity, out):
+        for call in tries:
+            with pytest.raises(RuntimeError, match="this stepper is stepping already"):
+                call()
+            errors.append(call)
+
+    stepper = Stepper(np.zeros((2, 2)), np.ones((2, 2)), dt=0.5, forces=[kd.Force(meddle, velocity_dependent=False)])
+    saved = stepper.snapshot()
+    tries += [lambda: stepper.restore(saved), lambda: stepper.teleport(0, (5, 5)), lambda: stepper.shift((1, 1))]
+    stepper.step(3)
+    assert len(errors) >= 9
+    assert stepper.tick == 3
+    assert stepper.position.tolist() == [[1.5, 1.5]] * 2
+
+
+@pytest.mark.parametrize("integrator", ["verlet", "groot_warren"])
+def test_history_that_is_not_finite_is_told(Stepper, integrator):
+    stepper = Stepper(np.ones((3, 1)), dt=0.1, integrator=integrator, forces=[kd.AnchorSpring(1.0)])
+    stepper.step(2)
+    stepper.position[1] = np.nan
+    with pytest.raises(
+        kd.NonFiniteError, match=r"set that body's position and velocity, and call restart\(\), to go on"
+    ):
+        stepper.step()
+    stepper.position[1], stepper.velocity[1] = 1, 0
+    stepper.restart()
+    stepper.step(3)
+    assert np.isfinite(stepper.position).all()

@@ -4,10 +4,12 @@ import ctypes
 import gc
 import importlib.util
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -328,3 +330,23 @@ def test_energy(library):
     ours = kd.Stepper([[1.0, 2.0]], forces=[force])
     term = kd.Stepper([[1.0, 2.0]], forces=[kd.AnchorSpring(3.0, anchor=(0.25, 0.25))])
     assert ours.energy() == pytest.approx(term.energy(), rel=1e-15)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
+def test_slow_functions_leave_time_for_ctrl_c(library):
+    """No estimate knows how long they take."""
+    stepper = kd.Stepper(
+        np.zeros((5, 1)), dt=0.1, forces=[native(library, "slow", "float64", velocity_dependent=False)]
+    )
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer.start()
+    try:
+        started = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt):
+            stepper.step(10_000)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert time.perf_counter() - started < 3
+    assert 0 < stepper.tick < 1000
+    assert stepper.force_evaluations == stepper.tick + 1

@@ -194,7 +194,7 @@ class StepperBase(State):
 
         index: an int, slice, array of ints or mask of bodies. position: m, what
         `stepper.position[index]` takes. Velocities stay, also those that `verlet` keeps as history.
-        Raises IndexError, TypeError or ValueError before anything changes.
+        Raises IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[0.0], [1.0]], [[1.0], [1.0]], dt=0.5)
@@ -202,6 +202,7 @@ class StepperBase(State):
         >>> world.position.tolist()
         [[0.0], [100.0]]
         """
+        self._refuse_while_stepping()
         moved = self._position.copy()
         moved[index] = position
         if not np.isfinite(moved[index]).all():
@@ -229,6 +230,7 @@ class StepperBase(State):
         vector = arguments.numbers("offset", offset)
         if vector.shape != (self.dim,):
             raise ValueError(f"offset: expected shape ({self.dim},), got {vector.shape}")
+        self._refuse_while_stepping()
         self._move_forces(self._offset + vector)
         arrays = [self._position]
         if self._started and self.integrator.history == "previous position":

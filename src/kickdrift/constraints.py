@@ -289,6 +289,10 @@ class ElasticCollisions(Constraint):
     that of parting by as much as restitution says. Below restitution 1 bodies stay together when they meet
     with no more speed than the forces of this step gave to both, added up.
 
+    Uniform forces leave angular momentum alone; others act for the whole step, at places that the blow has changed.
+    In a pile at rest velocities are what the forces of the step give until the next contact takes it, though no
+    position changes.
+
     A body that goes through another within one step is not noticed: keep radii above |v| dt. Bodies at
     the same place part along the first axis. Time and memory are proportional to n, however far
     bodies are apart (a uniform grid whose cells hold the largest body, sorted anew in each step).

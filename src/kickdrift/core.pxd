@@ -18,6 +18,7 @@ cdef class Core(Sharing):
     cdef bint started       # the history is filled
     cdef double cost        # of one step of all bodies, in nanoseconds
     cdef Py_ssize_t most    # steps between two looks for Ctrl-C
+    cdef int again          # evaluations that the next part of a call repeats
     cdef int64_t ticks
     cdef int64_t evaluations
     cdef object history     # array, or None
@@ -41,6 +42,7 @@ cdef class Core(Sharing):
     cdef list state(self)
     cdef int complete(self, Py_ssize_t steps, bint last) except -1
     cdef int raise_waiting(self, Py_ssize_t steps) except -1
+    cdef void pace(self, Py_ssize_t steps, double seconds) noexcept
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
     cdef int raise_failure(self, const Job* failed) except -1
     cdef int run(self, Py_ssize_t steps) except -1

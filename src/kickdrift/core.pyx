@@ -16,11 +16,14 @@ from .kernels.plan cimport (
     KernelTable, Layout, Term,
 )
 from .kernels.rounding cimport require_rounding
+from .kernels.schemes cimport keeps
 from .sharing cimport PATIENCE
 
 cdef extern from "Python.h":
     const Py_ssize_t PY_SSIZE_T_MAX
     long long PyLong_AsLongLongAndOverflow(object n, int* overflow) except? -1
+
+from time import perf_counter
 
 import numpy as np
 
@@ -269,6 +272,10 @@ cdef class Core(Sharing):
 
     # Running.
 
+    def _refuse_while_stepping(self):
+        self.hold()
+        release(&self.busy)
+
     @cython.final
     cdef int hold(self) except -1:
         if not acquire(&self.busy):
@@ -311,26 +318,38 @@ cdef class Core(Sharing):
         if self.plan.n == 0:
             self.ticks += steps
             return 0
+        self.again = 0
         while steps > 0:
             part = min(steps, self.most)
             if self.plan.last_h != self.plan.h:
                 # The history spans another dt; kernels take the constants for one pair of dt.
                 part = 1
             if self.fallible:
+                started = perf_counter()
                 self.run_or_restore(part)
+                self.pace(part, perf_counter() - started)
             else:
                 self.run(part)
                 self.complete(part, True)
             steps -= part
             if steps > 0:
                 PyErr_CheckSignals()
+                # What a part keeps for the next is evaluated anew there: it is one evaluation of the call.
+                self.again = keeps(self.plan.scheme, self.plan.velocity_dependent)
         return 0
+
+    cdef void pace(self, Py_ssize_t steps, double seconds) noexcept:
+        """Learn what estimates cannot know: how long functions take, and how often steps iterate."""
+        if seconds > PATIENCE * 1e-9:
+            self.most = max(<Py_ssize_t> 1, <Py_ssize_t> (steps * (PATIENCE * 0.5e-9 / seconds)))
+        elif steps == self.most and seconds < PATIENCE * 0.25e-9:
+            self.most = min(2 * steps, MOST)
 
     @cython.final
     cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:
         """Account for steps that all bodies have done; last: does nothing else remain to be told?"""
         self.ticks += steps
-        self.evaluations += self.job.evaluations
+        self.evaluations += self.job.evaluations - self.again
         self.started = True
         if self.plan.last_h != self.plan.h:
             self.settle()
@@ -340,7 +359,7 @@ cdef class Core(Sharing):
 
     cdef int raise_waiting(self, Py_ssize_t steps) except -1:
         self.raise_interrupt()
-        raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks)
+        raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks, "body", self.history is not None)
 
     cdef int run_or_restore(self, Py_ssize_t steps) except -1:
         """Run steps that may fail: then all bodies stand where the first of them could not go on."""

@@ -16,18 +16,20 @@ class NonFiniteError(KickdriftError, FloatingPointError):
     not later than `last_tick`, which is the tick at which the stepper stands.
     """
 
-    def __init__(self, body: int, first_tick: int, last_tick: int, kind: str = "body"):
+    def __init__(self, body: int, first_tick: int, last_tick: int, kind: str = "body", history: bool = False):
         remedy = "that body's position and velocity" if kind == "body" else f"that {kind}'s state"
+        if history:
+            remedy += ", and call restart(),"
         super().__init__(
             f"the state of {kind} {body} is no longer finite (between tick {first_tick} and tick {last_tick}); "
             f"the stepper stands at tick {last_tick}, set {remedy} to go on"
         )
-        self.body, self.kind = body, kind
+        self.body, self.kind, self.history = body, kind, history
         self.first_tick = first_tick
         self.last_tick = last_tick
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.body, self.first_tick, self.last_tick, self.kind)
+        return type(self), (self.body, self.first_tick, self.last_tick, self.kind, self.history)
 
 
 class ConvergenceError(KickdriftError, ArithmeticError):

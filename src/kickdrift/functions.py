@@ -85,9 +85,12 @@ class Callback(Term):
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         if self.potential is None:
             return super().potential_energy(plan, position)
-        energy = np.asarray(self.potential(position), dtype=np.float64)
+        given = self.potential(position)
+        name = self._argument("potential")
+        if given is None:
+            raise TypeError(f"{name}: expected it to return the energy of each body, got None")
+        energy = np.asarray(given, dtype=np.float64)
         if energy.shape not in ((), (plan.n,)):
-            name = self._argument("potential")
             raise ValueError(f"{name}: expected it to return shape ({plan.n},), got {energy.shape}")
         return plan.mobility * energy if self.divided_by_mass else plan.finite_mass * energy
 

@@ -190,6 +190,10 @@ cdef class ODECore(Sharing):
 
     # Running.
 
+    def _refuse_while_stepping(self):
+        self.hold()
+        release(&self.busy)
+
     cdef void hold(self) except *:
         if not acquire(&self.busy):
             raise RuntimeError("this stepper is stepping already: it serves one thread at a time")

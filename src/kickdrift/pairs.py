@@ -60,7 +60,7 @@ class Springs(Term):
 
     @classmethod
     def from_frequency(
-        cls, pairs: ArrayLike, rest_length: ArrayLike | None, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0
+        cls, pairs: ArrayLike, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0, rest_length: ArrayLike | None = None
     ) -> Springs:
         """The springs that make two bodies of any masses, left alone, oscillate `hertz` times a second.
 
@@ -69,7 +69,7 @@ class Springs(Term):
         (critical); both scalar or (pairs,). Raises as `Springs` does.
 
         >>> import kickdrift as kd
-        >>> spring = Springs.from_frequency([(0, 1)], rest_length=1.0, hertz=2.0)
+        >>> spring = Springs.from_frequency([(0, 1)], hertz=2.0, rest_length=1.0)
         >>> pair = kd.Stepper([[0.0], [1.5]], mass=[1.0, 3.0], dt=0.001, forces=[spring])
         >>> pair.step(250)  # half a period
         >>> (pair.position[1] - pair.position[0]).round(3).tolist()

@@ -34,8 +34,8 @@ cdef class PythonPush(BoundPush):
         """The planes of all bodies that the function is to be called with, shape (n, dim)."""
         self.views = []
         for planes in places:
-            x, v = planes[0].view(), planes[1].view()
-            x.flags.writeable = v.flags.writeable = False
+            # Nobody can make writable what a read-only buffer says.
+            x, v = (np.asarray(memoryview(array).toreadonly()) for array in planes[:2])
             self.views.append((x, v, out))
         self.first = <const void*> <size_t> places[0][0].ctypes.data
         return 0

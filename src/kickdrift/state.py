@@ -44,6 +44,7 @@ class State:
         def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Any: ...
         def _arrays(self) -> list[np.ndarray]: ...  # what later steps depend on
         def _array_count(self, started: bool) -> int: ...  # of these, with the history filled or not
+        def _refuse_while_stepping(self) -> None: ...  # RuntimeError then
         def _identity(self) -> dict[str, Any]: ...  # whose snapshots it takes, as JSON
         def _move_forces(self, offset: np.ndarray) -> None: ...
 
@@ -146,6 +147,7 @@ class State:
         integrator or other coefficients, or with a dt that the clock here cannot have; nothing has
         changed then. Drawing starts anew.
         """
+        self._refuse_while_stepping()
         snapshots.load(self, snapshot)
 
     def __copy__(self) -> Any:

@@ -17,6 +17,7 @@ cdef class Swept(Core):
     cdef object newton              # the registers of implicit steps, or None
     cdef list planes                # position, velocity and history in the room, for each place
     cdef bint python                # is Python called?
+    cdef double looked              # when Ctrl-C was looked for
 
     cdef int bind_pushes(self) except -1
     cdef int bind_room(self) except -1

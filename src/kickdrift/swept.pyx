@@ -10,11 +10,14 @@ from .kernels.holdplan cimport Hold
 from .kernels.krylov cimport DX, HERE, PLACE, R, SPEED
 from .kernels.plan cimport IMPLICIT_EULER, PLANES, ROW, STRIDED, Job, Layout, Plan
 from .kernels.rounding cimport require_rounding
+from .kernels.schemes cimport keeps
 from .kernels.sweeps cimport OUT
 from .kernels.sweptplan cimport INTERRUPTED, MOST_STAGES, TILE_PUSHES, UNSOLVED, Push, SweptTable
 from .kernels.tiles cimport P, S, V, X
 from .pushes cimport BoundPush, PythonPush, bind_push
 from .sharing cimport PATIENCE
+
+from time import perf_counter
 
 import numpy as np
 
@@ -26,6 +29,10 @@ cdef enum:
     PRODUCTS = 100
 
 require_rounding(__name__)
+
+
+cdef enum:
+    MOST = 1 << 30          # steps between two looks: nobody waits for so many
 
 
 cdef class Swept(Core):
@@ -75,7 +82,8 @@ cdef class Swept(Core):
             self.hold[number].function, self.hold[number].data = held.function, held.data
             self.cost += held.cost
         self.lasting = len(self.coefficients)
-        self.most = <Py_ssize_t> (PATIENCE / self.cost) + 1
+        # How long functions take shows when they are called.
+        self.most = 1 if plan.pushes else <Py_ssize_t> (PATIENCE / self.cost) + 1
         self.sweep.plan = &self.plan
         self.sweep.pushes = len(plan.pushes)
         self.sweep.push = self.push
@@ -107,7 +115,7 @@ cdef class Swept(Core):
         self.sweep.plan = self.whole
         self.sweep.owner = <void*> self
         self.sweep.look = look
-        self.sweep.patience = self.most
+        self.sweep.patience = 1
         self.helpers = 1
         for number, bound in enumerate(self.bound_pushes):
             if isinstance(bound, PythonPush):
@@ -171,6 +179,8 @@ cdef class Swept(Core):
         """Step all bodies together; whatever goes wrong, they stand at the last completed step."""
         cdef Job* job = &self.job
         cdef Py_ssize_t done, part
+        self.again = 0
+        self.looked = perf_counter()
         while steps > 0:
             # The history spans another dt; kernels take the constants for one pair of dt.
             part = 1 if self.plan.last_h != self.plan.h else steps
@@ -188,6 +198,7 @@ cdef class Swept(Core):
             if job.code != 0:
                 self.raise_failure(job)
             steps -= part
+            self.again = keeps(self.plan.scheme, self.plan.velocity_dependent) and self.sweep.holds == 0
         return 0
 
     cdef int enter(self) except -1:
@@ -227,8 +238,16 @@ cdef class Swept(Core):
 
 
 cdef bint look(void* owner) noexcept with gil:
-    """Did anybody press Ctrl-C?"""
+    """Did anybody press Ctrl-C? Looked for some ten times a second, however long a step takes."""
     cdef Swept stepper = <Swept> owner
+    cdef Sweep* sweep = &stepper.sweep
+    cdef double now = perf_counter()
+    cdef double seconds = now - stepper.looked
+    stepper.looked = now
+    if seconds > PATIENCE * 1e-9:
+        sweep.patience = max(<Py_ssize_t> 1, <Py_ssize_t> (sweep.patience * (PATIENCE * 0.5e-9 / seconds)))
+    elif seconds < PATIENCE * 0.25e-9 and sweep.patience < MOST:
+        sweep.patience *= 2
     try:
         PyErr_CheckSignals()
     except BaseException as error:

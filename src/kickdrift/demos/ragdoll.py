@@ -89,7 +89,7 @@ def crowd(count: int) -> kd.Stepper:
         mass=np.tile(MASSES, count),
         clock=kd.FixedClock(HZ),
         integrator="verlet",
-        forces=[kd.Gravity((0, 0, -9.81)), kd.Springs.from_frequency(of_all(MUSCLES, count), None, HERTZ, DAMPING)],
+        forces=[kd.Gravity((0, 0, -9.81)), kd.Springs.from_frequency(of_all(MUSCLES, count), HERTZ, DAMPING)],
         constraints=[
             kd.Pin(HAND),
             kd.Distance(of_all(BONES, count), iterations=ITERATIONS),

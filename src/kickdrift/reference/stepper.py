@@ -60,11 +60,14 @@ class Stepper(StepperBase):
     def _digest(self, values: np.ndarray, place: int) -> int:
         return digest(values, place)
 
+    def _refuse_while_stepping(self) -> None:
+        if self._busy:
+            raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
+
     def step(self, n: int = 1) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
         n = arguments.integer("n", n, 0)
-        if self._busy:
-            raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
+        self._refuse_while_stepping()
         self._busy = True
         try:
             if n and self.n:
@@ -88,7 +91,8 @@ class Stepper(StepperBase):
             raise ConvergenceError(failure.body, self.tick, failure.residual)
         finite = np.isfinite(self._position) & np.isfinite(self._velocity)
         if not finite.all():
-            raise NonFiniteError(int(np.argmin(finite.all(axis=1))), first, self.tick)
+            body = int(np.argmin(finite.all(axis=1)))
+            raise NonFiniteError(body, first, self.tick, history=self._history is not None)
 
     def _advance(self, n: int):
         """Step each body n times; where one fails, change nothing and say after how many steps."""
