@@ -42,8 +42,8 @@ UNIX += {"release": ["-O3", "-g0"], "debug": ["-O1", "-g"], "trace": ["-O0", "-g
 MSVC = ["/O2", "/fp:precise"]
 LINK = ["-fsanitize=address,undefined"] if MODE == "sanitize" else []
 
-# Wheels are downloaded before they are fast. What calls kernels, and is no loop itself, is made small; what
-# is written in lanes throughout needs no vectoriser; and no symbols are shipped.
+# Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
+# symbols are shipped.
 LEVELS = {"unix": {}, "msvc": {}}
 if MODE == "release":
     LEVELS["unix"] = {name: ["-Os"] for name in ("holds", "ode", "pushes", "sharing", "swept")}
@@ -54,9 +54,13 @@ if MODE == "release":
 # The kernels are written as many small functions for one large loop each: inlining is what makes
 # the constants constant. GCC's default budget for unrolling the loops over lanes is too small.
 KERNEL = {"unix": [], "msvc": []}
-SWEPT = {"unix": ["-fno-tree-vectorize"], "msvc": []}
 if MODE == "release":
-    KERNEL["unix"] = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))", "-Wno-maybe-uninitialized"]
+    # What is written in lanes needs no vectoriser, which would make it half as large again.
+    KERNEL["unix"] = [
+        "-fno-tree-vectorize",
+        "-DCYTHON_INLINE=__inline__ __attribute__((always_inline))",
+        "-Wno-maybe-uninitialized",
+    ]
 ISAS = {
     "baseline": {"unix": [], "msvc": []},
     "avx2": {"unix": ["-mavx2"], "msvc": ["/arch:AVX2"]},
@@ -77,8 +81,6 @@ class BuildExt(build_ext):
             isa = extension.name.rpartition(".")[2].rpartition("_")[2]
             name = extension.name.removeprefix("kickdrift.")
             flags = common + (KERNEL[kind] + ISAS[isa][kind] if isa in ISAS else LEVELS[kind].get(name, []))
-            if name.startswith("kernels.swept_"):
-                flags += SWEPT[kind]
             if isa == "processor":
                 flags = [*flags, f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
             extension.extra_compile_args += flags

@@ -8,6 +8,7 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 from .bodies cimport Newton, energy_step, implicit_step
+from .copies cimport move_f32, move_f64
 from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, forget, is_zero, lane, load_part, opaque, store_part, width
 from .plan cimport (
     ALTERNATE, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, GROOT_WARREN, HEUN,
@@ -213,47 +214,24 @@ cdef enum:
     REGISTERS
 
 
-cdef inline void move(
-    bint out, const Array* array, int dim, Py_ssize_t stride, Py_ssize_t first, Py_ssize_t count, lane* planes,
-) noexcept nogil:
-    """Copy a tile into planes, zeros following up to a whole lane, or out of them."""
-    cdef Py_ssize_t size = sizeof(lane) // width(planes)
-    cdef Py_ssize_t i, rest
-    cdef int j
-    cdef char* place
-    cdef float* f32
-    cdef double* f64
-    for j in range(dim):
-        place = array.data + first * array.body + j * array.component
-        f32 = <float*> planes + j * TILE
-        f64 = <double*> planes + j * TILE
-        for i in range(count):
-            if out and lane is f32lane:
-                (<float*> (place + i * stride))[0] = f32[i]
-            elif out:
-                (<double*> (place + i * stride))[0] = f64[i]
-            elif lane is f32lane:
-                f32[i] = (<const float*> (place + i * stride))[0]
-            else:
-                f64[i] = (<const double*> (place + i * stride))[0]
-        if not out:
-            rest = width(planes) - 1 - (count - 1) % width(planes)
-            memset(<char*> planes + (j * TILE + count) * size, 0, rest * size)
-
-
 cdef inline void move_tile(
     bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, lane* planes,
 ) noexcept nogil:
-    """`move` with the usual strides as constants: compilers then find better ways than number by number."""
+    """Copy a tile into planes, zeros following up to a whole lane, or out of them."""
     cdef Py_ssize_t size = sizeof(lane) // width(planes)
-    if array.body == size:
-        move(out, array, dim, size, first, count, planes)
-    elif array.body == 3 * size:
-        move(out, array, dim, 3 * size, first, count, planes)
-    elif array.body == 2 * size:
-        move(out, array, dim, 2 * size, first, count, planes)
-    else:
-        move(out, array, dim, array.body, first, count, planes)
+    cdef Py_ssize_t rest = width(planes) - 1 - (count - 1) % width(planes)
+    cdef int j
+    cdef char* place
+    cdef char* plane
+    for j in range(dim):
+        place = array.data + first * array.body + j * array.component
+        plane = <char*> planes + j * TILE * size
+        if lane is f32lane:
+            move_f32(out, <float*> plane, place, array.body, count)
+        else:
+            move_f64(out, <double*> plane, place, array.body, count)
+        if not out:
+            memset(plane + count * size, 0, rest * size)
 
 
 cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t lanes, lane* r) noexcept nogil:
