@@ -1,10 +1,13 @@
 """0 ulp for bodies that are held: the compiled constraints compute the same bits as the reference."""
 
+from itertools import product
+
 import numpy as np
 import pytest
-from plans import INTEGRATORS, LAYOUTS, assert_same_bits, held_scene
+from plans import INTEGRATORS, LAYOUTS, Scene, assert_same_bits, held_scene
 
 import kickdrift as kd
+from kickdrift import kernels
 
 PLANS = 420
 
@@ -56,3 +59,63 @@ def test_layout_splitting_and_threads_change_nothing(isa, integrator, layout):
     assert_same_bits(parts.position, whole.position)
     assert_same_bits(parts.velocity, whole.velocity)
     assert parts.checksum() == whole.checksum()
+
+
+def everything(rng, n, dtype, integrator):
+    """A scene that uses all that lets bodies see each other, and pushes them alone too."""
+    side = (8 * n) ** 0.5
+    position = rng.uniform(0, side, (n, 2))
+    chain = np.stack([np.arange(0, n - 1, 2), np.arange(1, n, 2)], axis=1)
+    several = np.stack([np.arange(n - 3), np.arange(3, n)], axis=1)
+    mass = rng.uniform(0.5, 2, n)
+    return Scene(
+        position=position.astype(dtype),
+        velocity=rng.normal(size=(n, 2)).astype(dtype),
+        layout="row",
+        arguments={
+            "mass": mass,
+            "dt": 0.01,
+            "integrator": integrator,
+            "forces": [
+                kd.Gravity((0, -9.81)),
+                kd.QuadraticDrag(0.1),
+                kd.Springs(several, 5.0, rest_length=2.0, damping=0.1),
+                kd.NBody(0.2, softening=0.3),
+            ],
+            "constraints": [
+                kd.Pin([0, n - 1]),
+                kd.Distance(chain, stiffness=0.5, iterations=3),
+                kd.Distance(chain[::3], compliance=0.01),
+                kd.ElasticCollisions(rng.uniform(0.2, 0.6, n), restitution=0.9),
+                kd.Plane((0.1, 1), 0.5, restitution=0.5, friction=0.2, radius=0.2),
+                kd.Box(-1, side + 1, restitution=0.8, radius=0.3),
+            ],
+        },
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "implicit_euler"])
+def test_everything_at_once_has_one_checksum(monkeypatch, integrator, dtype):
+    drawn = everything(np.random.default_rng(3), 24, dtype, integrator)
+    book = drawn.make(kd.reference.Stepper)
+    book.step(6)
+    sums = {book.checksum()}
+    for isa, layout, threads in product(kernels.isas, ("row", "component"), (1, 2, 8)):
+        monkeypatch.setattr(kernels, "isa", isa)
+        stepper = drawn.make(kd.Stepper, layout, threads=threads)
+        stepper.step(6)
+        sums.add(stepper.checksum())
+    assert len(sums) == 1
+
+
+def test_everything_at_once_is_shared_among_threads(monkeypatch):
+    """So many bodies that threads have work to do."""
+    drawn = everything(np.random.default_rng(4), 2500, np.float64, "velocity_verlet")
+    sums = set()
+    for isa, layout, threads in product(kernels.isas, ("row", "component"), (1, 2, 8)):
+        monkeypatch.setattr(kernels, "isa", isa)
+        stepper = drawn.make(kd.Stepper, layout, threads=threads)
+        stepper.step(3)
+        sums.add(stepper.checksum())
+    assert len(sums) == 1
