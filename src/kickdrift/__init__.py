@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from .clock import FixedClock
-from .constraints import Box, Distance, ElasticCollisions, Pin, Plane
 from .errors import (
     CallbackError,
     ConvergenceError,
@@ -36,8 +35,6 @@ from .integrators import (
     Yoshida6,
 )
 from .kernels import build_info
-from .pairs import NBody, Springs
-from .pointers import get_include
 from .rollback import Rollback, sync_test
 from .stepper import Stepper
 from .trajectory import ODETrajectory, Trajectory
@@ -45,7 +42,10 @@ from .verbs import damp, drift, kick
 
 if _TYPE_CHECKING:
     from . import flows, reference
+    from .constraints import Box, Distance, ElasticCollisions, Pin, Plane
     from .ode import ODEStepper
+    from .pairs import NBody, Springs
+    from .pointers import get_include
 
 __version__ = "0.1.0"
 
@@ -107,8 +107,15 @@ __all__ = [
     "sync_test",
 ]
 
-# What few programs ask for, and what takes as long to import as all the rest.
-_LATER = {"ODEStepper": "ode", "flows": "", "reference": ""}
+# What is imported when it is asked for: together that takes longer than all the rest.
+_LATER = {
+    **dict.fromkeys(("Box", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
+    **dict.fromkeys(("NBody", "Springs"), "pairs"),
+    "ODEStepper": "ode",
+    "flows": "",
+    "get_include": "pointers",
+    "reference": "",
+}
 
 
 def __getattr__(name: str) -> _Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import arguments, snapshots
-from .constraints import Constraint
+from .declarations import Constraint
 from .forces import Term
 from .integrators import Integrator, resolve
 from .plan import Plan, declared

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from . import arguments
-from .declarations import Declaration, numbers
+from .declarations import Constraint, numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -26,11 +26,6 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 __all__ = ["Box", "Constraint", "Distance", "ElasticCollisions", "Pin", "Plane"]
-
-
-@dataclass(frozen=True, eq=False)
-class Constraint(Declaration):
-    """Base of all constraints."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,3 +56,8 @@ class Declaration:
 
     def _vectors(self, plan: Plan, name: str) -> np.ndarray:
         return arguments.per_body_vectors(f"{type(self).__name__}({name})", getattr(self, name), plan.n, plan.dim)
+
+
+@dataclass(frozen=True, eq=False)
+class Constraint(Declaration):
+    """Base of all constraints, which are in `constraints.py`."""

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from . import arguments, pointers
+from . import arguments
 from .errors import CallbackError
 from .forces import Term
 
 if TYPE_CHECKING:
+    from . import pointers
     from .plan import Plan
 
 
@@ -229,6 +230,8 @@ class NativeForce(Callback):
         if not isinstance(threadsafe, bool):
             name = self._argument("threadsafe")
             raise TypeError(f"{name}: expected True or False, got {arguments.show(threadsafe)}")
+        from . import pointers  # which imports ctypes, as long a wait as half of this package
+
         pointer = pointers.function(type(self).__name__, pointers.FORCE, function, dtype)
         given = pointer.user_data if user_data is None else user_data
         for name, value in (
@@ -243,6 +246,8 @@ class NativeForce(Callback):
     @staticmethod
     def prototype(dtype: Any) -> Any:
         """The type of such a function for ctypes: a decorator, or what to cast a pointer to."""
+        from . import pointers
+
         return pointers.prototype(pointers.FORCE, np.dtype(dtype))
 
     def compile(self, plan: Plan) -> None:
@@ -251,6 +256,8 @@ class NativeForce(Callback):
         super().compile(plan)
 
     def evaluate(self, t: float, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
+        from . import pointers
+
         n, dim = position.shape
         planes = [np.asfortranarray(array) for array in (position, velocity, out)]
         code = pointers.call(pointers.FORCE, self.pointer, self.data, t, [0, n, dim, n], planes)

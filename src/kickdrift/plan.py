@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from . import arguments, rounded
-from .constraints import Constraint
+from .declarations import Constraint
 from .forces import AnchorSpring, Gravity, LinearDrag, Term
 from .integrators import Composition, EnergyEuler, Exact, Integrator
 
@@ -262,19 +262,25 @@ _EVALUATIONS: dict[tuple[str, str], tuple[tuple[float, ...], tuple[float, ...]]]
 
 def known(base: type[Any]) -> set[type[Any]]:
     """The declarations that may be given: the classes that no other derives from."""
+    from . import constraints, functions, pairs  # noqa: F401 - so that all of them exist
+
     return set().union(*map(known, base.__subclasses__())) or {base}
 
 
 def declared(argument: str, plural: str, base: type[Any], given: Iterable[Any]) -> tuple[Any, ...]:
     """The declarations of a kind as a tuple; anything else is refused."""
-    names = ", ".join(sorted(cls.__name__ for cls in known(base)))
+
+    def names() -> str:
+        return ", ".join(sorted(cls.__name__ for cls in known(base)))
+
     try:
         declarations = tuple(given)
     except TypeError:
-        raise TypeError(f"{argument}: expected a sequence of {plural} ({names}), got {arguments.show(given)}") from None
+        text = f"{argument}: expected a sequence of {plural} ({names()}), got {arguments.show(given)}"
+        raise TypeError(text) from None
     for declaration in declarations:
         if not isinstance(declaration, base):
-            raise TypeError(f"{argument}: expected {plural} ({names}), got {arguments.show(declaration)}")
+            raise TypeError(f"{argument}: expected {plural} ({names()}), got {arguments.show(declaration)}")
     return declarations
 
 
