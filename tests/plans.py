@@ -190,6 +190,15 @@ def pushes(rng, integrator, n, mass):
     return terms
 
 
+def outcome(stepper, n):
+    """What a step raises, in a form that can be compared; None for nothing."""
+    try:
+        stepper.step(n)
+    except kd.KickdriftError as error:
+        return type(error), str(error)
+    return None
+
+
 def assert_same_bits(actual, expected):
     """Equal shapes, dtypes and bits, but for the sign of zero and the payload of a NaN: none allowed."""
     assert actual.dtype == expected.dtype

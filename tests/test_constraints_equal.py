@@ -4,21 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, LAYOUTS, Scene, assert_same_bits, held_scene
+from plans import INTEGRATORS, LAYOUTS, Scene, assert_same_bits, held_scene, outcome
 
 import kickdrift as kd
 from kickdrift import kernels
 
 PLANS = 420
-
-
-def outcome(stepper, n):
-    """What a step raises, in a form that can be compared; None for nothing."""
-    try:
-        stepper.step(n)
-    except kd.KickdriftError as error:
-        return type(error), str(error)
-    return None
 
 
 @pytest.mark.parametrize("number", range(0, PLANS, 30))

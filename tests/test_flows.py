@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from plans import LAYOUTS, assert_same_bits, lay_out
+from plans import LAYOUTS, assert_same_bits, lay_out, outcome
 
 import kickdrift as kd
 from kickdrift import flows
@@ -15,14 +15,6 @@ SCHEMES = ["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4"]
 ALL = [flows.Lorenz, flows.Rossler, flows.Thomas, flows.Halvorsen, flows.Aizawa, flows.LotkaVolterra, flows.VanDerPol]
 BOTH = (kd.ODEStepper, kd.reference.ODEStepper)
 SIZES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 127, 128, 129, 130]
-
-
-def outcome(stepper, n):
-    try:
-        stepper.step(n)
-    except kd.KickdriftError as error:
-        return type(error), str(error)
-    return None
 
 
 def start(rng, flow, n, dtype):

@@ -2,20 +2,11 @@
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, LAYOUTS, assert_same_bits, scene
+from plans import INTEGRATORS, LAYOUTS, assert_same_bits, outcome, scene
 
 import kickdrift as kd
 
 PLANS = 630
-
-
-def outcome(stepper, n):
-    """What a step raises, in a form that can be compared; None for nothing."""
-    try:
-        stepper.step(n)
-    except kd.KickdriftError as error:
-        return type(error), str(error)
-    return None
 
 
 @pytest.mark.parametrize("number", range(0, PLANS, 30))

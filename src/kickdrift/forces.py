@@ -132,7 +132,28 @@ class QuadraticDrag(Term):
 
 
 @dataclass(frozen=True, eq=False)
-class AnchorSpring(Term):
+class Elastic(Term):
+    """Base of springs, which may be damped."""
+
+    @property
+    def velocity_dependent(self) -> bool:  # type: ignore[override]
+        return bool(np.any(self.damping))  # type: ignore[attr-defined]
+
+    @property
+    def conservative(self) -> bool:  # type: ignore[override]
+        return not self.velocity_dependent
+
+    @classmethod
+    def _of_frequency(cls, hertz: ArrayLike, damping_ratio: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Stiffness and damping for each unit of mass."""
+        omega = 2 * math.pi * arguments.numbers(f"{cls.__name__}(hertz)", hertz, minimum=0.0)
+        ratio = arguments.numbers(f"{cls.__name__}(damping_ratio)", damping_ratio, minimum=0.0)
+        with np.errstate(over="ignore"):  # refused as not finite
+            return omega * omega, 2 * ratio * omega
+
+
+@dataclass(frozen=True, eq=False)
+class AnchorSpring(Elastic):
     """A spring and damper from each body to a fixed anchor: F = -k (x - p) - d v (Hooke).
 
     stiffness: k >= 0 in N/m, scalar or (n,). damping: d >= 0 in kg/s, scalar or (n,).
@@ -159,19 +180,8 @@ class AnchorSpring(Term):
         >>> AnchorSpring.from_frequency(2.0, damping_ratio=1.0)
         AnchorSpring(stiffness=array(157.91367042), damping=array(25.13274123), anchor=array(0.), per_mass=True)
         """
-        omega = 2 * math.pi * arguments.numbers("AnchorSpring(hertz)", hertz, minimum=0.0)
-        ratio = arguments.numbers("AnchorSpring(damping_ratio)", damping_ratio, minimum=0.0)
-        with np.errstate(over="ignore"):  # refused as not finite
-            stiffness, damping = omega * omega, 2 * ratio * omega
+        stiffness, damping = cls._of_frequency(hertz, damping_ratio)
         return cls(stiffness, damping, anchor, per_mass=True)
-
-    @property
-    def velocity_dependent(self) -> bool:  # type: ignore[override]
-        return bool(np.any(self.damping))
-
-    @property
-    def conservative(self) -> bool:  # type: ignore[override]
-        return not self.velocity_dependent
 
     def compile(self, plan: Plan) -> None:
         share = plan.mobility if self.per_mass else plan.inverse_mass

@@ -7,7 +7,6 @@ summed in a fixed order, so that no number of threads and no instruction set cha
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from . import arguments
 from .declarations import numbers
-from .forces import Term
+from .forces import Elastic, Term
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Springs(Term):
+class Springs(Elastic):
     """Springs and dampers between pairs of bodies: F = (k (L - rest) + d L') u (Hooke; Baraff, Witkin 1998).
 
     u points from the first body of a pair to the second, L is their distance and L' its rate; the first
@@ -75,19 +74,8 @@ class Springs(Term):
         >>> (pair.position[1] - pair.position[0]).round(3).tolist()
         [0.5]
         """
-        omega = 2 * math.pi * arguments.numbers("Springs(hertz)", hertz, minimum=0.0)
-        ratio = arguments.numbers("Springs(damping_ratio)", damping_ratio, minimum=0.0)
-        with np.errstate(over="ignore"):  # refused as not finite
-            stiffness, damping = omega * omega, 2 * ratio * omega
+        stiffness, damping = cls._of_frequency(hertz, damping_ratio)
         return cls(pairs, stiffness, rest_length, damping, per_mass=True)
-
-    @property
-    def velocity_dependent(self) -> bool:  # type: ignore[override]
-        return bool(np.any(self.damping))
-
-    @property
-    def conservative(self) -> bool:  # type: ignore[override]
-        return not self.velocity_dependent
 
     def placed(self, position: np.ndarray) -> Self:
         if self.rest_length is not None:

@@ -14,7 +14,6 @@ cdef class BoundPush:
     cdef TangentFunction tangent    # or NULL
     cdef void* tangent_data
     cdef bint whole         # does it want all bodies at once?
-    cdef bint python        # does it want the GIL?
     cdef bint shared        # may several threads call it at once?
     cdef double cost        # of evaluating it for all bodies, in nanoseconds
     cdef object keep        # what the data belongs to

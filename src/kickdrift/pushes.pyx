@@ -34,20 +34,21 @@ cdef class PythonPush(BoundPush):
         """The planes of all bodies that the function is to be called with, shape (n, dim)."""
         self.views = []
         for planes in places:
-            # Nobody can make writable what a read-only buffer says.
-            x, v = (np.asarray(memoryview(array).toreadonly()) for array in planes[:2])
-            self.views.append((x, v, out))
+            self.views.append((*[read_only(array) for array in planes[:2]], out))
         self.first = <const void*> <size_t> places[0][0].ctypes.data
         return 0
 
     cdef int show_tangent(self, list planes, object out) except -1:
         """The same for the user's jacobian, if there is one: position, velocity, dx, dv."""
         if self.term.jacobian is not None:
-            for array in planes:
-                array.flags.writeable = False
-            self.tangent_views = (*planes, out)
+            self.tangent_views = (*[read_only(array) for array in planes], out)
             self.tangent, self.tangent_data = call_jacobian, <void*> self
         return 0
+
+
+cdef object read_only(object array):
+    """A view that nobody can make writable: its buffer says that it is not."""
+    return np.asarray(memoryview(array).toreadonly())
 
 
 cdef int call_python(
@@ -85,7 +86,7 @@ cdef BoundPush bind_python(object push, object plan):
     cdef PythonPush bound = PythonPush()
     bound.term, bound.call = push.term, push.term.function
     bound.function, bound.data = call_python, <void*> bound
-    bound.whole = bound.python = True
+    bound.whole = True
     return bound
 
 

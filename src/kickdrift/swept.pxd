@@ -16,7 +16,6 @@ cdef class Swept(Core):
     cdef object room                # the registers of all bodies, or None where tiles are on their own
     cdef object newton              # the registers of implicit steps, or None
     cdef list planes                # position, velocity and history in the room, for each place
-    cdef bint python                # is Python called?
     cdef double looked              # when Ctrl-C was looked for
 
     cdef int bind_pushes(self) except -1

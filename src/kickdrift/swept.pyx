@@ -73,7 +73,6 @@ cdef class Swept(Core):
             push.function, push.data = bound.function, bound.data
             push.factor = self.field(term.factor)
             whole = whole or bound.whole
-            self.python = self.python or bound.python
             if not (bound.shared or bound.whole):
                 self.helpers = 1
             self.cost += bound.cost * (plan.integrator.force_evaluations_with_drag or PRODUCTS)
