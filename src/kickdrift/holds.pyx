@@ -77,17 +77,15 @@ cdef class BoundDistance(BoundHold):
         return 0
 
 
-cdef object stages(const int64_t[:] first, const int64_t[:] second, int64_t n):
+cdef object stages(object first, object second, int64_t n):
     """For each pair: how many others must come before it, one after the other, because they share bodies."""
-    free = np.zeros(n, np.int64)
-    result = np.empty(first.shape[0], np.int64)
-    cdef int64_t[:] ready = free
-    cdef int64_t[:] stage = result
-    cdef int64_t p
-    for p in range(first.shape[0]):
-        stage[p] = max(ready[first[p]], ready[second[p]])
-        ready[first[p]] = ready[second[p]] = stage[p] + 1
-    return result
+    ready = [0] * n
+    result = []
+    for a, b in zip(first.tolist(), second.tolist()):
+        stage = max(ready[a], ready[b])
+        ready[a] = ready[b] = stage + 1
+        result.append(stage)
+    return np.array(result, np.int64)
 
 
 cdef class BoundWall(BoundHold):

@@ -77,7 +77,7 @@ def frame_array(frame_times: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
         raise TypeError(f"frame_times: expected real numbers, got dtype {array.dtype}")
     if array.ndim != 1:
         raise ValueError(f"frame_times: expected one dimension, got shape {array.shape}")
-    frames = np.ascontiguousarray(array, dtype=np.float64)
+    frames = np.require(array, np.float64, "CA")
     bad = np.flatnonzero(~(np.isfinite(frames) & (frames >= 0)))
     if bad.size:
         real(f"frame_times[{bad[0]}]", float(frames[bad[0]]), 0.0)
@@ -95,8 +95,8 @@ def output_array(name: str, given: Any, size: int, dtype: str) -> np.ndarray[Any
         raise TypeError(f"{name}: expected dtype {np.dtype(dtype)}, got {array.dtype}")
     if array.shape != (size,):
         raise ValueError(f"{name}: expected shape ({size},), got {array.shape}")
-    if not array.flags.writeable or not array.flags.c_contiguous:
-        raise ValueError(f"{name}: expected a contiguous, writable array")
+    if not array.flags.carray:
+        raise ValueError(f"{name}: expected a contiguous, aligned, writable array")
     return array
 
 
