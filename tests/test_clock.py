@@ -521,7 +521,12 @@ def test_plan_writes_to_what_it_is_given(FixedClock):
         (([0.1], np.zeros(2, np.int64)), ValueError, r"counts: expected shape \(1,\), got \(2,\)"),
         (([0.1], np.zeros(1)), TypeError, "counts: expected dtype int64, got float64"),
         (([0.1], None, [0.0]), TypeError, "alphas: expected an array to write to, got list"),
-        (([0.1] * 2, None, np.zeros(4)[::2]), ValueError, "alphas: expected a contiguous, writable array"),
+        (([0.1] * 2, None, np.zeros(4)[::2]), ValueError, "alphas: expected a contiguous, aligned, writable array"),
+        (
+            ([0.1] * 2, None, np.zeros(17, np.uint8)[1:].view(np.float64)),
+            ValueError,
+            "alphas: expected a contiguous, aligned",
+        ),
     ],
 )
 def test_refused_plans(FixedClock, arguments, error, message):
