@@ -78,7 +78,7 @@ class BuildExt(build_ext):
         self.parallel = self.parallel or os.cpu_count()
         common = MSVC if kind == "msvc" else UNIX
         for extension in self.extensions:
-            isa = extension.name.rpartition(".")[2].rpartition("_")[2]
+            isa = extension.name.rpartition(".")[2]
             name = extension.name.removeprefix("kickdrift.")
             flags = common + (KERNEL[kind] + ISAS[isa][kind] if isa in ISAS else LEVELS[kind].get(name, []))
             if isa == "processor":
@@ -89,7 +89,7 @@ class BuildExt(build_ext):
 
 
 MODULES = ["clock", "core", "holds", "ode", "pushes", "sharing", "stepper", "swept", "verbs", "kernels.processor"]
-MODULES += [f"kernels.{family}{isa}" for isa in ISAS for family in ("", "ode_", "swept_")]
+MODULES += [f"kernels.{isa}" for isa in ISAS]
 
 setup(
     cmdclass={"build_ext": BuildExt},

@@ -3,18 +3,16 @@
 from libc.stdint cimport int64_t
 
 from .guard cimport guard_t
-from .kernels.plan cimport Array, Field, Job, KernelTable, Layout, Plan, Term
+from .kernels.plan cimport Array, Field, Job, Layout, Plan, Term
 from .sharing cimport Sharing
 
 
 cdef class Core(Sharing):
-    cdef const KernelTable* table
     cdef Plan plan
     cdef Term* terms
     cdef Py_buffer views[2]
     cdef int bound          # how many of them
     cdef guard_t busy
-    cdef bint single        # float32
     cdef bint started       # the history is filled
     cdef double cost        # of one step of all bodies, in nanoseconds
     cdef Py_ssize_t most    # steps between two looks for Ctrl-C

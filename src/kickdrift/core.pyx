@@ -4,7 +4,6 @@ cimport cython
 from cpython.buffer cimport PyBUF_STRIDED, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
@@ -13,7 +12,7 @@ from .kernels.plan cimport (
     ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
     GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, MIDPOINT, PLANES, POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW,
     SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, VORTEX, Array, Field, Job,
-    KernelTable, Layout, Term,
+    Layout, Term,
 )
 from .kernels.rounding cimport require_rounding
 from .kernels.schemes cimport keeps
@@ -70,11 +69,8 @@ cdef class Core(Sharing):
     # Binding.
 
     def _bind(self):
-        cdef const KernelTable* tables
         plan = self._plan
-        self.single = plan.dtype == np.float32
-        tables = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
-        self.table = tables if self.single else tables + 1
+        self.find_kernels(plan.dtype)
         self.helpers = min(self._threads, max(1, (plan.n + ROW - 1) // ROW))
         self.plan.n = plan.n
         self.plan.dim = plan.dim
@@ -119,7 +115,8 @@ cdef class Core(Sharing):
     cdef void bind_scheme(self, object integrator) except *:
         plan = &self.plan
         if isinstance(integrator, Composition):
-            plan.scheme = COMPOSITION_RK4 if integrator.kick_rule == "rk4" else COMPOSITION
+            # Without drag any rule is the same kick.
+            plan.scheme = COMPOSITION_RK4 if integrator.kick_rule == "rk4" and plan.velocity_dependent else COMPOSITION
             plan.kicks = integrator.kicks
             plan.iterations = integrator.order
         elif integrator.name == "semi_implicit_euler":
@@ -268,7 +265,7 @@ cdef class Core(Sharing):
     def _digest(self, object values, uint64_t place):
         cdef Array array
         self.locate(&array, values)
-        return self.table.digest(&array, self.plan.n, self.plan.dim, place)
+        return self.kernels.digest(&array, self.plan.n, self.plan.dim, place)
 
     # Running.
 
@@ -394,7 +391,7 @@ cdef class Core(Sharing):
         return self.run_job(self.plan.n, steps * self.cost)
 
     cdef void prepare(self) noexcept:
-        self.table.prepare(&self.plan)
+        self.kernels.prepare(&self.plan)
 
     cdef void settle(self) noexcept:
         """After a step the history spans its dt."""

@@ -2,14 +2,13 @@
 
 from cpython.buffer cimport PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from .guard cimport acquire, guard_t, release
 from .kernels.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
 from .kernels.odeplan cimport Newton, ODEPlan, ODETable
-from .kernels.plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job, KernelTable
+from .kernels.plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from .kernels.rounding cimport require_rounding
 from .sharing cimport PATIENCE, RELEASE, Sharing
 
@@ -17,7 +16,7 @@ from math import lcm, prod
 
 import numpy as np
 
-from . import arguments, flows, kernels
+from . import arguments, flows
 from .errors import ConvergenceError, NonFiniteError
 from .odebase import QUOTIENT, ODEBase, refuse
 
@@ -75,13 +74,11 @@ cdef class ODECore(Sharing):
     """The part of an ODEStepper that steps."""
 
     cdef const ODETable* table
-    cdef const KernelTable* digests
     cdef ODEPlan plan
     cdef Newton newton
     cdef Py_buffer view
     cdef guard_t busy
     cdef bint bound
-    cdef bint single        # float32
     cdef double cost        # of one step of all trajectories, in nanoseconds
     cdef int64_t ticks
     cdef int64_t work
@@ -102,16 +99,11 @@ cdef class ODECore(Sharing):
     # Binding.
 
     def _bind(self):
-        cdef const ODETable* tables
-        cdef const KernelTable* digests
         plan = &self.plan
         if self.bound:
             raise RuntimeError("ODEStepper: expected __init__ to be called once")
-        self.single = self.dtype == np.float32
-        digests = <const KernelTable*> PyCapsule_GetPointer(kernels.table(kernels.isa), "kickdrift.KernelTable")
-        self.digests = digests if self.single else digests + 1
-        tables = <const ODETable*> PyCapsule_GetPointer(kernels.table(kernels.isa, "ode_"), "kickdrift.ODETable")
-        self.table = tables if self.single else tables + 1
+        self.find_kernels(self.dtype)
+        self.table = &self.kernels.ode
         self.helpers = min(self._threads, max(1, (self._y.shape[0] + TILE - 1) // TILE))
         plan.scheme = SCHEMES[self._integrator.name]
         plan.n, plan.dim = self._y.shape
@@ -186,7 +178,7 @@ cdef class ODECore(Sharing):
     def _digest(self, object values, uint64_t place):
         cdef Array array
         self.locate(&array, values)
-        return self.digests.digest(&array, self.plan.n, self.plan.dim, place)
+        return self.kernels.digest(&array, self.plan.n, self.plan.dim, place)
 
     # Running.
 

@@ -5,6 +5,7 @@ from cpython.pythread cimport PyThread_type_lock
 
 from .guard cimport guard_t
 from .kernels.plan cimport Job
+from .kernels.tables cimport Kernels
 
 # In nanoseconds of work: how much is done before looking for Ctrl-C, and from where on other threads
 # may run meanwhile, and take a share of it.
@@ -15,10 +16,13 @@ cdef enum:
 
 
 cdef class Sharing:
+    cdef const Kernels* kernels
+    cdef bint single        # float32
     cdef Job job
     cdef Py_ssize_t helpers
     cdef object interrupt   # an exception that waits for the steps to be complete, or None
 
+    cdef int find_kernels(self, object dtype) except -1
     cdef void call(self, Job* job) noexcept nogil
 
     @cython.final

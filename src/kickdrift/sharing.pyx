@@ -1,5 +1,6 @@
 """Sharing: what steppers of any kind do with a job once it is described."""
 
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
 )
@@ -7,11 +8,21 @@ from cpython.pythread cimport (
 from .guard cimport acquire
 from .kernels.plan cimport ROW
 
+import numpy as np
+
+from . import kernels
 from .workers import share
 
 
 cdef class Sharing:
     """Base of the steppers' cores; what derives from it knows how to run a job: `call`."""
+
+    cdef int find_kernels(self, object dtype) except -1:
+        self.single = dtype == np.float32
+        self.kernels = <const Kernels*> PyCapsule_GetPointer(kernels.offered(), "kickdrift.Kernels")
+        if not self.single:
+            self.kernels += 1
+        return 0
 
     cdef void call(self, Job* job) noexcept nogil:
         pass

@@ -2,7 +2,6 @@
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from .core cimport Core
 from .holds cimport BoundHold, bind_holds
@@ -12,7 +11,7 @@ from .kernels.plan cimport IMPLICIT_EULER, PLANES, ROW, STRIDED, Job, Layout, Pl
 from .kernels.rounding cimport require_rounding
 from .kernels.schemes cimport keeps
 from .kernels.sweeps cimport OUT
-from .kernels.sweptplan cimport INTERRUPTED, MOST_STAGES, TILE_PUSHES, UNSOLVED, Push, SweptTable
+from .kernels.sweptplan cimport INTERRUPTED, MOST_STAGES, TILE_PUSHES, UNSOLVED, Push
 from .kernels.tiles cimport P, S, V, X
 from .pushes cimport BoundPush, PythonPush, bind_push
 from .sharing cimport PATIENCE
@@ -48,15 +47,11 @@ cdef class Swept(Core):
             self.bind_pushes()
 
     cdef int bind_pushes(self) except -1:
-        cdef const SweptTable* tables
         cdef BoundPush bound
         cdef BoundHold held
         cdef Push* push
         plan = self._plan
-        tables = <const SweptTable*> PyCapsule_GetPointer(
-            kernels.table(kernels.isa, "swept_"), "kickdrift.SweptTable"
-        )
-        self.swept = tables if self.single else tables + 1
+        self.swept = &self.kernels.swept
         if self.push == NULL:
             self.push = <Push*> PyMem_Calloc(max(1, len(plan.pushes)), sizeof(Push))
             self.hold = <Hold*> PyMem_Calloc(max(1, len(plan.holds)), sizeof(Hold))
@@ -214,7 +209,7 @@ cdef class Swept(Core):
             self.locate(&whole.v, self.planes[place][V])
             if self.history is not None:
                 self.locate(&whole.s, self.planes[place][S])
-            self.table.prepare(whole)
+            self.kernels.prepare(whole)
         return 0
 
     cdef int leave(self, Py_ssize_t steps) except -1:

@@ -7,7 +7,6 @@ start-up code may contain them. All of them compute the same bits.
 from __future__ import annotations
 
 import os
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -21,13 +20,9 @@ KNOWN = ("baseline", "avx2", "avx512")
 isas = tuple(isa for isa in KNOWN if isa in SUPPORTED and find_spec(f"{__name__}.{isa}"))
 
 
-@cache
-def table(isa: str, family: str = "") -> object:
-    """The capsule with the kernels of an instruction set.
-
-    family: "ode_" for those of y' = f(t, y), "swept_" for bodies that are not left alone.
-    """
-    return import_module(f"{__name__}.{family}{isa}").TABLE
+def offered() -> object:
+    """The capsule with the kernels that new steppers use."""
+    return import_module(f"{__name__}.{isa}").KERNELS
 
 
 def _choose() -> str:

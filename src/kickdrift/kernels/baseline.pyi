@@ -1,1 +1,1 @@
-TABLE: object
+KERNELS: object

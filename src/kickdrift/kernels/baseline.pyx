@@ -1,12 +1,12 @@
-"""The kernels for what every processor of this architecture runs: setup.py gives this module its flags."""
+"""The kernels for any processor of this architecture: setup.py gives this module its flags."""
 
 from cpython.pycapsule cimport PyCapsule_New
 
-from .module cimport KernelTable, fill
+from .module cimport Kernels, fill
 from .rounding cimport require_rounding
 
 require_rounding(__name__)
 
-cdef KernelTable[2] table  # for float, for double
-fill(&table[0], &table[1])
-TABLE = PyCapsule_New(&table[0], "kickdrift.KernelTable", NULL)
+cdef Kernels[2] kernels  # for float, for double
+fill(&kernels[0], &kernels[1])
+KERNELS = PyCapsule_New(&kernels[0], "kickdrift.Kernels", NULL)

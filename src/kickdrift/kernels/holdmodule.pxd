@@ -1,4 +1,4 @@
-# What the module for bodies that are not left alone offers to hold them, for each instruction set.
+# The kernels that hold bodies.
 
 from libc.stdint cimport int64_t
 

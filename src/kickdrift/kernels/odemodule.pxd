@@ -1,4 +1,4 @@
-# What the ODE module of each instruction set offers.
+# The kernels for y' = f(t, y).
 
 from .lanes cimport f32lane, f64lane
 from .odeplan cimport Newton, ODEPlan, ODETable
@@ -89,7 +89,7 @@ cdef inline void quotients_f64(Newton* newton, Py_ssize_t column, const char* mo
     quotients(newton, column, <const double*> moved, <const double*> k)
 
 
-cdef inline void fill(ODETable* f32, ODETable* f64) noexcept:
+cdef inline void fill_ode(ODETable* f32, ODETable* f64) noexcept:
     f32.run = run_f32
     f32.sweep = sweep_f32
     f32.bad = bad_f32

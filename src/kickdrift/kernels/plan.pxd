@@ -116,9 +116,3 @@ ctypedef struct Plan:
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start
     void (*run)(const Plan*, Job*) noexcept nogil
-
-# One for float and one for double, side by side.
-ctypedef struct KernelTable:
-    void (*prepare)(Plan*) noexcept nogil       # whenever anything in the plan changed
-    # Of (n, dim) numbers, the first of which counts as number `place`.
-    uint64_t (*digest)(const Array*, Py_ssize_t n, int dim, uint64_t place) noexcept nogil

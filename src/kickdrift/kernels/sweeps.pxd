@@ -318,7 +318,7 @@ cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, lane* l
         job.done = step
         if sweep.implicit != NULL:
             job.code = sweep.implicit(sweep, job, step, room)
-        elif sweep.pushes > 0:
+        elif sweep.pushes > 0 or sweep.room == NULL:
             job.code = swept_step(sweep, job, step, room, like)
         else:
             job.code = lone_step(sweep, job, step, room, like)

@@ -1,4 +1,4 @@
-# What the module for bodies that are not left alone offers, for each instruction set.
+# The kernels for bodies that are not left alone.
 
 from libc.stdint cimport int64_t
 
@@ -102,7 +102,7 @@ cdef inline int n_body_tangent_f64(
     )
 
 
-cdef inline void fill(SweptTable* f32, SweptTable* f64) noexcept:
+cdef inline void fill_swept(SweptTable* f32, SweptTable* f64) noexcept:
     fill_holds(f32, f64)
     f32.run = run_f32
     f32.springs = springs_f32

@@ -69,7 +69,7 @@ ctypedef struct Sweep:
     void* owner
     Py_ssize_t patience         # steps between two looks
 
-# One for float and one for double, side by side.
+# For one kind of number.
 ctypedef struct SweptTable:
     void (*run)(const Sweep*, Job*) noexcept nogil
     PushFunction springs        # see pairs.pxd

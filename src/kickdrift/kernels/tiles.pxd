@@ -193,7 +193,7 @@ cdef inline lane blocks(
         return block(scheme, True, True, True, lanes, plan, job, constants, row, at, x, v, s, 0)
     elif plan.drag and plan.wind:
         return block(scheme, True, True, False, lanes, plan, job, constants, row, at, x, v, s, 0)
-    elif plan.drag:
+    elif plan.drag or scheme == COMPOSITION_RK4:  # which is another scheme without drag
         return block(scheme, True, False, False, lanes, plan, job, constants, row, at, x, v, s, 0)
     elif plan.spring:
         return block(scheme, False, False, True, lanes, plan, job, constants, row, at, x, v, s, 0)
@@ -249,43 +249,33 @@ cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t lane
 
 
 cdef inline void step_planes(
-    int scheme, int dim, bint drag, const Plan* plan, const Job* job, const lane* k,
-    Py_ssize_t first, Py_ssize_t count, lane* r,
+    int scheme, int dim, const Plan* plan, const Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
 ) noexcept nogil:
     """Step a loaded tile through the job, stage by stage."""
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t lanes = (count + width(r) - 1) // width(r)
-    cdef int form = scheme
     cdef int number, j
     cdef Py_ssize_t step, n, i
     cdef lane x[MAX_DIM]
     cdef lane v[MAX_DIM]
     cdef lane a[MAX_DIM]
-    if job.start or keeps(scheme, drag):
+    if keeps(scheme, False):
         accelerate_tile(plan, dim, first, count, r + X * row, r + V * row, r + P * row)
-        for j in range(dim):
-            for n in range(lanes if job.start else 0):
-                i = j * plane + n
-                start(
-                    scheme, plan.taylor_start, k, r[P * row + i], &r[X * row + i], &r[V * row + i], &r[S * row + i],
-                )
     for step in range(job.steps):
-        if scheme == ALTERNATE:
-            form = KICK_DRIFT if (job.tick + step) % 2 == 0 else DRIFT_KICK
-        for number in range(stages(scheme, drag, plan)):
+        for number in range(stages(scheme, False, plan)):
             for n in range(lanes):
                 for j in range(dim):
                     i = j * plane + n
                     x[j] = r[X * row + i]
                     v[j] = r[V * row + i]
-                    if number == 0 and has_opening(form, drag):
-                        opening(form, k, &x[j], &v[j], &r[S * row + i], &r[P * row + i], &r[Q * row + i])
+                    if number == 0 and has_opening(scheme, False):
+                        opening(scheme, k, &x[j], &v[j], &r[S * row + i], &r[P * row + i], &r[Q * row + i])
                 accelerate(plan, dim, first + n * width(r), x, v, a)
                 for j in range(dim):
                     i = j * plane + n
                     stage(
-                        form, drag, number, plan.iterations, k, k, k, k, k, a[j], &x[j], &v[j],
+                        scheme, False, number, 1, k, k, k, k, k, a[j], &x[j], &v[j],
                         &r[S * row + i], &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
                     )
                     r[X * row + i] = x[j]
@@ -344,29 +334,22 @@ cdef inline lane sum_planes(int dim, Py_ssize_t count, const lane* r) noexcept n
     return q
 
 
+cdef inline bint fused(int scheme) noexcept nogil:
+    """Is all that happens to a lane in a stage one loop? That is fast, and large for each scheme."""
+    return scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4 or scheme == COMPOSITION
+
+
 cdef inline lane step_scheme(
     int scheme, int lanes, const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
     """Step a row of `count` numbers, or a tile of so many bodies; return sums of all numbers."""
     if row.planes == NULL:
         return row_of_blocks(scheme, lanes, plan, job, k, row, count)
-    if plan.velocity_dependent and minds_drag(scheme):
-        step_planes_of(scheme, True, plan, job, k, row.first, count, <lane*> row.planes)
-    elif scheme != EXACT:  # which takes affine forces only
-        step_planes_of(scheme, False, plan, job, k, row.first, count, <lane*> row.planes)
+    if fused(scheme) and plan.dim == 3:
+        step_planes(scheme, 3, plan, job, k, row.first, count, <lane*> row.planes)
+    elif fused(scheme):
+        step_planes(scheme, 2, plan, job, k, row.first, count, <lane*> row.planes)
     return sum_planes(plan.dim, count, <lane*> row.planes)
-
-
-cdef inline void step_planes_of(
-    int scheme, bint drag, const Plan* plan, const Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
-) noexcept nogil:
-    """`step_planes` for each number of dimensions."""
-    if plan.dim == 3:
-        step_planes(scheme, 3, drag, plan, job, k, first, count, r)
-    elif plan.dim == 2:
-        step_planes(scheme, 2, drag, plan, job, k, first, count, r)
-    else:
-        step_planes(scheme, 1, drag, plan, job, k, first, count, r)
 
 
 # Each scheme as a function that is called through a pointer: inlined into one, they would take
@@ -593,6 +576,13 @@ cdef inline bint in_place(const Plan* plan) noexcept nogil:
 
 cdef inline bint in_a_row(const Plan* plan) noexcept nogil:
     return in_place(plan) and plan.rows == 1 and plan.n <= ROW
+
+
+cdef inline bint in_sweeps(const Plan* plan) noexcept nogil:
+    """Are a tile's steps not worth a loop of their own? Then sweeps do, as for bodies that are pushed."""
+    return plan.terms > 0 and plan.scheme < IMPLICIT_EULER and not (
+        fused(plan.scheme) and plan.dim > 1 and not (plan.velocity_dependent and minds_drag(plan.scheme))
+    )
 
 
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
