@@ -166,7 +166,7 @@ cdef inline int evaluate(const System* system, real h, lane* like) noexcept nogi
     combine(system, shown(system, X, like), x, 1, h, u)
     if push(sweep, system.job, room, room.next, system.t, like) != 0:
         return system.job.code
-    finish(KEEP, 0, 0, sweep, room, room.next, like)
+    finish(KEEP, 0, sweep, room, room.next, like)
     combine(system, f, u, -1, one, v)
     combine(system, f, f, -1, h, <const lane*> room.start)
     return 0

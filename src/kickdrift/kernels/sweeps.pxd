@@ -30,10 +30,9 @@ ctypedef struct Room:
     Py_ssize_t plane    # numbers from a component to the next
     Py_ssize_t row      # and from a register to the next
 
-cdef enum Finish:       # what a sweep does with the accelerations
-    STAGE
-    START               # fills the history
-    KEEP                # leaves them for the opening of the next step
+cdef enum:              # what a sweep does with the accelerations, where it is not the work of a stage (from 0)
+    START = -2          # fills the history
+    KEEP = -1           # leaves them for the opening of the next step
 
 
 cdef inline Py_ssize_t size(const Room* room, const lane* like) noexcept nogil:
@@ -109,37 +108,37 @@ cdef inline lane pushed(
 
 
 cdef inline void finish(
-    Finish what, int scheme, int number, const Sweep* sweep, const Room* room, const char* state, lane* like,
+    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, lane* like,
 ) noexcept nogil:
     """The accelerations of all bodies at a state, pushes included, and what a step makes of them."""
     if sweep.plan.terms > 0:
         accelerate_room(sweep.plan, room, state, like)
-    if what == KEEP:
-        finish_scheme(KEEP, 0, number, sweep, room, state, like)
-    elif what == START:
-        finish_scheme(START, scheme, number, sweep, room, state, like)
+    if number == KEEP:
+        finish_scheme(KEEP, 0, sweep, room, state, like)
+    elif number == START:
+        finish_scheme(START, scheme, sweep, room, state, like)
     elif scheme == EXPLICIT_EULER:
-        finish_scheme(STAGE, EXPLICIT_EULER, number, sweep, room, state, like)
+        finish_scheme(number, EXPLICIT_EULER, sweep, room, state, like)
     elif scheme == KICK_DRIFT:
-        finish_scheme(STAGE, KICK_DRIFT, number, sweep, room, state, like)
+        finish_scheme(number, KICK_DRIFT, sweep, room, state, like)
     elif scheme == DRIFT_KICK:
-        finish_scheme(STAGE, DRIFT_KICK, number, sweep, room, state, like)
+        finish_scheme(number, DRIFT_KICK, sweep, room, state, like)
     elif scheme == MIDPOINT:
-        finish_scheme(STAGE, MIDPOINT, number, sweep, room, state, like)
+        finish_scheme(number, MIDPOINT, sweep, room, state, like)
     elif scheme == HEUN:
-        finish_scheme(STAGE, HEUN, number, sweep, room, state, like)
+        finish_scheme(number, HEUN, sweep, room, state, like)
     elif scheme == RK4:
-        finish_scheme(STAGE, RK4, number, sweep, room, state, like)
+        finish_scheme(number, RK4, sweep, room, state, like)
     elif scheme == VELOCITY_VERLET:
-        finish_scheme(STAGE, VELOCITY_VERLET, number, sweep, room, state, like)
+        finish_scheme(number, VELOCITY_VERLET, sweep, room, state, like)
     elif scheme == GROOT_WARREN:
-        finish_scheme(STAGE, GROOT_WARREN, number, sweep, room, state, like)
+        finish_scheme(number, GROOT_WARREN, sweep, room, state, like)
     else:
-        finish_scheme(STAGE, scheme, number, sweep, room, state, like)
+        finish_scheme(number, scheme, sweep, room, state, like)
 
 
 cdef inline void finish_scheme(
-    Finish what, int scheme, int number, const Sweep* sweep, const Room* room, const char* state, lane* like,
+    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, lane* like,
 ) noexcept nogil:
     cdef const Plan* plan = sweep.plan
     cdef const lane* from_ = <const lane*> state
@@ -162,8 +161,11 @@ cdef inline void finish_scheme(
     cdef const char* g
     cdef Py_ssize_t each = plan.g.body * width(like)
     cdef bint single = sweep.pushes == 1
-    cdef const char* factor = values(&sweep.push[0].factor, 0, room.first)
-    cdef Py_ssize_t every = sweep.push[0].factor.body * width(like)
+    cdef const char* factor = NULL
+    cdef Py_ssize_t every = 0
+    if single:
+        factor = values(&sweep.push[0].factor, 0, room.first)
+        every = sweep.push[0].factor.body * width(like)
     for j in range(plan.dim):
         g = values(&plan.g, j, room.first)
         for n in range(lanes):
@@ -186,11 +188,11 @@ cdef inline void finish_scheme(
                 a = a + (<const lane*> (factor + n * every))[0] * r[(OUT - P) * row + i]
             else:
                 a = pushed(sweep, body, r + (OUT - P) * row + i, row, a)
-            if what == KEEP:
+            if number == KEEP:
                 r[i] = a
                 continue
             s = from_[S * row + i] if historic else x
-            if what == START:
+            if number == START:
                 start(scheme, plan.taylor_start, k, a, &x, &v, &s)
             else:
                 stage(
@@ -245,27 +247,23 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     cdef int number
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
-    if step == 0 and job.start:
-        if push(sweep, job, room, state, t, like) != 0:
-            return job.code
-        finish(START, scheme, 0, sweep, room, state, like)
-        state = room.next
-    # What holds move is pushed otherwise.
-    if keeps(scheme, drag) and (step == 0 or sweep.holds > 0):
-        if push(sweep, job, room, state, t, like) != 0:
-            return job.code
-        finish(KEEP, scheme, 0, sweep, room, state, like)
-    if has_opening(scheme, drag):
-        between(False, scheme, plan, room, state, like)
-        state = room.next
-    for number in range(stages(scheme, drag, plan)):
-        after = sweep.after[number]
-        if plan.scheme == ALTERNATE and scheme == KICK_DRIFT:
-            after = 0
+    for number in range(START, stages(scheme, drag, plan)):
+        after = 0
+        if number == START and not (step == 0 and job.start):
+            continue
+        # What holds move is pushed otherwise.
+        if number == KEEP and not (keeps(scheme, drag) and (step == 0 or sweep.holds > 0)):
+            continue
+        if number == 0 and has_opening(scheme, drag):
+            between(False, scheme, plan, room, state, like)
+            state = room.next
+        if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
+            after = sweep.after[number]
         if push(sweep, job, room, state, t + after, like) != 0:
             return job.code
-        finish(STAGE, scheme, number, sweep, room, state, like)
-        state = room.next
+        finish(number, scheme, sweep, room, state, like)
+        if number != KEEP:
+            state = room.next
     if plan.damped:
         between(True, scheme, plan, room, state, like)
     return 0
