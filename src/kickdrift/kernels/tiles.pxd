@@ -125,49 +125,41 @@ cdef inline lane row_of_blocks(
     cdef lane* px
     cdef lane* pv
     cdef lane* ps
+    cdef int taken
     cdef lane check
     cdef Py_ssize_t w = width(constants)
     cdef Py_ssize_t room = lanes * w
     cdef Py_ssize_t at = 0
-    if count <= w:
-        # Such as a single body: nothing may stand in its way.
-        return block(
-            scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, 0,
-            position, velocity, history, count,
-        )
     memset(&check, 0, sizeof(lane))
-    while count >= room or (count > w and job.steps > FEW):
-        px, pv, ps = position, velocity, history
-        if count < room:
-            # Coefficients are padded, the caller's arrays are not.
-            px, pv, ps = x, v, s
-            copy_part(False, position, x, lanes, count)
-            copy_part(False, velocity, v, lanes, count)
-            if historic(scheme):
-                copy_part(False, history, s, lanes, count)
-        check = check + blocks(scheme, lanes, plan, job, constants, row, at, px, pv, ps)
-        if count < room:
-            copy_part(True, position, x, lanes, count)
-            copy_part(True, velocity, v, lanes, count)
-            if historic(scheme):
-                copy_part(True, history, s, lanes, count)
-        position += lanes
-        velocity += lanes
-        if historic(scheme):
-            history += lanes
-        at += lanes * sizeof(lane)
-        count -= room
     while count > 0:
-        check = check + block(
-            scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, at,
-            position, velocity, history, count,
-        )
-        position += 1
-        velocity += 1
+        if count <= w or (count < room and job.steps <= FEW):
+            check = check + block(
+                scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, at,
+                position, velocity, history, count,
+            )
+            taken = 1
+        else:
+            px, pv, ps = position, velocity, history
+            if count < room:
+                # Coefficients are padded, the caller's arrays are not.
+                px, pv, ps = x, v, s
+                copy_part(False, position, x, lanes, count)
+                copy_part(False, velocity, v, lanes, count)
+                if historic(scheme):
+                    copy_part(False, history, s, lanes, count)
+            check = check + blocks(scheme, lanes, plan, job, constants, row, at, px, pv, ps)
+            if count < room:
+                copy_part(True, position, x, lanes, count)
+                copy_part(True, velocity, v, lanes, count)
+                if historic(scheme):
+                    copy_part(True, history, s, lanes, count)
+            taken = lanes
+        position += taken
+        velocity += taken
         if historic(scheme):
-            history += 1
-        at += sizeof(lane)
-        count -= w
+            history += taken
+        at += taken * sizeof(lane)
+        count -= taken * w
     return check
 
 
