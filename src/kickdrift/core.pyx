@@ -15,7 +15,7 @@ from .kernels.plan cimport (
     Layout, Term,
 )
 from .kernels.rounding cimport require_rounding
-from .kernels.schemes cimport keeps
+from .kernels.schemes cimport keeps, rare
 from .sharing cimport PATIENCE
 
 cdef extern from "Python.h":
@@ -144,7 +144,7 @@ cdef class Core(Sharing):
         return STRIDED
 
     cdef bint componentwise(self):
-        return not self._plan.records and self.plan.scheme < IMPLICIT_EULER
+        return not self._plan.records and self.plan.scheme < IMPLICIT_EULER and not rare(self.plan.scheme)
 
     cdef void bind_coefficients(self, object plan) except *:
         self.coefficients = []

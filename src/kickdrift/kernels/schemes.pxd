@@ -28,6 +28,11 @@ cdef inline bint minds_drag(int scheme) noexcept nogil:
     )
 
 
+cdef inline bint rare(int scheme) noexcept nogil:
+    """Is it too rarely taken to be worth loops of its own? Then sweeps.pxd steps it, whatever pushes."""
+    return scheme == ALTERNATE or scheme == GROOT_WARREN
+
+
 cdef inline bint keeps(int scheme, bint drag) noexcept nogil:
     """Does the acceleration at the end of a step serve the next (kept in p)?"""
     return not drag and (scheme == VELOCITY_VERLET or scheme == VERLET_CENTRAL)

@@ -11,11 +11,11 @@ from .bodies cimport Newton, energy_step, implicit_step
 from .copies cimport move_f32, move_f64
 from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, forget, is_zero, lane, load_part, opaque, store_part, width
 from .plan cimport (
-    ALTERNATE, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, GROOT_WARREN, HEUN,
-    IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MIDPOINT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET,
-    VERLET_BACKWARD, VERLET_CENTRAL, Array, Job, Plan, Row,
+    COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, KICK_DRIFT,
+    MAX_CONSTANTS, MAX_DIM, MIDPOINT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, VERLET_BACKWARD,
+    VERLET_CENTRAL, Array, Job, Plan, Row,
 )
-from .schemes cimport damp, has_opening, keeps, minds_drag, opening, set_constants, stage, stages, start
+from .schemes cimport damp, has_opening, keeps, minds_drag, opening, rare, set_constants, stage, stages, start
 from .terms cimport accelerate, accelerate_tile, affine, field_lane, values
 
 cdef enum:
@@ -23,7 +23,7 @@ cdef enum:
 
 
 cdef inline bint historic(int scheme) noexcept nogil:
-    return scheme == GROOT_WARREN or scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
+    return scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
 
 
 cdef inline const lane* coefficient(int lanes, const char* row, Py_ssize_t at, const lane* like) noexcept nogil:
@@ -54,9 +54,9 @@ cdef inline lane block(
     cdef const lane* fs = coefficient(lanes, row.flow[1], at, constants)
     cdef const lane* fp = coefficient(lanes, row.flow[2], at, constants)
     cdef const lane* fq = coefficient(lanes, row.flow[3], at, constants)
-    cdef int number, i, form = scheme
+    cdef int number, i
     cdef int count = stages(scheme, drag, plan)
-    cdef Py_ssize_t step
+    cdef Py_ssize_t _step
     for i in range(lanes):
         load(lanes == 1, position + i, numbers, &x[i])
         load(lanes == 1, velocity + i, numbers, &v[i])
@@ -69,18 +69,16 @@ cdef inline lane block(
                 )
         if keeps(scheme, drag):
             p[i] = affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i])
-    for step in range(job.steps):
+    for _step in range(job.steps):
         forget()
-        if scheme == ALTERNATE:
-            form = KICK_DRIFT if (job.tick + step) % 2 == 0 else DRIFT_KICK
         # A lane takes its whole step, so that few registers hold what is between its stages: the
         # processor itself overlaps lanes.
         for i in range(lanes):
-            if has_opening(form, drag):
-                opening(form, constants, &x[i], &v[i], &s[i], &p[i], &q)
+            if has_opening(scheme, drag):
+                opening(scheme, constants, &x[i], &v[i], &s[i], &p[i], &q)
             for number in range(count):
                 stage(
-                    form, drag, number, plan.iterations, constants, fc + i, fs + i, fp + i, fq + i,
+                    scheme, drag, number, plan.iterations, constants, fc + i, fs + i, fp + i, fq + i,
                     affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i]),
                     &x[i], &v[i], &s[i], &p[i], &q, &y, &z,
                 )
@@ -248,13 +246,13 @@ cdef inline void step_planes(
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t lanes = (count + width(r) - 1) // width(r)
     cdef int number, j
-    cdef Py_ssize_t step, n, i
+    cdef Py_ssize_t _step, n, i
     cdef lane x[MAX_DIM]
     cdef lane v[MAX_DIM]
     cdef lane a[MAX_DIM]
     if keeps(scheme, False):
         accelerate_tile(plan, dim, first, count, r + X * row, r + V * row, r + P * row)
-    for step in range(job.steps):
+    for _step in range(job.steps):
         for number in range(stages(scheme, False, plan)):
             for n in range(lanes):
                 for j in range(dim):
@@ -365,12 +363,6 @@ cdef inline lane drift_kick(
     return step_scheme(DRIFT_KICK, WIDE, plan, job, k, row, count)
 
 
-cdef inline lane alternate(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(ALTERNATE, WIDE, plan, job, k, row, count)
-
-
 cdef inline lane midpoint(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
@@ -405,12 +397,6 @@ cdef inline lane velocity_verlet(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
     return step_scheme(VELOCITY_VERLET, MEDIUM, plan, job, k, row, count)
-
-
-cdef inline lane groot_warren(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(GROOT_WARREN, NARROW, plan, job, k, row, count)
 
 
 cdef inline lane composition(
@@ -498,8 +484,6 @@ cdef inline void prepare(Plan* plan, lane* like) noexcept nogil:
         step = kick_drift[lane]
     elif plan.scheme == DRIFT_KICK:
         step = drift_kick[lane]
-    elif plan.scheme == ALTERNATE:
-        step = alternate[lane]
     elif plan.scheme == MIDPOINT:
         step = midpoint[lane]
     elif plan.scheme == HEUN:
@@ -512,8 +496,6 @@ cdef inline void prepare(Plan* plan, lane* like) noexcept nogil:
         step = verlet_central[lane]
     elif plan.scheme == VELOCITY_VERLET:
         step = velocity_verlet[lane]
-    elif plan.scheme == GROOT_WARREN:
-        step = groot_warren[lane]
     elif plan.scheme == COMPOSITION:
         step = composition[lane]
     elif plan.scheme == COMPOSITION_RK4:
@@ -571,8 +553,8 @@ cdef inline bint in_a_row(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint in_sweeps(const Plan* plan) noexcept nogil:
-    """Are a tile's steps not worth a loop of their own? Then sweeps do, as for bodies that are pushed."""
-    return plan.terms > 0 and plan.scheme < IMPLICIT_EULER and not (
+    """Has this module no loop of its own for that? Then bodies are stepped as if pushes were among their forces."""
+    return rare(plan.scheme) or plan.terms > 0 and plan.scheme < IMPLICIT_EULER and not (
         fused(plan.scheme) and plan.dim > 1 and not (plan.velocity_dependent and minds_drag(plan.scheme))
     )
 
