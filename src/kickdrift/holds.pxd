@@ -1,14 +1,13 @@
 """What holds the bodies after each step, as the kernels call it."""
 
-from .kernels.holdplan cimport HoldFunction
+from .kernels.holdplan cimport Hold
 from .kernels.sweptplan cimport SweptTable
 
 
 cdef class BoundHold:
-    cdef HoldFunction function
-    cdef const void* data
+    cdef Hold hold
     cdef double cost        # of holding all bodies, in nanoseconds
-    cdef list kept          # the arrays that data points to
+    cdef list kept          # the arrays that its data points to
     cdef object last        # of these
 
     cdef void* room(self, object shape, object dtype) except NULL

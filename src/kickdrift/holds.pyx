@@ -2,9 +2,12 @@
 
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
-from .kernels.holdplan cimport PAIRS_PER_BODY, Collisions, Distance, Each, Hold, Pin, Wall
+from .kernels.holdplan cimport (
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions, Distance, Each, Hold,
+    HoldKind, Pin, Wall,
+)
 from .kernels.rounding cimport require_rounding
-from .kernels.sweptplan cimport BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PIN, PLANE, SweptTable
+from .kernels.sweptplan cimport SweptTable
 
 import numpy as np
 
@@ -43,7 +46,7 @@ cdef class BoundPin(BoundHold):
     cdef Pin pin
 
     cdef int bind(self, dict fields) except -1:
-        self.data = &self.pin
+        self.hold.data = &self.pin
         self.pin.count = len(fields["indices"])
         self.pin.index = <const int64_t*> self.keep(fields["indices"], np.int64)
         self.cost = 10 * self.pin.count
@@ -56,7 +59,7 @@ cdef class BoundDistance(BoundHold):
     cdef int bind(self, dict fields, object plan, Py_ssize_t padded) except -1:
         cdef Distance* distance = &self.distance
         cdef int64_t count = len(fields["first"])
-        self.data = distance
+        self.hold.data = distance
         stage = stages(fields["first"], fields["second"], plan.n)
         order = np.argsort(stage, kind="stable")
         distance.stages = int(stage.max()) + 1 if count else 0
@@ -92,7 +95,7 @@ cdef class BoundWall(BoundHold):
     cdef Wall wall
 
     cdef int bind(self, str lower, str upper, dict fields, object plan) except -1:
-        self.data = &self.wall
+        self.hold.data = &self.wall
         self.wall.lower = self.keep(fields[lower], plan.dtype)
         self.wall.upper = self.keep(fields[upper], plan.dtype)
         self.each(&self.wall.restitution, fields["restitution"], plan.dtype)
@@ -117,7 +120,7 @@ cdef class BoundCollisions(BoundHold):
         cdef int64_t n = plan.n
         cdef int64_t buckets = 256
         cdef int a, b
-        self.data = data
+        self.hold.data = data
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         data.weight = self.keep(fields["weight"], plan.dtype)
@@ -158,7 +161,7 @@ cdef class BoundCollisions(BoundHold):
         place = <Hold*> self.room(len(walls) * sizeof(Hold), np.uint8)
         self.collisions.wall = place
         for number, wall in enumerate(walls):
-            place[<Py_ssize_t> number].function, place[<Py_ssize_t> number].data = wall.function, wall.data
+            place[<Py_ssize_t> number] = wall.hold
         return 0
 
 
@@ -184,7 +187,7 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
     else:
         bound = BoundWall.__new__(BoundWall)
     bound.kept = []
-    bound.function = table.hold[kind]
+    bound.hold.function, bound.hold.kind = table.hold, <HoldKind> kind
     if kind == PIN:
         (<BoundPin> bound).bind(hold.fields)
     elif kind == DISTANCE or kind == COMPLIANT_DISTANCE:

@@ -73,7 +73,7 @@ cdef class Swept(Core):
             self.cost += bound.cost * (plan.integrator.force_evaluations_with_drag or PRODUCTS)
         self.bound_holds = bind_holds(plan, self.swept, (plan.n + ROW - 1) // ROW * ROW)
         for number, held in enumerate(self.bound_holds):
-            self.hold[number].function, self.hold[number].data = held.function, held.data
+            self.hold[<Py_ssize_t> number] = held.hold
             self.cost += held.cost
         self.lasting = len(self.coefficients)
         # How long functions take shows when they are called.

@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from .contacts cimport bounce, replace
-from .holdplan cimport MOST_ROWS, PAIRS_PER_BODY, Collisions
+from .holdplan cimport MOST_ROWS, PAIRS_PER_BODY, Collisions, Hold
 from .lanes cimport real
 from .plan cimport MAX_DIM
 from .terms cimport dot, magnitude, root
@@ -74,9 +74,11 @@ cdef inline void hold_walls(
     real h, int64_t n, int dim, int64_t stride, const real* gain, real* x, real* v, real* s, const Collisions* data,
 ) noexcept nogil:
     """What leans on a body that leans on a wall is held up by the wall in this step, not in later ones."""
+    cdef const Hold* wall
     cdef int64_t number
     for number in range(data.walls):
-        data.wall[number].function(h, n, dim, stride, NULL, gain, x, v, s, data.wall[number].data)
+        wall = &data.wall[number]
+        wall.function(wall.kind, h, n, dim, stride, NULL, gain, x, v, s, wall.data)
 
 
 # The grid.

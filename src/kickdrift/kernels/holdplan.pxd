@@ -6,6 +6,14 @@ cdef enum:
     PAIRS_PER_BODY = 16     # so many candidates for a collision are kept, on average
     MOST_ROWS = 9           # of cells around a cell
 
+cdef enum HoldKind:
+    PIN
+    DISTANCE
+    COMPLIANT_DISTANCE
+    BOX
+    PLANE
+    COLLISIONS
+
 ctypedef struct Pin:
     int64_t count
     const int64_t* index
@@ -40,12 +48,13 @@ ctypedef struct Wall:
 # Corrects all n bodies after a step. before: where they were; gain: what the forces of the step have added
 # to their velocities; s: Verlet's previous positions, or NULL.
 ctypedef int (*HoldFunction)(
-    double h, int64_t n, int64_t dim, int64_t stride,
+    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
     const void* before, const void* gain, void* x, void* v, void* s, const void* data,
 ) noexcept nogil
 
 ctypedef struct Hold:
     HoldFunction function
+    HoldKind kind
     const void* data
 
 ctypedef struct Collisions:

@@ -301,7 +301,7 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, lane* like)
             gain[i] = v[i] - old[i]
     for number in range(sweep.holds):
         job.code = sweep.hold[number].function(
-            plan.h, plan.n, plan.dim, room.plane, room.now + X * size(room, like), sweep.gain,
+            sweep.hold[number].kind, plan.h, plan.n, plan.dim, room.plane, room.now + X * size(room, like), sweep.gain,
             room.next + X * size(room, like), room.next + V * size(room, like), s, sweep.hold[number].data,
         )
         if job.code != 0:

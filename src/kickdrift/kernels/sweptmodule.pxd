@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .holdmodule cimport fill_holds
+from .holdmodule cimport hold_f32, hold_f64
 from .krylov cimport together
 from .lanes cimport f32lane, f64lane
 from .pairs cimport NBody, Springs, n_body, n_body_tangent, springs, springs_tangent
@@ -103,16 +103,17 @@ cdef inline int n_body_tangent_f64(
 
 
 cdef inline void fill_swept(SweptTable* f32, SweptTable* f64) noexcept:
-    fill_holds(f32, f64)
     f32.run = run_f32
     f32.springs = springs_f32
     f32.n_body = n_body_f32
+    f32.hold = hold_f32
     f32.implicit = implicit_f32
     f32.springs_tangent = springs_tangent_f32
     f32.n_body_tangent = n_body_tangent_f32
     f64.run = run_f64
     f64.springs = springs_f64
     f64.n_body = n_body_f64
+    f64.hold = hold_f64
     f64.implicit = implicit_f64
     f64.springs_tangent = springs_tangent_f64
     f64.n_body_tangent = n_body_tangent_f64

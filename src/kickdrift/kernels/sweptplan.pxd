@@ -26,15 +26,6 @@ ctypedef int (*TangentFunction)(
     const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
 ) noexcept nogil
 
-cdef enum HoldKind:
-    PIN
-    DISTANCE
-    COMPLIANT_DISTANCE
-    BOX
-    PLANE
-    COLLISIONS
-    HOLD_KINDS
-
 # One step of all bodies as one system, from `now` to `next` of a Room (see sweeps.pxd).
 ctypedef int (*ImplicitStep)(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil
 
@@ -74,7 +65,7 @@ ctypedef struct SweptTable:
     void (*run)(const Sweep*, Job*) noexcept nogil
     PushFunction springs        # see pairs.pxd
     PushFunction n_body
-    HoldFunction hold[HOLD_KINDS]
+    HoldFunction hold
     ImplicitStep implicit       # see krylov.pxd
     TangentFunction springs_tangent
     TangentFunction n_body_tangent
