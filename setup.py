@@ -13,8 +13,8 @@ MODE = os.environ.get("KICKDRIFT_BUILD", "release")
 if MODE not in ("release", "debug", "sanitize", "trace"):
     raise SystemExit(f"KICKDRIFT_BUILD={MODE}: expected release, debug, sanitize or trace")
 CHECKED = MODE != "release"
-# Line tracing boxes what functions return, which it cannot do with vectors. Kernels are inline functions, which
-# belong to no module that coverage knows: they are not traced.
+# Kernels are inline functions, which belong to no module that coverage knows: they are not traced. Where others
+# include them: line tracing boxes what functions return, which it cannot do with vectors.
 TRACE = [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0"), ("KICKDRIFT_SCALAR", "1")]
 
 DIRECTIVES = {
@@ -29,7 +29,6 @@ DIRECTIVES = {
     "embedsignature": True,
     "embedsignature.format": "python",
     "freethreading_compatible": True,
-    "linetrace": MODE == "trace",
 }
 
 # The same bits everywhere: no contraction of a * b + c. The next two change no value, but without
@@ -88,22 +87,28 @@ class BuildExt(build_ext):
         super().build_extensions()
 
 
-MODULES = ["clock", "core", "holds", "ode", "pushes", "sharing", "stepper", "swept", "verbs", "kernels.processor"]
-MODULES += [f"kernels.{isa}" for isa in ISAS]
-
-setup(
-    cmdclass={"build_ext": BuildExt},
-    ext_modules=cythonize(
+def extensions(*names, traced):
+    return cythonize(
         [
             Extension(
                 f"kickdrift.{name}",
                 [f"src/kickdrift/{name.replace('.', '/')}.pyx"],
-                define_macros=TRACE if MODE == "trace" and not name.startswith("kernels.") else [],
+                define_macros=TRACE if traced else [],
             )
-            for name in MODULES
+            for name in names
         ],
         # Coverage looks for the C beside the .pyx.
-        build_dir=None if MODE == "trace" else "build/cython",
-        compiler_directives=DIRECTIVES,
-    ),
+        build_dir=None if traced else "build/cython",
+        compiler_directives=DIRECTIVES | {"linetrace": traced},
+    )
+
+
+setup(
+    cmdclass={"build_ext": BuildExt},
+    ext_modules=[
+        *extensions("kernels.processor", *(f"kernels.{isa}" for isa in ISAS), traced=False),
+        *extensions(
+            "clock", "core", "holds", "ode", "pushes", "sharing", "stepper", "swept", "verbs", traced=MODE == "trace"
+        ),
+    ],
 )
