@@ -276,6 +276,7 @@ def test_a_full_disk_is_one_line():
 
 
 @POSIX
+@pytest.mark.signals
 def test_ctrl_c_is_quiet():
     # As `python -m kickdrift`, but with a word when the imports are done.
     ready = (
@@ -285,10 +286,13 @@ def test_ctrl_c_is_quiet():
     # Shells start their background jobs with SIGINT ignored, which children inherit.
     listen = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=listen) as child:
-        child.stdout.readline()
-        time.sleep(2)
-        child.send_signal(signal.SIGINT)
-        out, err = child.communicate(timeout=20)
+        try:
+            child.stdout.readline()
+            time.sleep(2)
+            child.send_signal(signal.SIGINT)
+            out, err = child.communicate(timeout=20)
+        finally:
+            child.kill()
     assert (child.returncode, out, err) == (130, b"", b"")
 
 

@@ -138,6 +138,7 @@ print(best)
 """
 
 
+@pytest.mark.signals
 @pytest.mark.parametrize(
     ("n", "integrator", "threads"),
     [(1, "velocity_verlet", 1), (3000, "rk4", 1), (20000, "semi_implicit_euler", 2), (100, "implicit_euler", 1)],
@@ -148,6 +149,7 @@ def test_ctrl_c_is_answered_within_a_fifth_of_a_second_at_a_completed_tick(n, in
     assert float(python(INTERRUPT, str(n), integrator, str(threads))) < limit
 
 
+@pytest.mark.signals
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 def test_an_exception_of_a_signal_handler_leaves_the_stepper_at_a_completed_tick():
     class AlarmError(Exception):

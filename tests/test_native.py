@@ -332,6 +332,7 @@ def test_energy(library):
     assert ours.energy() == pytest.approx(term.energy(), rel=1e-15)
 
 
+@pytest.mark.signals
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 def test_slow_functions_leave_time_for_ctrl_c(library):
     """No estimate knows how long they take."""
