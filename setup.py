@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 import sysconfig
 
@@ -70,21 +71,37 @@ if not re.search(r"x86_64|amd64", sysconfig.get_platform() + os.environ.get("ARC
 
 
 class BuildExt(build_ext):
-    """Choose flags by the compiler in use, which is known only now."""
+    """Choose compiler and flags, by the compiler that there is: it is known only now."""
 
     def build_extensions(self):
-        kind = "msvc" if self.compiler.compiler_type == "msvc" else "unix"
+        kind = "unix"
+        if self.compiler.compiler_type == "msvc":
+            kind = "clang-cl" if self.take_clang() else "msvc"
         self.parallel = self.parallel or os.cpu_count()
         common = MSVC if kind == "msvc" else UNIX
         for extension in self.extensions:
             isa = extension.name.rpartition(".")[2]
             name = extension.name.removeprefix("kickdrift.")
-            flags = common + (KERNEL[kind] + ISAS[isa][kind] if isa in ISAS else LEVELS[kind].get(name, []))
+            table = "msvc" if kind == "msvc" else "unix"
+            flags = common + (KERNEL[table] + ISAS[isa][table] if isa in ISAS else LEVELS[table].get(name, []))
             if isa == "processor":
                 flags = [*flags, f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
+            if kind == "clang-cl":
+                flags = [flag if flag.startswith("-D") else f"/clang:{flag}" for flag in flags]
+                processor = "aarch64" if self.plat_name.endswith("arm64") else "x86_64"
+                flags.append(f"--target={processor}-pc-windows-msvc")
             extension.extra_compile_args += flags
             extension.extra_link_args += LINK
         super().build_extensions()
+
+    def take_clang(self):
+        """Where Microsoft's compiler would compile, let Clang do it: lanes are an extension that only Clang has."""
+        clang = shutil.which("clang-cl")
+        if clang and not self.compiler.initialized:
+            self.compiler.initialize()
+        if clang:
+            self.compiler.cc = clang
+        return clang
 
 
 def extensions(*names, traced):

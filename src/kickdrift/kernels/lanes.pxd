@@ -12,7 +12,7 @@
 cdef extern from *:
     """
     #include <math.h>
-    #if defined(__GNUC__) && !defined(KICKDRIFT_SCALAR)
+    #if (defined(__GNUC__) || defined(__clang__)) && !defined(KICKDRIFT_SCALAR)  /* clang-cl is no GNU */
       #if defined(__SSE2__)
         #include <immintrin.h>
       #endif
@@ -111,7 +111,7 @@ cdef extern from *:
       #define kd_spread_f32(a) (a)
       #define kd_spread_f64(a) (a)
     #endif
-    #if defined(__GNUC__)
+    #if defined(__GNUC__) || defined(__clang__)
       #define kd_forget() __asm__ volatile("" ::: "memory")
       static inline const char *kd_opaque(const char *place) { __asm__("" : "+r"(place)); return place; }
     #else
