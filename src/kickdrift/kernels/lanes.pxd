@@ -111,6 +111,8 @@ cdef extern from *:
       #define kd_spread_f32(a) (a)
       #define kd_spread_f64(a) (a)
     #endif
+    typedef kd_f32 *__restrict kd_f32_alone;
+    typedef kd_f64 *__restrict kd_f64_alone;
     #if defined(__GNUC__) || defined(__clang__)
       #define kd_forget() __asm__ volatile("" ::: "memory")
       static inline const char *kd_opaque(const char *place) { __asm__("" : "+r"(place)); return place; }
@@ -130,6 +132,9 @@ cdef extern from *:
     """
     ctypedef float f32lane "kd_f32"
     ctypedef double f64lane "kd_f64"
+    # Lanes that nothing else points to: what is stored there changes no coefficient, which so can stay in a register
+    ctypedef f32lane* f32alone "kd_f32_alone"
+    ctypedef f64lane* f64alone "kd_f64_alone"
     f32lane root_f32 "kd_root_f32"(f32lane) noexcept nogil
     f64lane root_f64 "kd_root_f64"(f64lane) noexcept nogil
     # As many numbers of a lane as there are: the rest is zero, and not stored
@@ -162,6 +167,10 @@ cdef extern from *:
 ctypedef fused lane:
     f32lane
     f64lane
+
+ctypedef fused alone:
+    f32alone
+    f64alone
 
 ctypedef fused real:
     float

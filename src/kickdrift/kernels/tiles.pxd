@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from .bodies cimport Newton, energy_step, implicit_step
 from .copies cimport move_f32, move_f64
-from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, forget, is_zero, lane, load_part, opaque, store_part, width
+from .lanes cimport MEDIUM, NARROW, WIDE, alone, f32alone, f32lane, f64alone, f64lane, forget, is_zero, lane, load_part, opaque, store_part, width
 from .plan cimport (
     COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, KICK_DRIFT,
     MAX_CONSTANTS, MAX_DIM, MIDPOINT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, VERLET_BACKWARD,
@@ -239,7 +239,7 @@ cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t lane
 
 
 cdef inline void step_planes(
-    int scheme, int dim, const Plan* plan, const Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
+    int scheme, int dim, const Plan* plan, const Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, alone r,
 ) noexcept nogil:
     """Step a loaded tile through the job, stage by stage."""
     cdef Py_ssize_t plane = TILE // width(r)
@@ -250,28 +250,29 @@ cdef inline void step_planes(
     cdef lane x[MAX_DIM]
     cdef lane v[MAX_DIM]
     cdef lane a[MAX_DIM]
-    if keeps(scheme, False):
-        accelerate_tile(plan, dim, first, count, r + X * row, r + V * row, r + P * row)
-    for _step in range(job.steps):
-        for number in range(stages(scheme, False, plan)):
-            for n in range(lanes):
-                for j in range(dim):
-                    i = j * plane + n
-                    x[j] = r[X * row + i]
-                    v[j] = r[V * row + i]
-                    if number == 0 and has_opening(scheme, False):
-                        opening(scheme, k, &x[j], &v[j], &r[S * row + i], &r[P * row + i], &r[Q * row + i])
-                accelerate(plan, dim, first + n * width(r), x, v, a)
-                for j in range(dim):
-                    i = j * plane + n
-                    stage(
-                        scheme, False, number, 1, k, k, k, k, k, a[j], &x[j], &v[j],
-                        &r[S * row + i], &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
-                    )
-                    r[X * row + i] = x[j]
-                    r[V * row + i] = v[j]
-        if plan.damped:
-            damp_planes(plan, first, lanes, r)
+    if (lane is f32lane and alone is f32alone) or (lane is f64lane and alone is f64alone):
+        if keeps(scheme, False):
+            accelerate_tile(plan, dim, first, count, r + X * row, r + V * row, r + P * row)
+        for _step in range(job.steps):
+            for number in range(stages(scheme, False, plan)):
+                for n in range(lanes):
+                    for j in range(dim):
+                        i = j * plane + n
+                        x[j] = r[X * row + i]
+                        v[j] = r[V * row + i]
+                        if number == 0 and has_opening(scheme, False):
+                            opening(scheme, k, &x[j], &v[j], &r[S * row + i], &r[P * row + i], &r[Q * row + i])
+                    accelerate(plan, dim, first + n * width(r), x, v, a)
+                    for j in range(dim):
+                        i = j * plane + n
+                        stage(
+                            scheme, False, number, 1, k, k, k, k, k, a[j], &x[j], &v[j],
+                            &r[S * row + i], &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
+                        )
+                        r[X * row + i] = x[j]
+                        r[V * row + i] = v[j]
+            if plan.damped:
+                damp_planes(plan, first, lanes, r)
 
 
 cdef inline void solve_planes(
@@ -336,9 +337,15 @@ cdef inline lane step_scheme(
     if row.planes == NULL:
         return row_of_blocks(scheme, lanes, plan, job, k, row, count)
     if fused(scheme) and plan.dim == 3:
-        step_planes(scheme, 3, plan, job, k, row.first, count, <lane*> row.planes)
+        if lane is f32lane:
+            step_planes(scheme, 3, plan, job, k, row.first, count, <f32alone> row.planes)
+        else:
+            step_planes(scheme, 3, plan, job, k, row.first, count, <f64alone> row.planes)
     elif fused(scheme):
-        step_planes(scheme, 2, plan, job, k, row.first, count, <lane*> row.planes)
+        if lane is f32lane:
+            step_planes(scheme, 2, plan, job, k, row.first, count, <f32alone> row.planes)
+        else:
+            step_planes(scheme, 2, plan, job, k, row.first, count, <f64alone> row.planes)
     return sum_planes(plan.dim, count, <lane*> row.planes)
 
 
