@@ -36,11 +36,12 @@ DIRECTIVES = {
 # them GCC does not vectorise loops with square roots and choices. The last one is for kernels that
 # look at the same bytes as lanes and as single numbers.
 UNIX = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"]
-UNIX += {"release": ["-O3", "-g0"], "debug": ["-O1", "-g"], "trace": ["-O1", "-g"]}.get(
-    MODE, ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
-)
+UNIX += ["-O3", "-g0"] if MODE == "release" else ["-O1", "-g"]
 MSVC = ["/O2", "/fp:precise"]
-LINK = ["-fsanitize=address,undefined"] if MODE == "sanitize" else []
+LINK = []
+if MODE == "sanitize":
+    LINK = ["-fsanitize=address,undefined"]
+    UNIX += [*LINK, "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
 
 # Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
 # symbols are shipped.
@@ -74,34 +75,34 @@ class BuildExt(build_ext):
     """Choose compiler and flags, by the compiler that there is: it is known only now."""
 
     def build_extensions(self):
-        kind = "unix"
-        if self.compiler.compiler_type == "msvc":
-            kind = "clang-cl" if self.take_clang() else "msvc"
+        msvc = self.compiler.compiler_type == "msvc"
+        clang = self.take_clang() if msvc else []
+        kind = "msvc" if msvc and not clang else "unix"
         self.parallel = self.parallel or os.cpu_count()
         common = MSVC if kind == "msvc" else UNIX
         for extension in self.extensions:
             isa = extension.name.rpartition(".")[2]
             name = extension.name.removeprefix("kickdrift.")
-            table = "msvc" if kind == "msvc" else "unix"
-            flags = common + (KERNEL[table] + ISAS[isa][table] if isa in ISAS else LEVELS[table].get(name, []))
+            flags = common + (KERNEL[kind] + ISAS[isa][kind] if isa in ISAS else LEVELS[kind].get(name, []))
             if isa == "processor":
                 flags = [*flags, f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
-            if kind == "clang-cl":
-                flags = [flag if flag.startswith("-D") else f"/clang:{flag}" for flag in flags]
-                processor = "aarch64" if self.plat_name.endswith("arm64") else "x86_64"
-                flags.append(f"--target={processor}-pc-windows-msvc")
+            if clang:
+                flags = [*clang, *(flag if flag.startswith("-D") else f"/clang:{flag}" for flag in flags)]
             extension.extra_compile_args += flags
             extension.extra_link_args += LINK
         super().build_extensions()
 
     def take_clang(self):
-        """Where Microsoft's compiler would compile, let Clang do it: lanes are an extension that only Clang has."""
+        """Have Clang compile in place of Microsoft's compiler, which has no vectors; its flags, or none without it."""
         clang = shutil.which("clang-cl")
-        if clang and not self.compiler.initialized:
+        # By itself Clang compiles for the processor that it runs on.
+        processor = {"win-amd64": "x86_64", "win-arm64": "aarch64"}.get(self.plat_name)
+        if not (clang and processor):
+            return []
+        if not self.compiler.initialized:
             self.compiler.initialize()
-        if clang:
-            self.compiler.cc = clang
-        return clang
+        self.compiler.cc = clang
+        return [f"--target={processor}-pc-windows-msvc"]
 
 
 def extensions(*names, traced):

@@ -141,7 +141,13 @@ print(best)
 @pytest.mark.signals
 @pytest.mark.parametrize(
     ("n", "integrator", "threads"),
-    [(1, "velocity_verlet", 1), (3000, "rk4", 1), (20000, "semi_implicit_euler", 2), (100, "implicit_euler", 1)],
+    [
+        (1, "velocity_verlet", 1),
+        (1, "groot_warren", 1),
+        (3000, "rk4", 1),
+        (20000, "semi_implicit_euler", 2),
+        (100, "implicit_euler", 1),
+    ],
 )
 def test_ctrl_c_is_answered_within_a_fifth_of_a_second_at_a_completed_tick(n, integrator, threads):
     # Promised are 0.2 s; this leaves room for a machine that has other things to do. Builds with checks are slower.

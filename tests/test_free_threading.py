@@ -16,7 +16,7 @@ import importlib, pkgutil, sys
 import kickdrift as kd
 from kickdrift import kernels
 for module in pkgutil.walk_packages(kd.__path__, "kickdrift."):
-    isa = module.name.rpartition(".")[2].rpartition("_")[2]
+    isa = module.name.rpartition(".")[2]
     if not module.name.endswith("__main__") and (isa not in kernels.KNOWN or isa in kernels.isas):
         importlib.import_module(module.name)
 print(sys._is_gil_enabled())

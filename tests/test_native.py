@@ -137,6 +137,17 @@ def test_a_failure_stops_all_bodies_at_the_last_completed_tick(isa, library, int
     assert_same_bits(stepper.position, sound.position)
 
 
+@pytest.mark.parametrize("body", [0, 199_999])
+def test_a_failure_on_another_thread_is_reported_alike(library, body):
+    sound = native(library, "drag", "float64", 0, threadsafe=True)
+    fails = native(library, "fail", "float64", 1.0, body, 7, velocity_dependent=False, threadsafe=True)
+    stepper = kd.Stepper(np.zeros((200_000, 1)), dt=0.25, forces=[sound, fails], threads=2)
+    with pytest.raises(kd.CallbackError, match="returned 7; the stepper stands") as caught:
+        stepper.step(50)
+    assert caught.value.code == 7
+    assert stepper.tick == 3
+
+
 def test_the_reference_fails_alike(Stepper, library):
     stepper = Stepper([[0.0], [1.0]], dt=0.25, forces=[native(library, "fail", "float64", 1.0, 1, 3)])
     with pytest.raises(kd.CallbackError, match="returned 3; the stepper stands"):

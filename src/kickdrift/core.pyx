@@ -10,12 +10,12 @@ from libc.string cimport memset
 from .guard cimport acquire, release
 from .kernels.plan cimport (
     ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
-    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, MIDPOINT, PLANES, POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW,
-    SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, VORTEX, Array, Field, Job,
-    Layout, Term,
+    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MAX_STAGES, MIDPOINT, PLANES,
+    POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD,
+    VERLET_CENTRAL, VORTEX, Array, Field, Job, Layout, Term,
 )
 from .kernels.rounding cimport require_rounding
-from .kernels.schemes cimport keeps, rare
+from .kernels.schemes cimport EXTRA, PER_KICK, keeps, rare
 from .sharing cimport PATIENCE
 
 cdef extern from "Python.h":
@@ -94,7 +94,7 @@ cdef class Core(Sharing):
         self.bind_coefficients(plan)
         self.lasting = len(self.coefficients)
         self.cost = self.estimate()
-        self.most = <Py_ssize_t> (PATIENCE / self.cost) + 1
+        self.most = <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
 
     cdef int save_for_failure(self) except -1:
         """Room to go back to, where steps may fail."""
@@ -119,6 +119,8 @@ cdef class Core(Sharing):
             plan.scheme = COMPOSITION_RK4 if integrator.kick_rule == "rk4" and plan.velocity_dependent else COMPOSITION
             plan.kicks = integrator.kicks
             plan.iterations = integrator.order
+            if EXTRA + 2 + PER_KICK * plan.kicks > MAX_CONSTANTS or plan.kicks * plan.iterations > MAX_STAGES:
+                raise AssertionError(f"{integrator.name}: more kicks than there is room for")
         elif integrator.name == "semi_implicit_euler":
             plan.scheme = SCHEMES[integrator.form]
         elif integrator.name == "verlet":
@@ -312,6 +314,7 @@ cdef class Core(Sharing):
 
     cdef int go(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t part
+        cdef bint timed
         if self.plan.n == 0:
             self.ticks += steps
             return 0
@@ -321,13 +324,16 @@ cdef class Core(Sharing):
             if self.plan.last_h != self.plan.h:
                 # The history spans another dt; kernels take the constants for one pair of dt.
                 part = 1
-            if self.fallible:
+            timed = part == self.most or self.fallible
+            if timed:
                 started = perf_counter()
+            if self.fallible:
                 self.run_or_restore(part)
-                self.pace(part, perf_counter() - started)
             else:
                 self.run(part)
                 self.complete(part, True)
+            if timed:
+                self.pace(part, perf_counter() - started)
             steps -= part
             if steps > 0:
                 PyErr_CheckSignals()
@@ -336,7 +342,7 @@ cdef class Core(Sharing):
         return 0
 
     cdef void pace(self, Py_ssize_t steps, double seconds) noexcept:
-        """Learn what estimates cannot know: how long functions take, and how often steps iterate."""
+        """Learn what estimates cannot know: how long functions take, how often steps iterate, and on what machine."""
         if seconds > PATIENCE * 1e-9:
             self.most = max(<Py_ssize_t> 1, <Py_ssize_t> (steps * (PATIENCE * 0.5e-9 / seconds)))
         elif steps == self.most and seconds < PATIENCE * 0.25e-9:

@@ -3,7 +3,6 @@
 from libc.stdint cimport int64_t
 
 from .kernels.pairs cimport NBody, Springs
-from .kernels.plan cimport Job
 from .kernels.sweptplan cimport PushFunction, SweptTable, TangentFunction
 from .sharing cimport Sharing
 

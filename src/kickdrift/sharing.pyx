@@ -18,6 +18,7 @@ cdef class Sharing:
     """Base of the steppers' cores; what derives from it knows how to run a job: `call`."""
 
     cdef int find_kernels(self, object dtype) except -1:
+        """Those of the instruction set in use, for this kind of number."""
         self.single = dtype == np.float32
         self.kernels = <const Kernels*> PyCapsule_GetPointer(kernels.offered(), "kickdrift.Kernels")
         if not self.single:
@@ -63,6 +64,7 @@ cdef class Sharing:
         for task in tasks:
             task.wait()
         job.bad_body = -1
+        job.code = 0
         job.failed_step = job.steps
         job.evaluations = 0
         for task in tasks:
@@ -73,6 +75,8 @@ cdef class Sharing:
                 job.failed_step = part.failed_step
                 job.failed_body = part.failed_body
                 job.residual = part.residual
+                job.code = part.code
+                job.failed_push = part.failed_push
             job.evaluations = max(job.evaluations, part.evaluations)
         return 0
 

@@ -11,7 +11,7 @@ from .kernels.plan cimport IMPLICIT_EULER, PLANES, ROW, STRIDED, Job, Layout, Pl
 from .kernels.rounding cimport require_rounding
 from .kernels.schemes cimport keeps
 from .kernels.sweeps cimport OUT
-from .kernels.sweptplan cimport INTERRUPTED, MOST_STAGES, TILE_PUSHES, UNSOLVED, Push
+from .kernels.sweptplan cimport INTERRUPTED, TILE_PUSHES, UNSOLVED, Push
 from .kernels.tiles cimport P, S, V, X
 from .pushes cimport BoundPush, PythonPush, bind_push
 from .sharing cimport PATIENCE
@@ -148,8 +148,6 @@ cdef class Swept(Core):
         Core._set_dt(self, h)
         if self.swept != NULL and self.sweep.pushes > 0:
             times = self._plan.evaluation_times(h)
-            if len(times) > MOST_STAGES:
-                raise AssertionError("a scheme has more stages than there is room for")
             for i, seconds in enumerate(times):
                 self.sweep.after[i] = seconds
 

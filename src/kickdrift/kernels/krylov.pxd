@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 
 from .bodies cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 from .lanes cimport f32lane, lane, load_part, real, spread, width
-from .plan cimport MAX_DIM, Field, Job, Plan
+from .plan cimport Field, Job, Plan
 from .sweeps cimport KEEP, Room, between, finish, out_register, push, size
 from .sweptplan cimport UNSOLVED, Push, Sweep
 from .terms cimport field_lane, magnitude, root, term_jacobian, value

@@ -1,12 +1,13 @@
 # What the kernels are told: a plan, which stays, and a job, which is one call.
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 
 cdef enum:
     TILE = 192          # bodies that are loaded, stepped and stored together
     ROW = 384           # bodies whose coefficients lie in a row: whole tiles, and whole blocks of lanes of any kind
     MAX_DIM = 3
     MAX_CONSTANTS = 36  # of a scheme: h, h/2 and what it needs beside
+    MAX_STAGES = 64     # of a scheme
 
 cdef enum Scheme:
     EXPLICIT_EULER
@@ -111,7 +112,8 @@ ctypedef struct Plan:
     double constants[MAX_CONSTANTS]
     # What kernels prepare, for h and last_h, so that small calls find it done:
     char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants as lanes
-    void* step                  # its function
+    void* step                  # its function for a row, see dispatch.pxd, or the one that steps by sweeps
+    void* lone                  # its function for a lane
     int stages, keeps           # evaluations of each step, and of each call beside
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start

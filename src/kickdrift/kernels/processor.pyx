@@ -34,16 +34,19 @@ cdef extern from *:
     #elif defined(_M_X64)
       #include <immintrin.h>
       #include <intrin.h>
-      static int kd_features(unsigned mask, unsigned long long saved) {
+      static int kd_features(unsigned first, unsigned seventh, unsigned long long saved) {
           int r[4];
+          first |= 1u << 27;  /* OSXSAVE: the operating system can be asked */
           __cpuid(r, 1);
-          if (!(r[2] & (1 << 27)) || (_xgetbv(0) & saved) != saved) return 0;
+          if (((unsigned)r[2] & first) != first || (_xgetbv(0) & saved) != saved) return 0;
           __cpuidex(r, 7, 0);
-          return ((unsigned)r[1] & mask) == mask;
+          return ((unsigned)r[1] & seventh) == seventh;
       }
-      static int kd_avx2(void) { return kd_features(1u << 5, 0x06); }
+      static int kd_avx2(void) { return kd_features(0, 1u << 5, 0x06); }
       static int kd_avx512(void) {
-          return kd_features((1u << 5) | (1u << 16) | (1u << 17) | (1u << 28) | (1u << 30) | (1u << 31), 0xe6);
+          const unsigned fma = 1u << 12, bmi = (1u << 3) | (1u << 8), avx2 = 1u << 5;
+          const unsigned f = 1u << 16, dq = 1u << 17, cd = 1u << 28, bw = 1u << 30, vl = 1u << 31;
+          return kd_features(fma, bmi | avx2 | f | dq | cd | bw | vl, 0xe6);
       }
     #else
       static int kd_avx2(void) { return 0; }

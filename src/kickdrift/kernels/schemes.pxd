@@ -20,12 +20,14 @@ cdef enum:
     PER_KICK = 4    # d, d/2, d/6 and the drift c that follows, from EXTRA + 2 on
 
 
+cdef inline bint verlet(int scheme) noexcept nogil:
+    """Does a step go on from the previous position (kept in s)?"""
+    return scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
+
+
 cdef inline bint minds_drag(int scheme) noexcept nogil:
     """Is a step another one where forces depend on velocity?"""
-    return (
-        scheme == VELOCITY_VERLET or scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
-        or scheme == COMPOSITION or scheme == COMPOSITION_RK4
-    )
+    return scheme == VELOCITY_VERLET or verlet(scheme) or scheme == COMPOSITION or scheme == COMPOSITION_RK4
 
 
 cdef inline bint rare(int scheme) noexcept nogil:
@@ -51,7 +53,7 @@ cdef inline int stages(int scheme, bint drag, const Plan* plan) noexcept nogil:
         return 2
     if scheme == RK4:
         return 4
-    if scheme == VELOCITY_VERLET or scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL:
+    if scheme == VELOCITY_VERLET or verlet(scheme):
         return 2 if drag else 1
     if scheme == COMPOSITION or scheme == COMPOSITION_RK4:
         return plan.kicks * plan.iterations if drag else plan.kicks
@@ -73,7 +75,7 @@ cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
         k[EXTRA + 1] = two
     elif plan.scheme == GROOT_WARREN:
         k[EXTRA] = <real> plan.lam * h
-    elif plan.scheme == VERLET_BACKWARD or plan.scheme == VERLET_CENTRAL:
+    elif verlet(plan.scheme):
         k[EXTRA] = h / last
         k[EXTRA + 1] = h * (h + last) / two
         k[EXTRA + 2] = last / two
@@ -246,5 +248,5 @@ cdef inline void stage(
 cdef inline void damp(int scheme, lane decay, lane* x, lane* v, lane* s) noexcept nogil:
     """v *= exp(-rate h); Verlet's velocity is the way from the previous position."""
     v[0] = decay * v[0]
-    if scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL:
+    if verlet(scheme):
         s[0] = x[0] - decay * (x[0] - s[0])

@@ -9,9 +9,9 @@ from libc.string cimport memcpy, memset
 from .lanes cimport lane, width
 from .plan cimport (
     ALTERNATE, DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, VELOCITY_VERLET,
-    VERLET_BACKWARD, VERLET_CENTRAL, Job, Plan,
+    Job, Plan,
 )
-from .schemes cimport damp, has_opening, keeps, opening, stage, stages, start
+from .schemes cimport damp, has_opening, keeps, opening, stage, stages, start, verlet
 from .sweptplan cimport INTERRUPTED, UNSOLVED, Push, Sweep
 from .terms cimport accelerate, affine, field_lane, values
 from .tiles cimport P, Q, S, V, X, Y, Z, aligned
@@ -247,6 +247,7 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     cdef int number
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
+    # One loop for all that is evaluated, so that compilers inline the sweeps once.
     for number in range(START, stages(scheme, drag, plan)):
         after = 0
         if number == START and not (step == 0 and job.start):
@@ -289,8 +290,7 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
 cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, lane* like) noexcept nogil:
     """The constraints, in their order."""
     cdef const Plan* plan = sweep.plan
-    cdef bint verlet = plan.scheme == VERLET_BACKWARD or plan.scheme == VERLET_CENTRAL
-    cdef char* s = room.next + S * size(room, like) if verlet else NULL
+    cdef char* s = room.next + S * size(room, like) if verlet(plan.scheme) else NULL
     cdef const lane* old = <const lane*> (room.now + V * size(room, like))
     cdef const lane* v = <const lane*> (room.next + V * size(room, like))
     cdef lane* gain = <lane*> sweep.gain

@@ -3,10 +3,9 @@
 from libc.stdint cimport int64_t
 
 from .holdplan cimport Hold, HoldFunction
-from .plan cimport Field, Job, Plan
+from .plan cimport MAX_STAGES, Field, Job, Plan
 
 cdef enum:
-    MOST_STAGES = 64
     TILE_PUSHES = 4     # with more of them, all bodies are stepped as one tile
 
 cdef enum:              # why a job ends early; what else a push or hold returns is its own
@@ -48,7 +47,7 @@ ctypedef struct Sweep:
     const Hold* hold
     double origin               # the time at which origin_tick was
     int64_t origin_tick
-    double after[MOST_STAGES]   # when a stage evaluates, in seconds after the tick
+    double after[MAX_STAGES]   # when a stage evaluates, in seconds after the tick
     # Where all bodies are stepped as one tile; NULL where each tile is on its own.
     char* room                  # x, v and s in two places, and the other registers
     char* gain                  # of these one for holds: what the forces of a step have added to v

@@ -1,195 +1,22 @@
 # Running a job: tile after tile is loaded, stepped through all steps of the call, and stored.
 #
-# Where all forces are affine, components do not see each other. Then there is no tile to speak of:
-# blocks of lanes are taken straight from the caller's rows into registers and stay there.
-# Otherwise a tile is copied into planes that fit the first-level cache.
+# Where all forces are affine, components do not see each other. Then there is no tile to speak of: rows.pxd
+# steps the caller's own. Otherwise a tile is copied into planes that fit the first-level cache. What has no
+# loop here, because it is rare (see in_sweeps), is stepped by sweeps.pxd.
 
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 from .bodies cimport Newton, energy_step, implicit_step
 from .copies cimport move_f32, move_f64
-from .lanes cimport MEDIUM, NARROW, WIDE, alone, f32alone, f32lane, f64alone, f64lane, forget, is_zero, lane, load_part, opaque, store_part, width
+from .lanes cimport alone, f32alone, f32lane, f64alone, f64lane, is_zero, lane, width
 from .plan cimport (
-    COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, KICK_DRIFT,
-    MAX_CONSTANTS, MAX_DIM, MIDPOINT, PLANES, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, VERLET_BACKWARD,
-    VERLET_CENTRAL, Array, Job, Plan, Row,
+    COMPOSITION, ENERGY_EULER, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Array,
+    Job, Plan, Row,
 )
-from .schemes cimport damp, has_opening, keeps, minds_drag, opening, rare, set_constants, stage, stages, start
-from .terms cimport accelerate, accelerate_tile, affine, field_lane, values
-
-cdef enum:
-    FEW = 2     # steps so few that lanes had better be stepped one by one than copied
-
-
-cdef inline bint historic(int scheme) noexcept nogil:
-    return scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
-
-
-cdef inline const lane* coefficient(int lanes, const char* row, Py_ssize_t at, const lane* like) noexcept nogil:
-    """From a place in a row on."""
-    return <const lane*> (opaque(row + at) if lanes > 1 else row + at)
-
-
-cdef inline lane block(
-    int scheme, bint drag, bint wind, bint spring, int lanes, const Plan* plan, const Job* job, const lane* constants,
-    const Row* row, Py_ssize_t at, lane* position, lane* velocity, lane* history, Py_ssize_t numbers,
-) noexcept nogil:
-    """Step `lanes` lanes through the job in registers; return sums of all numbers.
-
-    at: bytes from the start of the row, for the coefficients. A lane that is alone may have fewer numbers than fit.
-    """
-    cdef lane x[WIDE]
-    cdef lane v[WIDE]
-    cdef lane s[WIDE]
-    cdef lane p[WIDE]
-    cdef lane q, y, z
-    cdef const lane* g = coefficient(lanes, row.g, at, constants)
-    cdef const lane* c = coefficient(lanes, row.c, at, constants)
-    cdef const lane* w = coefficient(lanes, row.w, at, constants)
-    cdef const lane* k = coefficient(lanes, row.k, at, constants)
-    cdef const lane* anchor = coefficient(lanes, row.p, at, constants)
-    cdef const lane* decay = coefficient(lanes, row.decay, at, constants)
-    cdef const lane* fc = coefficient(lanes, row.flow[0], at, constants)
-    cdef const lane* fs = coefficient(lanes, row.flow[1], at, constants)
-    cdef const lane* fp = coefficient(lanes, row.flow[2], at, constants)
-    cdef const lane* fq = coefficient(lanes, row.flow[3], at, constants)
-    cdef int number, i
-    cdef int count = stages(scheme, drag, plan)
-    cdef Py_ssize_t _step
-    for i in range(lanes):
-        load(lanes == 1, position + i, numbers, &x[i])
-        load(lanes == 1, velocity + i, numbers, &v[i])
-        if historic(scheme):
-            load(lanes == 1, history + i, numbers, &s[i])
-            if job.start:
-                start(
-                    scheme, plan.taylor_start, constants,
-                    affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i]), &x[i], &v[i], &s[i],
-                )
-        if keeps(scheme, drag):
-            p[i] = affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i])
-    for _step in range(job.steps):
-        forget()
-        # A lane takes its whole step, so that few registers hold what is between its stages: the
-        # processor itself overlaps lanes.
-        for i in range(lanes):
-            if has_opening(scheme, drag):
-                opening(scheme, constants, &x[i], &v[i], &s[i], &p[i], &q)
-            for number in range(count):
-                stage(
-                    scheme, drag, number, plan.iterations, constants, fc + i, fs + i, fp + i, fq + i,
-                    affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i]),
-                    &x[i], &v[i], &s[i], &p[i], &q, &y, &z,
-                )
-        if plan.damped:
-            for i in range(lanes):
-                damp(scheme, decay[i], &x[i], &v[i], &s[i])
-    q = x[0] + v[0]
-    for i in range(lanes):
-        store(lanes == 1, x[i], position + i, numbers)
-        store(lanes == 1, v[i], velocity + i, numbers)
-        if historic(scheme):
-            store(lanes == 1, s[i], history + i, numbers)
-        if i > 0:
-            q = q + (x[i] + v[i])
-    return q
-
-
-cdef inline void load(bint part, const lane* place, Py_ssize_t numbers, lane* to) noexcept nogil:
-    if part:
-        load_part(to, <const char*> place, numbers)
-    else:
-        to[0] = place[0]
-
-
-cdef inline void store(bint part, lane q, lane* place, Py_ssize_t numbers) noexcept nogil:
-    if part:
-        store_part(&q, <char*> place, numbers)
-    else:
-        place[0] = q
-
-
-cdef inline lane row_of_blocks(
-    int scheme, int lanes, const Plan* plan, const Job* job, const lane* constants, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    """Step a row of `count` numbers in blocks; what does not fill the last is stepped in a copy or lane by lane."""
-    cdef lane x[WIDE]
-    cdef lane v[WIDE]
-    cdef lane s[WIDE]
-    cdef lane* position = <lane*> row.x
-    cdef lane* velocity = <lane*> row.v
-    cdef lane* history = <lane*> row.s if historic(scheme) else NULL
-    cdef lane* px
-    cdef lane* pv
-    cdef lane* ps
-    cdef int taken
-    cdef lane check
-    cdef Py_ssize_t w = width(constants)
-    cdef Py_ssize_t room = lanes * w
-    cdef Py_ssize_t at = 0
-    memset(&check, 0, sizeof(lane))
-    while count > 0:
-        if count <= w or (count < room and job.steps <= FEW):
-            check = check + block(
-                scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, at,
-                position, velocity, history, count,
-            )
-            taken = 1
-        else:
-            px, pv, ps = position, velocity, history
-            if count < room:
-                # Coefficients are padded, the caller's arrays are not.
-                px, pv, ps = x, v, s
-                copy_part(False, position, x, lanes, count)
-                copy_part(False, velocity, v, lanes, count)
-                if historic(scheme):
-                    copy_part(False, history, s, lanes, count)
-            check = check + blocks(scheme, lanes, plan, job, constants, row, at, px, pv, ps)
-            if count < room:
-                copy_part(True, position, x, lanes, count)
-                copy_part(True, velocity, v, lanes, count)
-                if historic(scheme):
-                    copy_part(True, history, s, lanes, count)
-            taken = lanes
-        position += taken
-        velocity += taken
-        if historic(scheme):
-            history += taken
-        at += taken * sizeof(lane)
-        count -= taken * w
-    return check
-
-
-cdef inline void copy_part(bint out, lane* row, lane* copy, Py_ssize_t lanes, Py_ssize_t count) noexcept nogil:
-    """Copy `count` numbers of state into whole lanes, anything finite following, or out of them."""
-    cdef Py_ssize_t w = width(copy)
-    cdef Py_ssize_t used = (count + w - 1) // w
-    cdef Py_ssize_t i
-    if out:
-        for i in range(used):
-            store_part(copy + i, <char*> (row + i), count - i * w)
-    else:
-        for i in range(lanes):
-            load_part(copy + i, <const char*> (row + min(i, used - 1)), count - min(i, used - 1) * w)
-
-
-cdef inline lane blocks(
-    int scheme, int lanes, const Plan* plan, const Job* job, const lane* constants, const Row* row, Py_ssize_t at,
-    lane* x, lane* v, lane* s,
-) noexcept nogil:
-    """`block` for each affine family."""
-    if plan.drag and plan.spring:
-        return block(scheme, True, True, True, lanes, plan, job, constants, row, at, x, v, s, 0)
-    elif plan.drag and plan.wind:
-        return block(scheme, True, True, False, lanes, plan, job, constants, row, at, x, v, s, 0)
-    elif plan.drag or scheme == COMPOSITION_RK4:  # which is another scheme without drag
-        return block(scheme, True, False, False, lanes, plan, job, constants, row, at, x, v, s, 0)
-    elif plan.spring:
-        return block(scheme, False, False, True, lanes, plan, job, constants, row, at, x, v, s, 0)
-    else:
-        return block(scheme, False, False, False, lanes, plan, job, constants, row, at, x, v, s, 0)
-
+from .rows cimport row_of_blocks
+from .schemes cimport damp, has_opening, keeps, minds_drag, opening, rare, stage, stages
+from .terms cimport accelerate, accelerate_tile, field_lane, values
 
 # Tiles in planes: a plane is TILE numbers, a register MAX_DIM planes.
 
@@ -239,7 +66,7 @@ cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t lane
 
 
 cdef inline void step_planes(
-    int scheme, int dim, const Plan* plan, const Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, alone r,
+    int scheme, int dim, const Plan* plan, const Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
 ) noexcept nogil:
     """Step a loaded tile through the job, stage by stage."""
     cdef Py_ssize_t plane = TILE // width(r)
@@ -250,29 +77,38 @@ cdef inline void step_planes(
     cdef lane x[MAX_DIM]
     cdef lane v[MAX_DIM]
     cdef lane a[MAX_DIM]
-    if (lane is f32lane and alone is f32alone) or (lane is f64lane and alone is f64alone):
-        if keeps(scheme, False):
-            accelerate_tile(plan, dim, first, count, r + X * row, r + V * row, r + P * row)
-        for _step in range(job.steps):
-            for number in range(stages(scheme, False, plan)):
-                for n in range(lanes):
-                    for j in range(dim):
-                        i = j * plane + n
-                        x[j] = r[X * row + i]
-                        v[j] = r[V * row + i]
-                        if number == 0 and has_opening(scheme, False):
-                            opening(scheme, k, &x[j], &v[j], &r[S * row + i], &r[P * row + i], &r[Q * row + i])
-                    accelerate(plan, dim, first + n * width(r), x, v, a)
-                    for j in range(dim):
-                        i = j * plane + n
-                        stage(
-                            scheme, False, number, 1, k, k, k, k, k, a[j], &x[j], &v[j],
-                            &r[S * row + i], &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
-                        )
-                        r[X * row + i] = x[j]
-                        r[V * row + i] = v[j]
-            if plan.damped:
-                damp_planes(plan, first, lanes, r)
+    if keeps(scheme, False):
+        accelerate_tile(plan, dim, first, count, r + X * row, r + V * row, r + P * row)
+    for _step in range(job.steps):
+        for number in range(stages(scheme, False, plan)):
+            for n in range(lanes):
+                for j in range(dim):
+                    i = j * plane + n
+                    x[j] = r[X * row + i]
+                    v[j] = r[V * row + i]
+                    if number == 0 and has_opening(scheme, False):
+                        opening(scheme, k, &x[j], &v[j], &r[S * row + i], &r[P * row + i], &r[Q * row + i])
+                accelerate(plan, dim, first + n * width(r), x, v, a)
+                for j in range(dim):
+                    i = j * plane + n
+                    stage(
+                        scheme, False, number, 1, k, k, k, k, k, a[j], &x[j], &v[j],
+                        &r[S * row + i], &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
+                    )
+                    r[X * row + i] = x[j]
+                    r[V * row + i] = v[j]
+        if plan.damped:
+            damp_planes(plan, first, lanes, r)
+
+
+cdef inline void step_alone(
+    int scheme, int dim, const Plan* plan, const Job* job, const void* k, Py_ssize_t first, Py_ssize_t count, alone r,
+) noexcept nogil:
+    """The same, as compilers may take it that what is stored is no coefficient."""
+    if alone is f32alone:
+        step_planes(scheme, dim, plan, job, <const f32lane*> k, first, count, <f32lane*> r)
+    else:
+        step_planes(scheme, dim, plan, job, <const f64lane*> k, first, count, <f64lane*> r)
 
 
 cdef inline void solve_planes(
@@ -338,90 +174,15 @@ cdef inline lane step_scheme(
         return row_of_blocks(scheme, lanes, plan, job, k, row, count)
     if fused(scheme) and plan.dim == 3:
         if lane is f32lane:
-            step_planes(scheme, 3, plan, job, k, row.first, count, <f32alone> row.planes)
+            step_alone(scheme, 3, plan, job, k, row.first, count, <f32alone> row.planes)
         else:
-            step_planes(scheme, 3, plan, job, k, row.first, count, <f64alone> row.planes)
+            step_alone(scheme, 3, plan, job, k, row.first, count, <f64alone> row.planes)
     elif fused(scheme):
         if lane is f32lane:
-            step_planes(scheme, 2, plan, job, k, row.first, count, <f32alone> row.planes)
+            step_alone(scheme, 2, plan, job, k, row.first, count, <f32alone> row.planes)
         else:
-            step_planes(scheme, 2, plan, job, k, row.first, count, <f64alone> row.planes)
+            step_alone(scheme, 2, plan, job, k, row.first, count, <f64alone> row.planes)
     return sum_planes(plan.dim, count, <lane*> row.planes)
-
-
-# Each scheme as a function that is called through a pointer: inlined into one, they would take
-# compilers minutes.
-
-cdef inline lane explicit_euler(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(EXPLICIT_EULER, WIDE, plan, job, k, row, count)
-
-
-cdef inline lane kick_drift(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(KICK_DRIFT, WIDE, plan, job, k, row, count)
-
-
-cdef inline lane drift_kick(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(DRIFT_KICK, WIDE, plan, job, k, row, count)
-
-
-cdef inline lane midpoint(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(MIDPOINT, NARROW, plan, job, k, row, count)
-
-
-cdef inline lane heun(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(HEUN, NARROW, plan, job, k, row, count)
-
-
-cdef inline lane rk4(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(RK4, NARROW, plan, job, k, row, count)
-
-
-cdef inline lane verlet_backward(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(VERLET_BACKWARD, NARROW, plan, job, k, row, count)
-
-
-cdef inline lane verlet_central(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(VERLET_CENTRAL, NARROW, plan, job, k, row, count)
-
-
-cdef inline lane velocity_verlet(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(VELOCITY_VERLET, MEDIUM, plan, job, k, row, count)
-
-
-cdef inline lane composition(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(COMPOSITION, NARROW, plan, job, k, row, count)
-
-
-cdef inline lane composition_rk4(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(COMPOSITION_RK4, NARROW, plan, job, k, row, count)
-
-
-cdef inline lane exact(
-    const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
-) noexcept nogil:
-    return step_scheme(EXACT, NARROW, plan, job, k, row, count)
 
 
 # A job.
@@ -459,57 +220,6 @@ cdef inline void locate_planes(const Plan* plan, Py_ssize_t first, int component
     row.v = <char*> (r + (V * MAX_DIM + component) * plane)
     if row.s != NULL:
         row.s = <char*> (r + (S * MAX_DIM + component) * plane)
-
-
-cdef inline void prepare(Plan* plan, lane* like) noexcept nogil:
-    """What does not change from call to call: constants as lanes, the scheme's function, the first rows."""
-    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil
-    cdef lane* k = aligned(plan.prepared, like)
-    cdef float f32[MAX_CONSTANTS]
-    cdef double f64[MAX_CONSTANTS]
-    cdef int i, count
-    cdef Py_ssize_t n
-    if lane is f32lane:
-        count = set_constants(plan, f32)
-    else:
-        count = set_constants(plan, f64)
-    for i in range(count):
-        for n in range(width(k)):
-            if lane is f32lane:
-                (<float*> (k + i))[n] = f32[i]
-            else:
-                (<double*> (k + i))[n] = f64[i]
-    plan.rows = plan.dim if plan.layout == PLANES else 1
-    plan.numbers = 1 if plan.layout == PLANES else plan.dim
-    for i in range(plan.dim):
-        locate(plan, 0, i, &plan.row[i])
-    plan.stages = stages(plan.scheme, plan.velocity_dependent, plan)
-    plan.keeps = keeps(plan.scheme, plan.velocity_dependent)
-    if plan.scheme == EXPLICIT_EULER:
-        step = explicit_euler[lane]
-    elif plan.scheme == KICK_DRIFT:
-        step = kick_drift[lane]
-    elif plan.scheme == DRIFT_KICK:
-        step = drift_kick[lane]
-    elif plan.scheme == MIDPOINT:
-        step = midpoint[lane]
-    elif plan.scheme == HEUN:
-        step = heun[lane]
-    elif plan.scheme == RK4:
-        step = rk4[lane]
-    elif plan.scheme == VERLET_BACKWARD:
-        step = verlet_backward[lane]
-    elif plan.scheme == VERLET_CENTRAL:
-        step = verlet_central[lane]
-    elif plan.scheme == VELOCITY_VERLET:
-        step = velocity_verlet[lane]
-    elif plan.scheme == COMPOSITION:
-        step = composition[lane]
-    elif plan.scheme == COMPOSITION_RK4:
-        step = composition_rk4[lane]
-    else:
-        step = exact[lane]
-    plan.step = <void*> step
 
 
 cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t last, lane* like) noexcept nogil:
@@ -560,34 +270,36 @@ cdef inline bint in_a_row(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint in_sweeps(const Plan* plan) noexcept nogil:
-    """Has this module no loop of its own for that? Then bodies are stepped as if pushes were among their forces."""
-    return rare(plan.scheme) or plan.terms > 0 and plan.scheme < IMPLICIT_EULER and not (
-        fused(plan.scheme) and plan.dim > 1 and not (plan.velocity_dependent and minds_drag(plan.scheme))
-    )
+    """Is there no loop for them here? Then bodies are stepped as if pushes were among their forces."""
+    return plan.scheme < IMPLICIT_EULER and not affine_only(plan) and not in_planes(plan)
+
+
+cdef inline bint in_planes(const Plan* plan) noexcept nogil:
+    return fused(plan.scheme) and plan.dim > 1 and not (plan.velocity_dependent and minds_drag(plan.scheme))
 
 
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
-    return plan.terms == 0 and plan.scheme < IMPLICIT_EULER
+    return plan.terms == 0 and plan.scheme < IMPLICIT_EULER and not rare(plan.scheme)
 
 
 cdef inline void run_row(const Plan* plan, Job* job, lane* like) noexcept nogil:
     """The same for so few bodies that they are a row and no more: as little as can be lies around their steps."""
-    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil
-    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil> plan.step
+    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
-    end(plan, job, step(plan, job, aligned(plan.prepared, like), &plan.row[0], plan.n * plan.numbers))
+    end(plan, job, step(plan, job, aligned(plan.prepared, like), &plan.row[0], 0, plan.n * plan.numbers))
 
 
 cdef inline void run_rows(const Plan* plan, Job* job, lane* like) noexcept nogil:
     """Step bodies job.first to job.last in the caller's memory; what happened is in the job."""
-    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil
+    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef const lane* k = aligned(plan.prepared, like)
     cdef Py_ssize_t first
     cdef int j
     cdef const Row* here
     cdef Row row
     cdef lane check
-    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil> plan.step
+    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
     memset(&check, 0, sizeof(lane))
     # One plane of components after the other, for the prefetchers' sake.
@@ -598,14 +310,14 @@ cdef inline void run_rows(const Plan* plan, Job* job, lane* like) noexcept nogil
             if first > 0:
                 locate(plan, first, j, &row)
                 here = &row
-            check = check + step(plan, job, k, here, min(<Py_ssize_t> ROW, job.last - first) * plan.numbers)
+            check = check + step(plan, job, k, here, 0, min(<Py_ssize_t> ROW, job.last - first) * plan.numbers)
             first += ROW
     end(plan, job, check)
 
 
 cdef inline void run_tiles(const Plan* plan, Job* job, lane* like) noexcept nogil:
     """The same in copies of tiles."""
-    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil
+    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef double room[REGISTERS * MAX_DIM * TILE + 8]
     cdef lane* r = aligned(<char*> room, like)
     cdef const lane* k = aligned(plan.prepared, like)
@@ -613,7 +325,7 @@ cdef inline void run_tiles(const Plan* plan, Job* job, lane* like) noexcept nogi
     cdef int j
     cdef Row row
     cdef lane check
-    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t) noexcept nogil> plan.step
+    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
     memset(&check, 0, sizeof(lane))
     if plan.scheme == IMPLICIT_EULER:
@@ -625,10 +337,10 @@ cdef inline void run_tiles(const Plan* plan, Job* job, lane* like) noexcept nogi
         if affine_only(plan):
             for j in range(plan.dim):
                 locate_planes(plan, first, j, r, &row)
-                check = check + step(plan, job, k, &row, count)
+                check = check + step(plan, job, k, &row, 0, count)
         elif plan.scheme < IMPLICIT_EULER:
             row.first, row.planes = first, <char*> r
-            check = check + step(plan, job, k, &row, count)
+            check = check + step(plan, job, k, &row, 0, count)
         else:
             solve_planes(plan, job, k, first, count, r)
             check = check + sum_planes(plan.dim, count, r)
