@@ -372,7 +372,9 @@ x.resize((300, 3))  # no buffer is held any more
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.skipif(kd.build_info()["build"] == "sanitize", reason="the sanitizer holds freed memory back")
+@pytest.mark.skipif(
+    kd.build_info()["build"] in ("sanitize", "trace"), reason="sanitizers and tracers hold on to memory"
+)
 def test_steppers_that_come_and_go_leak_nothing():
     python(LEAKS)
 
