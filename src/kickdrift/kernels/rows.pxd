@@ -2,12 +2,13 @@
 
 from libc.string cimport memset
 
-from .lanes cimport WIDE, forget, lane, load_part, opaque, store_part, width
+from .lanes cimport WIDE, expect, forget, lane, load_part, opaque, store_part, width
 from .plan cimport COMPOSITION_RK4, Job, Plan, Row
 from .schemes cimport damp, has_opening, keeps, opening, stage, stages, start, verlet
 from .terms cimport affine
 
 cdef enum:
+    AHEAD = 4096    # bytes: of arrays beyond the caches, what comes later is on its way while this is stepped
     FEW = 2     # steps so few that lanes had better be stepped one by one than copied
 
 
@@ -122,6 +123,7 @@ cdef inline lane row_of_blocks(
     cdef lane* pv
     cdef lane* ps
     cdef int taken
+    cdef Py_ssize_t line
     cdef lane check
     cdef Py_ssize_t w = width(constants)
     cdef Py_ssize_t room = lanes * w
@@ -143,6 +145,10 @@ cdef inline lane row_of_blocks(
                 copy_part(False, velocity, v, lanes, count)
                 if verlet(scheme):
                     copy_part(False, history, s, lanes, count)
+            else:
+                for line in range(lanes * <Py_ssize_t> sizeof(lane) // 64):
+                    expect(<char*> px + AHEAD + 64 * line)
+                    expect(<char*> pv + AHEAD + 64 * line)
             check = check + blocks(scheme, lanes, plan, job, constants, row, at, px, pv, ps)
             if count < room:
                 copy_part(True, position, x, lanes, count)
