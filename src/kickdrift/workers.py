@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import threading
+from _thread import allocate_lock  # threading itself comes with the first pool
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-_lock = threading.Lock()
+_lock = allocate_lock()
 _pool: ThreadPoolExecutor | None = None
 _size = 0
 
@@ -37,7 +37,7 @@ def share(calls: list[Callable[[], None]]) -> None:
 def _forget() -> None:
     # Threads do not survive a fork.
     global _pool, _size, _lock
-    _pool, _size, _lock = None, 0, threading.Lock()
+    _pool, _size, _lock = None, 0, allocate_lock()
 
 
 if hasattr(os, "register_at_fork"):
