@@ -1,13 +1,13 @@
 # Each scheme as functions that are called through pointers: inlined into one, they would take compilers minutes.
 #
-# One steps a row or a tile, the other a lane of a row that is on its own: it keeps no registers for more.
+# One steps a row or a tile, the other what is too short for blocks, lane by lane: it keeps no registers for more.
 
 from .lanes cimport MEDIUM, NARROW, WIDE, f32lane, lane, width
 from .plan cimport (
     COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, EXACT, EXPLICIT_EULER, HEUN, KICK_DRIFT, MAX_CONSTANTS, MIDPOINT, PLANES,
     RK4, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, Job, Plan, Row,
 )
-from .rows cimport lone_lane
+from .rows cimport lone_lanes
 from .schemes cimport keeps, set_constants, stages
 from .tiles cimport aligned, in_a_row, locate, step_scheme
 
@@ -18,10 +18,10 @@ cdef inline lane explicit_euler(
     return step_scheme(EXPLICIT_EULER, WIDE, plan, job, k, row, count)
 
 
-cdef inline lane explicit_euler_lane(
+cdef inline lane explicit_euler_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(EXPLICIT_EULER, plan, job, k, row, at, count)
+    return lone_lanes(EXPLICIT_EULER, plan, job, k, row, at, count)
 
 
 cdef inline lane kick_drift(
@@ -30,10 +30,10 @@ cdef inline lane kick_drift(
     return step_scheme(KICK_DRIFT, WIDE, plan, job, k, row, count)
 
 
-cdef inline lane kick_drift_lane(
+cdef inline lane kick_drift_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(KICK_DRIFT, plan, job, k, row, at, count)
+    return lone_lanes(KICK_DRIFT, plan, job, k, row, at, count)
 
 
 cdef inline lane drift_kick(
@@ -42,10 +42,10 @@ cdef inline lane drift_kick(
     return step_scheme(DRIFT_KICK, WIDE, plan, job, k, row, count)
 
 
-cdef inline lane drift_kick_lane(
+cdef inline lane drift_kick_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(DRIFT_KICK, plan, job, k, row, at, count)
+    return lone_lanes(DRIFT_KICK, plan, job, k, row, at, count)
 
 
 cdef inline lane midpoint(
@@ -54,10 +54,10 @@ cdef inline lane midpoint(
     return step_scheme(MIDPOINT, NARROW, plan, job, k, row, count)
 
 
-cdef inline lane midpoint_lane(
+cdef inline lane midpoint_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(MIDPOINT, plan, job, k, row, at, count)
+    return lone_lanes(MIDPOINT, plan, job, k, row, at, count)
 
 
 cdef inline lane heun(
@@ -66,10 +66,10 @@ cdef inline lane heun(
     return step_scheme(HEUN, NARROW, plan, job, k, row, count)
 
 
-cdef inline lane heun_lane(
+cdef inline lane heun_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(HEUN, plan, job, k, row, at, count)
+    return lone_lanes(HEUN, plan, job, k, row, at, count)
 
 
 cdef inline lane rk4(
@@ -78,10 +78,10 @@ cdef inline lane rk4(
     return step_scheme(RK4, NARROW, plan, job, k, row, count)
 
 
-cdef inline lane rk4_lane(
+cdef inline lane rk4_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(RK4, plan, job, k, row, at, count)
+    return lone_lanes(RK4, plan, job, k, row, at, count)
 
 
 cdef inline lane verlet_backward(
@@ -90,10 +90,10 @@ cdef inline lane verlet_backward(
     return step_scheme(VERLET_BACKWARD, NARROW, plan, job, k, row, count)
 
 
-cdef inline lane verlet_backward_lane(
+cdef inline lane verlet_backward_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(VERLET_BACKWARD, plan, job, k, row, at, count)
+    return lone_lanes(VERLET_BACKWARD, plan, job, k, row, at, count)
 
 
 cdef inline lane verlet_central(
@@ -102,10 +102,10 @@ cdef inline lane verlet_central(
     return step_scheme(VERLET_CENTRAL, NARROW, plan, job, k, row, count)
 
 
-cdef inline lane verlet_central_lane(
+cdef inline lane verlet_central_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(VERLET_CENTRAL, plan, job, k, row, at, count)
+    return lone_lanes(VERLET_CENTRAL, plan, job, k, row, at, count)
 
 
 cdef inline lane velocity_verlet(
@@ -114,10 +114,10 @@ cdef inline lane velocity_verlet(
     return step_scheme(VELOCITY_VERLET, MEDIUM, plan, job, k, row, count)
 
 
-cdef inline lane velocity_verlet_lane(
+cdef inline lane velocity_verlet_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(VELOCITY_VERLET, plan, job, k, row, at, count)
+    return lone_lanes(VELOCITY_VERLET, plan, job, k, row, at, count)
 
 
 cdef inline lane composition(
@@ -126,10 +126,10 @@ cdef inline lane composition(
     return step_scheme(COMPOSITION, NARROW, plan, job, k, row, count)
 
 
-cdef inline lane composition_lane(
+cdef inline lane composition_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(COMPOSITION, plan, job, k, row, at, count)
+    return lone_lanes(COMPOSITION, plan, job, k, row, at, count)
 
 
 cdef inline lane composition_rk4(
@@ -138,10 +138,10 @@ cdef inline lane composition_rk4(
     return step_scheme(COMPOSITION_RK4, NARROW, plan, job, k, row, count)
 
 
-cdef inline lane composition_rk4_lane(
+cdef inline lane composition_rk4_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(COMPOSITION_RK4, plan, job, k, row, at, count)
+    return lone_lanes(COMPOSITION_RK4, plan, job, k, row, at, count)
 
 
 cdef inline lane exact(
@@ -150,10 +150,10 @@ cdef inline lane exact(
     return step_scheme(EXACT, NARROW, plan, job, k, row, count)
 
 
-cdef inline lane exact_lane(
+cdef inline lane exact_lanes(
     const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return lone_lane(EXACT, plan, job, k, row, at, count)
+    return lone_lanes(EXACT, plan, job, k, row, at, count)
 
 
 cdef inline void prepare(Plan* plan, lane* like) noexcept nogil:
@@ -182,29 +182,29 @@ cdef inline void prepare(Plan* plan, lane* like) noexcept nogil:
     plan.stages = stages(plan.scheme, plan.velocity_dependent, plan)
     plan.keeps = keeps(plan.scheme, plan.velocity_dependent)
     if plan.scheme == EXPLICIT_EULER:
-        step, lone = explicit_euler[lane], explicit_euler_lane[lane]
+        step, lone = explicit_euler[lane], explicit_euler_lanes[lane]
     elif plan.scheme == KICK_DRIFT:
-        step, lone = kick_drift[lane], kick_drift_lane[lane]
+        step, lone = kick_drift[lane], kick_drift_lanes[lane]
     elif plan.scheme == DRIFT_KICK:
-        step, lone = drift_kick[lane], drift_kick_lane[lane]
+        step, lone = drift_kick[lane], drift_kick_lanes[lane]
     elif plan.scheme == MIDPOINT:
-        step, lone = midpoint[lane], midpoint_lane[lane]
+        step, lone = midpoint[lane], midpoint_lanes[lane]
     elif plan.scheme == HEUN:
-        step, lone = heun[lane], heun_lane[lane]
+        step, lone = heun[lane], heun_lanes[lane]
     elif plan.scheme == RK4:
-        step, lone = rk4[lane], rk4_lane[lane]
+        step, lone = rk4[lane], rk4_lanes[lane]
     elif plan.scheme == VERLET_BACKWARD:
-        step, lone = verlet_backward[lane], verlet_backward_lane[lane]
+        step, lone = verlet_backward[lane], verlet_backward_lanes[lane]
     elif plan.scheme == VERLET_CENTRAL:
-        step, lone = verlet_central[lane], verlet_central_lane[lane]
+        step, lone = verlet_central[lane], verlet_central_lanes[lane]
     elif plan.scheme == VELOCITY_VERLET:
-        step, lone = velocity_verlet[lane], velocity_verlet_lane[lane]
+        step, lone = velocity_verlet[lane], velocity_verlet_lanes[lane]
     elif plan.scheme == COMPOSITION:
-        step, lone = composition[lane], composition_lane[lane]
+        step, lone = composition[lane], composition_lanes[lane]
     elif plan.scheme == COMPOSITION_RK4:
-        step, lone = composition_rk4[lane], composition_rk4_lane[lane]
+        step, lone = composition_rk4[lane], composition_rk4_lanes[lane]
     elif plan.scheme == EXACT:
-        step, lone = exact[lane], exact_lane[lane]
+        step, lone = exact[lane], exact_lanes[lane]
     else:
         step = lone = NULL  # others know what to do
     if in_a_row(plan) and plan.n * plan.numbers <= width(k):

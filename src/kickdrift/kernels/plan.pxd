@@ -113,7 +113,7 @@ ctypedef struct Plan:
     # What kernels prepare, for h and last_h, so that small calls find it done:
     char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants as lanes
     void* step                  # its function for a row, see dispatch.pxd, or the one that steps by sweeps
-    void* lone                  # its function for a lane
+    void* lone                  # its function for less than a block
     int stages, keeps           # evaluations of each step, and of each call beside
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start

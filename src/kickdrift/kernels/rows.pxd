@@ -96,16 +96,27 @@ cdef inline void store(bint part, lane q, lane* place, Py_ssize_t numbers) noexc
         place[0] = q
 
 
-cdef inline lane lone_lane(
+cdef inline lane lone_lanes(
     int scheme, const Plan* plan, const Job* job, const lane* constants, const Row* row,
     Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    """Step the lane that begins `at` bytes from the start of a row, or the `count` numbers that are left of it."""
-    cdef lane* history = <lane*> (row.s + at) if verlet(scheme) else NULL
-    return block(
-        scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, at,
-        <lane*> (row.x + at), <lane*> (row.v + at), history, count,
-    )
+    """Step the `count` numbers of a row from `at` bytes on, lane by lane."""
+    cdef lane* x = <lane*> (row.x + at)
+    cdef lane* v = <lane*> (row.v + at)
+    cdef lane* s = <lane*> (row.s + at) if verlet(scheme) else NULL
+    cdef lane check
+    memset(&check, 0, sizeof(lane))
+    while count > 0:
+        check = check + block(
+            scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, at, x, v, s, count,
+        )
+        x += 1
+        v += 1
+        if verlet(scheme):
+            s += 1
+        at += sizeof(lane)
+        count -= width(constants)
+    return check
 
 
 cdef inline lane row_of_blocks(
@@ -122,7 +133,6 @@ cdef inline lane row_of_blocks(
     cdef lane* px
     cdef lane* pv
     cdef lane* ps
-    cdef int taken
     cdef Py_ssize_t line
     cdef lane check
     cdef Py_ssize_t w = width(constants)
@@ -134,34 +144,31 @@ cdef inline lane row_of_blocks(
     memset(&check, 0, sizeof(lane))
     while count > 0:
         if count <= w or (count < room and job.steps <= FEW):
-            check = check + lone(plan, job, constants, row, at, count)
-            taken = 1
+            return check + lone(plan, job, constants, row, at, count)
+        px, pv, ps = position, velocity, history
+        if count < room:
+            # Coefficients are padded, the caller's arrays are not.
+            px, pv, ps = x, v, s
+            copy_part(False, position, x, lanes, count)
+            copy_part(False, velocity, v, lanes, count)
+            if verlet(scheme):
+                copy_part(False, history, s, lanes, count)
         else:
-            px, pv, ps = position, velocity, history
-            if count < room:
-                # Coefficients are padded, the caller's arrays are not.
-                px, pv, ps = x, v, s
-                copy_part(False, position, x, lanes, count)
-                copy_part(False, velocity, v, lanes, count)
-                if verlet(scheme):
-                    copy_part(False, history, s, lanes, count)
-            else:
-                for line in range(lanes * <Py_ssize_t> sizeof(lane) // 64):
-                    expect(<char*> px + AHEAD + 64 * line)
-                    expect(<char*> pv + AHEAD + 64 * line)
-            check = check + blocks(scheme, lanes, plan, job, constants, row, at, px, pv, ps)
-            if count < room:
-                copy_part(True, position, x, lanes, count)
-                copy_part(True, velocity, v, lanes, count)
-                if verlet(scheme):
-                    copy_part(True, history, s, lanes, count)
-            taken = lanes
-        position += taken
-        velocity += taken
+            for line in range(lanes * <Py_ssize_t> sizeof(lane) // 64):
+                expect(<char*> px + AHEAD + 64 * line)
+                expect(<char*> pv + AHEAD + 64 * line)
+        check = check + blocks(scheme, lanes, plan, job, constants, row, at, px, pv, ps)
+        if count < room:
+            copy_part(True, position, x, lanes, count)
+            copy_part(True, velocity, v, lanes, count)
+            if verlet(scheme):
+                copy_part(True, history, s, lanes, count)
+        position += lanes
+        velocity += lanes
         if verlet(scheme):
-            history += taken
-        at += taken * sizeof(lane)
-        count -= taken * w
+            history += lanes
+        at += lanes * sizeof(lane)
+        count -= room
     return check
 
 
