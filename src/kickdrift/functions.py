@@ -188,7 +188,8 @@ class NativeForce(Callback):
 
     Component j of body first + i is at [j * stride + i] of position (m), velocity (m/s) and out, which is full
     of zeros. Each body must be pushed by what the function is told of it alone: tiles are of any size.
-    What is returned other than 0 raises CallbackError, at the last completed tick.
+    What is returned other than 0 raises CallbackError, at the last completed tick. What a Python function behind
+    ctypes raises is printed by ctypes and lost: catch it, and return a code.
     user_data: a contiguous array, an object or pointer of ctypes or cffi, a PyCapsule or an address; kept alive.
     dtype: float32 or float64, of the arrays that it is for; needed where the function does not tell.
     threadsafe: may several threads be in it at once? Otherwise the stepper's threads are not used.
