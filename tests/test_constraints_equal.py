@@ -85,28 +85,27 @@ def everything(rng, n, dtype, integrator):
     )
 
 
+def checksums(monkeypatch, drawn, steps):
+    """Those of all instruction sets, layouts and numbers of threads."""
+    sums = set()
+    for isa, layout, threads in product(kernels.isas, ("row", "component"), (1, 2, 8)):
+        monkeypatch.setattr(kernels, "isa", isa)
+        stepper = drawn.make(kd.Stepper, layout, threads=threads)
+        stepper.step(steps)
+        sums.add(stepper.checksum())
+    return sums
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "implicit_euler"])
 def test_everything_at_once_has_one_checksum(monkeypatch, integrator, dtype):
     drawn = everything(np.random.default_rng(3), 24, dtype, integrator)
     book = drawn.make(kd.reference.Stepper)
     book.step(6)
-    sums = {book.checksum()}
-    for isa, layout, threads in product(kernels.isas, ("row", "component"), (1, 2, 8)):
-        monkeypatch.setattr(kernels, "isa", isa)
-        stepper = drawn.make(kd.Stepper, layout, threads=threads)
-        stepper.step(6)
-        sums.add(stepper.checksum())
-    assert len(sums) == 1
+    assert checksums(monkeypatch, drawn, 6) == {book.checksum()}
 
 
 def test_everything_at_once_is_shared_among_threads(monkeypatch):
     """So many bodies that threads have work to do."""
     drawn = everything(np.random.default_rng(4), 2500, np.float64, "velocity_verlet")
-    sums = set()
-    for isa, layout, threads in product(kernels.isas, ("row", "component"), (1, 2, 8)):
-        monkeypatch.setattr(kernels, "isa", isa)
-        stepper = drawn.make(kd.Stepper, layout, threads=threads)
-        stepper.step(3)
-        sums.add(stepper.checksum())
-    assert len(sums) == 1
+    assert len(checksums(monkeypatch, drawn, 3)) == 1
