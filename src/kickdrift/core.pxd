@@ -40,7 +40,6 @@ cdef class Core(Sharing):
     cdef list state(self)
     cdef int complete(self, Py_ssize_t steps, bint last) except -1
     cdef int raise_waiting(self, Py_ssize_t steps) except -1
-    cdef void pace(self, Py_ssize_t steps, double seconds) noexcept
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
     cdef int raise_failure(self, const Job* failed) except -1
     cdef int run(self, Py_ssize_t steps) except -1

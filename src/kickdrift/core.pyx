@@ -16,7 +16,7 @@ from .kernels.plan cimport (
 )
 from .kernels.rounding cimport require_rounding
 from .kernels.schemes cimport EXTRA, PER_KICK, keeps, rare
-from .sharing cimport PATIENCE
+from .sharing cimport PATIENCE, paced
 
 cdef extern from "Python.h":
     const Py_ssize_t PY_SSIZE_T_MAX
@@ -333,20 +333,13 @@ cdef class Core(Sharing):
                 self.run(part)
                 self.complete(part, True)
             if timed:
-                self.pace(part, perf_counter() - started)
+                self.most = paced(self.most, part, perf_counter() - started)
             steps -= part
             if steps > 0:
                 PyErr_CheckSignals()
                 # What a part keeps for the next is evaluated anew there: it is one evaluation of the call.
                 self.again = keeps(self.plan.scheme, self.plan.velocity_dependent)
         return 0
-
-    cdef void pace(self, Py_ssize_t steps, double seconds) noexcept:
-        """Learn what estimates cannot know: how long functions take, how often steps iterate, and on what machine."""
-        if seconds > PATIENCE * 1e-9:
-            self.most = max(<Py_ssize_t> 1, <Py_ssize_t> (steps * (PATIENCE * 0.5e-9 / seconds)))
-        elif steps == self.most and seconds < PATIENCE * 0.25e-9:
-            self.most = min(2 * steps, MOST)
 
     @cython.final
     cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:

@@ -13,6 +13,19 @@ cdef enum:
     PATIENCE = 100_000_000
     RELEASE = 20_000
     SHARE = 1_000_000
+    LONGEST = 1 << 30       # steps between two looks: nobody waits for so many
+
+
+cdef inline Py_ssize_t paced(Py_ssize_t most, Py_ssize_t steps, double seconds) noexcept nogil:
+    """How many steps to make between two looks for Ctrl-C, when of `most` so far these took so long.
+
+    That is learnt: no estimate knows how long functions take, how often steps iterate, and on what machine.
+    """
+    if seconds > PATIENCE * 1e-9:
+        return max(<Py_ssize_t> 1, <Py_ssize_t> (steps * (PATIENCE * 0.5e-9 / seconds)))
+    if steps == most and seconds < PATIENCE * 0.25e-9 and most < LONGEST:
+        return 2 * most
+    return most
 
 
 cdef class Sharing:

@@ -14,7 +14,7 @@ from .kernels.sweeps cimport OUT
 from .kernels.sweptplan cimport INTERRUPTED, TILE_PUSHES, UNSOLVED, Push
 from .kernels.tiles cimport P, S, V, X
 from .pushes cimport BoundPush, PythonPush, bind_push
-from .sharing cimport PATIENCE
+from .sharing cimport paced
 
 from time import perf_counter
 
@@ -28,10 +28,6 @@ cdef enum:
     PRODUCTS = 100
 
 require_rounding(__name__)
-
-
-cdef enum:
-    MOST = 1 << 30          # steps between two looks: nobody waits for so many
 
 
 cdef class Swept(Core):
@@ -77,7 +73,7 @@ cdef class Swept(Core):
             self.cost += held.cost
         self.lasting = len(self.coefficients)
         # How long functions take shows when they are called.
-        self.most = 1 if plan.pushes else <Py_ssize_t> (PATIENCE / self.cost) + 1
+        self.most = 1
         self.sweep.plan = &self.plan
         self.sweep.pushes = len(plan.pushes)
         self.sweep.push = self.push
@@ -234,12 +230,8 @@ cdef bint look(void* owner) noexcept with gil:
     cdef Swept stepper = <Swept> owner
     cdef Sweep* sweep = &stepper.sweep
     cdef double now = perf_counter()
-    cdef double seconds = now - stepper.looked
+    sweep.patience = paced(sweep.patience, sweep.patience, now - stepper.looked)
     stepper.looked = now
-    if seconds > PATIENCE * 1e-9:
-        sweep.patience = max(<Py_ssize_t> 1, <Py_ssize_t> (sweep.patience * (PATIENCE * 0.5e-9 / seconds)))
-    elif seconds < PATIENCE * 0.25e-9 and sweep.patience < MOST:
-        sweep.patience *= 2
     try:
         PyErr_CheckSignals()
     except BaseException as error:
