@@ -39,6 +39,18 @@ def integer(name: str, value: Any, minimum: int | None = None, maximum: int | No
     return number
 
 
+LARGEST_TICK = 2**62 - 1
+"""Ticks stay below 2**62, so that sums of two of them fit into 64 bits."""
+
+
+def steps(n: Any, tick: int) -> int:
+    """How many steps to run from a tick on."""
+    number = integer("n", n, 0)
+    if number > LARGEST_TICK - tick:
+        raise ValueError(f"n: expected at most {LARGEST_TICK - tick} steps from tick {tick} on, got {show(n)}")
+    return number
+
+
 def real(
     name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf, above: float = -math.inf
 ) -> float:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class StepperBase(State):
     """Checks the arguments once and describes the stepper.
 
-    An implementation provides what is declared below: `_bind()` is called once everything is known,
-    `_rebind()` when the plan has changed, `_set_dt(h)` when dt has.
+    An implementation provides what is declared below: `_bind()` is called once the arrays are known,
+    `_binding(plan)` and `_numbers(binding, h)` describe what is stepped, and `_commit` takes them over.
     """
 
     def __init__(
@@ -46,7 +46,9 @@ class StepperBase(State):
     ) -> None:
         if hasattr(self, "_plan"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
-        self._position, self._velocity = arguments.state_arrays(position, velocity)
+        self._given = arguments.state_arrays(position, velocity)
+        # Views: whoever gives the caller's own arrays another shape does not change these.
+        self._position, self._velocity = (array.view() for array in self._given)
         n, dim = self._position.shape
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
         self._begin(exact_dt, threads)
@@ -64,7 +66,8 @@ class StepperBase(State):
         for push in self._plan.pushes:
             push.term.probe(self._position, self._velocity)
         self._bind()
-        self._set_dt(self._dt)
+        binding = self._binding(self._plan)
+        self._commit(binding=binding, numbers=self._numbers(binding, self._dt))
 
     if TYPE_CHECKING:
 
@@ -80,18 +83,18 @@ class StepperBase(State):
         def restart(self) -> None: ...
         def record(self, steps: int, every: int = 1) -> Trajectory: ...
         def _bind(self) -> None: ...
-        def _rebind(self) -> None: ...
+        def _binding(self, plan: Plan) -> Any: ...
         def _last_step(self, substeps: int) -> None: ...
 
     @property
     def position(self) -> np.ndarray:
         """Positions in m, shape (n, dim): the caller's own array where one was given."""
-        return self._position
+        return self._given[0]
 
     @property
     def velocity(self) -> np.ndarray:
         """Velocities in m/s, shape (n, dim): the caller's own array where one was given."""
-        return self._velocity
+        return self._given[1]
 
     @property
     def mass(self) -> float | np.ndarray:
@@ -129,10 +132,9 @@ class StepperBase(State):
         """The constraints, in the order in which they are applied."""
         return self._plan.constraints
 
-    def _choose_dt(self, exact: Fraction) -> None:
-        if self._clock is not None:
-            self._clock.set_hz(1 / (exact * self._clock.substeps))
-        self._change_dt(exact)
+    def _clock_change(self, exact: Fraction) -> dict[str, Any]:
+        """The change of the clock, if there is one, that goes with another dt."""
+        return {} if self._clock is None else {"clock_rate": 1 / (exact * self._clock.substeps)}
 
     # The clock, which frames are fed to.
 
@@ -175,12 +177,16 @@ class StepperBase(State):
     def energy(self) -> tuple[float, float]:
         """(kinetic, potential) energy of all bodies in J, in float64 whatever the dtype.
 
-        Bodies of infinite mass are left out. Raises ValueError where a term has no potential.
+        Bodies of infinite mass are left out. Raises ValueError where a term has no potential, RuntimeError
+        during a step.
 
         >>> import kickdrift as kd
         >>> kd.Stepper([[0.0, 2.0]], [[3.0, 0.0]], mass=2, forces=[kd.Gravity((0, -10))]).energy()
         (9.0, 40.0)
         """
+        return self._exclusively(self._energy)  # type: ignore[no-any-return]
+
+    def _energy(self) -> tuple[float, float]:
         return self._plan.energy(self._position, self._velocity)
 
     def _time_of(self, tick: int) -> float:
@@ -202,17 +208,22 @@ class StepperBase(State):
         >>> world.position.tolist()
         [[0.0], [100.0]]
         """
-        self._refuse_while_stepping()
-        moved = self._position.copy()
-        moved[index] = position
-        if not np.isfinite(moved[index]).all():
+        self._exclusively(self._teleport, index, position)
+
+    def _teleport(self, index: Any, position: ArrayLike) -> None:
+        moved, touched = self._position.copy(), np.zeros(self._position.shape, bool)
+        moved[index], touched[index] = position, True
+        rows = np.flatnonzero(touched.any(axis=1))
+        there, touched = moved[rows], touched[rows]
+        if not np.isfinite(there).all():
             raise ValueError(f"position: expected finite numbers, got {arguments.show(position)}")
+        writes = [(self._position, rows, there)]
         if self._started and self.integrator.history == "previous position":
-            self._history[index] += (moved - self._position)[index]  # type: ignore[index]
-        self._position[index] = moved[index]
+            writes.append((self._history, rows, self._history[rows] + (there - self._position[rows])))  # type: ignore[index, arg-type]
         if self._previous is not None:
-            for before, now in zip(self._previous, (self._position, self._velocity), strict=True):
-                before[index] = now[index]
+            for before, now in zip(self._previous, (there, self._velocity[rows]), strict=True):
+                writes.append((before, rows, np.where(touched, now, before[rows])))
+        self._commit(writes=writes)
 
     def shift(self, offset: ArrayLike) -> None:
         """Move everything by `offset`, in m of shape (dim,): bodies, anchors and centers.
@@ -230,29 +241,33 @@ class StepperBase(State):
         vector = arguments.numbers("offset", offset)
         if vector.shape != (self.dim,):
             raise ValueError(f"offset: expected shape ({self.dim},), got {vector.shape}")
-        self._refuse_while_stepping()
-        self._move_forces(self._offset + vector)
+        self._exclusively(self._shift, vector)
+
+    def _shift(self, vector: np.ndarray) -> None:
+        changes = self._shifted(self._offset + vector)
         arrays = [self._position]
         if self._started and self.integrator.history == "previous position":
             arrays.append(self._history)  # type: ignore[arg-type]
         if self._previous is not None:
             arrays.append(self._previous[0])
-        for array in arrays:
-            array += vector.astype(self.dtype)
+        writes = [(array, None, array + vector.astype(self.dtype)) for array in arrays]
+        self._commit(writes=writes, numbers=self._numbers(changes["binding"], self._dt), **changes)
 
-    def _move_forces(self, offset: np.ndarray) -> None:
+    def _shifted(self, offset: np.ndarray) -> dict[str, Any]:
         first = self._first_plan
         forces = [term.shifted(offset) for term in first.forces]
         constraints = [constraint.shifted(offset) for constraint in first.constraints]
         plan = Plan(self.n, self.dim, self.dtype, first.mass, self.integrator, forces, constraints)
-        self._plan, self._offset = plan, offset
-        self._rebind()
+        return {"binding": self._binding(plan), "attributes": {"_plan": plan, "_offset": offset}}
 
     # Saving and going back.
 
     def _arrays(self) -> list[np.ndarray]:
         history = [self._history] if self._started and self._history is not None else []
         return [self._position, self._velocity, *history]
+
+    def _targets(self, count: int) -> list[np.ndarray]:
+        return [self._position, self._velocity, self._history][:count]  # type: ignore[list-item]
 
     def _array_count(self, started: bool) -> int:
         return 3 if started and self.integrator.history else 2
@@ -273,6 +288,9 @@ class StepperBase(State):
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
+        return self._exclusively(self._reduced)  # type: ignore[no-any-return]
+
+    def _reduced(self) -> tuple[Any, ...]:
         arguments_ = {
             "position": self._position.copy(order="K"),
             "velocity": self._velocity.copy(order="K"),
@@ -282,7 +300,7 @@ class StepperBase(State):
             "constraints": self._first_plan.constraints,
             "threads": self.threads,
         }
-        return snapshots.rebuild, (type(self), arguments_, self.snapshot(), self._clock)
+        return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock)
 
     def __repr__(self) -> str:
         terms = ", ".join(type(term).__name__ for term in self.forces)

@@ -39,7 +39,7 @@ def save(stepper: State) -> bytes:
         stepper._started,
         len(text),
         stepper._last_h,
-        stepper.checksum(),
+        stepper._checksum(),
     )
     length = _PROLOGUE.size + len(numbers) + len(text)
     check = zlib.crc32(text, zlib.crc32(numbers))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import arguments, snapshots
+from .errors import SnapshotError
 
 
 class State:
@@ -37,16 +39,17 @@ class State:
         _last_h: float  # the step that it spans
 
         def step(self, n: int = 1) -> None: ...
-        def _set_dt(self, h: float) -> None: ...
-        def _resume(self, tick: int, started: bool, last_h: float) -> None: ...
+        def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
+        def _numbers(self, binding: Any, h: float) -> Any: ...  # what depends on dt, for `_commit`
+        def _commit(self, **changes: Any) -> None: ...  # several changes as one, see core.pyx
         def _digest(self, values: np.ndarray, place: int) -> int: ...
         def _sampled(self) -> tuple[np.ndarray, ...]: ...  # what `record` keeps
         def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Any: ...
         def _arrays(self) -> list[np.ndarray]: ...  # what later steps depend on
         def _array_count(self, started: bool) -> int: ...  # of these, with the history filled or not
-        def _refuse_while_stepping(self) -> None: ...  # RuntimeError then
         def _identity(self) -> dict[str, Any]: ...  # whose snapshots it takes, as JSON
-        def _move_forces(self, offset: np.ndarray) -> None: ...
+        def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays that so many saved ones go to
+        def _shifted(self, offset: np.ndarray) -> dict[str, Any]: ...  # the changes that such an offset makes
 
     def _begin(self, exact_dt: Fraction, threads: int) -> None:
         self._threads = arguments.integer("threads", threads, 1)
@@ -67,15 +70,22 @@ class State:
 
     @dt.setter
     def dt(self, value: float | Fraction) -> None:
-        self._choose_dt(arguments.time_step(value, None, self.dtype))
+        self._exclusively(self._choose_dt, arguments.time_step(value, None, self.dtype))
+
+    # What begins with an underscore from here on is called by whoever has the stepper for himself.
 
     def _choose_dt(self, exact: Fraction) -> None:
-        self._change_dt(exact)
+        self._change_dt(exact, **self._clock_change(exact))
 
-    def _change_dt(self, exact: Fraction) -> None:
-        self._set_dt(float(exact))
-        self._origin, self._origin_tick = self._time_exact(), self.tick
-        self._dt, self._exact_dt = float(exact), exact
+    def _clock_change(self, exact: Fraction) -> dict[str, Any]:
+        """The change of the clock, if there is one, that goes with another dt."""
+        return {}
+
+    def _change_dt(self, exact: Fraction, **more: Any) -> None:
+        """Go on with another step; time stays continuous."""
+        origin = {"_origin": self._time_exact(), "_origin_tick": self.tick}
+        step = {"_dt": float(exact), "_exact_dt": exact}
+        self._commit(numbers=self._numbers(None, float(exact)), attributes=origin | step, **more)
 
     def _time_exact(self) -> Fraction:
         return self._origin + (self.tick - self._origin_tick) * self._exact_dt
@@ -106,18 +116,24 @@ class State:
             except BaseException as error:
                 error.trajectory = self._trajectory(time[:number], *(sample[:number] for sample in samples))  # type: ignore[attr-defined]
                 raise
-            time[number] = self.time
-            for sample, array in zip(samples, self._sampled(), strict=True):
-                sample[number] = array
+            self._exclusively(self._sample, number, time, samples)
         self.step(steps - (count - 1) * every)
         return self._trajectory(time, *samples)
+
+    def _sample(self, number: int, time: np.ndarray, samples: list[np.ndarray]) -> None:
+        time[number] = self.time
+        for sample, array in zip(samples, self._sampled(), strict=True):
+            sample[number] = array
 
     def checksum(self) -> int:
         """A 64-bit digest of the bits of the state, and of the integrator's history if it has one.
 
         Equal on every platform, for every instruction set, memory layout and number of threads. Signed
-        zeros count as equal; float32 and float64 states never agree.
+        zeros count as equal; float32 and float64 states never agree. Raises RuntimeError during a step.
         """
+        return int(self._exclusively(self._checksum))
+
+    def _checksum(self) -> int:
         total, size = 0, self.n * self.dim
         for number, array in enumerate(self._arrays()):
             total += self._digest(array, number * size)
@@ -128,7 +144,7 @@ class State:
 
         That is: the state, the integrator's history, tick, dt and the clock's tick, but not the time
         that waits in the clock, which is the display's affair. Coefficients are not in it, only
-        their digest.
+        their digest. Raises RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1)
@@ -138,17 +154,37 @@ class State:
         >>> ball.tick, ball.position.tolist()
         (0, [[0.0]])
         """
-        return snapshots.save(self)
+        return bytes(self._exclusively(snapshots.save, self))
 
     def restore(self, snapshot: bytes) -> None:
         """Go back (or forth) to a snapshot of this or an equal stepper, in the same arrays.
 
         Raises SnapshotError for one that is damaged or was made by a stepper with another size,
         integrator or other coefficients, or with a dt that the clock here cannot have; nothing has
-        changed then. Drawing starts anew.
+        changed then. Drawing starts anew. Raises RuntimeError during a step.
         """
-        self._refuse_while_stepping()
-        snapshots.load(self, snapshot)
+        self._exclusively(self._restore, snapshot)
+
+    def _restore(self, snapshot: bytes, with_clock: bool = True) -> None:
+        saved = snapshots.parse(self, snapshot)
+        changes: dict[str, Any] = {}
+        if (saved.offset != self._offset).any():
+            changes = self._shifted(saved.offset)
+        attributes = changes.setdefault("attributes", {})
+        attributes |= {"_origin": saved.origin, "_origin_tick": saved.origin_tick}
+        if saved.exact_dt != self._exact_dt or "binding" in changes:
+            attributes |= {"_exact_dt": saved.exact_dt, "_dt": float(saved.exact_dt)}
+            changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
+        if saved.exact_dt != self._exact_dt:
+            changes |= self._clock_change(saved.exact_dt)
+        targets = self._targets(len(saved.arrays))
+        writes = [(to, None, array) for to, array in zip(targets, saved.arrays, strict=True)]
+        if with_clock and self._clock is not None and saved.clock_tick is not None:
+            changes["clock_tick"] = saved.clock_tick
+        try:
+            self._commit(writes=writes, resume=(saved.tick, saved.started, saved.last_h), **changes)
+        except ValueError as error:  # not every dt is a rate for a clock
+            raise SnapshotError(f"snapshot: its dt of {saved.exact_dt} s is refused here: {error}") from error
 
     def __copy__(self) -> Any:
         # Two steppers on the same arrays would each undo what the other did.

@@ -1,14 +1,13 @@
 """Stepper: the frame loop around the core, and what users call."""
 
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
 
 from .clock cimport FixedClock
-from .swept cimport Swept
-from .guard cimport release
+from .core cimport Core
 from .kernels.drawing cimport Weights, draw
 from .kernels.plan cimport Array
 from .kernels.rounding cimport require_rounding
+from .runner cimport copy_array, locate
 
 import numpy as np
 
@@ -19,11 +18,11 @@ from .base import StepperBase
 require_rounding(__name__)
 
 
-cdef class Frames(Swept):
+cdef class Frames(Core):
     """The part of a Stepper that turns frames into steps and draws between two of them."""
 
-    cdef object previous        # position and velocity before the last step of a frame, or None
-    cdef int64_t drawn_tick     # where that step ended: elsewhere there is no previous state
+    cdef list previous              # position and velocity before the last step of a frame, or None
+    cdef Array previous_state[2]
 
     def advance(self, object seconds):
         """Feed the time of a frame to the clock, run the steps that are due, return how many.
@@ -39,12 +38,11 @@ cdef class Frames(Swept):
         >>> ball.advance(0.04), ball.tick, ball.interpolate().tolist()
         (2, 2, [[0.14]])
         """
-        cdef FixedClock clock = self.clock
-        self.hold()
+        self.lock()
         try:
-            return self.frame(clock, seconds)
+            return self.frame(self.clock, seconds)
         finally:
-            release(&self.busy)
+            self.unlock()
 
     cdef int64_t frame(self, FixedClock clock, object seconds) except -1:
         cdef int64_t due = clock.begin_frame(seconds)
@@ -73,41 +71,32 @@ cdef class Frames(Swept):
         """Take over the clock's step, which its owner may have changed."""
         cdef double h = clock.step_length()
         if clock._substeps > 1 or h != self.plan.h:
-            h = clock.substep_dt
-            if h != self.plan.h:
-                release(&self.busy)  # setting dt wants it
-                try:
-                    self._follow_clock()
-                finally:
-                    self.hold()
+            if clock.substep_dt != self.plan.h:
+                self._follow_clock()
         return 0
 
     cdef int last_step(self, int64_t substeps) except -1:
         """Run a step, and keep the state before it for drawing."""
+        cdef Py_ssize_t n = self.plan.n
         if self.previous is None:
-            self.previous = np.empty_like(self._position), np.empty_like(self._velocity)
-        self.keep(self.previous[0], self._position, &self.plan.x)
-        self.keep(self.previous[1], self._velocity, &self.plan.v)
+            previous = [np.empty_like(array) for array in self.state[:2]]
+            for number, array in enumerate(previous):
+                locate(&self.previous_state[<int> number], array)
+            self.previous = previous
         self.drawn_tick = -1
+        copy_array(&self.previous_state[0], &self.plan.x, n, self.plan.dim, self.item)
+        copy_array(&self.previous_state[1], &self.plan.v, n, self.plan.dim, self.item)
         self.go(substeps)
         self.drawn_tick = self.ticks
         return 0
 
-    cdef int keep(self, object to, object source, const Array* array) except -1:
-        cdef Array copy
-        cdef Py_ssize_t item = 4 if self.single else 8
-        cdef bint rows = array.component == item and array.body == self.plan.dim * item
-        cdef bint planes = array.body == item and array.component == self.plan.n * item
-        if rows or planes:
-            self.locate(&copy, to)
-            memcpy(copy.data, array.data, self.plan.n * self.plan.dim * item)
-        else:
-            np.copyto(to, source)
+    cdef int turn_clock(self, object rate, object tick) except -1:
+        cdef FixedClock clock = self._clock
+        if rate is not None:
+            clock.set_hz(rate)
+        if tick is not None:
+            clock.set_tick(tick)
         return 0
-
-    def _resume(self, int64_t tick, bint started, double last_h):
-        Swept._resume(self, tick, started, last_h)
-        self.drawn_tick = -1
 
     @property
     def _previous(self):
@@ -115,11 +104,11 @@ cdef class Frames(Swept):
         return self.previous if self.previous is not None and self.drawn_tick == self.ticks else None
 
     def _last_step(self, int64_t substeps):
-        self.hold()
+        self.lock()
         try:
             self.last_step(substeps)
         finally:
-            release(&self.busy)
+            self.unlock()
 
     def interpolate(self, object alpha=None, object out=None, object mode="linear"):
         """Positions for drawing: between the state before the last step of the frame and the one after.
@@ -142,6 +131,13 @@ cdef class Frames(Swept):
         >>> ball.interpolate(out=np.zeros((1, 1), np.float32)).round(4).tolist()
         [[0.05000000074505806]]
         """
+        self.lock()
+        try:
+            return self.drawn(alpha, out, mode)
+        finally:
+            self.unlock()
+
+    cdef object drawn(self, object alpha, object out, object mode):
         cdef Weights weights
         cdef Array x, v, target
         cdef float* f32 = NULL
@@ -154,7 +150,7 @@ cdef class Frames(Swept):
         else:
             share = arguments.real("alpha", alpha)
         x, v = self.plan.x, self.plan.v
-        between = self.drawn_tick == self.ticks and self.previous is not None
+        between = self._previous is not None
         if mode == "linear":
             weights.x, weights.v, weights.v_new = share, 0, 0
         else:
@@ -163,11 +159,10 @@ cdef class Frames(Swept):
             weights.x, weights.v, weights.v_new = drawing.weights(mode, share, self._frame_step)
         weights.curved = weights.v != 0 or weights.v_new != 0
         if between and mode != "extrapolate":
-            self.locate(&x, self.previous[0])
-            self.locate(&v, self.previous[1])
+            x, v = self.previous_state[0], self.previous_state[1]
         result = np.empty((self.plan.n, self.plan.dim), self.dtype) if out is None else out
         array = drawing.canvas(out, self) if out is not None else result
-        self.locate(&target, array)
+        locate(&target, array)
         if self.plan.n == 0:
             return result
         if array.dtype == np.float32:
