@@ -44,7 +44,7 @@ class StepperBase(State):
         threads: int = 1,
         clock: FixedClock | reference.FixedClock | None = None,
     ) -> None:
-        if hasattr(self, "_plan"):
+        if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
         self._given = arguments.state_arrays(position, velocity)
         # Views: whoever gives the caller's own arrays another shape does not change these.

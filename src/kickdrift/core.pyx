@@ -182,7 +182,7 @@ cdef class Core(Runner):
         """Count steps that all bodies have done; last: does nothing else remain to be told?"""
         self.ticks += steps
         # What a part keeps for the next is evaluated anew there: it is one evaluation of the call.
-        self.evaluations += self.job.evaluations - (self.later and self.binding.keeps)
+        self.evaluated += self.job.evaluations - (self.later and self.binding.keeps)
         self.started = True
         if self.plan.last_h != self.plan.h:
             # After a step the history spans its dt.
@@ -240,7 +240,7 @@ cdef class Core(Runner):
             coupled.leave(self.plan, done)
             self.complete(done, job.code == 0)
         else:
-            self.evaluations += job.evaluations
+            self.evaluated += job.evaluations
         if job.code != 0:
             self.raise_failure(job)
         return 0
@@ -277,4 +277,4 @@ cdef class Core(Runner):
     @property
     def force_evaluations(self):
         """How often the forces on all bodies were evaluated so far (by the busiest, where they iterate)."""
-        return self.evaluations
+        return self.evaluated

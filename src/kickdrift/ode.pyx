@@ -1,16 +1,14 @@
 """ODEStepper: y' = f(t, y) for many trajectories at once."""
 
-from cpython.buffer cimport PyBUF_STRIDED, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from .guard cimport acquire, guard_t, release
 from .kernels.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
 from .kernels.odeplan cimport Newton, ODEPlan, ODETable
 from .kernels.plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from .kernels.rounding cimport require_rounding
-from .sharing cimport PATIENCE, RELEASE, Sharing
+from .runner cimport Runner, Writes, copy_array, locate
+from .sharing cimport PATIENCE, RELEASE
 
 from math import lcm, prod
 
@@ -39,12 +37,6 @@ cdef dict FLOWS = {
     flows.VanDerPol: VAN_DER_POL,
 }
 
-cdef extern from "Python.h":
-    const Py_ssize_t PY_SSIZE_T_MAX
-
-# The longest call, which nobody sees the end of.
-cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
-
 
 # As in include/kickdrift/native.h, whatever T is.
 ctypedef int (*NativeFlow)(
@@ -58,6 +50,7 @@ cdef class Scratch:
     cdef object array       # a view: it cannot be resized
     cdef char* data
     cdef Py_ssize_t size    # in bytes
+    cdef Array place        # where it lies, if it is of shape (n, dim)
 
     def __cinit__(self, shape, dtype, bint writable):
         # Sweeps go over whole cache lines, from the start of one.
@@ -67,22 +60,20 @@ cdef class Scratch:
         self.array = room[first : first + size].reshape(shape)
         self.data = <char*> <size_t> self.array.ctypes.data
         self.size = self.array.nbytes
+        if len(shape) == 2:
+            locate(&self.place, self.array)
         self.array.flags.writeable = writable
 
 
-cdef class ODECore(Sharing):
+cdef class ODECore(Runner):
     """The part of an ODEStepper that steps."""
 
     cdef const ODETable* table
     cdef ODEPlan plan
     cdef Newton newton
-    cdef Py_buffer view
-    cdef guard_t busy
-    cdef bint bound
-    cdef double cost        # of one step of all trajectories, in nanoseconds
-    cdef int64_t ticks
-    cdef int64_t work
+    cdef Py_ssize_t item    # bytes of a number
     cdef object saved       # a state to go back to
+    cdef Array saved_state
     cdef Scratch now        # the state at the start of a step
     cdef Scratch stage      # where the right-hand side is evaluated
     cdef Scratch rate       # what it wrote
@@ -92,31 +83,27 @@ cdef class ODECore(Sharing):
     cdef void* user_data
     cdef object origin, pace, numerator, denominator    # of the time, as whole numbers
 
-    def __dealloc__(self):
-        if self.bound:
-            PyBuffer_Release(&self.view)
-
     # Binding.
 
     def _bind(self):
         plan = &self.plan
-        if self.bound:
-            raise RuntimeError("ODEStepper: expected __init__ to be called once")
         self.find_kernels(self.dtype)
+        self.item = self.dtype.itemsize
+        self.rows = self.n
         self.table = &self.kernels.ode
         self.helpers = min(self._threads, max(1, (self._y.shape[0] + TILE - 1) // TILE))
         plan.scheme = SCHEMES[self._integrator.name]
         plan.n, plan.dim = self._y.shape
-        PyObject_GetBuffer(self._y, &self.view, PyBUF_STRIDED | PyBUF_WRITABLE)
-        self.bound = True
-        self.locate(&plan.y, self._y)
+        locate(&plan.y, self._y)
         if plan.scheme == IMPLICIT_EULER:
             plan.tolerance = self._integrator.tolerance
             plan.iterations = self._integrator.max_iterations
         if self._flow is not None:
             self.bind_flow()
+            self.most = <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
         else:
             self.bind_function()
+            self.most = 1  # how long functions take shows when they are called
 
     cdef int bind_flow(self) except -1:
         cdef int i
@@ -132,6 +119,8 @@ cdef class ODECore(Sharing):
         self.cost = max(10.0, self.plan.n * stages * per_component * self.plan.dim)
         if self.plan.scheme == IMPLICIT_EULER:
             self.saved = np.empty_like(self._y)
+            locate(&self.saved_state, self.saved)
+            self.fallible = True
         return 0
 
     cdef int bind_function(self) except -1:
@@ -161,34 +150,31 @@ cdef class ODECore(Sharing):
         newton.slope, newton.status, newton.work = self.slope.data, self.status.data, <int64_t*> self.needed.data
         return 0
 
-    cdef void locate(self, Array* array, object source) except *:
-        array.data = <char*> <size_t> source.ctypes.data
-        array.body, array.component = source.strides
+    def _numbers(self, binding, double h):
+        """What depends on dt: nothing else does."""
+        return h
 
-    def _set_dt(self, double h):
-        self.hold()
+    def _commit(self, *, writes=(), numbers=None, resume=None, dict attributes=None):
+        """Change several things as one: nothing can fail or interrupt once the first is changed. As in core.pyx."""
+        cdef Writes prepared = Writes(writes)
+        cdef dict own = self.__dict__
+        cdef double h = self.plan.h if numbers is None else numbers
+        cdef int64_t tick = self.ticks if resume is None else resume[0]
+        if attributes is None:
+            attributes = {}
+        # From here on no Python code runs.
+        prepared.execute()
         self.plan.h = h
-        release(&self.busy)
-
-    def _resume(self, int64_t tick, bint started, double last_h):
-        self.hold()
         self.ticks = tick
-        release(&self.busy)
+        own.update(attributes)
+        self.ready = True
 
-    def _digest(self, object values, uint64_t place):
+    def _digest(self, values, uint64_t place):
         cdef Array array
-        self.locate(&array, values)
+        locate(&array, values)
         return self.kernels.digest(&array, self.plan.n, self.plan.dim, place)
 
     # Running.
-
-    def _refuse_while_stepping(self):
-        self.hold()
-        release(&self.busy)
-
-    cdef void hold(self) except *:
-        if not acquire(&self.busy):
-            raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
 
     def step(self, object n=1):
         """Run n fixed steps, in place, and return None.
@@ -210,43 +196,24 @@ cdef class ODECore(Sharing):
         >>> weather.tick, weather.time
         (25, 0.25)
         """
-        cdef Py_ssize_t steps
-        if type(n) is int and 0 <= n <= MOST:
-            steps = n
+        self.run_steps(n)
+
+    cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
+        if self._flow is None:
+            self.run_function(steps)
+        elif self.fallible:
+            self.run_or_restore(steps)
         else:
-            steps = min(arguments.integer("n", n, 0), MOST)
-        self.hold()
-        try:
-            if self.plan.n == 0:
-                self.ticks += steps
-            elif self._flow is not None:
-                self.go(steps)
-            else:
-                self.go_by_function(steps)
-        finally:
-            release(&self.busy)
+            self.run(steps)
+            self.complete(steps)
+        return steps
 
     # Flows.
 
-    cdef int go(self, Py_ssize_t steps) except -1:
-        cdef Py_ssize_t part
-        cdef Py_ssize_t most = <Py_ssize_t> (<double> PATIENCE / self.cost) + 1
-        while steps > 0:
-            part = min(steps, most)
-            if self.plan.scheme == IMPLICIT_EULER:
-                self.run_or_restore(part)
-            else:
-                self.run(part)
-                self.complete(part)
-            steps -= part
-            if steps > 0:
-                PyErr_CheckSignals()
-        return 0
-
     cdef int complete(self, Py_ssize_t steps) except -1:
-        """Account for steps that all trajectories have done."""
+        """Count steps that all trajectories have done."""
         self.ticks += steps
-        self.work += self.job.evaluations
+        self.evaluated += self.job.evaluations
         self.raise_interrupt()
         if self.job.bad_body >= 0:
             raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks, "trajectory")
@@ -255,12 +222,12 @@ cdef class ODECore(Sharing):
     cdef int run_or_restore(self, Py_ssize_t steps) except -1:
         """Run steps that may fail: then all stand where the first trajectory could not go on."""
         cdef Job failed
-        np.copyto(self.saved, self._y)
+        copy_array(&self.saved_state, &self.plan.y, self.plan.n, self.plan.dim, self.item)
         self.run(steps)
         if self.job.failed_step == steps:
             return self.complete(steps)
         failed = self.job
-        np.copyto(self._y, self.saved)
+        copy_array(&self.plan.y, &self.saved_state, self.plan.n, self.plan.dim, self.item)
         if failed.failed_step > 0:
             self.run(failed.failed_step)
             self.complete(failed.failed_step)
@@ -278,10 +245,10 @@ cdef class ODECore(Sharing):
     # Functions. Nothing that a function may see or break is the state itself: a step is made in
     # scratch, and becomes the state when it is complete.
 
-    cdef int go_by_function(self, Py_ssize_t steps) except -1:
+    cdef int run_function(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t _, bad
         cdef int64_t calls
-        np.copyto(self.now.array, self._y)
+        copy_array(&self.now.place, &self.plan.y, self.plan.n, self.plan.dim, self.item)
         memcpy(self.stage.data, self.now.data, self.now.size)
         for _ in range(steps):
             if self.plan.scheme == IMPLICIT_EULER:
@@ -289,14 +256,12 @@ cdef class ODECore(Sharing):
             else:
                 calls = self.explicit_step(self.exact_time())
             memcpy(self.now.data, self.stage.data, self.now.size)
-            np.copyto(self._y, self.now.array)
+            copy_array(&self.plan.y, &self.now.place, self.plan.n, self.plan.dim, self.item)
             self.ticks += 1
-            self.work += calls
+            self.evaluated += calls
             bad = self.table.bad(self.plan.n, self.plan.dim, self.now.data)
             if bad >= 0:
                 raise NonFiniteError(bad, self.ticks - 1, self.ticks, "trajectory")
-            if self.ticks % 64 == 0:
-                PyErr_CheckSignals()  # a function in C would not
         return 0
 
     cdef double exact_time(self) except? -1:
@@ -384,14 +349,9 @@ cdef class ODECore(Sharing):
         return 0
 
     @property
-    def tick(self):
-        """Completed steps."""
-        return self.ticks
-
-    @property
     def evaluations(self):
         """How often the right-hand side was evaluated in completed steps (by the busiest trajectory)."""
-        return self.work
+        return self.evaluated
 
 
 class ODEStepper(ODEBase, ODECore):

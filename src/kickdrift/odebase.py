@@ -35,6 +35,8 @@ class ODEBase(State):
     A right-hand side is a `Flow` or a function, in Python or native.
     """
 
+    _starts = False  # no scheme here has a history
+
     def __init__(
         self,
         y: ArrayLike,
@@ -46,7 +48,10 @@ class ODEBase(State):
         threads: int = 1,
         jacobian: Function | None = None,
     ) -> None:
-        self._y = arguments.trajectories(y)
+        if hasattr(self, "_given"):
+            raise RuntimeError("a stepper is made once: __init__ was called before")
+        self._given = arguments.trajectories(y)
+        self._y = self._given.view()  # as in base.py
         self._begin(arguments.time_step(dt, hz, self._y.dtype), threads)
         self._integrator = _scheme(integrator)
         self._rhs = self._right_hand_side(rhs)
@@ -58,7 +63,7 @@ class ODEBase(State):
             _check_function("jacobian", jacobian)
         self._started, self._last_h = False, self._dt
         self._bind()
-        self._set_dt(self._dt)
+        self._commit(numbers=self._numbers(None, self._dt))
 
     if TYPE_CHECKING:
 
@@ -84,7 +89,7 @@ class ODEBase(State):
     @property
     def y(self) -> np.ndarray:
         """The states, shape (n, dim): the caller's own array where one was given."""
-        return self._y
+        return self._given
 
     @property
     def n(self) -> int:
@@ -127,6 +132,9 @@ class ODEBase(State):
     def _arrays(self) -> list[np.ndarray]:
         return [self._y]
 
+    def _targets(self, count: int) -> list[np.ndarray]:
+        return [self._y]
+
     def _array_count(self, started: bool) -> int:
         return 1
 
@@ -141,6 +149,9 @@ class ODEBase(State):
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
+        return self._exclusively(self._reduced)  # type: ignore[no-any-return]
+
+    def _reduced(self) -> tuple[Any, ...]:
         arguments_ = {
             "y": self._y.copy(order="K"),
             "rhs": self._rhs,
@@ -148,7 +159,7 @@ class ODEBase(State):
             "threads": self.threads,
             "jacobian": self._jacobian,
         }
-        return snapshots.rebuild, (type(self), arguments_, self.snapshot(), None)
+        return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), None)
 
     def __repr__(self) -> str:
         rhs = getattr(self._rhs, "__qualname__", repr(self._rhs))

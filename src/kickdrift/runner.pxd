@@ -39,7 +39,7 @@ cdef class Runner(Sharing):
     cdef double cost        # of one step of all rows, in nanoseconds
     cdef Py_ssize_t most    # steps between two looks for Ctrl-C
     cdef int64_t ticks
-    cdef int64_t evaluations
+    cdef int64_t evaluated  # how often forces or right-hand sides were
 
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1

@@ -23,6 +23,8 @@ class State:
     _clock: Any = None
     #: How far everything was shifted, component by component, where that can be.
     _offset: np.ndarray = np.zeros(0)
+    #: May there be a history, so that `_started` says whether it is filled?
+    _starts = True
 
     if TYPE_CHECKING:
 
@@ -169,7 +171,10 @@ class State:
         saved = snapshots.parse(self, snapshot)
         changes: dict[str, Any] = {}
         if (saved.offset != self._offset).any():
-            changes = self._shifted(saved.offset)
+            try:
+                changes = self._shifted(saved.offset)
+            except ValueError as error:  # not every offset leaves coefficients finite
+                raise SnapshotError(f"snapshot: its offset is refused here: {error}") from error
         attributes = changes.setdefault("attributes", {})
         attributes |= {"_origin": saved.origin, "_origin_tick": saved.origin_tick}
         if saved.exact_dt != self._exact_dt or "binding" in changes:

@@ -92,10 +92,11 @@ cdef class Frames(Core):
 
     cdef int turn_clock(self, object rate, object tick) except -1:
         cdef FixedClock clock = self._clock
+        cdef int64_t counted = 0 if tick is None else tick
         if rate is not None:
             clock.set_hz(rate)
         if tick is not None:
-            clock.set_tick(tick)
+            clock._tick = counted
         return 0
 
     @property
