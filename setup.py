@@ -47,8 +47,8 @@ if MODE == "sanitize":
 # symbols are shipped.
 LEVELS = {"unix": {}, "msvc": {}}
 if MODE == "release":
-    LEVELS["unix"] = {name: ["-Os"] for name in ("holds", "ode", "pushes", "sharing", "swept")}
-    LEVELS["unix"] |= {name: ["-O2"] for name in ("clock", "core")}
+    LEVELS["unix"] = {name: ["-Os"] for name in ("binding", "coupled", "fields", "holds", "ode", "pushes", "sharing")}
+    LEVELS["unix"] |= {name: ["-O2"] for name in ("clock", "core", "runner", "stepper", "verbs")}
     if sys.platform == "linux":
         LINK = ["-s"]
 
@@ -126,7 +126,8 @@ setup(
     ext_modules=[
         *extensions("kernels.processor", *(f"kernels.{isa}" for isa in ISAS), traced=False),
         *extensions(
-            "clock", "core", "holds", "ode", "pushes", "sharing", "stepper", "swept", "verbs", traced=MODE == "trace"
+            "binding", "clock", "core", "coupled", "fields", "holds", "ode", "pushes", "runner", "sharing", "stepper",
+            "verbs", traced=MODE == "trace",
         ),
     ],
 )

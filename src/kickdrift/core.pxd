@@ -29,6 +29,7 @@ cdef class Core(Runner):
     cdef void adopt(self, Binding binding) noexcept
     cdef int turn_clock(self, object rate, object tick) except -1
     cdef void copy_saved(self, bint back) noexcept
+    cdef void copy_one(self, bint back, const Array* array, const Array* saved) noexcept
     cdef int raise_waiting(self, Py_ssize_t steps) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
     cdef int run_room(self, Py_ssize_t steps) except -1

@@ -1,12 +1,10 @@
 from typing_extensions import disjoint_base
 
-from .sharing import Sharing
+from .runner import Runner
 
 @disjoint_base
-class Core(Sharing):
+class Core(Runner):
     def step(self, n: int = 1) -> None: ...
     def restart(self) -> None: ...
-    @property
-    def tick(self) -> int: ...
     @property
     def force_evaluations(self) -> int: ...

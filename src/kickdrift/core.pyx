@@ -222,8 +222,7 @@ cdef class Core(Runner):
         if self.plan.s.data != NULL:
             self.copy_one(back, &self.plan.s, &self.saved_state[2])
 
-    @cython.final
-    cdef inline void copy_one(self, bint back, const Array* array, const Array* saved) noexcept:
+    cdef void copy_one(self, bint back, const Array* array, const Array* saved) noexcept:
         copy_array(array if back else saved, saved if back else array, self.plan.n, self.plan.dim, self.item)
 
     cdef int run_room(self, Py_ssize_t steps) except -1:

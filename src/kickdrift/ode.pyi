@@ -1,13 +1,11 @@
 from typing_extensions import disjoint_base
 
 from .odebase import ODEBase
-from .sharing import Sharing
+from .runner import Runner
 
 @disjoint_base
-class ODECore(Sharing):
+class ODECore(Runner):
     def step(self, n: int = 1) -> None: ...
-    @property
-    def tick(self) -> int: ...
     @property
     def evaluations(self) -> int: ...
 

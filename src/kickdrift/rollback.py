@@ -45,10 +45,10 @@ class Rollback:
 
     def save(self) -> None:
         """Keep the state at the stepper's tick; the oldest one goes where there is no room."""
-        self._snapshots.pop(self.stepper.tick, None)
-        self._snapshots[self.stepper.tick] = self.stepper.snapshot()
-        while len(self._snapshots) > self._ticks:
-            del self._snapshots[next(iter(self._snapshots))]
+        tick, snapshot = self.stepper.tick, self.stepper.snapshot()
+        # States of later ticks are of a future that was gone back from. One assignment: nothing can come between.
+        earlier = [(saved, state) for saved, state in self._snapshots.items() if saved < tick]
+        self._snapshots = dict([*earlier, (tick, snapshot)][-self._ticks :])
 
     def rollback(self, tick: int) -> None:
         """Bring the stepper to the state saved at `tick`, and forget the later ones.
@@ -57,13 +57,9 @@ class Rollback:
         """
         if tick not in self._snapshots:
             raise ValueError(f"tick: expected one of the saved ticks {self.ticks}, got {tick!r}")
-        clock = self.stepper._clock
-        counted = None if clock is None else clock.tick
-        self.stepper.restore(self._snapshots[tick])
-        if clock is not None:
-            clock.set_tick(counted)  # real time does not go back, and resimulation catches up with it
-        for later in [saved for saved in self._snapshots if saved > tick]:
-            del self._snapshots[later]
+        # Real time does not go back, and resimulation catches up with it: the clock keeps its tick.
+        self.stepper._exclusively(self.stepper._restore, self._snapshots[tick], False)
+        self._snapshots = {saved: state for saved, state in self._snapshots.items() if saved <= tick}
 
     def resimulate(self, tick: int, inputs: Inputs | None = None) -> None:
         """Step up to `tick`, saving each state on the way; `interpolate` then works as after a frame.

@@ -7,14 +7,14 @@ from typing_extensions import disjoint_base
 
 from .base import StepperBase
 from .clock import FixedClock
-from .swept import Swept
+from .core import Core
 
 _Real = float | Fraction | np.floating[Any] | np.integer[Any]
 _Mode = Literal["linear", "hermite", "extrapolate"]
 _Out = TypeVar("_Out")
 
 @disjoint_base
-class Frames(Swept):
+class Frames(Core):
     def advance(self, seconds: _Real) -> int: ...
     @overload
     def interpolate(

@@ -205,15 +205,19 @@ class ODEStepper(ODEBase):
     def _bind(self) -> None:
         self._tick = 0
         self._evaluations = 0
-        self._stepping = False
+        self._busy = False
 
-    def _set_dt(self, h: float) -> None:
-        self._refuse_while_stepping()
-        self._h = h
+    def _numbers(self, binding, h: float) -> dict:
+        return {"_h": h}
 
-    def _resume(self, tick: int, started: bool, last_h: float) -> None:
-        self._refuse_while_stepping()
-        self._tick = tick
+    def _commit(self, *, writes=(), numbers=None, resume=None, attributes=None) -> None:
+        """Change several things; the compiled twin does it in one go."""
+        for array, _, values in writes:
+            array[...] = values
+        if resume is not None:
+            self._tick = resume[0]
+        self.__dict__.update(numbers or {})
+        self.__dict__.update(attributes or {})
 
     @property
     def tick(self) -> int:
@@ -225,30 +229,33 @@ class ODEStepper(ODEBase):
         """How often the right-hand side was evaluated in completed steps (by the busiest trajectory)."""
         return self._evaluations
 
-    def _refuse_while_stepping(self) -> None:
-        if self._stepping:
+    def _exclusively(self, function, *given):
+        """function(*given), while nobody else may read or change the state."""
+        if self._busy:
             raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
+        self._busy = True
+        try:
+            return function(*given)
+        finally:
+            self._busy = False
 
     def _digest(self, values: np.ndarray, place: int) -> int:
         return digest(values, place)
 
     def step(self, n: int = 1) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.ODEStepper.step`."""
-        n = arguments.integer("n", n, 0)
-        self._refuse_while_stepping()
-        self._stepping = True
-        try:
-            with np.errstate(all="ignore"):  # what overflows is found below
-                if self.n == 0:
-                    self._tick += n
-                elif self._flow is not None:
-                    self._run(FlowSystem(self), n)
-                else:
-                    # Functions take long enough to look at what they did after each step.
-                    for _ in range(n):
-                        self._run(FunctionSystem(self), 1)
-        finally:
-            self._stepping = False
+        self._exclusively(self._step, arguments.steps(n, self.tick))
+
+    def _step(self, n: int) -> None:
+        with np.errstate(all="ignore"):  # what overflows is found below
+            if self.n == 0:
+                self._tick += n
+            elif self._flow is not None:
+                self._run(FlowSystem(self), n)
+            else:
+                # Functions take long enough to look at what they did after each step.
+                for _ in range(n):
+                    self._run(FunctionSystem(self), 1)
 
     def _run(self, system: FlowSystem, n: int) -> None:
         """n steps, or up to the one that cannot be solved; the array holds completed steps only."""

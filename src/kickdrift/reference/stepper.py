@@ -38,46 +38,65 @@ class Stepper(StepperBase):
         self._last_h = self._dt
         self._drawn: tuple | None = None
 
-    def _rebind(self) -> None:
-        pass  # bodies read the plan anew in each call
+    def _binding(self, plan):
+        return plan  # bodies read it anew in each call
 
-    def _set_dt(self, h: float) -> None:
-        self._h = h
+    def _numbers(self, plan, h: float) -> dict:
+        """What of a plan depends on dt."""
+        plan = self._plan if plan is None else plan
+        return {
+            "_h": h,
+            "_decay": plan.decay(h) if plan.damped else None,
+            "_flow": plan.flow(h) if isinstance(self.integrator, Exact) else None,
+            "_composition": plan.composition(h) if isinstance(self.integrator, Composition) else None,
+        }
+
+    def _commit(
+        self, *, writes=(), binding=None, numbers=None, resume=None, attributes=None, clock_rate=None, clock_tick=None
+    ) -> None:
+        """Change several things; the compiled twin does it in one go."""
+        if clock_rate is not None:
+            self._clock.set_hz(clock_rate)  # may refuse it, so it comes first
+        if clock_tick is not None:
+            self._clock.set_tick(clock_tick)
+        for array, rows, values in writes:
+            array[slice(None) if rows is None else rows] = values
+        self.__dict__.update(numbers or {})
+        if resume is not None:
+            self._tick, self._started, self._last_h = resume
+            self._drawn = None
         if not self._started:
-            self._last_h = h
-        self._decay = self._plan.decay(h) if self._plan.damped else None
-        self._flow = self._plan.flow(h) if isinstance(self.integrator, Exact) else None
-        self._composition = self._plan.composition(h) if isinstance(self.integrator, Composition) else None
+            self._last_h = self._h
+        self.__dict__.update(attributes or {})
 
     def restart(self) -> None:
         """Forget the integrator's history: the next step starts from the arrays alone."""
-        self._started, self._last_h = False, self._h
+        self._exclusively(self._restart)
 
-    def _resume(self, tick: int, started: bool, last_h: float) -> None:
-        self._tick, self._started, self._last_h = tick, started, last_h
-        self._drawn = None
+    def _restart(self) -> None:
+        self._started, self._last_h = False, self._h
 
     def _digest(self, values: np.ndarray, place: int) -> int:
         return digest(values, place)
 
-    def _refuse_while_stepping(self) -> None:
+    def _exclusively(self, function, *given):
+        """function(*given), while nobody else may read or change the state."""
         if self._busy:
             raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
-
-    def step(self, n: int = 1) -> None:
-        """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
-        n = arguments.integer("n", n, 0)
-        self._refuse_while_stepping()
         self._busy = True
         try:
-            if n and self.n:
-                self._step(n)
-            else:
-                self._tick += n
+            return function(*given)
         finally:
             self._busy = False
 
+    def step(self, n: int = 1) -> None:
+        """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
+        self._exclusively(self._step, arguments.steps(n, self.tick))
+
     def _step(self, n: int) -> None:
+        if n == 0 or self.n == 0:
+            self._tick += n
+            return
         first = self.tick
         with np.errstate(all="ignore"):  # what overflows is found below
             if self._plan.pushes or self._plan.holds:
@@ -142,18 +161,24 @@ class Stepper(StepperBase):
 
     def advance(self, seconds: float) -> int:
         """Feed the time of a frame to the clock, run the steps that are due, return how many."""
+        return self._exclusively(self._frame, seconds)
+
+    def _frame(self, seconds: float) -> int:
         count = 0
         for _ in self.clock.steps(seconds):
             if self.clock.substep_dt != self._dt:
                 self._follow_clock()
-            self._last_step(self.clock.substeps)
+            self._keep_and_step(self.clock.substeps)
             count += 1
         return count
 
     def _last_step(self, substeps: int) -> None:
+        self._exclusively(self._keep_and_step, substeps)
+
+    def _keep_and_step(self, substeps: int) -> None:
         """Run a step, and keep the state before it for drawing."""
         before = self._position.copy(), self._velocity.copy()
-        self.step(substeps)
+        self._step(substeps)
         self._drawn = (self.tick, before)
 
     @property
@@ -162,6 +187,9 @@ class Stepper(StepperBase):
 
     def interpolate(self, alpha: float | None = None, out=None, mode: str = "linear"):
         """Positions for drawing, between the last two states of a frame."""
+        return self._exclusively(self._picture, alpha, out, mode)
+
+    def _picture(self, alpha: float | None, out, mode: str):
         share = self.alpha if alpha is None else arguments.real("alpha", alpha)
         now = (self._position, self._velocity)
         before = now if self._previous is None or mode == "extrapolate" else self._previous

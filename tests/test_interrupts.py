@@ -1,0 +1,401 @@
+"""Nothing lost: Ctrl-C at any line of Python, and other threads and callbacks at any time."""
+
+import copy
+import math
+import sys
+import threading
+
+import numpy as np
+import pytest
+from plans import assert_same_bits
+
+import kickdrift as kd
+
+HERE = __file__
+
+
+class Interrupt(KeyboardInterrupt):
+    pass
+
+
+def interrupted(action, place):
+    """Whether the action was interrupted at this line, counted from 1, of all lines of Python that it runs."""
+    lines = 0
+
+    def trace(frame, event, argument):
+        nonlocal lines
+        if frame.f_code.co_filename == HERE:
+            return None
+        if event == "line":
+            lines += 1
+            if lines == place:
+                raise Interrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        action()
+    except BaseException:
+        # Some of NumPy makes another error of it.
+        if lines < place:
+            raise
+        return True
+    finally:
+        sys.settrace(before)
+    return lines >= place  # some of NumPy swallows it
+
+
+def everywhere(make, action):
+    """Interrupt an action on what `make` returns at each of its lines: all of it happens, or nothing."""
+    plain, done = make(), make()
+    action(done)
+    outcomes = set()
+    for place in range(1, 10**6):
+        world = make()
+        ended = not interrupted(lambda world=world: action(world), place)
+        if state(world) == state(plain):
+            outcomes.add("nothing")
+        else:
+            assert state(world) == state(done), f"half of it is done after line {place}"
+            outcomes.add("all")
+        twin = copy.deepcopy(plain if state(world) == state(plain) else done)
+        for stepper in (world, twin):
+            stepper.step(2)
+        assert state(world) == state(twin)
+        if ended:
+            return place - 1, outcomes
+    raise AssertionError("it never ends")
+
+
+def state(world):
+    clock = world.__dict__.get("_clock")
+    offset = None if isinstance(world, kd.ODEStepper) else [force.anchor.tolist() for force in world.forces[:1]]
+    return (world.snapshot(), world.tick, world.time, world.dt, offset, clock and (clock.tick, clock.hz))
+
+
+def swing(integrator="verlet", **more):
+    """A world in which everything is: history, a clock, what depends on dt, coupled bodies and what holds them."""
+    position = np.array([[0.0, 1.0], [1.0, 1.5], [2.0, 1.0]])
+    world = kd.Stepper(
+        position,
+        np.array([[0.5, 0.0], [0.0, 0.25], [0.0, -0.5]]),
+        [1.0, 2.0, math.inf],
+        integrator=integrator,
+        clock=kd.FixedClock(60),
+        forces=[
+            kd.AnchorSpring(4.0, anchor=(1.0, 1.0)),
+            kd.Damping(0.3),
+            kd.Springs([(0, 1)], 5.0),
+            kd.Force(lambda t, x, v, out: None),
+        ],
+        constraints=[kd.Distance([(1, 2)]), kd.Box(-5, 5, radius=0.1), kd.ElasticCollisions(0.1)],
+        **more,
+    )
+    world.advance(0.05)
+    return world
+
+
+def alone(integrator="verlet"):
+    """Bodies that go their own way."""
+    world = kd.Stepper(
+        np.ones((4, 3), np.float32),
+        np.ones((4, 3), np.float32),
+        clock=kd.FixedClock(60),
+        integrator=integrator,
+        forces=[kd.AnchorSpring(4.0, anchor=(0.5, 1.0, 0.0)), kd.Damping(0.3)],
+    )
+    world.advance(0.05)
+    return world
+
+
+def weather():
+    world = kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
+    world.step(3)
+    return world
+
+
+EARLIER = {}
+
+
+def earlier(make):
+    """A snapshot of another tick, dt and place."""
+    if make not in EARLIER:
+        world = make()
+        world.step(5)
+        world.dt = 1 / 100
+        world.step(1)
+        if make is not weather:
+            world.shift([0.25] * world.dim)
+        EARLIER[make] = world.snapshot()
+    return EARLIER[make]
+
+
+ACTIONS = {
+    "step": lambda world, make: world.step(3),
+    "restore": lambda world, make: world.restore(earlier(make)),
+    "dt": lambda world, make: setattr(world, "dt", 1 / 90),
+    "restart": lambda world, make: world.restart(),
+    "shift": lambda world, make: world.shift([0.5] * world.dim),
+    "teleport": lambda world, make: world.teleport([2, 0], [[0.5] * world.dim, [1.5] * world.dim]),
+}
+
+
+@pytest.mark.signals
+@pytest.mark.parametrize("make", [swing, alone, weather])
+@pytest.mark.parametrize("name", ACTIONS)
+def test_an_interrupt_at_any_line_leaves_all_or_nothing(make, name):
+    if make is weather and name in ("shift", "teleport", "restart"):
+        pytest.skip("an ODEStepper has none")
+    earlier(make)
+    lines, outcomes = everywhere(make, lambda world: ACTIONS[name](world, make))
+    assert "all" in outcomes
+    if name in ("restore", "dt", "shift", "teleport"):
+        assert lines > 10, "nothing was interrupted"
+
+
+@pytest.mark.signals
+def test_an_interrupted_frame_stands_at_completed_steps():
+    for place in range(1, 10**4):
+        world = swing()
+        ended = not interrupted(lambda world=world: world.advance(0.05), place)
+        twin = swing()
+        twin.step(world.tick - twin.tick)
+        assert_same_bits(world.position, twin.position)
+        assert_same_bits(world.velocity, twin.velocity)
+        assert world.clock.tick == world.tick
+        if ended:
+            break
+    assert place > 2
+
+
+@pytest.mark.signals
+def test_numpy_functions_that_raise_tear_no_step(monkeypatch):
+    # As a signal handler does that strikes within one of them.
+    world, calls = kd.Stepper([[0.5]], [[1.0]], constraints=[kd.Box(0, 1)]), []
+    original = np.copyto
+
+    def copyto(*given, **more):
+        calls.append(given)
+        if len(calls) == 4:
+            raise Interrupt
+        return original(*given, **more)
+
+    monkeypatch.setattr(np, "copyto", copyto)
+    try:
+        world.step()
+    except Interrupt:
+        pass
+    twin = kd.Stepper([[0.5]], [[1.0]], constraints=[kd.Box(0, 1)])
+    monkeypatch.undo()
+    twin.step(world.tick)
+    assert (world.position.tolist(), world.velocity.tolist()) == (twin.position.tolist(), twin.velocity.tolist())
+
+
+def inside(world_of):
+    """What calls inside a step of a world are answered with: `world_of(function)` makes it."""
+    answers = {}
+
+    def meddle(t, x, v, out):
+        for name, call in CALLS.items():
+            try:
+                call(world)
+                answers[name] = "done"
+            except RuntimeError as error:
+                answers[name] = str(error)
+
+    world = world_of(meddle)
+    world.step()
+    return answers
+
+
+CALLS = {
+    "step": lambda world: world.step(),
+    "advance": lambda world: world.advance(0.1),
+    "snapshot": lambda world: world.snapshot(),
+    "checksum": lambda world: world.checksum(),
+    "energy": lambda world: world.energy(),
+    "interpolate": lambda world: world.interpolate(alpha=0.5),
+    "record": lambda world: world.record(3),
+    "restart": lambda world: world.restart(),
+    "shift": lambda world: world.shift((1.0, 0.0)),
+    "teleport": lambda world: world.teleport(0, (1.0, 0.0)),
+    "dt": lambda world: setattr(world, "dt", 0.5),
+    "restore": lambda world: world.restore(b""),
+    "copy": lambda world: copy.deepcopy(world),
+    "save": lambda world: kd.Rollback(world).save(),
+}
+
+
+def test_whatever_reads_or_changes_the_state_is_refused_inside_a_step(Stepper):
+    answers = inside(lambda meddle: Stepper(np.zeros((2, 2)), forces=[kd.Force(meddle)]))
+    assert answers == dict.fromkeys(CALLS, "this stepper is stepping already: it serves one thread at a time")
+
+
+def test_a_refused_dt_does_not_change_the_clock(Stepper):
+    def meddle(t, x, v, out):
+        with pytest.raises(RuntimeError):
+            world.dt = 0.5
+
+    world = Stepper(np.zeros((1, 1)), dt=1 / 60, forces=[kd.Force(meddle)])
+    hz = world.clock.hz
+    world.advance(0.02)
+    assert (world.clock.hz, world.dt, world.tick) == (hz, 1 / 60, 1)
+
+
+# Threads.
+
+
+def hammer(*calls, seconds=0.4):
+    """Each call again and again in a thread of its own; how often each was done and refused, and other errors."""
+    stop, done, refused, errors = threading.Event(), [0] * len(calls), [0] * len(calls), []
+
+    def work(number):
+        try:
+            while not stop.is_set():
+                try:
+                    calls[number]()
+                    done[number] += 1
+                except RuntimeError as error:
+                    assert "stepping already" in str(error)
+                    refused[number] += 1
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(calls))]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        stop.wait(seconds)
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(before)
+    assert not errors, errors
+    return done, refused
+
+
+def test_moving_the_forces_beside_a_step_is_refused_or_done_between_two():
+    # Pairs and the room of all bodies are bound anew then: nobody may still be reading the old ones.
+    rng = np.random.default_rng(3)
+    world = kd.Stepper(
+        rng.normal(size=(3000, 2)),
+        forces=[kd.Springs(rng.permutation(3000).reshape(-1, 2), 1.0), kd.Damping(0.1), kd.Gravity((0, -1))],
+        constraints=[kd.Plane((0, 1), -50.0)],
+    )
+    offset = np.array([1.0, 0.0])
+    done, refused = hammer(
+        lambda: world.step(20), lambda: world.shift(offset), lambda: world.shift(-offset), seconds=1.0
+    )
+    assert done[0] > 0
+    assert world.tick == 20 * done[0]
+    assert sum(refused) > 0
+    assert np.abs(world.velocity).max() > 0
+
+
+def test_frames_and_steps_of_two_threads_add_up():
+    world = kd.Stepper(np.zeros((500, 2)), clock=kd.FixedClock(60, policy="variable(0.1)"), forces=[kd.Gravity((0, -1))])
+    steps = []
+    seconds = iter(range(10**9))
+    done, _ = hammer(
+        lambda: steps.append(world.advance(0.01 + 1e-6 * (next(seconds) % 7))), lambda: world.step(1)
+    )
+    assert world.tick == sum(steps) + done[1]
+
+
+def test_snapshots_beside_steps_are_those_of_completed_ticks():
+    world = kd.Stepper(np.zeros((4000, 2)), np.ones((4000, 2)), dt=1.0)
+    taken = []
+    hammer(lambda: world.step(3), lambda: taken.append(world.snapshot()))
+    twin = kd.Stepper(np.zeros((4000, 2)), np.ones((4000, 2)), dt=1.0)
+    assert taken
+    for snapshot in taken[-50:]:
+        twin.restore(snapshot)
+        assert (twin.position == twin.tick).all()
+
+
+# Objects that are not whole, or arrays that change under them.
+
+
+def test_what_was_never_made_refuses_instead_of_crashing():
+    for cls in (kd.Stepper, kd.ODEStepper):
+        blank = cls.__new__(cls)
+        for call in (blank.step, blank.checksum, blank.snapshot, lambda blank=blank: blank.restore(b"")):
+            with pytest.raises((RuntimeError, AttributeError)):
+                call()
+    for call in ("restart", "interpolate", "energy"):
+        with pytest.raises(RuntimeError, match="never made"):
+            getattr(kd.Stepper.__new__(kd.Stepper), call)()
+    refused = kd.Stepper.__new__(kd.Stepper)
+    with pytest.raises(ValueError, match="integrator"):
+        refused.__init__([[0.0]], integrator="nonesuch")
+    with pytest.raises(RuntimeError, match="never made"):
+        refused.checksum()
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: kd.Stepper([[1.0]], [[2.0]]), lambda: kd.ODEStepper([[1.0]], lambda t, y, out: None, dt=1)]
+)
+def test_a_second_init_is_refused_and_changes_nothing(make):
+    world = make()
+    before = world.snapshot()
+    with pytest.raises(RuntimeError, match="made once"):
+        world.__init__(np.zeros((5, 2)), kd.flows.Lorenz() if isinstance(world, kd.ODEStepper) else None)
+    assert world.snapshot() == before
+    world.step()
+
+
+@pytest.mark.parametrize("shape", [(12,), (2, 6), (12, 1)])
+def test_another_shape_of_the_caller_s_array_changes_nothing(Stepper, shape):
+    position, twin = np.arange(12.0).reshape(4, 3), Stepper(np.arange(12.0).reshape(4, 3), np.ones((4, 3)))
+    world = Stepper(position, np.ones((4, 3)))
+    assert world.position is position
+    position.shape = shape
+    for stepper in (world, twin):
+        stepper.step(2)
+        stepper.teleport(1, (0.0, 1.0, 2.0))
+        stepper.shift((1.0, 1.0, 1.0))
+    assert world.snapshot() == twin.snapshot()
+    assert world.checksum() == twin.checksum()
+    assert_same_bits(world.interpolate(), twin.interpolate())
+    world.restore(twin.snapshot())
+    assert_same_bits(position.reshape(4, 3), twin.position)
+
+
+def test_another_shape_of_an_equation_s_array_changes_nothing(ODEStepper):
+    y = np.arange(6.0).reshape(2, 3)
+    world, twin = ODEStepper(y, kd.flows.Lorenz(), dt=0.01), ODEStepper(y.copy(), kd.flows.Lorenz(), dt=0.01)
+    y.shape = (6,)
+    for stepper in (world, twin):
+        stepper.step(2)
+    assert world.snapshot() == twin.snapshot()
+
+
+def test_ticks_never_leave_their_range(Stepper):
+    world = Stepper(np.zeros((0, 2)))
+    world.step(2**62 - 1)
+    for n in (1, 2**62, 2**63, 10**30):
+        with pytest.raises(ValueError, match=r"^n: expected at most 0 steps from tick"):
+            world.step(n)
+    assert world.tick == 2**62 - 1
+    assert world.snapshot()
+
+
+def test_rollback_interrupted_at_any_line_can_go_on():
+    for place in range(1, 10**4):
+        world = swing()
+        past = kd.Rollback(world, 8)
+        past.resimulate(world.tick + 4)
+        last = world.tick
+        ended = not interrupted(lambda world=world, past=past: past.rollback(world.tick - 3), place)
+        assert world.tick in (last, last - 3)
+        past.resimulate(last)
+        twin = swing()
+        twin.step(last - twin.tick)
+        assert world.checksum() == twin.checksum()
+        if ended:
+            break
+    assert place > 10
