@@ -20,8 +20,22 @@ _REAL_KINDS = "iuf"
 
 def show(value: Any) -> str:
     """A value as it appears in an error message: short, with type."""
-    text = repr(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(value).__name__})"
+    return f"{short(value)} ({type(value).__name__})"
+
+
+def short(value: Any) -> str:
+    """A value as it appears in an error message; one that has no text does not replace the error by another."""
+    if isinstance(value, int) and value.bit_length() > 200:
+        return (
+            f"a number of {value.bit_length()} bits" if value > 0 else f"a negative number of {value.bit_length()} bits"
+        )
+    try:
+        text = repr(value)
+    except Exception as error:
+        return f"<no text: {type(error).__name__}>"
+    # What cannot be encoded could not be printed or sent either.
+    text = text if len(text) <= 60 else text[:57] + "..."
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def integer(name: str, value: Any, minimum: int | None = None, maximum: int | None = None) -> int:

@@ -35,6 +35,8 @@ class ODEBase(State):
     A right-hand side is a `Flow` or a function, in Python or native.
     """
 
+    _starts = False  # no scheme here has a history
+
     def __init__(
         self,
         y: ArrayLike,

@@ -8,17 +8,23 @@
     arrays      the state (positions and velocities, or y) and the history, row by row
 
 All numbers are little-endian, nothing is left unset, and equal states have equal bytes.
+
+A snapshot may come from a stranger, who can compute checksums as well as anyone. So `parse` believes nothing: it
+accepts the bytes that `save` writes and no others, bounds what it works on before it does, and leaves the stepper
+alone.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from . import arguments
 from .errors import SnapshotError
 
 if TYPE_CHECKING:
@@ -27,6 +33,38 @@ if TYPE_CHECKING:
 _MAGIC = b"kdsnap\x00\x01"
 _PROLOGUE = struct.Struct("<8sII")
 _NUMBERS = struct.Struct("<qqqqdQ")
+_TICKS = 2**62  # ticks are below it, as those of clocks are
+_DIGITS = 4300  # as many as Python turns into a number, or back, where nobody has told it otherwise
+_LONGEST_TEXT = 2**15  # room for four numbers of so many digits, and for what a stepper says of itself
+_WHOLE = re.compile(f"[0-9]{{1,{_DIGITS}}}")
+_HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")
+
+
+class Saved(NamedTuple):
+    """What a snapshot says, checked: a stepper of the kind that was asked can go there."""
+
+    tick: int
+    clock_tick: int | None
+    started: bool
+    last_h: float
+    exact_dt: Fraction
+    origin: Fraction
+    origin_tick: int
+    offset: np.ndarray
+    #: The state and, where there is one, the history: arrays of shape (n, dim) that nobody else has.
+    arrays: list[np.ndarray]
+
+
+class _Header(NamedTuple):
+    """What stands before the arrays, as it came."""
+
+    length: int
+    tick: int
+    clock_tick: int
+    started: int
+    last_h: float
+    checksum: int
+    text: bytes
 
 
 def save(stepper: State) -> bytes:
@@ -38,7 +76,7 @@ def save(stepper: State) -> bytes:
         -1 if clock is None else clock.tick,
         stepper._started,
         len(text),
-        stepper._last_h,
+        stepper._last_h if stepper._started else stepper._dt,
         stepper.checksum(),
     )
     length = _PROLOGUE.size + len(numbers) + len(text)
@@ -48,95 +86,218 @@ def save(stepper: State) -> bytes:
     return b"".join([_PROLOGUE.pack(_MAGIC, length, check), numbers, text, *(array.data for array in arrays)])
 
 
-def load(stepper: State, snapshot: bytes) -> None:
-    """Bring a stepper to a snapshot, or raise SnapshotError and change nothing."""
-    view = _bytes(snapshot)
-    if len(view) < _PROLOGUE.size + _NUMBERS.size:
-        raise SnapshotError(f"snapshot: too short ({len(view)} bytes)")
-    magic, length, check = _PROLOGUE.unpack_from(view)
-    if magic != _MAGIC:
-        raise SnapshotError(f"snapshot: expected it to begin with {_MAGIC!r}, got {bytes(magic)!r}")
-    if length > len(view) or zlib.crc32(view[_PROLOGUE.size : length]) != check:
-        raise SnapshotError("snapshot: the header is damaged")
-    tick, clock_tick, started, text_length, last_h, checksum = _NUMBERS.unpack_from(view, _PROLOGUE.size)
-    text = bytes(view[length - text_length : length])
-    changes = None
-    if text != _text(stepper):
-        changes = _text_of(view)
-        _compare(stepper, changes)
+def parse(stepper: State, snapshot: Any) -> Saved:
+    """What a snapshot says, for a stepper that it may be restored to; raises SnapshotError and touches nothing."""
+    size = stepper.n * stepper.dim * stepper.dtype.itemsize
+    data = _bytes(snapshot, _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size)
+    header = _header(data)
+    if header.text == _text(stepper):
+        exact_dt, origin, origin_tick = stepper._exact_dt, stepper._origin, stepper._origin_tick
+        offset = stepper._offset.copy()
+    else:
+        exact_dt, origin, origin_tick, offset = _parse_text(stepper, header.text)
+    _check_numbers(stepper, header, exact_dt, origin_tick)
 
-    count = stepper._array_count(bool(started))
-    form = stepper.dtype.newbyteorder("<")
-    size = stepper.n * stepper.dim
-    if len(view) != length + count * size * form.itemsize:
-        raise SnapshotError(f"snapshot: expected {length + count * size * form.itemsize} bytes, got {len(view)}")
-    shape = (stepper.n, stepper.dim)
-    places = [length + i * size * form.itemsize for i in range(count)]
-    arrays = [np.frombuffer(view, form, size, place).reshape(shape) for place in places]
-    arrays = [array.astype(stepper.dtype, copy=False) for array in arrays]
-    if sum(stepper._digest(array, i * size) for i, array in enumerate(arrays)) % 2**64 != checksum:
+    count = stepper._array_count(bool(header.started))
+    if len(data) != header.length + count * size:
+        raise SnapshotError(f"snapshot: expected {header.length + count * size} bytes, got {len(data)}")
+    arrays = [_array(stepper, data, header.length + number * size) for number in range(count)]
+    items = stepper.n * stepper.dim
+    if sum(stepper._digest(array, number * items) for number, array in enumerate(arrays)) % 2**64 != header.checksum:
         raise SnapshotError("snapshot: the arrays are damaged")
+    clock_tick = header.clock_tick if header.clock_tick >= 0 else None
+    return Saved(
+        header.tick, clock_tick, bool(header.started), header.last_h, exact_dt, origin, origin_tick, offset, arrays
+    )
 
-    if changes is not None:
-        # First what may be refused: not every dt is a rate for a clock.
-        if Fraction(changes["dt"]) != stepper._exact_dt:
-            try:
-                stepper.dt = Fraction(changes["dt"])
-            except ValueError as error:
-                raise SnapshotError(f"snapshot: its dt of {changes['dt']} s is refused here: {error}") from error
-        offset = np.array([float.fromhex(x) for x in changes["offset"]])
-        if (offset != stepper._offset).any():
-            stepper._move_forces(offset)
-        stepper._origin, stepper._origin_tick = Fraction(changes["origin"]), changes["origin_tick"]
-    stepper._resume(tick, bool(started), last_h)
-    if clock_tick >= 0 and stepper._clock is not None:
-        stepper._clock.set_tick(clock_tick)
-    for to, array in zip(stepper._arrays(), arrays, strict=True):
+
+def load(stepper: State, snapshot: Any) -> None:
+    """Bring a stepper to a snapshot, or raise SnapshotError and change nothing."""
+    saved = parse(stepper, snapshot)
+    # First what may still be refused: not every offset leaves coefficients finite, not every dt is a rate for a clock.
+    before = stepper._offset
+    if (saved.offset != before).any():
+        try:
+            stepper._move_forces(saved.offset)
+        except ValueError as error:
+            raise SnapshotError(f"snapshot: its offset is refused here: {error}") from error
+    if saved.exact_dt != stepper._exact_dt:
+        try:
+            stepper.dt = saved.exact_dt
+        except ValueError as error:
+            if stepper._offset is not before:
+                stepper._move_forces(before)
+            raise SnapshotError(f"snapshot: its dt of {saved.exact_dt} s is refused here: {error}") from error
+    stepper._origin, stepper._origin_tick = saved.origin, saved.origin_tick
+    stepper._resume(saved.tick, saved.started, saved.last_h)
+    if saved.clock_tick is not None and stepper._clock is not None:
+        stepper._clock.set_tick(saved.clock_tick)
+    for to, array in zip(stepper._arrays(), saved.arrays, strict=True):
         np.copyto(to, array)
 
 
-def rebuild(cls: type, arguments: dict[str, Any], snapshot: bytes, clock: Any) -> Any:
+def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any) -> Any:
     """A stepper from what pickle kept of it."""
-    step = Fraction(_text_of(snapshot)["dt"])
-    stepper = cls(**arguments, **({"dt": step} if clock is None else {"clock": clock}))
-    stepper.restore(snapshot)
+    data = _bytes(snapshot)
+    if clock is None:
+        step = _dt(_fields(_header(data).text), np.dtype(np.float64))
+        stepper = cls(**arguments, dt=step)
+    else:
+        stepper = cls(**arguments, clock=clock)
+    stepper.restore(data)
     return stepper
+
+
+def _bytes(snapshot: Any, most: int | None = None) -> bytes:
+    """The bytes of a bytes-like object, which nobody can change any more; a longer one is refused unread."""
+    if isinstance(snapshot, str):
+        raise SnapshotError("snapshot: expected bytes from snapshot(), got str")
+    try:
+        with memoryview(snapshot) as view:
+            if most is not None and view.nbytes > most:
+                raise SnapshotError(f"snapshot: expected at most {most} bytes, got {view.nbytes}")
+            return snapshot if type(snapshot) is bytes else view.tobytes()
+    except SnapshotError:
+        raise
+    except (TypeError, ValueError, BufferError) as error:
+        kind = type(snapshot).__name__
+        raise SnapshotError(f"snapshot: expected bytes from snapshot(), got {kind} ({error})") from None
+
+
+def _header(data: bytes) -> _Header:
+    start = _PROLOGUE.size + _NUMBERS.size
+    if len(data) < start:
+        raise SnapshotError(f"snapshot: too short ({len(data)} bytes)")
+    magic, length, check = _PROLOGUE.unpack_from(data)
+    if magic != _MAGIC:
+        raise SnapshotError(f"snapshot: expected it to begin with {_MAGIC!r}, got {magic!r}")
+    # Nothing has a checksum too: a length that leaves no header would pass for an undamaged one.
+    if (
+        not start <= length <= min(len(data), start + _LONGEST_TEXT)
+        or zlib.crc32(data[_PROLOGUE.size : length]) != check
+    ):
+        raise SnapshotError("snapshot: the header is damaged")
+    tick, clock_tick, started, text_length, last_h, checksum = _NUMBERS.unpack_from(data, _PROLOGUE.size)
+    if text_length != length - start:
+        raise SnapshotError(f"snapshot: expected a text of {length - start} bytes, got {text_length}")
+    return _Header(length, tick, clock_tick, started, last_h, checksum, data[start:length])
+
+
+def _check_numbers(stepper: State, header: _Header, exact_dt: Fraction, origin_tick: int) -> None:
+    if not 0 <= header.tick < _TICKS:
+        raise SnapshotError(f"snapshot: expected a tick from 0 to {_TICKS - 1}, got {header.tick}")
+    if not -1 <= header.clock_tick < _TICKS:
+        raise SnapshotError(f"snapshot: expected a clock's tick from -1 to {_TICKS - 1}, got {header.clock_tick}")
+    if not 0 <= origin_tick <= header.tick:
+        raise SnapshotError(f"snapshot: expected an origin from tick 0 to {header.tick}, got {origin_tick}")
+    if header.started not in ((0, 1) if stepper._starts else (0,)):
+        raise SnapshotError(
+            f"snapshot: expected started to be {'0 or 1' if stepper._starts else 0}, got {header.started}"
+        )
+    limits = np.finfo(stepper.dtype)
+    if header.started:
+        plausible = float(limits.tiny) <= header.last_h <= float(limits.max)
+    else:
+        plausible = header.last_h == float(exact_dt)
+    if not plausible:
+        raise SnapshotError(f"snapshot: expected the length of the last step in s, got {header.last_h}")
+
+
+def _array(stepper: State, data: bytes, place: int) -> np.ndarray:
+    """One array of the state: a copy, since bytes lie where they like, and numbers must be aligned."""
+    fresh = np.empty((stepper.n, stepper.dim), stepper.dtype.newbyteorder("<"))
+    fresh.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)[place : place + fresh.nbytes]
+    return fresh.astype(stepper.dtype, copy=False)
+
+
+# The text.
 
 
 def _text(stepper: State) -> bytes:
     """What does not change from step to step; kept until it does."""
     key = (stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset.tobytes())
     if stepper._snapshot_text is None or stepper._snapshot_text[0] != key:
-        import json  # which who takes no snapshots does not wait for
-
-        text = json.dumps(
-            {
-                **stepper._identity(),
-                "dt": str(stepper._exact_dt),
-                "origin": str(stepper._origin),
-                "origin_tick": stepper._origin_tick,
-                "offset": [x.hex() for x in stepper._offset.tolist()],
-            }
-        )
-        stepper._snapshot_text = key, text.encode().ljust(-(-len(text) // 8) * 8)
+        text = _written(stepper, stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset)
+        stepper._snapshot_text = key, text
     return stepper._snapshot_text[1]
 
 
-def _text_of(snapshot: bytes | memoryview) -> Any:
+def _written(stepper: State, exact_dt: Fraction, origin: Fraction, origin_tick: int, offset: np.ndarray) -> bytes:
+    import json  # which who takes no snapshots does not wait for
+
+    text = json.dumps(
+        {
+            **stepper._identity(),
+            "dt": str(exact_dt),
+            "origin": str(origin),
+            "origin_tick": origin_tick,
+            "offset": [x.hex() for x in offset.tolist()],
+        }
+    )
+    return text.encode().ljust(-(-len(text) // 8) * 8)
+
+
+def _fields(text: bytes) -> dict[str, Any]:
     import json
 
-    length = _PROLOGUE.unpack_from(snapshot)[1]
-    return json.loads(bytes(snapshot[_PROLOGUE.size + _NUMBERS.size : length]))
-
-
-def _compare(stepper: State, text: dict[str, Any]) -> None:
-    for name, own in stepper._identity().items():
-        if text.get(name) != own:
-            raise SnapshotError(f"snapshot: of a stepper with other {name}: {text.get(name)}, here {own}")
-
-
-def _bytes(snapshot: Any) -> memoryview:
     try:
-        return memoryview(snapshot).cast("B")
-    except TypeError:
-        raise SnapshotError(f"snapshot: expected bytes from snapshot(), got {type(snapshot).__name__}") from None
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError(f"snapshot: the text is damaged: {arguments.short(error)}") from None
+    if not isinstance(fields, dict):
+        raise SnapshotError(f"snapshot: the text is damaged: expected a dict, got {arguments.show(fields)}")
+    return fields
+
+
+def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, np.ndarray]:
+    """dt, origin, origin_tick and offset, where the rest of the text is what the stepper would write."""
+    fields = _fields(text)
+    for name, own in stepper._identity().items():
+        if fields.get(name) != own:
+            got = arguments.short(fields.get(name))
+            raise SnapshotError(f"snapshot: of a stepper with other {name}: {got}, here {own!r}")
+    exact_dt, origin = _dt(fields, stepper.dtype), _number("origin", fields.get("origin"))
+    if origin > _LARGEST:
+        raise SnapshotError("snapshot: expected an origin within the range of a float")
+    origin_tick = fields.get("origin_tick")
+    if type(origin_tick) is not int:
+        raise SnapshotError(f"snapshot: expected origin_tick to be an int, got {arguments.show(origin_tick)}")
+    offset = _offset(fields.get("offset"), len(stepper._offset))
+    # One text for one state: what is left out, said twice, added or written otherwise shows here.
+    if not 0 <= origin_tick < _TICKS or _written(stepper, exact_dt, origin, origin_tick, offset) != text:
+        raise SnapshotError("snapshot: the text is not as snapshot() writes it")
+    return exact_dt, origin, origin_tick, offset
+
+
+_LARGEST = Fraction(np.finfo(np.float64).max.item())
+
+
+def _dt(fields: dict[str, Any], dtype: np.dtype) -> Fraction:
+    exact = _number("dt", fields.get("dt"))
+    try:
+        arguments.time_step(exact, None, dtype)
+    except ValueError as error:
+        raise SnapshotError(f"snapshot: {error}") from None
+    return exact
+
+
+def _number(name: str, text: Any) -> Fraction:
+    """A fraction >= 0 from digits alone: exponents would make short texts into large numbers."""
+    parts = text.split("/") if isinstance(text, str) and len(text) <= 2 * _DIGITS + 1 else []
+    if not 1 <= len(parts) <= 2 or not all(map(_WHOLE.fullmatch, parts)):
+        raise SnapshotError(f'snapshot: expected {name} as a fraction like "1/60", got {arguments.show(text)}')
+    try:
+        return Fraction(*map(int, parts))
+    except (ValueError, ZeroDivisionError) as error:  # int has a limit of its own, which may have been lowered
+        raise SnapshotError(f"snapshot: {name}: {error}") from None
+
+
+def _offset(texts: Any, dim: int) -> np.ndarray:
+    if not isinstance(texts, list) or len(texts) != dim:
+        raise SnapshotError(f"snapshot: expected an offset of {dim} numbers, got {arguments.show(texts)}")
+    if not all(isinstance(text, str) and len(text) < 32 and _HEX.fullmatch(text) for text in texts):
+        raise SnapshotError(f"snapshot: expected an offset of hexadecimal numbers, got {arguments.show(texts)}")
+    try:
+        return np.array([float.fromhex(text) for text in texts])
+    except OverflowError:
+        raise SnapshotError(f"snapshot: expected a finite offset, got {arguments.show(texts)}") from None

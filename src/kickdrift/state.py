@@ -21,6 +21,8 @@ class State:
     _clock: Any = None
     #: How far everything was shifted, component by component, where that can be.
     _offset: np.ndarray = np.zeros(0)
+    #: May there be a history, so that `_started` says whether it is filled?
+    _starts = True
 
     if TYPE_CHECKING:
 
