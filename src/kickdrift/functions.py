@@ -90,7 +90,7 @@ class Callback(Term):
         name = self._argument("potential")
         if given is None:
             raise TypeError(f"{name}: expected it to return the energy of each body, got None")
-        energy = np.asarray(given, dtype=np.float64)
+        energy = arguments.plain(name, given).astype(np.float64)
         if energy.shape not in ((), (plan.n,)):
             raise ValueError(f"{name}: expected it to return shape ({plan.n},), got {energy.shape}")
         return plan.mobility * energy if self.divided_by_mass else plan.finite_mass * energy
