@@ -81,7 +81,8 @@ class Callback(Term):
     def label(self) -> str:
         function = self.function
         name = getattr(function, "__qualname__", type(function).__name__)
-        return f"{type(self).__name__} {getattr(function, '__module__', '')}.{name}"
+        label = f"{type(self).__name__} {getattr(function, '__module__', '')}.{name}"
+        return label.encode("utf-8", "backslashreplace").decode()  # names of Python may hold what no text can
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         if self.potential is None:

@@ -276,7 +276,7 @@ def declared(argument: str, plural: str, base: type[Any], given: Iterable[Any]) 
 
     try:
         declarations = tuple(given)
-    except TypeError:
+    except (TypeError, NotImplementedError):  # the latter from a buffer of two dimensions
         text = f"{argument}: expected a sequence of {plural} ({names()}), got {arguments.show(given)}"
         raise TypeError(text) from None
     for declaration in declarations:
