@@ -214,12 +214,14 @@ def test_unknown_terms_list_the_known_ones(refused):
     refused(TypeError, one + "'gravity'", forces=["gravity"])
     refused(TypeError, one + "<class", forces=[kd.Gravity])
     refused(TypeError, one + "None", forces=[kd.Gravity((0, 1)), None])
+    refused(TypeError, many + "<memory", forces=memoryview(np.zeros((2, 2))))
 
 
 def test_threads_and_constraints(refused):
     refused(ValueError, "^threads: expected an int of at least 1, got 0", threads=0)
     refused(TypeError, r"^threads: expected an int, got 1.5 \(float\)", threads=1.5)
     refused(TypeError, r"^threads: expected an int, got True \(bool\)", threads=True)
+    refused(ValueError, r"^threads: expected an int of at least 1, got about -2\*\*16610$", threads=-(10**5000))
     refused(TypeError, "^constraints: expected a sequence of constraints .*, got None", constraints=None)
     refused(TypeError, "^constraints: expected constraints .*, got 'pin'", constraints=["pin"])
 
@@ -260,3 +262,31 @@ def test_numpy_ints_are_ints(Stepper):
     for n in (np.int8(1), np.uint64(2), np.array(3), 0):
         stepper.step(n)
     assert stepper.tick == 6
+
+
+def test_values_that_have_no_text_do_not_replace_the_error(refused):
+    class Mute:
+        def __repr__(self):
+            raise ZeroDivisionError
+
+    refused(TypeError, r"^threads: expected an int, got <no text: ZeroDivisionError> \(Mute\)", threads=Mute())
+    refused(ValueError, r"integrator: .* got '\\ud800' \(str\)", integrator="\ud800")
+    nested = []
+    for _ in range(10**5):
+        nested = [nested]
+    refused(TypeError, r"^dt: expected a real number, got <no text: RecursionError> \(list\)", dt=nested)
+
+
+def test_what_is_no_stepper_cannot_be_rolled_back():
+    for call in (kd.Rollback, lambda stepper: kd.sync_test(stepper, 3)):
+        for bad in (None, kd.Stepper, kd.FixedClock(60), "stepper"):
+            with pytest.raises(TypeError, match=r"^stepper: expected a Stepper or ODEStepper, got "):
+                call(bad)
+
+
+def test_records_that_have_no_room_are_refused_before_anything_runs(Stepper):
+    stepper = Stepper(*state())
+    for steps in (10**30, 2**62, 2**63, 10**5000):
+        with pytest.raises(MemoryError, match=r"^steps, every: no room for .* samples of 104 bytes; keep fewer, with"):
+            stepper.record(steps)
+    assert stepper.tick == 0

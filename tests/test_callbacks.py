@@ -331,3 +331,13 @@ def test_nothing_leaks(isa):
     del body
     gc.collect()
     assert gone() is None
+
+
+def test_names_that_no_text_can_hold(Stepper):
+    def force(t, position, velocity, out):
+        out[:] = 1
+
+    force.__qualname__ = force.__name__ = force.__module__ = "\ud800"
+    stepper = Stepper([[0.0]], forces=[kd.Force(force)])
+    stepper.restore(stepper.snapshot())
+    assert repr(stepper).encode()

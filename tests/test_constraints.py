@@ -408,3 +408,20 @@ def test_nothing_to_hold(Stepper):
     empty = Stepper(np.zeros((0, 2)), constraints=[kd.ElasticCollisions(1), kd.Box(0, 1), kd.Distance([])])
     empty.step(3)
     assert empty.tick == 3
+
+
+# What moves others.
+
+
+def test_a_pin_moved_by_hand_gives_no_momentum_and_an_infinite_mass_does(Stepper):
+    ball = {"position": [[0.0], [1.05]], "dt": 0.125, "integrator": "semi_implicit_euler"}
+    bounce = kd.ElasticCollisions(0.5)
+    moved = Stepper(**ball, constraints=[bounce, kd.Pin(0)])
+    for _ in range(4):
+        moved.position[0] += 0.125
+        moved.step()
+    assert moved.position[1, 0] > 1.05
+    assert moved.velocity[1, 0] == 0
+    heavy = Stepper(**ball, velocity=[[1.0], [0.0]], mass=[np.inf, 1.0], constraints=[bounce])
+    heavy.step(4)
+    assert heavy.velocity.tolist() == [[1.0], [2.0]]

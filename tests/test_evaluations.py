@@ -5,7 +5,10 @@ import pytest
 from plans import INTEGRATORS
 
 import kickdrift as kd
+from kickdrift import plan
+from kickdrift.forces import Term
 from kickdrift.reference import terms
+from kickdrift.reference.bodies import System
 
 SPRING, DRAG = kd.AnchorSpring(3.0, anchor=(0.1, 0.2)), kd.LinearDrag(0.5)
 QUADRATIC = kd.QuadraticDrag(0.3)
@@ -86,3 +89,65 @@ def test_declarations():
             assert integrator.force_evaluations_with_drag is None
         else:
             assert integrator.force_evaluations_with_drag >= cls.force_evaluations >= 1
+
+
+def sample_terms():
+    """Terms of every class, with and without damping where that is a parameter."""
+
+    def still(t, position, velocity, out):
+        out[:] = position
+
+    def moved(t, position, velocity, out):
+        out[:] = velocity
+
+    @kd.NativeForce.prototype("float64")
+    def native(t, first, count, dim, stride, position, velocity, out, user_data):
+        for i in range(count):
+            out[i] = velocity[i]
+        return 0
+
+    return [
+        kd.Gravity((0, -9)),
+        kd.LinearDrag(0.5),
+        kd.QuadraticDrag(0.5),
+        kd.AnchorSpring(2.0),
+        kd.AnchorSpring(2.0, 0.3),
+        kd.AnchorSpring.from_frequency(1.0, 0.0),
+        kd.AnchorSpring.from_frequency(1.0, 0.5),
+        kd.PointGravity(3.0),
+        kd.Vortex(1.5),
+        kd.Damping(0.5),
+        kd.Springs([(0, 1)], 3.0, rest_length=1.0),
+        kd.Springs([(0, 1)], 3.0, rest_length=1.0, damping=0.2),
+        kd.NBody(2.0),
+        kd.Force(still, velocity_dependent=False),
+        kd.Force(moved),
+        kd.Acceleration(still, velocity_dependent=False),
+        kd.Acceleration(moved),
+        kd.NativeForce(native),
+    ]
+
+
+@pytest.mark.parametrize("term", sample_terms(), ids=lambda term: type(term).__name__)
+def test_terms_declare_whether_velocities_count(term):
+    """The oracle is the reference: does an acceleration change when velocities do?"""
+    position = np.array([[0.3, 0.7], [1.9, -0.4]])
+    ends = []
+    for velocity in ([[0.1, 0.2], [-0.3, 0.4]], [[1.1, -0.7], [0.9, 2.3]]):
+        stepper = kd.reference.Stepper(position.copy(), velocity, mass=2.0, forces=[term])
+        system = System(stepper)
+        ends.append(system.a(system.x, system.v))
+    assert term.velocity_dependent == stepper._plan.velocity_dependent == (ends[0] != ends[1])
+
+
+def test_every_term_is_among_the_samples():
+    assert {type(term) for term in sample_terms()} == plan.known(Term)
+
+
+def test_records_carry_what_their_terms_declare():
+    """Whatever kind of record a term makes, its own word counts."""
+    for term in (kd.PointGravity(1.0), kd.Vortex(1.0), kd.QuadraticDrag(1.0)):
+        for word in (True, False):
+            object.__setattr__(term, "velocity_dependent", word)
+            made = plan.Plan(1, 2, np.dtype(np.float64), np.ones(1), kd.RK4(), [term])
+            assert made.velocity_dependent is word

@@ -421,3 +421,50 @@ def test_history_that_is_not_finite_is_told(Stepper, integrator):
     stepper.restart()
     stepper.step(3)
     assert np.isfinite(stepper.position).all()
+
+
+LATE = """
+import atexit, sys, numpy as np, kickdrift as kd
+
+def world(threads):
+    x = np.arange(150000.0).reshape(50000, 3)
+    return kd.Stepper(x, np.ones_like(x), dt=0.1, forces=[kd.AnchorSpring(2.0)], threads=threads)
+
+class Late:
+    def __init__(self, stepper):
+        self.stepper, self.tell = stepper, sys.stdout.write
+
+    def __del__(self, hired={hired}):
+        self.stepper.step(20)
+        self.tell(f"{{self.stepper.checksum()}} ")
+
+if {hired}:
+    world(2).step(20)
+single = world(1)
+single.step(20)
+sys.stdout.write(f"{{single.checksum()}} ")
+late = Late(world(2))
+atexit.register(lambda last=Late(world(2)): last.__del__())
+"""
+
+
+@pytest.mark.parametrize("hired", [True, False])
+def test_steps_while_the_interpreter_exits(hired):
+    """No thread can be hired any more then: this one does all the work, with the same bits."""
+    checksums = python(LATE.format(hired=hired)).split()
+    assert len(checksums) == 4
+    assert checksums[0] == checksums[1] == checksums[-1]
+
+
+def test_threads_that_cannot_be_had_are_done_without(monkeypatch):
+    def none_left(*arguments, **named):
+        raise RuntimeError("can't start new thread")
+
+    x = np.arange(150000.0).reshape(50000, 3)
+    steppers = [kd.Stepper(x.copy(), forces=[kd.AnchorSpring(2.0)], threads=threads) for threads in (1, 2)]
+    monkeypatch.setattr(workers, "_pool", None)
+    monkeypatch.setattr(workers, "_size", 0)
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    for stepper in steppers:
+        stepper.step(20)
+    assert steppers[0].checksum() == steppers[1].checksum()

@@ -2,6 +2,9 @@
 
 import inspect
 import pydoc
+import re
+import subprocess
+import sys
 
 import pytest
 
@@ -50,3 +53,19 @@ def test_twins_take_the_same():
         twins = (inspect.signature(getattr(module, name)).parameters.values() for module in (kd, kd.reference))
         ours, book = ([(p.name, p.kind, p.default) for p in parameters] for parameters in twins)
         assert ours == book
+
+
+def test_dir_lists_what_is_public_and_nothing_else():
+    code = "import kickdrift; print(*dir(kickdrift))"
+    fresh = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    for listed in (fresh, dir(kd)):
+        assert {name for name in listed if not name.startswith("__")} == {*kd.__all__} - {"__version__"}
+        assert {*kd.__all__, "__doc__", "__file__", "__path__"} <= {*listed}
+    assert all(hasattr(kd, name) for name in dir(kd))
+
+
+@pytest.mark.parametrize("cls", [kd.Stepper, kd.ODEStepper], ids=lambda cls: cls.__name__)
+def test_every_argument_is_explained(cls):
+    text = inspect.getdoc(cls)
+    for name in inspect.signature(cls).parameters:
+        assert re.search(rf"\b{name}\b", text), name

@@ -436,3 +436,15 @@ def test_foreign_snapshots_are_refused(ODEStepper):
 
 def test_rollback(ODEStepper):
     kd.sync_test(ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01), frames=50)
+
+
+def test_rollback_and_resimulation(ODEStepper):
+    world = ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
+    past = kd.Rollback(world, ticks=8)
+    for _ in range(6):
+        past.save()
+        world.step()
+    end = world.snapshot()
+    past.rollback(2)
+    past.resimulate(6)
+    assert world.snapshot() == end

@@ -1,5 +1,6 @@
 """What symplectic buys: phase-space volume, time reversal, and energy that does not run away."""
 
+import itertools
 import math
 
 import numpy as np
@@ -178,3 +179,58 @@ def test_implicit_euler_loses_energy():
     for n in range(1, 21):
         spring.step(10)
         assert sum(spring.energy()) == pytest.approx(0.5 / 1.01 ** (10 * n), rel=1e-9)
+
+
+# Error constants of compositions.
+
+
+def product(p, q):
+    """Of two polynomials in letters that do not commute, up to the fifth degree."""
+    result = {}
+    for (left, x), (right, y) in itertools.product(p.items(), q.items()):
+        if len(left + right) <= 5:
+            result[left + right] = result.get(left + right, 0) + x * y
+    return result
+
+
+def commutator(p, q):
+    one, other = product(p, q), product(q, p)
+    return {word: one.get(word, 0) - other.get(word, 0) for word in {*one, *other}}
+
+
+def error_constant(integrator):
+    """What is left of the fifth order: its part along each commutator that is not always zero, squared and summed.
+
+    A step is exp(c1 A) exp(d1 B) exp(c2 A) ..., and its logarithm is what it follows exactly.
+    Omelyan, Mryglod, Folk 2002.
+    """
+    drifts, kicks = integrator.coefficients()
+    step = {"": 1.0}
+    factors = [("AB"[i % 2], (drifts, kicks)[i % 2][i // 2]) for i in range(len(drifts) + len(kicks))]
+    for letter, size in factors:
+        step = product(step, {letter * k: float(size) ** k / math.factorial(k) for k in range(6)})
+    less_one = {word: x for word, x in step.items() if word}
+    logarithm, power = {}, {"": 1.0}
+    for k in range(1, 6):
+        power = product(power, less_one)
+        for word, x in power.items():
+            logarithm[word] = logarithm.get(word, 0) - (-1) ** k * x / k
+    a, b = {"A": 1.0}, {"B": 1.0}
+    aab, bab = commutator(a, commutator(a, b)), commutator(b, commutator(a, b))
+    aaab, baab, bbab = commutator(a, aab), commutator(b, aab), commutator(b, bab)
+    basis = [commutator(a, aaab), commutator(b, aaab), commutator(a, baab), commutator(b, baab)]
+    basis += [commutator(a, bbab), commutator(b, bbab)]  # zero, since kinetic energies are quadratic
+    words = ["".join(word) for word in itertools.product("AB", repeat=5)]
+    matrix = np.array([[element.get(word, 0) for element in basis] for word in words])
+    parts = np.linalg.lstsq(matrix, np.array([logarithm.get(word, 0) for word in words]), rcond=None)[0]
+    return math.sqrt(sum(parts[:4] ** 2))
+
+
+def test_the_error_constants_that_pefrl_is_praised_for():
+    yoshida, pefrl = error_constant(kd.Yoshida4), error_constant(kd.PEFRL)
+    assert yoshida == pytest.approx(0.0283, rel=0.01)
+    assert pefrl == pytest.approx(6.1e-4, rel=0.01)
+    assert round(yoshida / pefrl) == 46
+    assert round(yoshida / pefrl / (4 / 3) ** 4) == 15
+    for text in ("46 times", "15 times", "6.1e-4", "0.0283"):
+        assert text in kd.PEFRL.__doc__

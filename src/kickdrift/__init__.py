@@ -123,3 +123,8 @@ def __getattr__(name: str) -> _Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _import_module(f".{_LATER[name] or name}", __name__)
     return getattr(home, name) if _LATER[name] else home
+
+
+def __dir__() -> list[str]:
+    # Also what is imported when it is asked for, and no modules of the inside.
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

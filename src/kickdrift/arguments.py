@@ -24,17 +24,16 @@ def show(value: Any) -> str:
 
 
 def short(value: Any) -> str:
-    """A value as it appears in an error message; one that has no text does not replace the error by another."""
-    if isinstance(value, int) and value.bit_length() > 200:
-        return (
-            f"a number of {value.bit_length()} bits" if value > 0 else f"a negative number of {value.bit_length()} bits"
-        )
+    """A value as it appears in an error message; where it has no text, what it is, so that no other error is raised."""
     try:
         text = repr(value)
     except Exception as error:
-        return f"<no text: {type(error).__name__}>"
-    # What cannot be encoded could not be printed or sent either.
+        if isinstance(value, int):  # Python refuses to write out thousands of digits
+            text = f"about {'-' if value < 0 else ''}2**{value.bit_length()}"
+        else:
+            text = f"<no text: {type(error).__name__}>"
     text = text if len(text) <= 60 else text[:57] + "..."
+    # What cannot be encoded could not be printed or sent either.
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -47,9 +46,9 @@ def integer(name: str, value: Any, minimum: int | None = None, maximum: int | No
     except TypeError:
         raise TypeError(f"{name}: expected an int, got {show(value)}") from None
     if minimum is not None and number < minimum:
-        raise ValueError(f"{name}: expected an int of at least {minimum}, got {number}")
+        raise ValueError(f"{name}: expected an int of at least {minimum}, got {short(number)}")
     if maximum is not None and number > maximum:
-        raise ValueError(f"{name}: expected an int of at most {maximum}, got {number}")
+        raise ValueError(f"{name}: expected an int of at most {maximum}, got {short(number)}")
     return number
 
 
@@ -120,10 +119,23 @@ def _float(value: Any) -> float:
         return math.inf
 
 
+def plain(name: str, value: Any) -> np.ndarray:
+    """numpy.asarray, for what has no mask: nothing here would heed it.
+
+    Also of an ndarray: what derives from it may say of itself what it likes, and kernels must know where memory ends.
+    """
+    if isinstance(value, np.ndarray) and "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name}: expected an array without a mask, got a MaskedArray; hand in its .data, or what its .filled(...) "
+            f"returns"
+        )
+    return np.asarray(value)
+
+
 def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf) -> np.ndarray:
     """A finite float64 array of any shape; a read-only copy."""
     try:
-        array = np.asarray(value)
+        array = plain(name, value)
     except ValueError:
         raise ValueError(f"{name}: expected numbers in a regular array, got {show(value)}") from None
     if array.dtype.kind not in _REAL_KINDS:
@@ -151,7 +163,7 @@ def per_body(name: str, array: np.ndarray, n: int, what: str = "body") -> np.nda
 def pairs(name: str, value: Any) -> np.ndarray:
     """Pairs of two bodies each, by their indices: a read-only int64 copy of shape (pairs, 2)."""
     try:
-        array = np.asarray(value)
+        array = plain(name, value)
     except ValueError:
         raise ValueError(f"{name}: expected pairs of indices, shape (pairs, 2), got {show(value)}") from None
     if array.size == 0:
@@ -171,7 +183,7 @@ def pairs(name: str, value: Any) -> np.ndarray:
 def indices(name: str, value: Any) -> np.ndarray:
     """Indices of bodies: a read-only int64 copy of shape (k,)."""
     try:
-        array = np.asarray(value)
+        array = plain(name, value)
     except ValueError:
         raise ValueError(f"{name}: expected indices of bodies, got {show(value)}") from None
     if array.size == 0:
@@ -247,7 +259,7 @@ def trajectories(y: Any) -> np.ndarray:
 
 def _state_array(name: str, value: Any, most: int = 3, row: str = "body") -> np.ndarray:
     try:
-        array = np.asarray(value)
+        array = plain(name, value)
     except ValueError:
         raise ValueError(f"{name}: expected an array of shape (n, dim), got {show(value)}") from None
     if array.ndim != 2 or not 1 <= array.shape[1] <= most:
@@ -298,7 +310,7 @@ def overlaps_itself(array: np.ndarray) -> bool:
 def masses(mass: Any, n: int) -> np.ndarray:
     """Masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy."""
     try:
-        array = np.asarray(mass)
+        array = plain("mass", mass)
     except ValueError:
         raise ValueError(f"mass: expected a number or one per body, got {show(mass)}") from None
     if array.dtype.kind not in _REAL_KINDS:

@@ -34,7 +34,8 @@ class Pin(Constraint):
 
     indices: an int or ints of shape (k,), each once in all pins of a stepper. A pinned body is back where
     it was before the step, at rest, and counts as infinitely heavy in all other constraints. To move it,
-    write its position between steps.
+    write its position between steps. What it touches then is pushed out of its way and gets no momentum from
+    it: to it the pin is at rest. For a bat or a lift take no pin but a body with mass=numpy.inf and a velocity.
 
     >>> import kickdrift as kd
     >>> lamp = kd.Stepper([[0.0, 2.0]], forces=[kd.Gravity((0, -9.81))], constraints=[Pin(0)])
@@ -106,7 +107,7 @@ class Distance(Constraint):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "pairs", arguments.pairs("Distance(pairs)", self.pairs))
-        object.__setattr__(self, "iterations", arguments.integer("Distance(iterations)", self.iterations, 1))
+        object.__setattr__(self, "iterations", arguments.integer("Distance(iterations)", self.iterations, 1, 10**6))
         for name in ("length", "compliance"):
             if getattr(self, name) is not None:
                 array = arguments.numbers(f"Distance({name})", getattr(self, name), minimum=0.0)
@@ -309,7 +310,7 @@ class ElasticCollisions(Constraint):
             raise ValueError(
                 f"ElasticCollisions(restitution): expected a number, got shape {np.asarray(self.restitution).shape}"
             )
-        iterations = arguments.integer("ElasticCollisions(iterations)", self.iterations, 1)
+        iterations = arguments.integer("ElasticCollisions(iterations)", self.iterations, 1, 10**6)
         object.__setattr__(self, "iterations", iterations)
 
     def compile(self, plan: Plan) -> None:

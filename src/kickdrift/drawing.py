@@ -40,7 +40,7 @@ def weights(mode: str, alpha: float, h: float) -> Weights:
 
 def canvas(out: Any, stepper: StepperBase) -> np.ndarray:
     """`out` as an array that a stepper may draw to."""
-    array = out if isinstance(out, np.ndarray) else _as_array(out)
+    array = arguments.plain("out", out) if isinstance(out, np.ndarray) else _as_array(out)
     shape = (stepper.n, stepper.dim)
     if array.shape != shape:
         raise ValueError(f"out: expected shape {shape}, got {array.shape}")
@@ -48,6 +48,8 @@ def canvas(out: Any, stepper: StepperBase) -> np.ndarray:
         raise TypeError(f"out: expected float32 or float64 in native byte order, got {array.dtype}")
     if not array.flags.writeable or not array.flags.aligned:
         raise ValueError("out: expected a writable, aligned buffer")
+    if arguments.overlaps_itself(array):
+        raise ValueError("out: expected an item of its own for each body, got overlapping ones (broadcast?)")
     for name in ("position", "velocity"):
         state = getattr(stepper, name)
         if np.may_share_memory(array, state) and np.shares_memory(array, state):

@@ -128,7 +128,7 @@ class QuadraticDrag(Term):
 
     def compile(self, plan: Plan) -> None:
         coefficient = self._scalars(plan, "coefficient") * plan.inverse_mass
-        plan.add_record("quadratic_drag", c=coefficient, w=self._vectors(plan, "wind"))
+        plan.add_record("quadratic_drag", self, c=coefficient, w=self._vectors(plan, "wind"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +217,7 @@ class PointGravity(Term):
     def compile(self, plan: Plan) -> None:
         softening = self._scalars(plan, "softening")
         mu = self._scalars(plan, "mu") * plan.mobility
-        plan.add_record("point_gravity", mu=mu, e2=softening * softening, center=self._vectors(plan, "center"))
+        plan.add_record("point_gravity", self, mu=mu, e2=softening * softening, center=self._vectors(plan, "center"))
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         softening = self._scalars(plan, "softening")
@@ -263,6 +263,7 @@ class Vortex(Term):
         axis = axis / np.abs(axis).max()  # so that no square overflows
         plan.add_record(
             "vortex",
+            self,
             s=strength,
             e2=softening * softening,
             center=self._vectors(plan, "center"),

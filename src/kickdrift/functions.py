@@ -81,7 +81,8 @@ class Callback(Term):
     def label(self) -> str:
         function = self.function
         name = getattr(function, "__qualname__", type(function).__name__)
-        return f"{type(self).__name__} {getattr(function, '__module__', '')}.{name}"
+        label = f"{type(self).__name__} {getattr(function, '__module__', '')}.{name}"
+        return label.encode("utf-8", "backslashreplace").decode()  # names of Python may hold what no text can
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         if self.potential is None:
@@ -90,7 +91,7 @@ class Callback(Term):
         name = self._argument("potential")
         if given is None:
             raise TypeError(f"{name}: expected it to return the energy of each body, got None")
-        energy = np.asarray(given, dtype=np.float64)
+        energy = arguments.plain(name, given).astype(np.float64)
         if energy.shape not in ((), (plan.n,)):
             raise ValueError(f"{name}: expected it to return shape ({plan.n},), got {energy.shape}")
         return plan.mobility * energy if self.divided_by_mass else plan.finite_mass * energy

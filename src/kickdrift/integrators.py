@@ -129,9 +129,7 @@ class ImplicitEuler(Integrator):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tolerance", arguments.real("ImplicitEuler(tolerance)", self.tolerance, above=0))
-        iterations = arguments.integer("ImplicitEuler(max_iterations)", self.max_iterations, 1)
-        if iterations > 10**6:
-            raise ValueError(f"ImplicitEuler(max_iterations): expected at most a million, got {iterations}")
+        iterations = arguments.integer("ImplicitEuler(max_iterations)", self.max_iterations, 1, 10**6)
         object.__setattr__(self, "max_iterations", iterations)
 
     @property
@@ -318,7 +316,11 @@ class Yoshida4(Composition):
 
 @dataclass(frozen=True)
 class PEFRL(Composition):
-    """Position-extended Forest-Ruth-like: four kicks, an error constant some 26 times below yoshida4's."""
+    """Position-extended Forest-Ruth-like: four kicks.
+
+    The error constant is 46 times below yoshida4's at the same dt, 15 times at the same number of force evaluations:
+    6.1e-4 and 0.0283, the norm of what is left of the fifth order.
+    """
 
     name = "pefrl"
     source = "Omelyan, Mryglod, Folk 2002, Comput. Phys. Commun. 146, 188"

@@ -135,6 +135,9 @@ class ODEBase(State):
     def _targets(self, count: int) -> list[np.ndarray]:
         return [self._y]
 
+    def _last_step(self, substeps: int) -> None:
+        self.step(substeps)  # nothing is drawn
+
     def _array_count(self, started: bool) -> int:
         return 1
 

@@ -32,6 +32,7 @@ class Record:
     """A term that is evaluated after the affine part: its kind and its coefficients by symbol."""
 
     kind: str
+    velocity_dependent: bool  #: as its term declares
     fields: dict[str, np.ndarray]
 
 
@@ -101,7 +102,7 @@ class Plan:
         self.damped = bool(self.rate.any())
         self.velocity_dependent = (
             self.drag
-            or any(record.kind == "quadratic_drag" for record in self.records)
+            or any(record.velocity_dependent for record in self.records)
             or any(push.term.velocity_dependent for push in self.pushes)
         )
         self._check_integrator()
@@ -109,7 +110,7 @@ class Plan:
         self._c, self._k = self.c, self.k
         for name in ("g", "c", "w", "k", "p"):
             setattr(self, name, self._round(name, getattr(self, name)))
-        self.records = [Record(record.kind, self._rounded(record.fields)) for record in self.records]
+        self.records = [dataclasses.replace(record, fields=self._rounded(record.fields)) for record in self.records]
         self.pushes = [
             dataclasses.replace(push, factor=self._round("1/mass", push.factor), fields=self._rounded(push.fields))
             for push in self.pushes
@@ -132,8 +133,8 @@ class Plan:
     def add_damping(self, rate: np.ndarray) -> None:
         self.rate = self.rate + rate
 
-    def add_record(self, kind: str, **fields: np.ndarray) -> None:
-        self.records.append(Record(kind, fields))
+    def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
+        self.records.append(Record(kind, term.velocity_dependent, fields))
 
     def add_push(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
         self.pushes.append(Push(kind, term, self.inverse_mass if divided_by_mass else self.mobility, fields))
@@ -275,7 +276,7 @@ def declared(argument: str, plural: str, base: type[Any], given: Iterable[Any]) 
 
     try:
         declarations = tuple(given)
-    except TypeError:
+    except (TypeError, NotImplementedError):  # the latter from a buffer of two dimensions
         text = f"{argument}: expected a sequence of {plural} ({names()}), got {arguments.show(given)}"
         raise TypeError(text) from None
     for declaration in declarations:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import arguments
 from .errors import DesyncError
+from .state import State
 
 if TYPE_CHECKING:
     from .base import StepperBase
@@ -18,8 +19,8 @@ Inputs = Callable[[Any, int], None]
 class Rollback:
     """The last `ticks` states of a stepper, to go back to when late input arrives.
 
-    ticks: how many states are kept, at least 1. Raises TypeError or ValueError for what is no such
-    number. Thread-safety: that of the stepper.
+    stepper: a Stepper or an ODEStepper. ticks: how many states are kept, at least 1. Raises TypeError or
+    ValueError for what is none. Thread-safety: that of the stepper.
 
     >>> import kickdrift as kd
     >>> world = kd.Stepper([[0.0]], [[1.0]], dt=1)
@@ -34,6 +35,8 @@ class Rollback:
     """
 
     def __init__(self, stepper: StepperBase, ticks: int = 60) -> None:
+        if not isinstance(stepper, State):
+            raise TypeError(f"stepper: expected a Stepper or ODEStepper, got {arguments.show(stepper)}")
         self.stepper = stepper
         self._ticks = arguments.integer("ticks", ticks, 1)
         self._snapshots: dict[int, bytes] = {}

@@ -109,8 +109,13 @@ class State:
         steps = arguments.integer("steps", steps, 0)
         every = arguments.integer("every", every, 1)
         count = steps // every + 1
-        time = np.empty(count)
-        samples = [np.empty((count, *array.shape), array.dtype) for array in self._sampled()]
+        try:
+            time = np.empty(count)
+            samples = [np.empty((count, *array.shape), array.dtype) for array in self._sampled()]
+        except (MemoryError, OverflowError, ValueError):
+            size = 8 + sum(array.nbytes for array in self._sampled())
+            wanted = f"{arguments.short(count)} samples of {size} bytes"
+            raise MemoryError(f"steps, every: no room for {wanted}; keep fewer, with a larger `every`") from None
         for number in range(count):
             try:
                 if number:

@@ -188,6 +188,7 @@ class Stepper(StepperBase, Frames):
     dt: seconds per fixed step, a float, int or Fraction, 1/60 when left out; or hz, steps per second.
     integrator: a name of `INTEGRATORS`, a class or an instance, such as GrootWarren(lam=0.65).
     forces: terms such as Gravity, summed in this order: the affine ones first, Python functions last.
+    constraints: what holds the bodies after each step, such as Pin or Box, applied in this order; pins first.
     threads: how many share the work of large steps; no bit of the result depends on it.
     clock: the FixedClock that `advance` feeds, one stepper's alone, which then sets dt; one of dt when left
     out. With substeps=k, dt and tick are those of the integrator: k to each step of the clock.

@@ -80,10 +80,12 @@ def decay(rate, h):
     return float(rounded.decays(np.array([rate]), h)[0])
 
 
-cdef object writable(str name, object array):
-    if not isinstance(array, np.ndarray) or array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
-        kind = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
-        raise TypeError(f"{name}: expected an array of float32 or float64, got {kind}")
+cdef object writable(str name, object given):
+    if not isinstance(given, np.ndarray):
+        raise TypeError(f"{name}: expected an array of float32 or float64, got {type(given).__name__}")
+    array = arguments.plain(name, given)
+    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+        raise TypeError(f"{name}: expected an array of float32 or float64, got {array.dtype}")
     if array.ndim not in (1, 2):
         raise ValueError(f"{name}: expected shape (n,) or (n, dim), got {array.shape}")
     if not array.flags.writeable:
@@ -97,6 +99,8 @@ cdef object writable(str name, object array):
 
 cdef void add(str name, object array, str other_name, object other, object dt) except *:
     target = writable(name, array)
+    if isinstance(other, np.ndarray):
+        other = arguments.plain(other_name, other)
     if isinstance(other, np.ndarray) and other.dtype.kind == "f" and other.dtype != target.dtype:
         raise TypeError(f"{other_name}: expected the dtype of {name}, {target.dtype}, got {other.dtype}")
     source = other
