@@ -81,7 +81,7 @@ def load(stepper: State, snapshot: bytes) -> None:
         # First what may be refused: not every dt is a rate for a clock.
         if Fraction(changes["dt"]) != stepper._exact_dt:
             try:
-                stepper.dt = Fraction(changes["dt"])
+                stepper._take_dt(Fraction(changes["dt"]))
             except ValueError as error:
                 raise SnapshotError(f"snapshot: its dt of {changes['dt']} s is refused here: {error}") from error
         offset = np.array([float.fromhex(x) for x in changes["offset"]])

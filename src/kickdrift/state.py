@@ -51,7 +51,8 @@ class State:
     def _begin(self, exact_dt: Fraction, threads: int) -> None:
         self._threads = arguments.integer("threads", threads, 1)
         self._exact_dt, self._dt = exact_dt, float(exact_dt)
-        # Time is origin + (tick - origin_tick) * dt, both exact; the origin moves when dt changes.
+        # Time is origin + (tick - origin_tick) * dt, both exact; the origin moves when dt changes,
+        # and is then rounded to a multiple of 2**-1100 s where its terms would grow beyond that.
         self._origin, self._origin_tick = Fraction(0), 0
         self._snapshot_text: tuple[Any, bytes] | None = None
 
@@ -62,11 +63,11 @@ class State:
 
     @property
     def dt(self) -> float:
-        """Seconds per step; may be set between steps (also to a Fraction), time stays continuous."""
+        """Seconds per step; may be set between steps (also to a Fraction or text), time stays continuous."""
         return self._dt
 
     @dt.setter
-    def dt(self, value: float | Fraction) -> None:
+    def dt(self, value: float | Fraction | str) -> None:
         self._choose_dt(arguments.time_step(value, None, self.dtype))
 
     def _choose_dt(self, exact: Fraction) -> None:
@@ -74,16 +75,30 @@ class State:
 
     def _change_dt(self, exact: Fraction) -> None:
         self._set_dt(float(exact))
-        self._origin, self._origin_tick = self._time_exact(), self.tick
+        self._origin, self._origin_tick = arguments.exact_time(self._time_exact()), self.tick
         self._dt, self._exact_dt = float(exact), exact
+
+    def _take_dt(self, exact: Fraction) -> None:
+        """Take over the dt of a snapshot, exactly, or raise ValueError and change nothing."""
+        arguments.time_step(exact, None, self.dtype)  # is it one?
+        clock = self._clock
+        if clock is None or not clock.deterministic:
+            self._change_dt(exact)  # what a frame measured is no rate
+        elif arguments.countable(exact * clock.substeps):
+            self._choose_dt(exact)
+        else:
+            raise ValueError(f"hz: expected a step that the clock can count, got one of {arguments.show(exact)} s")
 
     def _time_exact(self) -> Fraction:
         return self._origin + (self.tick - self._origin_tick) * self._exact_dt
 
     @property
     def time(self) -> float:
-        """Simulated seconds: tick * dt, rounded once and never a running sum."""
-        return float(self._time_exact())
+        """Simulated seconds: tick * dt, rounded once and never a running sum; infinite beyond the largest float.
+
+        Over changes of dt it is exact as well, or to 2**-1100 s, once the terms of the fraction are that large.
+        """
+        return arguments.seconds(self._time_exact())
 
     def record(self, steps: int, every: int = 1) -> Any:
         """Run `steps` steps and keep the state now and after each `every` of them; raises what `step` raises.
