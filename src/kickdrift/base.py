@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -36,8 +37,8 @@ class StepperBase(State):
         velocity: ArrayLike | None = None,
         mass: ArrayLike = 1.0,
         *,
-        dt: float | Fraction | None = None,
-        hz: float | Fraction | None = None,
+        dt: float | Fraction | str | None = None,
+        hz: float | Fraction | str | None = None,
         integrator: str | Integrator | type[Integrator] = "velocity_verlet",
         forces: Iterable[Term] = (),
         constraints: Iterable[Constraint] = (),
@@ -68,6 +69,7 @@ class StepperBase(State):
         self._bind()
         binding = self._binding(self._plan)
         self._commit(binding=binding, numbers=self._numbers(binding, self._dt))
+        self._claim(self._clock)
 
     if TYPE_CHECKING:
 
@@ -144,25 +146,44 @@ class StepperBase(State):
         if not isinstance(clock, self._clock_type):
             kind = f"{self._clock_type.__module__}.{self._clock_type.__name__}"
             raise TypeError(f"clock: expected a {kind}, got {arguments.show(clock)}")
+        self._refuse_shared(clock)
         step = 1 / (clock.hz * clock.substeps)
-        if (dt is not None or hz is not None) and arguments.time_step(dt, hz, dtype) != step:
+        if (dt is not None or hz is not None) and float(arguments.time_step(dt, hz, dtype)) != float(step):
             raise ValueError(f"clock: its step of {step} s is not dt or hz as given; leave those out")
         return clock, step
 
+    def _claim(self, clock: Any) -> None:
+        """Make the clock this stepper's own, as long as it lives."""
+        if clock is not None:
+            self._refuse_shared(clock)
+            clock._stepper = weakref.ref(self)
+
+    def _refuse_shared(self, clock: Any) -> None:
+        owner = None if clock._stepper is None else clock._stepper()
+        if owner is not None and owner is not self:
+            raise ValueError(f"clock: expected one of its own, got that of {owner!r}; copy.copy(clock) makes another")
+
     @property
     def clock(self) -> Any:
-        """The FixedClock that `advance` feeds; made when first needed, where none was given."""
+        """The FixedClock that `advance` feeds; made when first needed, where none was given.
+
+        Raises ValueError where there can be none: a clock counts steps of about 1e-10 s to 1e8 s, see `FixedClock`.
+        """
         if self._clock is None:
-            # A float that is no simple fraction is refused by what it is, not by its binary fraction.
-            simple = self._exact_dt.denominator <= 10**6
-            self._clock = self._clock_type(dt=self._exact_dt if simple else self._dt)
+            if not arguments.countable(self._exact_dt):
+                raise ValueError(
+                    f"clock: expected dt to be a step that a clock can count, num / den seconds with num up to"
+                    f" {arguments.LARGEST_SECONDS} and den up to {arguments.LARGEST_PARTS}, got {self._dt!r}:"
+                    f" `step` works, frames do not"
+                )
+            clock = self._clock_type(dt=self._exact_dt)
+            self._claim(clock)
+            self._clock = clock
         return self._clock
 
     def _follow_clock(self) -> None:
         """Take over the step of a clock whose rate was changed, or which measures it."""
-        clock = self.clock
-        exact = 1 / (clock.hz * clock.substeps) if clock.deterministic else Fraction(clock.substep_dt)
-        self._change_dt(exact)
+        self._change_dt(self.clock._substep_exact)
 
     @property
     def _frame_step(self) -> float:
@@ -191,7 +212,7 @@ class StepperBase(State):
 
     def _time_of(self, tick: int) -> float:
         """The time that forces are told, in float64 arithmetic."""
-        return float(self._origin) + (tick - self._origin_tick) * self._dt
+        return arguments.seconds(self._origin) + (tick - self._origin_tick) * self._dt
 
     # Moving bodies without stepping them.
 

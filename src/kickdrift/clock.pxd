@@ -52,6 +52,7 @@ cdef class FixedClock:
     cdef int64_t _next_num, _next_den       # a rate set inside a frame; 0: none
     cdef bint _next_keep
     cdef bint _open, _running
+    cdef public object _stepper             # a weak reference to the one that this clock is of
     cdef int64_t _began_ns                  # when the first step of the frame began; -1: not yet
 
     # Of a frame loop. Needs the GIL: begin_frame, next_step, end_frame.
@@ -67,6 +68,7 @@ cdef class FixedClock:
     cdef int _refuse_reentry(self) except -1
     cdef int64_t _feed(self, object seconds) except -1
     cdef int64_t _to_ns(self, double seconds, double *rest) noexcept nogil
+    cdef int64_t _early(self, double float_rest, int64_t scale_rest) noexcept nogil
     cdef int64_t _take_in(self, int64_t ns, double float_rest) noexcept nogil
     cdef int64_t _begin(self, int64_t ns, double float_rest) except -1
     cdef int64_t _run_due(self, int64_t n) except -1

@@ -6,6 +6,7 @@ import time
 from fractions import Fraction
 
 from . import settings as checked
+from .arguments import exact_time
 from .errors import OverloadError
 from .settings import Settings, State
 
@@ -35,6 +36,7 @@ cdef int64_t LEDGER_FULL = checked.LEDGER_FULL
 cdef enum:
     SCALE_BITS = 20
     SCALE_MASK = 1048575
+cdef double BELOW_ONE = math.nextafter(1.0, 0.0)
 
 
 cdef int plain_integer(object value, int64_t low, int64_t high, int64_t *number) except -1:
@@ -50,14 +52,16 @@ cdef class FixedClock:
     """Turns uneven frame times into whole fixed steps and a fraction for drawing.
 
     The clock is exact: after any number of frames it has counted the steps that fit into the time it
-    was fed, to the nanosecond, at any rational rate.
+    was fed, at any rational rate. A step is due as soon as no more than a nanosecond is missing, so that a
+    frame of 1/60 s runs one of 1/60 s, although neither a float nor whole nanoseconds can hold it.
 
     Parameters
     ----------
     hz, dt
         Steps per second, or seconds per step; int, float, Fraction or text such as "60000/1001".
-        Give one of them; 60 Hz if neither. Both terms of the fraction are at most 10**6. A float
-        stands for the simple fraction that it is near to: `dt=1/60` means 60 Hz.
+        Give one of them; 60 Hz if neither. A float stands for the simplest fraction that rounds to it:
+        `dt=1/60` means 60 Hz. Steppers read their dt alike. A step is a fraction of at most 2**27
+        seconds (4 years), with a denominator of at most 2**33 (0.1 ns).
     policy
         How many steps a frame gets. "exact": as many as fit. "match": the whole number that the
         display's frame is near to, if the clock stays within `slack` of the truth; smoothest on
@@ -330,6 +334,16 @@ cdef class FixedClock:
         rest[0] = exact - whole
         return <int64_t>whole
 
+    cdef int64_t _early(self, double float_rest, int64_t scale_rest) noexcept nogil:
+        """How much may be missing of a step that is due, in units.
+
+        A nanosecond; and what of others is carried to the next frame, which counts as fed; half a step at most.
+        """
+        cdef double carried = (float_rest * <double>self._scale + <double>scale_rest) / (SCALE_MASK + 1)
+        if self._policy >= LOCKED:
+            return 0
+        return min(self._num + <int64_t>(carried * <double>self._num), self._size // 2)
+
     cdef int64_t _begin(self, int64_t ns, double float_rest) except -1:
         self._close()
         cdef int64_t n = self._take_in(ns, float_rest)
@@ -360,12 +374,13 @@ cdef class FixedClock:
         cdef int64_t acc = self._acc + frame
 
         # How many steps, of which length?
-        cdef int64_t size = self._size, n = acc // size if acc > 0 else 0, backlog = 0, m, step_ns = -1
+        cdef int64_t size = self._size, backlog = 0, m, step_ns = -1
+        cdef int64_t due = acc + self._early(float_rest, scale_rest), n = due // size if due > 0 else 0
         if self._policy == MATCH:
             m = (frame + size // 2) // size
             if m >= 1 and (
                 -self._tolerance <= frame - m * size <= self._tolerance
-                and self._low <= acc - m * size < self._high
+                and self._low <= due - m * size < self._high
             ):
                 n = m
         elif self._policy == VARIABLE:
@@ -499,7 +514,7 @@ cdef class FixedClock:
             return 0.0
         if rest >= self._size:
             return 1.0
-        return <double>rest / <double>self._size
+        return min(<double>rest / <double>self._size, BELOW_ONE)  # both are rounded, where beyond 2**53
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -515,10 +530,12 @@ cdef class FixedClock:
     @property
     def alpha_raw(self):
         """`alpha` before it is clamped; "match" goes beyond 0 and 1 by up to `slack`."""
-        if self._policy >= LOCKED:
-            return 1.0
-        rest: object = self._acc - (self._due + self._backlog) * self._size
-        return rest / self._size
+        if self._policy != MATCH:
+            return self.fraction()
+        cdef int64_t rest = self._acc - (self._due + self._backlog) * self._size
+        if rest < 0:
+            rest = min(rest + self._early(self._float_rest, self._scale_rest), 0)
+        return <double>rest / <double>self._size
 
     @property
     def tick(self):
@@ -538,7 +555,7 @@ cdef class FixedClock:
 
     @property
     def time_exact(self):
-        """Simulated time in seconds, a Fraction."""
+        """Simulated time in seconds, a Fraction; over changes of hz, to 2**-1100 s."""
         if self._policy == VARIABLE:
             return self._origin + self._varied_s + Fraction(self._varied_ns, NANO)
         return self._origin + Fraction((<object>self._tick - self._origin_tick) * self._den, self._num)
@@ -558,7 +575,14 @@ cdef class FixedClock:
         """Seconds per integrator step: the step over `substeps`."""
         if self._step_ns < 0:
             return <double>self._den / <double>(self._num * self._substeps)
-        return self.step_length() / <double>self._substeps
+        return <double>self._step_ns / <double>(NANO * self._substeps)
+
+    @property
+    def _substep_exact(self):
+        """Seconds per integrator step as they are, for the stepper."""
+        if self._step_ns < 0:
+            return Fraction(self._den, self._num * self._substeps)
+        return Fraction(self._step_ns, NANO * self._substeps)
 
     @property
     def substeps(self):
@@ -665,7 +689,7 @@ cdef class FixedClock:
             raise RuntimeError("single_step() needs a paused clock: call pause() first")
         self._tick += 1
         if self._policy == VARIABLE:
-            self._origin = self._origin + Fraction(self._den, self._num)
+            self._origin = exact_time(self._origin + Fraction(self._den, self._num))
             self._step_ns = -1
         return 1
 
@@ -740,7 +764,7 @@ cdef class FixedClock:
         # Products of old and new terms exceed 64 bits, so this is done in Python integers.
         origin, acc, old, old_size = self.time_exact, <object>self._acc, self.hz, <object>self._size
         self._set_rate(rate)
-        self._origin, self._origin_tick = origin, self._tick
+        self._origin, self._origin_tick = exact_time(origin), self._tick
         self._varied_s = self._varied_ns = 0
         size: object = self._size
         self._dropped_rest = self._dropped_rest * size // old_size

@@ -9,11 +9,12 @@ from .kernels.rounding cimport require_rounding
 from .kernels.sweptplan cimport INTERRUPTED, UNSOLVED
 from .runner cimport Runner, Writes, copy_array, locate
 
+from time import perf_counter
+
 import numpy as np
 
+from . import arguments
 from .errors import ConvergenceError, NonFiniteError
-
-from time import perf_counter
 
 require_rounding(__name__)
 
@@ -84,7 +85,7 @@ cdef class Core(Runner):
         if attributes is None:
             attributes = {}
         elif "_origin" in attributes:
-            origin, origin_tick = float(attributes["_origin"]), attributes["_origin_tick"]
+            origin, origin_tick = arguments.seconds(attributes["_origin"]), attributes["_origin_tick"]
         self.turn_clock(clock_rate, clock_tick)
         # From here on no Python code runs.
         prepared.execute()

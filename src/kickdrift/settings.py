@@ -7,7 +7,6 @@ share is in this file: rates, policies, frame times, limits and saved states.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from fractions import Fraction
 from numbers import Rational
@@ -15,15 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .arguments import integer, real, show
+from .arguments import LARGEST_PARTS, LARGEST_SECONDS, countable, integer, real, show, time_step
 
 NANO = 10**9
 SCALE_ONE = 1 << 20
 """Scale is held in multiples of 2**-20."""
-LARGEST_TERM = 10**6
-"""Largest numerator and denominator of a rate: a step of den * 10**9 units stays below 2**53."""
-SMALL = 2002
-"""A float names a rate when a fraction this simple is near: 1001 and its double occur in video."""
+MOST_SUBSTEPS = 10**6
+"""Times the largest numerator of a rate this stays below 2**53, so that dt / substeps is rounded once."""
 LONGEST_FRAME_NS = 10**15
 """A single frame counts as 11 days at most."""
 LEDGER_FULL = 1 << 62
@@ -109,53 +106,14 @@ def parse_rate(hz: Any = None, dt: Any = None) -> Fraction:
     >>> parse_rate("60000/1001"), parse_rate(dt=1 / 60), parse_rate(59.94)
     (Fraction(60000, 1001), Fraction(60, 1), Fraction(2997, 50))
     """
-    if hz is not None and dt is not None:
-        raise TypeError(f"dt, hz: expected one of the two, got dt={dt!r} and hz={hz!r}")
-    name, given = ("hz", 60 if hz is None else hz) if dt is None else ("dt", dt)
-    value = _fraction(name, given)
-    rate = value if name == "hz" else 1 / value
-    if max(rate.numerator, rate.denominator) > LARGEST_TERM:
+    step = time_step(dt, 60 if hz is None and dt is None else hz)
+    if not countable(step):
+        name, given = ("hz", hz) if dt is None else ("dt", dt)
         raise ValueError(
-            f"{name}: expected a fraction with numerator and denominator up to {LARGEST_TERM}, got {given!r}"
+            f"{name}: expected steps that a clock can count, of num / den seconds with num up to {LARGEST_SECONDS} and"
+            f" den up to {LARGEST_PARTS}, got {show(given)}"
         )
-    return rate
-
-
-def _fraction(name: str, value: Any) -> Fraction:
-    """The positive fraction that a number or text stands for."""
-    if isinstance(value, str):
-        try:
-            exact = Fraction(value)
-        except (ValueError, ZeroDivisionError):
-            raise ValueError(f'{name}: expected a number or text such as "60000/1001", got {value!r}') from None
-    elif isinstance(value, Rational) and not isinstance(value, bool):
-        exact = Fraction(int(value.numerator), int(value.denominator))
-    else:
-        exact = Fraction(real(name, value))
-        if exact > 0:
-            return _nearest(name, exact, value)
-    if exact <= 0:
-        raise ValueError(f"{name}: expected a positive number, got {value!r}")
-    return exact
-
-
-def _nearest(name: str, exact: Fraction, value: Any) -> Fraction:
-    """The simple fraction, of small numerator or denominator, that a float stands for."""
-
-    def simple(limit: int) -> Fraction:
-        inverse = (1 / exact).limit_denominator(limit)
-        candidates = [exact.limit_denominator(limit), *([1 / inverse] if inverse else [])]
-        return min(candidates, key=lambda near: (abs(near - exact), near.denominator))
-
-    nearest = simple(SMALL)
-    if abs(nearest - exact) <= exact / NANO:
-        return nearest
-    near = dict.fromkeys((simple(1), simple(100), nearest))
-    listing = ", ".join(f'"{fraction}"' for fraction in near if fraction)
-    raise ValueError(
-        f"{name}: expected a float near a simple fraction, got {value!r};"
-        f" near are {listing}: write the one that you mean"
-    )
+    return 1 / step
 
 
 # --- policies and overload rules ---------------------------------------------------------------
@@ -203,17 +161,21 @@ def parse_choice(argument: str, known: dict[str, Argument | None], given: Any) -
     >>> parse_choice("policy", POLICIES, "locked(2)") == parse_choice("policy", POLICIES, ("locked", 2))
     True
     """
+    name: str
+    value: Any = None
     if isinstance(given, str):
-        match = re.fullmatch(r"\s*(\w+)\s*(?:\(\s*([^()]*?)\s*\)\s*)?", given)
-        name, value = match.groups() if match else (given, None)
+        name = given.strip()
+        if name.endswith(")"):
+            name, _, value = name[:-1].partition("(")
+            name, value = name.rstrip(), value.strip()
     elif isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
         name, value = given
     else:
-        raise TypeError(f"{argument}: expected text or a pair (name, value), got {given!r}")
+        raise TypeError(f"{argument}: expected text or a pair (name, value), got {show(given)}")
     takes = known.get(name)
     if name not in known or (takes is None and value is not None):
         names = ", ".join(name if takes is None else f"{name}({takes.default})" for name, takes in known.items())
-        raise ValueError(f"{argument}: expected one of {names}, got {given!r}")
+        raise ValueError(f"{argument}: expected one of {names}, got {show(given)}")
     if takes is None:
         return Choice(name, 0, name)
     if value is None:
@@ -222,7 +184,7 @@ def parse_choice(argument: str, known: dict[str, Argument | None], given: Any) -
         try:
             value = takes.number(value)
         except ValueError:
-            raise ValueError(f"{argument} {name}(...): expected a number, got {given!r}") from None
+            raise ValueError(f"{argument} {name}(...): expected a number, got {show(given)}") from None
     checked = takes.check(f"{argument} {name}(...)", value)
     return Choice(name, checked, f"{name}({checked if takes.number is int else checked / NANO})")
 
@@ -271,7 +233,7 @@ class Settings(NamedTuple):
             max_steps=integer("max_steps", max_steps, 1),
             max_frame_ns=nanoseconds("max_frame", max_frame),
             scale=parse_scale(scale),
-            substeps=integer("substeps", substeps, 1, LARGEST_TERM),
+            substeps=integer("substeps", substeps, 1, MOST_SUBSTEPS),
             carry=flag("carry", carry),
             slack=Fraction(real("slack", slack, 0.0, 0.5)),
             tolerance=Fraction(real("tolerance", tolerance, 0.0, 0.5)),
@@ -394,52 +356,73 @@ class State(NamedTuple):
 
     @classmethod
     def parse(cls, given: Any, settings: Settings) -> State:
-        """Check a saved state, which may have been through JSON."""
+        """Check a saved state, which may have been through JSON; return it in Python's own numbers."""
         if not isinstance(given, list | tuple):
             raise TypeError(f"state: expected a tuple from state(), got {type(given).__name__}")
-        if len(given) != len(cls._fields) or given[0] != 1:
-            raise ValueError(f"state: expected a version 1 tuple of {len(cls._fields)} items, got {given!r}")
-        state = cls._make(given)
-        for name, value in zip(cls._fields, state, strict=True):
+        if len(given) != len(cls._fields):
+            raise ValueError(f"state: expected a tuple of {len(cls._fields)} items, got {len(given)}")
+        bounds = {**_BOUNDS, "step_ns": (-1, settings.max_step_ns), "due": (0, settings.max_steps)}
+        values: dict[str, Any] = {}
+        for name, value in zip(cls._fields, given, strict=True):
             if name == "policy":
-                continue
-            if name == "float_rest":
-                real("state.float_rest", value, 0.0, 1.0)
-            elif name not in ("origin_num", "origin_den", "varied_ns"):
-                integer(f"state.{name}", value, -ROOM, ROOM)
+                if value != settings.policy.text:
+                    raise ValueError(f"state.policy: expected {settings.policy.text!r}, got {show(value)}")
+                values[name] = settings.policy.text
+            elif name == "float_rest":
+                values[name] = real("state.float_rest", value, 0.0, math.nextafter(1.0, 0.0))
             else:
-                integer(f"state.{name}", value)
-        if state.policy != settings.policy.text:
-            raise ValueError(f"state: expected one of policy {settings.policy.text!r}, got {state.policy!r}")
+                values[name] = integer(f"state.{name}", value, *bounds[name])
+        state = cls(**values)
+
         step = state.den * NANO
         rest = state.acc - (state.due + state.backlog) * step
         sound = (
-            0 < state.num <= LARGEST_TERM
-            and 0 < state.den <= LARGEST_TERM
-            and math.gcd(state.num, state.den) == 1
-            and 0 <= state.due <= settings.max_steps
-            and 0 <= state.backlog <= settings.kept_steps
-            and (settings.policy.name != "exact" or 0 <= rest < step)
+            math.gcd(state.num, state.den) == 1
+            and state.due + state.backlog <= settings.kept_steps
+            and (settings.policy.name != "exact" or rest < step)
             and rest <= 2 * step + settings.max_step_ns * state.num
-            and 0 <= state.scale <= 1000 * SCALE_ONE
-            and 0 <= state.scale_rest < SCALE_ONE
-            and state.paused in (0, 1)
-            and -1 <= state.step_ns <= settings.max_step_ns
-            and state.origin_den > 0
-            and 0 <= state.next_num <= LARGEST_TERM
-            and 0 <= state.next_den <= LARGEST_TERM
+            and math.gcd(state.next_num, state.next_den) <= 1
             and (state.next_num == 0) == (state.next_den == 0)
-            and state.next_keep in (0, 1)
-            and min(given[cls._fields.index("fed_ns") :]) >= 0
             and state.dropped_rest < step
-            and state.quiet_ns <= NANO
         )
         if not sound:
-            raise ValueError(f"state: expected one that state() returned, got {given!r}")
+            raise ValueError("state: expected one that state() returned, got numbers that do not go together")
         settings.check_room(Fraction(state.num, state.den), state.scale)
         if state.next_num:
             settings.check_room(Fraction(state.next_num, state.next_den), state.scale)
         return state
+
+
+_COUNT = (0, ROOM + (1 << 60))
+"""Of what may be set to 2**62 and goes on from there."""
+_LEDGER = (0, LEDGER_FULL + (1 << 50))
+"""A ledger stops behind the frame that fills it."""
+_BOUNDS = {
+    "version": (1, 1),
+    "num": (1, LARGEST_PARTS),
+    "den": (1, LARGEST_SECONDS),
+    "tick": _COUNT,
+    "acc": (-ROOM, ROOM),
+    "backlog": (0, ROOM),
+    "scale": (0, 1000 * SCALE_ONE),
+    "scale_rest": (0, SCALE_ONE - 1),
+    "paused": (0, 1),
+    "varied_ns": (0, ROOM * NANO),
+    "origin_tick": _COUNT,
+    "origin_num": (-(1 << 1300), 1 << 1300),
+    "origin_den": (1, 1 << 1100),
+    "next_num": (0, LARGEST_PARTS),
+    "next_den": (0, LARGEST_SECONDS),
+    "next_keep": (0, 1),
+    "fed_ns": _LEDGER,
+    "clamped_ns": _LEDGER,
+    "paused_ns": _LEDGER,
+    "dropped_steps": _LEDGER,
+    "dropped_rest": (0, ROOM),
+    "backwards": _LEDGER,
+    "quiet_ns": (0, NANO),
+}
+"""The least and the most of each integer of a state, where the settings do not say."""
 
 
 def rebuild(cls: Callable[..., Any], arguments: dict[str, Any]) -> Any:

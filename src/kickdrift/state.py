@@ -56,7 +56,8 @@ class State:
     def _begin(self, exact_dt: Fraction, threads: int) -> None:
         self._threads = arguments.integer("threads", threads, 1)
         self._exact_dt, self._dt = exact_dt, float(exact_dt)
-        # Time is origin + (tick - origin_tick) * dt, both exact; the origin moves when dt changes.
+        # Time is origin + (tick - origin_tick) * dt, both exact; the origin moves when dt changes,
+        # and is then rounded to a multiple of 2**-1100 s where its terms would grow beyond that.
         self._origin, self._origin_tick = Fraction(0), 0
         self._snapshot_text: tuple[Any, bytes] | None = None
 
@@ -67,11 +68,11 @@ class State:
 
     @property
     def dt(self) -> float:
-        """Seconds per step; may be set between steps (also to a Fraction), time stays continuous."""
+        """Seconds per step; may be set between steps (also to a Fraction or text), time stays continuous."""
         return self._dt
 
     @dt.setter
-    def dt(self, value: float | Fraction) -> None:
+    def dt(self, value: float | Fraction | str) -> None:
         self._exclusively(self._choose_dt, arguments.time_step(value, None, self.dtype))
 
     # What begins with an underscore from here on is called by whoever has the stepper for himself.
@@ -85,7 +86,7 @@ class State:
 
     def _change_dt(self, exact: Fraction, **more: Any) -> None:
         """Go on with another step; time stays continuous."""
-        origin = {"_origin": self._time_exact(), "_origin_tick": self.tick}
+        origin = {"_origin": arguments.exact_time(self._time_exact()), "_origin_tick": self.tick}
         step = {"_dt": float(exact), "_exact_dt": exact}
         self._commit(numbers=self._numbers(None, float(exact)), attributes=origin | step, **more)
 
@@ -94,8 +95,11 @@ class State:
 
     @property
     def time(self) -> float:
-        """Simulated seconds: tick * dt, rounded once and never a running sum."""
-        return float(self._time_exact())
+        """Simulated seconds: tick * dt, rounded once and never a running sum; infinite beyond the largest float.
+
+        Over changes of dt it is exact as well, or to 2**-1100 s, once the terms of the fraction are that large.
+        """
+        return arguments.seconds(self._time_exact())
 
     def record(self, steps: int, every: int = 1) -> Any:
         """Run `steps` steps and keep the state now and after each `every` of them; raises what `step` raises.
@@ -185,7 +189,8 @@ class State:
         if saved.exact_dt != self._exact_dt or "binding" in changes:
             attributes |= {"_exact_dt": saved.exact_dt, "_dt": float(saved.exact_dt)}
             changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
-        if saved.exact_dt != self._exact_dt:
+        # What a frame measured is no rate of the clock.
+        if saved.exact_dt != self._exact_dt and (self._clock is None or self._clock.deterministic):
             changes |= self._clock_change(saved.exact_dt)
         targets = self._targets(len(saved.arrays))
         writes = [(to, None, array) for to, array in zip(targets, saved.arrays, strict=True)]

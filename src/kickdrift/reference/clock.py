@@ -6,6 +6,8 @@ to it, each step takes dt from it:
 
     left += frame;  n = left // dt;  left -= n * dt;  alpha = left / dt
 
+but for a nanosecond that may be missing: a step is due when left + 1 ns >= dt.
+
 Every time is a `fractions.Fraction` of a second, so nothing is ever rounded away. The compiled clock
 does the same in 64-bit integers of 1/(hz.numerator * 10**9) seconds, which is exact as well because
 dt and every nanosecond are whole multiples of that unit; `acc` in a saved state is `left` in units.
@@ -20,6 +22,7 @@ from fractions import Fraction
 from typing import Any
 
 from .. import settings as checked
+from ..arguments import exact_time
 from ..errors import OverloadError
 from ..settings import LEDGER_FULL, LONGEST_FRAME_NS, NANO, ROOM, SCALE_ONE, Settings, State
 
@@ -90,6 +93,7 @@ class FixedClock:
         self._open = False  # a frame is being stepped, in any form
         self._running = False  # ... by steps(), which is inside a step whenever others can call
         self._began_ns: int | None = None  # when the first step of this frame began, under "budget"
+        self._stepper: Any = None  # a weak reference to the one that this clock is of
 
     # --- feeding time, all steps at once ---------------------------------------------------------
 
@@ -139,6 +143,18 @@ class FixedClock:
             return LONGEST_FRAME_NS, self._float_rest
         exact = seconds * NANO + self._float_rest
         return math.floor(exact), exact - math.floor(exact)
+
+    def _early(self, float_rest: float, scale_rest: Fraction) -> Fraction:
+        """How much may be missing of a step that is due, in seconds.
+
+        A nanosecond; and what of others is carried to the next frame, which counts as fed; half a step at most.
+        In floats, as the compiled clock has it.
+        """
+        if self._settings.policy.name in ("locked", "variable"):
+            return Fraction(0)
+        carried = (float_rest * int(self._scale * SCALE_ONE) + int(scale_rest * SCALE_ONE)) / SCALE_ONE
+        units = self._rate.numerator + int(carried * self._rate.numerator)
+        return min(units * self._unit, self._on_grid(self._step / 2))
 
     # --- feeding time, step by step --------------------------------------------------------------
 
@@ -196,10 +212,11 @@ class FixedClock:
         left = self._left + frame
 
         # How many steps, of which length?
-        h, n, backlog = self._step, max(left // self._step, 0), 0
+        due = left + self._early(float_rest, scale_rest)
+        h, n, backlog = self._step, max(due // self._step, 0), 0
         if name == "match":
             m = math.floor(frame / h + Fraction(1, 2))
-            if m >= 1 and self._matches(frame - m * h, left - m * h):
+            if m >= 1 and self._matches(frame - m * h, due - m * h):
                 n = m
         elif name == "variable":
             lost = max(left - Fraction(value, NANO), Fraction(0))
@@ -293,14 +310,25 @@ class FixedClock:
     @property
     def alpha(self) -> float:
         """How far the frame is between the last two states, for interpolation."""
-        return min(max(self.alpha_raw, 0.0), 1.0)
+        if self._settings.policy.name in ("locked", "variable"):
+            return 1.0
+        rest = self._left - (self._due + self._backlog) * self._step
+        if rest >= self._step:
+            return 1.0
+        return min(max(self._in_steps(rest), 0.0), math.nextafter(1.0, 0.0))
 
     @property
     def alpha_raw(self) -> float:
         """`alpha` before it is clamped; "match" goes beyond 0 and 1 by up to `slack`."""
-        if self._settings.policy.name in ("locked", "variable"):
-            return 1.0
-        return float(self._left / self._step - self._due - self._backlog)
+        if self._settings.policy.name != "match":
+            return self.alpha
+        rest = self._left - (self._due + self._backlog) * self._step
+        if rest < 0:
+            rest = min(rest + self._early(self._float_rest, self._scale_rest), Fraction(0))
+        return self._in_steps(rest)
+
+    def _in_steps(self, seconds: Fraction) -> float:
+        return float(seconds / self._unit) / float(self._step / self._unit)
 
     @property
     def tick(self) -> int:
@@ -332,9 +360,12 @@ class FixedClock:
     @property
     def substep_dt(self) -> float:
         """Seconds per integrator step: the step over `substeps`."""
-        if self._measured is None:
-            return float(self._step / self.substeps)
-        return self.step_dt / self.substeps
+        return float(self._substep_exact)
+
+    @property
+    def _substep_exact(self) -> Fraction:
+        """Seconds per integrator step as they are, for the stepper."""
+        return (self._step if self._measured is None else self._measured) / self.substeps
 
     @property
     def substeps(self) -> int:
@@ -430,7 +461,7 @@ class FixedClock:
             raise RuntimeError("single_step() needs a paused clock: call pause() first")
         self._tick += 1
         if not self.deterministic:
-            self._origin += self._step
+            self._origin = exact_time(self._origin + self._step)
             self._measured = None
         return 1
 
@@ -473,7 +504,7 @@ class FixedClock:
             self._change_rate(rate, keep_fraction)
 
     def _change_rate(self, rate: Fraction, keep_fraction: bool) -> None:
-        self._origin, self._origin_tick, self._varied = self.time_exact, self._tick, Fraction(0)
+        self._origin, self._origin_tick, self._varied = exact_time(self.time_exact), self._tick, Fraction(0)
         step = 1 / rate
         left = self._left / self._step * step if keep_fraction and self.deterministic else self._left
         self._rate, self._step = rate, step
