@@ -48,7 +48,7 @@ if MODE == "sanitize":
 LEVELS = {"unix": {}, "msvc": {}}
 if MODE == "release":
     LEVELS["unix"] = {name: ["-Os"] for name in ("binding", "coupled", "fields", "holds", "ode", "pushes", "sharing")}
-    LEVELS["unix"] |= {name: ["-O2"] for name in ("clock", "core", "runner", "stepper", "verbs")}
+    LEVELS["unix"] |= {name: ["-O2"] for name in ("clock", "core", "runner")}
     if sys.platform == "linux":
         LINK = ["-s"]
 

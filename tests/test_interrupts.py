@@ -4,6 +4,7 @@ import copy
 import math
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -46,12 +47,13 @@ def interrupted(action, place):
     return lines >= place  # some of NumPy swallows it
 
 
-def everywhere(make, action):
-    """Interrupt an action on what `make` returns at each of its lines: all of it happens, or nothing."""
+def everywhere(make, action, places=200):
+    """Interrupt an action on what `make` returns, at so many places of its lines: all of it happens, or nothing."""
     plain, done = make(), make()
     action(done)
     outcomes = set()
-    for place in range(1, 10**6):
+    lines = next(line for line in range(50, 10**6, 50) if not interrupted(lambda: action(make()), line))
+    for place in range(1, 10**6, max(1, lines // places)):
         world = make()
         ended = not interrupted(lambda world=world: action(world), place)
         if state(world) == state(plain):
@@ -253,6 +255,7 @@ def hammer(*calls, seconds=0.4):
     def work(number):
         try:
             while not stop.is_set():
+                time.sleep(0)  # let the others have the GIL
                 try:
                     calls[number]()
                     done[number] += 1

@@ -68,6 +68,7 @@ class StepperBase(State):
             push.term.probe(self._position, self._velocity)
         self._bind()
         binding = self._binding(self._plan)
+        self._identity  # noqa: B018 - it is found now
         self._commit(binding=binding, numbers=self._numbers(binding, self._dt))
         self._claim(self._clock)
 
@@ -232,18 +233,20 @@ class StepperBase(State):
         self._exclusively(self._teleport, index, position)
 
     def _teleport(self, index: Any, position: ArrayLike) -> None:
-        moved, touched = self._position.copy(), np.zeros(self._position.shape, bool)
-        moved[index], touched[index] = position, True
-        rows = np.flatnonzero(touched.any(axis=1))
-        there, touched = moved[rows], touched[rows]
+        moved = self._position.copy()
+        moved[index] = position
+        rows = np.unique(np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index])
+        there = moved[rows]
         if not np.isfinite(there).all():
             raise ValueError(f"position: expected finite numbers, got {arguments.show(position)}")
         writes = [(self._position, rows, there)]
         if self._started and self.integrator.history == "previous position":
             writes.append((self._history, rows, self._history[rows] + (there - self._position[rows])))  # type: ignore[index, arg-type]
         if self._previous is not None:
-            for before, now in zip(self._previous, (there, self._velocity[rows]), strict=True):
-                writes.append((before, rows, np.where(touched, now, before[rows])))
+            for before, now in zip(self._previous, (moved, self._velocity), strict=True):
+                after = before.copy()
+                after[index] = now[index]
+                writes.append((before, rows, after[rows]))
         self._commit(writes=writes)
 
     def shift(self, offset: ArrayLike) -> None:
@@ -299,7 +302,7 @@ class StepperBase(State):
     def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Trajectory:
         return Trajectory(time, *samples)
 
-    def _identity(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Any]:
         return {
             "bodies": self.n,
             "dim": self.dim,

@@ -7,11 +7,11 @@
         clock.count(done)                # what is not counted stays owed to the next frame
         clock.end_frame()                # settings made inside the frame hold from here on
 
-That is for steps in which no Python runs, and without a budget. Where somebody could look at the
-clock from inside a step, or `has_budget()`, tick and time move on before each step:
+Where it has a budget, each step is asked for and counted by itself:
 
-    while clock.next_step():             # false too when the budget is spent: the rest is dropped
+    while clock.may_step():              # false too when the budget is spent: the rest is dropped
         run(1, clock.step_length())
+        clock.count(1)
 
 `_substeps` integrator steps make up each step. The layout and the list of methods are private to the
 package: cimport from other packages is not supported.
@@ -55,9 +55,10 @@ cdef class FixedClock:
     cdef public object _stepper             # a weak reference to the one that this clock is of
     cdef int64_t _began_ns                  # when the first step of the frame began; -1: not yet
 
-    # Of a frame loop. Needs the GIL: begin_frame, next_step, end_frame.
+    # Of a frame loop. Needs the GIL: begin_frame, may_step, next_step, end_frame.
     cdef int64_t begin_frame(self, object seconds) except -1
     cdef int next_step(self) except -1
+    cdef int may_step(self) except -1
     cdef void count(self, int64_t n) noexcept nogil         # n at most what is due
     cdef int end_frame(self) except -1
     cdef bint has_budget(self) noexcept nogil
@@ -76,5 +77,6 @@ cdef class FixedClock:
     cdef void _drop(self, int64_t units) noexcept nogil
     cdef void _enter(self, int64_t ns, int64_t clamped, int64_t paused) noexcept nogil
     cdef int _close(self) except -1
-    cdef int _set_rate(self, object rate) except -1
+    cdef tuple _terms(self, object rate)
+    cdef int _set_rate(self, tuple terms) except -1
     cdef int _change_rate(self, object rate, bint keep_fraction) except -1

@@ -116,7 +116,7 @@ cdef class FixedClock:
         self._rule, self._rule_value = RULES[settings.overload.name], settings.overload.value
         self._max_steps, self._max_frame_ns = settings.max_steps, settings.max_frame_ns
         self._substeps, self._carry = settings.substeps, settings.carry
-        self._set_rate(settings.rate)
+        self._set_rate(self._terms(settings.rate))
 
         self._acc = math.floor(settings.phase * self._size)
         self._due = self._backlog = self._tick = 0
@@ -470,9 +470,7 @@ cdef class FixedClock:
         self._open = False
         self._began_ns = -1
         if self._next_num:
-            rate = Fraction(self._next_num, self._next_den)
-            self._next_num = self._next_den = 0
-            self._change_rate(rate, self._next_keep)
+            self._change_rate(Fraction(self._next_num, self._next_den), self._next_keep)
         return 0
 
     cdef int _refuse_reentry(self) except -1:
@@ -488,10 +486,13 @@ cdef class FixedClock:
         return n
 
     cdef int next_step(self) except -1:
-        if self._due > 0 and self._within_budget():
+        if self.may_step():
             self.count(1)
             return True
         return False
+
+    cdef int may_step(self) except -1:
+        return self._due > 0 and self._within_budget()
 
     cdef int end_frame(self) except -1:
         self._running = False
@@ -751,38 +752,50 @@ cdef class FixedClock:
             self._next_num, self._next_den = rate.numerator, rate.denominator
             self._next_keep = keep_fraction
         else:
-            self._next_num = self._next_den = 0
             self._change_rate(rate, keep_fraction)
 
-    cdef int _set_rate(self, object rate) except -1:
-        self._num, self._den = rate.numerator, rate.denominator
+    cdef tuple _terms(self, object rate):
+        """A rate as `_set_rate` takes it; Python code runs here, and not there."""
+        return rate.numerator, rate.denominator, *self._settings.window(rate)
+
+    cdef int _set_rate(self, tuple terms) except -1:
+        self._num, self._den, self._tolerance, self._low, self._high = terms
         self._size = self._den * NANO
-        self._tolerance, self._low, self._high = self._settings.window(rate)
         return 0
 
     cdef int _change_rate(self, object rate, bint keep_fraction) except -1:
+        """Everything is computed first, and then changed without any Python code in between."""
         # Products of old and new terms exceed 64 bits, so this is done in Python integers.
-        origin, acc, old, old_size = self.time_exact, <object>self._acc, self.hz, <object>self._size
-        self._set_rate(rate)
-        self._origin, self._origin_tick = exact_time(origin), self._tick
-        self._varied_s = self._varied_ns = 0
-        size: object = self._size
-        self._dropped_rest = self._dropped_rest * size // old_size
+        terms, origin = self._terms(rate), exact_time(self.time_exact)
+        acc: object = self._acc
+        size: object = terms[1] * checked.NANO
+        old_num: object = self._num
+        old_size: object = self._size
+        dropped_rest: object = self._dropped_rest
+        dropped_rest = dropped_rest * size // old_size
 
         # The debt of a "match" clock may be millions of steps of a new rate; 64 bits bound it.
         if keep_fraction and self._policy != VARIABLE:
             acc = acc * size // old_size
         else:
-            acc = acc * rate.numerator // old.numerator
+            acc = acc * terms[0] // old_num
         acc = max(acc, -checked.ROOM)
-        self._due = self._backlog = 0
+        backlog: object = 0
+        dropped: object = 0
         if self._policy != VARIABLE:
-            ahead = self._high if self._policy == MATCH else size
+            ahead = terms[4] if self._policy == MATCH else size
             whole = acc // size if acc >= ahead else 0
-            self._backlog = min(whole, self._settings.kept_steps)
-            acc -= (whole - self._backlog) * size
-            self._dropped_steps += whole - self._backlog
-        self._acc = acc
+            backlog = min(whole, self._settings.kept_steps)
+            acc -= (whole - backlog) * size
+            dropped = whole - backlog
+
+        self._set_rate(terms)
+        self._origin, self._origin_tick = origin, self._tick
+        self._varied_s = self._varied_ns = 0
+        self._dropped_rest = dropped_rest
+        self._due, self._backlog, self._acc = 0, backlog, acc
+        self._dropped_steps += <int64_t> dropped
+        self._next_num = self._next_den = 0
         return 0
 
     # --- saving ----------------------------------------------------------------------------------
@@ -842,12 +855,14 @@ cdef class FixedClock:
         policy and within these limits.
         """
         s = State.parse(state, self._settings)
-        self._set_rate(Fraction(s.num, s.den))
+        terms, origin, varied = self._terms(Fraction(s.num, s.den)), Fraction(s.origin_num, s.origin_den), s.varied_ns
+        # From here on no Python code runs.
+        self._set_rate(terms)
         self._tick, self._acc, self._due, self._backlog = s.tick, s.acc, s.due, s.backlog
         self._scale, self._scale_rest, self._float_rest = s.scale, s.scale_rest, s.float_rest
         self._paused, self._step_ns = s.paused, s.step_ns
-        self._varied_s, self._varied_ns = divmod(s.varied_ns, checked.NANO)
-        self._origin, self._origin_tick = Fraction(s.origin_num, s.origin_den), s.origin_tick
+        self._varied_s, self._varied_ns = divmod(varied, NANO)
+        self._origin, self._origin_tick = origin, s.origin_tick
         self._next_num, self._next_den, self._next_keep = s.next_num, s.next_den, s.next_keep
         self._fed_ns, self._clamped_ns, self._paused_ns = s.fed_ns, s.clamped_ns, s.paused_ns
         self._dropped_steps, self._dropped_rest = s.dropped_steps, s.dropped_rest

@@ -63,6 +63,7 @@ class ODEBase(State):
             _check_function("jacobian", jacobian)
         self._started, self._last_h = False, self._dt
         self._bind()
+        self._identity  # noqa: B018 - it is found now
         self._commit(numbers=self._numbers(None, self._dt))
 
     if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class ODEBase(State):
     def _array_count(self, started: bool) -> int:
         return 1
 
-    def _identity(self) -> dict[str, Any]:
+    def _described(self) -> dict[str, Any]:
         # What a function computes is its owner's affair; it may well have moved to another module.
         return {
             "rhs": "function" if self._flow is None else repr(self._flow),

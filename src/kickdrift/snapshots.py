@@ -202,7 +202,7 @@ def _written(stepper: State, exact_dt: Fraction, origin: Fraction, origin_tick: 
 
     text = json.dumps(
         {
-            **stepper._identity(),
+            **stepper._identity,
             "dt": str(exact_dt),
             "origin": str(origin),
             "origin_tick": origin_tick,
@@ -227,7 +227,7 @@ def _fields(text: bytes) -> dict[str, Any]:
 def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, np.ndarray]:
     """dt, origin, origin_tick and offset, where the rest of the text is what the stepper would write."""
     fields = _fields(text)
-    for name, own in stepper._identity().items():
+    for name, own in stepper._identity.items():
         if fields.get(name) != own:
             got = arguments.short(fields.get(name))
             raise SnapshotError(f"snapshot: of a stepper with other {name}: {got}, here {own!r}")

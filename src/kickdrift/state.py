@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class State:
         def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Any: ...
         def _arrays(self) -> list[np.ndarray]: ...  # what later steps depend on
         def _array_count(self, started: bool) -> int: ...  # of these, with the history filled or not
-        def _identity(self) -> dict[str, Any]: ...  # whose snapshots it takes, as JSON
+        def _described(self) -> dict[str, Any]: ...  # whose snapshots it takes, as JSON
         def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays that so many saved ones go to
         def _shifted(self, offset: np.ndarray) -> dict[str, Any]: ...  # the changes that such an offset makes
 
@@ -76,6 +77,11 @@ class State:
         self._exclusively(self._choose_dt, arguments.time_step(value, None, self.dtype))
 
     # What begins with an underscore from here on is called by whoever has the stepper for himself.
+
+    @cached_property
+    def _identity(self) -> dict[str, Any]:
+        # Once: an interrupted repr() of a dataclass leaves its lock, and is "..." from then on.
+        return self._described()
 
     def _choose_dt(self, exact: Fraction) -> None:
         self._change_dt(exact, **self._clock_change(exact))

@@ -54,8 +54,9 @@ cdef class Frames(Core):
             if due > 0:
                 self.follow(clock)
             if by_step:
-                while clock.next_step():
+                while clock.may_step():
                     self.last_step(substeps)
+                    clock.count(1)
                     done += 1
             elif due > 0:
                 self.go((due - 1) * substeps)
