@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, assert_same_bits, scene
+from plans import INTEGRATORS, assert_same_bits, held_scene, scene
 
 import kickdrift as kd
 
@@ -73,6 +73,54 @@ def test_compiled_frames_equal_the_reference(isa):
                     )
         assert ours.checksum() == book.checksum()
         assert ours.snapshot() == book.snapshot()
+
+
+def ending(stepper, seconds):
+    """What a frame returns or raises, and what it leaves behind."""
+    try:
+        end = stepper.advance(seconds)
+    except kd.KickdriftError as error:
+        end = type(error), str(error)
+    return end, stepper.tick, stepper.clock.tick, stepper.force_evaluations, stepper.time
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_frames_end_as_those_of_the_reference_whatever_happens(seed):
+    """The same count, ticks, evaluations, and tick range of an error, while rates change and states overflow."""
+    rng = np.random.default_rng(seed)
+    drawn = (scene if seed % 2 else held_scene)(rng, INTEGRATORS[seed % len(INTEGRATORS)], n=3)
+    settings = [{}, {"substeps": 3}, {"policy": "variable"}, {"policy": "locked(2)"}, {"overload": "drop"}][seed % 5]
+    del drawn.arguments["dt"]
+    ours, book = (drawn.make(module.Stepper, clock=module.FixedClock(60, **settings)) for module in (kd, kd.reference))
+    for frame in rng.uniform(0, 0.12, 8):
+        event = rng.integers(6)
+        place = rng.integers(3)
+        for one in (ours, book):
+            if event == 0 and one.clock.deterministic:
+                one.clock.hz = 60 + 5 * (one.clock.tick % 7)
+            elif event == 1:
+                one.velocity[place] = np.finfo(one.dtype).max
+            elif event == 2:
+                one.position[:], one.velocity[:] = drawn.position, drawn.velocity
+                one.restart()
+        assert ending(ours, float(frame)) == ending(book, float(frame))
+        if np.isfinite(ours.position).all():
+            assert_same_bits(ours.position, book.position)
+
+
+def test_a_long_call_after_a_change_of_dt(Stepper):
+    """Its first step is taken by itself, and what it keeps is not evaluated anew."""
+    stepper = Stepper([[1.0]], [[1.0]], dt=0.25, forces=[kd.AnchorSpring(1.0)])
+    stepper.step(3)
+    assert stepper.force_evaluations == 4
+    stepper.dt = 0.5
+    stepper.step(4)
+    assert stepper.force_evaluations == 4 + 5
+    stepper.dt = 4
+    stepper.velocity[:] = np.finfo(float).max
+    with pytest.raises(kd.NonFiniteError) as caught:
+        stepper.step(5)
+    assert (caught.value.first_tick, caught.value.last_tick, stepper.tick) == (7, 8, 8)
 
 
 def test_the_previous_state_is_that_before_the_last_step(Stepper):

@@ -23,7 +23,7 @@ class Body:
     def __init__(self, stepper: Stepper, index: int):
         plan = stepper._plan
         self.index = index
-        self.real = real = float if plan.dtype == np.float64 else np.float32
+        self.real = real = plan.dtype.type
         self.x, self.v = self._vector(stepper._position), self._vector(stepper._velocity)
         self.history: Any = (
             self._vector(stepper._history) if stepper._started and stepper._history is not None else None

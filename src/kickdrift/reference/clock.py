@@ -184,11 +184,14 @@ class FixedClock:
             self._close()
 
     def _step_if_due(self) -> bool:
-        if self._due and self._within_budget():
+        if self._may_step():
             self._count(1)
             return True
         self._close()
         return False
+
+    def _may_step(self) -> bool:
+        return bool(self._due) and self._within_budget()
 
     # --- one frame -------------------------------------------------------------------------------
 

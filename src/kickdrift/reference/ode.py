@@ -108,7 +108,7 @@ class FlowSystem:
 
     def __init__(self, stepper):
         self.n, self.dim, self.integrator = stepper.n, stepper.dim, stepper.integrator
-        self.real = float if stepper.dtype == np.float64 else np.float32
+        self.real = stepper.dtype.type
         self.epsilon = self.real(np.finfo(stepper.dtype).eps)
         self.smallest = self.real(np.finfo(stepper.dtype).tiny / np.finfo(stepper.dtype).eps)
         self.evaluations = [0] * self.n

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-Number = Any  # float, or numpy.float32 where the state is float32
+#: numpy.float64 or numpy.float32, as the state is. Python's own floats will not divide by zero; kernels, and these, do.
+Number = Any
 
 
 class Vector(tuple[Any, ...]):
@@ -50,4 +51,4 @@ def largest(u: Sequence[Number]) -> Number:
 
 def sqrt(q: Number) -> Number:
     """The square root in the number's own type (rounding it from float64 to float32 is exact)."""
-    return type(q)(math.sqrt(q))
+    return type(q)(math.nan if q < 0 else math.sqrt(q))
