@@ -133,7 +133,9 @@ class StepperBase(State):
 
     def _choose_dt(self, exact: Fraction) -> None:
         if self._clock is not None:
-            self._clock.set_hz(1 / (exact * self._clock.substeps))
+            step = arguments.time_step(exact * self._clock.substeps, None)  # as the clock can count it
+            self._clock.set_hz(1 / step)
+            exact = step / self._clock.substeps
         self._change_dt(exact)
 
     # The clock, which frames are fed to.
