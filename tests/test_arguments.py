@@ -146,7 +146,9 @@ STEPS = [
     (ValueError, r"expected a positive number, got Fraction\(-1, 60\)", Fraction(-1, 60)),
     (ValueError, "expected a positive number within the range of a float, got Fraction", Fraction(1, 10**400)),
     (ValueError, "expected a positive number within the range of a float, got Fraction", Fraction(10**400)),
-    (TypeError, r"expected a real number, got '0.01' \(str\)", "0.01"),
+    (ValueError, "expected a number or text such as \"60000/1001\", got 'soon'", "soon"),
+    (ValueError, r"expected a positive number, got '-1/60' \(str\)", "-1/60"),
+    (ValueError, "expected a number or text such as .* got '1e3000000'", "1e3000000"),
     (TypeError, r"expected a real number, got True \(bool\)", True),
     (TypeError, r"expected a real number, got .*True.* \(bool\)", np.True_),
     (TypeError, r"expected a real number, got \(1\+0j\) \(complex\)", 1 + 0j),
@@ -169,6 +171,16 @@ def test_dt_and_hz(refused, Stepper, error, message, value):
     other = Stepper(*state(), dt=0.25, forces=[kd.Damping(1.0)])
     other.step()
     np.testing.assert_array_equal(x, other.position)
+
+
+def test_terms_of_many_digits(refused):
+    for name in "dt", "hz":
+        message = (
+            f"^{name}: expected a positive number within the range of a float, got a Fraction of terms with more than"
+        )
+        refused(ValueError, message, **{name: Fraction(1, 3**10_000)})
+        message = f"^{name}: expected a number within the range of a float, got an int of 33220 bits"
+        refused(ValueError, message, **{name: 10**10_000})
 
 
 def test_dt_beside_hz(refused):

@@ -138,7 +138,7 @@ def _fraction(name: str, value: Any) -> Fraction:
     """The positive fraction that a number or text stands for."""
     if isinstance(value, str):
         exact = _read(name, value)
-    elif isinstance(value, Rational) and not isinstance(value, (int, np.integer)):
+    elif isinstance(value, Rational) and not isinstance(value, int | np.integer):
         exact = Fraction(int(value.numerator), int(value.denominator))
         if max(abs(exact.numerator), exact.denominator).bit_length() > 2 * _LARGEST_BITS:
             raise ValueError(
@@ -146,10 +146,12 @@ def _fraction(name: str, value: Any) -> Fraction:
                 f" than {2 * _LARGEST_BITS} bits"
             )
     elif isinstance(value, int) and value.bit_length() > 2 * _LARGEST_BITS:
-        raise ValueError(f"{name}: expected a number within the range of a float, got an int of {value.bit_length()} bits")
+        raise ValueError(
+            f"{name}: expected a number within the range of a float, got an int of {value.bit_length()} bits"
+        )
     else:
         number = real(name, value, above=0)
-        exact = Fraction(int(value)) if isinstance(value, Rational) else _meant(number)
+        exact = Fraction(int(value)) if isinstance(value, int | np.integer) else _meant(number)
     if exact <= 0:
         raise ValueError(f"{name}: expected a positive number, got {show(value)}")
     if not (0 < _float(exact) < math.inf and 0 < _float(1 / exact) < math.inf):
@@ -159,7 +161,7 @@ def _fraction(name: str, value: Any) -> Fraction:
 
 def _read(name: str, text: str) -> Fraction:
     """The number that a text says. It is bounded first: a power of ten may take few digits and a lot of time."""
-    exponent = re.search(r"[eE]([+-]?[0-9_]+)", text) if len(text) <= _LONGEST_TEXT else None
+    exponent = re.search(r"[eE]([+-]?[\d_]+)", text) if len(text) <= _LONGEST_TEXT else None
     try:
         if len(text) <= _LONGEST_TEXT and (exponent is None or abs(int(exponent[1])) <= _LARGEST_BITS):
             return Fraction(text)

@@ -135,9 +135,19 @@ class StepperBase(State):
         """The constraints, in the order in which they are applied."""
         return self._plan.constraints
 
+    def _choose_dt(self, exact: Fraction) -> None:
+        if self._clock is not None:  # as it can count it
+            exact = arguments.time_step(exact * self._clock.substeps, None) / self._clock.substeps
+        self._change_dt(exact, **self._clock_change(exact))
+
     def _clock_change(self, exact: Fraction) -> dict[str, Any]:
         """The change of the clock, if there is one, that goes with another dt."""
-        return {} if self._clock is None else {"clock_rate": 1 / (exact * self._clock.substeps)}
+        if self._clock is None:
+            return {}
+        step = exact * self._clock.substeps
+        if not arguments.countable(step):
+            raise ValueError(f"hz: expected a step that the clock can count, got one of {arguments.show(step)} s")
+        return {"clock_rate": 1 / step}
 
     # The clock, which frames are fed to.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from numbers import Rational
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -381,8 +380,10 @@ class State(NamedTuple):
             and state.due + state.backlog <= settings.kept_steps
             and (settings.policy.name != "exact" or rest < step)
             and rest <= 2 * step + settings.max_step_ns * state.num
+            and math.gcd(state.origin_num, state.origin_den) == 1
             and math.gcd(state.next_num, state.next_den) <= 1
             and (state.next_num == 0) == (state.next_den == 0)
+            and state.next_keep <= state.next_num
             and state.dropped_rest < step
         )
         if not sound:

@@ -195,14 +195,14 @@ class State:
         if saved.exact_dt != self._exact_dt or "binding" in changes:
             attributes |= {"_exact_dt": saved.exact_dt, "_dt": float(saved.exact_dt)}
             changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
-        # What a frame measured is no rate of the clock.
-        if saved.exact_dt != self._exact_dt and (self._clock is None or self._clock.deterministic):
-            changes |= self._clock_change(saved.exact_dt)
         targets = self._targets(len(saved.arrays))
         writes = [(to, None, array) for to, array in zip(targets, saved.arrays, strict=True)]
         if with_clock and self._clock is not None and saved.clock_tick is not None:
             changes["clock_tick"] = saved.clock_tick
         try:
+            # What a frame measured is no rate of the clock.
+            if saved.exact_dt != self._exact_dt and (self._clock is None or self._clock.deterministic):
+                changes |= self._clock_change(saved.exact_dt)
             self._commit(writes=writes, resume=(saved.tick, saved.started, saved.last_h), **changes)
         except ValueError as error:  # not every dt is a rate for a clock
             raise SnapshotError(f"snapshot: its dt of {saved.exact_dt} s is refused here: {error}") from error
