@@ -303,6 +303,7 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, lane* like)
         job.code = sweep.hold[number].function(
             sweep.hold[number].kind, plan.h, plan.n, plan.dim, room.plane, room.now + X * size(room, like), sweep.gain,
             room.next + X * size(room, like), room.next + V * size(room, like), s, sweep.hold[number].data,
+            sweep.owner,
         )
         if job.code != 0:
             return job.code

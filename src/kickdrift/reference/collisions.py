@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+from ..grid import CROWD, Grid, cell
 from .contacts import WALLS, bounce, replace
 from .vector import Vector, dot, sqrt
 
@@ -10,13 +13,10 @@ def collisions(system, before, radius, restitution, weight, iterations):
     x, v, s = system.rows()
     weight = [system.real(w) for w in weight]
     radius = [system.real(r) for r in radius] * (len(x) if len(radius) == 1 else 1)
-    n = len(x)
-    near = [(i, j) for i in range(n) for j in range(i + 1, n) if is_near(x[j] - x[i], radius[i] + radius[j])]
-    # What cannot be kept in memory that is proportional to n is gone through once.
-    sweeps = iterations[0] if len(near) <= 16 * n else 1
-    for sweep in range(sweeps):
+    pairs = near_pairs(x, radius)
+    for sweep in range(iterations[0]):
         changed = False
-        for i, j in near if sweep % 2 == 0 else reversed(near):
+        for i, j in pairs if sweep % 2 == 0 else reversed(pairs):
             if not weight[i] + weight[j] > 0:
                 continue
             gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
@@ -38,6 +38,41 @@ def collisions(system, before, radius, restitution, weight, iterations):
                 WALLS[hold.kind](system, before, **hold.fields)
         x, v, s = system.rows()
     system.put(x, v, s)
+
+
+def near_pairs(x, radius):
+    """Who meets whom, i < j, in order: all that are near, or where bodies crowd, so many that time stays linear."""
+    n = len(x)
+
+    def near(i, j):
+        return is_near(x[j] - x[i], radius[i] + radius[j])
+
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if near(i, j)]
+    if len(pairs) <= CROWD * n:
+        return pairs
+    # Each body looks at the first few in each cell around it, of its own class of size at those of higher index
+    # only, and takes the first few that are near.
+    grid = Grid(radius, len(x[0]))
+    classes = range(len(grid.per_cell))
+
+    def cells(i, size_class):
+        return [cell(float(place), grid.per_cell[size_class], i) for place in x[i]]
+
+    buckets: dict[int, list[int]] = {}
+    for i in range(n):
+        if grid.size_class[i] in classes:
+            buckets.setdefault(grid.bucket(cells(i, grid.size_class[i])), []).append(i)
+    pairs = []
+    for i in range(n):
+        found = []
+        for size_class in classes[: grid.size_class[i] + 1]:
+            own = size_class == grid.size_class[i]
+            for offset in product((-1, 0, 1), repeat=len(x[0])):
+                place = [a + b for a, b in zip(cells(i, size_class), offset, strict=True)]
+                seen = [j for j in buckets.get(grid.bucket(place), []) if j > i or not own][:CROWD]
+                found += [j for j in seen if grid.size_class[j] == size_class and near(i, j)]
+        pairs += [(min(i, j), max(i, j)) for j in sorted(found)[:CROWD]]
+    return sorted(pairs)
 
 
 def is_near(d, size):
