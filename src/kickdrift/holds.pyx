@@ -171,11 +171,15 @@ cdef class BoundCollisions(BoundHold):
 
 cdef list bind_holds(object plan, const SweptTable* table, Py_ssize_t padded):
     """The constraints of a plan, for states in planes of so many numbers."""
+    cdef BoundDistance distance
     bound = [bind_hold(hold, plan, table, padded) for hold in plan.holds]
     walls = [hold for hold in bound if isinstance(hold, BoundWall)]
     for hold in bound:
         if isinstance(hold, BoundCollisions):
             (<BoundCollisions> hold).see(walls)
+        elif isinstance(hold, BoundDistance):
+            distance = hold
+            distance.distance.at_rest = distance.keep(plan.at_rest, plan.dtype)
     return bound
 
 

@@ -73,11 +73,11 @@ cdef inline bint relax(
     if compliant:
         for p in range(data.stage[data.stages]):
             force[p] = zero
-    for _iteration in range(data.iterations):
+    for _iteration in range(data.iterations if data.stages > 0 else 0):
         for stage in range(data.stages):
             p = data.stage[stage]
             last = data.stage[stage + 1]
-            relaxed += last - p
+            relaxed += last - p + 1
             if relaxed > RELAXATIONS:
                 relaxed = 0
                 if data.look(owner):

@@ -36,7 +36,7 @@ ctypedef struct Distance:
     void* force                 # room: a number per pair
     void* was                   # room: positions
     int64_t iterations
-    double rest                 # of what forces add to velocities in a step, this share is what they read at rest
+    const void* at_rest         # of what forces add to the velocity of each body, this share is what it reads at rest
     Look look
 
 # A number for all bodies or one for each: then bodies are one apart, else zero.

@@ -21,7 +21,7 @@ def collisions(system, before, radius, restitution, weight, iterations):
                 continue
             gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
             d, u, size = x[j] - x[i], v[j] - v[i], radius[i] + radius[j]
-            found = meet(d, u, size, gain, system.real(restitution[0]), system.h, sweep == 0)
+            found = meet(d, u, size, gain, system.real(restitution[0]), system.h, sweep == 0, (j - i - 1) % len(d))
             if found is None:
                 continue
             changed = True
@@ -80,11 +80,12 @@ def is_near(d, size):
     return dot(d, d) < reach * reach
 
 
-def meet(d, u, size, gain, restitution, h, first):
+def meet(d, u, size, gain, restitution, h, first, axis):
     """None, or what to add to the way d and the velocity u from one body to the other.
 
     size: the sum of their radii; gain: what the forces of the step have added to the velocity of each.
     first: may they have met without having been seen to? Then those that part may be halfway through.
+    axis: along which those part that are at the same place.
     """
     zero = 0 * h
     overlap = size * size - dot(d, d)
@@ -98,7 +99,7 @@ def meet(d, u, size, gain, restitution, h, first):
     touched = 0 < time <= h
     at = d - time * u if touched else d
     r = sqrt(dot(at, at))
-    n = at / r if r > 0 else Vector([1 + zero] + [zero] * (len(d) - 1))
+    n = at / r if r > 0 else Vector([1 + zero if k == axis else zero for k in range(len(d))])
     speed = -dot(n, u)
     depth = speed * time if touched else size - r
     if speed <= 0 and not depth > -h * speed:
