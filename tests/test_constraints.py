@@ -103,6 +103,23 @@ def test_compliance_is_a_springs_whatever_dt_and_iterations(Stepper, dt, iterati
     assert bob.position[1, 1] == pytest.approx(hanging, abs=1e-12)
 
 
+@pytest.mark.parametrize("hz", [30, 60, 120, 240])
+@pytest.mark.parametrize("integrator", ["verlet", "semi_implicit_euler", "velocity_verlet", "leapfrog", "rk4"])
+@pytest.mark.parametrize("link", [{"compliance": 0.01}, {"compliance": 0.0}, {"stiffness": 1.0}], ids=str)
+@pytest.mark.parametrize("damping", [kd.Damping(3), kd.LinearDrag(3)], ids=repr)
+def test_what_hangs_on_a_damped_link_hangs_where_its_weight_pulls_it(integrator, hz, link, damping):
+    bob = kd.Stepper(
+        [[0.0, 0.0], [0.0, -1.0]], dt=1 / hz, integrator=integrator, forces=[GRAVITY, damping],
+        constraints=[kd.Pin(0), kd.Distance([(0, 1)], 1.0, **link)],
+    )  # fmt: skip
+    bob.step(10 * hz)
+    pulled = G * link.get("compliance", 0.0)
+    # Drag is felt from the velocity, which is that of the positions under the first two only; see Distance.
+    exact = isinstance(damping, kd.Damping) or integrator in ("verlet", "semi_implicit_euler")
+    assert -bob.position[1, 1] == pytest.approx(1 + pulled, abs=0.01 * (pulled if exact else 1 + pulled) + 1e-9)
+    assert bob.position[1, 0] == 0
+
+
 def hang(iterations, dt=1 / 60, **how):
     """How far a chain of 12 bodies of 1 kg hangs below its length, from where springs would have it."""
     compliance = how.get("compliance", 0)

@@ -1,7 +1,7 @@
 """WHAT holds the bodies: one small declaration per constraint.
 
-Constraints are applied after each step, in the order given, but for pins, which come first. They keep
-nothing from one step to the next: a snapshot has no more in it on their account.
+Constraints are applied after each step, in the order given, but for pins, which come first; `Damping` comes
+after them. They keep nothing from one step to the next: a snapshot has no more in it on their account.
 
 Bodies that are pinned or infinitely heavy are moved by no other constraint; the rest share a correction
 by the inverse of their masses. Under `verlet`, whose next step follows positions and not velocities, the
@@ -72,6 +72,12 @@ def weights(plan: Plan) -> np.ndarray:
     return weight
 
 
+def countable(name: str, plan: Plan) -> None:
+    """Kernels count bodies that see each other in 32 bits."""
+    if plan.n >= 2**31:
+        raise ValueError(f"{name}: expected fewer than {2**31} bodies, got {plan.n}")
+
+
 @dataclass(frozen=True, eq=False)
 class Distance(Constraint):
     """Pairs of bodies at a fixed distance: rods, ropes, cloth (Jakobsen 2001, Advanced Character Physics).
@@ -87,8 +93,10 @@ class Distance(Constraint):
 
     Positions are corrected, and velocities follow: v += (x' - x) / h. That suits `verlet` and
     `semi_implicit_euler`, under which what hangs has no velocity; under `velocity_verlet` and others that are
-    as far, it reads half a step of gravity. Bodies at the same place have no direction to be moved in, and
-    are left.
+    as far, it reads half a step of gravity, which `Damping` leaves alone but drag feels: what hangs on a compliant link
+    is then pulled less by up to the coefficient of drag (in 1/s) times dt. Under `verlet`, drag in a stepper with
+    distances feels the velocity of the last step, (x - x_prev) / h. Bodies at the same place have no direction to be
+    moved in, and are left.
 
     >>> import kickdrift as kd
     >>> bob = kd.Stepper([[0.0, 0.0], [1.0, 0.0]], dt=0.01, integrator="verlet", forces=[kd.Gravity((0, -9.81))],
@@ -124,6 +132,7 @@ class Distance(Constraint):
         return dataclasses.replace(self, length=np.sqrt(square))
 
     def compile(self, plan: Plan) -> None:
+        countable("Distance", plan)
         first, second = arguments.within("Distance(pairs)", np.asarray(self.pairs), plan.n).T
         weight = weights(plan)
         free = weight[first] + weight[second] > 0  # others are moved by nothing
@@ -139,6 +148,7 @@ class Distance(Constraint):
             fields["compliance"] = self._each("compliance")[free]
         kind = "distance" if self.compliance is None else "compliant_distance"
         plan.add_hold(kind, self, **fields, iterations=np.array([self.iterations]))
+        plan.add_links(*(ends[weight[ends] > 0] for ends in (first, second)))
 
     def _each(self, name: str) -> np.ndarray:
         """One value per pair."""
@@ -275,7 +285,9 @@ class ElasticCollisions(Constraint):
     sweeps are done, so that a blow runs through a row of touching balls within a step (Newton's
     cradle). After each sweep the walls of the stepper hold what was pushed into them, so that piles stand:
     the more layers they have, the more iterations (or the smaller dt) keep them from sinking into themselves.
-    Where there are more than 16 such pairs per body, one sweep is all.
+    Where there are more than 16 n such pairs, as where many bodies begin at one place, each body looks at the first 16
+    in each cell of the grid around it, at those of higher index only if they are of its class of size, and meets the
+    first 16 of them that are near. So a step takes time in proportion to n, and heaps come apart over some steps.
 
     Of two that overlap, the moment in the step at which they touched is found: there the impulse acts
     along the line between their centres, and they go on for the rest of the step. Momentum, angular
@@ -289,9 +301,10 @@ class ElasticCollisions(Constraint):
     In a pile at rest velocities are what the forces of the step give until the next contact takes it, though no
     position changes.
 
-    A body that goes through another within one step is not noticed: keep radii above |v| dt. Bodies at
-    the same place part along the first axis. Time and memory are proportional to n, however far
-    bodies are apart (a uniform grid whose cells hold the largest body, sorted anew in each step).
+    A body that goes through another within one step is not noticed: keep radii above |v| dt. Bodies i < j at
+    the same place part along axis (j - i - 1) % dim. Time and memory are proportional to n, however far
+    bodies are apart: grids whose cells hold the largest body of a class of size are sorted anew in each step. Radii
+    differ by up to 4 in a class. What is not bounded is sizes beyond 15 classes: the last holds all smaller ones.
 
     >>> import kickdrift as kd
     >>> balls = kd.Stepper([[0.0], [2.5]], [[4.0], [0.0]], dt=0.25, constraints=[ElasticCollisions(1.0)])
@@ -314,6 +327,7 @@ class ElasticCollisions(Constraint):
         object.__setattr__(self, "iterations", iterations)
 
     def compile(self, plan: Plan) -> None:
+        countable("ElasticCollisions", plan)
         plan.add_hold(
             "collisions",
             self,

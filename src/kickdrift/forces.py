@@ -273,7 +273,7 @@ class Vortex(Term):
 
 @dataclass(frozen=True, eq=False)
 class Damping(Term):
-    """Exact decay of velocities, v *= exp(-rate h) after each step; no force (Lol Engine blog, 2015).
+    """Exact decay of velocities, v *= exp(-rate h) after a step and its constraints; no force (Lol Engine blog, 2015).
 
     rate: >= 0 in 1/s, scalar or (n,). The same at every dt, where `v -= v * loss` per frame is not;
     infinitely heavy bodies keep their velocity.

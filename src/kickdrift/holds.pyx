@@ -1,6 +1,7 @@
 """What holds the bodies after each step, bound: a C function and what it works on, for each kind of constraint."""
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from .kernels.holdplan cimport (
     BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions, Distance, Each, Hold,
@@ -8,10 +9,12 @@ from .kernels.holdplan cimport (
 )
 from .kernels.rounding cimport require_rounding
 from .kernels.sweptplan cimport SweptTable
+from .sharing cimport Sharing
 
 import numpy as np
 
 from . import kernels
+from .grid import Grid
 
 require_rounding(__name__)
 
@@ -76,6 +79,7 @@ cdef class BoundDistance(BoundHold):
             distance.force = self.room(count, plan.dtype)
         distance.was = self.room(plan.dim * padded, plan.dtype)
         distance.iterations = fields["iterations"][0]
+        distance.look = look
         self.cost = 20 * count * distance.iterations + 2 * plan.n
         return 0
 
@@ -118,7 +122,6 @@ cdef class BoundCollisions(BoundHold):
     cdef int bind(self, dict fields, object plan) except -1:
         cdef Collisions* data = &self.collisions
         cdef int64_t n = plan.n
-        cdef int64_t buckets = 256
         cdef int a, b
         self.hold.data = data
         radius = np.broadcast_to(fields["radius"], (n,))
@@ -126,30 +129,31 @@ cdef class BoundCollisions(BoundHold):
         data.weight = self.keep(fields["weight"], plan.dtype)
         data.restitution = fields["restitution"][0]
         data.iterations = fields["iterations"][0]
-        # Wider than any reach, 5/4 of two radii, by more than rounding can hide.
-        widest = float(radius.max(initial=0))
-        data.per_cell = min(1 / (2.5 * (1 + 1 / 64) * widest), 1e300) if widest > 0 else 0
-        while buckets < 2 * n:
-            buckets *= 2
-        data.mask = buckets - 1
-        # Whole cells around a body share no bucket: the steps spread them evenly (Roberts 2018, The unreasonable
-        # effectiveness of quasirandom sequences).
-        steps = {1: (), 2: (0.6180339887498949,), 3: (0.7548776662466927, 0.5698402909980532)}[plan.dim]
-        data.step[0] = 1
-        for a in range(len(steps)):
-            data.step[a + 1] = int(steps[a] * buckets) | 1
+        grid = Grid(radius, plan.dim)
+        data.size_class = <const uint8_t*> self.keep(grid.size_class, np.uint8)
+        data.points = radius.size > 0 and radius.min() == 0
+        data.classes = len(grid.per_cell)
+        for a in range(data.classes):
+            data.per_cell[a] = grid.per_cell[a]
+        data.mask = grid.buckets - 1
+        for a in range(plan.dim):
+            data.step[a] = grid.step[a]
         data.rows = 0
         for a in range(-1 if plan.dim > 1 else 0, 2 if plan.dim > 1 else 1):
             for b in range(-1 if plan.dim > 2 else 0, 2 if plan.dim > 2 else 1):
                 data.row[data.rows] = <uint64_t> (<int64_t> (a * data.step[1]) + <int64_t> (b * data.step[2]) - 1)
                 data.rows += 1
-        data.start = <int32_t*> self.room(buckets + 2, np.int32)
+        data.start = <int32_t*> self.room(grid.buckets + 2, np.int32)
         data.bucket = <uint32_t*> self.room(n, np.uint32)
         data.body = <int32_t*> self.room(n, np.int32)
         data.place = self.room((plan.dim + 1) * n, plan.dtype)
         data.begin = <int64_t*> self.room(n, np.int64)
         data.count = <int32_t*> self.room(n, np.int32)
         data.partner = <int32_t*> self.room((PAIRS_PER_BODY + 1) * n, np.int32)
+        data.next = <int32_t*> self.room(grid.buckets, np.int32)
+        data.lower = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
+        data.higher = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
+        data.look = look
         self.cost = 200 * n
         return 0
 
@@ -167,11 +171,15 @@ cdef class BoundCollisions(BoundHold):
 
 cdef list bind_holds(object plan, const SweptTable* table, Py_ssize_t padded):
     """The constraints of a plan, for states in planes of so many numbers."""
+    cdef BoundDistance distance
     bound = [bind_hold(hold, plan, table, padded) for hold in plan.holds]
     walls = [hold for hold in bound if isinstance(hold, BoundWall)]
     for hold in bound:
         if isinstance(hold, BoundCollisions):
             (<BoundCollisions> hold).see(walls)
+        elif isinstance(hold, BoundDistance):
+            distance = hold
+            distance.distance.at_rest = distance.keep(plan.at_rest, plan.dtype)
     return bound
 
 
@@ -199,3 +207,13 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
     else:
         (<BoundCollisions> bound).bind(hold.fields, plan)
     return bound
+
+
+cdef bint look(void* owner) noexcept with gil:
+    """Did anybody press Ctrl-C within a step?"""
+    try:
+        PyErr_CheckSignals()
+    except BaseException as error:
+        (<Sharing> owner).interrupt = error
+        return True
+    return False

@@ -24,7 +24,7 @@ import numpy as np
 from . import arguments, rounded
 from .declarations import Constraint
 from .forces import AnchorSpring, Gravity, LinearDrag, Term
-from .integrators import Composition, EnergyEuler, Exact, Integrator
+from .integrators import Composition, EnergyEuler, Exact, Integrator, Verlet
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,8 @@ class Plan:
         self.records: list[Record] = []
         self.pushes: list[Push] = []
         self.holds: list[Hold] = []
+        #: Of each body, where links hold any: see `add_links`.
+        self.at_rest: np.ndarray | None = None
         self.forces = declared("forces", "terms", Term, forces)
         self.constraints = declared("constraints", "constraints", Constraint, constraints)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
@@ -105,6 +107,10 @@ class Plan:
             or any(record.velocity_dependent for record in self.records)
             or any(push.term.velocity_dependent for push in self.pushes)
         )
+        # What hangs on links has the velocity of its last step: half a step of gravity more would be felt as wind.
+        backward = isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward"
+        if backward and self.at_rest is not None:
+            self.velocity_dependent = False
         self._check_integrator()
         # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
         self._c, self._k = self.c, self.k
@@ -141,6 +147,13 @@ class Plan:
 
     def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
         self.holds.append(Hold(kind, constraint, fields))
+
+    def add_links(self, *bodies: np.ndarray) -> None:
+        """Bodies that links hold up: at rest they read this share of what forces add to their velocity in a step."""
+        if self.at_rest is None:
+            self.at_rest = np.zeros(self.n, self.dtype)
+        for ends in bodies:
+            self.at_rest[ends] = 0.5 - self.integrator.velocity_lag
 
     # Numbers that depend on dt, in the dtype of the state.
 

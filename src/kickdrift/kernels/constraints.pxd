@@ -6,11 +6,13 @@ from libc.string cimport memcpy
 from .holdplan cimport Distance, Pin
 from .lanes cimport f32lane, f64lane, lane, lane_root, real, store_part, where_positive, width
 from .plan cimport MAX_DIM
+from .sweptplan cimport INTERRUPTED
 from .terms cimport root
 
 cdef enum:
     BATCH = 64      # pairs whose roots and quotients are under way at once
     LANE = 16       # numbers in the widest lane
+    RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
     FEW = 2         # pairs that are sooner done one by one
 
 
@@ -30,18 +32,22 @@ cdef inline int pin(
 
 cdef inline int distance(
     bint compliant, double step, int64_t n, int64_t dim, int64_t stride, real* x, real* v, const Distance* data,
+    void* owner,
 ) noexcept nogil:
     """Move each pair to its length, and let velocities follow.
 
     Pairs that have no body in common may be taken in any order, or at once, without changing a bit: they are
     sorted by stages, and those of one stage are computed in lanes.
     """
+    cdef bint done
     if dim == 3:
-        relax(compliant, 3, step, n, stride, x, data)
+        done = relax(compliant, 3, step, n, stride, x, data, owner)
     elif dim == 2:
-        relax(compliant, 2, step, n, stride, x, data)
+        done = relax(compliant, 2, step, n, stride, x, data, owner)
     else:
-        relax(compliant, 1, step, n, stride, x, data)
+        done = relax(compliant, 1, step, n, stride, x, data, owner)
+    if not done:
+        return INTERRUPTED
     cdef const real* was = <const real*> data.was
     cdef real h = <real> step
     cdef int64_t i, j
@@ -51,24 +57,31 @@ cdef inline int distance(
     return 0
 
 
-cdef inline void relax(
-    bint compliant, int dim, double step, int64_t n, int64_t stride, real* x, const Distance* data,
+cdef inline bint relax(
+    bint compliant, int dim, double step, int64_t n, int64_t stride, real* x, const Distance* data, void* owner,
 ) noexcept nogil:
+    """False where somebody wants to stop."""
     cdef real* was = <real*> data.was
     cdef real* force = <real*> data.force
     cdef real h = <real> step
     cdef real zero = 0
     cdef int64_t _iteration, stage, p, k, last, count
+    cdef int64_t relaxed = 0
     cdef int j
     for j in range(dim):
         memcpy(was + j * stride, x + j * stride, n * sizeof(real))
     if compliant:
         for p in range(data.stage[data.stages]):
             force[p] = zero
-    for _iteration in range(data.iterations):
+    for _iteration in range(data.iterations if data.stages > 0 else 0):
         for stage in range(data.stages):
             p = data.stage[stage]
             last = data.stage[stage + 1]
+            relaxed += last - p + 1
+            if relaxed > RELAXATIONS:
+                relaxed = 0
+                if data.look(owner):
+                    return False
             if last - p <= FEW:
                 for k in range(p, last):
                     relax_pair(compliant, dim, h * h, stride, x, data, k)
@@ -77,6 +90,7 @@ cdef inline void relax(
                 count = min(<int64_t> BATCH, last - p)
                 relax_batch(compliant, dim, h * h, stride, x, data, p, count)
                 p += count
+    return True
 
 
 cdef inline void relax_pair(

@@ -12,35 +12,38 @@ from .lanes cimport real
 cdef inline int held(
     HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
     const real* before, const real* gain, real* x, real* v, real* s, const void* data,
+    void* owner,
 ) noexcept nogil:
     if kind == PIN:
         return pin(dim, stride, before, x, v, s, <const Pin*> data)
     if kind == DISTANCE:
-        return distance(False, h, n, dim, stride, x, v, <const Distance*> data)
+        return distance(False, h, n, dim, stride, x, v, <const Distance*> data, owner)
     if kind == COMPLIANT_DISTANCE:
-        return distance(True, h, n, dim, stride, x, v, <const Distance*> data)
+        return distance(True, h, n, dim, stride, x, v, <const Distance*> data, owner)
     if kind == BOX:
         return box(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
     if kind == PLANE:
         return plane(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
-    return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data)
+    return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)
 
 
 cdef inline int hold_f32(
     HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
     const void* before, const void* gain, void* x, void* v, void* s, const void* data,
+    void* owner,
 ) noexcept nogil:
     return held(
         kind, h, n, dim, stride,
-        <const float*> before, <const float*> gain, <float*> x, <float*> v, <float*> s, data,
+        <const float*> before, <const float*> gain, <float*> x, <float*> v, <float*> s, data, owner,
     )
 
 
 cdef inline int hold_f64(
     HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
     const void* before, const void* gain, void* x, void* v, void* s, const void* data,
+    void* owner,
 ) noexcept nogil:
     return held(
         kind, h, n, dim, stride,
-        <const double*> before, <const double*> gain, <double*> x, <double*> v, <double*> s, data,
+        <const double*> before, <const double*> gain, <double*> x, <double*> v, <double*> s, data, owner,
     )

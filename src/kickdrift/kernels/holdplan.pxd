@@ -1,10 +1,11 @@
 # What the kernels of constraints are told. Arrays of numbers are of the state's dtype.
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 cdef enum:
-    PAIRS_PER_BODY = 16     # so many candidates for a collision are kept, on average
+    PAIRS_PER_BODY = 16     # so many near pairs there may be; of a crowd, so many partners each body looks for
     MOST_ROWS = 9           # of cells around a cell
+    MOST_CLASSES = 15       # of size
 
 cdef enum HoldKind:
     PIN
@@ -13,6 +14,9 @@ cdef enum HoldKind:
     BOX
     PLANE
     COLLISIONS
+
+# Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
+ctypedef bint (*Look)(void* owner) noexcept nogil
 
 ctypedef struct Pin:
     int64_t count
@@ -32,6 +36,8 @@ ctypedef struct Distance:
     void* force                 # room: a number per pair
     void* was                   # room: positions
     int64_t iterations
+    const void* at_rest         # of what forces add to the velocity of each body, this share is what it reads at rest
+    Look look
 
 # A number for all bodies or one for each: then bodies are one apart, else zero.
 ctypedef struct Each:
@@ -46,10 +52,11 @@ ctypedef struct Wall:
     double lag
 
 # Corrects all n bodies after a step. before: where they were; gain: what the forces of the step have added
-# to their velocities; s: Verlet's previous positions, or NULL.
+# to their velocities; s: Verlet's previous positions, or NULL; owner: whom a Look asks.
 ctypedef int (*HoldFunction)(
     HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
     const void* before, const void* gain, void* x, void* v, void* s, const void* data,
+    void* owner,
 ) noexcept nogil
 
 ctypedef struct Hold:
@@ -64,7 +71,10 @@ ctypedef struct Collisions:
     int64_t iterations
     int64_t walls               # that bodies may be pushed into
     const Hold* wall
-    double per_cell             # 1 / width of a cell, which is more than any pair reaches; 0: no body has a size
+    int64_t classes             # of size, but for points; the largest bodies first
+    bint points                 # are there bodies without size?
+    const uint8_t* size_class   # of each body
+    double per_cell[MOST_CLASSES]   # 1 / width of a cell, which is more than any pair reaches whose larger body is there
     uint64_t mask               # buckets less one
     uint64_t step[3]            # from a cell to the next along each axis, in buckets
     int64_t rows                # of three cells around a cell and in it
@@ -77,3 +87,7 @@ ctypedef struct Collisions:
     int64_t* begin              # of each body's partners
     int32_t* count              # and how many they are
     int32_t* partner
+    int32_t* next               # of each bucket: the first slot of those whose turn has not come
+    int32_t* lower              # of each pair, as they are found
+    int32_t* higher
+    Look look

@@ -417,6 +417,6 @@ cdef inline int together(
         implicit_step(sweep, job, room, t, like, single)
     else:
         implicit_step(sweep, job, room, t, like, whole)
-    if job.code == 0 and sweep.plan.damped:
-        between(True, sweep.plan.scheme, sweep.plan, room, room.next, like)
+    if job.code == 0 and sweep.plan.damped and sweep.holds == 0:
+        between(True, sweep.plan.scheme, sweep.plan, room, room.next, NULL, NULL, like)
     return job.code

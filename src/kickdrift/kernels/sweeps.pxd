@@ -6,6 +6,7 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
+from .holdplan cimport COMPLIANT_DISTANCE, DISTANCE, Distance
 from .lanes cimport lane, width
 from .plan cimport (
     ALTERNATE, DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, VELOCITY_VERLET,
@@ -206,9 +207,13 @@ cdef inline void finish_scheme(
 
 
 cdef inline void between(
-    bint after, int scheme, const Plan* plan, const Room* room, const char* state, lane* like,
+    bint after, int scheme, const Plan* plan, const Room* room, const char* state,
+    const lane* at_rest, const lane* gain, lane* like,
 ) noexcept nogil:
-    """What a step does before its first evaluation, or after its last."""
+    """What a step does before its first evaluation, or after its last.
+
+    at_rest, or NULL: of what was gained this share is what bodies read at rest, which damping leaves alone.
+    """
     cdef const lane* from_ = <const lane*> state
     cdef lane* to = <lane*> room.next
     cdef lane* r = <lane*> room.start
@@ -218,14 +223,19 @@ cdef inline void between(
     cdef bint historic = plan.s.data != NULL
     cdef Py_ssize_t i, n
     cdef int j
-    cdef lane x, v, s
+    cdef lane x, v, s, still
     for j in range(plan.dim):
         for n in range((room.count + width(like) - 1) // width(like)):
             i = j * plane + n
             x = from_[X * row + i]
             v = from_[V * row + i]
             s = from_[S * row + i] if historic else x
-            if after:
+            if after and at_rest != NULL:
+                still = at_rest[n] * gain[i]
+                v = v - still
+                damp(scheme, field_lane(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
+                v = v + still
+            elif after:
                 damp(scheme, field_lane(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
             else:
                 opening(scheme, k, &x, &v, &s, &r[i], &r[(Q - P) * row + i])
@@ -256,7 +266,7 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         if number == KEEP and not (keeps(scheme, drag) and (step == 0 or sweep.holds > 0)):
             continue
         if number == 0 and has_opening(scheme, drag):
-            between(False, scheme, plan, room, state, like)
+            between(False, scheme, plan, room, state, NULL, NULL, like)
             state = room.next
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
             after = sweep.after[number]
@@ -265,8 +275,8 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         finish(number, scheme, sweep, room, state, like)
         if number != KEEP:
             state = room.next
-    if plan.damped:
-        between(True, scheme, plan, room, state, like)
+    if plan.damped and sweep.holds == 0:
+        between(True, scheme, plan, room, state, NULL, NULL, like)
     return 0
 
 
@@ -274,10 +284,15 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     """One step of bodies that meet in constraints only; other than 0 where it cannot be solved."""
     cdef const Plan* plan = sweep.plan if room.next == sweep.room else sweep.plan + 1
     cdef Job lone = job[0]
+    cdef Plan undamped
     lone.steps = 1
     lone.tick = job.tick + step
     lone.start = job.start and step == 0
     memcpy(room.next, room.now, (3 if plan.s.data != NULL else 2) * size(room, like))
+    if plan.damped:  # after the constraints
+        undamped = plan[0]
+        undamped.damped = False
+        plan = &undamped
     plan.run(plan, &lone)
     if lone.failed_step == 1:
         job.evaluations += lone.evaluations
@@ -288,12 +303,13 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
 
 
 cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, lane* like) noexcept nogil:
-    """The constraints, in their order."""
+    """The constraints, in their order, and then damping."""
     cdef const Plan* plan = sweep.plan
     cdef char* s = room.next + S * size(room, like) if verlet(plan.scheme) else NULL
     cdef const lane* old = <const lane*> (room.now + V * size(room, like))
     cdef const lane* v = <const lane*> (room.next + V * size(room, like))
     cdef lane* gain = <lane*> sweep.gain
+    cdef const lane* at_rest = NULL
     cdef Py_ssize_t i
     cdef int number
     if sweep.holds > 0:
@@ -303,9 +319,14 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, lane* like)
         job.code = sweep.hold[number].function(
             sweep.hold[number].kind, plan.h, plan.n, plan.dim, room.plane, room.now + X * size(room, like), sweep.gain,
             room.next + X * size(room, like), room.next + V * size(room, like), s, sweep.hold[number].data,
+            sweep.owner,
         )
         if job.code != 0:
             return job.code
+        if sweep.hold[number].kind == DISTANCE or sweep.hold[number].kind == COMPLIANT_DISTANCE:
+            at_rest = <const lane*> (<const Distance*> sweep.hold[number].data).at_rest
+    if sweep.holds > 0 and plan.damped:
+        between(True, plan.scheme, plan, room, room.next, at_rest, gain, like)
     return 0
 
 

@@ -279,7 +279,9 @@ cdef inline bint in_planes(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
-    return plan.terms == 0 and plan.scheme < IMPLICIT_EULER and not rare(plan.scheme)
+    """May it take the loops of rows.pxd, for which drag is what makes steps others? Links can be a reason why not."""
+    cdef bint stepped_without = plan.drag and not plan.velocity_dependent
+    return plan.terms == 0 and plan.scheme < IMPLICIT_EULER and not rare(plan.scheme) and not stepped_without
 
 
 cdef inline void run_row(const Plan* plan, Job* job, lane* like) noexcept nogil:

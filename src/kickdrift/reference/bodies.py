@@ -70,8 +70,6 @@ class Body:
                 self.failed, self.residual = self, float(failure.args[0])
                 return
             self.last_h = self.h
-            if self.decay is not None:
-                self.damp(self.decay)
             self.complete()
 
     def step(self, h: Any) -> None:
@@ -79,7 +77,13 @@ class Body:
         SCHEMES[self.integrator.name](self, h)
 
     def complete(self) -> None:
-        """The end of a step: what now is can be gone back to."""
+        """The end of a step: damping, unless constraints come before it, and then the count."""
+        if self.decay is not None and not self.constrained:
+            self.damp(self.decay)
+        self.count()
+
+    def count(self) -> None:
+        """What now is can be gone back to."""
         self.tick += 1
         self.done += 1
         self.completed = self.x, self.v, self.history
@@ -201,12 +205,14 @@ class System(Body):
             self.complete()
 
     def complete(self) -> None:
-        """The end of a step: the constraints, in their order."""
+        """The end of a step: the constraints, in their order, and then damping."""
         before = self.completed[0].rows(self.dim)
         self.gain = (self.v - self.completed[1]).rows(self.dim)
         for hold in self.plan.holds:
             HOLDS[hold.kind](self, before, **hold.fields)
-        super().complete()
+        if self.decay is not None:
+            self.damp(self.decay)
+        self.count()
 
     def rows(self) -> tuple[list[Vector], list[Vector], list[Vector] | None]:
         """Position, velocity and, under Verlet, previous position of each body."""
@@ -237,7 +243,11 @@ class System(Body):
         return self.stepper._time_of(self.tick) + float(after)
 
     def damp(self, decay) -> None:
-        """As for one body, each with its own rate."""
+        """As for one body, each with its own rate; what hangs on links keeps the velocity that it reads at rest."""
+        at_rest = self.plan.at_rest
+        if at_rest is not None:
+            still = _joined([self.real(share) * gain for share, gain in zip(at_rest, self.gain, strict=True)])
+            self.v = self.v - still
         histories = self.history.rows(self.dim) if self.history is not None else [None] * len(self.parts)
         for part, x, v, history in zip(
             self.parts, self.x.rows(self.dim), self.v.rows(self.dim), histories, strict=True
@@ -245,6 +255,8 @@ class System(Body):
             part.x, part.v, part.history = x, v, history
             part.damp(part.decay)
         self.v = _joined([part.v for part in self.parts])
+        if at_rest is not None:
+            self.v = self.v + still
         if self.history is not None:
             self.history = _joined([part.history for part in self.parts])
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+from ..grid import CROWD, Grid, cell
 from .contacts import WALLS, bounce, replace
 from .vector import Vector, dot, sqrt
 
@@ -10,18 +13,15 @@ def collisions(system, before, radius, restitution, weight, iterations):
     x, v, s = system.rows()
     weight = [system.real(w) for w in weight]
     radius = [system.real(r) for r in radius] * (len(x) if len(radius) == 1 else 1)
-    n = len(x)
-    near = [(i, j) for i in range(n) for j in range(i + 1, n) if is_near(x[j] - x[i], radius[i] + radius[j])]
-    # What cannot be kept in memory that is proportional to n is gone through once.
-    sweeps = iterations[0] if len(near) <= 16 * n else 1
-    for sweep in range(sweeps):
+    pairs = near_pairs(x, radius)
+    for sweep in range(iterations[0]):
         changed = False
-        for i, j in near if sweep % 2 == 0 else reversed(near):
+        for i, j in pairs if sweep % 2 == 0 else reversed(pairs):
             if not weight[i] + weight[j] > 0:
                 continue
             gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
             d, u, size = x[j] - x[i], v[j] - v[i], radius[i] + radius[j]
-            found = meet(d, u, size, gain, system.real(restitution[0]), system.h, sweep == 0)
+            found = meet(d, u, size, gain, system.real(restitution[0]), system.h, sweep == 0, (j - i - 1) % len(d))
             if found is None:
                 continue
             changed = True
@@ -40,16 +40,52 @@ def collisions(system, before, radius, restitution, weight, iterations):
     system.put(x, v, s)
 
 
+def near_pairs(x, radius):
+    """Who meets whom, i < j, in order: all that are near, or where bodies crowd, so many that time stays linear."""
+    n = len(x)
+
+    def near(i, j):
+        return is_near(x[j] - x[i], radius[i] + radius[j])
+
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if near(i, j)]
+    if len(pairs) <= CROWD * n:
+        return pairs
+    # Each body looks at the first few in each cell around it, of its own class of size at those of higher index
+    # only, and takes the first few that are near.
+    grid = Grid(radius, len(x[0]))
+    classes = range(len(grid.per_cell))
+
+    def cells(i, size_class):
+        return [cell(float(place), grid.per_cell[size_class], i) for place in x[i]]
+
+    buckets: dict[int, list[int]] = {}
+    for i in range(n):
+        if grid.size_class[i] in classes:
+            buckets.setdefault(grid.bucket(cells(i, grid.size_class[i])), []).append(i)
+    pairs = []
+    for i in range(n):
+        found = []
+        for size_class in classes[: grid.size_class[i] + 1]:
+            own = size_class == grid.size_class[i]
+            for offset in product((-1, 0, 1), repeat=len(x[0])):
+                place = [a + b for a, b in zip(cells(i, size_class), offset, strict=True)]
+                seen = [j for j in buckets.get(grid.bucket(place), []) if j > i or not own][:CROWD]
+                found += [j for j in seen if grid.size_class[j] == size_class and near(i, j)]
+        pairs += [(min(i, j), max(i, j)) for j in sorted(found)[:CROWD]]
+    return sorted(pairs)
+
+
 def is_near(d, size):
     reach = size + size / 4
     return dot(d, d) < reach * reach
 
 
-def meet(d, u, size, gain, restitution, h, first):
+def meet(d, u, size, gain, restitution, h, first, axis):
     """None, or what to add to the way d and the velocity u from one body to the other.
 
     size: the sum of their radii; gain: what the forces of the step have added to the velocity of each.
     first: may they have met without having been seen to? Then those that part may be halfway through.
+    axis: along which those part that are at the same place.
     """
     zero = 0 * h
     overlap = size * size - dot(d, d)
@@ -63,7 +99,7 @@ def meet(d, u, size, gain, restitution, h, first):
     touched = 0 < time <= h
     at = d - time * u if touched else d
     r = sqrt(dot(at, at))
-    n = at / r if r > 0 else Vector([1 + zero] + [zero] * (len(d) - 1))
+    n = at / r if r > 0 else Vector([1 + zero if k == axis else zero for k in range(len(d))])
     speed = -dot(n, u)
     depth = speed * time if touched else size - r
     if speed <= 0 and not depth > -h * speed:

@@ -1,0 +1,240 @@
+"""Collisions where bodies crowd: linear time, the same bits, Ctrl-C, and that heaps come apart."""
+
+import signal
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from plans import assert_same_bits
+from test_failures import python
+
+import kickdrift as kd
+from kickdrift.reference.collisions import is_near, near_pairs
+from kickdrift.reference.vector import Vector
+
+
+def every_near_pair(x, radius):
+    n = len(x)
+    return [(i, j) for i in range(n) for j in range(i + 1, n) if is_near(x[j] - x[i], radius[i] + radius[j])]
+
+
+def crowd(seed):
+    """Bodies in a few clusters, near or far from each other and from the origin, of one size or of many."""
+    rng = np.random.default_rng(seed)
+    n, dim = int(rng.integers(30, 80)), int(rng.integers(1, 4))
+    dtype = rng.choice([np.float32, np.float64])
+    clusters = int(rng.integers(1, 4))
+    # Those far out are where cells are as wide as what float64 can tell apart, and wider.
+    centre = rng.uniform(-1, 1, (clusters, dim)) * rng.choice([0.1, 1, 5]) + rng.choice([0, 0, 1e3, 1e14, -1e17])
+    position = centre[rng.integers(0, clusters, n)] + rng.choice([0, 1e-3, 0.1, 0.5]) * rng.normal(size=(n, dim))
+    if seed % 10 == 0:
+        position[rng.integers(n)] *= 1e15
+    radius = [
+        lambda: 0.5,
+        lambda: rng.uniform(0, 0.5, n),
+        lambda: np.where(np.arange(n) == rng.integers(n), 30.0, 0.3),
+        lambda: 4.0 ** -rng.integers(0, 6, n) * (rng.random(n) < 0.8),
+        lambda: 10.0 ** -rng.integers(0, 30, n),
+    ][seed % 5]()
+    arguments = {
+        "mass": np.where(rng.random(n) < 0.1, np.inf, rng.uniform(0.5, 2, n)) if rng.integers(2) else 1.0,
+        "integrator": str(rng.choice(["verlet", "velocity_verlet"])),
+        "constraints": [
+            kd.ElasticCollisions(radius, float(rng.choice([0, 0.5, 1])), int(rng.integers(1, 5))),
+            kd.Plane(np.ones(dim), -1e35),
+        ],
+    }
+    return position.astype(dtype), rng.normal(size=(n, dim)).astype(dtype), arguments
+
+
+@pytest.mark.parametrize("first", range(0, 100, 25))
+def test_crowds_have_the_bits_of_the_reference(isa, first):
+    crowded = 0
+    for seed in range(first, first + 25):
+        position, velocity, arguments = crowd(seed)
+        ours = kd.Stepper(position.copy(), velocity.copy(), **arguments)
+        book = kd.reference.Stepper(position.copy(), velocity.copy(), **arguments)
+        radius = [float(r) for r in np.broadcast_to(arguments["constraints"][0].radius, len(position))]
+        crowded += len(every_near_pair([Vector(map(float, row)) for row in position], radius)) > 16 * len(position)
+        for _ in range(2):
+            ours.step()
+            book.step()
+            assert_same_bits(ours.position, book.position)
+            assert_same_bits(ours.velocity, book.velocity)
+    assert crowded > 5
+
+
+@pytest.mark.parametrize("n", [32, 33, 34])
+def test_up_to_16_pairs_per_body_all_of_them_meet(n):
+    """33 coincident bodies have just so many."""
+    places, radius = [Vector((0.0, 0.0))] * n, [0.5] * n
+    pairs = near_pairs(places, radius)
+    assert (pairs == every_near_pair(places, radius)) == (n <= 33)
+    assert pairs == [(i, j) for i in range(n) for j in range(i + 1, n) if n <= 33 or j <= i + 16]
+
+
+def test_of_a_crowd_every_body_meets_some_whatever_their_sizes():
+    rng = np.random.default_rng(3)
+    for dim in (1, 2, 3):
+        places = [Vector(row.tolist()) for row in rng.normal(size=(150, dim)) * 0.2]
+        radius = (4.0 ** -rng.integers(0, 5, 150) * (rng.random(150) < 0.9)).tolist()
+        everybody, pairs = every_near_pair(places, radius), near_pairs(places, radius)
+        assert 150 < len(pairs) <= 16 * 150 < len(everybody)
+        assert pairs == sorted(set(pairs))
+        assert set(pairs) <= set(everybody)
+        assert {i for pair in pairs for i in pair} == {i for pair in everybody for i in pair}
+
+
+def one_place(n):
+    return np.zeros((n, 2)), 0.1
+
+
+def clusters_beside_each_other(n):
+    """Too far apart to meet, so near that they are in cells beside each other."""
+    x = np.zeros((n, 3))
+    x[:, 0] = 0.27 * (np.arange(n) % 5)
+    return x, 0.1
+
+
+def points(n):
+    return np.zeros((n, 2)), np.where(np.arange(n) == 7, 0.5, 0.0)
+
+
+def one_huge(n):
+    side = round(n**0.5)
+    x = np.stack([np.arange(n) % side, np.arange(n) // side], axis=1) * 0.01
+    return x, np.where(np.arange(n) == 7, 30.0, 0.004)
+
+
+def far_out(n):
+    return 1e17 + 1e9 * np.stack([np.arange(n), np.arange(n) % 7], axis=1), 0.1
+
+
+def nowhere(n):
+    """They leave what numbers can say in the first step."""
+    return np.full((n, 2), 1e308) + np.zeros((n, 2)), 0.1
+
+
+@pytest.mark.parametrize("scene", [one_place, clusters_beside_each_other, points, one_huge, far_out, nowhere])
+def test_time_is_proportional_to_the_number_of_bodies(scene):
+    def seconds(n):
+        best = np.inf
+        for _ in range(3):
+            x, radius = scene(n)
+            v = np.full_like(x, 1e308 if scene is nowhere else 0.0)
+            world = kd.Stepper(x, v, dt=1.0, constraints=[kd.ElasticCollisions(radius)])
+            started = time.perf_counter()
+            try:
+                world.step(3)
+            except kd.NonFiniteError:
+                assert scene is nowhere
+            best = min(best, time.perf_counter() - started)
+        return best
+
+    # 16 times as many; in time that grows with the square: 256 times as long.
+    assert seconds(64_000) < 64 * seconds(4_000)
+
+
+@pytest.mark.parametrize(("dim", "steps"), [(2, 300), (3, 300)])
+def test_what_begins_at_one_place_comes_apart(dim, steps):
+    heap = kd.Stepper(np.zeros((2000, dim)), constraints=[kd.ElasticCollisions(0.1)])
+    heap.step(steps)
+    order = np.argsort(heap.position[:, 0])
+    x, deepest, k = heap.position[order], 0.0, 1
+    while (x[k:, 0] - x[:-k, 0]).min() < 0.2:
+        d = x[k:] - x[:-k]
+        deepest = max(deepest, 0.2 - np.sqrt((d * d).sum(axis=1)).min())
+        k += 1
+    assert deepest < 0.1 * 0.2
+    # It does not fly apart either: discs that touch fill at least a third of the room they take.
+    assert np.ptp(heap.position, axis=0).max() < 4 * 0.2 * 2000 ** (1 / dim)
+
+
+def test_bodies_at_one_place_part_along_axes_by_their_indices(Stepper):
+    for i, j, axis in ((0, 1, 0), (0, 2, 1), (1, 3, 1), (0, 3, 2), (0, 4, 0)):
+        position = 10.0 * np.arange(5)[:, None] * np.ones(3)
+        position[j] = position[i]
+        world = Stepper(position, constraints=[kd.ElasticCollisions(0.5)])
+        world.step()
+        assert (world.position[j] - world.position[i]).tolist() == [float(k == axis) for k in range(3)]
+
+
+@pytest.mark.parametrize("radius", [1e150, 1e160, 7e307, 7.1e307, 8.5e307])
+def test_huge_radii_have_the_bits_of_the_reference(isa, radius):
+    arguments = {"constraints": [kd.ElasticCollisions([radius, radius, 1.0])], "dt": 0.25}
+    ours = kd.Stepper([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], **arguments)
+    book = kd.reference.Stepper([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], **arguments)
+    for stepper in (ours, book):
+        try:
+            stepper.step()
+        except kd.NonFiniteError:
+            assert stepper is book or not np.isfinite(ours.position).all()
+    assert np.array_equal(np.isfinite(ours.position), np.isfinite(book.position))
+    if np.isfinite(book.position).all():
+        assert not np.array_equal(book.position, [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
+        assert_same_bits(ours.position, book.position)
+        assert_same_bits(ours.velocity, book.velocity)
+
+
+@pytest.mark.parametrize("constraint", [kd.ElasticCollisions(1), kd.Distance([(0, 1)], 1.0)])
+def test_more_bodies_than_kernels_can_count_are_refused(constraint):
+    with pytest.raises(ValueError, match="expected fewer than 2147483648 bodies, got 2147483648"):
+        constraint.compile(SimpleNamespace(n=2**31))
+
+
+INTERRUPT = """
+import signal, sys, time
+import numpy as np
+import kickdrift as kd
+
+class Rang(Exception):
+    pass
+
+def ring(*_):
+    rung.append(time.perf_counter())
+    raise Rang
+
+def make():
+    n = int(sys.argv[2])
+    if sys.argv[1] == "crowd":
+        return kd.Stepper(np.zeros((n, 2)), constraints=[kd.ElasticCollisions(0.1, iterations=100)])
+    pairs = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    x = np.stack([np.arange(n), np.arange(n) % 2], axis=1)
+    return kd.Stepper(x, constraints=[kd.Distance(pairs[np.argsort(pairs[:, 0] % 2)], 1.0, iterations=3000)])
+
+best, stepper = 10, make()
+for _ in range(3):
+    rung = []
+    signal.signal(signal.SIGALRM, ring)
+    started = time.perf_counter()
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    tick, before = stepper.tick, stepper.position.copy()
+    try:
+        stepper.step(10**6)
+    except Rang:
+        best = min(best, time.perf_counter() - started - 0.3)
+    assert rung
+    # A step that is given up leaves nothing behind.
+    assert stepper.tick > tick or np.array_equal(stepper.position, before)
+if len(sys.argv) > 3:
+    other = make()
+    other.step(stepper.tick)
+    assert np.array_equal(stepper.position, other.position)
+    assert np.array_equal(stepper.velocity, other.velocity)
+print(best)
+"""
+
+
+@pytest.mark.signals
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
+@pytest.mark.parametrize(("kind", "n"), [("crowd", 100_000), ("links", 200_000)])
+def test_ctrl_c_is_answered_within_a_long_step(kind, n):
+    limit = 0.4 if kd.build_info()["build"] == "release" else 5
+    assert float(python(INTERRUPT, kind, str(n))) < limit
+
+
+@pytest.mark.signals
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
+def test_steps_that_were_given_up_are_made_again_with_the_same_bits():
+    assert float(python(INTERRUPT, "crowd", "3000", "compare")) < 5
