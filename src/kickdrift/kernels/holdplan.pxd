@@ -74,7 +74,7 @@ ctypedef struct Collisions:
     int64_t classes             # of size, but for points; the largest bodies first
     bint points                 # are there bodies without size?
     const uint8_t* size_class   # of each body
-    double per_cell[MOST_CLASSES]   # 1 / width of a cell, which is more than any pair reaches whose larger body is there
+    double per_cell[MOST_CLASSES]   # 1 / width of a cell, more than any pair reaches whose larger body is there
     uint64_t mask               # buckets less one
     uint64_t step[3]            # from a cell to the next along each axis, in buckets
     int64_t rows                # of three cells around a cell and in it

@@ -282,18 +282,17 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
 
 cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, lane* like) noexcept nogil:
     """One step of bodies that meet in constraints only; other than 0 where it cannot be solved."""
-    cdef const Plan* plan = sweep.plan if room.next == sweep.room else sweep.plan + 1
+    # One of the two in the room, which are this job's own.
+    cdef Plan* plan = <Plan*> (sweep.plan if room.next == sweep.room else sweep.plan + 1)
+    cdef bint damped = plan.damped
     cdef Job lone = job[0]
-    cdef Plan undamped
     lone.steps = 1
     lone.tick = job.tick + step
     lone.start = job.start and step == 0
     memcpy(room.next, room.now, (3 if plan.s.data != NULL else 2) * size(room, like))
-    if plan.damped:  # after the constraints
-        undamped = plan[0]
-        undamped.damped = False
-        plan = &undamped
+    plan.damped = False  # that comes after the constraints
     plan.run(plan, &lone)
+    plan.damped = damped
     if lone.failed_step == 1:
         job.evaluations += lone.evaluations
         return 0
