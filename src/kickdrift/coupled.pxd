@@ -4,9 +4,10 @@ from .kernels.holdplan cimport Hold
 from .kernels.plan cimport Array, Job, Plan
 from .kernels.sweptplan cimport Push, Sweep, SweptTable
 from .kernels.tables cimport Kernels
+from .sharing cimport Watch
 
 
-cdef class Coupled:
+cdef class Coupled(Watch):
     cdef const SweptTable* table
     cdef object model               # the plan of plan.py
     cdef Py_ssize_t item            # bytes of a number
@@ -22,7 +23,6 @@ cdef class Coupled:
     cdef object newton              # the registers of implicit steps, or None
     cdef Plan[2] whole              # the plan of the bodies in the room, for each place of their state
     cdef double looked              # when Ctrl-C was looked for
-    cdef object interrupt           # the exception that was found then, or None
 
     @staticmethod
     cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads)

@@ -1,4 +1,6 @@
 from typing_extensions import disjoint_base
 
+from .sharing import Watch
+
 @disjoint_base
-class Coupled: ...
+class Coupled(Watch): ...

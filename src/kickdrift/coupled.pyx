@@ -5,7 +5,6 @@ hold them. They are copied into a room of registers then. Each step is made besi
 so that whatever fails goes back to that at no cost.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 from .fields cimport field
@@ -19,7 +18,7 @@ from .kernels.tables cimport Kernels
 from .kernels.tiles cimport P, S, V, X
 from .pushes cimport BoundPush, PythonPush, bind_push
 from .runner cimport copy_array
-from .sharing cimport paced
+from .sharing cimport Watch, look, paced
 
 from time import perf_counter
 
@@ -33,7 +32,7 @@ cdef enum:
 require_rounding(__name__)
 
 
-cdef class Coupled:
+cdef class Coupled(Watch):
     def __dealloc__(self):
         PyMem_Free(self.push)
         PyMem_Free(self.hold)
@@ -101,7 +100,7 @@ cdef class Coupled:
         self.sweep.padded = shape[2]
         self.sweep.plan = self.whole
         self.sweep.owner = <void*> self
-        self.sweep.look = look
+        self.sweep.look = look_now_and_then
         self.sweep.patience = 1
         self.helpers = 1
         places = [[self.room[first + register].T[:n] for register in (X, V)] for first in (0, P)]
@@ -182,16 +181,11 @@ cdef Py_ssize_t padded(Py_ssize_t n):
     return (n + ROW - 1) // ROW * ROW
 
 
-cdef bint look(void* owner) noexcept with gil:
-    """Did anybody press Ctrl-C? Looked for some ten times a second, however long a step takes."""
+cdef bint look_now_and_then(void* owner) noexcept with gil:
+    """`look`, some ten times a second, however long a step takes."""
     cdef Coupled coupled = <Coupled> owner
     cdef Sweep* sweep = &coupled.sweep
     cdef double now = perf_counter()
     sweep.patience = paced(sweep.patience, sweep.patience, now - coupled.looked)
     coupled.looked = now
-    try:
-        PyErr_CheckSignals()
-    except BaseException as error:
-        coupled.interrupt = error
-        return True
-    return False
+    return look(owner)

@@ -1,6 +1,5 @@
 """What holds the bodies after each step, bound: a C function and what it works on, for each kind of constraint."""
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from .kernels.holdplan cimport (
@@ -9,7 +8,7 @@ from .kernels.holdplan cimport (
 )
 from .kernels.rounding cimport require_rounding
 from .kernels.sweptplan cimport SweptTable
-from .sharing cimport Sharing
+from .sharing cimport look
 
 import numpy as np
 
@@ -207,13 +206,3 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
     else:
         (<BoundCollisions> bound).bind(hold.fields, plan)
     return bound
-
-
-cdef bint look(void* owner) noexcept with gil:
-    """Did anybody press Ctrl-C within a step?"""
-    try:
-        PyErr_CheckSignals()
-    except BaseException as error:
-        (<Sharing> owner).interrupt = error
-        return True
-    return False

@@ -28,6 +28,14 @@ cdef inline Py_ssize_t paced(Py_ssize_t most, Py_ssize_t steps, double seconds) 
     return most
 
 
+# Looks for Ctrl-C while kernels run.
+cdef class Watch:
+    cdef object interrupt       # the exception that was found, or None
+
+
+cdef bint look(void* watch) noexcept nogil
+
+
 cdef class Sharing:
     cdef const Kernels* kernels
     cdef bint single        # float32

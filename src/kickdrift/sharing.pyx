@@ -1,5 +1,6 @@
 """Sharing: what steppers of any kind do with a job once it is described."""
 
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
@@ -12,6 +13,20 @@ import numpy as np
 
 from . import kernels
 from .workers import share
+
+
+cdef class Watch:
+    """What kernels that look for Ctrl-C by themselves are called with."""
+
+
+cdef bint look(void* watch) noexcept with gil:
+    """Did anybody press Ctrl-C?"""
+    try:
+        PyErr_CheckSignals()
+    except BaseException as error:
+        (<Watch> watch).interrupt = error
+        return True
+    return False
 
 
 cdef class Sharing:
