@@ -1,9 +1,9 @@
 """Arrays of numbers with twice the digits of a float64, each with a bound of its error.
 
 For numbers that must be correctly rounded and are too many for `decimal`. A number is an unevaluated sum of two floats
-(Dekker 1971, Numer. Math. 18, 224; bounds: Joldes, Muller, Popescu 2017, ACM Trans. Math. Softw. 44, 15res) that lies
-within `error` of the true one. Where that does not settle how it is rounded, or where something has overflowed or
-nearly vanished, `rounded` says so, and `decimal` decides.
+that lies within `error` of the true one: Dekker 1971, Numerische Mathematik 18, 224; bounds in Joldes, Muller, Popescu
+2017, ACM Trans. Math. Softw. 44, 15res. Where that does not settle how it is rounded, or where something has overflowed
+or nearly vanished, `rounded` says so, and `decimal` decides.
 """
 
 from __future__ import annotations
