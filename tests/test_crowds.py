@@ -132,8 +132,8 @@ def test_time_is_proportional_to_the_number_of_bodies(scene):
             best = min(best, time.perf_counter() - started)
         return best
 
-    # 16 times as many; in time that grows with the square: 256 times as long.
-    assert seconds(64_000) < 64 * seconds(4_000)
+    # 16 times as many; in time that grows with the square 256 times as long, and where caches end some 40 times.
+    assert seconds(128_000) < 100 * seconds(8_000)
 
 
 @pytest.mark.parametrize(("dim", "steps"), [(2, 300), (3, 300)])
