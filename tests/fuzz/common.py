@@ -92,13 +92,14 @@ def observe(stepper):
         seen["evaluations"] = stepper.evaluations
     else:
         seen["evaluations"] = stepper.force_evaluations
-        seen["drawn"] = outcome(lambda: stepper.interpolate(0.25))
         seen["forces"] = repr(stepper.forces), repr(stepper.constraints)
     clock = stepper._clock
     if clock is not None:
         seen["clock"] = tuple(clock.state()), repr(clock)
         seen["alpha"] = outcome(lambda: stepper.alpha)
     if finite(stepper):  # how snapshots keep a NaN is not promised
+        if hasattr(stepper, "interpolate"):
+            seen["drawn"] = outcome(lambda: stepper.interpolate(0.25))
         seen["checksum"] = outcome(stepper.checksum)
         seen["snapshot"] = outcome(stepper.snapshot)
     return {name: value for name, value in seen.items() if name not in without}

@@ -38,9 +38,13 @@ def decay_jacobian(t, y, out):
         out[:, j, j] = -1.0
 
 
+def nothing(position):
+    return np.zeros(len(position))
+
+
 FUNCTIONS = [
-    lambda: kd.Force(swell, velocity_dependent=False),
-    lambda: kd.Acceleration(brake),
+    lambda: kd.Force(swell, velocity_dependent=False, potential=nothing),
+    lambda: kd.Acceleration(brake, potential=nothing),
 ]
 
 
