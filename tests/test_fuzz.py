@@ -1,4 +1,4 @@
-"""The fuzzers of tests/fuzz in short, and that they find what is planted. `python tools/prove.py fuzz` runs them long."""
+"""The fuzzers of tests/fuzz in short, and do they find what is planted? `python tools/prove.py fuzz` runs them long."""
 
 import json
 import os
@@ -89,7 +89,8 @@ PLANTS = [
 @pytest.mark.parametrize(("name", "place", "attribute", "fault", "found"), PLANTS)
 def test_planted_faults_are_found(monkeypatch, name, place, attribute, fault, found):
     monkeypatch.setattr(place, attribute, fault)
-    monkeypatch.setattr(machines, "SETTINGS", hypothesis.settings(machines.SETTINGS, phases=[hypothesis.Phase.generate]))
+    unshrunk = hypothesis.settings(machines.SETTINGS, phases=[hypothesis.Phase.generate])
+    monkeypatch.setattr(machines, "SETTINGS", unshrunk)
     messages = []
     for seed in range(200):
         try:

@@ -36,7 +36,7 @@ class Subject:
 
     def command(self, seed, *arguments):
         without = ["--without", self.options.without] if self.options.without else []
-        return [sys.executable, "-X", "faulthandler", "-m", "fuzz", self.name, "--seed", str(seed), *without, *arguments]
+        return [sys.executable, "-m", "fuzz", self.name, "--seed", str(seed), *without, *arguments]
 
     def run(self, seed, seconds):
         """One process after the other, until the time is over: a crash ends only its own."""

@@ -1,7 +1,7 @@
 """One fuzzer, seed after seed: `python -m fuzz machines --seed 1 --seconds 60`, with tests and src on the path.
 
-Prints a line of JSON for each example when it begins, for each find, and at the end; tools/fuzzing.py reads them. A find
-does not end the run. What hangs is ended, and what crashes tells where, by faulthandler.
+Prints a line of JSON for each example when it begins, for each find, and at the end; tools/fuzzing.py reads them. A
+find does not end the run. What hangs is ended, and what crashes tells where, by faulthandler.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 import time
 import traceback
 
-from fuzz import SUBJECTS, common, subject
+from fuzz import SUBJECTS, common, machines, subject
 
 HANG = 300  # seconds for one example
 
@@ -27,9 +27,12 @@ def main():
     parser.add_argument("--seconds", type=float, help="run so long")
     parser.add_argument("--examples", type=int, default=1, help="or so many, where no seconds are given")
     parser.add_argument("--without", default="", help="operations and parts of states to leave out, with commas")
+    parser.add_argument("--shrink", action="store_true", help="make what state machines find as short as can be")
     chosen = parser.parse_args()
     common.without |= set(filter(None, chosen.without.split(",")))
     run = subject(chosen.subject)
+    if not chosen.shrink:
+        machines.as_they_come()
     faulthandler.enable()
     end = None if chosen.seconds is None else time.monotonic() + chosen.seconds
     examples = found = 0

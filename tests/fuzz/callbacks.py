@@ -21,7 +21,7 @@ class MischiefError(Exception):
     pass
 
 
-class MischiefExit(BaseException):  # noqa: N818
+class MischiefExit(BaseException):
     """As KeyboardInterrupt and SystemExit are, no Exception."""
 
 
@@ -132,9 +132,7 @@ def force(trouble):
         out[...] = -dx - 0.25 * dv
         return trouble and trouble.result()
 
-    return lambda kind, jacobian: kind(
-        work, potential=scenes.nothing, jacobian=change if jacobian else None
-    )
+    return lambda kind, jacobian: kind(work, potential=scenes.nothing, jacobian=change if jacobian else None)
 
 
 def some_bodies(seed, trouble):

@@ -26,7 +26,7 @@ FRACTIONS = [
     "1/60", "1/50", "0", "-1/60", "1/0", "0/0", "1e3000000", "1e-3000000", "1E400", "9" * 5000, "1/" + "9" * 5000,
     "", " 1/60 ", "nan", "inf", "x", "1_0/6_0", "١/٦٠", "\ud800", "1/60\0", 1, 0.5, None, True, [], {}, "1/1e5", "0x10",
 ]  # fmt: skip
-HEXES = ["0x0.0p+0", "0x1.8p+1", "-0x1p-3", "nan", "inf", "0x1p+99999", "0x1p1023", "1", "", "x", None, 1, 0.5, [], True]
+HEXES = ["0x0.0p+0", "0x1.8p+1", "-0x1p-3", "nan", "inf", "0x1p+99999", "0x1p1023", "1", "", "x", None, 1, 0.5, []]
 OTHERS = [None, True, 0, -1, 1.5, 10**30, "text", "", [], {}, ["0x0.0p+0"] * 9, "\ud800", [[["x"]]], 2**63, -(2**64)]
 TEXTS = [
     b"", b"{", b"{}", b"[]", b"null", b"1", b"nan", b'"dt"', b"[" * 100_000, b'{"a":' * 50_000, b"\xff\xfe", b"{}{}",
@@ -211,7 +211,8 @@ def attempt(pair, data, name):
         return False
     fast, book = pair
     # What was taken is a state like any other.
-    check(0 <= fast.tick < 2**63 - 2**32 and fast.dt > 0 and np.isfinite(fast.dt), f"{name}: tick {fast.tick}, dt {fast.dt}")
+    check(0 <= fast.tick < 2**63 - 2**32, f"{name}: tick {fast.tick}")
+    check(fast.dt > 0 and np.isfinite(fast.dt), f"{name}: dt {fast.dt}")
     check(outcome(lambda: fast.time)[0] == "returned" and np.isfinite(fast.time), f"{name}: no time")
     same_state(name, observe(fast), observe(book))
     if finite(fast):

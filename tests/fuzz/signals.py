@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from fractions import Fraction
+from functools import partial
 
 import kickdrift as kd
 
@@ -147,7 +148,7 @@ def signals(seed, rounds=10):
             continue
         before, ticks, first = whole(stepper), list(pasts[0].ticks), stepper.tick
         fed = None if ode else stepper.clock.fed_ns
-        own, other = (lambda s=s, p=p: call(s, p, saved) for s, p in zip((stepper, twin), pasts, strict=True))
+        own, other = (partial(call, s, p, saved) for s, p in zip((stepper, twin), pasts, strict=True))
         start = twin.snapshot()
         try:
             began = time.perf_counter()
@@ -174,9 +175,7 @@ def signals(seed, rounds=10):
                     name != "advance" or clock.tick - stepper.tick == twin.clock.tick - twin.tick,
                     f"{what}: the clock is at tick {clock.tick}, the stepper at {stepper.tick}",
                 )
-                check(
-                    clock.fed_ns in (fed, twin.clock.fed_ns), f"{what}: {clock.fed_ns - fed} ns were fed"
-                )
+                check(clock.fed_ns in (fed, twin.clock.fed_ns), f"{what}: {clock.fed_ns - fed} ns were fed")
             twin.restore(start)
             twin.step(stepper.tick - first)
             same_state(what, now, whole(twin))

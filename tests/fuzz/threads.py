@@ -17,7 +17,6 @@ from . import scenes
 from .common import check, plain, same, tally, without, without_clock
 
 PATIENCE = 60  # seconds, for all threads to end
-REFUSED = "this stepper is stepping already"
 
 
 def crowd(works):
@@ -47,14 +46,12 @@ def crowd(works):
         raise failures[0]
 
 
-def attempt(call):
+def attempt(call, *arguments):
     """Make a call that may be refused: whether it was done, and what it returned."""
     tally.operations += 1
     try:
-        return True, call()
-    except (kd.NonFiniteError, kd.ConvergenceError) as error:
-        return False, error
-    except RuntimeError as error:
+        return True, call(*arguments)
+    except (RuntimeError, kd.NonFiniteError, kd.ConvergenceError) as error:
         return False, error
 
 
@@ -103,17 +100,17 @@ def counting(seed, count=12, crew=3):
                 if name in without:
                     continue
                 if name in LOOKS:
-                    done, value = attempt(lambda: LOOKS[name](stepper))
+                    done, value = attempt(LOOKS[name], stepper)
                     if done:
                         seen.append((name, value))
                 elif name == "step":
-                    done, _ = attempt(lambda: stepper.step(n))
+                    done, _ = attempt(stepper.step, n)
                     stepped.append(n * done)
                 elif name == "record":
-                    done, value = attempt(lambda: stepper.record(n))
+                    done, value = attempt(stepper.record, n)
                     stepped.append(n if done else len(getattr(value, "trajectory", [0])) - 1)
                 else:
-                    done, value = attempt(lambda: stepper.advance(rng.choice([0.01, 0.025, 0.017])))
+                    done, value = attempt(stepper.advance, rng.choice([0.01, 0.025, 0.017]))
                     stepped.append(value if done else 0)
 
         return work
