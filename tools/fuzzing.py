@@ -22,8 +22,7 @@ import common
 sys.path.insert(0, str(common.ROOT / "tests"))
 import fuzz as fuzzers
 
-# The sanitizers leave their findings in the words of their own, and end the process.
-TAIL = 4000
+TAIL = 4000  # characters of what a process said before it died
 
 
 class Subject:
@@ -84,8 +83,8 @@ class Subject:
         return last
 
     def find(self, message, seed, trace):
-        # Finds of one kind differ in their numbers.
-        kind = re.sub(r"b'.*|b\".*|0x[0-9a-f.p+-]+|[-+]?[\d.]+(e[-+]?\d+)?", "#", message)[:120]
+        # Finds of one kind differ in their numbers, and in how they were come by.
+        kind = re.sub(r"b'.*|b\".*|0x[0-9a-f.p+-]+|[-+]?[\d.]+(e[-+]?\d+)?", "#", message.partition(" -- ")[0])[:100]
         count, first, text = self.finds.get(kind, (0, seed, trace))
         self.finds[kind] = count + 1, first, text
         if not count:

@@ -236,11 +236,17 @@ def snapshots(seed, rounds=12):
             data, name = damage(rng, saved)
         else:
             data, name = forge(rng, saved, pair[0].dtype)
-        attempt(pair, wrapped(rng, data), name)
-        results = [outcome(stepper.step, 2) for stepper in pair]
-        same(f"{name}: step after it", *results)
-        same_state(f"{name}: step after it", *map(observe, pair))
-        # Whatever was taken: back to what is sound.
-        for stepper in pair:
-            result = outcome(stepper.restore, saved)
-            same(f"{name}: the sound snapshot after it", result[0], "returned")
+        try:
+            tried(pair, wrapped(rng, data), saved)
+        except AssertionError as error:
+            raise AssertionError(f"{error} -- {name}") from error
+
+
+def tried(pair, data, saved):
+    """Restore it, go on, and go back to what is sound."""
+    attempt(pair, data, "restore")
+    results = [outcome(stepper.step, 2) for stepper in pair]
+    same("step after it", *results)
+    same_state("step after it", *map(observe, pair))
+    for stepper in pair:
+        same("the sound snapshot after it", outcome(stepper.restore, saved)[0], "returned")
