@@ -245,8 +245,10 @@ def snapshots(seed, rounds=12):
 def tried(pair, data, saved):
     """Restore it, go on, and go back to what is sound."""
     attempt(pair, data, "restore")
+    sound = finite(pair[0])
     results = [outcome(stepper.step, 2) for stepper in pair]
-    same("step after it", *results)
-    same_state("step after it", *map(observe, pair))
+    if sound:  # what becomes of infinities is not promised
+        same("step after it", *results)
+        same_state("step after it", *map(observe, pair))
     for stepper in pair:
         same("the sound snapshot after it", outcome(stepper.restore, saved)[0], "returned")
