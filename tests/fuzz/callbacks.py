@@ -97,7 +97,6 @@ class Trouble:
             for array in read_only:
                 if outcome(lambda array=array: array.fill(7.0))[0] != "raised":
                     self.faults.append("what it reads can be written to")
-            outcome(lambda: out.resize((1, 1)))
         elif self.way == "keep":
             self.kept = [*read_only, out]
         # "return": a value in place of writing to out is refused by the stepper; see `work`.
