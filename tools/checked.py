@@ -18,8 +18,8 @@ def build(mode):
     return tree, {"PYTHONPATH": tree / "src"}
 
 
-def sanitize(*tests):
-    """AddressSanitizer and UndefinedBehaviorSanitizer; they end the run at their first finding."""
+def sanitized():
+    """Where the build with sanitizers is, and the environment that it runs in."""
     tree, environment = build("sanitize")
     libraries = [common.said("gcc", f"-print-file-name=lib{name}.so").strip() for name in ("asan", "ubsan")]
     environment |= {
@@ -28,6 +28,12 @@ def sanitize(*tests):
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",  # Python frees little at exit
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
+    return tree, environment
+
+
+def sanitize(*tests):
+    """AddressSanitizer and UndefinedBehaviorSanitizer; they end the run at their first finding."""
+    tree, environment = sanitized()
     common.run(sys.executable, "-m", "pytest", *QUIET, *tests, cwd=tree, env=environment)
 
 

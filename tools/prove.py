@@ -7,6 +7,7 @@
     python tools/prove.py cross [...]   one table of digests: processors, compilers, levels of optimisation
     python tools/prove.py contraction   what a contracting compiler built is refused
     python tools/prove.py matrix        the wheels that cibuildwheel would build are the promised ones
+    python tools/prove.py fuzz [...]    random plans, snapshots, callbacks, threads and signals, for as long as you like
     python tools/prove.py digests DIR   the digests that other machines left there are one
 
 CONTRIBUTING.md says what each needs. They build in build/prove and leave the tree alone.
@@ -23,6 +24,7 @@ COMMANDS = {
     "cross": ("cross", "main"),
     "contraction": ("contraction", "main"),
     "matrix": ("matrix", "main"),
+    "fuzz": ("fuzzing", "main"),
     "digests": ("cross", "collected"),
 }
 

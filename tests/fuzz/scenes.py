@@ -1,0 +1,100 @@
+"""What is fuzzed: random steppers of few bodies, from the plans of the suite, with functions, clocks and equations."""
+
+import functools
+
+import numpy as np
+from draws import Draws
+from plans import held_scene, scene
+
+import kickdrift as kd
+
+DTYPES = (np.float32, np.float64)
+ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4")
+STEPS = (1 / 60, 0.1, 1 / 144, 1 / 100, 0.025)
+
+
+# Functions of the user, at the top level so that they can be pickled: + - * alone.
+
+
+def swell(t, position, velocity, out):
+    out[...] = 0.25 * t - position
+
+
+def brake(t, position, velocity, out):
+    out[...] = -0.5 * velocity
+    out[:, 0] += 0.125
+
+
+def decay(t, y, out):
+    out[...] = 0.5 * t - y
+
+
+def coupled(t, y, out):
+    out[...] = 0.5 * y[:, ::-1] - y * y * y
+
+
+def decay_jacobian(t, y, out):
+    for j in range(y.shape[1]):
+        out[:, j, j] = -1.0
+
+
+def nothing(position):
+    return np.zeros(len(position))
+
+
+FUNCTIONS = [
+    lambda: kd.Force(swell, velocity_dependent=False, potential=nothing),
+    lambda: kd.Acceleration(brake, potential=nothing),
+]
+
+
+def bodies(seed, sizes=(1, 2, 3, 5, 8)):
+    """A random scene of every kind: integrator, terms, springs, functions, constraints, layout, dtype."""
+    rng = Draws(seed)
+    n = int(rng.choice(sizes))
+    held = n > 1 and rng.integers(2)
+    drawn = (held_scene if held else scene)(rng, n=n)
+    takes_functions = not isinstance(drawn.arguments["integrator"], (kd.EnergyEuler, kd.Exact))
+    if takes_functions and rng.integers(3) == 0:
+        drawn.arguments["forces"].append(FUNCTIONS[rng.integers(len(FUNCTIONS))]())
+    return drawn
+
+
+def clock_settings(rng):
+    return {
+        "hz": rng.choice([30, 50, 60, 100, "60000/1001"]),
+        "policy": rng.choice(["exact", "exact", "match", "locked(2)", "variable(0.05)"]),
+        "overload": rng.choice(["drop", "backlog(5)", "resync", "raise"]),
+        "max_steps": rng.choice([2, 4, 8]),
+        "substeps": rng.choice([1, 1, 3]),
+        "scale": rng.choice([1.0, 1.0, 0.3, 1.7]),
+        "carry": rng.random() < 0.8,
+    }
+
+
+def twin_of(module, drawn, clock=None):
+    """The scene's stepper from `kickdrift` or `kickdrift.reference`, with a clock of these settings."""
+    if clock is None:
+        return drawn.make(module.Stepper)
+    return drawn.make(module.Stepper, dt=None, clock=module.FixedClock(**clock))
+
+
+@functools.cache
+def flows():
+    return sorted(kd.flows.Flow.__subclasses__(), key=lambda cls: cls.__name__)
+
+
+def equations(seed):
+    """A function that makes an ODEStepper of the class it is given, always of the same numbers."""
+    rng = Draws(seed)
+    flow = rng.integers(2)
+    rhs = flows()[rng.integers(len(flows()))]() if flow else (decay, coupled)[rng.integers(2)]
+    dim = rhs.dim if flow else int(rng.integers(1, 5))
+    y = (rng.normal(size=(int(rng.integers(1, 6)), dim)) * 0.5).astype(DTYPES[rng.integers(2)])
+    arguments = {
+        "dt": float(rng.choice([1 / 60, 0.01, 0.05])),
+        "integrator": ODE_INTEGRATORS[rng.integers(5)],
+        "jacobian": decay_jacobian if rhs is decay and rng.integers(2) else None,
+    }
+    order = "CF"[rng.integers(2)]
+    return lambda cls: cls(np.array(y, order=order), rhs, **arguments)
