@@ -126,8 +126,19 @@ setup(
     ext_modules=[
         *extensions("kernels.processor", *(f"kernels.{isa}" for isa in ISAS), traced=False),
         *extensions(
-            "binding", "clock", "core", "coupled", "fields", "holds", "ode", "pushes", "runner", "sharing", "stepper",
-            "verbs", traced=MODE == "trace",
+            "binding",
+            "clock",
+            "core",
+            "coupled",
+            "fields",
+            "holds",
+            "ode",
+            "pushes",
+            "runner",
+            "sharing",
+            "stepper",
+            "verbs",
+            traced=MODE == "trace",
         ),
     ],
 )

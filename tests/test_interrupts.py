@@ -1,5 +1,6 @@
 """Nothing lost: Ctrl-C at any line of Python, and other threads and callbacks at any time."""
 
+import contextlib
 import copy
 import math
 import sys
@@ -184,10 +185,8 @@ def test_numpy_functions_that_raise_tear_no_step(monkeypatch):
         return original(*given, **more)
 
     monkeypatch.setattr(np, "copyto", copyto)
-    try:
+    with contextlib.suppress(Interrupt):
         world.step()
-    except Interrupt:
-        pass
     twin = kd.Stepper([[0.5]], [[1.0]], constraints=[kd.Box(0, 1)])
     monkeypatch.undo()
     twin.step(world.tick)
@@ -260,7 +259,8 @@ def hammer(*calls, seconds=0.4):
                     calls[number]()
                     done[number] += 1
                 except RuntimeError as error:
-                    assert "stepping already" in str(error)
+                    if "stepping already" not in str(error):
+                        raise
                     refused[number] += 1
         except BaseException as error:
             errors.append(error)
@@ -300,12 +300,11 @@ def test_moving_the_forces_beside_a_step_is_refused_or_done_between_two():
 
 
 def test_frames_and_steps_of_two_threads_add_up():
-    world = kd.Stepper(np.zeros((500, 2)), clock=kd.FixedClock(60, policy="variable(0.1)"), forces=[kd.Gravity((0, -1))])
+    clock = kd.FixedClock(60, policy="variable(0.1)")
+    world = kd.Stepper(np.zeros((500, 2)), clock=clock, forces=[kd.Gravity((0, -1))])
     steps = []
     seconds = iter(range(10**9))
-    done, _ = hammer(
-        lambda: steps.append(world.advance(0.01 + 1e-6 * (next(seconds) % 7))), lambda: world.step(1)
-    )
+    done, _ = hammer(lambda: steps.append(world.advance(0.01 + 1e-6 * (next(seconds) % 7))), lambda: world.step(1))
     assert world.tick == sum(steps) + done[1]
 
 

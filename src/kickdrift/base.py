@@ -216,7 +216,7 @@ class StepperBase(State):
         >>> kd.Stepper([[0.0, 2.0]], [[3.0, 0.0]], mass=2, forces=[kd.Gravity((0, -10))]).energy()
         (9.0, 40.0)
         """
-        return self._exclusively(self._energy)  # type: ignore[no-any-return]
+        return self._exclusively(self._energy)
 
     def _energy(self) -> tuple[float, float]:
         return self._plan.energy(self._position, self._velocity)
@@ -244,7 +244,7 @@ class StepperBase(State):
 
     def _teleport(self, index: Any, position: ArrayLike) -> None:
         moved = self._position.copy()
-        moved[index] = position
+        moved[index] = arguments.plain("position", position)
         rows = np.unique(np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index])
         there = moved[rows]
         if not np.isfinite(there).all():
@@ -301,7 +301,7 @@ class StepperBase(State):
         return [self._position, self._velocity, *history]
 
     def _targets(self, count: int) -> list[np.ndarray]:
-        return [self._position, self._velocity, self._history][:count]  # type: ignore[list-item]
+        return [self._position, self._velocity, *([] if self._history is None else [self._history])][:count]
 
     def _array_count(self, started: bool) -> int:
         return 3 if started and self.integrator.history else 2
@@ -322,7 +322,7 @@ class StepperBase(State):
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._exclusively(self._reduced)  # type: ignore[no-any-return]
+        return self._exclusively(self._reduced)
 
     def _reduced(self) -> tuple[Any, ...]:
         arguments_ = {

@@ -746,7 +746,7 @@ cdef class FixedClock:
         >>> clock.advance(0.0), clock.tick, clock.time
         (1, 2, 0.025)
         """
-        rate, keep_fraction = checked.parse_rate(hz), checked.parse_keep(keep)
+        rate, keep_fraction = checked.parse_change(hz), checked.parse_keep(keep)
         self._settings.check_room(rate, self._scale)
         if self._open:
             self._next_num, self._next_den = rate.numerator, rate.denominator

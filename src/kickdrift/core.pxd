@@ -12,9 +12,9 @@ from .runner cimport Runner
 
 cdef class Core(Runner):
     cdef Binding binding    # what is stepped, as the kernels read it
-    cdef Plan* plan         # its parts
+    cdef Plan* plan  # its parts
     cdef Coupled coupled
-    cdef const Sweep* sweep # what is run: a sweep of coupled bodies, or NULL for the plan
+    cdef const Sweep* sweep  # what is run: a sweep of coupled bodies, or NULL for the plan
     cdef void (*run_sweep)(const Sweep*, Job*) noexcept nogil
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
@@ -23,7 +23,7 @@ cdef class Core(Runner):
     cdef Array saved_state[3]
     cdef double origin      # the time at which origin_tick was
     cdef int64_t origin_tick
-    cdef int64_t drawn_tick # where the last step of a frame ended: elsewhere there is no state before it
+    cdef int64_t drawn_tick  # where the last step of a frame ended: elsewhere there is no state before it
 
     cdef int save_for_failure(self, Binding binding) except -1
     cdef void adopt(self, Binding binding) noexcept

@@ -8,7 +8,7 @@ so that whatever fails goes back to that at no cost.
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 from .fields cimport field
-from .holds cimport BoundHold, bind_holds
+from .holds cimport BoundHold, bind_constraints
 from .kernels.krylov cimport DX, HERE, PLACE, R, SPEED
 from .kernels.plan cimport IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
 from .kernels.rounding cimport require_rounding
@@ -81,7 +81,7 @@ cdef class Coupled(Watch):
         self.hold = <Hold*> PyMem_Calloc(max(1, len(model.holds)), sizeof(Hold))
         if self.hold == NULL:
             raise MemoryError
-        self.bound_holds = bind_holds(model, self.table, padded(model.n))
+        self.bound_holds = bind_constraints(model, self.table, padded(model.n))
         for number, bound in enumerate(self.bound_holds):
             self.hold[<Py_ssize_t> number] = bound.hold
             self.cost += bound.cost

@@ -168,7 +168,7 @@ cdef class BoundCollisions(BoundHold):
         return 0
 
 
-cdef list bind_holds(object plan, const SweptTable* table, Py_ssize_t padded):
+cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded):
     """The constraints of a plan, for states in planes of so many numbers."""
     cdef BoundDistance distance
     bound = [bind_hold(hold, plan, table, padded) for hold in plan.holds]

@@ -14,7 +14,7 @@ from math import lcm, prod
 
 import numpy as np
 
-from . import arguments, flows
+from . import flows
 from .errors import ConvergenceError, NonFiniteError
 from .odebase import QUOTIENT, ODEBase, refuse
 

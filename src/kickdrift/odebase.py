@@ -153,7 +153,7 @@ class ODEBase(State):
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return self._exclusively(self._reduced)  # type: ignore[no-any-return]
+        return self._exclusively(self._reduced)
 
     def _reduced(self) -> tuple[Any, ...]:
         arguments_ = {

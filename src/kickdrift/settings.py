@@ -304,6 +304,13 @@ def parse_scale(value: Any) -> int:
     return round(real("scale", value, 0.0, 1000.0) * SCALE_ONE)
 
 
+def parse_change(hz: Any) -> Fraction:
+    """Check a new rate, which there is no default for."""
+    if hz is None:
+        raise TypeError("hz: expected a number or text, got None")
+    return parse_rate(hz)
+
+
 def parse_keep(keep: Any) -> bool:
     """Check what a change of rate keeps; return whether it is the fraction of a step."""
     if not isinstance(keep, str) or keep not in ("time", "fraction"):

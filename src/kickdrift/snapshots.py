@@ -119,7 +119,8 @@ def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any) -> 
         stepper = cls(**arguments, dt=step)
     else:
         stepper = cls(**arguments, clock=clock)
-    stepper.restore(data)
+    # The clock has been copied as it was; its rate may have been changed for the next frame.
+    stepper._exclusively(stepper._restore, data, False, False)
     return stepper
 
 
@@ -232,8 +233,6 @@ def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, n
             got = arguments.short(fields.get(name))
             raise SnapshotError(f"snapshot: of a stepper with other {name}: {got}, here {own!r}")
     exact_dt, origin = _dt(fields, stepper.dtype), _number("origin", fields.get("origin"))
-    if origin > _LARGEST:
-        raise SnapshotError("snapshot: expected an origin within the range of a float")
     origin_tick = fields.get("origin_tick")
     if type(origin_tick) is not int:
         raise SnapshotError(f"snapshot: expected origin_tick to be an int, got {arguments.show(origin_tick)}")
@@ -242,9 +241,6 @@ def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, n
     if not 0 <= origin_tick < _TICKS or _written(stepper, exact_dt, origin, origin_tick, offset) != text:
         raise SnapshotError("snapshot: the text is not as snapshot() writes it")
     return exact_dt, origin, origin_tick, offset
-
-
-_LARGEST = Fraction(np.finfo(np.float64).max.item())
 
 
 def _dt(fields: dict[str, Any], dtype: np.dtype) -> Fraction:

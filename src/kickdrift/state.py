@@ -44,7 +44,7 @@ class State:
         def step(self, n: int = 1) -> None: ...
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
         def _numbers(self, binding: Any, h: float) -> Any: ...  # what depends on dt, for `_commit`
-        def _commit(self, **changes: Any) -> None: ...  # several changes as one, see core.pyx
+        def _commit(self, *args: Any, **changes: Any) -> None: ...  # several changes as one, see core.pyx
         def _digest(self, values: np.ndarray, place: int) -> int: ...
         def _sampled(self) -> tuple[np.ndarray, ...]: ...  # what `record` keeps
         def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Any: ...
@@ -182,7 +182,8 @@ class State:
         """
         self._exclusively(self._restore, snapshot)
 
-    def _restore(self, snapshot: bytes, with_clock: bool = True) -> None:
+    def _restore(self, snapshot: bytes, clock_tick: bool = True, clock_rate: bool = True) -> None:
+        """Go to a snapshot, with the clock's tick and rate or without."""
         saved = snapshots.parse(self, snapshot)
         changes: dict[str, Any] = {}
         if (saved.offset != self._offset).any():
@@ -197,11 +198,12 @@ class State:
             changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
         targets = self._targets(len(saved.arrays))
         writes = [(to, None, array) for to, array in zip(targets, saved.arrays, strict=True)]
-        if with_clock and self._clock is not None and saved.clock_tick is not None:
+        if clock_tick and self._clock is not None and saved.clock_tick is not None:
             changes["clock_tick"] = saved.clock_tick
+        # What a frame measured is no rate of the clock.
+        clock_rate = clock_rate and (self._clock is None or self._clock.deterministic)
         try:
-            # What a frame measured is no rate of the clock.
-            if saved.exact_dt != self._exact_dt and (self._clock is None or self._clock.deterministic):
+            if clock_rate and saved.exact_dt != self._exact_dt:
                 changes |= self._clock_change(saved.exact_dt)
             self._commit(writes=writes, resume=(saved.tick, saved.started, saved.last_h), **changes)
         except ValueError as error:  # not every dt is a rate for a clock

@@ -498,7 +498,7 @@ class FixedClock:
 
     def set_hz(self, hz: Any, keep: str = "time") -> None:
         """Change the rate; keep the waiting time, or the fraction of a step."""
-        rate, keep_fraction = checked.parse_rate(hz), checked.parse_keep(keep)
+        rate, keep_fraction = checked.parse_change(hz), checked.parse_keep(keep)
         self._settings.check_room(rate, int(self._scale * SCALE_ONE))
         if self._open:
             self._next_rate = rate, keep_fraction

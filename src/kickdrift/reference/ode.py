@@ -202,6 +202,8 @@ class ODEStepper(ODEBase):
     [[0.25]]
     """
 
+    _h: float  # see `_numbers`
+
     def _bind(self) -> None:
         self._tick = 0
         self._evaluations = 0
@@ -261,7 +263,7 @@ class ODEStepper(ODEBase):
         """n steps, or up to the one that cannot be solved; the array holds completed steps only."""
         scheme, h = SCHEMES[self.integrator.name], system.real(self._h)
         first, failure = self.tick, None
-        evaluations = system.evaluations
+        evaluations = list(system.evaluations)
         for _ in range(n):
             system.at(self.time, self._dt)
             try:

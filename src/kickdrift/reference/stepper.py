@@ -28,6 +28,11 @@ class Stepper(StepperBase):
     """
 
     _clock_type = FixedClock
+    # What depends on dt, see `_numbers`.
+    _h: float
+    _decay: np.ndarray | None
+    _flow: np.ndarray | None
+    _composition: tuple | None
 
     def _bind(self) -> None:
         self._tick = 0
@@ -223,7 +228,8 @@ class Stepper(StepperBase):
         result = np.empty_like(self._position, order="C") if out is None else out
         target = result if out is None else canvas(out, self)
         real = float if self.dtype == np.float64 else np.float32
-        draw(*before, *now, mix, real, target)
+        with np.errstate(all="ignore"):  # as compiled code, which draws whatever there is
+            draw(*before, *now, mix, real, target)
         return result
 
 
