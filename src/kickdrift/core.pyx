@@ -8,6 +8,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from .guard cimport acquire, release
+from .kernels.abi.constants cimport EXTRA, PER_KICK
 from .kernels.plan cimport (
     ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
     GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MAX_STAGES, MIDPOINT, PLANES,
@@ -15,7 +16,7 @@ from .kernels.plan cimport (
     VERLET_CENTRAL, VORTEX, Array, Field, Job, Layout, Term,
 )
 from .kernels.rounding cimport require_rounding
-from .kernels.schemes cimport EXTRA, PER_KICK, keeps, rare
+from .kernels.traits cimport keeps, rare
 from .sharing cimport PATIENCE, paced
 
 cdef extern from "Python.h":
@@ -390,7 +391,7 @@ cdef class Core(Sharing):
         return self.run_job(self.plan.n, steps * self.cost)
 
     cdef void prepare(self) noexcept:
-        self.kernels.prepare(&self.plan)
+        self.kernels.prepare(self.kernels, &self.plan)
 
     cdef void settle(self) noexcept:
         """After a step the history spans its dt."""

@@ -5,14 +5,12 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 from .core cimport Core
 from .holds cimport BoundHold, bind_holds
+from .kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
 from .kernels.holdplan cimport Hold
-from .kernels.krylov cimport DX, HERE, PLACE, R, SPEED
 from .kernels.plan cimport IMPLICIT_EULER, PLANES, ROW, STRIDED, Job, Layout, Plan
 from .kernels.rounding cimport require_rounding
-from .kernels.schemes cimport keeps
-from .kernels.sweeps cimport OUT
 from .kernels.sweptplan cimport INTERRUPTED, TILE_PUSHES, UNSOLVED, Push
-from .kernels.tiles cimport P, S, V, X
+from .kernels.traits cimport keeps
 from .pushes cimport BoundPush, PythonPush, bind_push
 from .sharing cimport paced
 
@@ -94,13 +92,13 @@ cdef class Swept(Core):
         plan = self._plan
         n, dim = plan.n, plan.dim
         padded = (n + ROW - 1) // ROW * ROW
-        registers = P + OUT + len(plan.pushes) + 1  # of which x, v and s, which come before P, are there twice
+        registers = ALL_OUT + len(plan.pushes) + 1  # the last is the gain
         self.room = kernels.aligned_zeros((registers * dim, padded), plan.dtype).reshape(registers, dim, padded)
         self.sweep.room = <char*> <size_t> self.room.ctypes.data
         self.sweep.gain = <char*> <size_t> self.room[registers - 1].ctypes.data
         self.sweep.padded = padded
         self.planes = [
-            [self.room[first + register].T[:n] for register in range(len(self.state()))] for first in (0, P)
+            [self.room[first + register].T[:n] for register in range(len(self.state()))] for first in (0, STATE)
         ]
         self.sweep.plan = self.whole
         self.sweep.owner = <void*> self
@@ -110,7 +108,7 @@ cdef class Swept(Core):
         for number, bound in enumerate(self.bound_pushes):
             if isinstance(bound, PythonPush):
                 python = bound
-                python.show(self.planes, self.room[P + OUT + number].T[:n])
+                python.show(self.planes, self.room[ALL_OUT + number].T[:n])
         return 0
 
     cdef int bind_implicit(self) except -1:
@@ -130,7 +128,7 @@ cdef class Swept(Core):
             if isinstance(bound, PythonPush):
                 python = bound
                 seen = [self.newton[register].T[:n] for register in (PLACE, SPEED, DX, R)]
-                python.show_tangent(seen, self.room[P + OUT + number].T[:n])
+                python.show_tangent(seen, self.room[ALL_OUT + number].T[:n])
             self.push[number].tangent, self.push[number].tangent_data = bound.tangent, bound.tangent_data
             self.push[number].minds_velocity = plan.pushes[number].term.velocity_dependent
         return 0
@@ -203,7 +201,7 @@ cdef class Swept(Core):
             self.locate(&whole.v, self.planes[place][V])
             if self.history is not None:
                 self.locate(&whole.s, self.planes[place][S])
-            self.kernels.prepare(whole)
+            self.kernels.prepare(self.kernels, whole)
         return 0
 
     cdef int leave(self, Py_ssize_t steps) except -1:

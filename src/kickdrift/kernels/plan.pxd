@@ -118,3 +118,7 @@ ctypedef struct Plan:
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start
     void (*run)(const Plan*, Job*) noexcept nogil
+    # Writes into `a` what bodies in planes of `stride` numbers are accelerated with, interactions apart.
+    void (*accelerate)(
+        const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
+    ) noexcept nogil

@@ -6,19 +6,17 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
+from .abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from .lanes cimport lane, width
 from .plan cimport (
-    ALTERNATE, DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, VELOCITY_VERLET,
+    ALTERNATE, DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MIDPOINT, RK4, VELOCITY_VERLET,
     Job, Plan,
 )
-from .schemes cimport damp, has_opening, keeps, opening, stage, stages, start, verlet
+from .planes cimport aligned
+from .schemes cimport damp, has_opening, opening, stage, stages, start
 from .sweptplan cimport INTERRUPTED, UNSOLVED, Push, Sweep
-from .terms cimport accelerate, affine, field_lane, values
-from .tiles cimport P, Q, S, V, X, Y, Z, aligned
-
-cdef enum:              # beside the registers of tiles.pxd
-    A = 7               # accelerations before the pushes
-    OUT = 8             # what pushes write to, a register for each
+from .terms cimport affine, field_lane, values
+from .traits cimport keeps, verlet
 
 # The registers of so many bodies. A step is made from the state in `now`, in `next`, which becomes `now` when
 # it is complete: until then the last completed step is there to go back to. A tile on its own has one for both.
@@ -66,37 +64,6 @@ cdef inline int push(
     return 0
 
 
-cdef inline void accelerate_room(const Plan* plan, const Room* room, const char* state, lane* like) noexcept nogil:
-    """The register A = the compiled part of the accelerations, where it is more than affine."""
-    if plan.dim == 3:
-        accelerate_dim(3, plan, room, state, like)
-    elif plan.dim == 2:
-        accelerate_dim(2, plan, room, state, like)
-    else:
-        accelerate_dim(1, plan, room, state, like)
-
-
-cdef inline void accelerate_dim(
-    int dim, const Plan* plan, const Room* room, const char* state, lane* like,
-) noexcept nogil:
-    cdef const lane* from_ = <const lane*> state
-    cdef lane* r = <lane*> room.start
-    cdef Py_ssize_t plane = room.plane // width(like)
-    cdef Py_ssize_t row = room.row // width(like)
-    cdef Py_ssize_t n
-    cdef int j
-    cdef lane x[MAX_DIM]
-    cdef lane v[MAX_DIM]
-    cdef lane a[MAX_DIM]
-    for n in range((room.count + width(like) - 1) // width(like)):
-        for j in range(dim):
-            x[j] = from_[X * row + j * plane + n]
-            v[j] = from_[V * row + j * plane + n]
-        accelerate(plan, dim, room.first + n * width(like), x, v, a)
-        for j in range(dim):
-            r[(A - P) * row + j * plane + n] = a[j]
-
-
 cdef inline lane pushed(
     const Sweep* sweep, Py_ssize_t body, const lane* out, Py_ssize_t row, lane a,
 ) noexcept nogil:
@@ -112,7 +79,10 @@ cdef inline void finish(
 ) noexcept nogil:
     """The accelerations of all bodies at a state, pushes included, and what a step makes of them."""
     if sweep.plan.terms > 0:
-        accelerate_room(sweep.plan, room, state, like)
+        sweep.plan.accelerate(
+            sweep.plan, room.first, room.count, room.plane, state + X * size(room, like), state + V * size(room, like),
+            room.start + (A - P) * size(room, like),
+        )
     if number == KEEP:
         finish_scheme(KEEP, 0, sweep, room, state, like)
     elif number == START:

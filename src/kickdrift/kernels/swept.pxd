@@ -3,11 +3,12 @@
 
 from libc.string cimport memset
 
+from .abi.registers cimport OUT, P
 from .lanes cimport f32lane, lane, width
 from .plan cimport MAX_DIM, TILE, Job, Plan
-from .sweeps cimport OUT, Room, advance, size
+from .planes cimport aligned, end, first_bad, move_state, sum_planes
+from .sweeps cimport Room, advance, size
 from .sweptplan cimport TILE_PUSHES, Sweep
-from .tiles cimport P, aligned, end, first_bad, move_state, sum_planes
 
 
 cdef inline void run(const Sweep* sweep, Job* job, lane* like) noexcept nogil:
