@@ -74,7 +74,7 @@ def flags_of(name):
     isa, _, part = name.rpartition(".")[2].partition("_")
     if name not in KERNELS:
         return [GLUE[name]] if name in GLUE and MODE == "release" else []
-    optimised = LANES + ([] if part else INLINED) if MODE == "release" else []
+    optimised = LANES + (INLINED if isa in ISAS and not part else []) if MODE == "release" else []
     return optimised + (ISAS[isa]["unix"] if isa in ISAS else [])
 
 

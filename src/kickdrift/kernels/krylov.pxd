@@ -9,9 +9,11 @@ from libc.string cimport memcpy, memset
 from .abi.registers cimport (
     CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, PLACE, R, REST, SPARE, SPEED, V, WAY, X,
 )
+from .abi.rooms cimport KEEP, Room
 from .lanes cimport f32lane, lane, load_part, real, spread, width
 from .plan cimport Field, Job, Plan
-from .sweeps cimport KEEP, Room, between, finish, out_register, push, size
+from .stages cimport size
+from .sweeps cimport finish, out_register, push
 from .sweptplan cimport UNSOLVED, Push, Sweep
 from .terms cimport field_lane, magnitude, root, term_jacobian, value
 
@@ -405,5 +407,5 @@ cdef inline int together(
     else:
         implicit_step(sweep, job, room, t, like, whole)
     if job.code == 0 and sweep.plan.damped:
-        between(True, sweep.plan.scheme, sweep.plan, room, room.next, like)
+        sweep.plan.between(True, sweep.plan.scheme, sweep.plan, room, room.next)
     return job.code

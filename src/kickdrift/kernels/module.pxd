@@ -3,12 +3,14 @@
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
+from .abi.rooms cimport Room
 from .digest cimport digest
 from .dispatch cimport prepare
 from .lanes cimport f32lane, f64lane
 from .odeplan cimport ODEPlan
 from .odetiles cimport run
 from .plan cimport ENERGY_EULER, IMPLICIT_EULER, Array, Job, Plan
+from .stages cimport between, finish
 from .sweptplan cimport Sweep
 from .tables cimport Kernels
 from .tiles cimport accelerate_planes, in_a_row, in_place, in_sweeps, run_row, run_rows, run_tiles
@@ -70,11 +72,25 @@ cdef inline void accelerate_f32(
     accelerate_planes(plan, first, count, stride, <const f32lane*> x, <const f32lane*> v, <f32lane*> a)
 
 
+cdef inline void finish_f32(
+    int number, int scheme, const void* sweep, const void* room, const char* state,
+) noexcept nogil:
+    cdef f32lane* like = NULL
+    finish(number, scheme, <const Sweep*> sweep, <const Room*> room, state, like)
+
+
+cdef inline void between_f32(
+    bint after, int scheme, const Plan* plan, const void* room, const char* state,
+) noexcept nogil:
+    cdef f32lane* like = NULL
+    between(after, scheme, plan, <const Room*> room, state, like)
+
+
 cdef inline void prepare_f32(const Kernels* kernels, Plan* plan) noexcept nogil:
     cdef f32lane* like = NULL
     prepare(plan, like)
     choose(kernels, plan)
-    plan.accelerate = accelerate_f32
+    plan.accelerate, plan.finish, plan.between = accelerate_f32, finish_f32, between_f32
     if plan.run == NULL:
         plan.run = row_f32 if in_a_row(plan) else rows_f32 if in_place(plan) else tiles_f32
 
@@ -85,11 +101,25 @@ cdef inline void accelerate_f64(
     accelerate_planes(plan, first, count, stride, <const f64lane*> x, <const f64lane*> v, <f64lane*> a)
 
 
+cdef inline void finish_f64(
+    int number, int scheme, const void* sweep, const void* room, const char* state,
+) noexcept nogil:
+    cdef f64lane* like = NULL
+    finish(number, scheme, <const Sweep*> sweep, <const Room*> room, state, like)
+
+
+cdef inline void between_f64(
+    bint after, int scheme, const Plan* plan, const void* room, const char* state,
+) noexcept nogil:
+    cdef f64lane* like = NULL
+    between(after, scheme, plan, <const Room*> room, state, like)
+
+
 cdef inline void prepare_f64(const Kernels* kernels, Plan* plan) noexcept nogil:
     cdef f64lane* like = NULL
     prepare(plan, like)
     choose(kernels, plan)
-    plan.accelerate = accelerate_f64
+    plan.accelerate, plan.finish, plan.between = accelerate_f64, finish_f64, between_f64
     if plan.run == NULL:
         plan.run = row_f64 if in_a_row(plan) else rows_f64 if in_place(plan) else tiles_f64
 

@@ -4,10 +4,12 @@
 from libc.string cimport memset
 
 from .abi.registers cimport OUT, P
+from .abi.rooms cimport Room
 from .lanes cimport f32lane, lane, width
 from .plan cimport MAX_DIM, TILE, Job, Plan
 from .planes cimport aligned, end, first_bad, move_state, sum_planes
-from .sweeps cimport Room, advance, size
+from .stages cimport size
+from .sweeps cimport advance
 from .sweptplan cimport TILE_PUSHES, Sweep
 
 

@@ -3,12 +3,12 @@
 from libc.stdint cimport int64_t
 
 from .abi.interactions cimport NBody, Springs
+from .abi.rooms cimport Room
 from .krylov cimport together
 from .lanes cimport f32lane, f64lane
 from .pairs cimport n_body, n_body_tangent, springs, springs_tangent
 from .plan cimport Job
 from .swept cimport run
-from .sweeps cimport Room
 from .sweptplan cimport Sweep, SweptTable
 from .tiemodule cimport tie_f32, tie_f64
 
