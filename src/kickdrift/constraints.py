@@ -34,7 +34,7 @@ class Pin(Constraint):
 
     indices: an int or ints of shape (k,), each once in all pins of a stepper. A pinned body is back where
     it was before the step, at rest, and counts as infinitely heavy in all other constraints. To move it,
-    write its position between steps.
+    write its position between steps. Raises TypeError or ValueError for wrong indices, and for one that is given twice.
 
     >>> import kickdrift as kd
     >>> lamp = kd.Stepper([[0.0, 2.0]], forces=[kd.Gravity((0, -9.81))], constraints=[Pin(0)])
@@ -87,7 +87,7 @@ class Distance(Constraint):
     Positions are corrected, and velocities follow: v += (x' - x) / h. That suits `verlet` and
     `semi_implicit_euler`, under which what hangs has no velocity; under `velocity_verlet` and others that are
     as far, it reads half a step of gravity. Bodies at the same place have no direction to be moved in, and
-    are left.
+    are left. Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers.
 
     >>> import kickdrift as kd
     >>> bob = kd.Stepper([[0.0, 0.0], [1.0, 0.0]], dt=0.01, integrator="verlet", forces=[kd.Gravity((0, -9.81))],
@@ -174,6 +174,8 @@ class Box(Wall):
     to rest, with no speed across the wall, where it meets the wall with no more speed than the forces of one
     step give, or would meet it again in the same step. One that was outside before is put on the wall.
 
+    Raises TypeError or ValueError for a box that is inside out, or too narrow for a body.
+
     >>> import kickdrift as kd
     >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=0.5, constraints=[Box(0, 2.5)])
     >>> ball.step()
@@ -218,8 +220,8 @@ class Plane(Wall):
     """A wall with one side: normal · x >= offset, and further in by the radius.
 
     normal: of shape (dim,), other than zero, pointing to where bodies may be; of any length, by which
-    normal and offset are divided. offset: a number. restitution, friction, radius and what happens at
-    the wall: as for `Box`.
+    normal and offset are divided. offset: a number, in m where the normal's length is 1. restitution, friction,
+    radius and what happens at the wall: as for `Box`. Raises TypeError or ValueError for any other normal or offset.
 
     >>> import kickdrift as kd
     >>> slope = Plane((-1, 2), 0, restitution=0, friction=0.6)
@@ -291,6 +293,7 @@ class ElasticCollisions(Constraint):
     A body that goes through another within one step is not noticed: keep radii above |v| dt. Bodies at
     the same place part along the first axis. Time and memory are proportional to n, however far
     bodies are apart (a uniform grid whose cells hold the largest body, sorted anew in each step).
+    Raises TypeError or ValueError for wrong numbers, and for fewer than one iteration.
 
     >>> import kickdrift as kd
     >>> balls = kd.Stepper([[0.0], [2.5]], [[4.0], [0.0]], dt=0.25, constraints=[ElasticCollisions(1.0)])
