@@ -5,8 +5,8 @@ import re
 import shutil
 import sys
 import sysconfig
+from pathlib import Path
 
-from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
@@ -45,23 +45,16 @@ if MODE == "sanitize":
 
 # Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
 # symbols are shipped.
-LEVELS = {"unix": {}, "msvc": {}}
-if MODE == "release":
-    LEVELS["unix"] = {name: ["-Os"] for name in ("binding", "coupled", "fields", "holds", "ode", "pushes", "sharing")}
-    LEVELS["unix"] |= {name: ["-O2"] for name in ("clock", "core", "runner")}
-    if sys.platform == "linux":
-        LINK = ["-s"]
+GLUE = {"clock": "-O2", "core": "-O2", "runner": "-O2", "stepper": "-O3", "verbs": "-O2"}
+GLUE |= dict.fromkeys(("binding", "coupled", "fields", "holds", "ode", "pushes", "sharing"), "-Os")
+if MODE == "release" and sys.platform == "linux":
+    LINK = ["-s"]
 
-# The kernels are written as many small functions for one large loop each: inlining is what makes
-# the constants constant. GCC's default budget for unrolling the loops over lanes is too small.
-KERNEL = {"unix": [], "msvc": []}
-if MODE == "release":
-    # What is written in lanes needs no vectoriser, which would make it half as large again.
-    KERNEL["unix"] = [
-        "-fno-tree-vectorize",
-        "-DCYTHON_INLINE=__inline__ __attribute__((always_inline))",
-        "-Wno-maybe-uninitialized",
-    ]
+# What is written in lanes needs no vectoriser, which would make it half as large again.
+LANES = ["-fno-tree-vectorize", "-Wno-maybe-uninitialized"]
+# The loops over single bodies are written as many small functions each: inlining is what makes the constants
+# constant. Compilers' own choice, which serves the others, would leave half of the speed; this takes them twice as long.
+INLINED = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))"]
 ISAS = {
     "baseline": {"unix": [], "msvc": []},
     "avx2": {"unix": ["-mavx2"], "msvc": ["/arch:AVX2"]},
@@ -71,26 +64,64 @@ if not re.search(r"x86_64|amd64", sysconfig.get_platform() + os.environ.get("ARC
     ISAS = {"baseline": ISAS["baseline"]}
 
 
+# Each instruction set has two modules, and one serves all. The largest come first, so that no core is idle at the end.
+KERNELS = [f"kernels.{isa}{part}" for part in ("", "_coupled") for isa in reversed(ISAS)] + ["kernels.scalar"]
+C = Path("build/cython")
+
+
+def flags_of(name):
+    """What a module is compiled with beside what all are, by compilers other than Microsoft's."""
+    isa, _, part = name.rpartition(".")[2].partition("_")
+    if name not in KERNELS:
+        return [GLUE[name]] if name in GLUE and MODE == "release" else []
+    optimised = LANES + (INLINED if isa in ISAS and not part else []) if MODE == "release" else []
+    return optimised + (ISAS[isa]["unix"] if isa in ISAS else [])
+
+
 class BuildExt(build_ext):
-    """Choose compiler and flags, by the compiler that there is: it is known only now."""
+    """Translate, then choose compiler and flags by the compiler that there is: it is known only now."""
 
     def build_extensions(self):
+        self.parallel = self.parallel or os.cpu_count()
+        self.translate()
         msvc = self.compiler.compiler_type == "msvc"
         clang = self.take_clang() if msvc else []
-        kind = "msvc" if msvc and not clang else "unix"
-        self.parallel = self.parallel or os.cpu_count()
-        common = MSVC if kind == "msvc" else UNIX
+        common = MSVC if msvc and not clang else UNIX
         for extension in self.extensions:
-            isa = extension.name.rpartition(".")[2]
             name = extension.name.removeprefix("kickdrift.")
-            flags = common + (KERNEL[kind] + ISAS[isa][kind] if isa in ISAS else LEVELS[kind].get(name, []))
-            if isa == "processor":
-                flags = [*flags, f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
+            isa = name.rpartition(".")[2].partition("_")[0]
+            flags = [*common, *(ISAS.get(isa, {}).get("msvc", []) if common is MSVC else flags_of(name))]
+            if name == "kernels.processor":
+                flags += [f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
             if clang:
                 flags = [*clang, *(flag if flag.startswith("-D") else f"/clang:{flag}" for flag in flags)]
             extension.extra_compile_args += flags
             extension.extra_link_args += LINK
         super().build_extensions()
+
+    def translate(self):
+        """Have Cython make C of each .pyx, once: the modules of instruction sets differ in their name alone."""
+        from Cython.Build import cythonize
+
+        for traced in (False, True):
+            chosen = [e for e in self.extensions if e.traced == traced and Path(e.sources[0]).stem == e.name.split(".")[-1]]
+            for extension, translated in zip(
+                chosen,
+                cythonize(
+                    [Extension(extension.name, extension.sources) for extension in chosen],
+                    # Coverage looks for the C beside the .pyx, and for the lines in its comments.
+                    build_dir=None if traced else C,
+                    compiler_directives=DIRECTIVES | {"linetrace": traced, "emit_code_comments": CHECKED},
+                    nthreads=0 if sys.platform == "win32" else self.parallel,
+                ),
+                strict=True,
+            ):
+                extension.sources = translated.sources
+        for extension in self.extensions:
+            (source,) = extension.sources
+            if source.endswith(".pyx"):
+                isa = extension.name.rpartition(".")[2].partition("_")[0]
+                extension.sources = [renamed(C / Path(source).with_suffix(".c"), isa)]
 
     def take_clang(self):
         """Have Clang compile in place of Microsoft's compiler, which has no vectors; its flags, or none without it."""
@@ -105,40 +136,28 @@ class BuildExt(build_ext):
         return [f"--target={processor}-pc-windows-msvc"]
 
 
-def extensions(*names, traced):
-    return cythonize(
-        [
-            Extension(
-                f"kickdrift.{name}",
-                [f"src/kickdrift/{name.replace('.', '/')}.pyx"],
-                define_macros=TRACE if traced else [],
-            )
-            for name in names
-        ],
-        # Coverage looks for the C beside the .pyx.
-        build_dir=None if traced else "build/cython",
-        compiler_directives=DIRECTIVES | {"linetrace": traced},
+def renamed(source, isa):
+    """The C of the baseline's module as that of another instruction set."""
+    text = source.read_text("utf-8").replace("baseline", isa)
+    path = source.with_name(source.name.replace("baseline", isa))
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.write_text(text, "utf-8")
+    return str(path)
+
+
+def module(name):
+    extension = Extension(f"kickdrift.{name}", [])
+    path = name.replace(".", "/")
+    if name in KERNELS:
+        path = re.sub("avx2|avx512", "baseline", path)
+    extension.sources = [f"src/kickdrift/{path}.pyx"]
+    extension.traced = MODE == "trace" and not name.startswith("kernels.")
+    extension.define_macros = TRACE if extension.traced else []
+    return extension
+
+
+if __name__ == "__main__":  # Cython's processes import this file
+    setup(
+        cmdclass={"build_ext": BuildExt},
+        ext_modules=[module(name) for name in (*KERNELS, *GLUE, "kernels.processor")],
     )
-
-
-setup(
-    cmdclass={"build_ext": BuildExt},
-    ext_modules=[
-        *extensions("kernels.processor", *(f"kernels.{isa}" for isa in ISAS), traced=False),
-        *extensions(
-            "binding",
-            "clock",
-            "core",
-            "coupled",
-            "fields",
-            "holds",
-            "ode",
-            "pushes",
-            "runner",
-            "sharing",
-            "stepper",
-            "verbs",
-            traced=MODE == "trace",
-        ),
-    ],
-)

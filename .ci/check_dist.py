@@ -6,7 +6,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-BUDGET = 1.5e6  # bytes of a wheel
+BUDGET = 1.9e6  # bytes of a wheel
 GENERATED = r"^src/.*\.(c|cpp)$|\.(so|pyd|py[cod])$"
 WANTED = (
     r"kickdrift/.*\.(py|pyi)|kickdrift/py\.typed|kickdrift/.*\.(so|pyd)|kickdrift-[^/]*\.dist-info/.*"
@@ -37,6 +37,8 @@ def check_wheel(path: Path) -> list[str]:
     kinds = ("*.py", "*.pyi", "py.typed", "native.pxd", "*.h")
     needed = {str(file.relative_to("src")) for kind in kinds for file in package.rglob(kind)}
     stubs = {str(file.relative_to("src").with_suffix("")) for file in package.rglob("*.pyx")}
+    # setup.py makes the modules of all instruction sets from those of the baseline.
+    stubs |= {re.sub("baseline", isa, name) for name in stubs for isa in ("avx2", "avx512")}
     compiled = {name.partition(".")[0] for name in sizes if name.endswith((".so", ".pyd"))}
     for name, size in sorted(sizes.items()):
         print(f"{size:9,}  {name}")

@@ -1,9 +1,26 @@
 """Fixtures: the same tests run on the reference and on every instruction set of the machine."""
 
+import os
+
 import pytest
 
 import kickdrift as kd
 from kickdrift import kernels
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """The whole suite runs on all cores, where pytest-xdist is; tests that are named run in one process.
+
+    Options of the command line win: `-n 0` keeps all in one process.
+    """
+    if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
+        return  # one of those processes, which must not start others
+    whole = config.args_source != config.ArgsSource.ARGS
+    if whole and config.pluginmanager.hasplugin("xdist") and config.option.numprocesses is None:
+        if not (config.option.usepdb or config.option.collectonly):
+            config.option.numprocesses = os.cpu_count()
+            config.option.dist = "worksteal"
 
 
 @pytest.fixture(params=kernels.isas)

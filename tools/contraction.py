@@ -41,7 +41,7 @@ def main():
     wrong = 0
     for path in sorted(path for path in lib.rglob("*") if path.name.endswith(EXTENSION_SUFFIXES[0])):
         name = ".".join(path.relative_to(lib).parts).removesuffix(EXTENSION_SUFFIXES[0])
-        isa = name.rpartition(".")[2]
+        isa = name.rpartition(".")[2].partition("_")[0]
         if name in INTEGERS or (isa in kernels.KNOWN and isa not in kernels.isas):
             continue
         sound = Path(kickdrift.__file__).parent.parent

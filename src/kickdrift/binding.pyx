@@ -7,6 +7,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 from .coupled cimport Coupled
 from .fields cimport field
+from .kernels.abi.constants cimport EXTRA, PER_KICK
 from .kernels.plan cimport (
     ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
     GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_STAGES, MIDPOINT, PLANES,
@@ -14,7 +15,7 @@ from .kernels.plan cimport (
     VERLET_CENTRAL, VORTEX, Layout, Term,
 )
 from .kernels.rounding cimport require_rounding
-from .kernels.schemes cimport EXTRA, PER_KICK, keeps, rare
+from .kernels.traits cimport keeps, rare
 from .kernels.tables cimport Kernels
 from .runner cimport locate
 from .sharing cimport PATIENCE
@@ -209,6 +210,6 @@ cdef class Binding:
 
     cdef void prepare(self) noexcept:
         """To be called whenever h, last_h or the numbers of a step have changed."""
-        self.kernels.prepare(&self.plan)
+        self.kernels.prepare(self.kernels, &self.plan)
         if self.coupled is not None:
             self.coupled.prepare(&self.plan, self.componentwise(), self.kernels)

@@ -36,6 +36,7 @@ class Pin(Constraint):
     it was before the step, at rest, and counts as infinitely heavy in all other constraints. To move it,
     write its position between steps. What it touches then is pushed out of its way and gets no momentum from
     it: to it the pin is at rest. For a bat or a lift take no pin but a body with mass=numpy.inf and a velocity.
+    Raises TypeError or ValueError for wrong indices, and for one that is given twice.
 
     >>> import kickdrift as kd
     >>> lamp = kd.Stepper([[0.0, 2.0]], forces=[kd.Gravity((0, -9.81))], constraints=[Pin(0)])
@@ -96,7 +97,8 @@ class Distance(Constraint):
     as far, it reads half a step of gravity, which `Damping` leaves alone but drag feels: what hangs on a compliant link
     is then pulled less by up to the coefficient of drag (in 1/s) times dt. Under `verlet`, drag in a stepper with
     distances feels the velocity of the last step, (x - x_prev) / h. Bodies at the same place have no direction to be
-    moved in, and are left.
+    moved in, and are left. Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong
+    numbers.
 
     >>> import kickdrift as kd
     >>> bob = kd.Stepper([[0.0, 0.0], [1.0, 0.0]], dt=0.01, integrator="verlet", forces=[kd.Gravity((0, -9.81))],
@@ -185,6 +187,8 @@ class Box(Wall):
     to rest, with no speed across the wall, where it meets the wall with no more speed than the forces of one
     step give, or would meet it again in the same step. One that was outside before is put on the wall.
 
+    Raises TypeError or ValueError for a box that is inside out, or too narrow for a body.
+
     >>> import kickdrift as kd
     >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=0.5, constraints=[Box(0, 2.5)])
     >>> ball.step()
@@ -229,8 +233,8 @@ class Plane(Wall):
     """A wall with one side: normal · x >= offset, and further in by the radius.
 
     normal: of shape (dim,), other than zero, pointing to where bodies may be; of any length, by which
-    normal and offset are divided. offset: a number. restitution, friction, radius and what happens at
-    the wall: as for `Box`.
+    normal and offset are divided. offset: a number, in m where the normal's length is 1. restitution, friction,
+    radius and what happens at the wall: as for `Box`. Raises TypeError or ValueError for any other normal or offset.
 
     >>> import kickdrift as kd
     >>> slope = Plane((-1, 2), 0, restitution=0, friction=0.6)
@@ -305,6 +309,7 @@ class ElasticCollisions(Constraint):
     the same place part along axis (j - i - 1) % dim. Time and memory are proportional to n, however far
     bodies are apart: grids whose cells hold the largest body of a class of size are sorted anew in each step. Radii
     differ by up to 4 in a class. What is not bounded is sizes beyond 15 classes: the last holds all smaller ones.
+    Raises TypeError or ValueError for wrong numbers, and for fewer than one iteration.
 
     >>> import kickdrift as kd
     >>> balls = kd.Stepper([[0.0], [2.5]], [[4.0], [0.0]], dt=0.25, constraints=[ElasticCollisions(1.0)])

@@ -9,13 +9,11 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
 from .fields cimport field
 from .holds cimport BoundHold, bind_constraints
-from .kernels.krylov cimport DX, HERE, PLACE, R, SPEED
+from .kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
 from .kernels.plan cimport IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
 from .kernels.rounding cimport require_rounding
-from .kernels.sweeps cimport OUT
 from .kernels.sweptplan cimport TILE_PUSHES, Push, Sweep
 from .kernels.tables cimport Kernels
-from .kernels.tiles cimport P, S, V, X
 from .pushes cimport BoundPush, PythonPush, bind_push
 from .runner cimport copy_array
 from .sharing cimport Watch, look, paced
@@ -92,7 +90,7 @@ cdef class Coupled(Watch):
         """Room for all bodies, which are stepped as one tile."""
         cdef PythonPush python
         n, dim, count = model.n, model.dim, len(model.pushes)
-        registers = P + OUT + count + 1  # of which x, v and s, which come before P, are there twice
+        registers = ALL_OUT + count + 1  # the last is the gain
         shape = registers, dim, padded(n)
         self.room = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
         self.sweep.room = <char*> <size_t> self.room.ctypes.data
@@ -103,11 +101,11 @@ cdef class Coupled(Watch):
         self.sweep.look = look_now_and_then
         self.sweep.patience = 1
         self.helpers = 1
-        places = [[self.room[first + register].T[:n] for register in (X, V)] for first in (0, P)]
+        places = [[self.room[first + register].T[:n] for register in (X, V)] for first in (0, STATE)]
         for number, bound in enumerate(self.bound_pushes):
             if isinstance(bound, PythonPush):
                 python = bound
-                python.show(places, self.room[P + OUT + number].T[:n])
+                python.show(places, self.room[ALL_OUT + number].T[:n])
         return 0
 
     cdef int bind_implicit(self, object model, const Plan* plan) except -1:
@@ -125,7 +123,7 @@ cdef class Coupled(Watch):
             if isinstance(bound, PythonPush):
                 python = bound
                 seen = [self.newton[register].T[:n] for register in (PLACE, SPEED, DX, R)]
-                python.show_tangent(seen, self.room[P + OUT + number].T[:n])
+                python.show_tangent(seen, self.room[ALL_OUT + number].T[:n])
             self.push[number].tangent, self.push[number].tangent_data = bound.tangent, bound.tangent_data
             self.push[number].minds_velocity = model.pushes[number].term.velocity_dependent
         return 0
@@ -140,11 +138,11 @@ cdef class Coupled(Watch):
             whole = &self.whole[place]
             whole[0] = plan[0]
             whole.layout = PLANES if componentwise else STRIDED
-            self.place(&whole.x, place * P + X)
-            self.place(&whole.v, place * P + V)
+            self.place(&whole.x, place * STATE + X)
+            self.place(&whole.v, place * STATE + V)
             if plan.s.data != NULL:
-                self.place(&whole.s, place * P + S)
-            kernels.prepare(whole)
+                self.place(&whole.s, place * STATE + S)
+            kernels.prepare(kernels, whole)
 
     cdef void place(self, Array* array, Py_ssize_t number) noexcept:
         """A register of the room as an array (n, dim)."""

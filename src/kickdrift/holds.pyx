@@ -194,7 +194,8 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
     else:
         bound = BoundWall.__new__(BoundWall)
     bound.kept = []
-    bound.hold.function, bound.hold.kind = table.hold, <HoldKind> kind
+    bound.hold.function = table.tie if kind <= COMPLIANT_DISTANCE else table.hold
+    bound.hold.kind = <HoldKind> kind
     if kind == PIN:
         (<BoundPin> bound).bind(hold.fields)
     elif kind == DISTANCE or kind == COMPLIANT_DISTANCE:

@@ -83,7 +83,7 @@ class SemiImplicitEuler(Integrator):
 
     form: "kick_drift" (the above), "drift_kick" (x' = x + h v first, then v with a at x') or
     "alternate" (kick_drift on even ticks, drift_kick on odd ones: two such steps are one of velocity
-    Verlet, so that this form is of second order where forces ignore velocity).
+    Verlet, so that this form is of second order where forces ignore velocity). Raises ValueError for another.
     """
 
     form: str = "kick_drift"
@@ -118,6 +118,9 @@ class ImplicitEuler(Integrator):
     all are one system, and sizes are the largest of all bodies: its linear systems are solved by products
     with the matrix alone, which functions take from differences or from the `jacobian` that they were given
     (Knoll, Keyes 2004).
+
+    Raises TypeError or ValueError for a tolerance that is not above 0, and for fewer than one or more than a million
+    iterations.
     """
 
     tolerance: float = 1e-9
@@ -179,7 +182,7 @@ class Verlet(Integrator):
     one more evaluation per call (where no force depends on velocity it serves the next step).
     start: "taylor" (x_prev = x - h v + h² a/2, second order) or "backward" (x_prev = x - h v, which
     makes it semi-implicit Euler in disguise, first order). Forces that depend on velocity are
-    given the second-order velocity (x - x_prev)/h + h a/2.
+    given the second-order velocity (x - x_prev)/h + h a/2. Raises ValueError for other words.
     """
 
     velocity: str = "backward"
@@ -232,7 +235,7 @@ class GrootWarren(Integrator):
     for lam = 1 and first order otherwise.
 
     lam: 0 to 1, how far ahead velocity is predicted. Groot and Warren recommend 0.5 (0.65 where
-    temperature matters).
+    temperature matters). Raises TypeError or ValueError for what is no such number.
     """
 
     lam: float = 0.5

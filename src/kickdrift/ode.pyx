@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from .kernels.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
+from .kernels.abi.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
 from .kernels.odeplan cimport Newton, ODEPlan, ODETable
 from .kernels.plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from .kernels.rounding cimport require_rounding
@@ -240,7 +240,10 @@ cdef class ODECore(Runner):
         return self.run_job(self.plan.n, steps * self.cost)
 
     cdef void call(self, Job* job) noexcept nogil:
-        self.table.run(&self.plan, job)
+        if self.plan.scheme == IMPLICIT_EULER:
+            self.table.solve(&self.plan, job)
+        else:
+            self.table.run(&self.plan, job)
 
     # Functions. Nothing that a function may see or break is the state itself: a step is made in
     # scratch, and becomes the state when it is complete.

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .kernels.pairs cimport NBody, Springs
+from .kernels.abi.interactions cimport NBody, Springs
 from .kernels.sweptplan cimport PushFunction, SweptTable, TangentFunction
 from .sharing cimport Sharing
 

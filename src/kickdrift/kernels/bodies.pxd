@@ -1,25 +1,15 @@
 # The schemes that look at all components of a body at once: implicit and energy-conserving Euler.
 #
-# Accelerations are evaluated for the whole tile, the rest is done body by body in the scalar
+# Accelerations are evaluated for the whole tile, in lanes; the rest is done body by body in the scalar
 # arithmetic of kickdrift/reference/schemes.py. Small integers are variables of type real here: as
 # literals they would turn float expressions into double ones.
 
-from libc.stdint cimport int64_t
+from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 
-from .lanes cimport f32lane, f64lane, real
+from .abi.solving cimport Newton
+from .lanes cimport real
 from .plan cimport MAX_DIM, TILE, Plan
-from .terms cimport accelerate_tile, dot, largest, magnitude, potential_difference, root, term_jacobian, value
-
-cdef extern from "<float.h>" nogil:
-    float FLT_EPSILON, FLT_MIN
-    double DBL_EPSILON, DBL_MIN
-
-
-# What solving the implicit steps of a tile tells.
-ctypedef struct Newton:
-    int64_t evaluations[TILE]
-    Py_ssize_t body         # that was not solved
-    double residual
+from .terms cimport dot, largest, magnitude, potential_difference, root, term_jacobian, value
 
 
 cdef inline void gather(int dim, const real* planes, Py_ssize_t i, real* u) noexcept nogil:
@@ -28,17 +18,8 @@ cdef inline void gather(int dim, const real* planes, Py_ssize_t i, real* u) noex
         u[j] = planes[j * TILE + i]
 
 
-cdef inline void evaluate(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t count, const real* x, const real* v, real* a,
-) noexcept nogil:
-    if real is float:
-        accelerate_tile(plan, plan.dim, first, count, <const f32lane*> x, <const f32lane*> v, <f32lane*> a)
-    else:
-        accelerate_tile(plan, plan.dim, first, count, <const f64lane*> x, <const f64lane*> v, <f64lane*> a)
-
-
 cdef inline bint implicit_step(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t m, real* x, real* v, Newton* state,
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, real* x, real* v, Newton* state,
 ) noexcept nogil:
     """Solve f(u) = u - v - h a(x + h u, u) = 0 for each body; False, changing nothing, where one fails."""
     cdef real h = <real> plan.h
@@ -67,11 +48,11 @@ cdef inline bint implicit_step(
     for i in range(count):
         solved[i] = False
     for j in range(dim):
-        for i in range(m):
+        for i in range(count):
             u[j * TILE + i] = v[j * TILE + i]
             y[j * TILE + i] = x[j * TILE + i] + h * u[j * TILE + i]
     for iteration in range(plan.iterations + 1):
-        evaluate(plan, first, m, &y[0], &u[0], &a[0])
+        plan.accelerate(plan, first, count, TILE, y, u, a)
         for i in range(count):
             if solved[i]:
                 continue
@@ -170,7 +151,7 @@ cdef inline bint correct(
 
 
 cdef inline void energy_step(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t m, real* x, real* v,
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, real* x, real* v,
 ) noexcept nogil:
     """x' = x + h v; then the speed that keeps the energy, along v + h a."""
     cdef real h = <real> plan.h
@@ -185,7 +166,7 @@ cdef inline void energy_step(
     cdef int dim = plan.dim
     cdef int j
     cdef Py_ssize_t i
-    evaluate(plan, first, m, x, v, &a[0])
+    plan.accelerate(plan, first, count, TILE, x, v, a)
     for i in range(count):
         gather(dim, x, i, &old[0])
         gather(dim, v, i, &u[0])

@@ -3,25 +3,8 @@
 # c: the flow's constants as kickdrift/flows.py lists them, the parameters first; then, in fixed places,
 # the numbers that formulas name: as literals they would be doubles, which lanes of floats do not take.
 
+from .abi.flows cimport AIZAWA, FOUR, HALVORSEN, LORENZ, LOTKA_VOLTERRA, ONE, ROSSLER, THOMAS, THREE, TWO, ZERO
 from .lanes cimport lane
-
-cdef enum:
-    MAX_PARAMETERS = 20
-    ZERO = MAX_PARAMETERS
-    ONE
-    TWO
-    THREE
-    FOUR
-    CONSTANTS
-
-cdef enum Flow:
-    LORENZ
-    ROSSLER
-    THOMAS
-    HALVORSEN
-    AIZAWA
-    LOTKA_VOLTERRA
-    VAN_DER_POL
 
 
 cdef inline void rate(int flow, const lane* c, const lane* y, lane* k) noexcept nogil:

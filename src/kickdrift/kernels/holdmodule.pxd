@@ -1,11 +1,10 @@
-# The kernels that hold bodies.
+# The kernels of contacts: with walls, and between bodies.
 
 from libc.stdint cimport int64_t
 
 from .collisions cimport collisions
-from .constraints cimport distance, pin
 from .contacts cimport box, plane
-from .holdplan cimport BOX, COMPLIANT_DISTANCE, DISTANCE, PIN, PLANE, Collisions, Distance, HoldKind, Pin, Wall
+from .holdplan cimport BOX, PLANE, Collisions, HoldKind, Wall
 from .lanes cimport real
 
 
@@ -14,12 +13,6 @@ cdef inline int held(
     const real* before, const real* gain, real* x, real* v, real* s, const void* data,
     void* owner,
 ) noexcept nogil:
-    if kind == PIN:
-        return pin(dim, stride, before, x, v, s, <const Pin*> data)
-    if kind == DISTANCE:
-        return distance(False, h, n, dim, stride, x, v, <const Distance*> data, owner)
-    if kind == COMPLIANT_DISTANCE:
-        return distance(True, h, n, dim, stride, x, v, <const Distance*> data, owner)
     if kind == BOX:
         return box(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
     if kind == PLANE:

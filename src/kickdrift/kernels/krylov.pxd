@@ -3,34 +3,23 @@
 # Vectors are registers as in sweeps.pxd, in a room of their own; X and V of the next state are where
 # functions are evaluated, as Python is shown no other place.
 
+from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 from libc.string cimport memcpy, memset
 
-from .bodies cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
+from .abi.registers cimport (
+    CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, PLACE, R, REST, SPARE, SPEED, V, WAY, X,
+)
+from .abi.rooms cimport KEEP, Room
 from .lanes cimport f32lane, lane, load_part, real, spread, width
 from .plan cimport Field, Job, Plan
-from .sweeps cimport KEEP, Room, between, finish, out_register, push, size
+from .stages cimport size
+from .sweeps cimport finish, out_register, push
 from .sweptplan cimport UNSOLVED, Push, Sweep
 from .terms cimport field_lane, magnitude, root, term_jacobian, value
-from .tiles cimport V, X
 
 cdef enum:
-    KEPT = 8                # directions that a new one is made orthogonal to
     MOST_PRODUCTS = 1000    # of one linear system
     SUMS = 16               # as many numbers as any lane holds
-
-cdef enum:                  # registers; of some there are several
-    PLACE = 0               # y and u, where the tangent is taken
-    SPEED = 1
-    REST = 2                # f
-    WAY = 3
-    R = 4
-    DX = 5
-    CHANGE = 6
-    SPARE = 7
-    DIRECTION = 8           # p, in turn
-    IMAGE = 17              # J p
-    MATRIX = 26             # rows of dim numbers for each body
-    HERE = 29               # what each push writes at PLACE and SPEED
 
 # A step on its way.
 ctypedef struct System:
@@ -418,5 +407,5 @@ cdef inline int together(
     else:
         implicit_step(sweep, job, room, t, like, whole)
     if job.code == 0 and sweep.plan.damped and sweep.holds == 0:
-        between(True, sweep.plan.scheme, sweep.plan, room, room.next, NULL, NULL, like)
+        sweep.plan.between(True, sweep.plan.scheme, sweep.plan, room, room.next, NULL, NULL)
     return job.code

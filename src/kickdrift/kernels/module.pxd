@@ -1,17 +1,19 @@
-# The kernels of an instruction set.
+# The kernels of an instruction set that are fast by constants: setup.py has everything inlined into them.
 
 from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
+from .abi.rooms cimport Room
 from .digest cimport digest
 from .dispatch cimport prepare
 from .lanes cimport f32lane, f64lane
-from .odemodule cimport fill_ode
-from .plan cimport Array, Job, Plan
-from .sweptmodule cimport fill_swept, run_f32, run_f64
+from .odeplan cimport ODEPlan
+from .odetiles cimport run
+from .plan cimport ENERGY_EULER, IMPLICIT_EULER, Array, Job, Plan
+from .stages cimport between, finish
 from .sweptplan cimport Sweep
 from .tables cimport Kernels
-from .tiles cimport in_a_row, in_place, in_sweeps, run_row, run_rows, run_tiles
+from .tiles cimport accelerate_planes, in_a_row, in_place, in_sweeps, run_row, run_rows, run_tiles
 
 
 cdef inline void row_f32(const Plan* plan, Job* job) noexcept nogil:
@@ -52,24 +54,86 @@ cdef inline void sweeps(const Plan* plan, Job* job) noexcept nogil:
     (<void (*)(const Sweep*, Job*) noexcept nogil> plan.step)(&sweep, job)
 
 
-cdef inline void prepare_f32(Plan* plan) noexcept nogil:
+cdef inline void choose(const Kernels* kernels, Plan* plan) noexcept nogil:
+    """What the plan runs where it is not in rows or tiles; NULL elsewhere."""
+    plan.run = NULL
+    if in_sweeps(plan):
+        plan.step = <void*> kernels.swept.run
+        plan.run = sweeps
+    elif plan.scheme == IMPLICIT_EULER:
+        plan.step = <void*> kernels.implicit_euler
+    elif plan.scheme == ENERGY_EULER:
+        plan.step = <void*> kernels.energy_euler
+
+
+cdef inline void accelerate_f32(
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
+) noexcept nogil:
+    accelerate_planes(plan, first, count, stride, <const f32lane*> x, <const f32lane*> v, <f32lane*> a)
+
+
+cdef inline void finish_f32(
+    int number, int scheme, const void* sweep, const void* room, const char* state,
+) noexcept nogil:
+    cdef f32lane* like = NULL
+    finish(number, scheme, <const Sweep*> sweep, <const Room*> room, state, like)
+
+
+cdef inline void between_f32(
+    bint after, int scheme, const Plan* plan, const void* room, const char* state, const void* at_rest, const void* gain,
+) noexcept nogil:
+    cdef f32lane* like = NULL
+    between(after, scheme, plan, <const Room*> room, state, <const f32lane*> at_rest, <const f32lane*> gain, like)
+
+
+cdef inline void prepare_f32(const Kernels* kernels, Plan* plan) noexcept nogil:
     cdef f32lane* like = NULL
     prepare(plan, like)
-    if in_sweeps(plan):
-        plan.step = <void*> run_f32  # called from there, it is compiled once
-        plan.run = sweeps
-    else:
+    choose(kernels, plan)
+    plan.accelerate, plan.finish, plan.between = accelerate_f32, finish_f32, between_f32
+    if plan.run == NULL:
         plan.run = row_f32 if in_a_row(plan) else rows_f32 if in_place(plan) else tiles_f32
 
 
-cdef inline void prepare_f64(Plan* plan) noexcept nogil:
+cdef inline void accelerate_f64(
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
+) noexcept nogil:
+    accelerate_planes(plan, first, count, stride, <const f64lane*> x, <const f64lane*> v, <f64lane*> a)
+
+
+cdef inline void finish_f64(
+    int number, int scheme, const void* sweep, const void* room, const char* state,
+) noexcept nogil:
+    cdef f64lane* like = NULL
+    finish(number, scheme, <const Sweep*> sweep, <const Room*> room, state, like)
+
+
+cdef inline void between_f64(
+    bint after, int scheme, const Plan* plan, const void* room, const char* state, const void* at_rest, const void* gain,
+) noexcept nogil:
+    cdef f64lane* like = NULL
+    between(after, scheme, plan, <const Room*> room, state, <const f64lane*> at_rest, <const f64lane*> gain, like)
+
+
+cdef inline void prepare_f64(const Kernels* kernels, Plan* plan) noexcept nogil:
     cdef f64lane* like = NULL
     prepare(plan, like)
-    if in_sweeps(plan):
-        plan.step = <void*> run_f64  # called from there, it is compiled once
-        plan.run = sweeps
-    else:
+    choose(kernels, plan)
+    plan.accelerate, plan.finish, plan.between = accelerate_f64, finish_f64, between_f64
+    if plan.run == NULL:
         plan.run = row_f64 if in_a_row(plan) else rows_f64 if in_place(plan) else tiles_f64
+
+
+cdef inline void flow_f32(const ODEPlan* plan, Job* job) noexcept nogil:
+    cdef f32lane* wide = NULL
+    cdef float* like = NULL
+    run(plan, job, like, wide)
+
+
+cdef inline void flow_f64(const ODEPlan* plan, Job* job) noexcept nogil:
+    cdef f64lane* wide = NULL
+    cdef double* like = NULL
+    run(plan, job, like, wide)
 
 
 cdef inline uint64_t digest_f32(const Array* array, Py_ssize_t n, int dim, uint64_t place) noexcept nogil:
@@ -87,5 +151,5 @@ cdef inline void fill(Kernels* f32, Kernels* f64) noexcept:
     f32.digest = digest_f32
     f64.prepare = prepare_f64
     f64.digest = digest_f64
-    fill_swept(&f32.swept, &f64.swept)
-    fill_ode(&f32.ode, &f64.ode)
+    f32.ode.run = flow_f32
+    f64.ode.run = flow_f64

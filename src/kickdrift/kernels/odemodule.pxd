@@ -1,16 +1,16 @@
-# The kernels for y' = f(t, y).
+# The kernels for y' = f(t, y), but for the explicit schemes of built-in flows.
 
 from .lanes cimport f32lane, f64lane
+from .odeimplicit cimport solve
 from .odeplan cimport Newton, ODEPlan, ODETable
 from .odeschemes cimport check, correct, finite, first_bad, increments, quotients, set_step, sweep
-from .odetiles cimport run
 from .plan cimport Job
 
 
-cdef inline void run_f32(const ODEPlan* plan, Job* job) noexcept nogil:
+cdef inline void solve_f32(const ODEPlan* plan, Job* job) noexcept nogil:
     cdef f32lane* wide = NULL
     cdef float* like = NULL
-    run(plan, job, like, wide)
+    solve(plan, job, like, wide)
 
 
 cdef inline void sweep_f32(
@@ -48,10 +48,10 @@ cdef inline void quotients_f32(Newton* newton, Py_ssize_t column, const char* mo
     quotients(newton, column, <const float*> moved, <const float*> k)
 
 
-cdef inline void run_f64(const ODEPlan* plan, Job* job) noexcept nogil:
+cdef inline void solve_f64(const ODEPlan* plan, Job* job) noexcept nogil:
     cdef f64lane* wide = NULL
     cdef double* like = NULL
-    run(plan, job, like, wide)
+    solve(plan, job, like, wide)
 
 
 cdef inline void sweep_f64(
@@ -90,14 +90,14 @@ cdef inline void quotients_f64(Newton* newton, Py_ssize_t column, const char* mo
 
 
 cdef inline void fill_ode(ODETable* f32, ODETable* f64) noexcept:
-    f32.run = run_f32
+    f32.solve = solve_f32
     f32.sweep = sweep_f32
     f32.bad = bad_f32
     f32.check = check_f32
     f32.correct = correct_f32
     f32.increments = increments_f32
     f32.quotients = quotients_f32
-    f64.run = run_f64
+    f64.solve = solve_f64
     f64.sweep = sweep_f64
     f64.bad = bad_f64
     f64.check = check_f64

@@ -2,8 +2,11 @@
 
 from libc.stdint cimport int64_t
 
-from .flows cimport MAX_PARAMETERS, Flow
+from .abi.flows cimport MAX_PARAMETERS, Flow
 from .plan cimport Array, Job, Scheme
+
+cdef enum:
+    ODE_ROWS = 96           # trajectories that are stepped together: whole blocks of lanes of any kind
 
 cdef enum Status:           # of a trajectory in a Newton iteration
     OPEN
@@ -40,7 +43,8 @@ ctypedef struct Newton:
 
 # For one kind of number. Arrays are row by row: (n, dim), or `count` numbers in whole cache lines.
 ctypedef struct ODETable:
-    void (*run)(const ODEPlan*, Job*) noexcept nogil
+    void (*run)(const ODEPlan*, Job*) noexcept nogil    # explicit schemes
+    void (*solve)(const ODEPlan*, Job*) noexcept nogil  # implicit Euler
     void (*sweep)(
         int scheme, int stage, double h, Py_ssize_t count, const char* k, const char* y, char* u, char* s,
     ) noexcept nogil

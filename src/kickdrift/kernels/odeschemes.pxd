@@ -4,14 +4,13 @@
 # of an array. Implicit Euler looks at all components of a trajectory at once, in scalar arithmetic.
 # Small integers are variables here: as literals they would turn float expressions into double ones.
 
+from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
+
+from .abi.flows cimport CONSTANTS, MAX_PARAMETERS, ZERO
 from .lanes cimport is_zero, lane, real, width
-from .odeplan cimport FAILED, OPEN, SOLVED, Newton
+from .odeplan cimport FAILED, OPEN, SOLVED, Newton, ODEPlan
 from .plan cimport EXPLICIT_EULER, HEUN, MIDPOINT, RK4
 from .terms cimport largest, magnitude
-
-cdef extern from "<float.h>" nogil:
-    float FLT_EPSILON, FLT_MIN
-    double DBL_EPSILON, DBL_MIN
 
 cdef enum:      # the constants of the schemes: h, h/2, h/6, 2
     H
@@ -58,6 +57,15 @@ cdef inline void set_step(double step, real* like, lane* h) noexcept nogil:
     splat(<real> step / two, h + H_2)
     splat(<real> step / six, h + H_6)
     splat(two, h + TWICE)
+
+
+cdef inline void set_constants(const ODEPlan* plan, real* like, lane* c) noexcept nogil:
+    """The flow's parameters, and the numbers that formulas name."""
+    cdef Py_ssize_t i
+    for i in range(MAX_PARAMETERS):
+        splat(<real> plan.parameters[i], c + i)
+    for i in range(ZERO, CONSTANTS):
+        splat(<real> (i - ZERO), c + i)
 
 
 cdef inline void splat(real value, lane* to) noexcept nogil:

@@ -4,26 +4,12 @@
 
 from libc.stdint cimport int64_t
 
+from .abi.interactions cimport NBody, Springs
 from .lanes cimport lane, lane_root, real, spread, where_positive, width
 from .plan cimport MAX_DIM
 
 cdef enum:
     ABREAST = 2         # lanes of bodies side by side: while one waits for its root, the other goes on
-
-ctypedef struct NBody:
-    int64_t n           # bodies, all of which attract
-    const void* mu      # G m of each
-    const void* e2
-
-# Numbers of springs are padded to whole lanes of any kind; what pads them joins body 0 to itself.
-ctypedef struct Springs:
-    int64_t count
-    bint damped
-    const int64_t* first
-    const int64_t* second
-    const void* k
-    const void* rest
-    const void* c
 
 
 cdef inline void attract(

@@ -118,3 +118,12 @@ ctypedef struct Plan:
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start
     void (*run)(const Plan*, Job*) noexcept nogil
+    # What a stage of a sweep makes of accelerations, and what is done before the first and after the last: stages.pxd.
+    void (*finish)(int number, int scheme, const void* sweep, const void* room, const char* state) noexcept nogil
+    void (*between)(
+        bint after, int scheme, const Plan*, const void* room, const char* state, const void* at_rest, const void* gain,
+    ) noexcept nogil
+    # Writes into `a` what bodies in planes of `stride` numbers are accelerated with, interactions apart.
+    void (*accelerate)(
+        const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
+    ) noexcept nogil

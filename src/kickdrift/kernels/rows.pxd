@@ -4,8 +4,9 @@ from libc.string cimport memset
 
 from .lanes cimport WIDE, expect, forget, lane, load_part, opaque, store_part, width
 from .plan cimport COMPOSITION_RK4, Job, Plan, Row
-from .schemes cimport damp, has_opening, keeps, opening, stage, stages, start, verlet
+from .schemes cimport damp, has_opening, opening, stage, stages, start
 from .terms cimport affine
+from .traits cimport keeps, verlet
 
 cdef enum:
     AHEAD = 4096    # bytes: of arrays beyond the caches, what comes later is on its way while this is stepped

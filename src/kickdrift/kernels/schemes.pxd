@@ -7,37 +7,13 @@
 # Callers pass scheme, number of stage and `drag` (do forces depend on velocity?) as constants where
 # speed matters, so that nothing of the branching is left.
 
+from .abi.constants cimport EXTRA, H, HALF, PER_KICK
 from .lanes cimport lane, real
 from .plan cimport (
-    ALTERNATE, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, EXACT, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT,
+    COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, EXACT, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT,
     MIDPOINT, RK4, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, Plan,
 )
-
-cdef enum:
-    H = 0           # h
-    HALF = 1        # h / 2
-    EXTRA = 2       # the scheme's own, see set_constants()
-    PER_KICK = 4    # d, d/2, d/6 and the drift c that follows, from EXTRA + 2 on
-
-
-cdef inline bint verlet(int scheme) noexcept nogil:
-    """Does a step go on from the previous position (kept in s)?"""
-    return scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
-
-
-cdef inline bint minds_drag(int scheme) noexcept nogil:
-    """Is a step another one where forces depend on velocity?"""
-    return scheme == VELOCITY_VERLET or verlet(scheme) or scheme == COMPOSITION or scheme == COMPOSITION_RK4
-
-
-cdef inline bint rare(int scheme) noexcept nogil:
-    """Is it too rarely taken to be worth loops of its own? Then sweeps.pxd steps it, whatever pushes."""
-    return scheme == ALTERNATE or scheme == GROOT_WARREN
-
-
-cdef inline bint keeps(int scheme, bint drag) noexcept nogil:
-    """Does the acceleration at the end of a step serve the next (kept in p)?"""
-    return not drag and (scheme == VELOCITY_VERLET or scheme == VERLET_CENTRAL)
+from .traits cimport keeps, verlet
 
 
 cdef inline bint has_opening(int scheme, bint drag) noexcept nogil:

@@ -6,39 +6,15 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
+from .abi.registers cimport A, OUT, P, S, V, X
+from .abi.rooms cimport KEEP, START, Room
 from .holdplan cimport COMPLIANT_DISTANCE, DISTANCE, Distance
 from .lanes cimport lane, width
-from .plan cimport (
-    ALTERNATE, DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, VELOCITY_VERLET,
-    Job, Plan,
-)
-from .schemes cimport damp, has_opening, keeps, opening, stage, stages, start, verlet
+from .plan cimport ALTERNATE, DRIFT_KICK, KICK_DRIFT, Job, Plan
+from .schemes cimport has_opening, stages
+from .stages cimport size
 from .sweptplan cimport INTERRUPTED, UNSOLVED, Push, Sweep
-from .terms cimport accelerate, affine, field_lane, values
-from .tiles cimport P, Q, S, V, X, Y, Z, aligned
-
-cdef enum:              # beside the registers of tiles.pxd
-    A = 7               # accelerations before the pushes
-    OUT = 8             # what pushes write to, a register for each
-
-# The registers of so many bodies. A step is made from the state in `now`, in `next`, which becomes `now` when
-# it is complete: until then the last completed step is there to go back to. A tile on its own has one for both.
-ctypedef struct Room:
-    char* now           # X, V and S
-    char* next
-    char* start         # the others, from P on
-    Py_ssize_t first, count
-    Py_ssize_t plane    # numbers from a component to the next
-    Py_ssize_t row      # and from a register to the next
-
-cdef enum:              # what a sweep does with the accelerations, where it is not the work of a stage (from 0)
-    START = -2          # fills the history
-    KEEP = -1           # leaves them for the opening of the next step
-
-
-cdef inline Py_ssize_t size(const Room* room, const lane* like) noexcept nogil:
-    """Of a register, in bytes."""
-    return room.row * <Py_ssize_t> sizeof(lane) // width(like)
+from .traits cimport keeps, verlet
 
 
 cdef inline char* out_register(const Room* room, int number, const lane* like) noexcept nogil:
@@ -67,182 +43,16 @@ cdef inline int push(
     return 0
 
 
-cdef inline void accelerate_room(const Plan* plan, const Room* room, const char* state, lane* like) noexcept nogil:
-    """The register A = the compiled part of the accelerations, where it is more than affine."""
-    if plan.dim == 3:
-        accelerate_dim(3, plan, room, state, like)
-    elif plan.dim == 2:
-        accelerate_dim(2, plan, room, state, like)
-    else:
-        accelerate_dim(1, plan, room, state, like)
-
-
-cdef inline void accelerate_dim(
-    int dim, const Plan* plan, const Room* room, const char* state, lane* like,
-) noexcept nogil:
-    cdef const lane* from_ = <const lane*> state
-    cdef lane* r = <lane*> room.start
-    cdef Py_ssize_t plane = room.plane // width(like)
-    cdef Py_ssize_t row = room.row // width(like)
-    cdef Py_ssize_t n
-    cdef int j
-    cdef lane x[MAX_DIM]
-    cdef lane v[MAX_DIM]
-    cdef lane a[MAX_DIM]
-    for n in range((room.count + width(like) - 1) // width(like)):
-        for j in range(dim):
-            x[j] = from_[X * row + j * plane + n]
-            v[j] = from_[V * row + j * plane + n]
-        accelerate(plan, dim, room.first + n * width(like), x, v, a)
-        for j in range(dim):
-            r[(A - P) * row + j * plane + n] = a[j]
-
-
-cdef inline lane pushed(
-    const Sweep* sweep, Py_ssize_t body, const lane* out, Py_ssize_t row, lane a,
-) noexcept nogil:
-    """a += out / m, or out times 0 for bodies that nothing moves, for each push."""
-    cdef int number
-    for number in range(sweep.pushes):
-        a = a + field_lane(&sweep.push[number].factor, 0, body, out) * out[number * row]
-    return a
-
-
 cdef inline void finish(
     int number, int scheme, const Sweep* sweep, const Room* room, const char* state, lane* like,
 ) noexcept nogil:
     """The accelerations of all bodies at a state, pushes included, and what a step makes of them."""
     if sweep.plan.terms > 0:
-        accelerate_room(sweep.plan, room, state, like)
-    if number == KEEP:
-        finish_scheme(KEEP, 0, sweep, room, state, like)
-    elif number == START:
-        finish_scheme(START, scheme, sweep, room, state, like)
-    elif scheme == EXPLICIT_EULER:
-        finish_scheme(number, EXPLICIT_EULER, sweep, room, state, like)
-    elif scheme == KICK_DRIFT:
-        finish_scheme(number, KICK_DRIFT, sweep, room, state, like)
-    elif scheme == DRIFT_KICK:
-        finish_scheme(number, DRIFT_KICK, sweep, room, state, like)
-    elif scheme == MIDPOINT:
-        finish_scheme(number, MIDPOINT, sweep, room, state, like)
-    elif scheme == HEUN:
-        finish_scheme(number, HEUN, sweep, room, state, like)
-    elif scheme == RK4:
-        finish_scheme(number, RK4, sweep, room, state, like)
-    elif scheme == VELOCITY_VERLET:
-        finish_scheme(number, VELOCITY_VERLET, sweep, room, state, like)
-    elif scheme == GROOT_WARREN:
-        finish_scheme(number, GROOT_WARREN, sweep, room, state, like)
-    else:
-        finish_scheme(number, scheme, sweep, room, state, like)
-
-
-cdef inline void finish_scheme(
-    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, lane* like,
-) noexcept nogil:
-    cdef const Plan* plan = sweep.plan
-    cdef const lane* from_ = <const lane*> state
-    cdef lane* to = <lane*> room.next
-    cdef lane* r = <lane*> room.start
-    cdef const lane* k = aligned(plan.prepared, like)
-    cdef Py_ssize_t plane = room.plane // width(like)
-    cdef Py_ssize_t row = room.row // width(like)
-    cdef Py_ssize_t lanes = (room.count + width(like) - 1) // width(like)
-    cdef Py_ssize_t i, n, body
-    cdef int j
-    cdef lane a, x, v, s
-    # The usual case, gravity and one push, is read from here: compilers must take it that what is
-    # stored may be a pointer of the plan.
-    cdef bint compiled = plan.terms > 0
-    cdef bint plain = not (compiled or plan.drag or plan.spring)
-    cdef bint drag = plan.velocity_dependent
-    cdef bint historic = plan.s.data != NULL
-    cdef int iterations = plan.iterations
-    cdef const char* g
-    cdef Py_ssize_t each = plan.g.body * width(like)
-    cdef bint single = sweep.pushes == 1
-    cdef const char* factor = NULL
-    cdef Py_ssize_t every = 0
-    if single:
-        factor = values(&sweep.push[0].factor, 0, room.first)
-        every = sweep.push[0].factor.body * width(like)
-    for j in range(plan.dim):
-        g = values(&plan.g, j, room.first)
-        for n in range(lanes):
-            i = j * plane + n
-            body = room.first + n * width(like)
-            x = from_[X * row + i]
-            v = from_[V * row + i]
-            if plain:
-                a = (<const lane*> (g + n * each))[0]
-            elif compiled:
-                a = r[(A - P) * row + i]
-            else:
-                a = affine(
-                    plan.drag, plan.wind, plan.spring, x, v,
-                    field_lane(&plan.g, j, body, like), field_lane(&plan.c, j, body, like),
-                    field_lane(&plan.w, j, body, like), field_lane(&plan.k, j, body, like),
-                    field_lane(&plan.p, j, body, like),
-                )
-            if single:
-                a = a + (<const lane*> (factor + n * every))[0] * r[(OUT - P) * row + i]
-            else:
-                a = pushed(sweep, body, r + (OUT - P) * row + i, row, a)
-            if number == KEEP:
-                r[i] = a
-                continue
-            s = from_[S * row + i] if historic else x
-            if number == START:
-                start(scheme, plan.taylor_start, k, a, &x, &v, &s)
-            else:
-                stage(
-                    scheme, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s,
-                    &r[i], &r[(Q - P) * row + i], &r[(Y - P) * row + i], &r[(Z - P) * row + i],
-                )
-            to[X * row + i] = x
-            to[V * row + i] = v
-            if historic:
-                to[S * row + i] = s
-
-
-cdef inline void between(
-    bint after, int scheme, const Plan* plan, const Room* room, const char* state,
-    const lane* at_rest, const lane* gain, lane* like,
-) noexcept nogil:
-    """What a step does before its first evaluation, or after its last.
-
-    at_rest, or NULL: of what was gained this share is what bodies read at rest, which damping leaves alone.
-    """
-    cdef const lane* from_ = <const lane*> state
-    cdef lane* to = <lane*> room.next
-    cdef lane* r = <lane*> room.start
-    cdef const lane* k = aligned(plan.prepared, like)
-    cdef Py_ssize_t plane = room.plane // width(like)
-    cdef Py_ssize_t row = room.row // width(like)
-    cdef bint historic = plan.s.data != NULL
-    cdef Py_ssize_t i, n
-    cdef int j
-    cdef lane x, v, s, still
-    for j in range(plan.dim):
-        for n in range((room.count + width(like) - 1) // width(like)):
-            i = j * plane + n
-            x = from_[X * row + i]
-            v = from_[V * row + i]
-            s = from_[S * row + i] if historic else x
-            if after and at_rest != NULL:
-                still = at_rest[n] * gain[i]
-                v = v - still
-                damp(scheme, field_lane(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
-                v = v + still
-            elif after:
-                damp(scheme, field_lane(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
-            else:
-                opening(scheme, k, &x, &v, &s, &r[i], &r[(Q - P) * row + i])
-            to[X * row + i] = x
-            to[V * row + i] = v
-            if historic:
-                to[S * row + i] = s
+        sweep.plan.accelerate(
+            sweep.plan, room.first, room.count, room.plane, state + X * size(room, like), state + V * size(room, like),
+            room.start + (A - P) * size(room, like),
+        )
+    sweep.plan.finish(number, scheme, sweep, room, state)
 
 
 cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, lane* like) noexcept nogil:
@@ -266,7 +76,7 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         if number == KEEP and not (keeps(scheme, drag) and (step == 0 or sweep.holds > 0)):
             continue
         if number == 0 and has_opening(scheme, drag):
-            between(False, scheme, plan, room, state, NULL, NULL, like)
+            plan.between(False, scheme, plan, room, state, NULL, NULL)
             state = room.next
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
             after = sweep.after[number]
@@ -276,7 +86,7 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         if number != KEEP:
             state = room.next
     if plan.damped and sweep.holds == 0:
-        between(True, scheme, plan, room, state, NULL, NULL, like)
+        plan.between(True, scheme, plan, room, state, NULL, NULL)
     return 0
 
 
@@ -325,7 +135,7 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, lane* like)
         if sweep.hold[number].kind == DISTANCE or sweep.hold[number].kind == COMPLIANT_DISTANCE:
             at_rest = <const lane*> (<const Distance*> sweep.hold[number].data).at_rest
     if sweep.holds > 0 and plan.damped:
-        between(True, plan.scheme, plan, room, room.next, at_rest, gain, like)
+        plan.between(True, plan.scheme, plan, room, room.next, at_rest, gain)
     return 0
 
 

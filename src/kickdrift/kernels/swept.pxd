@@ -3,11 +3,14 @@
 
 from libc.string cimport memset
 
+from .abi.registers cimport OUT, P
+from .abi.rooms cimport Room
 from .lanes cimport f32lane, lane, width
 from .plan cimport MAX_DIM, TILE, Job, Plan
-from .sweeps cimport OUT, Room, advance, size
+from .planes cimport aligned, end, first_bad, move_state, sum_planes
+from .stages cimport size
+from .sweeps cimport advance
 from .sweptplan cimport TILE_PUSHES, Sweep
-from .tiles cimport P, aligned, end, first_bad, move_state, sum_planes
 
 
 cdef inline void run(const Sweep* sweep, Job* job, lane* like) noexcept nogil:

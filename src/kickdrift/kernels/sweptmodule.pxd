@@ -2,14 +2,15 @@
 
 from libc.stdint cimport int64_t
 
-from .holdmodule cimport hold_f32, hold_f64
+from .abi.interactions cimport NBody, Springs
+from .abi.rooms cimport Room
 from .krylov cimport together
 from .lanes cimport f32lane, f64lane
-from .pairs cimport NBody, Springs, n_body, n_body_tangent, springs, springs_tangent
+from .pairs cimport n_body, n_body_tangent, springs, springs_tangent
 from .plan cimport Job
 from .swept cimport run
-from .sweeps cimport Room
 from .sweptplan cimport Sweep, SweptTable
+from .tiemodule cimport tie_f32, tie_f64
 
 
 cdef inline void run_f32(const Sweep* sweep, Job* job) noexcept nogil:
@@ -106,14 +107,14 @@ cdef inline void fill_swept(SweptTable* f32, SweptTable* f64) noexcept:
     f32.run = run_f32
     f32.springs = springs_f32
     f32.n_body = n_body_f32
-    f32.hold = hold_f32
+    f32.tie = tie_f32
     f32.implicit = implicit_f32
     f32.springs_tangent = springs_tangent_f32
     f32.n_body_tangent = n_body_tangent_f32
     f64.run = run_f64
     f64.springs = springs_f64
     f64.n_body = n_body_f64
-    f64.hold = hold_f64
+    f64.tie = tie_f64
     f64.implicit = implicit_f64
     f64.springs_tangent = springs_tangent_f64
     f64.n_body_tangent = n_body_tangent_f64

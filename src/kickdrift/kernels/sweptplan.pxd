@@ -64,7 +64,8 @@ ctypedef struct SweptTable:
     void (*run)(const Sweep*, Job*) noexcept nogil
     PushFunction springs        # see pairs.pxd
     PushFunction n_body
-    HoldFunction hold
+    HoldFunction tie            # pins and distances
+    HoldFunction hold           # walls and collisions
     ImplicitStep implicit       # see krylov.pxd
     TangentFunction springs_tangent
     TangentFunction n_body_tangent

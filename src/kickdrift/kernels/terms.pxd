@@ -7,7 +7,7 @@ from libc.math cimport sqrt
 
 from .lanes cimport lane, lane_root, real, where_positive, width
 from .plan cimport (
-    AXIS, CENTER, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, SCALAR, SOFTENING, TILE, VORTEX, Field, Plan, Term, TermKind,
+    AXIS, CENTER, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, SCALAR, SOFTENING, VORTEX, Field, Plan, Term, TermKind,
 )
 
 cdef extern from "<math.h>" nogil:
@@ -112,10 +112,11 @@ cdef inline void accelerate(
 
 
 cdef inline void accelerate_tile(
-    const Plan* plan, int dim, Py_ssize_t first, Py_ssize_t count, const lane* x, const lane* v, lane* a,
+    const Plan* plan, int dim, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride,
+    const lane* x, const lane* v, lane* a,
 ) noexcept nogil:
-    """`accelerate` for the first bodies of a tile."""
-    cdef Py_ssize_t plane = TILE // width(a)
+    """`accelerate` for bodies in planes of `stride` numbers."""
+    cdef Py_ssize_t plane = stride // width(a)
     cdef Py_ssize_t n
     cdef int j
     cdef lane y[MAX_DIM]

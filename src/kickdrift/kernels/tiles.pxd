@@ -4,52 +4,19 @@
 # steps the caller's own. Otherwise a tile is copied into planes that fit the first-level cache. What has no
 # loop here, because it is rare (see in_sweeps), is stepped by sweeps.pxd.
 
-from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
-from .bodies cimport Newton, energy_step, implicit_step
-from .copies cimport move_f32, move_f64
-from .lanes cimport alone, f32alone, f32lane, f64alone, f64lane, is_zero, lane, width
+from .abi.registers cimport P, Q, REGISTERS, S, V, X, Y, Z
+from .abi.solving cimport Newton, Solve
+from .lanes cimport alone, f32alone, f32lane, f64alone, f64lane, lane, width
 from .plan cimport (
-    COMPOSITION, ENERGY_EULER, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Array,
-    Job, Plan, Row,
+    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Plan, Row,
 )
+from .planes cimport aligned, end, move_state, sum_planes
 from .rows cimport row_of_blocks
-from .schemes cimport damp, has_opening, keeps, minds_drag, opening, rare, stage, stages
+from .schemes cimport damp, has_opening, opening, stage, stages
 from .terms cimport accelerate, accelerate_tile, field_lane, values
-
-# Tiles in planes: a plane is TILE numbers, a register MAX_DIM planes.
-
-cdef enum:
-    X
-    V
-    S
-    P
-    Q
-    Y
-    Z
-    REGISTERS
-
-
-cdef inline void move_tile(
-    bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, lane* planes,
-) noexcept nogil:
-    """Copy a tile into planes, zeros following up to a whole lane, or out of them."""
-    cdef Py_ssize_t size = sizeof(lane) // width(planes)
-    cdef Py_ssize_t rest = width(planes) - 1 - (count - 1) % width(planes)
-    cdef int j
-    cdef char* place
-    cdef char* plane
-    for j in range(dim):
-        place = array.data + first * array.body + j * array.component
-        plane = <char*> planes + j * TILE * size
-        if lane is f32lane:
-            move_f32(out, <float*> plane, place, array.body, count)
-        else:
-            move_f64(out, <double*> plane, place, array.body, count)
-        if not out:
-            memset(plane + count * size, 0, rest * size)
-
+from .traits cimport keeps, minds_drag, rare
 
 cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t lanes, lane* r) noexcept nogil:
     cdef Py_ssize_t plane = TILE // width(r)
@@ -78,7 +45,7 @@ cdef inline void step_planes(
     cdef lane v[MAX_DIM]
     cdef lane a[MAX_DIM]
     if keeps(scheme, False):
-        accelerate_tile(plan, dim, first, count, r + X * row, r + V * row, r + P * row)
+        accelerate_tile(plan, dim, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):
         for number in range(stages(scheme, False, plan)):
             for n in range(lanes):
@@ -111,6 +78,17 @@ cdef inline void step_alone(
         step_planes(scheme, dim, plan, job, <const f64lane*> k, first, count, <f64lane*> r)
 
 
+cdef inline void accelerate_planes(
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const lane* x, const lane* v, lane* a,
+) noexcept nogil:
+    if plan.dim == 3:
+        accelerate_tile(plan, 3, first, count, stride, x, v, a)
+    elif plan.dim == 2:
+        accelerate_tile(plan, 2, first, count, stride, x, v, a)
+    else:
+        accelerate_tile(plan, 1, first, count, stride, x, v, a)
+
+
 cdef inline void solve_planes(
     const Plan* plan, Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
 ) noexcept nogil:
@@ -118,47 +96,25 @@ cdef inline void solve_planes(
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     cdef lane* x = r + X * row
     cdef lane* v = r + V * row
+    cdef Solve solve = <Solve> plan.step
     cdef Py_ssize_t step, body
     cdef bint solved
     cdef Newton newton
     memset(&newton, 0, sizeof(Newton))
     for step in range(job.steps):
-        if plan.scheme == ENERGY_EULER:
-            if lane is f32lane:
-                energy_step(plan, first, count, count, <float*> x, <float*> v)
-            else:
-                energy_step(plan, first, count, count, <double*> x, <double*> v)
-        else:
-            if lane is f32lane:
-                solved = implicit_step(plan, first, count, count, <float*> x, <float*> v, &newton)
-            else:
-                solved = implicit_step(plan, first, count, count, <double*> x, <double*> v, &newton)
-            if not solved:
-                # The earliest step counts, and the first body of those that fail there.
-                if step < job.failed_step:
-                    job.failed_step = step
-                    job.failed_body = newton.body
-                    job.residual = newton.residual
-                break
+        solved = solve(plan, first, count, x, v, &newton)
+        if not solved:
+            # The earliest step counts, and the first body of those that fail there.
+            if step < job.failed_step:
+                job.failed_step = step
+                job.failed_body = newton.body
+                job.residual = newton.residual
+            break
         if plan.damped:
             damp_planes(plan, first, (count + width(r) - 1) // width(r), r)
     if plan.scheme == IMPLICIT_EULER:
         for body in range(count):
             job.evaluations = max(job.evaluations, newton.evaluations[body])
-
-
-cdef inline lane sum_planes(int dim, Py_ssize_t count, const lane* r) noexcept nogil:
-    """As in `block`."""
-    cdef Py_ssize_t plane = TILE // width(r)
-    cdef Py_ssize_t i, n
-    cdef int j
-    cdef lane q
-    memset(&q, 0, sizeof(lane))
-    for j in range(dim):
-        for n in range((count + width(r) - 1) // width(r)):
-            i = j * plane + n
-            q = q + (r[X * MAX_DIM * plane + i] + r[V * MAX_DIM * plane + i])
-    return q
 
 
 cdef inline bint fused(int scheme) noexcept nogil:
@@ -186,11 +142,6 @@ cdef inline lane step_scheme(
 
 
 # A job.
-
-cdef inline lane* aligned(const char* room, const lane* like) noexcept nogil:
-    """Whole cache lines: no lane from here on straddles two."""
-    return <lane*> ((<uintptr_t> room + 63) // 64 * 64)
-
 
 cdef inline void locate(const Plan* plan, Py_ssize_t first, int component, Row* row) noexcept nogil:
     """The row of a component from a body on, or of all components where they lie side by side."""
@@ -222,43 +173,10 @@ cdef inline void locate_planes(const Plan* plan, Py_ssize_t first, int component
         row.s = <char*> (r + (S * MAX_DIM + component) * plane)
 
 
-cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t last, lane* like) noexcept nogil:
-    """The first body whose state is not finite, or -1."""
-    cdef Py_ssize_t i, place
-    cdef int j
-    cdef double x, v
-    for i in range(first, last):
-        for j in range(plan.dim):
-            place = i * plan.x.body + j * plan.x.component
-            x = (<float*> (plan.x.data + place))[0] if lane is f32lane else (<double*> (plan.x.data + place))[0]
-            place = i * plan.v.body + j * plan.v.component
-            v = (<float*> (plan.v.data + place))[0] if lane is f32lane else (<double*> (plan.v.data + place))[0]
-            if x - x != 0 or v - v != 0:
-                return i
-    return -1
-
-
-cdef inline void move_state(
-    bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, lane* r,
-) noexcept nogil:
-    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
-    move_tile(out, &plan.x, plan.dim, first, count, r + X * row)
-    move_tile(out, &plan.v, plan.dim, first, count, r + V * row)
-    if plan.s.data != NULL:
-        move_tile(out, &plan.s, plan.dim, first, count, r + S * row)
-
-
 cdef inline void begin(const Plan* plan, Job* job) noexcept nogil:
     job.bad_body = -1
     job.failed_step = job.steps
     job.evaluations = job.steps * plan.stages + plan.keeps + job.start
-
-
-cdef inline void end(const Plan* plan, Job* job, lane check) noexcept nogil:
-    # A sum is finite only if all its numbers are; if it is not, we look whose fault that is, if anybody's. The
-    # difference of equal numbers is 0 if they are finite and not a number otherwise, but never -0.
-    if not is_zero(check - check):
-        job.bad_body = first_bad(plan, job.first, job.last, &check)
 
 
 cdef inline bint in_place(const Plan* plan) noexcept nogil:

@@ -1,12 +1,13 @@
-"""The kernels for x86-64 with AVX2: setup.py gives this module its flags."""
+"""The kernels that take one number after the other: for all instruction sets, compiled for any processor."""
 
 from cpython.pycapsule cimport PyCapsule_New
 
-from .module cimport Kernels, fill
 from .rounding cimport require_rounding
+from .scalarmodule cimport fill_scalar
+from .tables cimport Kernels
 
 require_rounding(__name__)
 
 cdef Kernels[2] kernels  # for float, for double
-fill(&kernels[0], &kernels[1])
+fill_scalar(&kernels[0], &kernels[1])
 KERNELS = PyCapsule_New(&kernels[0], "kickdrift.Kernels", NULL)

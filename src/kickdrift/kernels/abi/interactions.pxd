@@ -1,0 +1,18 @@
+# What the kernels of pairs.pxd are told.
+
+from libc.stdint cimport int64_t
+
+ctypedef struct NBody:
+    int64_t n           # bodies, all of which attract
+    const void* mu      # G m of each
+    const void* e2
+
+# Numbers of springs are padded to whole lanes of any kind; what pads them joins body 0 to itself.
+ctypedef struct Springs:
+    int64_t count
+    bint damped
+    const int64_t* first
+    const int64_t* second
+    const void* k
+    const void* rest
+    const void* c
