@@ -80,7 +80,8 @@ cdef inline void finish_f32(
 
 
 cdef inline void between_f32(
-    bint after, int scheme, const Plan* plan, const void* room, const char* state, const void* at_rest, const void* gain,
+    bint after, int scheme, const Plan* plan, const void* room, const char* state,
+    const void* at_rest, const void* gain,
 ) noexcept nogil:
     cdef f32lane* like = NULL
     between(after, scheme, plan, <const Room*> room, state, <const f32lane*> at_rest, <const f32lane*> gain, like)
@@ -109,7 +110,8 @@ cdef inline void finish_f64(
 
 
 cdef inline void between_f64(
-    bint after, int scheme, const Plan* plan, const void* room, const char* state, const void* at_rest, const void* gain,
+    bint after, int scheme, const Plan* plan, const void* room, const char* state,
+    const void* at_rest, const void* gain,
 ) noexcept nogil:
     cdef f64lane* like = NULL
     between(after, scheme, plan, <const Room*> room, state, <const f64lane*> at_rest, <const f64lane*> gain, like)
