@@ -16,11 +16,12 @@ def pytest_cmdline_main(config):
     """
     if hasattr(config, "workerinput") or "PYTEST_XDIST_WORKER" in os.environ:
         return  # one of those processes, which must not start others
-    whole = config.args_source != config.ArgsSource.ARGS
-    if whole and config.pluginmanager.hasplugin("xdist") and config.option.numprocesses is None:
-        if not (config.option.usepdb or config.option.collectonly):
-            config.option.numprocesses = os.cpu_count()
-            config.option.dist = "worksteal"
+    if config.args_source == config.ArgsSource.ARGS or not config.pluginmanager.hasplugin("xdist"):
+        return
+    option = config.option
+    if option.numprocesses is None and not (option.usepdb or option.collectonly):
+        option.numprocesses = os.cpu_count()
+        option.dist = "worksteal"
 
 
 @pytest.fixture(params=kernels.isas)

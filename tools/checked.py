@@ -6,6 +6,7 @@ import sys
 import common
 
 QUIET = ("-q", "-p", "no:cacheprovider")
+SERIAL = (*QUIET, "-p", "no:xdist")
 
 
 def build(mode):
@@ -50,6 +51,6 @@ def coverage(*tests):
     environment |= {"COVERAGE_CORE": "ctrace", "COVERAGE_RCFILE": tree / "tools" / "coveragerc"}
     tool = (sys.executable, "-m", "coverage")
     common.run(*tool, "erase", cwd=tree, env=environment)
-    common.run(*tool, "run", "-m", "pytest", *QUIET, "-p", "no:xdist", "-m", "not signals", *tests, cwd=tree, env=environment)
+    common.run(*tool, "run", "-m", "pytest", *SERIAL, "-m", "not signals", *tests, cwd=tree, env=environment)
     common.run(*tool, "combine", "--quiet", cwd=tree, env=environment)
     common.run(*tool, "report", cwd=tree, env=environment)
