@@ -45,8 +45,10 @@ if MODE == "sanitize":
 
 # Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
 # symbols are shipped.
-GLUE = {"clock": "-O2", "core": "-O2", "runner": "-O2", "stepper": "-O3", "verbs": "-O2"}
-GLUE |= dict.fromkeys(("binding", "coupled", "fields", "holds", "ode", "pushes", "sharing"), "-Os")
+GLUE = dict.fromkeys(("clock.fixed_clock", "engine.bodies", "engine.runner", "engine.verbs"), "-O2")
+GLUE |= {"engine.frames": "-O3"}
+GLUE |= {f"engine.{name}": "-Os" for name in ("binding", "coefficients", "constraints", "coupled", "interactions")}
+GLUE |= {f"engine.{name}": "-Os" for name in ("ode", "sharing")}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s"]
 
@@ -65,7 +67,8 @@ if not re.search(r"x86_64|amd64", sysconfig.get_platform() + os.environ.get("ARC
 
 
 # Each instruction set has two modules, and one serves all. The largest come first, so that no core is idle at the end.
-KERNELS = [f"kernels.{isa}{part}" for part in ("", "_coupled") for isa in reversed(ISAS)] + ["kernels.scalar"]
+SETS = "kernels.instruction_sets"
+KERNELS = [f"{SETS}.{isa}{part}" for part in ("", "_coupled") for isa in reversed(ISAS)] + [f"{SETS}.scalar"]
 C = Path("build/cython")
 
 
@@ -91,7 +94,7 @@ class BuildExt(build_ext):
             name = extension.name.removeprefix("kickdrift.")
             isa = name.rpartition(".")[2].partition("_")[0]
             flags = [*common, *(ISAS.get(isa, {}).get("msvc", []) if common is MSVC else flags_of(name))]
-            if name == "kernels.processor":
+            if name == f"{SETS}.processor":
                 flags += [f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
             if clang:
                 flags = [*clang, *(flag if flag.startswith("-D") else f"/clang:{flag}" for flag in flags)]
@@ -163,5 +166,5 @@ def module(name):
 if __name__ == "__main__":  # Cython's processes import this file
     setup(
         cmdclass={"build_ext": BuildExt},
-        ext_modules=[module(name) for name in (*KERNELS, *GLUE, "kernels.processor")],
+        ext_modules=[module(name) for name in (*KERNELS, *GLUE, f"{SETS}.processor")],
     )

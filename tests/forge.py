@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 
-from kickdrift.reference.digest import digest
+from kickdrift.reference.checksum import digest
 
 PROLOGUE = struct.Struct("<8sII")
 NUMBERS = struct.Struct("<qqqqdQ")

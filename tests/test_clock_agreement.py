@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kickdrift.reference.clock
-import kickdrift.settings
+import kickdrift.clock.options
 from kickdrift.clock import FixedClock as Compiled
 from kickdrift.reference.clock import FixedClock as Reference
 

@@ -10,7 +10,7 @@ from plans import assert_same_bits
 from test_failures import python
 
 import kickdrift as kd
-from kickdrift.reference.collisions import is_near, near_pairs
+from kickdrift.reference.constraints.collisions import is_near, near_pairs
 from kickdrift.reference.vector import Vector
 
 

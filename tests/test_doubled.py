@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
-from kickdrift import rounded
-from kickdrift.doubled import Doubled
+from kickdrift import exact_math
+from kickdrift.double_double import Doubled
 
 
 def test_bounds_hold_and_are_small():
@@ -53,9 +53,9 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_flows_of_many_are_those_of_each(case):
     c, k, h = CASES[case](np.random.default_rng(1), 400)
-    many = rounded.oscillator_flows(c, k, h)
+    many = exact_math.oscillator_flows(c, k, h)
     parts = zip(np.split(c, 8), np.split(k, 8), strict=True)
-    each = np.concatenate([rounded.oscillator_flows(*part, h) for part in parts], axis=1)
+    each = np.concatenate([exact_math.oscillator_flows(*part, h) for part in parts], axis=1)
     assert many.tobytes() == each.tobytes()
 
 

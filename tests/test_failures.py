@@ -13,7 +13,7 @@ import pytest
 from plans import assert_same_bits
 
 import kickdrift as kd
-from kickdrift import workers
+from kickdrift.engine import workers
 
 
 def python(code, *arguments):

@@ -8,8 +8,8 @@ import pytest
 from draws import Draws
 
 import kickdrift as kd
-from kickdrift.declarations import Declaration
-from kickdrift.functions import Callback
+from kickdrift.declaration import Declaration
+from kickdrift.forces.callbacks import Callback
 
 
 def unequal(found):

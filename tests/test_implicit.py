@@ -5,7 +5,7 @@ import pytest
 from plans import assert_same_bits
 
 import kickdrift as kd
-from kickdrift.reference import terms
+from kickdrift.reference import forces
 from kickdrift.reference.vector import Vector
 
 MU, SOFTENING, CENTER = 4.0, 0.3, np.array([0.2, -0.1, 0.0])
@@ -66,14 +66,14 @@ def test_the_solution_is_that_of_fixed_point_iteration():
 
 VECTOR = Vector([0.3, -0.7, 0.4])
 TERMS = {
-    "point_gravity": terms.PointGravity(1.3, 0.04, VECTOR),
-    "quadratic_drag": terms.QuadraticDrag(0.9, VECTOR),
-    "vortex": terms.Vortex(1.7, 0.09, VECTOR, Vector([1 / 3, 2 / 3, -2 / 3])),
+    "point_gravity": forces.PointGravity(1.3, 0.04, VECTOR),
+    "quadratic_drag": forces.QuadraticDrag(0.9, VECTOR),
+    "vortex": forces.Vortex(1.7, 0.09, VECTOR, Vector([1 / 3, 2 / 3, -2 / 3])),
 }
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-@pytest.mark.parametrize("kind", terms.TERMS)
+@pytest.mark.parametrize("kind", forces.TERMS)
 def test_jacobians_are_the_derivatives_of_the_accelerations(kind, dim):
     # Of the reference; the kernels equal it to the last bit.
     term = TERMS[kind]

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
-from kickdrift import settings
-from kickdrift.constraints import Constraint
+from kickdrift.clock import options
+from kickdrift.constraints.base import Constraint
 from kickdrift.demos.loops import LOOPS
-from kickdrift.forces import Term
-from kickdrift.plan import known
+from kickdrift.forces.base import Term
+from kickdrift.declaration import known
 
 README = Path(__file__).parents[1] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
@@ -235,7 +235,7 @@ def test_the_table_of_clocks():
 
 def test_the_table_of_overload_rules():
     rules = [row[0].strip("`") for row in rows("`overload=`")]
-    assert [rule.strip('"').partition("(")[0] for rule in rules] == list(settings.OVERLOADS)
+    assert [rule.strip('"').partition("(")[0] for rule in rules] == list(options.OVERLOADS)
     for rule in rules:
         kd.FixedClock(overload=rule.strip('"'))
 

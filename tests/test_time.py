@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
-from kickdrift import arguments
+from kickdrift import validation
 
 # --- from a number to an exact step ------------------------------------------------------------
 
@@ -70,18 +70,18 @@ def test_a_float_stays_what_it_was():
     rng = np.random.default_rng(4)
     kept = 0
     for dt in rng.uniform(2.5e-4, 0.1, 2000).tolist():
-        exact = arguments.time_step(dt, None)
-        assert arguments.countable(exact)
+        exact = validation.time_step(dt, None)
+        assert validation.countable(exact)
         assert abs(float(exact) - dt) <= 1e-9 * dt
         kept += float(exact) == dt
-        assert arguments.time_step(None, 1 / dt) is not None
+        assert validation.time_step(None, 1 / dt) is not None
     assert kept > 1900
     counted = 0
     for dt in np.exp(rng.uniform(np.log(1e-9), np.log(1e6), 4000)).tolist():
-        exact = arguments.time_step(dt, None)
-        assert arguments.countable(exact) or dt > 1
+        exact = validation.time_step(dt, None)
+        assert validation.countable(exact) or dt > 1
         assert abs(float(exact) - dt) <= 1e-9 * dt
-        counted += arguments.countable(exact)
+        counted += validation.countable(exact)
     # A clock cannot count those that lie a little further than 1e-9 from a simple fraction, seconds long.
     assert counted > 3950
 

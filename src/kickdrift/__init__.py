@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from .clock import FixedClock
+from .engine.verbs import damp, drift, kick
 from .errors import (
     CallbackError,
     ConvergenceError,
@@ -14,8 +15,8 @@ from .errors import (
     OverloadError,
     SnapshotError,
 )
-from .forces import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
-from .functions import Acceleration, Force, NativeForce
+from .forces.callbacks import Acceleration, Force, NativeForce
+from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
 from .integrators import (
     INTEGRATORS,
     PEFRL,
@@ -35,17 +36,16 @@ from .integrators import (
     Yoshida6,
 )
 from .kernels import build_info
-from .rollback import Rollback, sync_test
-from .stepper import Stepper
-from .trajectory import ODETrajectory, Trajectory
-from .verbs import damp, drift, kick
+from .rollback.rollback import Rollback, sync_test
+from .stepper.stepper import Stepper
+from .stepper.trajectory import ODETrajectory, Trajectory
 
 if _TYPE_CHECKING:
     from . import flows, reference
     from .constraints import Box, Distance, ElasticCollisions, Pin, Plane
-    from .ode import ODEStepper
-    from .pairs import NBody, Springs
-    from .pointers import get_include
+    from .forces.interactions import NBody, Springs
+    from .forces.native import get_include
+    from .ode.stepper import ODEStepper
 
 __version__ = "0.1.0"
 
@@ -110,10 +110,10 @@ __all__ = [
 # What is imported when it is asked for: together that takes longer than all the rest.
 _LATER = {
     **dict.fromkeys(("Box", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
-    **dict.fromkeys(("NBody", "Springs"), "pairs"),
-    "ODEStepper": "ode",
+    **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
+    "ODEStepper": "ode.stepper",
     "flows": "",
-    "get_include": "pointers",
+    "get_include": "forces.native",
     "reference": "",
 }
 

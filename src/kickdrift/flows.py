@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from . import arguments, pointers
+from . import validation
 from .errors import CallbackError
+from .forces import native
 
 __all__ = ["Aizawa", "Flow", "Halvorsen", "Lorenz", "LotkaVolterra", "Native", "Rossler", "Thomas", "VanDerPol"]
 
@@ -33,7 +34,7 @@ class Flow:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             label = f"{type(self).__name__}({field.name})"
-            object.__setattr__(self, field.name, arguments.real(label, getattr(self, field.name)))
+            object.__setattr__(self, field.name, validation.real(label, getattr(self, field.name)))
 
     def parameters(self, dtype: np.dtype) -> list[float]:
         """The parameters, rounded to the dtype in which the flow is computed."""
@@ -193,9 +194,9 @@ class Native:
 
     def __init__(self, function: Any, user_data: Any = None, dtype: Any = None) -> None:
         self.function = function
-        self.pointer = pointers.function("Native", pointers.FLOW, function, dtype)
+        self.pointer = native.function("Native", native.FLOW, function, dtype)
         self.user_data = self.pointer.user_data if user_data is None else user_data
-        self.data = pointers.data("Native(user_data)", self.user_data)
+        self.data = native.data("Native(user_data)", self.user_data)
 
     @property
     def dtype(self) -> np.dtype:
@@ -206,11 +207,11 @@ class Native:
     @staticmethod
     def prototype(dtype: Any) -> Any:
         """The type of such a function for ctypes: a decorator, or what to cast a pointer to."""
-        return pointers.prototype(pointers.FLOW, np.dtype(dtype))
+        return native.prototype(native.FLOW, np.dtype(dtype))
 
     def __call__(self, t: float, y: np.ndarray, out: np.ndarray) -> None:
         """Write the derivatives at y, of shape (n, dim), to out; both contiguous."""
-        code = pointers.call(pointers.FLOW, self.pointer, self.data, t, [0, *y.shape], [y, out])
+        code = native.call(native.FLOW, self.pointer, self.data, t, [0, *y.shape], [y, out])
         if code != 0:
             raise self.failure(code)
 

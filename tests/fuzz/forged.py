@@ -12,7 +12,7 @@ import zlib
 import numpy as np
 
 import kickdrift as kd
-from kickdrift.reference.digest import digest
+from kickdrift.reference.checksum import digest
 
 from . import scenes
 from .common import NUMBERS, PROLOGUE, check, finite, observe, outcome, same, same_state, tally, without

@@ -12,17 +12,17 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from .processor import BUILD, COMPILER, FLAGS, SUPPORTED
+from .instruction_sets.processor import BUILD, COMPILER, FLAGS, SUPPORTED
 
 KNOWN = ("baseline", "avx2", "avx512")
 
 #: The instruction sets that this build and this machine share, slowest first.
-isas = tuple(isa for isa in KNOWN if isa in SUPPORTED and find_spec(f"{__name__}.{isa}"))
+isas = tuple(isa for isa in KNOWN if isa in SUPPORTED and find_spec(f"{__name__}.instruction_sets.{isa}"))
 
 
 def offered() -> object:
     """The capsule with the kernels that new steppers use."""
-    return import_module(f"{__name__}.{isa}").KERNELS
+    return import_module(f"{__name__}.instruction_sets.{isa}").KERNELS
 
 
 def _choose() -> str:

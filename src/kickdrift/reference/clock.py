@@ -21,10 +21,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from .. import settings as checked
-from ..arguments import exact_time
+from ..clock import options as checked
+from ..clock.options import LEDGER_FULL, LONGEST_FRAME_NS, NANO, ROOM, SCALE_ONE, Settings, State
 from ..errors import OverloadError
-from ..settings import LEDGER_FULL, LONGEST_FRAME_NS, NANO, ROOM, SCALE_ONE, Settings, State
+from ..validation import exact_time
 
 
 class FixedClock:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import arguments
+from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
-from ..odebase import QUOTIENT, ODEBase, refuse
-from .digest import digest
+from ..ode.base import QUOTIENT, ODEBase, refuse
+from .checksum import digest
 from .flows import FLOWS
-from .schemes import NotConverged, solve
+from .integrators import NotConverged, solve
 from .vector import Vector, largest
 
 
@@ -246,7 +246,7 @@ class ODEStepper(ODEBase):
 
     def step(self, n: int = 1) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.ODEStepper.step`."""
-        self._exclusively(self._step, arguments.steps(n, self.tick))
+        self._exclusively(self._step, validation.steps(n, self.tick))
 
     def _step(self, n: int) -> None:
         with np.errstate(all="ignore"):  # what overflows is found below

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import arguments
-from ..base import StepperBase
-from ..drawing import canvas, weights
+from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
 from ..integrators import Composition, Exact
-from .bodies import Body, System
+from ..stepper.base import StepperBase
+from ..stepper.interpolation import canvas, weights
+from .checksum import digest
 from .clock import FixedClock
-from .digest import digest
-from .drawing import draw
+from .interpolation import draw
+from .system import Body, System
 
 
 class Stepper(StepperBase):
@@ -97,7 +97,7 @@ class Stepper(StepperBase):
 
     def step(self, n: int = 1) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
-        self._exclusively(self._step, arguments.steps(n, self.tick))
+        self._exclusively(self._step, validation.steps(n, self.tick))
 
     def _step(self, n: int) -> None:
         if n == 0 or self.n == 0:
@@ -219,7 +219,7 @@ class Stepper(StepperBase):
         return self._exclusively(self._picture, alpha, out, mode)
 
     def _picture(self, alpha: float | None, out, mode: str):
-        share = self.alpha if alpha is None else arguments.real("alpha", alpha)
+        share = self.alpha if alpha is None else validation.real("alpha", alpha)
         now = (self._position, self._velocity)
         before = now if self._previous is None or mode == "extrapolate" else self._previous
         if self._previous is None and mode == "hermite":

@@ -2,7 +2,7 @@
 #
 # Of a tile in planes a register is MAX_DIM planes, of all bodies as one tile as many as they have components.
 
-from ..plan cimport MAX_DIM
+from .plan cimport MAX_DIM
 
 cdef enum:
     X                   # the state: position, velocity and history

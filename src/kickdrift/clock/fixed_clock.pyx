@@ -1,0 +1,877 @@
+"""The fixed-step clock in 64-bit integers. `reference/clock.py` says the same in fractions."""
+
+import inspect
+import math
+import time
+from fractions import Fraction
+
+from . import options as checked
+from ..validation import exact_time
+from ..errors import OverloadError
+from .options import Settings, State
+
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from libc.float cimport DBL_MAX
+from libc.math cimport floor
+from libc.stdint cimport int64_t
+
+from ..kernels.simd.rounding cimport require_rounding
+
+require_rounding(__name__)
+
+__all__ = ["FixedClock"]
+
+cdef enum:
+    EXACT, MATCH, LOCKED, VARIABLE
+
+cdef enum:
+    DROP, BACKLOG, RESYNC, RAISE, BUDGET
+
+cdef dict POLICIES = {"exact": EXACT, "match": MATCH, "locked": LOCKED, "variable": VARIABLE}
+cdef dict RULES = {"drop": DROP, "backlog": BACKLOG, "resync": RESYNC, "raise": RAISE, "budget": BUDGET}
+
+cdef int64_t NANO = checked.NANO
+cdef int64_t LONGEST_FRAME_NS = checked.LONGEST_FRAME_NS
+cdef int64_t LEDGER_FULL = checked.LEDGER_FULL
+cdef enum:
+    SCALE_BITS = 20
+    SCALE_MASK = 1048575
+cdef double BELOW_ONE = math.nextafter(1.0, 0.0)
+
+
+cdef int plain_integer(object value, int64_t low, int64_t high, int64_t *number) except -1:
+    """Read an int from low to high. What is not one is left to `settings`, which refuses or converts it."""
+    cdef int overflow = 0
+    if type(value) is not int:
+        return False
+    number[0] = PyLong_AsLongLongAndOverflow(value, &overflow)
+    return not overflow and low <= number[0] <= high
+
+
+cdef class FixedClock:
+    """Turns uneven frame times into whole fixed steps and a fraction for drawing.
+
+    The clock is exact: after any number of frames it has counted the steps that fit into the time it
+    was fed, at any rational rate. A step is due as soon as no more than a nanosecond is missing, so that a
+    frame of 1/60 s runs one of 1/60 s, although neither a float nor whole nanoseconds can hold it.
+
+    Parameters
+    ----------
+    hz, dt
+        Steps per second, or seconds per step; int, float, Fraction or text such as "60000/1001".
+        Give one of them; 60 Hz if neither. A float stands for the simplest fraction that rounds to it:
+        `dt=1/60` means 60 Hz. Steppers read their dt alike. A step is a fraction of at most 2**27
+        seconds (4 years), with a denominator of at most 2**33 (0.1 ns).
+    policy
+        How many steps a frame gets. "exact": as many as fit. "match": the whole number that the
+        display's frame is near to, if the clock stays within `slack` of the truth; smoothest on
+        screen. "locked(k)": k, whatever the time. "variable(max_dt)": one step, as long as the frame.
+    max_steps
+        The most steps that one frame runs.
+    overload
+        What to do when more are due. "drop": drop whole steps. "backlog(limit)": keep up to `limit`
+        for later frames. "resync": drop everything, run nothing. "raise": raise `OverloadError` and
+        refuse the frame. "budget(seconds)": as "drop", and `steps()`, `step()` and the stepper also
+        drop what is left when the steps of the frame have taken that long in wall time.
+    max_frame
+        Seconds; what a frame has beyond them is cut off.
+    scale
+        Simulated seconds per real second, 0 to 1000, rounded to a multiple of 2**-20.
+    substeps
+        How many integrator steps the stepper makes of each step.
+    carry
+        False drops what is left after the steps of each frame.
+    slack, tolerance
+        Of "match", in steps, 0 to 0.5 each: how far the clock may stray, how far from a whole number
+        of steps a frame may be.
+    phase
+        What is left at the beginning, in steps, at least 0 and below 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Where an argument is not as described, or all together could overflow 64 bits.
+
+    Thread-safety: one clock is used by one thread at a time. Feeding it inside a step, or while
+    `plan()` runs in another thread, is a RuntimeError.
+
+    >>> clock = FixedClock(hz=60)
+    >>> clock.advance(0.04), clock.alpha
+    (2, 0.4)
+    """
+
+    __signature__ = inspect.signature(Settings.parse)  # help() finds none of its own in a compiled class
+
+    def __init__(
+        self, hz=None, dt=None, *, policy="exact", max_steps=8, overload="drop", max_frame=0.25, scale=1.0,
+        substeps=1, carry=True, slack=0.25, tolerance=0.1, phase=0.0,
+    ):
+        settings = Settings.parse(
+            hz, dt, policy=policy, max_steps=max_steps, overload=overload, max_frame=max_frame, scale=scale,
+            substeps=substeps, carry=carry, slack=slack, tolerance=tolerance, phase=phase,
+        )
+        self._refuse_reentry()
+        self._settings = settings
+        self._policy, self._policy_value = POLICIES[settings.policy.name], settings.policy.value
+        self._rule, self._rule_value = RULES[settings.overload.name], settings.overload.value
+        self._max_steps, self._max_frame_ns = settings.max_steps, settings.max_frame_ns
+        self._substeps, self._carry = settings.substeps, settings.carry
+        self._set_rate(self._terms(settings.rate))
+
+        self._acc = math.floor(settings.phase * self._size)
+        self._due = self._backlog = self._tick = 0
+        self._step_ns = -1
+        self._origin = Fraction(0)
+        self._origin_tick = self._varied_s = self._varied_ns = 0
+        self._scale, self._scale_rest, self._float_rest = settings.scale, 0, 0.0
+        self._paused = False
+        self._fed_ns = self._clamped_ns = self._paused_ns = self._backwards = 0
+        self._dropped_steps = self._dropped_rest = 0
+        self._quiet_ns = NANO
+        self._has_base = False
+        self._next_num = self._next_den = 0
+        self._open = False
+        self._began_ns = -1
+
+    # --- feeding time, all steps at once ---------------------------------------------------------
+
+    def advance(self, seconds):
+        """Feed one frame; return how many steps to run now.
+
+        The steps count as run: `tick` and `alpha` are those after them. Under overload="budget(...)"
+        up to `max_steps` are returned: only `steps()`, `step()` and the stepper see how long they take.
+
+        Parameters
+        ----------
+        seconds
+            Time of the frame; any real number, also a NumPy scalar. Turned into whole nanoseconds by
+            floor, the rest is added to the next frame.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Not a real number; negative or not finite. Nothing has changed then.
+        OverloadError
+            More than `max_steps` are due under overload="raise". Nothing has changed then.
+        RuntimeError
+            Called inside a step.
+
+        Thread-safety: one thread at a time.
+
+        >>> clock = FixedClock(60)
+        >>> [clock.advance(1 / 144) for _ in range(5)]
+        [0, 0, 1, 0, 1]
+        """
+        return self._run_due(self._feed(seconds))
+
+    def advance_ns(self, ns):
+        """Feed one frame in whole nanoseconds; return how many steps to run now. See `advance`.
+
+        >>> FixedClock(60).advance_ns(50_000_000)
+        3
+        """
+        self._refuse_reentry()
+        cdef int64_t frame
+        if not plain_integer(ns, 0, LONGEST_FRAME_NS, &frame):
+            frame = checked.frame_ns(ns)
+        return self._run_due(self._begin(frame, self._float_rest))
+
+    def advance_ms(self, ms):
+        """Feed one frame in whole milliseconds; return how many steps to run now. See `advance`.
+
+        >>> FixedClock(60).advance_ms(50)   # what pygame's Clock.tick() returned
+        3
+        """
+        self._refuse_reentry()
+        cdef int64_t frame
+        if plain_integer(ms, 0, LONGEST_FRAME_NS // 1_000_000, &frame):
+            frame *= 1_000_000
+        else:
+            frame = checked.frame_ms(ms)
+        return self._run_due(self._begin(frame, self._float_rest))
+
+    def advance_to(self, now_ns):
+        """Feed the time since the last call; return how many steps to run now. See `advance`.
+
+        The first call, and the first after `resync()` or `load()`, sets the base and returns 0. An
+        earlier time than the last one gives 0 steps, counts in `backwards` and is the new base.
+
+        Parameters
+        ----------
+        now_ns
+            An absolute time in nanoseconds, as from `time.perf_counter_ns()`, within +-2**62.
+
+        >>> clock = FixedClock(60)
+        >>> clock.advance_to(10**9), clock.advance_to(10**9 + 50_000_000)
+        (0, 3)
+        """
+        self._refuse_reentry()
+        cdef int64_t n, now
+        if not plain_integer(now_ns, 1 - LEDGER_FULL, LEDGER_FULL - 1, &now):
+            now = checked.absolute_ns(now_ns)
+        if not self._has_base or now < self._base_ns:
+            self._backwards += self._has_base
+            self._has_base = True
+            self._base_ns = now
+            return 0
+        n = self._run_due(self._begin(min(now - self._base_ns, LONGEST_FRAME_NS), self._float_rest))
+        self._base_ns = now
+        return n
+
+    def plan(self, frame_times, counts=None, alphas=None):
+        """Advance by a whole array of frames in compiled code; return (counts, alphas).
+
+        The clock is left as the same calls of `advance` would leave it, which for an `OverloadError`
+        means at the frame before. The GIL is released.
+
+        Parameters
+        ----------
+        frame_times
+            Array or list of seconds, one dimension. All are checked before anything changes.
+        counts, alphas
+            Arrays of int64 and float64 to write to, as long as `frame_times`; made when left out.
+
+        >>> counts, alphas = FixedClock(60).plan([0.04, 0.01, 0.0])
+        >>> counts.tolist(), alphas.round(3).tolist()
+        ([2, 1, 0], [0.4, 0.0, 0.0])
+        """
+        self._refuse_reentry()
+        frames_array = checked.frame_array(frame_times)
+        counts = checked.output_array("counts", counts, len(frames_array), "int64")
+        alphas = checked.output_array("alphas", alphas, len(frames_array), "float64")
+        cdef const double* frames = <const double*> <size_t> frames_array.ctypes.data
+        cdef int64_t* counts_out = <int64_t*> <size_t> counts.ctypes.data
+        cdef double* alphas_out = <double*> <size_t> alphas.ctypes.data
+        cdef Py_ssize_t i, many = len(frames_array)
+        cdef int64_t ns, n = 0
+        cdef double rest
+        self._close()
+        self._running = True
+        with nogil:
+            for i in range(many):
+                ns = self._to_ns(frames[i], &rest)
+                n = self._take_in(ns, rest)
+                if n < 0:
+                    break
+                self.count(n)
+                counts_out[i] = n
+                alphas_out[i] = self.fraction()
+        self._running = False
+        self._close()
+        if n < 0:
+            raise OverloadError(-n)
+        return counts, alphas
+
+    # --- feeding time, step by step --------------------------------------------------------------
+
+    def steps(self, seconds):
+        """Feed one frame; loop over its steps, each counted before the body of the loop.
+
+        Yields the tick: 1 in the body of the first step. Breaking out keeps the time: the steps that
+        were not run are owed to the next frame. Raises as `advance`.
+
+        >>> clock = FixedClock(60)
+        >>> [tick for tick in clock.steps(0.05)]
+        [1, 2, 3]
+        """
+        self.feed(seconds)
+        return self._each_step()
+
+    def feed(self, seconds):
+        """Feed one frame for `while clock.step()`; return how many steps are due. Raises as `advance`.
+
+        Leaving the loop early keeps the time, as lockstep games need that wait for the others' input.
+
+        >>> clock = FixedClock(60)
+        >>> clock.feed(0.05)
+        3
+        >>> while clock.step():
+        ...     print(clock.tick)
+        1
+        2
+        3
+        """
+        return self._feed(seconds)
+
+    def step(self):
+        """Count the next due step and return True, or return False when the frame is done. See `feed`."""
+        self._refuse_reentry()
+        if self.next_step():
+            return True
+        self._close()
+        return False
+
+    def _each_step(self):
+        self._refuse_reentry()
+        self._running = True
+        try:
+            while self.next_step():
+                yield self._tick
+        finally:
+            self._running = False
+            self._close()
+
+    # --- one frame -------------------------------------------------------------------------------
+
+    cdef int64_t _feed(self, object seconds) except -1:
+        """Check and take in a frame of float seconds; return how many steps are due."""
+        cdef double rest, frame = -1.0
+        self._refuse_reentry()
+        if isinstance(seconds, float):  # as NumPy's float64 is
+            frame = seconds
+        if not 0.0 <= frame <= DBL_MAX:
+            frame = checked.frame_seconds(seconds)
+        cdef int64_t ns = self._to_ns(frame, &rest)
+        return self._begin(ns, rest)
+
+    cdef int64_t _to_ns(self, double seconds, double *rest) noexcept nogil:
+        """Split seconds into whole nanoseconds and what the next frame gets."""
+        if seconds * 1e9 >= <double>LONGEST_FRAME_NS:
+            rest[0] = self._float_rest
+            return LONGEST_FRAME_NS
+        cdef double exact = seconds * 1e9 + self._float_rest
+        cdef double whole = floor(exact)
+        rest[0] = exact - whole
+        return <int64_t>whole
+
+    cdef int64_t _early(self, double float_rest, int64_t scale_rest) noexcept nogil:
+        """How much may be missing of a step that is due, in units.
+
+        A nanosecond; and what of others is carried to the next frame, which counts as fed; half a step at most.
+        """
+        cdef double carried = (float_rest * <double>self._scale + <double>scale_rest) / (SCALE_MASK + 1)
+        if self._policy >= LOCKED:
+            return 0
+        return min(self._num + <int64_t>(carried * <double>self._num), self._size // 2)
+
+    cdef int64_t _begin(self, int64_t ns, double float_rest) except -1:
+        self._close()
+        cdef int64_t n = self._take_in(ns, float_rest)
+        if n < 0:
+            raise OverloadError(-n)
+        return n
+
+    cdef int64_t _take_in(self, int64_t ns, double float_rest) noexcept nogil:
+        """Take in one frame; return how many steps are due, negative if overload="raise" refuses them.
+
+        No sum or product here can leave 64 bits: Settings.check_room bounds them together.
+        """
+        if self._paused:
+            self._backlog += self._due
+            self._due = 0
+            self._enter(ns, 0, ns)
+            return 0
+
+        # Real time is cut, then scaled, then added. Under "locked" it does not count at all.
+        cdef int64_t used = ns, scale_rest = self._scale_rest, frame, lost = 0
+        if self._policy == LOCKED:
+            frame = self._policy_value * self._size
+        else:
+            used = min(ns, self._max_frame_ns)
+            scale_rest += (used & SCALE_MASK) * self._scale
+            frame = ((used >> SCALE_BITS) * self._scale + (scale_rest >> SCALE_BITS)) * self._num
+            scale_rest &= SCALE_MASK
+        cdef int64_t acc = self._acc + frame
+
+        # How many steps, of which length?
+        cdef int64_t size = self._size, backlog = 0, m, step_ns = -1
+        cdef int64_t due = acc + self._early(float_rest, scale_rest), n = due // size if due > 0 else 0
+        if self._policy == MATCH:
+            m = (frame + size // 2) // size
+            if m >= 1 and (
+                -self._tolerance <= frame - m * size <= self._tolerance
+                and self._low <= due - m * size < self._high
+            ):
+                n = m
+        elif self._policy == VARIABLE:
+            lost = max(acc - self._policy_value * self._num, 0)
+            acc -= lost
+            step_ns = acc // self._num
+            size = step_ns * self._num
+            n = size > 0
+
+        # Too many?
+        cdef int64_t excess = n - self._max_steps
+        if excess > 0:
+            if self._rule == RAISE:
+                return -n
+            if self._rule == RESYNC:
+                n, lost = 0, acc
+            else:
+                if self._rule == BACKLOG:
+                    backlog = min(excess, self._rule_value)
+                n, lost = self._max_steps, (excess - backlog) * size
+            acc -= lost
+
+        cdef int64_t rest = acc - (n + backlog) * size
+        cdef int64_t thrown_away = 0 if self._carry else max(rest, 0)
+
+        self._acc = acc - thrown_away
+        if lost + thrown_away > 0:
+            self._drop(lost + thrown_away)
+        self._scale_rest = scale_rest
+        self._float_rest = float_rest
+        self._due = n
+        self._backlog = backlog
+        self._open = True
+        self._step_ns = step_ns
+        self._enter(ns, ns - used, 0)
+        self._quiet_ns = 0 if lost > 0 or used < ns else min(self._quiet_ns + ns, NANO)
+        return n
+
+    cdef void _enter(self, int64_t ns, int64_t clamped, int64_t paused) noexcept nogil:
+        """Keep the ledgers of real time; they stop together, so that their differences stay true."""
+        if self._fed_ns < LEDGER_FULL:
+            self._fed_ns += ns
+            self._clamped_ns += clamped
+            self._paused_ns += paused
+
+    cdef void _drop(self, int64_t units) noexcept nogil:
+        # A frame drops less than 2**33 steps, so the ledger of steps may stop at 2**62.
+        if self._dropped_steps < LEDGER_FULL:
+            self._dropped_rest += units % self._size
+            self._dropped_steps += units // self._size + self._dropped_rest // self._size
+            self._dropped_rest %= self._size
+
+    cdef void count(self, int64_t n) noexcept nogil:
+        # Ticks fit: even if a step took a nanosecond to run, 2**62 of them would take 146 years.
+        self._tick += n
+        self._due -= n
+        if self._step_ns < 0:
+            self._acc -= n * self._size
+        else:
+            self._acc -= n * self._step_ns * self._num
+            self._varied_ns += n * self._step_ns
+            self._varied_s += self._varied_ns // NANO
+            self._varied_ns %= NANO
+
+    cdef int64_t _run_due(self, int64_t n) except -1:
+        self.count(n)
+        self._close()
+        return n
+
+    cdef int _within_budget(self) except -1:
+        """Under "budget", drop what is due once the steps of this frame have taken too long."""
+        if self._rule != BUDGET:
+            return True
+        cdef int64_t now = time.perf_counter_ns()
+        if self._began_ns < 0:
+            self._began_ns = now  # the first step runs in any case, or the game would stand still
+        if now - self._began_ns < self._rule_value:
+            return True
+        cdef int64_t lost = self._due * (self._size if self._step_ns < 0 else self._step_ns * self._num)
+        self._acc -= lost
+        self._drop(lost)
+        self._due = self._quiet_ns = 0
+        return False
+
+    cdef int _close(self) except -1:
+        """End the frame; what was set inside it holds from now on. Due steps that were left stay due."""
+        self._open = False
+        self._began_ns = -1
+        if self._next_num:
+            self._change_rate(Fraction(self._next_num, self._next_den), self._next_keep)
+        return 0
+
+    cdef int _refuse_reentry(self) except -1:
+        if self._running:
+            raise RuntimeError("the clock is inside a step: feed it when the frame is done")
+        return 0
+
+    # --- the stepper's frame loop ----------------------------------------------------------------
+
+    cdef int64_t begin_frame(self, object seconds) except -1:
+        cdef int64_t n = self._feed(seconds)
+        self._running = True
+        return n
+
+    cdef int next_step(self) except -1:
+        if self.may_step():
+            self.count(1)
+            return True
+        return False
+
+    cdef int may_step(self) except -1:
+        return self._due > 0 and self._within_budget()
+
+    cdef int end_frame(self) except -1:
+        self._running = False
+        return self._close()
+
+    cdef bint has_budget(self) noexcept nogil:
+        return self._rule == BUDGET
+
+    cdef double step_length(self) noexcept nogil:
+        # Both are integers below 2**53, so that the quotient is rounded once.
+        if self._step_ns < 0:
+            return <double>self._den / <double>self._num
+        return <double>self._step_ns / 1e9
+
+    cdef double fraction(self) noexcept nogil:
+        if self._policy >= LOCKED:
+            return 1.0
+        cdef int64_t rest = self._acc - (self._due + self._backlog) * self._size
+        if rest <= 0:
+            return 0.0
+        if rest >= self._size:
+            return 1.0
+        return min(<double>rest / <double>self._size, BELOW_ONE)  # both are rounded, where beyond 2**53
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    @property
+    def alpha(self):
+        """How far the frame is between the last two states, for interpolation.
+
+        0 <= alpha < 1, also while steps are owed; under "match" clamped to 0 and 1, under "locked" and
+        "variable" always 1. What is drawn by it is the state at (tick - 1 + alpha) * dt.
+        """
+        return self.fraction()
+
+    @property
+    def alpha_raw(self):
+        """`alpha` before it is clamped; "match" goes beyond 0 and 1 by up to `slack`."""
+        if self._policy != MATCH:
+            return self.fraction()
+        cdef int64_t rest = self._acc - (self._due + self._backlog) * self._size
+        if rest < 0:
+            rest = min(rest + self._early(self._float_rest, self._scale_rest), 0)
+        return <double>rest / <double>self._size
+
+    @property
+    def tick(self):
+        """How many steps have been counted."""
+        return self._tick
+
+    @property
+    def time(self):
+        """Simulated time in seconds, rounded once: never a running sum.
+
+        >>> clock = FixedClock(60)
+        >>> clock.set_tick(10**9)
+        >>> clock.time
+        16666666.666666666
+        """
+        return float(self.time_exact)
+
+    @property
+    def time_exact(self):
+        """Simulated time in seconds, a Fraction; over changes of hz, to 2**-1100 s."""
+        if self._policy == VARIABLE:
+            return self._origin + self._varied_s + Fraction(self._varied_ns, NANO)
+        return self._origin + Fraction((<object>self._tick - self._origin_tick) * self._den, self._num)
+
+    @property
+    def dt(self):
+        """Seconds per step, rounded once."""
+        return <double>self._den / <double>self._num
+
+    @property
+    def step_dt(self):
+        """Seconds of the step to run now: dt, or the measured frame under "variable"."""
+        return self.step_length()
+
+    @property
+    def substep_dt(self):
+        """Seconds per integrator step: the step over `substeps`."""
+        if self._step_ns < 0:
+            return <double>self._den / <double>(self._num * self._substeps)
+        return <double>self._step_ns / <double>(NANO * self._substeps)
+
+    @property
+    def _substep_exact(self):
+        """Seconds per integrator step as they are, for the stepper."""
+        if self._step_ns < 0:
+            return Fraction(self._den, self._num * self._substeps)
+        return Fraction(self._step_ns, NANO * self._substeps)
+
+    @property
+    def substeps(self):
+        """Integrator steps per step; the clock itself counts steps."""
+        return self._substeps
+
+    @property
+    def policy(self):
+        """How the number of steps is chosen, as text."""
+        return self._settings.policy.text
+
+    @property
+    def overload(self):
+        """What happens when more than `max_steps` steps are due, as text."""
+        return self._settings.overload.text
+
+    @property
+    def max_steps(self):
+        """The most steps that one frame runs."""
+        return self._max_steps
+
+    @property
+    def deterministic(self):
+        """Whether every step has the same length."""
+        return self._policy != VARIABLE
+
+    @property
+    def backlog(self):
+        """Whole steps that are owed: due in this frame or kept for later ones."""
+        return self._due + self._backlog
+
+    @property
+    def dropped(self):
+        """Time thrown away, in steps, a Fraction."""
+        return self._dropped_steps + Fraction(self._dropped_rest, self._size)
+
+    @property
+    def dropped_steps(self):
+        """Whole steps thrown away."""
+        return self._dropped_steps
+
+    @property
+    def fed_ns(self):
+        """Real time fed, in nanoseconds, with what was clamped and what was paused.
+
+        A frame counts as 10**15 ns (11 days) at most; the ledgers of time stop when this one reaches
+        2**62 ns (146 years).
+        """
+        return self._fed_ns
+
+    @property
+    def clamped_ns(self):
+        """Real time beyond `max_frame`, in nanoseconds."""
+        return self._clamped_ns
+
+    @property
+    def paused_ns(self):
+        """Real time fed while paused, in nanoseconds."""
+        return self._paused_ns
+
+    @property
+    def backwards(self):
+        """How often `advance_to` was given an earlier time."""
+        return self._backwards
+
+    @property
+    def overloaded(self):
+        """Whether a frame was clamped or steps were dropped within the last second of fed time."""
+        return self._quiet_ns < NANO
+
+    def __repr__(self):
+        paused = ", paused" if self._paused else ""
+        return (
+            f"<FixedClock at {self.hz} Hz, {self.policy}, {self.overload},"
+            f" tick {self._tick}, alpha {self.alpha:.3f}{paused}>"
+        )
+
+    # --- pause, scale, rate ----------------------------------------------------------------------
+
+    @property
+    def paused(self):
+        """Whether fed time counts for nothing."""
+        return self._paused
+
+    def pause(self):
+        """Let fed time count for nothing, except in `paused_ns`, from the next frame on."""
+        self._paused = True
+
+    def resume(self):
+        """Let fed time count again from the next frame on.
+
+        The base of `advance_to` moves with each call, paused or not. A loop that made none while
+        paused calls `resync()` too, or the pause is fed as one long frame.
+        """
+        self._paused = False
+
+    def single_step(self):
+        """While paused, count one step of dt that no fed time pays for; return 1, the steps to run now.
+
+        Raises RuntimeError when the clock is not paused.
+        """
+        self._refuse_reentry()
+        if not self._paused:
+            raise RuntimeError("single_step() needs a paused clock: call pause() first")
+        self._tick += 1
+        if self._policy == VARIABLE:
+            self._origin = exact_time(self._origin + Fraction(self._den, self._num))
+            self._step_ns = -1
+        return 1
+
+    def resync(self):
+        """Drop all time that is waiting, and let the next `advance_to` set a new base.
+
+        To be called after loading a level, a stop in the debugger or a dragged window. Inside a step
+        it also drops the steps of the frame that have not run. `overloaded` does not see it.
+        """
+        if self._acc > 0:
+            self._drop(self._acc)
+            self._acc = 0
+        self._due = self._backlog = 0
+        self._has_base = False
+
+    @property
+    def scale(self):
+        """Simulated seconds per real second; how many steps run depends on it, dt never."""
+        return <double>self._scale / (1 << SCALE_BITS)
+
+    @scale.setter
+    def scale(self, value):
+        scale = checked.parse_scale(value)
+        self._settings.check_room(self.hz, scale)
+        if self._next_num:
+            self._settings.check_room(Fraction(self._next_num, self._next_den), scale)
+        self._scale = scale
+
+    @property
+    def hz(self):
+        """Steps per simulated second, a Fraction; setting it keeps the time, see `set_hz`."""
+        return Fraction(self._num, self._den)
+
+    @hz.setter
+    def hz(self, value):
+        self.set_hz(value)
+
+    def set_hz(self, hz, keep="time"):
+        """Change the rate, from the next frame on; `time` stays continuous.
+
+        Parameters
+        ----------
+        hz
+            Steps per second, as in the constructor.
+        keep
+            "time": what is waiting stays as many seconds, rounded down by less than a nanosecond.
+            "fraction": it stays as many steps; but under "variable", where there are none, the time.
+
+        >>> clock = FixedClock(60)
+        >>> clock.advance(0.03)
+        1
+        >>> clock.set_hz(120)
+        >>> clock.advance(0.0), clock.tick, clock.time
+        (1, 2, 0.025)
+        """
+        rate, keep_fraction = checked.parse_change(hz), checked.parse_keep(keep)
+        self._settings.check_room(rate, self._scale)
+        if self._open:
+            self._next_num, self._next_den = rate.numerator, rate.denominator
+            self._next_keep = keep_fraction
+        else:
+            self._change_rate(rate, keep_fraction)
+
+    cdef tuple _terms(self, object rate):
+        """A rate as `_set_rate` takes it; Python code runs here, and not there."""
+        return rate.numerator, rate.denominator, *self._settings.window(rate)
+
+    cdef int _set_rate(self, tuple terms) except -1:
+        self._num, self._den, self._tolerance, self._low, self._high = terms
+        self._size = self._den * NANO
+        return 0
+
+    cdef int _change_rate(self, object rate, bint keep_fraction) except -1:
+        """Everything is computed first, and then changed without any Python code in between."""
+        # Products of old and new terms exceed 64 bits, so this is done in Python integers.
+        terms, origin = self._terms(rate), exact_time(self.time_exact)
+        acc: object = self._acc
+        size: object = terms[1] * checked.NANO
+        old_num: object = self._num
+        old_size: object = self._size
+        dropped_rest: object = self._dropped_rest
+        dropped_rest = dropped_rest * size // old_size
+
+        # The debt of a "match" clock may be millions of steps of a new rate; 64 bits bound it.
+        if keep_fraction and self._policy != VARIABLE:
+            acc = acc * size // old_size
+        else:
+            acc = acc * terms[0] // old_num
+        acc = max(acc, -checked.ROOM)
+        backlog: object = 0
+        dropped: object = 0
+        if self._policy != VARIABLE:
+            ahead = terms[4] if self._policy == MATCH else size
+            whole = acc // size if acc >= ahead else 0
+            backlog = min(whole, self._settings.kept_steps)
+            acc -= (whole - backlog) * size
+            dropped = whole - backlog
+
+        self._set_rate(terms)
+        self._origin, self._origin_tick = origin, self._tick
+        self._varied_s = self._varied_ns = 0
+        self._dropped_rest = dropped_rest
+        self._due, self._backlog, self._acc = 0, backlog, acc
+        self._dropped_steps += <int64_t> dropped
+        self._next_num = self._next_den = 0
+        return 0
+
+    # --- saving ----------------------------------------------------------------------------------
+
+    def set_tick(self, t):
+        """Set the tick, for rollback; the time that is waiting stays as it is.
+
+        Under "variable" `time` does not follow the tick.
+        """
+        self._tick = checked.parse_tick(t)
+
+    def state(self):
+        """All that changes, as a tuple of numbers and text that JSON can hold.
+
+        The settings of the constructor are not in it, except hz and scale; nor is the base of
+        `advance_to`, which means nothing in another process.
+
+        >>> clock = FixedClock(60)
+        >>> saved = clock.state()
+        >>> clock.advance(0.1), clock.load(saved), clock.tick
+        (6, None, 0)
+        """
+        return State(
+            version=1,
+            policy=self.policy,
+            num=self._num,
+            den=self._den,
+            tick=self._tick,
+            acc=self._acc,
+            due=self._due,
+            backlog=self._backlog,
+            scale=self._scale,
+            scale_rest=self._scale_rest,
+            float_rest=self._float_rest,
+            paused=<int>self._paused,
+            step_ns=self._step_ns,
+            varied_ns=<object>self._varied_s * NANO + self._varied_ns,
+            origin_tick=self._origin_tick,
+            origin_num=self._origin.numerator,
+            origin_den=self._origin.denominator,
+            next_num=self._next_num,
+            next_den=self._next_den,
+            next_keep=<int>(self._next_keep and self._next_num > 0),
+            fed_ns=self._fed_ns,
+            clamped_ns=self._clamped_ns,
+            paused_ns=self._paused_ns,
+            dropped_steps=self._dropped_steps,
+            dropped_rest=self._dropped_rest,
+            backwards=self._backwards,
+            quiet_ns=self._quiet_ns,
+        )
+
+    def load(self, state):
+        """Go back to a saved state, also one that has been through JSON; the next advance_to sets a new base.
+
+        Raises TypeError or ValueError, and changes nothing, unless it is a state of a clock with this
+        policy and within these limits.
+        """
+        s = State.parse(state, self._settings)
+        terms, origin, varied = self._terms(Fraction(s.num, s.den)), Fraction(s.origin_num, s.origin_den), s.varied_ns
+        # From here on no Python code runs.
+        self._set_rate(terms)
+        self._tick, self._acc, self._due, self._backlog = s.tick, s.acc, s.due, s.backlog
+        self._scale, self._scale_rest, self._float_rest = s.scale, s.scale_rest, s.float_rest
+        self._paused, self._step_ns = s.paused, s.step_ns
+        self._varied_s, self._varied_ns = divmod(varied, NANO)
+        self._origin, self._origin_tick = origin, s.origin_tick
+        self._next_num, self._next_den, self._next_keep = s.next_num, s.next_den, s.next_keep
+        self._fed_ns, self._clamped_ns, self._paused_ns = s.fed_ns, s.clamped_ns, s.paused_ns
+        self._dropped_steps, self._dropped_rest = s.dropped_steps, s.dropped_rest
+        self._backwards, self._quiet_ns = s.backwards, s.quiet_ns
+        self._has_base = self._open = False
+        self._began_ns = -1
+
+    def __reduce__(self):
+        return checked.rebuild, (type(self), self._settings.arguments()), tuple(self.state())
+
+    def __setstate__(self, state):
+        self.load(state)

@@ -1,0 +1,132 @@
+"""What ties bodies: to a place, and to each other."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from .. import validation
+from ..declaration import numbers
+from .base import Constraint, countable, pinned, weights
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..stepper.model import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Pin(Constraint):
+    """Bodies that stay where they are put.
+
+    indices: an int or ints of shape (k,), each once in all pins of a stepper. A pinned body is back where
+    it was before the step, at rest, and counts as infinitely heavy in all other constraints. To move it,
+    write its position between steps. What it touches then is pushed out of its way and gets no momentum from
+    it: to it the pin is at rest. For a bat or a lift take no pin but a body with mass=numpy.inf and a velocity.
+    Raises TypeError or ValueError for wrong indices, and for one that is given twice.
+
+    >>> import kickdrift as kd
+    >>> lamp = kd.Stepper([[0.0, 2.0]], forces=[kd.Gravity((0, -9.81))], constraints=[Pin(0)])
+    >>> lamp.step(60)
+    >>> lamp.position.tolist(), lamp.velocity.tolist()
+    ([[0.0, 2.0]], [[0.0, 0.0]])
+    """
+
+    indices: ArrayLike
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indices", validation.indices("Pin(indices)", self.indices))
+
+    @property
+    def pins(self) -> np.ndarray:
+        return np.asarray(self.indices)
+
+    def compile(self, plan: Plan) -> None:
+        pinned(plan)
+        plan.add_hold("pin", self, indices=np.asarray(self.indices))
+
+
+@dataclass(frozen=True, eq=False)
+class Distance(Constraint):
+    """Pairs of bodies at a fixed distance: rods, ropes, cloth (Jakobsen 2001, Advanced Character Physics).
+
+    pairs: ints of shape (k, 2), two different bodies each. length: m, scalar or (k,); left out, it is the
+    distance at which the stepper begins. The pairs are corrected one after the other in the order given,
+    `iterations` times a step; each correction moves its two bodies along the line between them, the
+    lighter one more, by `stiffness` of what the distance is off: 0 < stiffness <= 1, scalar or (k,). How
+    stiff that makes a cloth depends on iterations and dt.
+
+    compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); with it this is XPBD (Macklin,
+    Müller, Chentanez 2016), whose result, once converged, depends on neither; 0 is rigid.
+
+    Positions are corrected, and velocities follow: v += (x' - x) / h. That suits `verlet` and
+    `semi_implicit_euler`, under which what hangs has no velocity; under `velocity_verlet` and others that are
+    as far, it reads half a step of gravity, which `Damping` leaves alone but drag feels: what hangs on a compliant link
+    is then pulled less by up to the coefficient of drag (in 1/s) times dt. Under `verlet`, drag in a stepper with
+    distances feels the velocity of the last step, (x - x_prev) / h. Bodies at the same place have no direction to be
+    moved in, and are left. Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong
+    numbers.
+
+    >>> import kickdrift as kd
+    >>> bob = kd.Stepper([[0.0, 0.0], [1.0, 0.0]], dt=0.01, integrator="verlet", forces=[kd.Gravity((0, -9.81))],
+    ...                  constraints=[Pin(0), Distance([(0, 1)])])
+    >>> bob.step(100)
+    >>> round(float(bob.position[1] @ bob.position[1]), 9)
+    1.0
+    """
+
+    pairs: ArrayLike
+    length: ArrayLike | None = None
+    stiffness: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
+    iterations: int = 8
+    compliance: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "pairs", validation.pairs("Distance(pairs)", self.pairs))
+        object.__setattr__(self, "iterations", validation.integer("Distance(iterations)", self.iterations, 1, 10**6))
+        for name in ("length", "compliance"):
+            if getattr(self, name) is not None:
+                array = validation.numbers(f"Distance({name})", getattr(self, name), minimum=0.0)
+                object.__setattr__(self, name, array)
+        if self.compliance is not None and np.any(np.asarray(self.stiffness) != 1):
+            raise ValueError("Distance(compliance): expected stiffness or compliance, got both")
+
+    def placed(self, position: np.ndarray) -> Self:
+        first, second = validation.within("Distance(pairs)", np.asarray(self.pairs), len(position)).T
+        if self.length is not None:
+            return self
+        d = position.astype(np.float64)[second] - position.astype(np.float64)[first]
+        square = sum((component * component for component in d.T), np.zeros(len(d)))
+        return dataclasses.replace(self, length=np.sqrt(square))
+
+    def compile(self, plan: Plan) -> None:
+        countable("Distance", plan)
+        first, second = validation.within("Distance(pairs)", np.asarray(self.pairs), plan.n).T
+        weight = weights(plan)
+        free = weight[first] + weight[second] > 0  # others are moved by nothing
+        first, second = np.ascontiguousarray(first[free]), np.ascontiguousarray(second[free])
+        total = weight[first] + weight[second]
+        fields = {"first": first, "second": second, "length": self._each("length")[free]}
+        if self.compliance is None:
+            stiffness = self._each("stiffness")[free]
+            fields["move_first"] = stiffness * (weight[first] / total)
+            fields["move_second"] = stiffness * (weight[second] / total)
+        else:
+            fields["move_first"], fields["move_second"], fields["total"] = weight[first], weight[second], total
+            fields["compliance"] = self._each("compliance")[free]
+        kind = "distance" if self.compliance is None else "compliant_distance"
+        plan.add_hold(kind, self, **fields, iterations=np.array([self.iterations]))
+        plan.add_links(*(ends[weight[ends] > 0] for ends in (first, second)))
+
+    def _each(self, name: str) -> np.ndarray:
+        """One value per pair."""
+        array, count = np.asarray(getattr(self, name)), len(np.asarray(self.pairs))
+        if array.ndim and array.shape != (count,):
+            raise ValueError(
+                f"Distance({name}): expected a scalar or shape ({count},), one value per pair, got shape {array.shape}"
+            )
+        return np.broadcast_to(array, (count,))

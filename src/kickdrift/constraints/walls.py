@@ -1,0 +1,137 @@
+"""What bodies bounce off: walls all around, and walls with one side."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from ..declaration import numbers
+from .base import Constraint, weights
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..stepper.model import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Wall(Constraint):
+    """Base of what bodies bounce off."""
+
+    def _compile(self, kind: str, plan: Plan, **places: np.ndarray) -> None:
+        each = {name: self._scalars(plan, name) for name in ("restitution", "friction", "radius")}
+        plan.add_hold(kind, self, **places, **each, weight=weights(plan), lag=np.array([plan.integrator.velocity_lag]))
+
+
+@dataclass(frozen=True, eq=False)
+class Box(Wall):
+    """Walls on all sides: lower + radius <= x <= upper - radius in each component.
+
+    lower, upper: m, a vector of shape (dim,) or one number for all components. restitution: 0 to 1, the
+    share of the speed across a wall that a bounce leaves. friction: Coulomb's coefficient >= 0: along the
+    wall a bounce takes at most this share of the speed that it changes across, and never turns it back.
+    radius: m, >= 0. The last three are scalar or (n,).
+
+    A body found outside has met the wall within the step: it is taken to have come on the parabola that
+    the forces of the step bend, turned at the wall, and gone on for the rest of the step. Under uniform
+    forces, bounces of restitution 1 so keep the energy to rounding, at any dt and with any integrator but
+    `energy_euler`, whose speed does not follow its positions. It comes
+    to rest, with no speed across the wall, where it meets the wall with no more speed than the forces of one
+    step give, or would meet it again in the same step. One that was outside before is put on the wall.
+
+    Raises TypeError or ValueError for a box that is inside out, or too narrow for a body.
+
+    >>> import kickdrift as kd
+    >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=0.5, constraints=[Box(0, 2.5)])
+    >>> ball.step()
+    >>> ball.position.tolist(), ball.velocity.tolist()
+    ([[2.0]], [[-4.0]])
+    """
+
+    lower: ArrayLike = numbers(place=True)
+    upper: ArrayLike = numbers(place=True)
+    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
+    friction: ArrayLike = numbers(minimum=0.0, default=0.0)
+    radius: ArrayLike = numbers(minimum=0.0, default=0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        lower, upper, radius = np.asarray(self.lower), np.asarray(self.upper), np.asarray(self.radius)
+        if lower.ndim > 1 or upper.ndim > 1 or (lower.ndim and upper.ndim and lower.shape != upper.shape):
+            raise ValueError(
+                f"Box(lower, upper): expected numbers or vectors of one shape (dim,), "
+                f"got shapes {lower.shape} and {upper.shape}"
+            )
+        width = np.atleast_1d(upper - lower)
+        if (width < 0).any():
+            raise ValueError(f"Box(lower, upper): expected lower <= upper, got {lower.tolist()} and {upper.tolist()}")
+        if radius.size and width.size and 2 * radius.max() > width.min():
+            raise ValueError(f"Box(radius): expected at most half the width of {width.min():g} m, got {radius.max():g}")
+
+    def compile(self, plan: Plan) -> None:
+        places = {}
+        for name in ("lower", "upper"):
+            array = np.asarray(getattr(self, name))
+            if array.shape not in ((), (plan.dim,)):
+                raise ValueError(
+                    f"Box({name}): expected a number or a vector of shape ({plan.dim},), got shape {array.shape}"
+                )
+            places[name] = np.broadcast_to(array, (1, plan.dim))
+        self._compile("box", plan, **places)
+
+
+@dataclass(frozen=True, eq=False)
+class Plane(Wall):
+    """A wall with one side: normal · x >= offset, and further in by the radius.
+
+    normal: of shape (dim,), other than zero, pointing to where bodies may be; of any length, by which
+    normal and offset are divided. offset: a number, in m where the normal's length is 1. restitution, friction,
+    radius and what happens at the wall: as for `Box`. Raises TypeError or ValueError for any other normal or offset.
+
+    >>> import kickdrift as kd
+    >>> slope = Plane((-1, 2), 0, restitution=0, friction=0.6)
+    >>> crate = kd.Stepper([[2.0, 1.0]], forces=[kd.Gravity((0, -9.81))], constraints=[slope])
+    >>> crate.step(600)
+    >>> crate.position.round(9).tolist()  # tan of the slope: 0.5
+    [[2.0, 1.0]]
+    """
+
+    normal: ArrayLike = numbers()
+    offset: ArrayLike = numbers()
+    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
+    friction: ArrayLike = numbers(minimum=0.0, default=0.0)
+    radius: ArrayLike = numbers(minimum=0.0, default=0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        normal = np.asarray(self.normal)
+        if normal.ndim != 1 or not normal.any():
+            raise ValueError(
+                f"Plane(normal): expected a direction of shape (dim,) other than zero, got {normal.tolist()}"
+            )
+        if np.asarray(self.offset).ndim:
+            raise ValueError(f"Plane(offset): expected a number, got shape {np.asarray(self.offset).shape}")
+
+    def shifted(self, offset: np.ndarray) -> Self:
+        return dataclasses.replace(self, offset=np.asarray(self.offset) + float(dot(np.asarray(self.normal), offset)))
+
+    def compile(self, plan: Plan) -> None:
+        normal = np.asarray(self.normal)
+        if normal.shape != (plan.dim,):
+            raise ValueError(f"Plane(normal): expected shape ({plan.dim},), got {normal.shape}")
+        size = np.abs(normal).max()  # so that no square overflows
+        length = math.sqrt(dot(normal / size, normal / size))
+        self._compile(
+            "plane",
+            plan,
+            normal=(normal / size / length).reshape(1, plan.dim),
+            offset=np.asarray(self.offset).reshape(1) / size / length,
+        )
+
+
+def dot(u: np.ndarray, v: np.ndarray) -> float:
+    return float(sum(float(a) * float(b) for a, b in zip(u, v, strict=True)))

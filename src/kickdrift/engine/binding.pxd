@@ -1,0 +1,44 @@
+"""A model as the kernels read it."""
+
+from .coupled cimport Coupled
+from ..kernels.abi.plan cimport MAX_CONSTANTS, MAX_STAGES, Field, Layout, Plan, Term
+from ..kernels.abi.tables cimport Kernels
+
+
+cdef class StepNumbers:
+    """What of a binding depends on dt."""
+
+    cdef double h
+    cdef Field decay
+    cdef Field flow[4]
+    cdef double constants[MAX_CONSTANTS]
+    cdef double after[MAX_STAGES]
+    cdef list arrays            # that the fields point into
+
+
+cdef class Binding:
+    cdef const Kernels* kernels
+    cdef Plan plan
+    cdef Term* terms
+    cdef object model           # the plan of plan.py
+    cdef list arrays            # that the plan points into
+    cdef StepNumbers numbers
+    cdef bint fallible          # may a step fail?
+    cdef bint keeps             # does a call evaluate once more than its steps do?
+    cdef double cost            # of one step of all bodies, in nanoseconds
+    cdef Py_ssize_t most        # steps between two looks for Ctrl-C, at first
+    cdef Py_ssize_t helpers
+    cdef Coupled coupled        # what bodies that are not stepped on their own need, or None
+
+    @staticmethod
+    cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads)
+
+    cdef int bind_scheme(self, object integrator) except -1
+    cdef Layout layout(self, list state) except *
+    cdef bint componentwise(self)
+    cdef int bind_coefficients(self) except -1
+    cdef int bind_coupled(self, Py_ssize_t threads) except -1
+    cdef double estimate(self) except -1
+    cdef StepNumbers numbers_for(self, double h)
+    cdef void take(self, StepNumbers numbers) noexcept
+    cdef void prepare(self) noexcept

@@ -1,0 +1,215 @@
+"""Binding: a model as C structs, and the arrays that these point into.
+
+It is made whole, aside, before a stepper takes it over. Afterwards it changes in what depends on dt alone.
+"""
+
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+
+from .coupled cimport Coupled
+from .coefficients cimport field
+from ..kernels.abi.constants cimport EXTRA, PER_KICK
+from ..kernels.abi.plan cimport (
+    ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
+    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_STAGES, MIDPOINT, PLANES,
+    POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD,
+    VERLET_CENTRAL, VORTEX, Layout, Term,
+)
+from ..kernels.simd.rounding cimport require_rounding
+from ..kernels.integrators.traits cimport keeps, rare
+from ..kernels.abi.tables cimport Kernels
+from .runner cimport locate
+from .sharing cimport PATIENCE
+
+from ..integrators import Composition
+
+require_rounding(__name__)
+
+cdef extern from "Python.h":
+    const Py_ssize_t PY_SSIZE_T_MAX
+
+cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
+
+cdef dict SCHEMES = {
+    "explicit_euler": EXPLICIT_EULER,
+    "kick_drift": KICK_DRIFT,
+    "drift_kick": DRIFT_KICK,
+    "alternate": ALTERNATE,
+    "implicit_euler": IMPLICIT_EULER,
+    "midpoint": MIDPOINT,
+    "heun": HEUN,
+    "rk4": RK4,
+    "backward": VERLET_BACKWARD,
+    "central": VERLET_CENTRAL,
+    "velocity_verlet": VELOCITY_VERLET,
+    "groot_warren": GROOT_WARREN,
+    "energy_euler": ENERGY_EULER,
+    "exact": EXACT,
+}
+cdef dict TERMS = {"point_gravity": POINT_GRAVITY, "quadratic_drag": QUADRATIC_DRAG, "vortex": VORTEX}
+cdef dict TERM_FIELDS = {
+    "mu": SCALAR, "c": SCALAR, "s": SCALAR, "e2": SOFTENING, "center": CENTER, "w": CENTER, "axis": AXIS,
+}
+
+
+cdef class StepNumbers:
+    """Numbers of one dt, computed aside; `Binding.take` makes them those of its plan."""
+
+
+cdef class Binding:
+    def __dealloc__(self):
+        PyMem_Free(self.terms)
+
+    @staticmethod
+    cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads):
+        """The binding of a model to arrays: position, velocity and history, if there is one."""
+        cdef Binding binding = Binding.__new__(Binding)
+        plan = &binding.plan
+        binding.model, binding.kernels = model, kernels
+        binding.helpers = min(threads, max(1, (model.n + ROW - 1) // ROW))
+        plan.n, plan.dim = model.n, model.dim
+        plan.drag, plan.wind, plan.spring = model.drag, model.wind, model.spring
+        plan.velocity_dependent, plan.damped = model.velocity_dependent, model.damped
+        binding.bind_scheme(model.integrator)
+        locate(&plan.x, state[0])
+        locate(&plan.v, state[1])
+        if len(state) > 2:
+            locate(&plan.s, state[2])
+        plan.layout = binding.layout(state)
+        binding.arrays = []
+        binding.bind_coefficients()
+        binding.fallible = plan.scheme == IMPLICIT_EULER
+        binding.keeps = keeps(plan.scheme, plan.velocity_dependent)
+        binding.cost = binding.estimate()
+        binding.most = <Py_ssize_t> (0.125 * PATIENCE / binding.cost) + 1
+        if model.pushes or model.holds:
+            binding.bind_coupled(threads)
+        return binding
+
+    cdef int bind_coupled(self, Py_ssize_t threads) except -1:
+        self.coupled = Coupled.of(self.model, &self.kernels.swept, &self.plan, threads)
+        self.cost += self.coupled.cost
+        self.fallible = self.coupled.room is None
+        self.keeps = self.keeps and not self.model.holds  # what is held is pushed otherwise afterwards
+        self.helpers = min(self.helpers, self.coupled.helpers)
+        # How long functions take shows when they are called. In a room a call is one part: it looks by itself.
+        self.most = 1 if self.fallible else MOST
+        return 0
+
+    cdef int bind_scheme(self, object integrator) except -1:
+        plan = &self.plan
+        if isinstance(integrator, Composition):
+            # Without drag any rule is the same kick.
+            plan.scheme = COMPOSITION_RK4 if integrator.kick_rule == "rk4" and plan.velocity_dependent else COMPOSITION
+            plan.kicks = integrator.kicks
+            plan.iterations = integrator.order
+            if EXTRA + 2 + PER_KICK * plan.kicks > MAX_CONSTANTS or plan.kicks * plan.iterations > MAX_STAGES:
+                raise AssertionError(f"{integrator.name}: more kicks than there is room for")
+        elif integrator.name == "semi_implicit_euler":
+            plan.scheme = SCHEMES[integrator.form]
+        elif integrator.name == "verlet":
+            plan.scheme = SCHEMES[integrator.velocity]
+            plan.taylor_start = integrator.start == "taylor"
+        else:
+            plan.scheme = SCHEMES[integrator.name]
+        if plan.scheme == GROOT_WARREN:
+            plan.lam = integrator.lam
+        if plan.scheme == IMPLICIT_EULER:
+            plan.tolerance = integrator.tolerance
+            plan.iterations = integrator.max_iterations
+        return 0
+
+    cdef Layout layout(self, list state) except *:
+        """FLAT and PLANES let kernels read the caller's rows as they are."""
+        if self.model.pushes or self.model.holds:
+            return STRIDED
+        if all(array.flags.c_contiguous for array in state):
+            # Other schemes work on planes in any case.
+            return FLAT if self.componentwise() else STRIDED
+        itemsize = state[0].itemsize
+        if self.componentwise() and all(array.strides[0] == itemsize for array in state):
+            return PLANES
+        return STRIDED
+
+    cdef bint componentwise(self):
+        """Can the components of a body be stepped one by one?"""
+        return not self.model.records and self.plan.scheme < IMPLICIT_EULER and not rare(self.plan.scheme)
+
+    cdef int bind_coefficients(self) except -1:
+        model, arrays = self.model, self.arrays
+        self.plan.g = field(&self.plan, model.g, arrays)
+        # Rows advance all pointers alike: what is never read points to memory that exists too.
+        self.plan.c = field(&self.plan, model.c, arrays) if model.drag else self.plan.g
+        self.plan.w = field(&self.plan, model.w, arrays) if model.drag else self.plan.g
+        self.plan.k = field(&self.plan, model.k, arrays) if model.spring else self.plan.g
+        self.plan.p = field(&self.plan, model.p, arrays) if model.spring else self.plan.g
+        self.plan.decay = self.plan.g
+        for i in range(4):
+            self.plan.flow[i] = self.plan.g
+        self.plan.terms = len(model.records)
+        if self.plan.terms:
+            self.terms = <Term*> PyMem_Calloc(self.plan.terms, sizeof(Term))
+            if self.terms == NULL:
+                raise MemoryError
+            self.plan.term = self.terms
+        for number, record in enumerate(model.records):
+            self.terms[number].kind = TERMS[record.kind]
+            for name, values in record.fields.items():
+                self.terms[number].field[<int> TERM_FIELDS[name]] = field(&self.plan, values, arrays)
+        return 0
+
+    cdef double estimate(self) except -1:
+        """Nanoseconds that a step of all bodies takes at worst, roughly: on the baseline, in float64."""
+        cdef double per_component = 0.7
+        cdef double per_term = 8
+        cdef int iterations = 1
+        if self.plan.scheme == IMPLICIT_EULER:
+            per_component, per_term, iterations = 60, 20, 2
+        elif self.plan.scheme == ENERGY_EULER:
+            per_component, per_term = 10, 40
+        evaluations = self.model.integrator.force_evaluations_with_drag or iterations
+        return max(10.0, self.plan.n * evaluations * (per_component * self.plan.dim + per_term * self.plan.terms))
+
+    cdef StepNumbers numbers_for(self, double h):
+        """What depends on dt, for this one."""
+        cdef StepNumbers numbers = StepNumbers.__new__(StepNumbers)
+        model = self.model
+        numbers.h = h
+        numbers.arrays = []
+        numbers.decay = self.plan.g
+        if model.damped:
+            numbers.decay = field(&self.plan, model.decay(h), numbers.arrays)
+        for i in range(4):
+            numbers.flow[i] = self.plan.g
+        if self.plan.scheme == EXACT:
+            for i, values in enumerate(model.flow(h)):
+                numbers.flow[<int> i] = field(&self.plan, values, numbers.arrays)
+        if self.plan.kicks:
+            drifts, kicks = model.composition(h)
+            for i, seconds in enumerate(drifts):
+                numbers.constants[2 * <int> i] = seconds
+            for i, seconds in enumerate(kicks):
+                numbers.constants[2 * <int> i + 1] = seconds
+        if model.pushes:
+            for i, seconds in enumerate(model.evaluation_times(h)):
+                numbers.after[<int> i] = seconds
+        return numbers
+
+    cdef void take(self, StepNumbers numbers) noexcept:
+        """Make these the numbers of the plan; `prepare` follows."""
+        cdef int i
+        self.plan.h = numbers.h
+        self.plan.decay = numbers.decay
+        for i in range(4):
+            self.plan.flow[i] = numbers.flow[i]
+        for i in range(MAX_CONSTANTS):
+            self.plan.constants[i] = numbers.constants[i]
+        if self.coupled is not None:
+            for i in range(MAX_STAGES):
+                self.coupled.sweep.after[i] = numbers.after[i]
+        self.numbers = numbers
+
+    cdef void prepare(self) noexcept:
+        """To be called whenever h, last_h or the numbers of a step have changed."""
+        self.kernels.prepare(self.kernels, &self.plan)
+        if self.coupled is not None:
+            self.coupled.prepare(&self.plan, self.componentwise(), self.kernels)

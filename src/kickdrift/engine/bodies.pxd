@@ -1,0 +1,38 @@
+"""The compiled part of a stepper of bodies that steps; the frame loop builds on it."""
+
+cimport cython
+from libc.stdint cimport int64_t
+
+from .binding cimport Binding
+from .coupled cimport Coupled
+from ..kernels.abi.plan cimport Array, Job, Plan
+from ..kernels.abi.coupled cimport Sweep
+from .runner cimport Runner
+
+
+cdef class Core(Runner):
+    cdef Binding binding    # what is stepped, as the kernels read it
+    cdef Plan* plan  # its parts
+    cdef Coupled coupled
+    cdef const Sweep* sweep  # what is run: a sweep of coupled bodies, or NULL for the plan
+    cdef void (*run_sweep)(const Sweep*, Job*) noexcept nogil
+    cdef Py_ssize_t item    # bytes of a number
+    cdef bint started       # is the history filled?
+    cdef list state         # position, velocity, and the history if there is one
+    cdef list saved         # arrays to go back to, or None
+    cdef Array saved_state[3]
+    cdef double origin      # the time at which origin_tick was
+    cdef int64_t origin_tick
+    cdef int64_t drawn_tick  # where the last step of a frame ended: elsewhere there is no state before it
+
+    cdef int save_for_failure(self, Binding binding) except -1
+    cdef void adopt(self, Binding binding) noexcept
+    cdef int turn_clock(self, object rate, object tick) except -1
+    cdef void copy_saved(self, bint back) noexcept
+    cdef void copy_one(self, bint back, const Array* array, const Array* saved) noexcept
+    cdef int raise_waiting(self, Py_ssize_t steps) except -1
+    cdef int run_or_restore(self, Py_ssize_t steps) except -1
+    cdef int run_room(self, Py_ssize_t steps) except -1
+    cdef int raise_failure(self, const Job* failed) except -1
+    cdef int run(self, Py_ssize_t steps) except -1
+    cdef int complete(self, Py_ssize_t steps, bint last) except -1

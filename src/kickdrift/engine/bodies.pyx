@@ -1,0 +1,280 @@
+"""Core: how a stepper of bodies runs its binding, and takes over another."""
+
+cimport cython
+from libc.stdint cimport int64_t, uint64_t
+
+from .binding cimport Binding, StepNumbers
+from ..kernels.abi.plan cimport Array, Job
+from ..kernels.simd.rounding cimport require_rounding
+from ..kernels.abi.coupled cimport INTERRUPTED, UNSOLVED
+from .runner cimport Runner, Writes, copy_array, locate
+
+from time import perf_counter
+
+import numpy as np
+
+from .. import validation
+from ..errors import ConvergenceError, NonFiniteError
+
+require_rounding(__name__)
+
+
+cdef class Core(Runner):
+    """The part of a Stepper that steps. Everything is laid out once; a step finds pointers only."""
+
+    # Binding.
+
+    def _bind(self):
+        """Take the arrays of the state, and make those of the history."""
+        self.find_kernels(self._position.dtype)
+        self.item = self._position.itemsize
+        self.rows = self._position.shape[0]
+        self.state = [self._position, self._velocity]
+        if self.integrator.history:
+            self.state.append(np.zeros_like(self._position))
+
+    def _binding(self, object model):
+        """A model laid out for the kernels; `_commit` takes it over."""
+        return Binding.of(model, self.state, self.kernels, self._threads)
+
+    def _numbers(self, Binding binding, double h):
+        """What of a binding depends on dt; `_commit` takes it over."""
+        return (self.binding if binding is None else binding).numbers_for(h)
+
+    cdef int save_for_failure(self, Binding binding) except -1:
+        """Arrays to go back to, where steps may fail in the caller's own."""
+        if binding.fallible and self.saved is None:
+            saved = [np.empty_like(array) for array in self.state]
+            for number, array in enumerate(saved):
+                locate(&self.saved_state[<int> number], array)
+            self.saved = saved
+        return 0
+
+    cdef void adopt(self, Binding binding) noexcept:
+        """Step by another binding from now on."""
+        cdef double last_h = 0 if self.binding is None else self.plan.last_h
+        self.binding, self.coupled = binding, binding.coupled
+        self.plan, self.sweep = &binding.plan, NULL
+        if self.coupled is not None:
+            self.sweep, self.run_sweep = &self.coupled.sweep, self.kernels.swept.run
+        self.plan.last_h = last_h
+        self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
+        self.helpers = binding.helpers
+
+    def _commit(
+        self, *, writes=(), Binding binding=None, StepNumbers numbers=None, resume=None, dict attributes=None,
+        clock_rate=None, clock_tick=None,
+    ):
+        """Change several things as one: nothing can fail or interrupt once the first is changed.
+
+        writes: (array, rows or None, values); binding, numbers: made by `_binding` and `_numbers`;
+        resume: (tick, started, last_h); attributes: those of the Python side. What the clock refuses is
+        raised before anything has changed.
+        """
+        cdef Writes prepared = Writes(writes)
+        cdef int64_t tick = 0
+        cdef bint started = False
+        cdef double last_h = 0
+        cdef dict own = self.__dict__
+        cdef double origin = self.origin
+        cdef int64_t origin_tick = self.origin_tick
+        if resume is not None:
+            tick, started, last_h = resume
+        if binding is not None:
+            self.save_for_failure(binding)
+        if attributes is None:
+            attributes = {}
+        elif "_origin" in attributes:
+            origin, origin_tick = validation.seconds(attributes["_origin"]), attributes["_origin_tick"]
+        self.turn_clock(clock_rate, clock_tick)
+        # From here on no Python code runs.
+        prepared.execute()
+        if binding is not None:
+            self.adopt(binding)
+        if numbers is not None:
+            self.binding.take(numbers)
+        if resume is not None:
+            self.ticks, self.started, self.plan.last_h = tick, started, last_h
+            self.drawn_tick = -1
+        if not self.started:
+            self.plan.last_h = self.plan.h
+        self.origin, self.origin_tick = origin, origin_tick
+        self.binding.prepare()
+        own.update(attributes)
+        self.ready = True
+
+    cdef int turn_clock(self, object rate, object tick) except -1:
+        """Set rate and tick of the clock where they are given."""
+        return 0
+
+    # What base.py needs to save and restore.
+
+    @property
+    def _started(self):
+        return self.started
+
+    @property
+    def _last_h(self):
+        return self.plan.last_h
+
+    @property
+    def _history(self):
+        return self.state[2] if len(self.state) > 2 else None
+
+    def _digest(self, values, uint64_t place):
+        cdef Array array
+        locate(&array, values)
+        return self.kernels.digest(&array, self.plan.n, self.plan.dim, place)
+
+    # Running.
+
+    def step(self, object n=1):
+        """Run n fixed steps in compiled code, in place, and return None.
+
+        Other threads run meanwhile where the work is worth it. A long call answers Ctrl-C within a
+        fraction of a second, at a completed tick.
+
+        n: how many, an int >= 0.
+
+        Raises NonFiniteError when a state overflows (naming the body, standing at the end of the
+        tick range in which it happened), ConvergenceError when an implicit step cannot be solved
+        (standing at the last tick that all bodies reached), RuntimeError when the stepper is busy
+        in another thread, TypeError or ValueError for n that is no int or negative.
+
+        >>> import kickdrift as kd
+        >>> ball = kd.Stepper([[0.0, 10.0]], dt=0.5, forces=[kd.Gravity((0, -10))])
+        >>> ball.step(2)
+        >>> ball.position.tolist(), ball.tick, ball.time
+        ([[0.0, 5.0]], 2, 1.0)
+        """
+        self.run_steps(n)
+
+    cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
+        if self.plan.last_h != self.plan.h:
+            # The history spans another dt; kernels take the constants for one pair of dt.
+            steps = 1
+        if self.coupled is not None and self.coupled.room is not None:
+            self.run_room(steps)
+        elif self.fallible:
+            self.run_or_restore(steps)
+        else:
+            self.run(steps)
+            self.complete(steps, True)
+        return steps
+
+    @cython.final
+    cdef inline int run(self, Py_ssize_t steps) except -1:
+        """Run steps; what happened is in self.job."""
+        self.job.steps = steps
+        self.job.tick = self.ticks
+        self.job.start = self.plan.s.data != NULL and not self.started
+        if self.coupled is not None:
+            self.coupled.sweep.origin, self.coupled.sweep.origin_tick = self.origin, self.origin_tick
+        return self.run_job(self.plan.n, steps * self.cost)
+
+    cdef void call(self, Job* job) noexcept nogil:
+        if self.sweep == NULL:
+            self.plan.run(self.plan, job)
+        else:
+            self.run_sweep(self.sweep, job)
+
+    @cython.final
+    cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:
+        """Count steps that all bodies have done; last: does nothing else remain to be told?"""
+        self.ticks += steps
+        # What a part keeps for the next is evaluated anew there: it is one evaluation of the call.
+        self.evaluated += self.job.evaluations - (self.later and self.binding.keeps)
+        self.started = True
+        if self.plan.last_h != self.plan.h:
+            # After a step the history spans its dt.
+            self.plan.last_h = self.plan.h
+            self.binding.prepare()
+        if last and (self.interrupt is not None or self.job.bad_body >= 0):
+            return self.raise_waiting(steps)
+        return 0
+
+    cdef int raise_waiting(self, Py_ssize_t steps) except -1:
+        self.raise_interrupt()
+        raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks, "body", len(self.state) > 2)
+
+    cdef int run_or_restore(self, Py_ssize_t steps) except -1:
+        """Run steps that may fail: then all bodies stand where the first of them could not go on."""
+        cdef Py_ssize_t possible = steps
+        cdef Job failed
+        self.copy_saved(False)
+        self.run(possible)
+        while self.job.failed_step < possible:
+            failed = self.job
+            possible = failed.failed_step
+            self.copy_saved(True)
+            if possible > 0:
+                self.run(possible)
+        if possible > 0:
+            self.complete(possible, possible == steps)
+        if possible < steps:
+            self.raise_interrupt()
+            self.raise_failure(&failed)
+        return 0
+
+    cdef void copy_saved(self, bint back) noexcept:
+        """Copy the state to where it is saved, or back."""
+        self.copy_one(back, &self.plan.x, &self.saved_state[0])
+        self.copy_one(back, &self.plan.v, &self.saved_state[1])
+        if self.plan.s.data != NULL:
+            self.copy_one(back, &self.plan.s, &self.saved_state[2])
+
+    cdef void copy_one(self, bint back, const Array* array, const Array* saved) noexcept:
+        copy_array(array if back else saved, saved if back else array, self.plan.n, self.plan.dim, self.item)
+
+    cdef int run_room(self, Py_ssize_t steps) except -1:
+        """Step coupled bodies; whatever goes wrong, they stand at the last completed step."""
+        cdef Job* job = &self.job
+        cdef Coupled coupled = self.coupled
+        cdef Py_ssize_t done
+        coupled.looked = perf_counter()
+        coupled.enter(self.plan)
+        self.run(steps)
+        done = job.failed_step
+        job.done = 0
+        if done > 0:
+            coupled.leave(self.plan, done)
+            self.complete(done, job.code == 0)
+        else:
+            self.evaluated += job.evaluations
+        if job.code != 0:
+            self.raise_failure(job)
+        return 0
+
+    cdef int raise_failure(self, const Job* failed) except -1:
+        if failed.code == INTERRUPTED:
+            error, self.coupled.interrupt = self.coupled.interrupt, None
+            raise error
+        if self.coupled is None or failed.code == UNSOLVED:
+            raise ConvergenceError(failed.failed_body, self.ticks, failed.residual)
+        return self.coupled.raise_failure(failed)
+
+    def restart(self):
+        """Forget the integrator's history: the next step starts from the arrays alone.
+
+        For `verlet` after velocities were changed, for `groot_warren` after bodies were moved. The velocity
+        is taken for that of now, which verlet's "backward" read-out, half a step old, is not.
+
+        >>> import kickdrift as kd
+        >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1, integrator="verlet")
+        >>> ball.step()
+        >>> ball.velocity[0] = 3.0
+        >>> ball.restart()
+        >>> ball.step()
+        >>> ball.position.tolist()
+        [[4.0]]
+        """
+        self.lock()
+        self.started = False
+        self.plan.last_h = self.plan.h
+        self.binding.prepare()
+        self.unlock()
+
+    @property
+    def force_evaluations(self):
+        """How often the forces on all bodies were evaluated so far (by the busiest, where they iterate)."""
+        return self.evaluated

@@ -1,0 +1,5 @@
+"""Coefficients as the kernels read them."""
+
+from ..kernels.abi.plan cimport Field, Plan
+
+cdef Field field(const Plan* plan, object values, list arrays) except *

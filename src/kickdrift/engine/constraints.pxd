@@ -1,0 +1,17 @@
+"""What holds the bodies after each step, as the kernels call it."""
+
+from ..kernels.abi.constraints cimport Hold
+from ..kernels.abi.coupled cimport SweptTable
+
+
+cdef class BoundHold:
+    cdef Hold hold
+    cdef double cost        # of holding all bodies, in nanoseconds
+    cdef list kept          # the arrays that its data points to
+    cdef object last        # of these
+
+    cdef void* room(self, object shape, object dtype) except NULL
+    cdef void* keep(self, object array, object dtype) except NULL
+
+
+cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded)

@@ -1,0 +1,209 @@
+"""What holds the bodies after each step, bound: a C function and what it works on, for each kind of constraint."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from ..kernels.abi.constraints cimport (
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions, Distance, Each, Hold,
+    HoldKind, Pin, Wall,
+)
+from ..kernels.simd.rounding cimport require_rounding
+from ..kernels.abi.coupled cimport SweptTable
+from .sharing cimport look
+
+import numpy as np
+
+from .. import kernels
+from ..constraints.broad_phase import Grid
+
+require_rounding(__name__)
+
+cdef dict KINDS = {
+    "pin": PIN,
+    "distance": DISTANCE,
+    "compliant_distance": COMPLIANT_DISTANCE,
+    "box": BOX,
+    "plane": PLANE,
+    "collisions": COLLISIONS,
+}
+
+
+cdef class BoundHold:
+    """Base: a C function of a constraint; it holds on to all that its data points to."""
+
+    cdef void* room(self, object shape, object dtype) except NULL:
+        """An array of zeros that kernels work in, with a row to spare for lanes that reach beyond its end."""
+        array = kernels.aligned_zeros((1, shape + 64), np.dtype(dtype))[0]
+        self.kept.append(array)
+        self.last = array
+        return <void*> <size_t> array.ctypes.data
+
+    cdef void* keep(self, object array, object dtype) except NULL:
+        """Numbers that kernels read, copied to where lanes may reach beyond their end."""
+        cdef void* place = self.room(array.size, dtype)
+        self.last[: array.size] = array.ravel()
+        return place
+
+
+cdef class BoundPin(BoundHold):
+    cdef Pin pin
+
+    cdef int bind(self, dict fields) except -1:
+        self.hold.data = &self.pin
+        self.pin.count = len(fields["indices"])
+        self.pin.index = <const int64_t*> self.keep(fields["indices"], np.int64)
+        self.cost = 10 * self.pin.count
+        return 0
+
+
+cdef class BoundDistance(BoundHold):
+    cdef Distance distance
+
+    cdef int bind(self, dict fields, object plan, Py_ssize_t padded) except -1:
+        cdef Distance* distance = &self.distance
+        cdef int64_t count = len(fields["first"])
+        self.hold.data = distance
+        stage = stages(fields["first"], fields["second"], plan.n)
+        order = np.argsort(stage, kind="stable")
+        distance.stages = int(stage.max()) + 1 if count else 0
+        ends = np.cumsum(np.bincount(stage, minlength=1))
+        distance.stage = <const int64_t*> self.keep(np.concatenate([[0], ends]), np.int64)
+        distance.first = <const int32_t*> self.keep(fields["first"][order], np.int32)
+        distance.second = <const int32_t*> self.keep(fields["second"][order], np.int32)
+        distance.length = self.keep(fields["length"][order], plan.dtype)
+        distance.move_first = self.keep(fields["move_first"][order], plan.dtype)
+        distance.move_second = self.keep(fields["move_second"][order], plan.dtype)
+        if "compliance" in fields:
+            distance.total = self.keep(fields["total"][order], plan.dtype)
+            distance.compliance = self.keep(fields["compliance"][order], plan.dtype)
+            distance.force = self.room(count, plan.dtype)
+        distance.was = self.room(plan.dim * padded, plan.dtype)
+        distance.iterations = fields["iterations"][0]
+        distance.look = look
+        self.cost = 20 * count * distance.iterations + 2 * plan.n
+        return 0
+
+
+cdef object stages(object first, object second, int64_t n):
+    """For each pair: how many others must come before it, one after the other, because they share bodies."""
+    ready = [0] * n
+    result = []
+    for a, b in zip(first.tolist(), second.tolist()):
+        stage = max(ready[a], ready[b])
+        ready[a] = ready[b] = stage + 1
+        result.append(stage)
+    return np.array(result, np.int64)
+
+
+cdef class BoundWall(BoundHold):
+    cdef Wall wall
+
+    cdef int bind(self, str lower, str upper, dict fields, object plan) except -1:
+        self.hold.data = &self.wall
+        self.wall.lower = self.keep(fields[lower], plan.dtype)
+        self.wall.upper = self.keep(fields[upper], plan.dtype)
+        self.each(&self.wall.restitution, fields["restitution"], plan.dtype)
+        self.each(&self.wall.friction, fields["friction"], plan.dtype)
+        self.each(&self.wall.radius, fields["radius"], plan.dtype)
+        self.wall.weight = self.keep(fields["weight"], plan.dtype)
+        self.wall.lag = fields["lag"][0]
+        self.cost = 10 * plan.n
+        return 0
+
+    cdef int each(self, Each* field, object values, object dtype) except -1:
+        field.number = self.keep(values, dtype)
+        field.body = len(values) > 1
+        return 0
+
+
+cdef class BoundCollisions(BoundHold):
+    cdef Collisions collisions
+
+    cdef int bind(self, dict fields, object plan) except -1:
+        cdef Collisions* data = &self.collisions
+        cdef int64_t n = plan.n
+        cdef int a, b
+        self.hold.data = data
+        radius = np.broadcast_to(fields["radius"], (n,))
+        data.radius = self.keep(radius, plan.dtype)
+        data.weight = self.keep(fields["weight"], plan.dtype)
+        data.restitution = fields["restitution"][0]
+        data.iterations = fields["iterations"][0]
+        grid = Grid(radius, plan.dim)
+        data.size_class = <const uint8_t*> self.keep(grid.size_class, np.uint8)
+        data.points = radius.size > 0 and radius.min() == 0
+        data.classes = len(grid.per_cell)
+        for a in range(data.classes):
+            data.per_cell[a] = grid.per_cell[a]
+        data.mask = grid.buckets - 1
+        for a in range(plan.dim):
+            data.step[a] = grid.step[a]
+        data.rows = 0
+        for a in range(-1 if plan.dim > 1 else 0, 2 if plan.dim > 1 else 1):
+            for b in range(-1 if plan.dim > 2 else 0, 2 if plan.dim > 2 else 1):
+                data.row[data.rows] = <uint64_t> (<int64_t> (a * data.step[1]) + <int64_t> (b * data.step[2]) - 1)
+                data.rows += 1
+        data.start = <int32_t*> self.room(grid.buckets + 2, np.int32)
+        data.bucket = <uint32_t*> self.room(n, np.uint32)
+        data.body = <int32_t*> self.room(n, np.int32)
+        data.place = self.room((plan.dim + 1) * n, plan.dtype)
+        data.begin = <int64_t*> self.room(n, np.int64)
+        data.count = <int32_t*> self.room(n, np.int32)
+        data.partner = <int32_t*> self.room((PAIRS_PER_BODY + 1) * n, np.int32)
+        data.next = <int32_t*> self.room(grid.buckets, np.int32)
+        data.lower = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
+        data.higher = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
+        data.look = look
+        self.cost = 200 * n
+        return 0
+
+    cdef int see(self, list walls) except -1:
+        cdef BoundHold wall
+        cdef Hold* place
+        self.kept.append(walls)
+        self.collisions.walls = len(walls)
+        place = <Hold*> self.room(len(walls) * sizeof(Hold), np.uint8)
+        self.collisions.wall = place
+        for number, wall in enumerate(walls):
+            place[<Py_ssize_t> number] = wall.hold
+        return 0
+
+
+cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded):
+    """The constraints of a plan, for states in planes of so many numbers."""
+    cdef BoundDistance distance
+    bound = [bind_hold(hold, plan, table, padded) for hold in plan.holds]
+    walls = [hold for hold in bound if isinstance(hold, BoundWall)]
+    for hold in bound:
+        if isinstance(hold, BoundCollisions):
+            (<BoundCollisions> hold).see(walls)
+        elif isinstance(hold, BoundDistance):
+            distance = hold
+            distance.distance.at_rest = distance.keep(plan.at_rest, plan.dtype)
+    return bound
+
+
+cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_ssize_t padded):
+    cdef int kind = KINDS[hold.kind]
+    cdef BoundHold bound
+    if kind == PIN:
+        bound = BoundPin.__new__(BoundPin)
+    elif kind == DISTANCE or kind == COMPLIANT_DISTANCE:
+        bound = BoundDistance.__new__(BoundDistance)
+    elif kind == COLLISIONS:
+        bound = BoundCollisions.__new__(BoundCollisions)
+    else:
+        bound = BoundWall.__new__(BoundWall)
+    bound.kept = []
+    bound.hold.function = table.tie if kind <= COMPLIANT_DISTANCE else table.hold
+    bound.hold.kind = <HoldKind> kind
+    if kind == PIN:
+        (<BoundPin> bound).bind(hold.fields)
+    elif kind == DISTANCE or kind == COMPLIANT_DISTANCE:
+        (<BoundDistance> bound).bind(hold.fields, plan, padded)
+    elif kind == BOX:
+        (<BoundWall> bound).bind("lower", "upper", hold.fields, plan)
+    elif kind == PLANE:
+        (<BoundWall> bound).bind("normal", "offset", hold.fields, plan)
+    else:
+        (<BoundCollisions> bound).bind(hold.fields, plan)
+    return bound

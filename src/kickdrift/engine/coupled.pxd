@@ -1,0 +1,38 @@
+"""What the steps of coupled bodies need beside their plan."""
+
+from ..kernels.abi.constraints cimport Hold
+from ..kernels.abi.plan cimport Array, Job, Plan
+from ..kernels.abi.coupled cimport Push, Sweep, SweptTable
+from ..kernels.abi.tables cimport Kernels
+from .sharing cimport Watch
+
+
+cdef class Coupled(Watch):
+    cdef const SweptTable* table
+    cdef object model               # the plan of plan.py
+    cdef Py_ssize_t item            # bytes of a number
+    cdef Sweep sweep
+    cdef list bound_pushes, bound_holds
+    cdef Push* push
+    cdef Hold* hold
+    cdef list arrays                # that these point into
+    cdef double cost                # of pushes and holds, in a step of all bodies, in nanoseconds
+    cdef Py_ssize_t helpers         # how many threads may share the work
+    # Of bodies that are stepped as one tile.
+    cdef object room                # the registers of all bodies, or None where each tile is on its own
+    cdef object newton              # the registers of implicit steps, or None
+    cdef Plan[2] whole              # the plan of the bodies in the room, for each place of their state
+    cdef double looked              # when Ctrl-C was looked for
+
+    @staticmethod
+    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads)
+
+    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads) except -1
+    cdef int bind_holds(self, object model) except -1
+    cdef int bind_room(self, object model, bint implicit) except -1
+    cdef int bind_implicit(self, object model, const Plan* plan) except -1
+    cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept
+    cdef void place(self, Array* array, Py_ssize_t number) noexcept
+    cdef void enter(self, const Plan* plan) noexcept nogil
+    cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil
+    cdef int raise_failure(self, const Job* failed) except -1

@@ -1,0 +1,189 @@
+"""Coupled: pushes on many bodies at once, constraints, and the room in which coupled bodies are stepped.
+
+Bodies are coupled where they see each other, where a function is shown all of them, and where constraints
+hold them. They are copied into a room of registers then. Each step is made beside the last completed one,
+so that whatever fails goes back to that at no cost.
+"""
+
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+
+from .coefficients cimport field
+from .constraints cimport BoundHold, bind_constraints
+from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
+from ..kernels.abi.plan cimport IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
+from ..kernels.simd.rounding cimport require_rounding
+from ..kernels.abi.coupled cimport TILE_PUSHES, Push, Sweep
+from ..kernels.abi.tables cimport Kernels
+from .interactions cimport BoundPush, PythonPush, bind_push
+from .runner cimport copy_array
+from .sharing cimport Watch, look, paced
+
+from time import perf_counter
+
+from .. import kernels as kernels_
+from ..errors import CallbackError
+
+# Evaluations of a push in an implicit step, roughly.
+cdef enum:
+    PRODUCTS = 100
+
+require_rounding(__name__)
+
+
+cdef class Coupled(Watch):
+    def __dealloc__(self):
+        PyMem_Free(self.push)
+        PyMem_Free(self.hold)
+
+    @staticmethod
+    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads):
+        """For the pushes and holds of a model, whose plan is laid out already."""
+        cdef Coupled coupled = Coupled.__new__(Coupled)
+        cdef bint implicit = plan.scheme == IMPLICIT_EULER and len(model.pushes) > 0
+        coupled.table, coupled.model, coupled.item = table, model, model.dtype.itemsize
+        coupled.arrays = []
+        coupled.helpers = threads
+        coupled.sweep.plan = plan
+        whole = coupled.bind_pushes(model, plan, threads)
+        coupled.bind_holds(model)
+        if whole or implicit or len(model.holds) > 0:
+            coupled.bind_room(model, implicit)
+        if implicit:
+            coupled.bind_implicit(model, plan)
+        return coupled
+
+    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads) except -1:
+        """Returns whether they want all bodies as one tile."""
+        cdef BoundPush bound
+        cdef Push* push
+        cdef bint whole = len(model.pushes) > TILE_PUSHES
+        self.push = <Push*> PyMem_Calloc(max(1, len(model.pushes)), sizeof(Push))
+        if self.push == NULL:
+            raise MemoryError
+        self.bound_pushes = []
+        for number, term in enumerate(model.pushes):
+            bound = bind_push(term, model, self.table, threads)
+            self.bound_pushes.append(bound)
+            push = &self.push[<Py_ssize_t> number]
+            push.function, push.data = bound.function, bound.data
+            push.factor = field(plan, term.factor, self.arrays)
+            whole = whole or bound.whole
+            if not (bound.shared or bound.whole):
+                self.helpers = 1
+            self.cost += bound.cost * (model.integrator.force_evaluations_with_drag or PRODUCTS)
+        self.sweep.pushes, self.sweep.push = len(model.pushes), self.push
+        return whole
+
+    cdef int bind_holds(self, object model) except -1:
+        cdef BoundHold bound
+        self.hold = <Hold*> PyMem_Calloc(max(1, len(model.holds)), sizeof(Hold))
+        if self.hold == NULL:
+            raise MemoryError
+        self.bound_holds = bind_constraints(model, self.table, padded(model.n))
+        for number, bound in enumerate(self.bound_holds):
+            self.hold[<Py_ssize_t> number] = bound.hold
+            self.cost += bound.cost
+        self.sweep.holds, self.sweep.hold = len(model.holds), self.hold
+        return 0
+
+    cdef int bind_room(self, object model, bint implicit) except -1:
+        """Room for all bodies, which are stepped as one tile."""
+        cdef PythonPush python
+        n, dim, count = model.n, model.dim, len(model.pushes)
+        registers = ALL_OUT + count + 1  # the last is the gain
+        shape = registers, dim, padded(n)
+        self.room = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
+        self.sweep.room = <char*> <size_t> self.room.ctypes.data
+        self.sweep.gain = <char*> <size_t> self.room[registers - 1].ctypes.data
+        self.sweep.padded = shape[2]
+        self.sweep.plan = self.whole
+        self.sweep.owner = <void*> self
+        self.sweep.look = look_now_and_then
+        self.sweep.patience = 1
+        self.helpers = 1
+        places = [[self.room[first + register].T[:n] for register in (X, V)] for first in (0, STATE)]
+        for number, bound in enumerate(self.bound_pushes):
+            if isinstance(bound, PythonPush):
+                python = bound
+                python.show(places, self.room[ALL_OUT + number].T[:n])
+        return 0
+
+    cdef int bind_implicit(self, object model, const Plan* plan) except -1:
+        """Room for the vectors of implicit steps; and how pushes change."""
+        cdef BoundPush bound
+        cdef PythonPush python
+        n, dim, count = model.n, model.dim, len(model.pushes)
+        shape = (HERE + count, dim, self.sweep.padded)
+        self.newton = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
+        self.sweep.implicit = self.table.implicit
+        self.sweep.krylov = <char*> <size_t> self.newton.ctypes.data
+        self.sweep.weight = field(plan, model.weight, self.arrays)
+        for number in range(count):
+            bound = self.bound_pushes[number]
+            if isinstance(bound, PythonPush):
+                python = bound
+                seen = [self.newton[register].T[:n] for register in (PLACE, SPEED, DX, R)]
+                python.show_tangent(seen, self.room[ALL_OUT + number].T[:n])
+            self.push[number].tangent, self.push[number].tangent_data = bound.tangent, bound.tangent_data
+            self.push[number].minds_velocity = model.pushes[number].term.velocity_dependent
+        return 0
+
+    cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept:
+        """Take over what has changed in the plan of the caller's arrays."""
+        cdef Plan* whole
+        cdef int place
+        if self.room is None:
+            return
+        for place in range(2):
+            whole = &self.whole[place]
+            whole[0] = plan[0]
+            whole.layout = PLANES if componentwise else STRIDED
+            self.place(&whole.x, place * STATE + X)
+            self.place(&whole.v, place * STATE + V)
+            if plan.s.data != NULL:
+                self.place(&whole.s, place * STATE + S)
+            kernels.prepare(kernels, whole)
+
+    cdef void place(self, Array* array, Py_ssize_t number) noexcept:
+        """A register of the room as an array (n, dim)."""
+        array.body, array.component = self.item, self.sweep.padded * self.item
+        array.data = self.sweep.room + number * self.whole[0].dim * array.component
+
+    cdef void enter(self, const Plan* plan) noexcept nogil:
+        """Copy the state of all bodies into the room."""
+        copy_state(&self.whole[0], plan, self.item)
+
+    cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
+        """Copy it back, from where so many steps have left it."""
+        copy_state(plan, &self.whole[steps % 2], self.item)
+
+    cdef int raise_failure(self, const Job* failed) except -1:
+        """What a push or hold failed with."""
+        cdef BoundPush push
+        push = self.bound_pushes[failed.failed_push]
+        if push.error is not None:
+            error, push.error = push.error, None
+            raise error
+        raise CallbackError(self.model.pushes[failed.failed_push].term.label, failed.code)
+
+
+cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil:
+    copy_array(&to.x, &source.x, to.n, to.dim, item)
+    copy_array(&to.v, &source.v, to.n, to.dim, item)
+    if to.s.data != NULL:
+        copy_array(&to.s, &source.s, to.n, to.dim, item)
+
+
+cdef Py_ssize_t padded(Py_ssize_t n):
+    """Numbers in a plane for n bodies: whole tiles and vectors."""
+    return (n + ROW - 1) // ROW * ROW
+
+
+cdef bint look_now_and_then(void* owner) noexcept with gil:
+    """`look`, some ten times a second, however long a step takes."""
+    cdef Coupled coupled = <Coupled> owner
+    cdef Sweep* sweep = &coupled.sweep
+    cdef double now = perf_counter()
+    sweep.patience = paced(sweep.patience, sweep.patience, now - coupled.looked)
+    coupled.looked = now
+    return look(owner)

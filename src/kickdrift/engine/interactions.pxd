@@ -1,0 +1,53 @@
+"""What pushes many bodies at once, as the kernels call it."""
+
+from libc.stdint cimport int64_t
+
+from ..kernels.abi.interactions cimport NBody, Springs
+from ..kernels.abi.coupled cimport PushFunction, SweptTable, TangentFunction
+from .sharing cimport Sharing
+
+
+cdef class BoundPush:
+    cdef PushFunction function
+    cdef void* data
+    cdef TangentFunction tangent    # or NULL
+    cdef void* tangent_data
+    cdef bint whole         # does it want all bodies at once?
+    cdef bint shared        # may several threads call it at once?
+    cdef double cost        # of evaluating it for all bodies, in nanoseconds
+    cdef object keep        # what the data belongs to
+    cdef object error       # what it raised last, or None
+
+
+cdef class PythonPush(BoundPush):
+    cdef object term
+    cdef object call
+    cdef list views         # position, velocity and out as the function sees them, for each place of the state
+    cdef const void* first  # where the positions are in the first place
+    cdef tuple tangent_views    # position, velocity, dx, dv and out as the user's jacobian sees them
+
+    cdef int show(self, list places, object out) except -1
+    cdef int show_tangent(self, list planes, object out) except -1
+
+
+cdef class SpringsPush(BoundPush):
+    cdef Springs springs
+    cdef list arrays
+
+
+cdef class NBodyPush(BoundPush):
+    cdef NBody bodies
+    cdef list arrays
+    cdef Crowd crowd
+
+
+# What threads share when bodies attract each other.
+cdef class Crowd(Sharing):
+    cdef PushFunction kernel
+    cdef void* data
+    cdef int64_t dim, stride
+    cdef const void* x
+    cdef void* out
+
+
+cdef BoundPush bind_push(object push, object plan, const SweptTable* table, Py_ssize_t threads)

@@ -1,0 +1,9 @@
+from typing_extensions import disjoint_base
+
+from .runner import Runner
+
+@disjoint_base
+class ODECore(Runner):
+    def step(self, n: int = 1) -> None: ...
+    @property
+    def evaluations(self) -> int: ...

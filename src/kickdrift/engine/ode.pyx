@@ -1,0 +1,357 @@
+"""ODECore: y' = f(t, y) for many trajectories at once."""
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from ..kernels.abi.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
+from ..kernels.abi.ode cimport Newton, ODEPlan, ODETable
+from ..kernels.abi.plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
+from ..kernels.simd.rounding cimport require_rounding
+from .runner cimport Runner, Writes, copy_array, locate
+from .sharing cimport PATIENCE, RELEASE
+
+from math import lcm, prod
+
+import numpy as np
+
+from .. import flows
+from ..errors import ConvergenceError, NonFiniteError
+from ..ode.base import QUOTIENT, refuse
+
+require_rounding(__name__)
+
+cdef dict SCHEMES = {
+    "explicit_euler": EXPLICIT_EULER,
+    "implicit_euler": IMPLICIT_EULER,
+    "midpoint": MIDPOINT,
+    "heun": HEUN,
+    "rk4": RK4,
+}
+cdef dict FLOWS = {
+    flows.Lorenz: LORENZ,
+    flows.Rossler: ROSSLER,
+    flows.Thomas: THOMAS,
+    flows.Halvorsen: HALVORSEN,
+    flows.Aizawa: AIZAWA,
+    flows.LotkaVolterra: LOTKA_VOLTERRA,
+    flows.VanDerPol: VAN_DER_POL,
+}
+
+
+# As in include/kickdrift/native.h, whatever T is.
+ctypedef int (*NativeFlow)(
+    double t, int64_t first, int64_t count, int64_t dim, const void* y, void* out, void* user_data,
+) noexcept nogil
+
+
+cdef class Scratch:
+    """Numbers of a step in the making: an array to hand out, and where it lies."""
+
+    cdef object array       # a view: it cannot be resized
+    cdef char* data
+    cdef Py_ssize_t size    # in bytes
+    cdef Array place        # where it lies, if it is of shape (n, dim)
+
+    def __cinit__(self, shape, dtype, bint writable):
+        # Sweeps go over whole cache lines, from the start of one.
+        size = prod(shape)
+        room = np.zeros(size + 128, dtype)
+        first = -room.ctypes.data % 64 // room.itemsize
+        self.array = room[first : first + size].reshape(shape)
+        self.data = <char*> <size_t> self.array.ctypes.data
+        self.size = self.array.nbytes
+        if len(shape) == 2:
+            locate(&self.place, self.array)
+        self.array.flags.writeable = writable
+
+
+cdef class ODECore(Runner):
+    """The part of an ODEStepper that steps."""
+
+    cdef const ODETable* table
+    cdef ODEPlan plan
+    cdef Newton newton
+    cdef Py_ssize_t item    # bytes of a number
+    cdef object saved       # a state to go back to
+    cdef Array saved_state
+    cdef Scratch now        # the state at the start of a step
+    cdef Scratch stage      # where the right-hand side is evaluated
+    cdef Scratch rate       # what it wrote
+    cdef Scratch total      # the sum of slopes
+    cdef Scratch moved, moved_rate, residual, jacobian, slope, status, needed
+    cdef NativeFlow native  # the right-hand side, where it is in machine code
+    cdef void* user_data
+    cdef object origin, pace, numerator, denominator    # of the time, as whole numbers
+
+    # Binding.
+
+    def _bind(self):
+        plan = &self.plan
+        self.find_kernels(self.dtype)
+        self.item = self.dtype.itemsize
+        self.rows = self.n
+        self.table = &self.kernels.ode
+        self.helpers = min(self._threads, max(1, (self._y.shape[0] + TILE - 1) // TILE))
+        plan.scheme = SCHEMES[self._integrator.name]
+        plan.n, plan.dim = self._y.shape
+        locate(&plan.y, self._y)
+        if plan.scheme == IMPLICIT_EULER:
+            plan.tolerance = self._integrator.tolerance
+            plan.iterations = self._integrator.max_iterations
+        if self._flow is not None:
+            self.bind_flow()
+            self.most = <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
+        else:
+            self.bind_function()
+            self.most = 1  # how long functions take shows when they are called
+
+    cdef int bind_flow(self) except -1:
+        cdef int i
+        self.plan.flow = FLOWS[type(self._flow)]
+        constants = self._flow.constants(self.dtype)
+        if len(constants) > MAX_PARAMETERS:
+            raise RuntimeError(f"{self._flow}: too many constants")
+        for i in range(len(constants)):
+            self.plan.parameters[i] = constants[i]
+        # Nanoseconds at worst, roughly: on the baseline, in float64.
+        per_component = 100 if self.plan.scheme == IMPLICIT_EULER else 10 if self.plan.flow == THOMAS else 2
+        stages = self._integrator.force_evaluations or 1
+        self.cost = max(10.0, self.plan.n * stages * per_component * self.plan.dim)
+        if self.plan.scheme == IMPLICIT_EULER:
+            self.saved = np.empty_like(self._y)
+            locate(&self.saved_state, self.saved)
+            self.fallible = True
+        return 0
+
+    cdef int bind_function(self) except -1:
+        n, dim = self._y.shape
+        state = (n, dim)
+        if isinstance(self._rhs, flows.Native):
+            self.native = <NativeFlow> <size_t> self._rhs.pointer.address
+            self.user_data = <void*> <size_t> self._rhs.data
+            self.cost = n * dim  # of one evaluation
+        self.now = Scratch(state, self.dtype, True)
+        self.stage = Scratch(state, self.dtype, False)
+        self.rate = Scratch(state, self.dtype, True)
+        if self.plan.scheme != IMPLICIT_EULER:
+            self.total = Scratch(state, self.dtype, True)
+            return 0
+        self.moved = Scratch(state, self.dtype, False)
+        self.moved_rate = Scratch(state, self.dtype, True)
+        self.residual = Scratch(state, self.dtype, True)
+        self.jacobian = Scratch((n, dim, dim), self.dtype, True)
+        self.slope = Scratch((n,), self.dtype, True)
+        self.status = Scratch((n,), np.int8, True)
+        self.needed = Scratch((n,), np.int64, True)
+        newton = &self.newton
+        newton.n, newton.dim, newton.tolerance = n, dim, self.plan.tolerance
+        newton.u, newton.y, newton.k = self.stage.data, self.now.data, self.rate.data
+        newton.residual, newton.jacobian = self.residual.data, self.jacobian.data
+        newton.slope, newton.status, newton.work = self.slope.data, self.status.data, <int64_t*> self.needed.data
+        return 0
+
+    def _numbers(self, binding, double h):
+        """What depends on dt: nothing else does."""
+        return h
+
+    def _commit(self, *, writes=(), numbers=None, resume=None, dict attributes=None):
+        """Change several things as one: nothing can fail or interrupt once the first is changed. As in core.pyx."""
+        cdef Writes prepared = Writes(writes)
+        cdef dict own = self.__dict__
+        cdef double h = self.plan.h if numbers is None else numbers
+        cdef int64_t tick = self.ticks if resume is None else resume[0]
+        if attributes is None:
+            attributes = {}
+        # From here on no Python code runs.
+        prepared.execute()
+        self.plan.h = h
+        self.ticks = tick
+        own.update(attributes)
+        self.ready = True
+
+    def _digest(self, values, uint64_t place):
+        cdef Array array
+        locate(&array, values)
+        return self.kernels.digest(&array, self.plan.n, self.plan.dim, place)
+
+    # Running.
+
+    def step(self, object n=1):
+        """Run n fixed steps, in place, and return None.
+
+        Flows run in compiled code, other threads meanwhile where the work is worth it; a function is
+        called once per stage. A long call answers Ctrl-C within a fraction of a second.
+
+        n: how many, an int >= 0.
+
+        Raises NonFiniteError when a state overflows (naming the trajectory, standing at the end of the
+        tick range in which it happened), ConvergenceError when an implicit step cannot be solved
+        (standing at the last tick that all trajectories reached), RuntimeError when the stepper is
+        busy, TypeError or ValueError for n that is no int or negative. What a function raises passes
+        through; the stepper then stands at the last completed tick.
+
+        >>> import kickdrift as kd
+        >>> weather = kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
+        >>> weather.step(25)
+        >>> weather.tick, weather.time
+        (25, 0.25)
+        """
+        self.run_steps(n)
+
+    cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
+        if self._flow is None:
+            self.run_function(steps)
+        elif self.fallible:
+            self.run_or_restore(steps)
+        else:
+            self.run(steps)
+            self.complete(steps)
+        return steps
+
+    # Flows.
+
+    cdef int complete(self, Py_ssize_t steps) except -1:
+        """Count steps that all trajectories have done."""
+        self.ticks += steps
+        self.evaluated += self.job.evaluations
+        self.raise_interrupt()
+        if self.job.bad_body >= 0:
+            raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks, "trajectory")
+        return 0
+
+    cdef int run_or_restore(self, Py_ssize_t steps) except -1:
+        """Run steps that may fail: then all stand where the first trajectory could not go on."""
+        cdef Job failed
+        copy_array(&self.saved_state, &self.plan.y, self.plan.n, self.plan.dim, self.item)
+        self.run(steps)
+        if self.job.failed_step == steps:
+            return self.complete(steps)
+        failed = self.job
+        copy_array(&self.plan.y, &self.saved_state, self.plan.n, self.plan.dim, self.item)
+        if failed.failed_step > 0:
+            self.run(failed.failed_step)
+            self.complete(failed.failed_step)
+        self.raise_interrupt()
+        raise ConvergenceError(failed.failed_body, self.ticks, failed.residual, "trajectory")
+
+    cdef int run(self, Py_ssize_t steps) except -1:
+        """Run steps; what happened is in self.job."""
+        self.job.steps = steps
+        return self.run_job(self.plan.n, steps * self.cost)
+
+    cdef void call(self, Job* job) noexcept nogil:
+        if self.plan.scheme == IMPLICIT_EULER:
+            self.table.solve(&self.plan, job)
+        else:
+            self.table.run(&self.plan, job)
+
+    # Functions. Nothing that a function may see or break is the state itself: a step is made in
+    # scratch, and becomes the state when it is complete.
+
+    cdef int run_function(self, Py_ssize_t steps) except -1:
+        cdef Py_ssize_t _, bad
+        cdef int64_t calls
+        copy_array(&self.now.place, &self.plan.y, self.plan.n, self.plan.dim, self.item)
+        memcpy(self.stage.data, self.now.data, self.now.size)
+        for _ in range(steps):
+            if self.plan.scheme == IMPLICIT_EULER:
+                calls = self.implicit_step(self.exact_time())
+            else:
+                calls = self.explicit_step(self.exact_time())
+            memcpy(self.now.data, self.stage.data, self.now.size)
+            copy_array(&self.plan.y, &self.now.place, self.plan.n, self.plan.dim, self.item)
+            self.ticks += 1
+            self.evaluated += calls
+            bad = self.table.bad(self.plan.n, self.plan.dim, self.now.data)
+            if bad >= 0:
+                raise NonFiniteError(bad, self.ticks - 1, self.ticks, "trajectory")
+        return 0
+
+    cdef double exact_time(self) except? -1:
+        """origin + (tick - origin_tick) dt, rounded once: a quotient of whole numbers is."""
+        if self.origin is not self._origin:
+            step = self._exact_dt
+            self.denominator = lcm(self._origin.denominator, step.denominator)
+            self.pace = step.numerator * (self.denominator // step.denominator)
+            self.numerator = (
+                self._origin.numerator * (self.denominator // self._origin.denominator)
+                - self._origin_tick * self.pace
+            )
+            self.origin = self._origin
+        return (self.numerator + self.ticks * self.pace) / self.denominator
+
+    cdef int64_t explicit_step(self, double t) except -1:
+        cdef int which
+        cdef int stages = self._integrator.force_evaluations
+        cdef double h = self.plan.h
+        cdef double c = 0
+        for which in range(stages):
+            if which > 0:
+                c = 1 if which == stages - 1 and stages != 2 or self.plan.scheme == HEUN else 0.5
+            self.ask_rhs(t + c * h, self.stage, self.rate)
+            self.table.sweep(
+                self.plan.scheme, which, h, self.plan.n * self.plan.dim,
+                self.rate.data, self.now.data, self.stage.data, self.total.data,
+            )
+        return stages
+
+    cdef int64_t implicit_step(self, double t) except -1:
+        cdef Newton* newton = &self.newton
+        cdef int64_t calls = 0
+        cdef int iteration
+        newton.h = self.plan.h
+        newton.failed = -1
+        memset(newton.status, 0, self.status.size)
+        memset(newton.slope, 0, self.slope.size)
+        t = t + self.plan.h
+        for iteration in range(self.plan.iterations + 1):
+            self.ask_rhs(t, self.stage, self.rate)
+            calls += 1
+            if self.table.check(newton, iteration, iteration == self.plan.iterations) == 0:
+                break
+            if self._jacobian is not None:
+                self.ask("jacobian", self._jacobian, t, self.stage.array, self.jacobian)
+            else:
+                self.difference(t)
+                calls += self.plan.dim
+            self.table.correct(newton)
+        if newton.failed >= 0:
+            raise ConvergenceError(newton.failed, self.ticks, newton.failed_residual, "trajectory")
+        return calls
+
+    cdef int difference(self, double t) except -1:
+        """The derivatives as difference quotients, column by column."""
+        cdef Py_ssize_t column
+        cdef double share, floor
+        share, floor = QUOTIENT["float32" if self.single else "float64"]
+        for column in range(self.plan.dim):
+            self.table.increments(&self.newton, column, share, floor, self.moved.data)
+            self.ask_rhs(t, self.moved, self.moved_rate)
+            self.table.quotients(&self.newton, column, self.moved.data, self.moved_rate.data)
+        return 0
+
+    cdef int ask_rhs(self, double t, Scratch y, Scratch out) except -1:
+        cdef int code
+        if self.native == NULL:
+            return self.ask("rhs", self._rhs, t, y.array, out)
+        memset(out.data, 0, out.size)
+        if self.cost < RELEASE:
+            code = self.native(t, 0, self.plan.n, self.plan.dim, y.data, out.data, self.user_data)
+        else:
+            with nogil:
+                code = self.native(t, 0, self.plan.n, self.plan.dim, y.data, out.data, self.user_data)
+        if code != 0:
+            raise self._rhs.failure(code)
+        return 0
+
+    cdef int ask(self, str name, object function, double t, object y, Scratch out) except -1:
+        memset(out.data, 0, out.size)
+        result = function(t, y, out.array)
+        if result is not None and result is not out.array:
+            refuse(name, result, out.array)
+        return 0
+
+    @property
+    def evaluations(self):
+        """How often the right-hand side was evaluated in completed steps (by the busiest trajectory)."""
+        return self.evaluated

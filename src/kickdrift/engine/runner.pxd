@@ -1,0 +1,57 @@
+"""What steppers of any kind have in common: one lock, one pace, and changes that are made in one go."""
+
+cimport cython
+from libc.stdint cimport int64_t
+
+from .guard cimport acquire, guard_t, release
+from ..kernels.abi.plan cimport Array
+from .sharing cimport Sharing
+
+cdef extern from *:
+    """
+    #define KD_LARGEST_TICK (((int64_t) 1 << 62) - 1)
+    """
+    const int64_t LARGEST_TICK "KD_LARGEST_TICK"    # that of arguments.py
+
+
+# Rows of one array that are to become rows of another.
+ctypedef struct Write:
+    Array to, source
+    Py_ssize_t count, dim, item
+    const int64_t* row          # where each goes, or NULL: from 0 on
+
+
+cdef class Writes:
+    """Rows to be written into arrays, prepared so that writing runs no Python code."""
+
+    cdef list kept
+    cdef Write* write
+    cdef Py_ssize_t count
+    cdef void execute(self) noexcept nogil
+
+
+cdef class Runner(Sharing):
+    cdef guard_t busy
+    cdef bint ready         # is everything bound? Nothing runs before
+    cdef bint fallible      # may a step fail?
+    cdef bint later         # has a part of this call been run?
+    cdef Py_ssize_t rows    # bodies or trajectories
+    cdef double cost        # of one step of all rows, in nanoseconds
+    cdef Py_ssize_t most    # steps between two looks for Ctrl-C
+    cdef int64_t ticks
+    cdef int64_t evaluated  # how often forces or right-hand sides were
+
+    cdef int lock(self) except -1
+    cdef int run_steps(self, object n) except -1
+    cdef int go(self, Py_ssize_t steps) except -1
+    cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1
+
+    @cython.final
+    cdef inline void unlock(self) noexcept:
+        release(&self.busy)
+
+
+cdef int locate(Array* array, object source) except -1
+cdef void copy_array(
+    const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
+) noexcept nogil

@@ -1,0 +1,195 @@
+"""Runner: the lock, the loop and the changes of a stepper.
+
+Whatever a signal or an error interrupts, a stepper stands at a completed tick. Three rules see to that:
+the lock is taken and released in compiled code, around all that reads or changes the state; what may be
+refused or interrupted is done aside, on copies; and between the first change and the last no Python code
+runs, so that no signal handler can raise there.
+"""
+
+cimport cython
+from cpython.buffer cimport PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from ..kernels.abi.plan cimport Array
+from ..kernels.simd.rounding cimport require_rounding
+from .sharing cimport Sharing, paced
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object n, int* overflow) except? -1
+
+from time import perf_counter
+
+import numpy as np
+
+from .. import validation
+
+require_rounding(__name__)
+
+
+cdef class Runner(Sharing):
+    """The part of a stepper that runs steps; what derives from it makes a part of them: `run_part`."""
+
+    @cython.final
+    cdef int lock(self) except -1:
+        """Take the stepper for this thread; whoever took it calls `unlock`, and nobody else."""
+        if not acquire(&self.busy):
+            raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
+        if not self.ready:
+            self.unlock()
+            raise RuntimeError("this stepper was never made: its __init__ did not run to its end")
+        return 0
+
+    def _exclusively(self, function, *given):
+        """function(*given), while nobody else may read or change the state."""
+        self.lock()
+        try:
+            return function(*given)
+        finally:
+            self.unlock()
+
+    @cython.final
+    cdef int run_steps(self, object n) except -1:
+        """What `step(n)` does."""
+        cdef int overflow = 1
+        cdef long long steps = 0
+        if type(n) is int:
+            steps = PyLong_AsLongLongAndOverflow(n, &overflow)
+        if overflow or not 0 <= steps <= LARGEST_TICK - self.ticks:
+            steps = validation.steps(n, self.ticks)
+        self.lock()
+        try:
+            self.go(steps)
+        finally:
+            self.unlock()
+        return 0
+
+    @cython.final
+    cdef int go(self, Py_ssize_t steps) except -1:
+        """Run steps in parts of some tenths of a second at most, and look for Ctrl-C between them."""
+        cdef Py_ssize_t part, done
+        cdef bint timed
+        if self.rows == 0:
+            self.ticks += steps
+            return 0
+        self.later = False
+        while steps > 0:
+            part = min(steps, self.most)
+            timed = part == self.most or self.fallible
+            if timed:
+                started = perf_counter()
+            done = self.run_part(part)
+            if timed and done == part:
+                self.most = paced(self.most, part, perf_counter() - started)
+            steps -= done
+            self.later = True
+            if steps > 0:
+                with nogil:
+                    pass  # other threads may want to run, such as the one that sends a signal
+                PyErr_CheckSignals()
+        return 0
+
+    cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
+        """Run so many steps, or fewer, but at least one; count them; return how many they were."""
+        raise NotImplementedError
+
+    @property
+    def tick(self):
+        """Completed steps."""
+        return self.ticks + self.job.done
+
+
+cdef class Writes:
+    def __init__(self, writes):
+        """writes: (array, rows or None, values), of shapes (n, dim), (k,) and (k, dim) or (n, dim)."""
+        cdef Write* write
+        writes = list(writes)
+        self.kept = []
+        self.write = <Write*> PyMem_Calloc(max(1, len(writes)), sizeof(Write))
+        if self.write == NULL:
+            raise MemoryError
+        for array, rows, values in writes:
+            values = np.ascontiguousarray(values, array.dtype)
+            write = &self.write[self.count]
+            if rows is not None:
+                rows = np.ascontiguousarray(rows, np.int64)
+                write.row = <const int64_t*> <size_t> rows.ctypes.data
+            write.count, write.dim, write.item = len(values), array.shape[1], array.itemsize
+            locate(&write.to, array)
+            locate(&write.source, values)
+            self.kept.append((array, rows, values))
+            self.count += 1
+
+    def __dealloc__(self):
+        PyMem_Free(self.write)
+
+    cdef void execute(self) noexcept nogil:
+        cdef Py_ssize_t number, i
+        cdef Write* write
+        cdef Array to, source
+        for number in range(self.count):
+            write = &self.write[number]
+            if write.row == NULL:
+                copy_array(&write.to, &write.source, write.count, write.dim, write.item)
+                continue
+            to, source = write.to, write.source
+            for i in range(write.count):
+                to.data = write.to.data + write.row[i] * to.body
+                source.data = write.source.data + i * source.body
+                copy_array(&to, &source, 1, write.dim, write.item)
+
+
+cdef int locate(Array* array, object source) except -1:
+    """Where an array of shape (n, dim) lies."""
+    cdef Py_buffer view  # three times as fast as asking NumPy for address and strides
+    PyObject_GetBuffer(source, &view, PyBUF_STRIDES)
+    array.data = <char*> view.buf
+    array.body, array.component = view.strides[0], view.strides[1]
+    PyBuffer_Release(&view)
+    return 0
+
+
+cdef void copy_array(
+    const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
+) noexcept nogil:
+    """Copy (n, dim) numbers of so many bytes each, whatever the strides of either array."""
+    cdef bint rows = to.component == item and to.body == dim * item
+    cdef bint planes = to.body == item and to.component == n * item
+    cdef Py_ssize_t j
+    if (rows or planes) and to.body == source.body and to.component == source.component:
+        memcpy(to.data, source.data, n * dim * item)
+        return
+    for j in range(dim):
+        if item == 4:
+            copy_strided[uint32_t](
+                to.data + j * to.component, to.body, source.data + j * source.component, source.body, n, 0
+            )
+        else:
+            copy_strided[uint64_t](
+                to.data + j * to.component, to.body, source.data + j * source.component, source.body, n, 0
+            )
+
+
+ctypedef fused word:
+    uint32_t
+    uint64_t
+
+
+cdef inline void copy_strided(
+    char* to, Py_ssize_t to_stride, const char* source, Py_ssize_t source_stride, Py_ssize_t n, word like,
+) noexcept nogil:
+    """Copy n numbers; `like` only tells their size."""
+    cdef Py_ssize_t i
+    if to_stride == sizeof(word) and source_stride == sizeof(word):
+        memcpy(to, source, n * sizeof(word))
+    elif to_stride == sizeof(word):
+        for i in range(n):
+            (<word*> to)[i] = (<const word*> (source + i * source_stride))[0]
+    elif source_stride == sizeof(word):
+        for i in range(n):
+            (<word*> (to + i * to_stride))[0] = (<const word*> source)[i]
+    else:
+        for i in range(n):
+            (<word*> (to + i * to_stride))[0] = (<const word*> (source + i * source_stride))[0]

@@ -1,0 +1,1 @@
+"""WHAT pushes the bodies: fields on single bodies, interactions between them, and functions of users."""

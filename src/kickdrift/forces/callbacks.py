@@ -1,0 +1,268 @@
+"""YOUR forces: terms that are functions of the user, in Python or in machine code.
+
+They are evaluated for many bodies at once, after the terms of `forces.py`, into an array of zeros
+that is then added: divided by the masses or, for accelerations, as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from .. import validation
+from ..errors import CallbackError
+from .base import Term
+
+if TYPE_CHECKING:
+    from ..stepper.model import Plan
+    from . import native
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Callback(Term):
+    """Base of the terms that are functions of users."""
+
+    function: Any
+    velocity_dependent: bool  # type: ignore[misc]
+    potential: Callable[..., Any] | None
+    divided_by_mass: bool
+    kind: ClassVar[str]
+    jacobian: Callable[..., object] | None = None
+
+    def _declare(
+        self, function: Any, velocity_dependent: bool, potential: Callable[..., Any] | None, divided_by_mass: bool
+    ) -> None:
+        for name, flag in (("velocity_dependent", velocity_dependent), ("divided_by_mass", divided_by_mass)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"{self._argument(name)}: expected True or False, got {validation.show(flag)}")
+        if potential is not None and not callable(potential):
+            name = self._argument("potential")
+            raise TypeError(f"{name}: expected a function or None, got {validation.show(potential)}")
+        for name, value in (
+            ("function", function),
+            ("velocity_dependent", velocity_dependent),
+            ("potential", potential),
+            ("divided_by_mass", divided_by_mass),
+        ):
+            object.__setattr__(self, name, value)
+
+    def _argument(self, name: str) -> str:
+        return f"{type(self).__name__}({name})"
+
+    def shifted(self, offset: np.ndarray) -> Self:
+        return self  # what its function knows of places is its own affair
+
+    def compile(self, plan: Plan) -> None:
+        plan.add_push(self.kind, self, self.divided_by_mass)
+
+    def evaluate(self, t: float, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
+        """Call the function for all bodies: read-only arrays and zeros, of shape (n, dim)."""
+        raise NotImplementedError
+
+    def probe(self, position: np.ndarray, velocity: np.ndarray) -> None:
+        if self.velocity_dependent or not len(position):
+            return
+        x, v = position.copy(), velocity.copy()
+        outs = [np.zeros_like(x), np.zeros_like(x)]
+        for out, faster in zip(outs, (v, v + np.arange(1, v.size + 1).reshape(v.shape)), strict=True):
+            for array in (x, faster):
+                array.flags.writeable = False
+            self.evaluate(0.0, x, faster, out)
+        if outs[0].tobytes() != outs[1].tobytes():
+            raise ValueError(
+                f"{self._argument('velocity_dependent')}: expected True, since the function gives other values "
+                f"for other velocities; integrators then evaluate it where velocities count"
+            )
+
+    @property
+    def label(self) -> str:
+        function = self.function
+        name = getattr(function, "__qualname__", type(function).__name__)
+        label = f"{type(self).__name__} {getattr(function, '__module__', '')}.{name}"
+        return label.encode("utf-8", "backslashreplace").decode()  # names of Python may hold what no text can
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        if self.potential is None:
+            return super().potential_energy(plan, position)
+        given = self.potential(position)
+        name = self._argument("potential")
+        if given is None:
+            raise TypeError(f"{name}: expected it to return the energy of each body, got None")
+        energy = validation.plain(name, given).astype(np.float64)
+        if energy.shape not in ((), (plan.n,)):
+            raise ValueError(f"{name}: expected it to return shape ({plan.n},), got {energy.shape}")
+        return plan.mobility * energy if self.divided_by_mass else plan.finite_mass * energy
+
+
+class PythonFunction(Callback):
+    """Base of the terms that are Python functions, called once per evaluation for all bodies."""
+
+    kind = "python"
+
+    def __init__(
+        self,
+        function: Callable[..., object],
+        velocity_dependent: bool = True,
+        potential: Callable[..., Any] | None = None,
+        jacobian: Callable[..., object] | None = None,
+    ) -> None:
+        if not callable(function):
+            raise TypeError(f"{self._argument('function')}: expected a function, got {validation.show(function)}")
+        if jacobian is not None and not callable(jacobian):
+            name = self._argument("jacobian")
+            raise TypeError(f"{name}: expected a function or None, got {validation.show(jacobian)}")
+        object.__setattr__(self, "jacobian", jacobian)
+        self._declare(function, velocity_dependent, potential, isinstance(self, Force))
+
+    def evaluate(self, t: float, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
+        self.check_result(self.function(t, position, velocity, out))
+
+    def evaluate_jacobian(
+        self, t: float, x: np.ndarray, v: np.ndarray, dx: np.ndarray, dv: np.ndarray, out: np.ndarray
+    ) -> None:
+        """Ask how forces change with positions and velocities: read-only arrays and zeros, as above."""
+        assert self.jacobian is not None
+        self.check_result(self.jacobian(t, x, v, dx, dv, out), "jacobian")
+
+    def check_result(self, result: object, name: str = "function") -> None:
+        """Refuse a function that returns something: what it should have written would be lost."""
+        if result is not None:
+            raise TypeError(
+                f"{self._argument(name)}: expected it to write into `out`, as in out[:] = ..., and to return "
+                f"None, got {validation.show(result)}"
+            )
+
+
+class Force(PythonFunction):
+    """A force in N from a Python function, called once per evaluation for all bodies.
+
+    function(t, position, velocity, out): t in s; position in m and velocity in m/s, read-only arrays of
+    shape (n, dim); out, of the same shape and dtype and full of zeros, is to be filled with forces.
+    It must not keep the arrays: they are used again.
+    velocity_dependent=False promises that velocities do not matter, which saves some integrators an
+    evaluation; it is probed when a stepper is made.
+    potential(position): the energy of each body in J, shape (n,), for `energy()`.
+    jacobian(t, position, velocity, dx, dv, out), for `implicit_euler`: fills out with how the forces change,
+    to first order, when positions change by dx and velocities by dv. Without it, differences tell.
+
+    An exception in the function passes through `step`, which leaves the stepper at the last completed
+    tick. Raises TypeError for what is no function, or returns something; ValueError where the probe
+    finds out. Bits are as portable as the function is: + - * / and numpy.sqrt are, numpy.exp is not.
+
+    >>> import kickdrift as kd
+    >>> def wind(t, position, velocity, out):
+    ...     out[:, 0] = 2.0 * t
+    >>> leaf = kd.Stepper([[0.0, 0.0]], dt=0.25, forces=[kd.Force(wind, velocity_dependent=False)])
+    >>> leaf.step(4)
+    >>> leaf.velocity.tolist()
+    [[1.0, 0.0]]
+    """
+
+
+class Acceleration(PythonFunction):
+    """An acceleration in m/s² from a Python function; as `Force`, but not divided by mass.
+
+    Bodies of infinite mass are not accelerated by it either. potential(position): J/kg. Raises as
+    `Force` does.
+
+    >>> import kickdrift as kd
+    >>> def down(t, position, velocity, out):
+    ...     out[:, 1] = -10
+    >>> stone = kd.Stepper([[0.0, 5.0]], dt=0.5, forces=[Acceleration(down, velocity_dependent=False)])
+    >>> stone.step(2)
+    >>> stone.position.tolist()
+    [[0.0, 0.0]]
+    """
+
+
+class NativeForce(Callback):
+    """A force in N from a function in machine code, called without the GIL for a tile of bodies at a time.
+
+    function: a numba `cfunc`, a function pointer of ctypes or cffi, a `scipy.LowLevelCallable`, or a PyCapsule as
+    `kickdrift.native` makes it from Cython, of the type that kickdrift/native.h (see `get_include`) has:
+
+        int f(double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+              const T *position, const T *velocity, T *out, void *user_data)
+
+    Component j of body first + i is at [j * stride + i] of position (m), velocity (m/s) and out, which is full
+    of zeros. Each body must be pushed by what the function is told of it alone: tiles are of any size.
+    What is returned other than 0 raises CallbackError, at the last completed tick. What a Python function behind
+    ctypes raises is printed by ctypes and lost: catch it, and return a code.
+    user_data: a contiguous array, an object or pointer of ctypes or cffi, a PyCapsule or an address; kept alive.
+    dtype: float32 or float64, of the arrays that it is for; needed where the function does not tell.
+    threadsafe: may several threads be in it at once? Otherwise the stepper's threads are not used.
+    velocity_dependent, potential: as of `Force`. divided_by_mass=False: it writes accelerations in m/s².
+
+    After a failure the steps up to it are run again, and so the function is called again for the same ones.
+    Raises TypeError or ValueError for what is no such function, or for other arrays. Wrong code crashes.
+
+    >>> import ctypes, kickdrift as kd
+    >>> @kd.NativeForce.prototype("float64")  # compiled code in earnest: this calls Python
+    ... def push(t, first, count, dim, stride, position, velocity, out, user_data):
+    ...     for i in range(count):
+    ...         out[i] = 2.0
+    ...     return 0
+    >>> cart = kd.Stepper([[0.0]], mass=4, dt=0.5, forces=[kd.NativeForce(push)])
+    >>> cart.step(2)
+    >>> cart.velocity.tolist()
+    [[0.5]]
+    """
+
+    kind = "native"
+    user_data: Any
+    dtype: np.dtype
+    threadsafe: bool
+    pointer: native.Pointer
+    data: int
+
+    def __init__(
+        self,
+        function: Any,
+        user_data: Any = None,
+        dtype: Any = None,
+        threadsafe: bool = False,
+        velocity_dependent: bool = True,
+        potential: Callable[..., Any] | None = None,
+        divided_by_mass: bool = True,
+    ) -> None:
+        self._declare(function, velocity_dependent, potential, divided_by_mass)
+        if not isinstance(threadsafe, bool):
+            name = self._argument("threadsafe")
+            raise TypeError(f"{name}: expected True or False, got {validation.show(threadsafe)}")
+        from . import native  # which imports ctypes, as long a wait as half of this package
+
+        pointer = native.function(type(self).__name__, native.FORCE, function, dtype)
+        given = pointer.user_data if user_data is None else user_data
+        for name, value in (
+            ("user_data", given),
+            ("threadsafe", threadsafe),
+            ("dtype", pointer.dtype),
+            ("pointer", pointer),
+            ("data", native.data(self._argument("user_data"), given)),
+        ):
+            object.__setattr__(self, name, value)
+
+    @staticmethod
+    def prototype(dtype: Any) -> Any:
+        """The type of such a function for ctypes: a decorator, or what to cast a pointer to."""
+        from . import native
+
+        return native.prototype(native.FORCE, np.dtype(dtype))
+
+    def compile(self, plan: Plan) -> None:
+        if plan.dtype != self.dtype:
+            raise TypeError(f"{self._argument('dtype')}: expected {plan.dtype}, as the state is, got {self.dtype}")
+        super().compile(plan)
+
+    def evaluate(self, t: float, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
+        from . import native
+
+        n, dim = position.shape
+        planes = [np.asfortranarray(array) for array in (position, velocity, out)]
+        code = native.call(native.FORCE, self.pointer, self.data, t, [0, n, dim, n], planes)
+        if code != 0:
+            raise CallbackError(self.label, code)
+        out[...] = planes[2]

@@ -1,0 +1,276 @@
+"""WHAT pushes the bodies: one small declaration per force term.
+
+A term holds checked coefficients and says how they enter a `Plan`: the affine family (gravity,
+linear drag, anchored springs) is merged there into one acceleration
+
+    a = g - c (v - w) - k (x - p)        per component,
+
+every other term becomes a `Record` that the reference and the kernels evaluate after it, in the
+order given. What is evaluated for many bodies at once is in `callbacks.py` and `interactions.py`. Forces are
+divided by the mass of each body, gravities and accelerations are not.
+
+Units are SI: metres, seconds, kilograms, newtons.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from .. import exact_math, validation
+from ..declaration import numbers
+from .base import Elastic, Term
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..stepper.model import Plan
+
+__all__ = [
+    "AnchorSpring",
+    "Damping",
+    "Gravity",
+    "LinearDrag",
+    "PointGravity",
+    "QuadraticDrag",
+    "Vortex",
+]
+
+
+def _squared_length(vectors: np.ndarray) -> np.ndarray:
+    return (vectors * vectors).sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Gravity(Term):
+    """Uniform gravity or any other constant acceleration: a = g.
+
+    acceleration: m/s², shape (dim,) or (n, dim). Not divided by mass.
+    Potential: -m g·x, zero at the origin.
+
+    >>> import kickdrift as kd
+    >>> kd.Stepper([[0.0, 10.0]], forces=[kd.Gravity((0, -9.81))]).step(60)
+    """
+
+    affine = True
+
+    acceleration: ArrayLike = numbers()
+    conservative: ClassVar[bool] = True
+
+    def compile(self, plan: Plan) -> None:
+        plan.add_gravity(self._vectors(plan, "acceleration"))
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        return -plan.finite_mass * (self._vectors(plan, "acceleration") * position).sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearDrag(Term):
+    """Drag proportional to the velocity relative to the air: F = -c (v - w) (Stokes).
+
+    coefficient: c >= 0 in kg/s, scalar or (n,). wind: w in m/s, 0, (dim,) or (n, dim).
+    It dissipates, so there is no potential.
+
+    >>> import kickdrift as kd
+    >>> ball = kd.Stepper([[0.0]], [[8.0]], mass=2.0, dt=1, integrator="exact", forces=[LinearDrag(1.0)])
+    >>> ball.step()
+    >>> ball.velocity.round(4).tolist()  # 8 exp(-1/2)
+    [[4.8522]]
+    """
+
+    affine = True
+
+    coefficient: ArrayLike = numbers(minimum=0.0)
+    wind: ArrayLike = numbers(default=0.0)
+    velocity_dependent: ClassVar[bool] = True
+
+    def compile(self, plan: Plan) -> None:
+        plan.add_drag(self._scalars(plan, "coefficient") * plan.inverse_mass, self._vectors(plan, "wind"))
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticDrag(Term):
+    """Drag proportional to the square of the airspeed: F = -c |v - w| (v - w) (Rayleigh).
+
+    coefficient: c >= 0 in kg/m (half of air density times drag coefficient times area), scalar or
+    (n,). wind: w in m/s, 0, (dim,) or (n, dim). It dissipates, so there is no potential.
+
+    >>> import kickdrift as kd
+    >>> ball = kd.Stepper([[0.0]], [[8.0]], dt=0.01, integrator="rk4", forces=[QuadraticDrag(1.0)])
+    >>> ball.step(100)
+    >>> ball.velocity.round(4).tolist()  # 8 / (1 + 8 t)
+    [[0.8889]]
+    """
+
+    coefficient: ArrayLike = numbers(minimum=0.0)
+    wind: ArrayLike = numbers(default=0.0)
+    velocity_dependent: ClassVar[bool] = True
+
+    def compile(self, plan: Plan) -> None:
+        coefficient = self._scalars(plan, "coefficient") * plan.inverse_mass
+        plan.add_record("quadratic_drag", self, c=coefficient, w=self._vectors(plan, "wind"))
+
+
+@dataclass(frozen=True, eq=False)
+class AnchorSpring(Elastic):
+    """A spring and damper from each body to a fixed anchor: F = -k (x - p) - d v (Hooke).
+
+    stiffness: k >= 0 in N/m, scalar or (n,). damping: d >= 0 in kg/s, scalar or (n,).
+    anchor: p in m, 0, (dim,) or (n, dim). Potential: k |x - p|² / 2.
+
+    >>> import kickdrift as kd
+    >>> bob = kd.Stepper([[3.0]], mass=2.0, forces=[AnchorSpring(4.0, anchor=(1.0,))])
+    >>> bob.energy()
+    (0.0, 8.0)
+    """
+
+    affine = True
+
+    stiffness: ArrayLike = numbers(minimum=0.0)
+    damping: ArrayLike = numbers(minimum=0.0, default=0.0)
+    anchor: ArrayLike = numbers(default=0.0, place=True)
+    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # stiffness and damping are divided by it
+
+    @classmethod
+    def from_frequency(cls, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0, anchor: ArrayLike = 0.0) -> AnchorSpring:
+        """The spring that makes a body of any mass oscillate `hertz` times a second.
+
+        hertz: undamped frequency >= 0 in Hz; damping_ratio: 0 swings for ever, 1 returns fastest
+        without overshoot (critical); both scalar or (n,).
+
+        >>> AnchorSpring.from_frequency(2.0, damping_ratio=1.0)
+        AnchorSpring(stiffness=array(157.91367042), damping=array(25.13274123), anchor=array(0.), per_mass=True)
+        """
+        stiffness, damping = cls._of_frequency(hertz, damping_ratio)
+        return cls(stiffness, damping, anchor, per_mass=True)
+
+    def compile(self, plan: Plan) -> None:
+        share = plan.mobility if self.per_mass else plan.inverse_mass
+        plan.add_spring(self._scalars(plan, "stiffness") * share, self._vectors(plan, "anchor"))
+        plan.add_drag(self._scalars(plan, "damping") * share, np.zeros((1, plan.dim)))
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        stiffness = self._scalars(plan, "stiffness") * (plan.finite_mass if self.per_mass else plan.mobility)
+        return stiffness * _squared_length(position - self._vectors(plan, "anchor")) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class PointGravity(Term):
+    """Attraction by a fixed point mass: a = -mu d / (|d|² + e²)^(3/2), d = x - center (Newton, Plummer).
+
+    mu: G M in m³/s² (negative repels), scalar or (n,). center: m, 0, (dim,) or (n, dim).
+    softening: e >= 0 in m, scalar or (n,). Not divided by mass.
+    Potential: -m mu / sqrt(|d|² + e²). At the centre itself, where without softening there is no
+    direction to pull in, the acceleration is zero.
+
+    >>> import kickdrift as kd
+    >>> planet = kd.Stepper([[1.0, 0.0]], [[0.0, 1.0]], dt=0.01, integrator="pefrl", forces=[PointGravity(1.0)])
+    >>> planet.step(100)
+    >>> planet.position.round(4).tolist()  # cos 1, sin 1
+    [[0.5403, 0.8415]]
+    """
+
+    mu: ArrayLike = numbers()
+    center: ArrayLike = numbers(default=0.0, place=True)
+    softening: ArrayLike = numbers(minimum=0.0, default=0.0)
+    conservative: ClassVar[bool] = True
+
+    def compile(self, plan: Plan) -> None:
+        softening = self._scalars(plan, "softening")
+        mu = self._scalars(plan, "mu") * plan.mobility
+        plan.add_record("point_gravity", self, mu=mu, e2=softening * softening, center=self._vectors(plan, "center"))
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        softening = self._scalars(plan, "softening")
+        distance = np.sqrt(_squared_length(position - self._vectors(plan, "center")) + softening * softening)
+        well = np.divide(self._scalars(plan, "mu"), distance, out=np.zeros_like(distance), where=distance > 0)
+        return -plan.finite_mass * well
+
+
+@dataclass(frozen=True, eq=False)
+class Vortex(Term):
+    """A swirl about an axis: a = s t / (|t|² + e²), t = axis x (x - center), for dim 2 and 3.
+
+    The acceleration is s / r along the circle about the axis (the field of a line vortex), softened
+    near it. strength: s in m²/s² (positive: counter-clockwise), scalar or (n,). center: m, 0, (dim,)
+    or (n, dim). axis: a direction of shape (3,), of any length; in two dimensions it is the z axis.
+    softening: e >= 0 in m, scalar or (n,). Not divided by mass. It does work along a circle, so there
+    is no potential.
+
+    >>> import kickdrift as kd
+    >>> leaf = kd.Stepper([[2.0, 0.0]], dt=0.01, integrator="explicit_euler", forces=[Vortex(1.0)])
+    >>> leaf.step()
+    >>> leaf.velocity.tolist()  # 1/2 m/s² across the radius
+    [[0.0, 0.005]]
+    """
+
+    strength: ArrayLike = numbers()
+    center: ArrayLike = numbers(default=0.0, place=True)
+    axis: ArrayLike = numbers(default=(0.0, 0.0, 1.0))
+    softening: ArrayLike = numbers(minimum=0.0, default=0.0)
+
+    def compile(self, plan: Plan) -> None:
+        axis = np.asarray(self.axis)
+        if axis.shape != (3,) or not axis.any():
+            raise ValueError(f"Vortex(axis): expected a direction of shape (3,) other than zero, got {axis.tolist()}")
+        if plan.dim == 1:
+            raise ValueError("Vortex: expected dim 2 or 3, got 1 (there is no circle on a line)")
+        if plan.dim == 2 and (axis[0] or axis[1]):
+            raise ValueError(f"Vortex(axis): expected the z axis in two dimensions, got {axis.tolist()}")
+        softening = self._scalars(plan, "softening")
+        strength = self._scalars(plan, "strength") * plan.mobility
+        if plan.dim == 2:
+            strength, axis = strength * np.sign(axis[2]), np.array([0.0, 0.0, 1.0])
+        axis = axis / np.abs(axis).max()  # so that no square overflows
+        plan.add_record(
+            "vortex",
+            self,
+            s=strength,
+            e2=softening * softening,
+            center=self._vectors(plan, "center"),
+            axis=(axis / math.sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2])).reshape(1, 3),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Damping(Term):
+    """Exact decay of velocities, v *= exp(-rate h) after a step and its constraints; no force (Lol Engine blog, 2015).
+
+    rate: >= 0 in 1/s, scalar or (n,). The same at every dt, where `v -= v * loss` per frame is not;
+    infinitely heavy bodies keep their velocity.
+
+    >>> import kickdrift as kd
+    >>> puck = kd.Stepper([[0.0]], [[1.0]], dt=0.25, forces=[Damping(2.0)])
+    >>> puck.step(2)
+    >>> puck.velocity.round(4).tolist()  # exp(-1)
+    [[0.3679]]
+    """
+
+    rate: ArrayLike = numbers(minimum=0.0)
+    conservative: ClassVar[bool] = True  # it changes no potential; what it takes, it takes between steps
+
+    @classmethod
+    def per_frame(cls, loss: ArrayLike, fps: float = 60) -> Damping:
+        """The damping that equals `v -= v * loss` once per frame at `fps`, at any other rate too.
+
+        loss: share of the velocity lost per frame, 0 <= loss < 1.
+
+        >>> Damping.per_frame(0.05)
+        Damping(rate=array(3.07759766))
+        """
+        share = validation.numbers("Damping(loss)", loss, minimum=0.0)
+        if share.size and share.max() >= 1:
+            raise ValueError(f"Damping(loss): expected numbers below 1, got {share.max():g}")
+        with np.errstate(over="ignore"):  # refused as not finite
+            rate = exact_math.decay_rates(share) * validation.real("Damping(fps)", fps, above=0)
+        return cls(rate)
+
+    def compile(self, plan: Plan) -> None:
+        plan.add_damping(self._scalars(plan, "rate") * plan.mobility)
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        return np.zeros(1)

@@ -1,0 +1,175 @@
+"""Bodies that push each other: springs between pairs of them, and gravity among all.
+
+They are evaluated for all bodies at once, after the terms of `forces.py`. What a body is pushed by is
+summed in a fixed order, so that no number of threads and no instruction set changes a bit.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from .. import validation
+from ..declaration import numbers
+from .base import Elastic, Term
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..stepper.model import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Springs(Elastic):
+    """Springs and dampers between pairs of bodies: F = (k (L - rest) + d L') u (Hooke; Baraff, Witkin 1998).
+
+    u points from the first body of a pair to the second, L is their distance and L' its rate; the first
+    body feels F, the second -F. Where a distance is zero there is no direction, and no force.
+    pairs: indices of bodies, ints of shape (pairs, 2); a pair may appear more than once.
+    stiffness: k >= 0 in N/m, damping: d >= 0 in kg/s, rest_length: >= 0 in m, each a scalar or (pairs,);
+    rest_length=None stands for the distances when the stepper is made.
+    Potential: k (L - rest)² / 2. Total momentum and angular momentum stay, to rounding. A body's forces
+    are summed in the order of the pairs.
+    Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers.
+
+    >>> import kickdrift as kd
+    >>> chain = kd.Stepper([[0.0], [1.0], [3.0]], dt=0.5, forces=[kd.Springs([(0, 1), (1, 2)], 2.0, rest_length=1.0)])
+    >>> chain.energy()
+    (0.0, 1.0)
+    >>> chain.step()
+    >>> chain.position.tolist()
+    [[0.0], [1.25], [2.75]]
+    """
+
+    pairs: ArrayLike
+    stiffness: ArrayLike = numbers(minimum=0.0)
+    rest_length: ArrayLike | None = None
+    damping: ArrayLike = numbers(minimum=0.0, default=0.0)
+    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # both times the reduced mass of each pair
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pairs", validation.pairs("Springs(pairs)", self.pairs))
+        super().__post_init__()
+        if self.rest_length is not None:
+            rest = validation.numbers("Springs(rest_length)", self.rest_length, minimum=0.0)
+            object.__setattr__(self, "rest_length", rest)
+
+    @classmethod
+    def from_frequency(
+        cls, pairs: ArrayLike, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0, rest_length: ArrayLike | None = None
+    ) -> Springs:
+        """The springs that make two bodies of any masses, left alone, oscillate `hertz` times a second.
+
+        Stiffness and damping follow from the reduced mass of each pair, m m' / (m + m'). hertz: undamped
+        frequency >= 0 in Hz; damping_ratio: 0 swings for ever, 1 returns fastest without overshoot
+        (critical); both scalar or (pairs,). Raises as `Springs` does.
+
+        >>> import kickdrift as kd
+        >>> spring = Springs.from_frequency([(0, 1)], hertz=2.0, rest_length=1.0)
+        >>> pair = kd.Stepper([[0.0], [1.5]], mass=[1.0, 3.0], dt=0.001, forces=[spring])
+        >>> pair.step(250)  # half a period
+        >>> (pair.position[1] - pair.position[0]).round(3).tolist()
+        [0.5]
+        """
+        stiffness, damping = cls._of_frequency(hertz, damping_ratio)
+        return cls(pairs, stiffness, rest_length, damping, per_mass=True)
+
+    def placed(self, position: np.ndarray) -> Self:
+        if self.rest_length is not None:
+            return self
+        _, distance = self._distances(position.astype(np.float64))
+        return dataclasses.replace(self, rest_length=distance)
+
+    def compile(self, plan: Plan) -> None:
+        pairs = validation.within("Springs(pairs)", np.asarray(self.pairs), plan.n)
+        share = self._reduced_masses(plan) if self.per_mass else np.ones(1)
+        plan.add_push(
+            "springs",
+            self,
+            True,
+            pairs=pairs,
+            k=self._per_pair("stiffness") * share,
+            rest=self._per_pair("rest_length"),
+            c=self._per_pair("damping") * share,
+        )
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        pairs, distance = self._distances(position)
+        stiffness = self._per_pair("stiffness") * (self._reduced_masses(plan) if self.per_mass else 1.0)
+        stretch = distance - self._per_pair("rest_length")
+        moves = (plan.mobility + np.zeros(plan.n))[pairs].any(axis=1)
+        energy = moves * stiffness * stretch * stretch / 2
+        # Half of it to each end: where all ends are summed, each spring counts once.
+        return np.bincount(pairs.ravel(), np.repeat(energy / 2, 2), plan.n)
+
+    def _per_pair(self, name: str) -> np.ndarray:
+        return validation.per_body(f"Springs({name})", getattr(self, name), len(np.asarray(self.pairs)), "pair")
+
+    def _distances(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        pairs = validation.within("Springs(pairs)", np.asarray(self.pairs), len(position))
+        difference = position[pairs[:, 1]] - position[pairs[:, 0]]
+        return pairs, np.sqrt((difference * difference).sum(axis=1))
+
+    def _reduced_masses(self, plan: Plan) -> np.ndarray:
+        """m m' / (m + m') of each pair; of two that nothing moves, zero."""
+        inverse = (plan.inverse_mass + np.zeros(plan.n))[np.asarray(self.pairs)].sum(axis=1)
+        return np.divide(1, inverse, out=np.zeros_like(inverse), where=inverse > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class NBody(Term):
+    """Gravity among all bodies: a = sum of G m' d / (|d|² + e²)^(3/2), d = x' - x (Newton; Aarseth 1963).
+
+    G: m³/(kg s²), one number (in SI units 6.6743e-11; negative repels). softening: e >= 0 in m, one
+    number (Plummer's, as in Aarseth). Potential: -G m m' / sqrt(|d|² + e²), once for each pair. Bodies at
+    the same place do not attract each other. The cost grows with the square of the number of bodies;
+    each body's attractions are summed from the first to the last, whatever the instruction set. Total
+    momentum and angular momentum stay, to rounding.
+    Raises ValueError for bodies of infinite mass, which would attract without bound, and where the
+    softening is so small that attractions overflow.
+
+    >>> import kickdrift as kd
+    >>> moons = kd.Stepper([[-1.0, 0.0], [1.0, 0.0]], [[0.0, -0.5], [0.0, 0.5]], dt=0.01, forces=[kd.NBody()])
+    >>> moons.energy()
+    (0.25, -0.5)
+    >>> moons.step(100)
+    >>> moons.position.round(4).tolist()  # half a radian along a circle
+    [[-0.8776, -0.4794], [0.8776, 0.4794]]
+    """
+
+    G: float = 1.0
+    softening: float = 0.0
+    conservative: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "G", validation.real("NBody(G)", self.G))
+        object.__setattr__(self, "softening", validation.real("NBody(softening)", self.softening, minimum=0.0))
+
+    def compile(self, plan: Plan) -> None:
+        if np.isinf(plan.mass).any():
+            first = int(np.argmax(np.isinf(plan.mass)))
+            raise ValueError(
+                f"NBody: expected finite masses, got inf for body {first}, which would attract without bound"
+            )
+        mu, e2 = self.G * plan.mass, np.array([self.softening * self.softening])
+        with np.errstate(all="ignore"):  # what overflows is refused here and by the plan
+            e, most = e2.astype(plan.dtype)[0], np.abs(mu).max(initial=0).astype(plan.dtype)
+            cube = e * np.sqrt(e)
+            if cube > 0 and np.isfinite(most) and not np.isfinite(most / cube):
+                raise ValueError(
+                    f"NBody(softening): expected 0 or enough to keep attractions within {plan.dtype}, "
+                    f"got {validation.show(self.softening)}"
+                )
+        plan.add_push("n_body", self, False, mu=mu, e2=e2)
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        mass: Any = plan.mass + np.zeros(plan.n)
+        energy = np.zeros(plan.n)
+        for i in range(plan.n - 1):  # those of the pairs (i, j > i)
+            difference = position[i + 1 :] - position[i]
+            distance = np.sqrt((difference * difference).sum(axis=1) + self.softening * self.softening)
+            energy[i] = np.divide(mass[i + 1 :], distance, out=np.zeros_like(distance), where=distance > 0).sum()
+        return -self.G * mass * energy

@@ -1,0 +1,67 @@
+"""HOW bodies move: one small declaration per scheme.
+
+Each class names the scheme's order, whether it is symplectic, how often a step evaluates the
+forces and where it comes from. The steps themselves are written twice: in `kickdrift.reference`
+to be read, in `kickdrift.kernels` to be fast.
+
+"With drag" stands for any force that depends on velocity: it costs some schemes an evaluation and
+`groot_warren` its second order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .. import validation
+
+#: When a step evaluates the forces, in steps: under those that ignore velocity, and under others.
+Shares = tuple[tuple[float, ...], tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Integrator:
+    """Base of all integrators; parameters of the wrong type raise TypeError, wrong values ValueError.
+
+    >>> import kickdrift as kd
+    >>> kd.Stepper([[0.0]], integrator=kd.GrootWarren(lam=0.65)).integrator
+    GrootWarren(lam=0.65)
+    >>> kd.INTEGRATORS["rk4"].force_evaluations
+    4
+    """
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    #: Global error is O(h**order): positions, under forces that depend on position alone.
+    order: ClassVar[float]
+    #: Does it keep phase-space volume under such forces, so that energy errors stay bounded?
+    symplectic: ClassVar[bool] = False
+    #: Evaluations of the forces in one step under such forces; None where a step iterates.
+    force_evaluations: ClassVar[int | None] = 1
+
+    #: When a step evaluates the forces; of those alone that take functions, and of no composition.
+    evaluation_shares: ClassVar[Shares]
+
+    @property
+    def order_with_drag(self) -> float:
+        """The order under forces that depend on velocity too."""
+        return self.order
+
+    @property
+    def force_evaluations_with_drag(self) -> int | None:
+        """Evaluations of the forces in one step under forces that depend on velocity too."""
+        return self.force_evaluations
+
+    #: What a later step depends on beside position, velocity and tick; "" for nothing.
+    history: ClassVar[str] = ""
+
+    @property
+    def velocity_lag(self) -> float:
+        """How far, in steps, the velocity of a step is behind its position, as constant forces show."""
+        return 0.0
+
+
+def one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        known = ", ".join(map(repr, choices))
+        raise ValueError(f"{name}: expected one of {known}, got {validation.show(value)}")

@@ -1,0 +1,109 @@
+"""Euler's methods: explicit, semi-implicit, implicit, and the one that keeps the energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .. import validation
+from .base import Integrator, Shares, one_of
+
+
+@dataclass(frozen=True)
+class ExplicitEuler(Integrator):
+    """Forward Euler: x' = x + h v, v' = v + h a(x, v). For comparison; oscillators blow up."""
+
+    name = "explicit_euler"
+    source = "Euler 1768, Institutiones calculi integralis I, 650"
+    evaluation_shares = ((0,), (0,))
+    order = 1
+
+    @property
+    def velocity_lag(self) -> float:
+        return -0.5
+
+
+@dataclass(frozen=True)
+class SemiImplicitEuler(Integrator):
+    """Symplectic Euler: v' = v + h a(x, v), x' = x + h v'.
+
+    form: "kick_drift" (the above), "drift_kick" (x' = x + h v first, then v with a at x') or
+    "alternate" (kick_drift on even ticks, drift_kick on odd ones: two such steps are one of velocity
+    Verlet, so that this form is of second order where forces ignore velocity). Raises ValueError for another.
+    """
+
+    form: str = "kick_drift"
+    name = "semi_implicit_euler"
+    source = "de Vogelaere 1956; Hairer, Lubich, Wanner 2006, Geometric Numerical Integration, I.1.9"
+    order = 1
+    symplectic = True
+
+    def __post_init__(self) -> None:
+        one_of("SemiImplicitEuler(form)", self.form, ("kick_drift", "drift_kick", "alternate"))
+        if self.form == "alternate":
+            object.__setattr__(self, "order", 2)
+
+    @property
+    def order_with_drag(self) -> float:
+        return 1
+
+    @property
+    def velocity_lag(self) -> float:
+        return {"kick_drift": 0.5, "drift_kick": -0.5, "alternate": 0.0}[self.form]
+
+    @property
+    def evaluation_shares(self) -> Shares:  # type: ignore[override]
+        # "alternate": on odd ticks; 0 on even ones.
+        return ((0,), (0,)) if self.form == "kick_drift" else ((1,), (1,))
+
+
+@dataclass(frozen=True)
+class ImplicitEuler(Integrator):
+    """Backward Euler: v' = v + h a(x', v'), x' = x + h v', solved by Newton's method.
+
+    Stable at any step, at the price of energy. `tolerance`: the residual v' - v - h a may be at most
+    this share of |v'| + |v| + h |a| (largest components), give or take what rounding alone causes.
+    `max_iterations`: Newton steps before ConvergenceError.
+
+    Bodies that are left alone are solved one by one. Where they see each other, or functions push them,
+    all are one system, and sizes are the largest of all bodies: its linear systems are solved by products
+    with the matrix alone, which functions take from differences or from the `jacobian` that they were given
+    (Knoll, Keyes 2004).
+
+    Raises TypeError or ValueError for a tolerance that is not above 0, and for fewer than one or more than a million
+    iterations.
+    """
+
+    tolerance: float = 1e-9
+    max_iterations: int = 200
+    name = "implicit_euler"
+    source = "Curtiss, Hirschfelder 1952; Baraff, Witkin 1998"
+    evaluation_shares = ((1,), (1,))
+    order = 1
+    force_evaluations = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tolerance", validation.real("ImplicitEuler(tolerance)", self.tolerance, above=0))
+        iterations = validation.integer("ImplicitEuler(max_iterations)", self.max_iterations, 1, 10**6)
+        object.__setattr__(self, "max_iterations", iterations)
+
+    @property
+    def velocity_lag(self) -> float:
+        return 0.5
+
+
+@dataclass(frozen=True)
+class EnergyEuler(Integrator):
+    """x' = x + h v; then the speed is set so that kinetic + potential energy stays what it was.
+
+    The direction is that of v + h a. Only for terms with a potential and without friction.
+
+    Where energy would not suffice to be at x' (a turning point is less than a step away, or the
+    body starts from rest) the step follows the parabola x' = x + h (v + h a/2) instead. Where even
+    that asks for more than there is, the body stays for this step and its velocity is mirrored in
+    the direction of a: that keeps the energy too, and costs up to a few h of time. (A body at rest on
+    a spring too stiff for the step, h² k/m > 4, stays there.)
+    """
+
+    name = "energy_euler"
+    source = "Conserving energy in physics simulations, 2002, with the sign of v from v + h a"
+    order = 1

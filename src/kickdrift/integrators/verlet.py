@@ -1,0 +1,100 @@
+"""Verlet's methods: position and velocity Verlet, and that of Groot and Warren."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .. import validation
+from .base import Integrator, Shares, one_of
+
+
+@dataclass(frozen=True)
+class Verlet(Integrator):
+    """Störmer's method, position Verlet: x' = 2 x - x_prev + h² a.
+
+    The history is the previous position: after the first step, motion follows it and not the
+    velocity array, which is only written (call `restart()` after changing velocities). When dt
+    changes, the time-corrected form x' = x + (x - x_prev) h/h_prev + a h (h + h_prev)/2 is used.
+
+    velocity: "backward" reads out (x' - x)/h, first order; "central" (x'' - x)/(2 h), second order, at
+    one more evaluation per call (where no force depends on velocity it serves the next step).
+    start: "taylor" (x_prev = x - h v + h² a/2, second order) or "backward" (x_prev = x - h v, which
+    makes it semi-implicit Euler in disguise, first order). Forces that depend on velocity are
+    given the second-order velocity (x - x_prev)/h + h a/2. Raises ValueError for other words.
+    """
+
+    velocity: str = "backward"
+    start: str = "taylor"
+    name = "verlet"
+    source = "Störmer 1907; Verlet 1967, Phys. Rev. 159, 98"
+    order = 2
+    symplectic = True
+    history = "previous position"
+
+    def __post_init__(self) -> None:
+        one_of("Verlet(velocity)", self.velocity, ("backward", "central"))
+        one_of("Verlet(start)", self.start, ("taylor", "backward"))
+        if self.start == "backward":
+            object.__setattr__(self, "order", 1)
+
+    @property
+    def force_evaluations_with_drag(self) -> int:
+        return 2
+
+    @property
+    def velocity_lag(self) -> float:
+        return 0.5 if self.velocity == "backward" else 0.0
+
+    @property
+    def evaluation_shares(self) -> Shares:  # type: ignore[override]
+        return ((0,), (0, 0)) if self.velocity == "backward" else ((1,), (0, 1))
+
+
+@dataclass(frozen=True)
+class VelocityVerlet(Integrator):
+    """Velocity Verlet: x' = x + h (v + h a/2), v_p = v + h a, v' = v_p + h (a' - a)/2.
+
+    a' = a(x', v_p). Exact under constant acceleration at any dt. Where no force depends on velocity
+    a' is the next step's a: one evaluation per step, and one more for the first of each call.
+    """
+
+    name = "velocity_verlet"
+    source = "Swope et al. 1982, J. Chem. Phys. 76, 637"
+    evaluation_shares = ((1,), (0, 1))
+    order = 2
+    symplectic = True
+
+    @property
+    def force_evaluations_with_drag(self) -> int:
+        return 2
+
+
+@dataclass(frozen=True)
+class GrootWarren(Integrator):
+    """Velocity Verlet for forces that depend on velocity, with one evaluation per step.
+
+    x' = x + h (v + h a/2), a' = a(x', v + lam h a), v' = v + h (a + a')/2. The history is a', kept for
+    the next step although v' is not the velocity it was evaluated at: with drag that is second order
+    for lam = 1 and first order otherwise.
+
+    lam: 0 to 1, how far ahead velocity is predicted. Groot and Warren recommend 0.5 (0.65 where
+    temperature matters). Raises TypeError or ValueError for what is no such number.
+    """
+
+    lam: float = 0.5
+    name = "groot_warren"
+    source = "Groot, Warren 1997, J. Chem. Phys. 107, 4423"
+    evaluation_shares = ((1,), (1,))
+    order = 2
+    symplectic = True
+    history = "acceleration"
+
+    def __post_init__(self) -> None:
+        lam = validation.real("GrootWarren(lam)", self.lam, minimum=0.0)
+        if lam > 1:
+            raise ValueError(f"GrootWarren(lam): expected a number from 0 to 1, got {lam!r}")
+        object.__setattr__(self, "lam", lam)
+
+    @property
+    def order_with_drag(self) -> float:
+        return 2 if self.lam == 1 else 1

@@ -1,0 +1,71 @@
+# What the kernels are told where bodies are not left alone: what pushes and holds many at once.
+
+from libc.stdint cimport int64_t
+
+from .constraints cimport Hold, HoldFunction
+from .plan cimport MAX_STAGES, Field, Job, Plan
+
+cdef enum:
+    TILE_PUSHES = 4     # with more of them, all bodies are stepped as one tile
+
+cdef enum:              # why a job ends early; what else a push or hold returns is its own
+    UNSOLVED = -1_000_001
+    INTERRUPTED = -1_000_002
+
+# Writes what bodies first to first + count are pushed with into `out`, which is full of zeros. Component
+# j of body first + i is at [j * stride + i]. What is not 0 stops the step. The same for float and double.
+ctypedef int (*PushFunction)(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const void* x, const void* v, void* out, void* data,
+) noexcept nogil
+
+# Writes how that changes, to first order, when positions change by dx and velocities by dv, for all n bodies.
+ctypedef int (*TangentFunction)(
+    double t, int64_t n, int64_t dim, int64_t stride,
+    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
+) noexcept nogil
+
+# One step of all bodies as one system, from `now` to `next` of a Room (see sweeps.pxd).
+ctypedef int (*ImplicitStep)(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil
+
+# Is there a reason to stop between two steps?
+ctypedef bint (*Look)(void* owner) noexcept nogil
+
+ctypedef struct Push:
+    PushFunction function
+    void* data
+    Field factor        # 1/m, or 1; 0 for bodies that nothing moves
+    TangentFunction tangent     # or NULL: differences tell
+    void* tangent_data
+    bint minds_velocity
+
+ctypedef struct Sweep:
+    const Plan* plan            # two of them in the room, with the state in one place and in the other
+    int pushes
+    const Push* push
+    int holds
+    const Hold* hold
+    double origin               # the time at which origin_tick was
+    int64_t origin_tick
+    double after[MAX_STAGES]   # when a stage evaluates, in seconds after the tick
+    # Where all bodies are stepped as one tile; NULL where each tile is on its own.
+    char* room                  # x, v and s in two places, and the other registers
+    char* gain                  # of these one for holds: what the forces of a step have added to v
+    Py_ssize_t padded           # numbers in a plane
+    ImplicitStep implicit       # or NULL
+    char* krylov                # its registers
+    Field weight                # the share of each mass in the largest one
+    Look look
+    void* owner
+    Py_ssize_t patience         # steps between two looks
+
+# For one kind of number.
+ctypedef struct SweptTable:
+    void (*run)(const Sweep*, Job*) noexcept nogil
+    PushFunction springs        # see pairs.pxd
+    PushFunction n_body
+    HoldFunction tie            # pins and distances
+    HoldFunction hold           # walls and collisions
+    ImplicitStep implicit       # see krylov.pxd
+    TangentFunction springs_tangent
+    TangentFunction n_body_tangent

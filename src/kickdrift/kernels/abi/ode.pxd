@@ -1,0 +1,55 @@
+# What the kernels for y' = f(t, y) are told, and the table of them.
+
+from libc.stdint cimport int64_t
+
+from .flows cimport MAX_PARAMETERS, Flow
+from .plan cimport Array, Job, Scheme
+
+cdef enum:
+    ODE_ROWS = 96           # trajectories that are stepped together: whole blocks of lanes of any kind
+
+cdef enum Status:           # of a trajectory in a Newton iteration
+    OPEN
+    SOLVED
+    FAILED
+
+ctypedef struct ODEPlan:
+    Scheme scheme
+    Flow flow
+    int dim
+    Py_ssize_t n
+    Array y
+    double h
+    double tolerance        # of Newton's method
+    int iterations
+    double parameters[MAX_PARAMETERS]
+
+# A Newton iteration for trajectories whose right-hand side is evaluated for all of them at once. Arrays
+# are row by row: (n, dim), but slope, status and work are (n,) and jacobian is (n, dim, dim).
+ctypedef struct Newton:
+    Py_ssize_t n
+    Py_ssize_t dim
+    double h, tolerance
+    char* u                 # the new states, so far
+    const char* y           # the old ones
+    const char* k           # the right-hand side at the new ones
+    char* residual          # u - y - h k, which becomes the correction
+    char* jacobian
+    char* slope             # how strongly the right-hand side reacts: the largest derivative
+    char* status
+    int64_t* work           # evaluations that were needed
+    Py_ssize_t failed       # the first trajectory that failed, or -1
+    double failed_residual
+
+# For one kind of number. Arrays are row by row: (n, dim), or `count` numbers in whole cache lines.
+ctypedef struct ODETable:
+    void (*run)(const ODEPlan*, Job*) noexcept nogil    # explicit schemes
+    void (*solve)(const ODEPlan*, Job*) noexcept nogil  # implicit Euler
+    void (*sweep)(
+        int scheme, int stage, double h, Py_ssize_t count, const char* k, const char* y, char* u, char* s,
+    ) noexcept nogil
+    Py_ssize_t (*bad)(Py_ssize_t n, Py_ssize_t dim, const char* y) noexcept nogil
+    Py_ssize_t (*check)(Newton*, int iteration, bint last) noexcept nogil
+    void (*correct)(Newton*) noexcept nogil
+    void (*increments)(Newton*, Py_ssize_t column, double share, double floor, char* moved) noexcept nogil
+    void (*quotients)(Newton*, Py_ssize_t column, const char* moved, const char* k) noexcept nogil

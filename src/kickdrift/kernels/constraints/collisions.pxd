@@ -1,0 +1,179 @@
+# Bodies that meet each other: the formulas of kickdrift/reference/collisions.py.
+
+from libc.stdint cimport int32_t, int64_t
+
+from .walls cimport bounce, replace
+from .broad_phase cimport find_pairs
+from ..abi.constraints cimport Collisions, Hold
+from ..simd.vec cimport real
+from ..abi.plan cimport MAX_DIM
+from ..abi.coupled cimport INTERRUPTED
+from ..forces.fields cimport dot, magnitude, root
+
+cdef enum:
+    MEETINGS = 200_000      # of pairs between two looks for Ctrl-C: some milliseconds
+
+
+cdef inline int collisions(
+    double step, int64_t n, int64_t dim, int64_t stride, const real* gain, real* x, real* v, real* s,
+    const Collisions* data, void* owner,
+) noexcept nogil:
+    if data.classes == 0:
+        return 0
+    if dim == 3:
+        return collide(3, <real> step, n, stride, gain, x, v, s, data, owner)
+    if dim == 2:
+        return collide(2, <real> step, n, stride, gain, x, v, s, data, owner)
+    return collide(1, <real> step, n, stride, gain, x, v, s, data, owner)
+
+
+cdef inline int collide(
+    int dim, real h, int64_t n, int64_t stride, const real* gain, real* x, real* v, real* s, const Collisions* data,
+    void* owner,
+) noexcept nogil:
+    cdef int64_t sweep, i, k
+    cdef int64_t met = 0
+    cdef bint changed
+    if not find_pairs(dim, n, stride, x, data, owner):
+        return INTERRUPTED
+    for sweep in range(data.iterations):
+        changed = False
+        for k in range(n):
+            i = k if sweep % 2 == 0 else n - 1 - k
+            if data.count[i] > 0:
+                if meet_partners(sweep, dim, h, stride, i, gain, x, v, s, data):
+                    changed = True
+                met += data.count[i]
+                if met > MEETINGS:
+                    met = 0
+                    if data.look(owner):
+                        return INTERRUPTED
+        if not changed:
+            break
+        hold_walls(h, n, dim, stride, gain, x, v, s, data, owner)
+        met += n // 8  # which takes as long
+    return 0
+
+
+cdef inline void hold_walls(
+    real h, int64_t n, int dim, int64_t stride, const real* gain, real* x, real* v, real* s, const Collisions* data,
+    void* owner,
+) noexcept nogil:
+    """What leans on a body that leans on a wall is held up by the wall in this step, not in later ones."""
+    cdef const Hold* wall
+    cdef int64_t number
+    for number in range(data.walls):
+        wall = &data.wall[number]
+        wall.function(wall.kind, h, n, dim, stride, NULL, gain, x, v, s, wall.data, owner)
+
+
+cdef inline bint meet_partners(
+    int64_t sweep, int dim, real h, int64_t stride, int64_t i, const real* gain, real* x, real* v, real* s,
+    const Collisions* data,
+) noexcept nogil:
+    """Let a body meet its partners; did any of them?"""
+    cdef int32_t count = data.count[i]
+    cdef const int32_t* partner = data.partner + data.begin[i]
+    cdef bint changed = False
+    cdef int32_t k
+    for k in range(count):
+        if meet_pair(sweep == 0, dim, h, stride, i, partner[count - 1 - k if sweep % 2 else k], gain, x, v, s, data):
+            changed = True
+    return changed
+
+
+cdef inline bint meet_pair(
+    bint first, int dim, real h, int64_t stride, int64_t i, int64_t j, const real* gain, real* x, real* v, real* s,
+    const Collisions* data,
+) noexcept nogil:
+    cdef const real* radius = <const real*> data.radius
+    cdef const real* weight = <const real*> data.weight
+    cdef real d[MAX_DIM]
+    cdef real u[MAX_DIM]
+    cdef real g[MAX_DIM]
+    cdef real f[MAX_DIM]
+    cdef real y[MAX_DIM]
+    cdef real w[MAX_DIM]
+    cdef real zero = 0
+    cdef real size = radius[i] + radius[j]
+    cdef real overlap, share
+    cdef int c
+    for c in range(dim):
+        d[c] = x[c * stride + j] - x[c * stride + i]
+    overlap = size * size - dot(dim, d, d)
+    if not overlap > 0 or not weight[i] + weight[j] > 0:
+        return False
+    for c in range(dim):
+        u[c] = v[c * stride + j] - v[c * stride + i]
+        f[c] = gain[c * stride + i]
+        g[c] = gain[c * stride + j]
+        if not weight[i] > 0:
+            f[c] = zero * f[c]
+        if not weight[j] > 0:
+            g[c] = zero * g[c]
+    if not meet(dim, d, u, size, overlap, f, g, <real> data.restitution, h, first, <int> ((j - i - 1) % dim)):
+        return False
+    share = weight[i] / (weight[i] + weight[j])
+    for c in range(dim):
+        y[c] = x[c * stride + i] - share * d[c]
+        w[c] = v[c * stride + i] - share * u[c]
+    replace(dim, h, stride, i, y, w, x, v, s)
+    share = weight[j] / (weight[i] + weight[j])
+    for c in range(dim):
+        y[c] = x[c * stride + j] + share * d[c]
+        w[c] = v[c * stride + j] + share * u[c]
+    replace(dim, h, stride, j, y, w, x, v, s)
+    return True
+
+
+cdef inline bint meet(
+    int dim, real* d, real* u, real size, real overlap, const real* gain_i, const real* gain_j, real restitution,
+    real h, bint first, int axis,
+) noexcept nogil:
+    """The way d and the velocity u from a body to the other become what is to be added to them."""
+    cdef real zero = 0
+    cdef real one = 1
+    cdef real two = 2
+    cdef real together = -dot(dim, d, u)
+    cdef real time = 0
+    cdef real at[MAX_DIM]
+    cdef real n[MAX_DIM]
+    cdef real past[MAX_DIM]
+    cdef real r, speed, depth, pull, slow, inside, parting, k, e
+    cdef int j
+    cdef bint touched
+    cdef real square = dot(dim, u, u)
+    if together > 0:
+        time = overlap / (root(together * together + square * overlap) + together)
+    elif first and square > 0:
+        time = (root(together * together + square * overlap) - together) / square
+    touched = time > 0 and time <= h
+    for j in range(dim):
+        at[j] = d[j] - time * u[j] if touched else d[j]
+    r = root(dot(dim, at, at))
+    for j in range(dim):
+        n[j] = at[j] / r if r > 0 else (one if j == axis else zero)
+    speed = -dot(dim, n, u)
+    depth = speed * time if touched else size - r
+    if speed <= 0 and not depth > -h * speed:
+        return False
+
+    pull = dot(dim, n, gain_i)
+    slow = dot(dim, n, gain_j)
+    e = magnitude(pull) + magnitude(slow)
+    pull = pull - slow if pull > slow else zero
+    slow = pull if restitution == one else e
+    bounce(depth, speed, pull, slow, restitution, h, two * h if touched else zero, &inside, &parting)
+    for j in range(dim):
+        past[j] = u[j] + speed * n[j]
+        u[j] = zero * u[j]
+    if not touched and r < size:
+        k = r / size
+        for j in range(dim):
+            u[j] = (k - one) * past[j]
+        e = restitution if parting > 0 or restitution == one else zero
+        parting = root(parting * parting + e * e * ((one - k * k) * dot(dim, past, past)))
+    for j in range(dim):
+        d[j] = (depth + inside) * n[j]
+        u[j] = u[j] + (parting + speed) * n[j]
+    return True

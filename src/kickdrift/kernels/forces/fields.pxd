@@ -1,0 +1,239 @@
+# What each force term adds: the formulas of kickdrift/reference/terms.py.
+#
+# A lane of bodies at a time, in registers from the positions to what the step makes of the acceleration:
+# that leaves the processor's other units busy while roots and quotients are under way.
+
+from libc.math cimport sqrt
+
+from ..simd.vec cimport lane, lane_root, real, where_positive, width
+from ..abi.plan cimport (
+    AXIS, CENTER, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, SCALAR, SOFTENING, VORTEX, Field, Plan, Term, TermKind,
+)
+
+cdef extern from "<math.h>" nogil:
+    float sqrtf(float)
+
+
+cdef inline real root(real q) noexcept nogil:
+    if real is float:
+        return sqrtf(q)
+    else:
+        return sqrt(q)
+
+
+cdef inline const char* values(const Field* field, int component, Py_ssize_t body) noexcept nogil:
+    """A coefficient from a body on."""
+    return field.component[component] + body * field.body
+
+
+cdef inline real value(const Field* field, int component, Py_ssize_t body, real like) noexcept nogil:
+    """A coefficient of one body; `like` only tells the type."""
+    return (<const real*> values(field, component, body))[0]
+
+
+cdef inline lane affine(
+    bint drag, bint wind, bint spring, lane x, lane v, lane g, lane c, lane w, lane k, lane p,
+) noexcept nogil:
+    """a = g - c (v - w) - k (x - p); without wind v - w is v to the bit"""
+    cdef lane a = g
+    if drag and wind:
+        a = a - c * (v - w)
+    elif drag:
+        a = a - c * v
+    if spring:
+        a = a - k * (x - p)
+    return a
+
+
+cdef inline void add_term(
+    TermKind kind, int dim, const Term* term, Py_ssize_t body, const lane* x, lane* a,
+) noexcept nogil:
+    """Subtract f d from a lane of accelerations, or add f t; x is the velocity for drags."""
+    cdef lane d[MAX_DIM]
+    cdef lane t[MAX_DIM]
+    cdef lane u[3]
+    cdef lane scalar = field_lane(&term.field[SCALAR], 0, body, a)
+    cdef lane q, f
+    cdef int j
+    for j in range(dim):
+        d[j] = x[j] - field_lane(&term.field[CENTER], j, body, a)
+        t[j] = d[j]
+    if kind == VORTEX and dim == 2:
+        t[0] = -d[1]
+        t[1] = d[0]
+    elif kind == VORTEX:
+        for j in range(3):
+            u[j] = field_lane(&term.field[AXIS], j, 0, a)
+        t[0] = u[1] * d[2] - u[2] * d[1]
+        t[1] = u[2] * d[0] - u[0] * d[2]
+        t[2] = u[0] * d[1] - u[1] * d[0]
+    q = t[0] * t[0]
+    for j in range(1, dim):
+        q = q + t[j] * t[j]
+    if kind == QUADRATIC_DRAG:
+        f = scalar * lane_root(q)
+    else:
+        q = q + field_lane(&term.field[SOFTENING], 0, body, a)
+        if kind == POINT_GRAVITY:
+            q = q * lane_root(q)
+        f = where_positive(q, scalar / q)
+    for j in range(dim):
+        if kind == VORTEX:
+            a[j] = a[j] + f * t[j]
+        else:
+            a[j] = a[j] - f * t[j]
+
+
+cdef inline lane field_lane(const Field* field, int component, Py_ssize_t body, const lane* like) noexcept nogil:
+    """A coefficient of a lane of bodies; `like` only tells the type."""
+    return (<const lane*> values(field, component, body))[0]
+
+
+cdef inline void accelerate(
+    const Plan* plan, int dim, Py_ssize_t body, const lane* x, const lane* v, lane* a,
+) noexcept nogil:
+    """a = the acceleration of a lane of bodies: the affine part, then the other terms."""
+    cdef const Term* term
+    cdef int j, number
+    for j in range(dim):
+        a[j] = field_lane(&plan.g, j, body, a)
+        if plan.drag:
+            a[j] = a[j] - field_lane(&plan.c, j, body, a) * (v[j] - field_lane(&plan.w, j, body, a))
+        if plan.spring:
+            a[j] = a[j] - field_lane(&plan.k, j, body, a) * (x[j] - field_lane(&plan.p, j, body, a))
+    for number in range(plan.terms):
+        term = &plan.term[number]
+        if term.kind == POINT_GRAVITY:
+            add_term(POINT_GRAVITY, dim, term, body, x, a)
+        elif term.kind == QUADRATIC_DRAG:
+            add_term(QUADRATIC_DRAG, dim, term, body, v, a)
+        elif dim > 1:
+            add_term(VORTEX, dim, term, body, x, a)
+
+
+cdef inline void accelerate_tile(
+    const Plan* plan, int dim, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride,
+    const lane* x, const lane* v, lane* a,
+) noexcept nogil:
+    """`accelerate` for bodies in planes of `stride` numbers."""
+    cdef Py_ssize_t plane = stride // width(a)
+    cdef Py_ssize_t n
+    cdef int j
+    cdef lane y[MAX_DIM]
+    cdef lane u[MAX_DIM]
+    cdef lane b[MAX_DIM]
+    for n in range((count + width(a) - 1) // width(a)):
+        for j in range(dim):
+            y[j] = x[j * plane + n]
+            u[j] = v[j * plane + n]
+        accelerate(plan, dim, first + n * width(a), y, u, b)
+        for j in range(dim):
+            a[j * plane + n] = b[j]
+
+
+# The rest is for methods that need more than the acceleration. They look at one body.
+
+cdef inline void term_jacobian(
+    const Term* term, int dim, Py_ssize_t body, const real* x, const real* v, real by_x[3][3], real by_v[3][3],
+) noexcept nogil:
+    """Add the derivatives of one term by position and velocity; x and v hold dim numbers here."""
+    cdef real d[3]
+    cdef real b[3]
+    cdef real u[3]
+    cdef real rows[3][3]
+    cdef real q, r, s, f, g
+    cdef real zero = 0
+    cdef real two = 2
+    cdef real three = 3
+    cdef real scalar = value(&term.field[SCALAR], 0, body, zero)
+    cdef int i, j
+    for j in range(dim):
+        d[j] = (v[j] if term.kind == QUADRATIC_DRAG else x[j]) - value(&term.field[CENTER], j, body, zero)
+    if term.kind == POINT_GRAVITY:
+        q = dot(dim, &d[0], &d[0]) + value(&term.field[SOFTENING], 0, body, zero)
+        r = q * root(q)
+        s = scalar / r if r > 0 else zero
+        f = three * s / q if r > 0 else zero
+        for i in range(dim):
+            for j in range(dim):
+                by_x[i][j] = by_x[i][j] + f * d[i] * d[j]
+            by_x[i][i] = by_x[i][i] - s
+    elif term.kind == QUADRATIC_DRAG:
+        r = root(dot(dim, &d[0], &d[0]))
+        f = scalar / r if r > 0 else zero
+        for i in range(dim):
+            for j in range(dim):
+                by_v[i][j] = by_v[i][j] - f * d[i] * d[j]
+            by_v[i][i] = by_v[i][i] - scalar * r
+    else:
+        for j in range(3):
+            u[j] = value(&term.field[AXIS], j, 0, zero)
+        cross(dim, &u[0], &d[0], &b[0])
+        for j in range(dim):
+            d[j] = b[j]
+        cross(dim, &u[0], &d[0], &b[0])  # minus the transposed matrix times t
+        q = dot(dim, &d[0], &d[0]) + value(&term.field[SOFTENING], 0, body, zero)
+        f = scalar / q if q > 0 else zero
+        g = two * f / q if q > 0 else zero
+        rows[0][0] = rows[1][1] = rows[2][2] = zero
+        rows[0][1] = -u[2]
+        rows[1][0] = u[2]
+        rows[0][2] = u[1]
+        rows[2][0] = -u[1]
+        rows[1][2] = -u[0]
+        rows[2][1] = u[0]
+        for i in range(dim):
+            for j in range(dim):
+                by_x[i][j] = by_x[i][j] + f * rows[i][j] + g * d[i] * b[j]
+
+
+cdef inline real potential_difference(
+    const Term* term, int dim, Py_ssize_t body, real dphi, const real* x, const real* y,
+) noexcept nogil:
+    """Add the potential of one term at y less that at x; x and y hold dim numbers."""
+    return dphi - (well(term, dim, body, y) - well(term, dim, body, x))
+
+
+cdef inline real well(const Term* term, int dim, Py_ssize_t body, const real* x) noexcept nogil:
+    """mu / sqrt(|d|² + e²), for PointGravity: no other term beside the affine ones has a potential."""
+    cdef real d[3]
+    cdef real r
+    cdef real zero = 0
+    cdef int j
+    for j in range(dim):
+        d[j] = x[j] - value(&term.field[CENTER], j, body, zero)
+    r = root(dot(dim, &d[0], &d[0]) + value(&term.field[SOFTENING], 0, body, zero))
+    return value(&term.field[SCALAR], 0, body, zero) / r if r > 0 else zero
+
+
+cdef inline real dot(int dim, const real* u, const real* v) noexcept nogil:
+    cdef real total = u[0] * v[0]
+    cdef int j
+    for j in range(1, dim):
+        total = total + u[j] * v[j]
+    return total
+
+
+cdef inline void cross(int dim, const real* u, const real* r, real* t) noexcept nogil:
+    """t = u x r; in the plane u is z."""
+    if dim == 2:
+        t[0] = -r[1]
+        t[1] = r[0]
+    else:
+        t[0] = u[1] * r[2] - u[2] * r[1]
+        t[1] = u[2] * r[0] - u[0] * r[2]
+        t[2] = u[0] * r[1] - u[1] * r[0]
+
+
+cdef inline real magnitude(real a) noexcept nogil:
+    return -a if a < 0 else a
+
+
+cdef inline real largest(int dim, const real* u) noexcept nogil:
+    """The largest component by magnitude."""
+    cdef real result = magnitude(u[0])
+    cdef int j
+    for j in range(1, dim):
+        if magnitude(u[j]) > result:
+            result = magnitude(u[j])
+    return result

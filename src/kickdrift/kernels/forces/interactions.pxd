@@ -1,0 +1,247 @@
+# Bodies that push each other: the formulas of kickdrift/reference/pairs.py.
+#
+# State lies in planes, as in sweptplan.pxd: component j of body i is number j * stride + i.
+
+from libc.stdint cimport int64_t
+
+from ..abi.interactions cimport NBody, Springs
+from ..simd.vec cimport lane, lane_root, real, spread, where_positive, width
+from ..abi.plan cimport MAX_DIM
+
+cdef enum:
+    ABREAST = 2         # lanes of bodies side by side: while one waits for its root, the other goes on
+
+
+cdef inline void attract(
+    int dim, int64_t first, int64_t count, int64_t stride, const lane* x, lane* out, const NBody* data,
+) noexcept nogil:
+    """Sum over all bodies, from the first on, what they do to ABREAST lanes of bodies at a time.
+
+    Bodies attract themselves too, by zero. What is read and written behind the last body does not matter.
+    """
+    cdef Py_ssize_t w = width(x)
+    cdef const char* planes = <const char*> x
+    cdef lane position[ABREAST * MAX_DIM]
+    cdef lane total[ABREAST * MAX_DIM]
+    cdef lane d[MAX_DIM]
+    cdef lane source[MAX_DIM]
+    cdef lane zero = x[0] - x[0]
+    cdef lane mu, e2, q, s
+    cdef Py_ssize_t plane = stride // w
+    cdef Py_ssize_t i, j
+    cdef int b, c
+    zero = where_positive(zero, zero)
+    e2 = spread(data.e2, 0, x)
+    i = first // w
+    while i * w < first + count:
+        for b in range(ABREAST):
+            for c in range(dim):
+                position[b * MAX_DIM + c] = x[c * plane + i + b]
+                total[b * MAX_DIM + c] = zero
+        for j in range(data.n):
+            mu = spread(data.mu, j, x)
+            for c in range(dim):
+                source[c] = spread(planes, c * stride + j, x)
+            for b in range(ABREAST):
+                for c in range(dim):
+                    d[c] = source[c] - position[b * MAX_DIM + c]
+                q = product(dim, d, d) + e2
+                q = q * lane_root(q)
+                s = where_positive(q, mu / q)
+                for c in range(dim):
+                    total[b * MAX_DIM + c] = total[b * MAX_DIM + c] + s * d[c]
+        for b in range(ABREAST):
+            for c in range(dim):
+                out[c * plane + i + b] = total[b * MAX_DIM + c]
+        i += ABREAST
+
+
+cdef inline int n_body(
+    int64_t first, int64_t count, int64_t dim, int64_t stride, const lane* x, lane* out, const NBody* data,
+) noexcept nogil:
+    """a = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x, for a range of bodies that begins with a tile."""
+    if dim == 1:
+        attract(1, first, count, stride, x, out, data)
+    elif dim == 2:
+        attract(2, first, count, stride, x, out, data)
+    else:
+        attract(3, first, count, stride, x, out, data)
+    return 0
+
+
+cdef inline void pull(
+    int dim, bint damped, int64_t stride, const real* x, const real* v, real* out, const Springs* data, lane* like,
+) noexcept nogil:
+    """A lane of springs at a time; then spring by spring in their order, as bodies may have several."""
+    cdef Py_ssize_t w = width(like)
+    cdef lane d[MAX_DIM]
+    cdef lane u[MAX_DIM]
+    cdef lane q, f, g
+    cdef Py_ssize_t block, s
+    cdef int c
+    for block in range((data.count + w - 1) // w):
+        s = block * w
+        for c in range(dim):
+            gather(w, data, s, x + c * stride, <real*> &d[c])
+            if damped:
+                gather(w, data, s, v + c * stride, <real*> &u[c])
+        q = lane_root(product(dim, d, d))
+        f = (<const lane*> (<const real*> data.k + s))[0] * (q - (<const lane*> (<const real*> data.rest + s))[0])
+        if damped:
+            g = product(dim, u, d)
+            f = f + (<const lane*> (<const real*> data.c + s))[0] * where_positive(q, g / q)
+        f = where_positive(q, f / q)
+        for c in range(dim):
+            d[c] = f * d[c]
+        scatter(dim, min(w, data.count - s), data, s, stride, d, out)
+
+
+cdef inline void gather(Py_ssize_t w, const Springs* data, Py_ssize_t s, const real* plane, real* to) noexcept nogil:
+    """From the first to the second body of w springs."""
+    cdef Py_ssize_t n
+    for n in range(w):
+        to[n] = plane[data.second[s + n]] - plane[data.first[s + n]]
+
+
+cdef inline int springs(
+    int64_t dim, int64_t stride, const real* x, const real* v, real* out, const Springs* data, lane* like,
+) noexcept nogil:
+    """F = (k (L - rest) + c L') d / L on the first body of each pair, d = x_j - x_i, and -F on the second."""
+    if dim == 1:
+        pull(1, data.damped, stride, x, v, out, data, like)
+    elif dim == 2:
+        pull(2, data.damped, stride, x, v, out, data, like)
+    else:
+        pull(3, data.damped, stride, x, v, out, data, like)
+    return 0
+
+
+# How both change, to first order, for implicit steps.
+
+cdef inline void pull_tangent(
+    int dim, bint damped, int64_t stride, const real* x, const real* v, const real* dx, const real* dv, real* out,
+    const Springs* data, lane* like,
+) noexcept nogil:
+    cdef Py_ssize_t w = width(like)
+    cdef lane d[MAX_DIM]
+    cdef lane dd[MAX_DIM]
+    cdef lane u[MAX_DIM]
+    cdef lane du[MAX_DIM]
+    cdef lane k, length, along, tension, rise, f, g
+    cdef Py_ssize_t block, s
+    cdef int c
+    for block in range((data.count + w - 1) // w):
+        s = block * w
+        k = (<const lane*> (<const real*> data.k + s))[0]
+        for c in range(dim):
+            gather(w, data, s, x + c * stride, <real*> &d[c])
+            gather(w, data, s, dx + c * stride, <real*> &dd[c])
+            if damped:
+                gather(w, data, s, v + c * stride, <real*> &u[c])
+                gather(w, data, s, dv + c * stride, <real*> &du[c])
+        length = lane_root(product(dim, d, d))
+        for c in range(dim):
+            d[c] = where_positive(length, d[c] / length)
+        along = product(dim, d, dd)
+        for c in range(dim):
+            dd[c] = where_positive(length, (dd[c] - along * d[c]) / length)
+        tension = k * (length - (<const lane*> (<const real*> data.rest + s))[0])
+        rise = k * along
+        if damped:
+            k = (<const lane*> (<const real*> data.c + s))[0]
+            f = product(dim, u, d)
+            tension = tension + k * f
+            f = product(dim, du, d)
+            g = product(dim, u, dd)
+            rise = rise + k * (f + g)
+        for c in range(dim):
+            d[c] = rise * d[c] + tension * dd[c]
+        scatter(dim, min(w, data.count - s), data, s, stride, d, out)
+
+
+cdef inline int springs_tangent(
+    int64_t dim, int64_t stride, const real* x, const real* v, const real* dx, const real* dv, real* out,
+    const Springs* data, lane* like,
+) noexcept nogil:
+    """With n = d / L and F the tension: dF n + F dn, where dn = (dd - n (n·dd)) / L and so on."""
+    if dim == 1:
+        pull_tangent(1, data.damped, stride, x, v, dx, dv, out, data, like)
+    elif dim == 2:
+        pull_tangent(2, data.damped, stride, x, v, dx, dv, out, data, like)
+    else:
+        pull_tangent(3, data.damped, stride, x, v, dx, dv, out, data, like)
+    return 0
+
+
+cdef inline void attract_tangent(
+    int dim, int64_t count, int64_t stride, const lane* x, const lane* dx, lane* out, const NBody* data,
+) noexcept nogil:
+    cdef Py_ssize_t w = width(x)
+    cdef Py_ssize_t plane = stride // w
+    cdef lane position[MAX_DIM]
+    cdef lane change[MAX_DIM]
+    cdef lane total[MAX_DIM]
+    cdef lane d[MAX_DIM]
+    cdef lane dd[MAX_DIM]
+    cdef lane mu, e2, q, cube, s, u
+    cdef Py_ssize_t i, j
+    cdef int c
+    e2 = spread(data.e2, 0, x)
+    for i in range((count + w - 1) // w):
+        for c in range(dim):
+            position[c] = x[c * plane + i]
+            change[c] = dx[c * plane + i]
+            total[c] = out[c * plane + i]
+        for j in range(data.n):
+            mu = spread(data.mu, j, x)
+            for c in range(dim):
+                d[c] = spread(<const char*> x, c * stride + j, x) - position[c]
+                dd[c] = spread(<const char*> dx, c * stride + j, x) - change[c]
+            q = product(dim, d, d) + e2
+            cube = q * lane_root(q)
+            s = where_positive(cube, mu / cube)
+            u = (s + s + s) * product(dim, d, dd)
+            u = where_positive(cube, u / q)
+            for c in range(dim):
+                total[c] = total[c] + (s * dd[c] - u * d[c])
+        for c in range(dim):
+            out[c * plane + i] = total[c]
+
+
+cdef inline int n_body_tangent(
+    int64_t count, int64_t dim, int64_t stride, const lane* x, const lane* dx, lane* out, const NBody* data,
+) noexcept nogil:
+    """da_i = sum over j of mu_j (dd / r³ - 3 d (d·dd) / r⁵), r² = |d|² + e²."""
+    if dim == 1:
+        attract_tangent(1, count, stride, x, dx, out, data)
+    elif dim == 2:
+        attract_tangent(2, count, stride, x, dx, out, data)
+    else:
+        attract_tangent(3, count, stride, x, dx, out, data)
+    return 0
+
+
+cdef inline lane product(int dim, const lane* u, const lane* v) noexcept nogil:
+    """The scalar products of a lane of vectors."""
+    cdef lane total = u[0] * v[0]
+    cdef int c
+    for c in range(1, dim):
+        total = total + u[c] * v[c]
+    return total
+
+
+cdef inline void scatter(
+    int dim, Py_ssize_t count, const Springs* data, Py_ssize_t s, int64_t stride, const lane* force, real* out,
+) noexcept nogil:
+    """Add forces to the first bodies of springs and take them from the second, spring by spring."""
+    cdef real number
+    cdef int64_t i, j
+    cdef Py_ssize_t n
+    cdef int c
+    for n in range(count):
+        i = data.first[s + n]
+        j = data.second[s + n]
+        for c in range(dim):
+            number = (<const real*> &force[c])[n]
+            out[c * stride + i] = out[c * stride + i] + number
+            out[c * stride + j] = out[c * stride + j] - number

@@ -1,0 +1,19 @@
+"""The kernels of an instruction set for bodies that are left alone, and for built-in flows.
+
+setup.py makes the modules of the other instruction sets of the same C.
+"""
+
+from cpython.pycapsule cimport PyCapsule_New
+
+from .table cimport fill
+from ..simd.rounding cimport require_rounding
+from ..abi.tables cimport Kernels, take_over
+
+from importlib import import_module
+
+require_rounding(__name__)
+
+cdef Kernels[2] kernels  # for float, for double
+take_over(kernels, import_module(f"{__name__}_coupled").KERNELS)
+fill(&kernels[0], &kernels[1])
+KERNELS = PyCapsule_New(&kernels[0], "kickdrift.Kernels", NULL)

@@ -1,0 +1,42 @@
+# The kernels of contacts: with walls, and between bodies.
+
+from libc.stdint cimport int64_t
+
+from ..constraints.collisions cimport collisions
+from ..constraints.walls cimport box, plane
+from ..abi.constraints cimport BOX, PLANE, Collisions, HoldKind, Wall
+from ..simd.vec cimport real
+
+
+cdef inline int held(
+    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
+    const real* before, const real* gain, real* x, real* v, real* s, const void* data,
+    void* owner,
+) noexcept nogil:
+    if kind == BOX:
+        return box(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
+    if kind == PLANE:
+        return plane(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
+    return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)
+
+
+cdef inline int hold_f32(
+    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
+    const void* before, const void* gain, void* x, void* v, void* s, const void* data,
+    void* owner,
+) noexcept nogil:
+    return held(
+        kind, h, n, dim, stride,
+        <const float*> before, <const float*> gain, <float*> x, <float*> v, <float*> s, data, owner,
+    )
+
+
+cdef inline int hold_f64(
+    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
+    const void* before, const void* gain, void* x, void* v, void* s, const void* data,
+    void* owner,
+) noexcept nogil:
+    return held(
+        kind, h, n, dim, stride,
+        <const double*> before, <const double*> gain, <double*> x, <double*> v, <double*> s, data, owner,
+    )

@@ -1,0 +1,411 @@
+# Implicit Euler where bodies see each other: kickdrift/reference/krylov.py, in the same order of operations.
+#
+# Vectors are registers as in sweeps.pxd, in a room of their own; X and V of the next state are where
+# functions are evaluated, as Python is shown no other place.
+
+from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
+from libc.string cimport memcpy, memset
+
+from ..abi.registers cimport (
+    CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, PLACE, R, REST, SPARE, SPEED, V, WAY, X,
+)
+from ..abi.workspace cimport KEEP, Room
+from ..simd.vec cimport f32lane, lane, load_part, real, spread, width
+from ..abi.plan cimport Field, Job, Plan
+from ..loops.stages cimport size
+from ..loops.passes cimport finish, out_register, push
+from ..abi.coupled cimport UNSOLVED, Push, Sweep
+from ..forces.fields cimport field_lane, magnitude, root, term_jacobian, value
+
+cdef enum:
+    MOST_PRODUCTS = 1000    # of one linear system
+    SUMS = 16               # as many numbers as any lane holds
+
+# A step on its way.
+ctypedef struct System:
+    const Sweep* sweep
+    Job* job
+    const Room* room
+    double t                # when it ends
+    double far, fast        # sizes of places and velocities
+    double slope            # how strongly f reacts to places, as far as was seen
+
+
+cdef inline lane* vector(const System* system, int number, lane* like) noexcept nogil:
+    return <lane*> (system.sweep.krylov + number * size(system.room, like))
+
+
+cdef inline lane* shown(const System* system, int number, lane* like) noexcept nogil:
+    """X or V of the next state."""
+    return <lane*> (system.room.next + number * size(system.room, like))
+
+
+cdef inline void combine(const System* system, lane* to, const lane* a, int sign, real s, const lane* b) noexcept nogil:
+    """to = a + s b, a - s b, or for the sign 0: s b."""
+    cdef lane factor = spread(&s, 0, b)
+    cdef Py_ssize_t plane = system.room.plane // width(b)
+    cdef Py_ssize_t lanes = (system.room.count + width(b) - 1) // width(b)
+    cdef Py_ssize_t i
+    cdef int j
+    for j in range(system.sweep.plan.dim):
+        for i in range(j * plane, j * plane + lanes):
+            if sign > 0:
+                to[i] = a[i] + factor * b[i]
+            elif sign < 0:
+                to[i] = a[i] - factor * b[i]
+            else:
+                to[i] = factor * b[i]
+
+
+cdef inline void quotient(const System* system, lane* to, const lane* a, const lane* b, real s) noexcept nogil:
+    """to = (a - b) / s, or for no b: a / s."""
+    cdef lane divisor = spread(&s, 0, a)
+    cdef Py_ssize_t plane = system.room.plane // width(a)
+    cdef Py_ssize_t lanes = (system.room.count + width(a) - 1) // width(a)
+    cdef Py_ssize_t i
+    cdef int j
+    for j in range(system.sweep.plan.dim):
+        for i in range(j * plane, j * plane + lanes):
+            to[i] = (a[i] - b[i]) / divisor if b != NULL else a[i] / divisor
+
+
+cdef inline void copy(const System* system, lane* to, const lane* source) noexcept nogil:
+    memcpy(to, source, size(system.room, source))
+
+
+cdef inline real inner(const System* system, const lane* p, const lane* q, real like) noexcept nogil:
+    """The sum of m p q, in SUMS running sums per component, which are added at last."""
+    cdef const Field* weight = &system.sweep.weight
+    cdef lane sums[SUMS]
+    cdef lane u, v
+    cdef Py_ssize_t w = width(p)
+    cdef Py_ssize_t plane = system.room.plane // w
+    cdef Py_ssize_t whole = system.room.count // SUMS * SUMS
+    cdef Py_ssize_t body, i, count
+    cdef real total = 0
+    cdef int j, k
+    for j in range(system.sweep.plan.dim):
+        memset(sums, 0, SUMS * sizeof(real))
+        body = 0
+        while body < whole:
+            for k in range(SUMS // w):
+                i = j * plane + body // w + k
+                sums[k] = sums[k] + field_lane(weight, 0, body + k * w, p) * (p[i] * q[i])
+            body += SUMS
+        for k in range(SUMS // w):
+            i = j * plane + whole // w + k
+            count = system.room.count - whole - k * w
+            load_part(&u, <const char*> (p + i), count)
+            load_part(&v, <const char*> (q + i), count)
+            sums[k] = sums[k] + field_lane(weight, 0, whole + k * w, p) * (u * v)
+        for k in range(SUMS):
+            total = total + (<real*> sums)[k]
+    return total
+
+
+cdef inline real most(const System* system, const void* numbers, real like) noexcept nogil:
+    """The largest component by magnitude; where the first is no number, that."""
+    cdef const real* u = <const real*> numbers
+    cdef real largest[SUMS]
+    cdef real a
+    cdef Py_ssize_t whole = system.room.count // SUMS
+    cdef Py_ssize_t i, k
+    cdef int j
+    for k in range(SUMS):
+        largest[k] = 0
+    for j in range(system.sweep.plan.dim):
+        for i in range(whole):
+            for k in range(SUMS):
+                a = magnitude(u[j * system.room.plane + i * SUMS + k])
+                largest[k] = a if a > largest[k] else largest[k]
+        for i in range(whole * SUMS, system.room.count):
+            a = magnitude(u[j * system.room.plane + i])
+            largest[0] = a if a > largest[0] else largest[0]
+    for k in range(1, SUMS):
+        largest[0] = largest[k] if largest[k] > largest[0] else largest[0]
+    return largest[0] if u[0] == u[0] else u[0]
+
+
+cdef inline Py_ssize_t worst(const System* system, const real* f) noexcept nogil:
+    """The body with the largest component; of what is no number the first."""
+    cdef Py_ssize_t body = 0, i
+    cdef real largest = magnitude(f[0])
+    cdef real a
+    cdef int j
+    for i in range(system.room.count):
+        for j in range(system.sweep.plan.dim):
+            a = magnitude(f[j * system.room.plane + i])
+            if a != a:
+                return i
+            if a > largest:
+                largest = a
+                body = i
+    return body
+
+
+cdef inline int evaluate(const System* system, real h, lane* like) noexcept nogil:
+    """f of the velocities shown, and where they lead to; other than 0 where a push fails."""
+    cdef const Sweep* sweep = system.sweep
+    cdef const Room* room = system.room
+    cdef const lane* x = <const lane*> (room.now + X * size(room, like))
+    cdef const lane* v = <const lane*> (room.now + V * size(room, like))
+    cdef lane* u = shown(system, V, like)
+    cdef lane* f = vector(system, REST, like)
+    cdef real one = 1
+    combine(system, shown(system, X, like), x, 1, h, u)
+    if push(sweep, system.job, room, room.next, system.t, like) != 0:
+        return system.job.code
+    finish(KEEP, 0, sweep, room, room.next, like)
+    combine(system, f, u, -1, one, v)
+    combine(system, f, f, -1, h, <const lane*> room.start)
+    return 0
+
+
+cdef inline void take_matrices(const System* system, real h, lane* like) noexcept nogil:
+    """The derivatives of the terms of single bodies, da/dv + h da/dx, and what the pushes write."""
+    cdef const Plan* plan = system.sweep.plan
+    cdef Py_ssize_t plane = system.room.plane
+    cdef const real* y = <const real*> vector(system, PLACE, like)
+    cdef const real* u = <const real*> vector(system, SPEED, like)
+    cdef real* to
+    cdef real by_x[3][3]
+    cdef real by_v[3][3]
+    cdef real position[3]
+    cdef real velocity[3]
+    cdef Py_ssize_t body
+    cdef int i, j, term
+    for body in range(system.room.count):
+        for i in range(plan.dim):
+            position[i] = y[i * plane + body]
+            velocity[i] = u[i * plane + body]
+            for j in range(plan.dim):
+                by_x[i][j] = 0
+                by_v[i][j] = 0
+            if plan.spring:
+                by_x[i][i] = -value(&plan.k, i, body, h)
+            if plan.drag:
+                by_v[i][i] = -value(&plan.c, i, body, h)
+        for term in range(plan.terms):
+            term_jacobian(&plan.term[term], plan.dim, body, position, velocity, by_x, by_v)
+        for i in range(plan.dim):
+            to = <real*> vector(system, MATRIX + i, like)
+            for j in range(plan.dim):
+                to[j * plane + body] = by_v[i][j] + h * by_x[i][j]
+    for i in range(system.sweep.pushes):
+        copy(system, vector(system, HERE + i, like), <const lane*> out_register(system.room, i, like))
+
+
+cdef inline int call(const System* system, int number, lane* like) noexcept nogil:
+    """Evaluate one push at the place shown."""
+    cdef const Push* term = &system.sweep.push[number]
+    cdef char* out = out_register(system.room, number, like)
+    memset(out, 0, size(system.room, like))
+    system.job.code = term.function(
+        system.t, 0, system.room.count, system.sweep.plan.dim, system.room.plane,
+        shown(system, X, like), shown(system, V, like), out, term.data,
+    )
+    if system.job.code != 0:
+        system.job.failed_push = number
+    return system.job.code
+
+
+cdef inline int differences(const System* system, int number, const lane* p, lane* like, real zero) noexcept nogil:
+    """How a push changes, by its values nearby, with half of the digits."""
+    cdef real epsilon = FLT_EPSILON if real is float else DBL_EPSILON
+    cdef real half = root(epsilon)
+    cdef real e
+    cdef lane* out = <lane*> out_register(system.room, number, like)
+    cdef lane* spare = vector(system, SPARE, like)
+    cdef const lane* here = vector(system, HERE + number, like)
+    cdef const lane* dx = vector(system, DX, like)
+    cdef real one = 1
+    e = half * <real> system.far / most(system, dx, zero)
+    combine(system, shown(system, X, like), vector(system, PLACE, like), 1, e, dx)
+    copy(system, shown(system, V, like), vector(system, SPEED, like))
+    if call(system, number, like) != 0:
+        return system.job.code
+    quotient(system, out, out, here, e)
+    if system.sweep.push[number].minds_velocity:
+        copy(system, spare, out)
+        e = half * <real> system.fast / most(system, p, zero)
+        copy(system, shown(system, X, like), vector(system, PLACE, like))
+        combine(system, shown(system, V, like), vector(system, SPEED, like), 1, e, p)
+        if call(system, number, like) != 0:
+            return system.job.code
+        quotient(system, out, out, here, e)
+        combine(system, out, spare, 1, one, out)
+    return 0
+
+
+cdef inline int product(System* system, real h, lane* q, lane* like) noexcept nogil:
+    """q = J r: r less h times how accelerations change when velocities change by r, and places by h r."""
+    cdef const Sweep* sweep = system.sweep
+    cdef const Room* room = system.room
+    cdef const lane* p = vector(system, R, like)
+    cdef lane* dx = vector(system, DX, like)
+    cdef lane* change = vector(system, CHANGE, like)
+    cdef const lane* row
+    cdef const lane* o
+    cdef const Push* term
+    cdef char* out
+    cdef lane a
+    cdef Py_ssize_t w = width(like)
+    cdef Py_ssize_t plane = room.plane // w
+    cdef Py_ssize_t lanes = (room.count + w - 1) // w
+    cdef Py_ssize_t n
+    cdef real slope
+    cdef int dim = sweep.plan.dim
+    cdef int i, j, number
+    combine(system, dx, p, 0, h, p)
+    for i in range(dim):
+        row = vector(system, MATRIX + i, like)
+        for n in range(lanes):
+            a = row[n] * p[n]
+            for j in range(1, dim):
+                a = a + row[j * plane + n] * p[j * plane + n]
+            change[i * plane + n] = a
+    for number in range(sweep.pushes):
+        term = &sweep.push[number]
+        out = out_register(room, number, like)
+        if term.tangent != NULL:
+            memset(out, 0, size(room, like))
+            system.job.code = term.tangent(
+                system.t, room.count, dim, room.plane, vector(system, PLACE, like), vector(system, SPEED, like),
+                dx, p, out, term.tangent_data,
+            )
+            if system.job.code != 0:
+                system.job.failed_push = number
+                return system.job.code
+        elif differences(system, number, p, like, h) != 0:
+            return system.job.code
+        o = <const lane*> out
+        for j in range(dim):
+            for n in range(lanes):
+                change[j * plane + n] = change[j * plane + n] + (
+                    field_lane(&term.factor, 0, n * w, like) * o[j * plane + n]
+                )
+    slope = most(system, change, h) / most(system, p, h)
+    if slope > <real> system.slope:
+        system.slope = slope
+    combine(system, q, p, -1, h, change)
+    return 0
+
+
+cdef inline int orthomin(System* system, real h, real share, lane* like) noexcept nogil:
+    """Replace the b in register R by w in WAY, with |b - J w| <= share |b|, or as near as there is use in coming."""
+    cdef lane* w = vector(system, WAY, like)
+    cdef lane* r = vector(system, R, like)
+    cdef lane* p
+    cdef lane* q
+    cdef const lane* image
+    cdef real norms[KEPT + 1]
+    cdef real rest = inner(system, r, r, h)
+    cdef real goal = share * share * rest
+    cdef real zero = 0
+    cdef real s
+    cdef int number, before, slot
+    combine(system, w, r, 0, zero, r)
+    for number in range(MOST_PRODUCTS):
+        if not rest > goal:
+            break
+        slot = number % (KEPT + 1)
+        p = vector(system, DIRECTION + slot, like)
+        q = vector(system, IMAGE + slot, like)
+        if product(system, h, q, like) != 0:
+            return system.job.code
+        copy(system, p, r)
+        for before in range(max(0, number - KEPT), number):
+            image = vector(system, IMAGE + before % (KEPT + 1), like)
+            s = inner(system, q, image, h) / norms[before % (KEPT + 1)]
+            combine(system, p, p, -1, s, vector(system, DIRECTION + before % (KEPT + 1), like))
+            combine(system, q, q, -1, s, image)
+        if not inner(system, p, q, h) > 0:  # downhill ends here; and where numbers do
+            if number == 0:
+                copy(system, w, r)
+            break
+        norms[slot] = inner(system, q, q, h)
+        s = inner(system, r, q, h) / norms[slot]
+        combine(system, w, w, 1, s, p)
+        combine(system, r, r, -1, s, q)
+        rest = inner(system, r, r, h)
+    return 0
+
+
+cdef inline int implicit_step(
+    const Sweep* sweep, Job* job, const Room* room, double t, lane* like, real zero,
+) noexcept nogil:
+    """Solve f(u) = 0 for the new velocities u, and move on with them; other than 0 where that fails."""
+    cdef System system
+    cdef const Plan* plan = sweep.plan
+    cdef real h = <real> plan.h
+    cdef real tolerance = <real> plan.tolerance
+    cdef real epsilon = FLT_EPSILON if real is float else DBL_EPSILON
+    cdef real smallest = FLT_MIN / FLT_EPSILON if real is float else DBL_MIN / DBL_EPSILON
+    cdef real four = 4
+    cdef real least = <real> 0.01
+    cdef real one = 1
+    cdef real residual, scale, far, goal, share
+    cdef int iteration
+    cdef lane* f
+    system.sweep = sweep
+    system.job = job
+    system.room = room
+    system.t = t
+    system.slope = 0
+    f = vector(&system, REST, like)
+    copy(&system, shown(&system, V, like), <const lane*> (room.now + V * size(room, like)))
+    if evaluate(&system, h, like) != 0:
+        return job.code
+    for iteration in range(plan.iterations + 1):
+        residual = most(&system, f, h)
+        if residual == 0:
+            break
+        scale = (
+            most(&system, shown(&system, V, like), h) + most(&system, room.now + V * size(room, like), h)
+            + h * most(&system, room.start, h)
+        )
+        far = most(&system, shown(&system, X, like), h) + h * most(&system, shown(&system, V, like), h)
+        goal = tolerance * scale + four * epsilon * (scale + <real> system.slope * far) + smallest
+        # The first guess is never good enough: for fast bodies any force would seem negligible.
+        if iteration > 0 and residual <= goal:
+            break
+        if iteration == plan.iterations:
+            job.failed_body = worst(&system, <const real*> f)
+            job.residual = residual
+            job.code = UNSOLVED
+            return UNSOLVED
+        share = goal / residual / four
+        if iteration == 0 or not share > least:
+            share = least
+        system.far = far if far > 0 else one
+        system.fast = scale
+        system.slope = 0
+        copy(&system, vector(&system, PLACE, like), shown(&system, X, like))
+        copy(&system, vector(&system, SPEED, like), shown(&system, V, like))
+        take_matrices(&system, h, like)
+        quotient(&system, vector(&system, R, like), f, NULL, residual)
+        if orthomin(&system, h, share, like) != 0:
+            return job.code
+        combine(&system, vector(&system, WAY, like), f, 0, residual, vector(&system, WAY, like))
+        combine(
+            &system, shown(&system, V, like), vector(&system, SPEED, like), -1, one, vector(&system, WAY, like)
+        )
+        if evaluate(&system, h, like) != 0:
+            return job.code
+    return 0
+
+
+cdef inline int together(
+    const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, lane* like,
+) noexcept nogil:
+    """One implicit step of all bodies, from `now` to `next`; other than 0 where that fails."""
+    cdef double t = sweep.origin + (job.tick + step - sweep.origin_tick) * sweep.plan.h + sweep.after[0]
+    cdef float single = 0
+    cdef double whole = 0
+    if lane is f32lane:
+        implicit_step(sweep, job, room, t, like, single)
+    else:
+        implicit_step(sweep, job, room, t, like, whole)
+    if job.code == 0 and sweep.plan.damped and sweep.holds == 0:
+        sweep.plan.between(True, sweep.plan.scheme, sweep.plan, room, room.next, NULL, NULL)
+    return job.code

@@ -1,0 +1,228 @@
+# The schemes, one component at a time: what happens to a lane around each evaluation of the
+# acceleration. A step is opening(), then for each stage: a = a(x, v), stage(). x and v are at all
+# times where the next acceleration is to be evaluated; the registers p, q, y, z carry what a
+# step still needs, s is the history. The formulas are those of kickdrift/reference/schemes.py, and
+# so is the order of their operations.
+#
+# Callers pass scheme, number of stage and `drag` (do forces depend on velocity?) as constants where
+# speed matters, so that nothing of the branching is left.
+
+from ..abi.constants cimport EXTRA, H, HALF, PER_KICK
+from ..simd.vec cimport lane, real
+from ..abi.plan cimport (
+    COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, EXACT, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT,
+    MIDPOINT, RK4, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, Plan,
+)
+from .traits cimport keeps, verlet
+
+
+cdef inline bint has_opening(int scheme, bint drag) noexcept nogil:
+    return (
+        scheme == DRIFT_KICK or scheme == GROOT_WARREN or scheme == COMPOSITION or scheme == COMPOSITION_RK4
+        or keeps(scheme, drag)
+    )
+
+
+cdef inline int stages(int scheme, bint drag, const Plan* plan) noexcept nogil:
+    """Evaluations of the acceleration in a step."""
+    if scheme == MIDPOINT or scheme == HEUN:
+        return 2
+    if scheme == RK4:
+        return 4
+    if scheme == VELOCITY_VERLET or verlet(scheme):
+        return 2 if drag else 1
+    if scheme == COMPOSITION or scheme == COMPOSITION_RK4:
+        return plan.kicks * plan.iterations if drag else plan.kicks
+    return 1
+
+
+cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
+    """Fill k with the scheme's constants and return how many there are."""
+    cdef real h = <real> plan.h
+    cdef real last = <real> plan.last_h
+    cdef real d
+    cdef real two = 2
+    cdef real six = 6
+    cdef int kick
+    k[H] = h
+    k[HALF] = h / two
+    if plan.scheme == RK4:
+        k[EXTRA] = h / six
+        k[EXTRA + 1] = two
+    elif plan.scheme == GROOT_WARREN:
+        k[EXTRA] = <real> plan.lam * h
+    elif verlet(plan.scheme):
+        k[EXTRA] = h / last
+        k[EXTRA + 1] = h * (h + last) / two
+        k[EXTRA + 2] = last / two
+        k[EXTRA + 3] = h * h / two
+        return EXTRA + 4
+    elif plan.scheme == COMPOSITION or plan.scheme == COMPOSITION_RK4:
+        k[EXTRA] = <real> plan.constants[0]
+        k[EXTRA + 1] = two
+        for kick in range(plan.kicks):
+            d = <real> plan.constants[1 + 2 * kick]
+            k[EXTRA + 2 + PER_KICK * kick] = d
+            k[EXTRA + 3 + PER_KICK * kick] = d / two
+            k[EXTRA + 4 + PER_KICK * kick] = d / six
+            k[EXTRA + 5 + PER_KICK * kick] = <real> plan.constants[2 + 2 * kick]
+        return EXTRA + 2 + PER_KICK * plan.kicks
+    return EXTRA + 2
+
+
+cdef inline void start(
+    int scheme, bint taylor, const lane* k, lane a, lane* x, lane* v, lane* s,
+) noexcept nogil:
+    """Fill the history from the state and its acceleration."""
+    if scheme == GROOT_WARREN:
+        s[0] = a
+    else:
+        s[0] = x[0] - k[H] * v[0]
+        if taylor:
+            s[0] = s[0] + k[EXTRA + 3] * a
+        if scheme == VERLET_BACKWARD:
+            v[0] = (x[0] - s[0]) / k[H]
+
+
+cdef inline void opening(int scheme, const lane* k, lane* x, lane* v, lane* s, lane* p, lane* q) noexcept nogil:
+    """What a step does before its first evaluation."""
+    cdef lane y
+    if scheme == DRIFT_KICK:
+        x[0] = x[0] + k[H] * v[0]
+    elif scheme == VELOCITY_VERLET:
+        x[0] = x[0] + k[H] * (v[0] + k[HALF] * p[0])
+        v[0] = v[0] + k[H] * p[0]
+    elif scheme == GROOT_WARREN:
+        x[0] = x[0] + k[H] * (v[0] + k[HALF] * s[0])
+        q[0] = v[0]
+        v[0] = v[0] + k[EXTRA] * s[0]
+    elif scheme == VERLET_CENTRAL:
+        y = x[0] + (k[EXTRA] * (x[0] - s[0]) + k[EXTRA + 1] * p[0])
+        v[0] = (y - x[0]) / k[H]
+        s[0] = x[0]
+        x[0] = y
+    elif scheme == COMPOSITION or scheme == COMPOSITION_RK4:
+        x[0] = x[0] + k[EXTRA] * v[0]
+
+
+cdef inline void stage(
+    int scheme, bint drag, int number, int iterations, const lane* k,
+    const lane* fc, const lane* fs, const lane* fp, const lane* fq, lane a,
+    lane* x, lane* v, lane* s, lane* p, lane* q, lane* y, lane* z,
+) noexcept nogil:
+    """What a step does after evaluation `number` (from 0) gave a."""
+    cdef lane last
+    cdef const lane* kick
+    cdef int iteration
+    if scheme == EXPLICIT_EULER:
+        x[0] = x[0] + k[H] * v[0]
+        v[0] = v[0] + k[H] * a
+    elif scheme == KICK_DRIFT:
+        v[0] = v[0] + k[H] * a
+        x[0] = x[0] + k[H] * v[0]
+    elif scheme == DRIFT_KICK:
+        v[0] = v[0] + k[H] * a
+    elif scheme == MIDPOINT:
+        if number == 0:
+            p[0] = x[0]
+            q[0] = v[0]
+            x[0] = x[0] + k[HALF] * v[0]
+            v[0] = v[0] + k[HALF] * a
+        else:
+            x[0] = p[0] + k[H] * v[0]
+            v[0] = q[0] + k[H] * a
+    elif scheme == HEUN:
+        if number == 0:
+            p[0] = x[0]
+            q[0] = v[0]
+            y[0] = a
+            x[0] = x[0] + k[H] * v[0]
+            v[0] = v[0] + k[H] * a
+        else:
+            x[0] = p[0] + k[HALF] * (q[0] + v[0])
+            v[0] = q[0] + k[HALF] * (y[0] + a)
+    elif scheme == RK4:
+        if number == 0:
+            p[0] = x[0]
+            q[0] = v[0]
+            y[0] = v[0]
+            z[0] = a
+        elif number < 3:
+            y[0] = y[0] + k[EXTRA + 1] * v[0]
+            z[0] = z[0] + k[EXTRA + 1] * a
+        if number < 2:
+            x[0] = p[0] + k[HALF] * v[0]
+            v[0] = q[0] + k[HALF] * a
+        elif number == 2:
+            x[0] = p[0] + k[H] * v[0]
+            v[0] = q[0] + k[H] * a
+        else:
+            x[0] = p[0] + k[EXTRA] * (y[0] + v[0])
+            v[0] = q[0] + k[EXTRA] * (z[0] + a)
+    elif scheme == VERLET_BACKWARD:
+        if drag and number == 0:
+            v[0] = v[0] + k[EXTRA + 2] * a
+        else:
+            last = x[0]
+            x[0] = last + (k[EXTRA] * (last - s[0]) + k[EXTRA + 1] * a)
+            v[0] = (x[0] - last) / k[H]
+            s[0] = last
+    elif scheme == VERLET_CENTRAL:
+        if drag and number == 0:
+            last = x[0]
+            x[0] = last + (k[EXTRA] * (last - s[0]) + k[EXTRA + 1] * a)
+            v[0] = (x[0] - last) / k[H]
+            s[0] = last
+        else:
+            p[0] = a
+            v[0] = v[0] + k[HALF] * a
+    elif scheme == VELOCITY_VERLET:
+        if drag and number == 0:
+            p[0] = a
+            x[0] = x[0] + k[H] * (v[0] + k[HALF] * a)
+            v[0] = v[0] + k[H] * a
+        else:
+            v[0] = v[0] + k[HALF] * (a - p[0])
+            p[0] = a
+    elif scheme == GROOT_WARREN:
+        v[0] = q[0] + k[HALF] * (s[0] + a)
+        s[0] = a
+    elif scheme == COMPOSITION or scheme == COMPOSITION_RK4:
+        if not drag:
+            kick = k + EXTRA + 2 + PER_KICK * number
+            v[0] = v[0] + kick[0] * a
+            x[0] = x[0] + kick[3] * v[0]
+            return
+        kick = k + EXTRA + 2 + PER_KICK * (number // iterations)
+        iteration = number % iterations
+        if iteration == 0:
+            q[0] = v[0]
+        if scheme == COMPOSITION:
+            if iteration < iterations - 1:
+                v[0] = q[0] + kick[1] * a
+            else:
+                v[0] = q[0] + kick[0] * a
+                x[0] = x[0] + kick[3] * v[0]
+        elif iteration == 0:
+            y[0] = a
+            v[0] = q[0] + kick[1] * a
+        elif iteration == 1:
+            y[0] = y[0] + k[EXTRA + 1] * a
+            v[0] = q[0] + kick[1] * a
+        elif iteration == 2:
+            y[0] = y[0] + k[EXTRA + 1] * a
+            v[0] = q[0] + kick[0] * a
+        else:
+            v[0] = q[0] + kick[2] * (y[0] + a)
+            x[0] = x[0] + kick[3] * v[0]
+    elif scheme == EXACT:
+        last = v[0]
+        x[0] = x[0] + (fp[0] * last + fq[0] * a)
+        v[0] = fc[0] * last + fs[0] * a
+
+
+cdef inline void damp(int scheme, lane decay, lane* x, lane* v, lane* s) noexcept nogil:
+    """v *= exp(-rate h); Verlet's velocity is the way from the previous position."""
+    v[0] = decay * v[0]
+    if verlet(scheme):
+        s[0] = x[0] - decay * (x[0] - s[0])

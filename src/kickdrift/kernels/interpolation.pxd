@@ -1,0 +1,55 @@
+# Positions between two states, for drawing: kickdrift/reference/drawing.py says the same.
+
+from .simd.vec cimport real
+from .abi.plan cimport Array
+
+ctypedef fused target:
+    float
+    double
+
+# How a drawn position is mixed: x + (wx (x' - x) + (wv v + wv' v')).
+ctypedef struct Weights:
+    double x, v, v_new
+    bint curved         # the velocities take part
+
+
+cdef inline void draw(
+    const Array* x, const Array* v, const Array* x_new, const Array* v_new, const Array* out,
+    Py_ssize_t n, int dim, const Weights* weights, real* like, target* to,
+) noexcept nogil:
+    """Mix (n, dim) numbers; the last two arguments only tell the types."""
+    cdef real wx = <real> weights.x
+    cdef real wv = <real> weights.v
+    cdef real wv_new = <real> weights.v_new
+    cdef real a, b
+    cdef Py_ssize_t i
+    cdef int j
+    cdef const real* flat
+    cdef const real* flat_new
+    cdef target* flat_out
+    if not weights.curved and packed(x, dim, like) and packed(x_new, dim, like) and packed(out, dim, to):
+        flat, flat_new, flat_out = <const real*> x.data, <const real*> x_new.data, <target*> out.data
+        for i in range(n * dim):
+            flat_out[i] = <target> (flat[i] + wx * (flat_new[i] - flat[i]))
+        return
+    if not weights.curved:
+        for j in range(dim):
+            for i in range(n):
+                a = at(x, i, j, like)
+                b = wx * (at(x_new, i, j, like) - a)
+                (<target*> (out.data + i * out.body + j * out.component))[0] = <target> (a + b)
+        return
+    for i in range(n):
+        for j in range(dim):
+            a = at(x, i, j, like)
+            b = wx * (at(x_new, i, j, like) - a)
+            b = b + (wv * at(v, i, j, like) + wv_new * at(v_new, i, j, like))
+            (<target*> (out.data + i * out.body + j * out.component))[0] = <target> (a + b)
+
+
+cdef inline bint packed(const Array* array, int dim, real* like) noexcept nogil:
+    return array.component == sizeof(real) and array.body == dim * <Py_ssize_t> sizeof(real)
+
+
+cdef inline real at(const Array* array, Py_ssize_t i, int j, real* like) noexcept nogil:
+    return (<const real*> (array.data + i * array.body + j * array.component))[0]

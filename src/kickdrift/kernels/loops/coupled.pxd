@@ -1,0 +1,73 @@
+# Running a job where many bodies are pushed at once: tile after tile where each body goes its way, all
+# bodies as one tile where they see each other, or a function wants them all.
+
+from libc.string cimport memset
+
+from ..abi.registers cimport OUT, P
+from ..abi.workspace cimport Room
+from ..simd.vec cimport f32lane, lane, width
+from ..abi.plan cimport MAX_DIM, TILE, Job, Plan
+from .planes cimport aligned, end, first_bad, move_state, sum_planes
+from .stages cimport size
+from .passes cimport advance
+from ..abi.coupled cimport TILE_PUSHES, Sweep
+
+
+cdef inline void run(const Sweep* sweep, Job* job, lane* like) noexcept nogil:
+    job.bad_body = -1
+    job.failed_step = job.steps
+    job.evaluations = 0
+    job.code = 0
+    job.done = 0
+    if sweep.room == NULL:
+        run_tiles(sweep, job, like)
+    else:
+        run_whole(sweep, job, like)
+
+
+cdef inline void run_tiles(const Sweep* sweep, Job* job, lane* like) noexcept nogil:
+    """All steps of a tile, then the next; the earliest failure counts."""
+    cdef double memory[(OUT + TILE_PUSHES) * MAX_DIM * TILE + 8]
+    cdef lane* r = aligned(<char*> memory, like)
+    cdef const Plan* plan = sweep.plan
+    cdef Py_ssize_t done
+    cdef Job part
+    cdef Room room
+    cdef lane check
+    memset(&check, 0, sizeof(lane))
+    room.now = room.next = <char*> r
+    room.start = room.now + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(lane) // width(like)
+    room.plane = TILE
+    room.row = MAX_DIM * TILE
+    room.first = job.first
+    while room.first < job.last:
+        room.count = min(<Py_ssize_t> TILE, job.last - room.first)
+        part = job[0]
+        part.evaluations = 0
+        move_state(False, plan, room.first, room.count, r)
+        done = advance(sweep, &part, &room, like)
+        job.evaluations = max(job.evaluations, part.evaluations)
+        if done < job.failed_step:
+            job.failed_step = done
+            job.code = part.code
+            job.failed_push = part.failed_push
+            job.failed_body = room.first
+        check = check + sum_planes(plan.dim, room.count, r)
+        move_state(True, plan, room.first, room.count, r)
+        room.first += TILE
+    end(plan, job, check)
+
+
+cdef inline void run_whole(const Sweep* sweep, Job* job, lane* like) noexcept nogil:
+    cdef const Plan* plan
+    cdef Room room
+    room.plane = sweep.padded
+    room.row = sweep.plan.dim * sweep.padded
+    room.first = 0
+    room.count = sweep.plan.n
+    room.now = sweep.room
+    room.next = room.now + P * size(&room, like)
+    room.start = room.next + P * size(&room, like)
+    job.failed_step = advance(sweep, job, &room, like)
+    plan = sweep.plan if room.now == sweep.room else sweep.plan + 1
+    job.bad_body = first_bad(plan, 0, plan.n, like)

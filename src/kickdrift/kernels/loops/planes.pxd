@@ -1,0 +1,81 @@
+# Tiles in planes: a plane is TILE numbers, a register MAX_DIM planes.
+
+from libc.stdint cimport uintptr_t
+from libc.string cimport memset
+
+from ..abi.registers cimport S, V, X
+from ..simd.copies cimport move_f32, move_f64
+from ..simd.vec cimport f32lane, is_zero, lane, width
+from ..abi.plan cimport MAX_DIM, TILE, Array, Job, Plan
+
+
+cdef inline lane* aligned(const char* room, const lane* like) noexcept nogil:
+    """Whole cache lines: no lane from here on straddles two."""
+    return <lane*> ((<uintptr_t> room + 63) // 64 * 64)
+
+
+cdef inline void move_tile(
+    bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, lane* planes,
+) noexcept nogil:
+    """Copy a tile into planes, zeros following up to a whole lane, or out of them."""
+    cdef Py_ssize_t size = sizeof(lane) // width(planes)
+    cdef Py_ssize_t rest = width(planes) - 1 - (count - 1) % width(planes)
+    cdef int j
+    cdef char* place
+    cdef char* plane
+    for j in range(dim):
+        place = array.data + first * array.body + j * array.component
+        plane = <char*> planes + j * TILE * size
+        if lane is f32lane:
+            move_f32(out, <float*> plane, place, array.body, count)
+        else:
+            move_f64(out, <double*> plane, place, array.body, count)
+        if not out:
+            memset(plane + count * size, 0, rest * size)
+
+
+cdef inline lane sum_planes(int dim, Py_ssize_t count, const lane* r) noexcept nogil:
+    """As in `block`."""
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef Py_ssize_t i, n
+    cdef int j
+    cdef lane q
+    memset(&q, 0, sizeof(lane))
+    for j in range(dim):
+        for n in range((count + width(r) - 1) // width(r)):
+            i = j * plane + n
+            q = q + (r[X * MAX_DIM * plane + i] + r[V * MAX_DIM * plane + i])
+    return q
+
+
+cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t last, lane* like) noexcept nogil:
+    """The first body whose state is not finite, or -1."""
+    cdef Py_ssize_t i, place
+    cdef int j
+    cdef double x, v
+    for i in range(first, last):
+        for j in range(plan.dim):
+            place = i * plan.x.body + j * plan.x.component
+            x = (<float*> (plan.x.data + place))[0] if lane is f32lane else (<double*> (plan.x.data + place))[0]
+            place = i * plan.v.body + j * plan.v.component
+            v = (<float*> (plan.v.data + place))[0] if lane is f32lane else (<double*> (plan.v.data + place))[0]
+            if x - x != 0 or v - v != 0:
+                return i
+    return -1
+
+
+cdef inline void move_state(
+    bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, lane* r,
+) noexcept nogil:
+    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
+    move_tile(out, &plan.x, plan.dim, first, count, r + X * row)
+    move_tile(out, &plan.v, plan.dim, first, count, r + V * row)
+    if plan.s.data != NULL:
+        move_tile(out, &plan.s, plan.dim, first, count, r + S * row)
+
+
+cdef inline void end(const Plan* plan, Job* job, lane check) noexcept nogil:
+    # A sum is finite only if all its numbers are; if it is not, we look whose fault that is, if anybody's. The
+    # difference of equal numbers is 0 if they are finite and not a number otherwise, but never -0.
+    if not is_zero(check - check):
+        job.bad_body = first_bad(plan, job.first, job.last, &check)

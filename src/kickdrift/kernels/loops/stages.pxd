@@ -1,0 +1,162 @@
+# What a stage makes of the accelerations of many bodies: the schemes of schemes.pxd over planes, see sweeps.pxd.
+
+from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
+from ..abi.workspace cimport KEEP, START, Room
+from ..simd.vec cimport lane, width
+from ..abi.plan cimport (
+    DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MIDPOINT, RK4, VELOCITY_VERLET, Plan,
+)
+from .planes cimport aligned
+from ..integrators.steps cimport damp, opening, stage, start
+from ..abi.coupled cimport Sweep
+from ..forces.fields cimport affine, field_lane, values
+
+
+cdef inline Py_ssize_t size(const Room* room, const lane* like) noexcept nogil:
+    """Of a register, in bytes."""
+    return room.row * <Py_ssize_t> sizeof(lane) // width(like)
+
+
+cdef inline lane pushed(
+    const Sweep* sweep, Py_ssize_t body, const lane* out, Py_ssize_t row, lane a,
+) noexcept nogil:
+    """a += out / m, or out times 0 for bodies that nothing moves, for each push."""
+    cdef int number
+    for number in range(sweep.pushes):
+        a = a + field_lane(&sweep.push[number].factor, 0, body, out) * out[number * row]
+    return a
+
+
+cdef inline void finish(
+    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, lane* like,
+) noexcept nogil:
+    """What a step makes of the accelerations of all bodies at a state, to which it adds what they are pushed with."""
+    if number == KEEP:
+        finish_scheme(KEEP, 0, sweep, room, state, like)
+    elif number == START:
+        finish_scheme(START, scheme, sweep, room, state, like)
+    elif scheme == EXPLICIT_EULER:
+        finish_scheme(number, EXPLICIT_EULER, sweep, room, state, like)
+    elif scheme == KICK_DRIFT:
+        finish_scheme(number, KICK_DRIFT, sweep, room, state, like)
+    elif scheme == DRIFT_KICK:
+        finish_scheme(number, DRIFT_KICK, sweep, room, state, like)
+    elif scheme == MIDPOINT:
+        finish_scheme(number, MIDPOINT, sweep, room, state, like)
+    elif scheme == HEUN:
+        finish_scheme(number, HEUN, sweep, room, state, like)
+    elif scheme == RK4:
+        finish_scheme(number, RK4, sweep, room, state, like)
+    elif scheme == VELOCITY_VERLET:
+        finish_scheme(number, VELOCITY_VERLET, sweep, room, state, like)
+    elif scheme == GROOT_WARREN:
+        finish_scheme(number, GROOT_WARREN, sweep, room, state, like)
+    else:
+        finish_scheme(number, scheme, sweep, room, state, like)
+
+
+cdef inline void finish_scheme(
+    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, lane* like,
+) noexcept nogil:
+    cdef const Plan* plan = sweep.plan
+    cdef const lane* from_ = <const lane*> state
+    cdef lane* to = <lane*> room.next
+    cdef lane* r = <lane*> room.start
+    cdef const lane* k = aligned(plan.prepared, like)
+    cdef Py_ssize_t plane = room.plane // width(like)
+    cdef Py_ssize_t row = room.row // width(like)
+    cdef Py_ssize_t lanes = (room.count + width(like) - 1) // width(like)
+    cdef Py_ssize_t i, n, body
+    cdef int j
+    cdef lane a, x, v, s
+    # The usual case, gravity and one push, is read from here: compilers must take it that what is
+    # stored may be a pointer of the plan.
+    cdef bint compiled = plan.terms > 0
+    cdef bint plain = not (compiled or plan.drag or plan.spring)
+    cdef bint drag = plan.velocity_dependent
+    cdef bint historic = plan.s.data != NULL
+    cdef int iterations = plan.iterations
+    cdef const char* g
+    cdef Py_ssize_t each = plan.g.body * width(like)
+    cdef bint single = sweep.pushes == 1
+    cdef const char* factor = NULL
+    cdef Py_ssize_t every = 0
+    if single:
+        factor = values(&sweep.push[0].factor, 0, room.first)
+        every = sweep.push[0].factor.body * width(like)
+    for j in range(plan.dim):
+        g = values(&plan.g, j, room.first)
+        for n in range(lanes):
+            i = j * plane + n
+            body = room.first + n * width(like)
+            x = from_[X * row + i]
+            v = from_[V * row + i]
+            if plain:
+                a = (<const lane*> (g + n * each))[0]
+            elif compiled:
+                a = r[(A - P) * row + i]
+            else:
+                a = affine(
+                    plan.drag, plan.wind, plan.spring, x, v,
+                    field_lane(&plan.g, j, body, like), field_lane(&plan.c, j, body, like),
+                    field_lane(&plan.w, j, body, like), field_lane(&plan.k, j, body, like),
+                    field_lane(&plan.p, j, body, like),
+                )
+            if single:
+                a = a + (<const lane*> (factor + n * every))[0] * r[(OUT - P) * row + i]
+            else:
+                a = pushed(sweep, body, r + (OUT - P) * row + i, row, a)
+            if number == KEEP:
+                r[i] = a
+                continue
+            s = from_[S * row + i] if historic else x
+            if number == START:
+                start(scheme, plan.taylor_start, k, a, &x, &v, &s)
+            else:
+                stage(
+                    scheme, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s,
+                    &r[i], &r[(Q - P) * row + i], &r[(Y - P) * row + i], &r[(Z - P) * row + i],
+                )
+            to[X * row + i] = x
+            to[V * row + i] = v
+            if historic:
+                to[S * row + i] = s
+
+
+cdef inline void between(
+    bint after, int scheme, const Plan* plan, const Room* room, const char* state,
+    const lane* at_rest, const lane* gain, lane* like,
+) noexcept nogil:
+    """What a step does before its first evaluation, or after its last.
+
+    at_rest, or NULL: of what was gained this share is what bodies read at rest, which damping leaves alone.
+    """
+    cdef const lane* from_ = <const lane*> state
+    cdef lane* to = <lane*> room.next
+    cdef lane* r = <lane*> room.start
+    cdef const lane* k = aligned(plan.prepared, like)
+    cdef Py_ssize_t plane = room.plane // width(like)
+    cdef Py_ssize_t row = room.row // width(like)
+    cdef bint historic = plan.s.data != NULL
+    cdef Py_ssize_t i, n
+    cdef int j
+    cdef lane x, v, s, still
+    for j in range(plan.dim):
+        for n in range((room.count + width(like) - 1) // width(like)):
+            i = j * plane + n
+            x = from_[X * row + i]
+            v = from_[V * row + i]
+            s = from_[S * row + i] if historic else x
+            if after and at_rest != NULL:
+                still = at_rest[n] * gain[i]
+                v = v - still
+                damp(scheme, field_lane(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
+                v = v + still
+            elif after:
+                damp(scheme, field_lane(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
+            else:
+                opening(scheme, k, &x, &v, &s, &r[i], &r[(Q - P) * row + i])
+            to[X * row + i] = x
+            to[V * row + i] = v
+            if historic:
+                to[S * row + i] = s

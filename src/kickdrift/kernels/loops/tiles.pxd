@@ -1,0 +1,269 @@
+# Running a job: tile after tile is loaded, stepped through all steps of the call, and stored.
+#
+# Where all forces are affine, components do not see each other. Then there is no tile to speak of: rows.pxd
+# steps the caller's own. Otherwise a tile is copied into planes that fit the first-level cache. What has no
+# loop here, because it is rare (see in_sweeps), is stepped by sweeps.pxd.
+
+from libc.string cimport memset
+
+from ..abi.registers cimport P, Q, REGISTERS, S, V, X, Y, Z
+from ..abi.newton cimport Newton, Solve
+from ..simd.vec cimport alone, f32alone, f32lane, f64alone, f64lane, lane, width
+from ..abi.plan cimport (
+    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Plan, Row,
+)
+from .planes cimport aligned, end, move_state, sum_planes
+from .rows cimport row_of_blocks
+from ..integrators.steps cimport damp, has_opening, opening, stage, stages
+from ..forces.fields cimport accelerate, accelerate_tile, field_lane, values
+from ..integrators.traits cimport keeps, minds_drag, rare
+
+cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t lanes, lane* r) noexcept nogil:
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef Py_ssize_t row = MAX_DIM * plane
+    cdef Py_ssize_t i, n
+    cdef int j
+    for j in range(plan.dim):
+        for n in range(lanes):
+            i = j * plane + n
+            damp(
+                plan.scheme, field_lane(&plan.decay, j, first + n * width(r), r),
+                &r[X * row + i], &r[V * row + i], &r[S * row + i],
+            )
+
+
+cdef inline void step_planes(
+    int scheme, int dim, const Plan* plan, const Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
+) noexcept nogil:
+    """Step a loaded tile through the job, stage by stage."""
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef Py_ssize_t row = MAX_DIM * plane
+    cdef Py_ssize_t lanes = (count + width(r) - 1) // width(r)
+    cdef int number, j
+    cdef Py_ssize_t _step, n, i
+    cdef lane x[MAX_DIM]
+    cdef lane v[MAX_DIM]
+    cdef lane a[MAX_DIM]
+    if keeps(scheme, False):
+        accelerate_tile(plan, dim, first, count, TILE, r + X * row, r + V * row, r + P * row)
+    for _step in range(job.steps):
+        for number in range(stages(scheme, False, plan)):
+            for n in range(lanes):
+                for j in range(dim):
+                    i = j * plane + n
+                    x[j] = r[X * row + i]
+                    v[j] = r[V * row + i]
+                    if number == 0 and has_opening(scheme, False):
+                        opening(scheme, k, &x[j], &v[j], &r[S * row + i], &r[P * row + i], &r[Q * row + i])
+                accelerate(plan, dim, first + n * width(r), x, v, a)
+                for j in range(dim):
+                    i = j * plane + n
+                    stage(
+                        scheme, False, number, 1, k, k, k, k, k, a[j], &x[j], &v[j],
+                        &r[S * row + i], &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
+                    )
+                    r[X * row + i] = x[j]
+                    r[V * row + i] = v[j]
+        if plan.damped:
+            damp_planes(plan, first, lanes, r)
+
+
+cdef inline void step_alone(
+    int scheme, int dim, const Plan* plan, const Job* job, const void* k, Py_ssize_t first, Py_ssize_t count, alone r,
+) noexcept nogil:
+    """The same, as compilers may take it that what is stored is no coefficient."""
+    if alone is f32alone:
+        step_planes(scheme, dim, plan, job, <const f32lane*> k, first, count, <f32lane*> r)
+    else:
+        step_planes(scheme, dim, plan, job, <const f64lane*> k, first, count, <f64lane*> r)
+
+
+cdef inline void accelerate_planes(
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const lane* x, const lane* v, lane* a,
+) noexcept nogil:
+    if plan.dim == 3:
+        accelerate_tile(plan, 3, first, count, stride, x, v, a)
+    elif plan.dim == 2:
+        accelerate_tile(plan, 2, first, count, stride, x, v, a)
+    else:
+        accelerate_tile(plan, 1, first, count, stride, x, v, a)
+
+
+cdef inline void solve_planes(
+    const Plan* plan, Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
+) noexcept nogil:
+    """The same for the schemes that look at all components of a body, up to the step that cannot be solved."""
+    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
+    cdef lane* x = r + X * row
+    cdef lane* v = r + V * row
+    cdef Solve solve = <Solve> plan.step
+    cdef Py_ssize_t step, body
+    cdef bint solved
+    cdef Newton newton
+    memset(&newton, 0, sizeof(Newton))
+    for step in range(job.steps):
+        solved = solve(plan, first, count, x, v, &newton)
+        if not solved:
+            # The earliest step counts, and the first body of those that fail there.
+            if step < job.failed_step:
+                job.failed_step = step
+                job.failed_body = newton.body
+                job.residual = newton.residual
+            break
+        if plan.damped:
+            damp_planes(plan, first, (count + width(r) - 1) // width(r), r)
+    if plan.scheme == IMPLICIT_EULER:
+        for body in range(count):
+            job.evaluations = max(job.evaluations, newton.evaluations[body])
+
+
+cdef inline bint fused(int scheme) noexcept nogil:
+    """Is all that happens to a lane in a stage one loop? That is fast, and large for each scheme."""
+    return scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4 or scheme == COMPOSITION
+
+
+cdef inline lane step_scheme(
+    int scheme, int lanes, const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
+) noexcept nogil:
+    """Step a row of `count` numbers, or a tile of so many bodies; return sums of all numbers."""
+    if row.planes == NULL:
+        return row_of_blocks(scheme, lanes, plan, job, k, row, count)
+    if fused(scheme) and plan.dim == 3:
+        if lane is f32lane:
+            step_alone(scheme, 3, plan, job, k, row.first, count, <f32alone> row.planes)
+        else:
+            step_alone(scheme, 3, plan, job, k, row.first, count, <f64alone> row.planes)
+    elif fused(scheme):
+        if lane is f32lane:
+            step_alone(scheme, 2, plan, job, k, row.first, count, <f32alone> row.planes)
+        else:
+            step_alone(scheme, 2, plan, job, k, row.first, count, <f64alone> row.planes)
+    return sum_planes(plan.dim, count, <lane*> row.planes)
+
+
+# A job.
+
+cdef inline void locate(const Plan* plan, Py_ssize_t first, int component, Row* row) noexcept nogil:
+    """The row of a component from a body on, or of all components where they lie side by side."""
+    cdef int i
+    row.first = first
+    row.planes = NULL
+    row.x = plan.x.data + first * plan.x.body + component * plan.x.component
+    row.v = plan.v.data + first * plan.v.body + component * plan.v.component
+    row.s = NULL
+    if plan.s.data != NULL:
+        row.s = plan.s.data + first * plan.s.body + component * plan.s.component
+    row.g = values(&plan.g, component, first)
+    row.c = values(&plan.c, component, first)
+    row.w = values(&plan.w, component, first)
+    row.k = values(&plan.k, component, first)
+    row.p = values(&plan.p, component, first)
+    row.decay = values(&plan.decay, component, first)
+    for i in range(4):
+        row.flow[i] = values(&plan.flow[i], component, first)
+
+
+cdef inline void locate_planes(const Plan* plan, Py_ssize_t first, int component, lane* r, Row* row) noexcept nogil:
+    """The same for a tile, whose state is in planes."""
+    cdef Py_ssize_t plane = TILE // width(r)
+    locate(plan, first, component, row)
+    row.x = <char*> (r + (X * MAX_DIM + component) * plane)
+    row.v = <char*> (r + (V * MAX_DIM + component) * plane)
+    if row.s != NULL:
+        row.s = <char*> (r + (S * MAX_DIM + component) * plane)
+
+
+cdef inline void begin(const Plan* plan, Job* job) noexcept nogil:
+    job.bad_body = -1
+    job.failed_step = job.steps
+    job.evaluations = job.steps * plan.stages + plan.keeps + job.start
+
+
+cdef inline bint in_place(const Plan* plan) noexcept nogil:
+    return affine_only(plan) and plan.layout != STRIDED
+
+
+cdef inline bint in_a_row(const Plan* plan) noexcept nogil:
+    return in_place(plan) and plan.rows == 1 and plan.n <= ROW
+
+
+cdef inline bint in_sweeps(const Plan* plan) noexcept nogil:
+    """Is there no loop for them here? Then bodies are stepped as if pushes were among their forces."""
+    return plan.scheme < IMPLICIT_EULER and not affine_only(plan) and not in_planes(plan)
+
+
+cdef inline bint in_planes(const Plan* plan) noexcept nogil:
+    return fused(plan.scheme) and plan.dim > 1 and not (plan.velocity_dependent and minds_drag(plan.scheme))
+
+
+cdef inline bint affine_only(const Plan* plan) noexcept nogil:
+    """May it take the loops of rows.pxd, for which drag is what makes steps others? Links can be a reason why not."""
+    cdef bint stepped_without = plan.drag and not plan.velocity_dependent
+    return plan.terms == 0 and plan.scheme < IMPLICIT_EULER and not rare(plan.scheme) and not stepped_without
+
+
+cdef inline void run_row(const Plan* plan, Job* job, lane* like) noexcept nogil:
+    """The same for so few bodies that they are a row and no more: as little as can be lies around their steps."""
+    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    begin(plan, job)
+    end(plan, job, step(plan, job, aligned(plan.prepared, like), &plan.row[0], 0, plan.n * plan.numbers))
+
+
+cdef inline void run_rows(const Plan* plan, Job* job, lane* like) noexcept nogil:
+    """Step bodies job.first to job.last in the caller's memory; what happened is in the job."""
+    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef const lane* k = aligned(plan.prepared, like)
+    cdef Py_ssize_t first
+    cdef int j
+    cdef const Row* here
+    cdef Row row
+    cdef lane check
+    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    begin(plan, job)
+    memset(&check, 0, sizeof(lane))
+    # One plane of components after the other, for the prefetchers' sake.
+    for j in range(plan.rows):
+        first = job.first
+        while first < job.last:
+            here = &plan.row[j]
+            if first > 0:
+                locate(plan, first, j, &row)
+                here = &row
+            check = check + step(plan, job, k, here, 0, min(<Py_ssize_t> ROW, job.last - first) * plan.numbers)
+            first += ROW
+    end(plan, job, check)
+
+
+cdef inline void run_tiles(const Plan* plan, Job* job, lane* like) noexcept nogil:
+    """The same in copies of tiles."""
+    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef double room[REGISTERS * MAX_DIM * TILE + 8]
+    cdef lane* r = aligned(<char*> room, like)
+    cdef const lane* k = aligned(plan.prepared, like)
+    cdef Py_ssize_t first, count
+    cdef int j
+    cdef Row row
+    cdef lane check
+    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    begin(plan, job)
+    memset(&check, 0, sizeof(lane))
+    if plan.scheme == IMPLICIT_EULER:
+        job.evaluations = 0  # what it takes
+    first = job.first
+    while first < job.last:
+        count = min(<Py_ssize_t> TILE, job.last - first)
+        move_state(False, plan, first, count, r)
+        if affine_only(plan):
+            for j in range(plan.dim):
+                locate_planes(plan, first, j, r, &row)
+                check = check + step(plan, job, k, &row, 0, count)
+        elif plan.scheme < IMPLICIT_EULER:
+            row.first, row.planes = first, <char*> r
+            check = check + step(plan, job, k, &row, 0, count)
+        else:
+            solve_planes(plan, job, k, first, count, r)
+            check = check + sum_planes(plan.dim, count, r)
+        move_state(True, plan, first, count, r)
+        first += TILE
+    end(plan, job, check)

@@ -1,0 +1,292 @@
+# One step of y' = f(t, y): the schemes of kickdrift/reference/ode.py.
+#
+# An explicit scheme is a handful of stages, each of them the same for lanes in registers and for lanes
+# of an array. Implicit Euler looks at all components of a trajectory at once, in scalar arithmetic.
+# Small integers are variables here: as literals they would turn float expressions into double ones.
+
+from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
+
+from ..abi.flows cimport CONSTANTS, MAX_PARAMETERS, ZERO
+from ..simd.vec cimport is_zero, lane, real, width
+from ..abi.ode cimport FAILED, OPEN, SOLVED, Newton, ODEPlan
+from ..abi.plan cimport EXPLICIT_EULER, HEUN, MIDPOINT, RK4
+from ..forces.fields cimport largest, magnitude
+
+cdef enum:      # the constants of the schemes: h, h/2, h/6, 2
+    H
+    H_2
+    H_6
+    TWICE
+
+
+# The explicit schemes.
+
+cdef inline int stages(int scheme) noexcept nogil:
+    return 4 if scheme == RK4 else 1 if scheme == EXPLICIT_EULER else 2
+
+
+cdef inline void stage(
+    int scheme, int which, const lane* h, lane k, lane y, lane* u, lane* s,
+) noexcept nogil:
+    """After k = f at u: the state u of the next stage, or of the next step; s sums up slopes."""
+    if scheme == EXPLICIT_EULER:
+        u[0] = y + h[H] * k
+    elif scheme == MIDPOINT:
+        u[0] = y + h[H_2] * k if which == 0 else y + h[H] * k
+    elif scheme == HEUN:
+        if which == 0:
+            s[0] = k
+            u[0] = y + h[H] * k
+        else:
+            u[0] = y + h[H_2] * (s[0] + k)
+    elif which == 0:
+        s[0] = k
+        u[0] = y + h[H_2] * k
+    elif which < 3:
+        s[0] = s[0] + h[TWICE] * k
+        u[0] = y + h[H_2] * k if which == 1 else y + h[H] * k
+    else:
+        u[0] = y + h[H_6] * (s[0] + k)
+
+
+cdef inline void set_step(double step, real* like, lane* h) noexcept nogil:
+    """The constants of the schemes; `like` only tells the type of a lane's numbers."""
+    cdef real two = 2
+    cdef real six = 6
+    splat(<real> step, h + H)
+    splat(<real> step / two, h + H_2)
+    splat(<real> step / six, h + H_6)
+    splat(two, h + TWICE)
+
+
+cdef inline void set_constants(const ODEPlan* plan, real* like, lane* c) noexcept nogil:
+    """The flow's parameters, and the numbers that formulas name."""
+    cdef Py_ssize_t i
+    for i in range(MAX_PARAMETERS):
+        splat(<real> plan.parameters[i], c + i)
+    for i in range(ZERO, CONSTANTS):
+        splat(<real> (i - ZERO), c + i)
+
+
+cdef inline void splat(real value, lane* to) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(width(to)):
+        (<real*> to)[i] = value
+
+
+cdef inline void sweep_stage(
+    int scheme, int which, const lane* h, Py_ssize_t lanes, const lane* k, const lane* y, lane* u, lane* s,
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(lanes):
+        stage(scheme, which, h, k[i], y[i], &u[i], &s[i])
+
+
+cdef inline void sweep(
+    int scheme, int which, const lane* h, Py_ssize_t count, const lane* k, const lane* y, lane* u, lane* s,
+) noexcept nogil:
+    """`stage` for all numbers of the state, one loop for each kind."""
+    cdef Py_ssize_t lanes = (count + width(u) - 1) // width(u)
+    if scheme == EXPLICIT_EULER:
+        sweep_stage(EXPLICIT_EULER, 0, h, lanes, k, y, u, s)
+    elif scheme == MIDPOINT:
+        if which == 0:
+            sweep_stage(MIDPOINT, 0, h, lanes, k, y, u, s)
+        else:
+            sweep_stage(MIDPOINT, 1, h, lanes, k, y, u, s)
+    elif scheme == HEUN:
+        if which == 0:
+            sweep_stage(HEUN, 0, h, lanes, k, y, u, s)
+        else:
+            sweep_stage(HEUN, 1, h, lanes, k, y, u, s)
+    elif which == 0:
+        sweep_stage(RK4, 0, h, lanes, k, y, u, s)
+    elif which == 1:
+        sweep_stage(RK4, 1, h, lanes, k, y, u, s)
+    elif which == 2:
+        sweep_stage(RK4, 2, h, lanes, k, y, u, s)
+    else:
+        sweep_stage(RK4, 3, h, lanes, k, y, u, s)
+
+
+cdef inline bint finite(Py_ssize_t count, const lane* y) noexcept nogil:
+    """Are all numbers, in whole lanes, finite? A difference of equal numbers is zero only then."""
+    cdef lane check[1]
+    cdef Py_ssize_t i
+    check[0] = y[0] - y[0]
+    for i in range((count + width(y) - 1) // width(y)):
+        check[0] = check[0] + (y[i] - y[i])
+    return is_zero(check[0])
+
+
+cdef inline Py_ssize_t first_bad(
+    Py_ssize_t n, Py_ssize_t dim, const real* y, Py_ssize_t row, Py_ssize_t column,
+) noexcept nogil:
+    """The first trajectory that is not finite, or -1; numbers lie row and column apart."""
+    cdef Py_ssize_t i, j
+    for i in range(n):
+        for j in range(dim):
+            if y[i * row + j * column] - y[i * row + j * column] != 0:
+                return i
+    return -1
+
+
+# Implicit Euler: what a Newton iteration does before and after it needs derivatives.
+
+cdef inline bint close_enough(
+    Py_ssize_t dim, real h, real tolerance, const real* u, const real* y, const real* k, real slope, real residual,
+) noexcept nogil:
+    """Is the residual small, beside what it is a difference of or what rounding makes of that?"""
+    cdef real four = 4
+    cdef real epsilon, smallest, scale, noise
+    if real is float:
+        epsilon = FLT_EPSILON
+        smallest = FLT_MIN / FLT_EPSILON
+    else:
+        epsilon = DBL_EPSILON
+        smallest = DBL_MIN / DBL_EPSILON
+    scale = largest(<int> dim, u) + largest(<int> dim, y) + h * largest(<int> dim, k)
+    noise = scale + h * slope * largest(<int> dim, u)
+    return residual <= tolerance * scale + four * epsilon * noise + smallest
+
+
+cdef inline bint eliminate(Py_ssize_t dim, real h, real* m, real* r) noexcept nogil:
+    """Replace r by (1 - h m)⁻¹ r, by Gaussian elimination in place; False where that is singular."""
+    cdef real one = 1
+    cdef real t
+    cdef Py_ssize_t i, j, row, pivot
+    for i in range(dim * dim):
+        m[i] = -h * m[i]
+    for i in range(dim):
+        m[i * dim + i] = one + m[i * dim + i]
+    for i in range(dim):
+        pivot = i
+        for row in range(i + 1, dim):
+            if magnitude(m[row * dim + i]) > magnitude(m[pivot * dim + i]):
+                pivot = row
+        if m[pivot * dim + i] == 0:
+            return False
+        if pivot != i:
+            for j in range(dim):
+                t = m[i * dim + j]
+                m[i * dim + j] = m[pivot * dim + j]
+                m[pivot * dim + j] = t
+            t = r[i]
+            r[i] = r[pivot]
+            r[pivot] = t
+        for row in range(i + 1, dim):
+            t = m[row * dim + i] / m[i * dim + i]
+            for j in range(i + 1, dim):
+                m[row * dim + j] = m[row * dim + j] - t * m[i * dim + j]
+            r[row] = r[row] - t * r[i]
+    for row in range(dim - 1, -1, -1):
+        for j in range(row + 1, dim):
+            r[row] = r[row] - m[row * dim + j] * r[j]
+        r[row] = r[row] / m[row * dim + row]
+    return True
+
+
+cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, real* like) noexcept nogil:
+    """Compute the residuals and close what is solved; how many are open still."""
+    cdef Py_ssize_t dim = newton.dim
+    cdef Py_ssize_t i, j, still = 0
+    cdef real h = <real> newton.h
+    cdef real tolerance = <real> newton.tolerance
+    cdef real residual
+    cdef const real* u
+    cdef const real* y
+    cdef const real* k
+    cdef real* r
+    for i in range(newton.n):
+        if newton.status[i] != OPEN:
+            continue
+        newton.work[i] += 1
+        u = <const real*> newton.u + i * dim
+        y = <const real*> newton.y + i * dim
+        k = <const real*> newton.k + i * dim
+        r = <real*> newton.residual + i * dim
+        for j in range(dim):
+            r[j] = u[j] - y[j] - h * k[j]
+        residual = largest(<int> dim, r)
+        if residual == 0 or (
+            iteration > 0 and close_enough(dim, h, tolerance, u, y, k, (<real*> newton.slope)[i], residual)
+        ):
+            newton.status[i] = SOLVED
+        elif last:
+            give_up(newton, i, residual)
+        else:
+            still += 1
+    return still
+
+
+cdef inline void correct(Newton* newton, real* like) noexcept nogil:
+    """Use the derivatives: a Newton step for each open trajectory."""
+    cdef Py_ssize_t dim = newton.dim
+    cdef Py_ssize_t i, j
+    cdef real h = <real> newton.h
+    cdef real residual
+    cdef real* u
+    cdef real* r
+    cdef real* m
+    for i in range(newton.n):
+        if newton.status[i] != OPEN:
+            continue
+        u = <real*> newton.u + i * dim
+        r = <real*> newton.residual + i * dim
+        m = <real*> newton.jacobian + i * dim * dim
+        (<real*> newton.slope)[i] = largest(<int> (dim * dim), m)
+        residual = largest(<int> dim, r)
+        if not eliminate(dim, h, m, r):
+            give_up(newton, i, residual)
+            continue
+        for j in range(dim):
+            u[j] = u[j] - r[j]
+
+
+cdef inline void give_up(Newton* newton, Py_ssize_t i, double residual) noexcept nogil:
+    newton.status[i] = FAILED
+    if newton.failed < 0 or i < newton.failed:
+        newton.failed = i
+        newton.failed_residual = residual
+
+
+cdef inline void increments(Newton* newton, Py_ssize_t column, double share, double floor, real* moved) noexcept nogil:
+    """moved = u, but with component `column` a little farther: what difference quotients are made of."""
+    cdef Py_ssize_t dim = newton.dim
+    cdef Py_ssize_t i, j
+    cdef real size, other, smallest
+    cdef real one = 1
+    cdef const real* u
+    if real is float:
+        smallest = FLT_MIN / FLT_EPSILON
+    else:
+        smallest = DBL_MIN / DBL_EPSILON
+    for i in range(newton.n):
+        u = <const real*> newton.u + i * dim
+        for j in range(dim):
+            moved[i * dim + j] = u[j]
+        size = magnitude(u[column])
+        other = magnitude((<const real*> newton.y)[i * dim + column])
+        if other > size:
+            size = other
+        other = <real> floor * largest(<int> dim, u)
+        if other > size:
+            size = other
+        if size < smallest:
+            size = largest(<int> dim, <const real*> newton.k + i * dim)
+        if size < smallest:
+            size = one
+        moved[i * dim + column] = u[column] + <real> share * size
+
+
+cdef inline void quotients(Newton* newton, Py_ssize_t column, const real* moved, const real* k) noexcept nogil:
+    """Column `column` of the derivatives, from the right-hand side k at `moved`."""
+    cdef Py_ssize_t dim = newton.dim
+    cdef Py_ssize_t i, j
+    cdef real step
+    for i in range(newton.n):
+        step = moved[i * dim + column] - (<const real*> newton.u)[i * dim + column]
+        for j in range(dim):
+            (<real*> newton.jacobian)[(i * dim + j) * dim + column] = (
+                k[i * dim + j] - (<const real*> newton.k)[i * dim + j]
+            ) / step

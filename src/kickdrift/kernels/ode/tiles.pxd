@@ -1,0 +1,150 @@
+# Built-in flows by explicit schemes: tile after tile is loaded, stepped through all steps of the call, and stored.
+#
+# Lanes of trajectories stay in registers from the first step to the last.
+
+from libc.string cimport memset
+
+from ..abi.flows cimport (
+    AIZAWA, CONSTANTS, HALVORSEN, LORENZ, LOTKA_VOLTERRA, ROSSLER, THOMAS, VAN_DER_POL,
+)
+from .flows cimport rate
+from ..simd.vec cimport lane, real, width
+from ..abi.ode cimport ODE_ROWS, ODEPlan
+from .steps cimport first_bad, set_constants, set_step, stage, stages
+from ..abi.plan cimport EXPLICIT_EULER, HEUN, MAX_DIM, MIDPOINT, RK4, TILE, Job
+from ..loops.planes cimport aligned, move_tile
+
+cdef enum:
+    LANES = 3       # stepped side by side: while one waits for a result, the others have work
+
+
+cdef inline void block(
+    int scheme, int flow, int dim, const lane* h, const lane* c, Py_ssize_t steps, lane* planes,
+) noexcept nogil:
+    """Step LANES lanes through the job in registers."""
+    cdef lane y[LANES * MAX_DIM]
+    cdef lane u[LANES * MAX_DIM]
+    cdef lane s[LANES * MAX_DIM]
+    cdef lane k[MAX_DIM]
+    cdef Py_ssize_t plane = TILE // width(planes)
+    cdef Py_ssize_t _step
+    cdef int which, i, j
+    for i in range(LANES):
+        for j in range(dim):
+            y[i * dim + j] = planes[j * plane + i]
+            u[i * dim + j] = y[i * dim + j]
+    for _step in range(steps):
+        for which in range(stages(scheme)):
+            for i in range(LANES):
+                rate(flow, c, &u[i * dim], &k[0])
+                for j in range(dim):
+                    stage(scheme, which, h, k[j], y[i * dim + j], &u[i * dim + j], &s[i * dim + j])
+        for i in range(LANES * dim):
+            y[i] = u[i]
+    for i in range(LANES):
+        for j in range(dim):
+            planes[j * plane + i] = y[i * dim + j]
+
+
+cdef inline void blocks(
+    int flow, int dim, const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count,
+    lane* planes,
+) noexcept nogil:
+    cdef Py_ssize_t i = 0
+    while i * width(planes) < count:
+        if plan.scheme == EXPLICIT_EULER:
+            block(EXPLICIT_EULER, flow, dim, h, c, steps, planes + i)
+        elif plan.scheme == MIDPOINT:
+            block(MIDPOINT, flow, dim, h, c, steps, planes + i)
+        elif plan.scheme == HEUN:
+            block(HEUN, flow, dim, h, c, steps, planes + i)
+        else:
+            block(RK4, flow, dim, h, c, steps, planes + i)
+        i += LANES
+
+
+# `blocks` for each flow, as functions that are called through pointers: inlined into one, they would
+# take compilers minutes.
+
+cdef inline void lorenz(
+    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+) noexcept nogil:
+    blocks(LORENZ, 3, plan, steps, h, c, count, planes)
+
+
+cdef inline void rossler(
+    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+) noexcept nogil:
+    blocks(ROSSLER, 3, plan, steps, h, c, count, planes)
+
+
+cdef inline void thomas(
+    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+) noexcept nogil:
+    blocks(THOMAS, 3, plan, steps, h, c, count, planes)
+
+
+cdef inline void halvorsen(
+    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+) noexcept nogil:
+    blocks(HALVORSEN, 3, plan, steps, h, c, count, planes)
+
+
+cdef inline void aizawa(
+    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+) noexcept nogil:
+    blocks(AIZAWA, 3, plan, steps, h, c, count, planes)
+
+
+cdef inline void lotka_volterra(
+    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+) noexcept nogil:
+    blocks(LOTKA_VOLTERRA, 2, plan, steps, h, c, count, planes)
+
+
+cdef inline void van_der_pol(
+    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+) noexcept nogil:
+    blocks(VAN_DER_POL, 2, plan, steps, h, c, count, planes)
+
+
+# A job: tile after tile is loaded, stepped through all steps of the call, and stored.
+
+cdef inline void run(const ODEPlan* plan, Job* job, real* like, lane* wide) noexcept nogil:
+    """Step trajectories job.first to job.last; what happened is in the job. `like` and `wide` tell types."""
+    cdef void (*step_tile)(const ODEPlan*, Py_ssize_t, const lane*, const lane*, Py_ssize_t, lane*) noexcept nogil
+    cdef lane h[4]
+    cdef lane c[CONSTANTS]
+    cdef double room[MAX_DIM * TILE + 8]
+    cdef lane* planes = aligned(<char*> room, wide)
+    cdef Py_ssize_t count, bad, first = job.first
+    set_step(plan.h, like, h)
+    set_constants(plan, like, c)
+    if plan.flow == LORENZ:
+        step_tile = lorenz[lane]
+    elif plan.flow == ROSSLER:
+        step_tile = rossler[lane]
+    elif plan.flow == THOMAS:
+        step_tile = thomas[lane]
+    elif plan.flow == HALVORSEN:
+        step_tile = halvorsen[lane]
+    elif plan.flow == AIZAWA:
+        step_tile = aizawa[lane]
+    elif plan.flow == LOTKA_VOLTERRA:
+        step_tile = lotka_volterra[lane]
+    else:
+        step_tile = van_der_pol[lane]
+    job.bad_body = -1
+    job.failed_step = job.steps
+    job.evaluations = job.steps * stages(plan.scheme)
+    while first < job.last:
+        count = min(<Py_ssize_t> ODE_ROWS, job.last - first)
+        if count < ODE_ROWS:
+            memset(&room[0], 0, sizeof(room))
+        move_tile(False, &plan.y, plan.dim, first, count, planes)
+        step_tile(plan, job.steps, h, c, count, planes)
+        move_tile(True, &plan.y, plan.dim, first, count, planes)
+        bad = first_bad(count, plan.dim, <real*> planes, 1, TILE)
+        if bad >= 0 and job.bad_body < 0:
+            job.bad_body = first + bad
+        first += ODE_ROWS

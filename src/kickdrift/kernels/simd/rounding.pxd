@@ -1,0 +1,49 @@
+# Does a module round as IEEE 754 says: once after each operation, to the type of its operands?
+#
+# The same bits everywhere rest on it, and flags and compilers can undo it: by contracting a * b + c to
+# one operation, by registers wider than the type (x87), by the liberties of -ffast-math. Flags are those of
+# a module; so every module that computes asks itself, when it is imported.
+
+from .vec cimport f32lane  # for the C types beside it
+
+cdef extern from *:
+    """
+    /* Are these differences zero, in all of a lane? (1 + u)^2 is 1 + 2 u + u^2, whose last term rounding takes
+       away; and so it does with what is added to something large. Volatile: no compiler is to know the numbers. */
+    #define KD_AS_WRITTEN(name, lane, number, small, large) \
+        static int name(void) { \
+            static volatile number tiny = small, huge = large; \
+            union { lane all; number each[sizeof(lane) / sizeof(number)]; } a, p, h, rest[3]; \
+            int i, number_of = (int)(sizeof(lane) / sizeof(number)), exact = 1; \
+            for (i = 0; i < number_of; i++) { \
+                a.each[i] = 1 + tiny; \
+                p.each[i] = 1 + 2 * tiny; \
+                h.each[i] = huge; \
+            } \
+            rest[0].all = a.all * a.all - p.all; \
+            rest[1].all = p.all - a.all * a.all; \
+            rest[2].all = (a.all + h.all) - h.all; \
+            for (i = 0; i < number_of; i++) \
+                exact &= rest[0].each[i] == 0 && rest[1].each[i] == 0 && rest[2].each[i] == 0; \
+            return exact; \
+        }
+    KD_AS_WRITTEN(kd_as_written_f32, float, float, 0x1p-12f, 0x1p60f)
+    KD_AS_WRITTEN(kd_as_written_f64, double, double, 0x1p-27, 0x1p60)
+    KD_AS_WRITTEN(kd_as_written_f32s, kd_f32, float, 0x1p-12f, 0x1p60f)
+    KD_AS_WRITTEN(kd_as_written_f64s, kd_f64, double, 0x1p-27, 0x1p60)
+    """
+    bint as_written_f32 "kd_as_written_f32"()
+    bint as_written_f64 "kd_as_written_f64"()
+    bint as_written_f32s "kd_as_written_f32s"()
+    bint as_written_f64s "kd_as_written_f64s"()
+
+
+cdef inline int require_rounding(str module) except -1:
+    """ImportError for a module that does not."""
+    if not (as_written_f32() and as_written_f64() and as_written_f32s() and as_written_f64s()):
+        raise ImportError(
+            f"{module}: this build does not round after each operation (a * b + c is contracted, or registers are wider"
+            " than their numbers), so that its results would not be those of other builds; build it with"
+            " -ffp-contract=off or /fp:precise, and without -ffast-math"
+        )
+    return 0

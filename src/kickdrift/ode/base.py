@@ -1,0 +1,207 @@
+"""What the compiled ODEStepper and its plain-Python twin share: everything but the arithmetic."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import validation
+from ..flows import Flow, Native
+from ..integrators import RK4, ExplicitEuler, Heun, ImplicitEuler, Integrator, Midpoint, resolve
+from ..rollback import snapshots
+from ..stepper.common import State
+from ..stepper.trajectory import ODETrajectory
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+#: rhs(t, y, out) and jacobian(t, y, out), for all trajectories at once.
+Function = Callable[[float, np.ndarray, np.ndarray], Any]
+
+SCHEMES = {cls.name: cls for cls in (ExplicitEuler, ImplicitEuler, Midpoint, Heun, RK4)}
+
+#: How far apart the states are whose difference quotient is a derivative, as a share of the state,
+#: and how small a component may get, beside the largest, before it no longer counts: powers of two
+#: near the square and the fourth root of the precision.
+QUOTIENT = {"float32": (2.0**-12, 2.0**-6), "float64": (2.0**-26, 2.0**-13)}
+
+
+class ODEBase(State):
+    """Checks the arguments once and describes the stepper.
+
+    A right-hand side is a `Flow` or a function, in Python or native.
+    """
+
+    _starts = False  # no scheme here has a history
+
+    def __init__(
+        self,
+        y: ArrayLike,
+        rhs: Flow | Function,
+        *,
+        dt: float | Fraction | str | None = None,
+        hz: float | Fraction | str | None = None,
+        integrator: str | Integrator = "rk4",
+        threads: int = 1,
+        jacobian: Function | None = None,
+    ) -> None:
+        if hasattr(self, "_given"):
+            raise RuntimeError("a stepper is made once: __init__ was called before")
+        self._given = validation.trajectories(y)
+        self._y = self._given.view()  # as in base.py
+        self._begin(validation.time_step(dt, hz, self._y.dtype), threads)
+        self._integrator = _scheme(integrator)
+        self._rhs = self._right_hand_side(rhs)
+        self._flow = self._rhs if isinstance(self._rhs, Flow) else None
+        self._jacobian = jacobian
+        if jacobian is not None:
+            if self._flow is not None:
+                raise ValueError(f"jacobian: expected none, {type(self._flow).__name__} has its own")
+            _check_function("jacobian", jacobian)
+        self._started, self._last_h = False, self._dt
+        self._bind()
+        self._identity  # noqa: B018 - it is found now
+        self._commit(numbers=self._numbers(None, self._dt))
+
+    if TYPE_CHECKING:
+
+        @property
+        def evaluations(self) -> int: ...
+        def record(self, steps: int, every: int = 1) -> ODETrajectory: ...
+        def _bind(self) -> None: ...
+
+    def _right_hand_side(self, rhs: Any) -> Flow | Function:
+        if isinstance(rhs, type) and issubclass(rhs, Flow):
+            rhs = rhs()
+        if isinstance(rhs, Flow):
+            if self.dim != rhs.dim:
+                raise ValueError(f"y: expected shape (n, {rhs.dim}) for {type(rhs).__name__}, got {self._y.shape}")
+            rhs.parameters(self.dtype)
+        elif isinstance(rhs, Native):
+            if rhs.dtype != self.dtype:
+                raise TypeError(f"rhs: expected a function for {self.dtype}, as y is, got one for {rhs.dtype}")
+        else:
+            _check_function("rhs", rhs)
+        return rhs
+
+    @property
+    def y(self) -> np.ndarray:
+        """The states, shape (n, dim): the caller's own array where one was given."""
+        return self._given
+
+    @property
+    def n(self) -> int:
+        """How many trajectories."""
+        return int(self._y.shape[0])
+
+    @property
+    def dim(self) -> int:
+        """How many components a state has."""
+        return int(self._y.shape[1])
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64, in which every step is computed."""
+        return self._y.dtype
+
+    @property
+    def rhs(self) -> Flow | Function:
+        """The right-hand side: a flow, or the function that was given."""
+        return self._rhs
+
+    @property
+    def jacobian(self) -> Function | None:
+        """The function that was given for the derivatives of the right-hand side, or None."""
+        return self._jacobian
+
+    @property
+    def integrator(self) -> Integrator:
+        """The integrator with its parameters."""
+        return self._integrator
+
+    # What state.py needs to record and save.
+
+    def _sampled(self) -> tuple[np.ndarray, ...]:
+        return (self._y,)
+
+    def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> ODETrajectory:
+        return ODETrajectory(time, *samples)
+
+    def _arrays(self) -> list[np.ndarray]:
+        return [self._y]
+
+    def _targets(self, count: int) -> list[np.ndarray]:
+        return [self._y]
+
+    def _last_step(self, substeps: int) -> None:
+        self.step(substeps)  # nothing is drawn
+
+    def _array_count(self, started: bool) -> int:
+        return 1
+
+    def _described(self) -> dict[str, Any]:
+        # What a function computes is its owner's affair; it may well have moved to another module.
+        return {
+            "rhs": "function" if self._flow is None else repr(self._flow),
+            "trajectories": self.n,
+            "dim": self.dim,
+            "dtype": str(self.dtype),
+            "integrator": repr(self.integrator),
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._exclusively(self._reduced)
+
+    def _reduced(self) -> tuple[Any, ...]:
+        arguments_ = {
+            "y": self._y.copy(order="K"),
+            "rhs": self._rhs,
+            "integrator": self.integrator,
+            "threads": self.threads,
+            "jacobian": self._jacobian,
+        }
+        return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), None)
+
+    def __repr__(self) -> str:
+        rhs = getattr(self._rhs, "__qualname__", repr(self._rhs))
+        return (
+            f"<{type(self).__module__}.{type(self).__name__}: {self.n} trajectories, dim {self.dim}, {self.dtype}, "
+            f"{self.integrator}, dt={self.dt:g}, rhs={rhs}, tick {self.tick}>"
+        )
+
+
+def refuse(name: str, result: Any, out: np.ndarray) -> None:
+    """Explain what a function that returned something should have done."""
+    got = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else validation.show(result)
+    raise TypeError(
+        f"{name}: expected it to write to out, of shape {out.shape}, and return None, but it returned {got}; "
+        f"write `out[:] = ...` in place of `return ...`"
+    )
+
+
+def _scheme(integrator: Any) -> Integrator:
+    known = ", ".join(SCHEMES)
+    if isinstance(integrator, str) and integrator not in SCHEMES:
+        raise ValueError(f"integrator: expected one of {known} for an ODEStepper, got {validation.show(integrator)}")
+    resolved = resolve(integrator)
+    if not isinstance(resolved, tuple(SCHEMES.values())):
+        raise ValueError(f"integrator: expected one of {known} for an ODEStepper, got {resolved!r}")
+    return resolved
+
+
+def _check_function(name: str, function: Any) -> None:
+    if not callable(function):
+        flows = " or a flow such as kd.flows.Lorenz()" if name == "rhs" else ""
+        raise TypeError(f"{name}: expected a function of (t, y, out){flows}, got {validation.show(function)}")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # built-in functions do not tell
+    try:
+        signature.bind(0.0, None, None)
+    except TypeError:
+        raise TypeError(f"{name}: expected a function of (t, y, out), got one of {signature}") from None

@@ -1,0 +1,62 @@
+"""What is evaluated for all bodies at once: functions of the user, and terms by which bodies see each other.
+
+Each is a function of the system, the push of its plan, the time, and the positions and velocities as
+lists of vectors; it returns a vector for each body. Its tangent is a function of the same, and of the
+sizes of places and velocities; it returns a function that tells how the vectors change when positions
+change by dx and velocities by dv.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .interactions import n_body, n_body_tangent, springs, springs_tangent
+from .vector import Vector, largest, sqrt
+
+
+def function(system, push, t, x, v):
+    """A function of the user: it is shown arrays and writes into one of zeros."""
+    return shown(system, push.term.evaluate, t, x, v)
+
+
+def shown(system, evaluate, t, *vectors):
+    """What a function writes into an array of zeros when it is shown others."""
+    arrays = [np.array(rows, dtype=system.plan.dtype) for rows in vectors]
+    for array in arrays:
+        array.flags.writeable = False
+    out = np.zeros_like(arrays[0])
+    evaluate(t, *arrays, out)
+    return [Vector([system.real(number) for number in row]) for row in out]
+
+
+def function_tangent(system, push, t, x, v, far, fast):
+    """By the user's `jacobian`, or else by differences with half of the digits (Knoll, Keyes 2004, 2.2)."""
+    if push.term.jacobian is not None:
+        return lambda dx, dv: shown(system, push.term.evaluate_jacobian, t, x, v, dx, dv)
+    here, half = function(system, push, t, x, v), sqrt(system.epsilon)
+
+    def change(dx, dv):
+        e = half * far / size(dx)
+        there = function(system, push, t, [a + e * d for a, d in zip(x, dx, strict=True)], v)
+        changes = [(a - b) / e for a, b in zip(there, here, strict=True)]
+        if push.term.velocity_dependent:
+            e = half * fast / size(dv)
+            there = function(system, push, t, x, [a + e * d for a, d in zip(v, dv, strict=True)])
+            changes = [c + (a - b) / e for c, a, b in zip(changes, there, here, strict=True)]
+        return changes
+
+    return change
+
+
+def size(vectors):
+    """The largest component of all."""
+    return largest([largest(vector) for vector in vectors])
+
+
+PUSHES = {"python": function, "native": function, "springs": springs, "n_body": n_body}
+TANGENTS = {
+    "python": function_tangent,
+    "native": function_tangent,
+    "springs": springs_tangent,
+    "n_body": n_body_tangent,
+}

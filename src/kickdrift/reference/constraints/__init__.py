@@ -1,0 +1,20 @@
+"""What each constraint does to the bodies after a step.
+
+A constraint is a function of the system, of where its bodies were before the step, and of the
+coefficients in its plan. It may change the system's `x`, `v` and, under Verlet, its `history`, the
+previous positions, which the next step continues from.
+"""
+
+from typing import Any
+
+from .collisions import collisions
+from .joints import compliant_distance, distance, pin
+from .walls import WALLS
+
+HOLDS: dict[str, Any] = {
+    "pin": pin,
+    "distance": distance,
+    "compliant_distance": compliant_distance,
+    "collisions": collisions,
+    **WALLS,
+}

@@ -1,0 +1,132 @@
+"""Bodies that meet a wall: how they turn, and how they rub."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..vector import Vector, dot, sqrt
+
+
+def bounce(depth, speed, pull, slow, restitution, h, longest):
+    """How far inside, and how fast inwards, a body goes on that is found `depth` outside, `speed` outwards.
+
+    `pull` is what the forces of the step have added to the speed outwards, or zero: the way back from
+    `depth` to the wall leads up a parabola of the acceleration pull / h. A body that met the wall no
+    faster than `slow` rests. `longest`: how long ago it may have done so; else it stays on the wall.
+    """
+    zero = 0 * h
+    fast = abs(speed)
+    share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # of the energy, lost on the way back
+    at_wall = fast * sqrt(1 - share) if share < 1 else zero
+    if not speed > 0:
+        return zero, at_wall  # it is on its way back
+    if at_wall <= slow:
+        return zero, zero
+    time = 2 * depth / (at_wall + fast)
+    if not time <= longest:
+        time = zero
+    inwards = restitution * at_wall
+    if inwards <= pull / h * time / 2:  # it would be outside again
+        return zero, zero
+    return (inwards - pull / h / 2 * time) * time, inwards - pull / h * time
+
+
+def rub(v, limit):
+    """What friction takes of a velocity along a wall: at most `limit`."""
+    speed = sqrt(dot(v, v))
+    return v if speed <= limit else limit / speed * v
+
+
+class Wall:
+    """What walls of all shapes have in common: coefficients and the state that they work on."""
+
+    def __init__(self, system, restitution, friction, radius, weight, lag):
+        self.h = system.h
+        self.lag = system.real(lag[0])
+        self.zero = system.real(0)
+        self._system = system
+        self._rows = restitution, friction, radius
+        self.free = [i for i in range(len(system.parts)) if weight[i] > 0]
+
+    def coefficients(self, i):
+        """Restitution, friction and radius of a body."""
+        return [self._system.real(row[i if len(row) > 1 else 0]) for row in self._rows]
+
+    def meet(self, depth, v, gain, restitution):
+        """None, or how far inside and with what velocity inwards a body goes on.
+
+        depth, v and gain: of the position, the velocity and what forces added to it, outwards. The
+        velocity is that of the position after `lag` more steps.
+        """
+        speed = v + self.lag * gain
+        if not (depth > 0 or (depth == 0 and speed > 0)):
+            return None
+        pull = gain if gain > 0 else self.zero
+        inside, inwards = bounce(depth, speed, pull, pull, restitution, self.h, self.h)
+        # At rest is at rest, whatever time velocities belong to.
+        return inside, inwards + self.lag * gain if inwards > 0 else self.zero
+
+    @property
+    def moving(self):
+        """How long what forces add to a velocity in a step has moved the position in it."""
+        return self.h * (0.5 + self.lag)
+
+
+def box(system, before, lower, upper, restitution, friction, radius, weight, lag):
+    x, v, s = system.rows()
+    wall = Wall(system, restitution, friction, radius, weight, lag)
+    for i in wall.free:
+        e, mu, r = wall.coefficients(i)
+        y, u = list(x[i]), list(v[i])
+        for j in range(system.dim):
+            low, high = system.real(lower[0][j]) + r, system.real(upper[0][j]) - r
+            for sign, place, other in ((-1, low, high), (1, high, low)):  # outwards, the wall, and that opposite
+                gain = system.gain[i]
+                found = wall.meet(sign * (y[j] - place), sign * u[j], sign * gain[j], e)
+                if found is None:
+                    continue
+                inside, inwards = found
+                impulse = sign * u[j] + inwards
+                y[j], u[j] = place - sign * inside, -sign * inwards
+                if sign * (y[j] - other) < 0:
+                    y[j] = other
+                along = [k for k in range(system.dim) if k != j]
+                if mu > 0 and impulse > 0 and along:
+                    lost = rub(Vector([u[k] for k in along]), mu * impulse)
+                    for k, speed in zip(along, lost, strict=True):
+                        u[k] = u[k] - speed
+                        y[k] = y[k] - wall.moving * speed
+        replace(system, x, v, s, i, Vector(y), Vector(u))
+    system.put(x, v, s)
+
+
+def plane(system, before, normal, offset, restitution, friction, radius, weight, lag):
+    x, v, s = system.rows()
+    wall = Wall(system, restitution, friction, radius, weight, lag)
+    n, place = Vector([system.real(number) for number in normal[0]]), system.real(offset[0])
+    for i in wall.free:
+        e, mu, r = wall.coefficients(i)
+        across, gain = dot(n, v[i]), dot(n, system.gain[i])
+        depth = place + r - dot(n, x[i])
+        found = wall.meet(depth, -across, -gain, e)
+        if found is None:
+            continue
+        inside, inwards = found
+        y, along = x[i] + (depth + inside) * n, v[i] - across * n
+        impulse = inwards - across
+        if mu > 0 and impulse > 0:
+            lost = rub(along, mu * impulse)
+            along = along - lost
+            y = y - wall.moving * lost
+        replace(system, x, v, s, i, y, along + inwards * n)
+    system.put(x, v, s)
+
+
+def replace(system, x, v, s, i, y, u):
+    """Give a body another position and velocity, and Verlet the previous position that goes with them."""
+    if s is not None:
+        s[i] = s[i] + (y - x[i]) - system.h * (u - v[i])
+    x[i], v[i] = y, u
+
+
+WALLS: dict[str, Any] = {"box": box, "plane": plane}

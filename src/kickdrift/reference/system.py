@@ -1,0 +1,265 @@
+"""What the schemes work on: one body, or all bodies as one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import newton_krylov
+from .callbacks import PUSHES
+from .constraints import HOLDS
+from .forces import TERMS, Affine
+from .integrators import SCHEMES, STARTS, NotConverged
+from .vector import Vector
+
+if TYPE_CHECKING:
+    from .stepper import Stepper
+
+
+class Body:
+    """One body on its way through the steps of a call: what the schemes work on."""
+
+    def __init__(self, stepper: Stepper, index: int):
+        plan = stepper._plan
+        self.index = index
+        self.real = real = plan.dtype.type
+        self.x, self.v = self._vector(stepper._position), self._vector(stepper._velocity)
+        self.history: Any = (
+            self._vector(stepper._history) if stepper._started and stepper._history is not None else None
+        )
+        self.integrator = plan.integrator
+        self.velocity_dependent = plan.velocity_dependent
+        self.constrained = bool(plan.holds)
+        self.tick = stepper.tick
+        self.h = real(stepper._h)
+        self.last_h = real(stepper._last_h)
+        self.epsilon = real(np.finfo(plan.dtype).eps)
+        self.smallest = real(np.finfo(plan.dtype).tiny / np.finfo(plan.dtype).eps)
+        self.affine = Affine(
+            plan.drag,
+            plan.spring,
+            self._vector(plan.g),
+            self._scalar(plan.c),
+            self._vector(plan.w),
+            self._scalar(plan.k),
+            self._vector(plan.p),
+        )
+        self.terms = [
+            TERMS[record.kind](*(self._coefficient(field) for field in record.fields.values()))
+            for record in plan.records
+        ]
+        self.decay = None if stepper._decay is None else self._scalar(stepper._decay)
+        self.flow = None if stepper._flow is None else [self._scalar(row) for row in stepper._flow]
+        if stepper._composition is not None:
+            self.composition = [[real(number) for number in row] for row in stepper._composition]
+        self.evaluations = 0
+        self.done = 0
+        self._kept: Vector | None = None
+        self.completed = self.x, self.v, self.history
+
+    def run(self, n: int) -> None:
+        """n steps, or fewer where one cannot be solved."""
+        start = STARTS.get(self.integrator.name)
+        if start is not None and self.history is None:
+            start(self, self.h)
+        while self.done < n:
+            try:
+                self.step(self.h)
+            except NotConverged as failure:
+                self.failed, self.residual = self, float(failure.args[0])
+                return
+            self.last_h = self.h
+            self.complete()
+
+    def step(self, h: Any) -> None:
+        """One step by the book."""
+        SCHEMES[self.integrator.name](self, h)
+
+    def complete(self) -> None:
+        """The end of a step: damping, unless constraints come before it, and then the count."""
+        if self.decay is not None and not self.constrained:
+            self.damp(self.decay)
+        self.count()
+
+    def count(self) -> None:
+        """What now is can be gone back to."""
+        self.tick += 1
+        self.done += 1
+        self.completed = self.x, self.v, self.history
+
+    def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
+        """The acceleration so long after the last tick: the affine part, then the other terms in their order."""
+        self.evaluations += 1
+        a = self.affine.acceleration(x, v)
+        for term in self.terms:
+            a = term.acceleration(a, x, v)
+        return a
+
+    def keep(self, a: Vector) -> Vector:
+        """Remember an acceleration for the next step of this call, where nothing can change it."""
+        self._kept = None if self.velocity_dependent or self.constrained else a
+        return a
+
+    def kept(self, x: Vector, v: Vector) -> Vector:
+        """The acceleration at the start of a step: the remembered one, or a new one."""
+        return self.a(x, v) if self._kept is None else self._kept
+
+    def jacobian(self, x: Vector, v: Vector):
+        """The derivatives of the acceleration by position and by velocity."""
+        by_x, by_v = self.affine.jacobian(len(x))
+        for term in self.terms:
+            term.jacobian(by_x, by_v, x, v)
+        return by_x, by_v
+
+    def potential_difference(self, x: Vector, y: Vector):
+        """The potential per unit of mass at y less that at x."""
+        dphi = self.affine.potential_difference(x, y)
+        for term in self.terms:
+            dphi = term.potential_difference(dphi, x, y)
+        return dphi
+
+    def damp(self, decay) -> None:
+        """v *= exp(-rate h); Verlet's velocity is the way from the previous position."""
+        self.v = decay * self.v
+        if self.integrator.name == "verlet":
+            self.history = self.x - decay * (self.x - self.history)
+
+    # Rows of a plan's arrays, which have one row for all bodies or one for each.
+
+    def _vector(self, rows: np.ndarray) -> Vector:
+        return Vector([self.real(number) for number in rows[self.index if len(rows) > 1 else 0]])
+
+    def _scalar(self, rows: np.ndarray):
+        return self.real(rows[self.index if len(rows) > 1 else 0])
+
+    def _coefficient(self, rows: np.ndarray):
+        return self._scalar(rows) if rows.ndim == 1 else self._vector(rows)
+
+
+class System(Body):
+    """All bodies as one, where they are not left alone: its vectors have n dim components.
+
+    Forces may be evaluated for all of them at once, and constraints follow each step. `gain` is what the
+    forces of the step have added to each velocity, before any constraint.
+    """
+
+    def __init__(self, stepper: Stepper):
+        self.stepper = stepper
+        self.plan = stepper._plan
+        self.parts = parts = [Body(stepper, index) for index in range(stepper.n)]
+        self.dim = stepper.dim
+        for name in (
+            "real",
+            "integrator",
+            "velocity_dependent",
+            "constrained",
+            "tick",
+            "h",
+            "last_h",
+            "composition",
+            "epsilon",
+            "smallest",
+        ):
+            setattr(self, name, getattr(parts[0], name, None))
+        self.x, self.v = _joined([part.x for part in parts]), _joined([part.v for part in parts])
+        self.history = None if parts[0].history is None else _joined([part.history for part in parts])
+        self.decay = parts[0].decay
+        self.weights = [part._scalar(self.plan.weight) for part in parts]
+        self.evaluations = 0
+        self.done = 0
+        self._kept = None
+        self.completed = self.x, self.v, self.history
+
+    def run(self, n: int) -> None:
+        """n steps, or fewer where one cannot be solved."""
+        if self.plan.pushes:
+            super().run(n)
+        else:
+            self._run_parts(n)
+
+    def step(self, h: Any) -> None:
+        """One step by the book; where it is implicit, for all bodies at once."""
+        if self.integrator.name == "implicit_euler":
+            newton_krylov.implicit_euler(self, h)
+        else:
+            super().step(h)
+
+    def _run_parts(self, n: int) -> None:
+        """The same where bodies meet in constraints only: each takes its steps by itself."""
+        while self.done < n:
+            for part, x, v in zip(self.parts, self.x.rows(self.dim), self.v.rows(self.dim), strict=True):
+                part.x, part.v, part.done, part.evaluations = x, v, 0, 0
+                if self.history is not None:
+                    part.history = Vector(self.history[part.index * self.dim : (part.index + 1) * self.dim])
+                part.run(1)
+            failed = [part for part in self.parts if part.done == 0]
+            if failed:
+                self.failed = failed[0]
+                return
+            self.x, self.v = _joined([part.x for part in self.parts]), _joined([part.v for part in self.parts])
+            if self.parts[0].history is not None:
+                self.history = _joined([part.history for part in self.parts])
+            self.last_h = self.h
+            self.evaluations += max(part.evaluations for part in self.parts)
+            self.complete()
+
+    def complete(self) -> None:
+        """The end of a step: the constraints, in their order, and then damping."""
+        before = self.completed[0].rows(self.dim)
+        self.gain = (self.v - self.completed[1]).rows(self.dim)
+        for hold in self.plan.holds:
+            HOLDS[hold.kind](self, before, **hold.fields)
+        if self.decay is not None:
+            self.damp(self.decay)
+        self.count()
+
+    def rows(self) -> tuple[list[Vector], list[Vector], list[Vector] | None]:
+        """Position, velocity and, under Verlet, previous position of each body."""
+        s = self.history.rows(self.dim) if self.integrator.history == "previous position" else None
+        return self.x.rows(self.dim), self.v.rows(self.dim), s
+
+    def put(self, x: list[Vector], v: list[Vector], s: list[Vector] | None) -> None:
+        """Take over what a constraint has made of `rows()`."""
+        self.x, self.v = _joined(x), _joined(v)
+        if s is not None:
+            self.history = _joined(s)
+
+    def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
+        """The accelerations of all bodies: the compiled terms, then the pushes in their order."""
+        self.evaluations += 1
+        t = self.time(after)
+        xs, vs = x.rows(self.dim), v.rows(self.dim)
+        rows = [part.a(*pair) for part, *pair in zip(self.parts, xs, vs, strict=True)]
+        for push in self.plan.pushes:
+            out = PUSHES[push.kind](self, push, t, xs, vs)
+            for i, part in enumerate(self.parts):
+                rows[i] = rows[i] + part._scalar(push.factor) * out[i]
+        return _joined(rows)
+
+    def time(self, after: Any) -> float:
+        """So long after the last tick."""
+        self.stepper._tick = self.tick  # for functions that look at it
+        return self.stepper._time_of(self.tick) + float(after)
+
+    def damp(self, decay) -> None:
+        """As for one body, each with its own rate; what hangs on links keeps the velocity that it reads at rest."""
+        at_rest = self.plan.at_rest
+        if at_rest is not None:
+            still = _joined([self.real(share) * gain for share, gain in zip(at_rest, self.gain, strict=True)])
+            self.v = self.v - still
+        histories = self.history.rows(self.dim) if self.history is not None else [None] * len(self.parts)
+        for part, x, v, history in zip(
+            self.parts, self.x.rows(self.dim), self.v.rows(self.dim), histories, strict=True
+        ):
+            part.x, part.v, part.history = x, v, history
+            part.damp(part.decay)
+        self.v = _joined([part.v for part in self.parts])
+        if at_rest is not None:
+            self.v = self.v + still
+        if self.history is not None:
+            self.history = _joined([part.history for part in self.parts])
+
+
+def _joined(vectors: list[Vector]) -> Vector:
+    return Vector([number for vector in vectors for number in vector])

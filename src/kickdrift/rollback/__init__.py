@@ -1,0 +1,1 @@
+"""Going back in time: snapshots, and the ring of them."""

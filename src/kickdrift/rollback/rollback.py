@@ -1,0 +1,118 @@
+"""Going back in time: a ring of snapshots, and a test that going back is harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .. import validation
+from ..errors import DesyncError
+from ..stepper.common import State
+
+if TYPE_CHECKING:
+    from ..stepper.base import StepperBase
+
+#: Called before each step with the stepper and its tick; it sets what the players do at that tick.
+Inputs = Callable[[Any, int], None]
+
+
+class Rollback:
+    """The last `ticks` states of a stepper, to go back to when late input arrives.
+
+    stepper: a Stepper or an ODEStepper. ticks: how many states are kept, at least 1. Raises TypeError or
+    ValueError for what is none. Thread-safety: that of the stepper.
+
+    >>> import kickdrift as kd
+    >>> world = kd.Stepper([[0.0]], [[1.0]], dt=1)
+    >>> past = kd.Rollback(world, ticks=8)
+    >>> for _ in range(5):
+    ...     past.save()
+    ...     world.step()
+    >>> past.rollback(2)
+    >>> past.resimulate(5, inputs=lambda world, tick: None)
+    >>> world.tick, world.position.tolist()
+    (5, [[5.0]])
+    """
+
+    def __init__(self, stepper: StepperBase, ticks: int = 60) -> None:
+        if not isinstance(stepper, State):
+            raise TypeError(f"stepper: expected a Stepper or ODEStepper, got {validation.show(stepper)}")
+        self.stepper = stepper
+        self._ticks = validation.integer("ticks", ticks, 1)
+        self._snapshots: dict[int, bytes] = {}
+
+    @property
+    def ticks(self) -> list[int]:
+        """The ticks that can be gone back to, oldest first."""
+        return list(self._snapshots)
+
+    def save(self) -> None:
+        """Keep the state at the stepper's tick; the oldest one goes where there is no room."""
+        tick, snapshot = self.stepper.tick, self.stepper.snapshot()
+        # States of later ticks are of a future that was gone back from. One assignment: nothing can come between.
+        earlier = [(saved, state) for saved, state in self._snapshots.items() if saved < tick]
+        self._snapshots = dict([*earlier, (tick, snapshot)][-self._ticks :])
+
+    def rollback(self, tick: int) -> None:
+        """Bring the stepper to the state saved at `tick`, and forget the later ones.
+
+        Raises ValueError, changing nothing, where none was saved then or it is kept no longer.
+        """
+        if tick not in self._snapshots:
+            raise ValueError(f"tick: expected one of the saved ticks {self.ticks}, got {tick!r}")
+        # Real time does not go back, and resimulation catches up with it: the clock keeps its tick.
+        self.stepper._exclusively(self.stepper._restore, self._snapshots[tick], False)
+        self._snapshots = {saved: state for saved, state in self._snapshots.items() if saved <= tick}
+
+    def resimulate(self, tick: int, inputs: Inputs | None = None) -> None:
+        """Step up to `tick`, saving each state on the way; `interpolate` then works as after a frame.
+
+        inputs: called before each step as inputs(stepper, tick), to set what is known by now.
+        """
+        tick = validation.integer("tick", tick, self.stepper.tick)
+        while self.stepper.tick < tick:
+            self.save()
+            if inputs is not None:
+                inputs(self.stepper, self.stepper.tick)
+            # Whole steps of the clock, where it has several substeps to each.
+            clock = self.stepper._clock
+            step = min(1 if clock is None else clock.substeps, tick - self.stepper.tick)
+            if self.stepper.tick + step == tick:
+                self.stepper._last_step(step)
+            else:
+                self.stepper.step(step)
+
+
+def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inputs | None = None) -> None:
+    """Check that nothing outside the snapshots matters: run, going back `distance` ticks at each one.
+
+    Each tick is simulated distance + 1 times, and each time it must come to the same checksum.
+    frames: how many ticks to run. inputs: called before each step as inputs(stepper, tick); it must
+    depend on these alone. The stepper ends at the last tick.
+
+    Raises DesyncError naming the first tick that came out differently.
+
+    >>> import kickdrift as kd
+    >>> kd.sync_test(kd.Stepper([[0.0]], [[1.0]]), frames=10)
+    """
+    frames = validation.integer("frames", frames, 0)
+    distance = validation.integer("distance", distance, 1)
+    past = Rollback(stepper, distance + 1)
+    first: dict[int, int] = {}
+
+    def step() -> None:
+        past.save()
+        if inputs is not None:
+            inputs(stepper, stepper.tick)
+        stepper.step()
+        expected = first.setdefault(stepper.tick, stepper.checksum())
+        if stepper.checksum() != expected:
+            raise DesyncError(stepper.tick, expected, stepper.checksum())
+
+    for _ in range(frames):
+        step()
+        now = stepper.tick
+        past.rollback(max(now - distance, past.ticks[0]))
+        while stepper.tick < now:
+            step()
+        first.pop(now - distance - 1, None)

@@ -1,0 +1,274 @@
+"""The bytes of a snapshot.
+
+    8 bytes     magic and version
+    8 bytes     length of the header in bytes, CRC-32 of what follows of the header
+    48 bytes    tick, the clock's tick (-1: no clock), started, length of the text (int64 each), the
+                step that the history spans (float64), checksum of the arrays (uint64)
+    text        JSON: what the stepper is, dt, exact time, offset; filled up with spaces to 8 bytes
+    arrays      the state (positions and velocities, or y) and the history, row by row
+
+All numbers are little-endian, nothing is left unset, and equal states have equal bytes.
+
+A snapshot may come from a stranger, who can compute checksums as well as anyone. So `parse` believes nothing: it
+accepts the bytes that `save` writes and no others, bounds what it works on before it does, and leaves the stepper
+alone.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import validation
+from ..errors import SnapshotError
+
+if TYPE_CHECKING:
+    from ..stepper.common import State
+
+_MAGIC = b"kdsnap\x00\x01"
+_PROLOGUE = struct.Struct("<8sII")
+_NUMBERS = struct.Struct("<qqqqdQ")
+_TICKS = 2**62  # ticks are below it, as those of clocks are
+_DIGITS = 4300  # as many as Python turns into a number, or back, where nobody has told it otherwise
+_LONGEST_TEXT = 2**15  # room for four numbers of so many digits, and for what a stepper says of itself
+_WHOLE = re.compile(f"[0-9]{{1,{_DIGITS}}}")
+_HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")
+
+
+class Saved(NamedTuple):
+    """What a snapshot says, checked: a stepper of the kind that was asked can go there."""
+
+    tick: int
+    clock_tick: int | None
+    started: bool
+    last_h: float
+    exact_dt: Fraction
+    origin: Fraction
+    origin_tick: int
+    offset: np.ndarray
+    #: The state and, where there is one, the history: arrays of shape (n, dim) that nobody else has.
+    arrays: list[np.ndarray]
+
+
+class _Header(NamedTuple):
+    """What stands before the arrays, as it came."""
+
+    length: int
+    tick: int
+    clock_tick: int
+    started: int
+    last_h: float
+    checksum: int
+    text: bytes
+
+
+def save(stepper: State) -> bytes:
+    """The snapshot of a stepper."""
+    text = _text(stepper)
+    clock = stepper._clock
+    numbers = _NUMBERS.pack(
+        stepper.tick,
+        -1 if clock is None else clock.tick,
+        stepper._started,
+        len(text),
+        stepper._last_h if stepper._started else stepper._dt,
+        stepper._checksum(),
+    )
+    length = _PROLOGUE.size + len(numbers) + len(text)
+    check = zlib.crc32(text, zlib.crc32(numbers))
+    form = stepper.dtype.newbyteorder("<")
+    arrays = [np.ascontiguousarray(array, dtype=form) for array in stepper._arrays()]
+    return b"".join([_PROLOGUE.pack(_MAGIC, length, check), numbers, text, *(array.data for array in arrays)])
+
+
+def parse(stepper: State, snapshot: Any) -> Saved:
+    """What a snapshot says, for a stepper that it may be restored to; raises SnapshotError and touches nothing."""
+    size = stepper.n * stepper.dim * stepper.dtype.itemsize
+    data = _bytes(snapshot, _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size)
+    header = _header(data)
+    if header.text == _text(stepper):
+        exact_dt, origin, origin_tick = stepper._exact_dt, stepper._origin, stepper._origin_tick
+        offset = stepper._offset.copy()
+    else:
+        exact_dt, origin, origin_tick, offset = _parse_text(stepper, header.text)
+    _check_numbers(stepper, header, exact_dt, origin_tick)
+
+    count = stepper._array_count(bool(header.started))
+    if len(data) != header.length + count * size:
+        raise SnapshotError(f"snapshot: expected {header.length + count * size} bytes, got {len(data)}")
+    arrays = [_array(stepper, data, header.length + number * size) for number in range(count)]
+    items = stepper.n * stepper.dim
+    if sum(stepper._digest(array, number * items) for number, array in enumerate(arrays)) % 2**64 != header.checksum:
+        raise SnapshotError("snapshot: the arrays are damaged")
+    clock_tick = header.clock_tick if header.clock_tick >= 0 else None
+    return Saved(
+        header.tick, clock_tick, bool(header.started), header.last_h, exact_dt, origin, origin_tick, offset, arrays
+    )
+
+
+def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any) -> Any:
+    """A stepper from what pickle kept of it."""
+    data = _bytes(snapshot)
+    if clock is None:
+        step = _dt(_fields(_header(data).text), np.dtype(np.float64))
+        stepper = cls(**arguments, dt=step)
+    else:
+        stepper = cls(**arguments, clock=clock)
+    # The clock has been copied as it was; its rate may have been changed for the next frame.
+    stepper._exclusively(stepper._restore, data, False, False)
+    return stepper
+
+
+def _bytes(snapshot: Any, most: int | None = None) -> bytes:
+    """The bytes of a bytes-like object, which nobody can change any more; a longer one is refused unread."""
+    if isinstance(snapshot, str):
+        raise SnapshotError("snapshot: expected bytes from snapshot(), got str")
+    try:
+        with memoryview(snapshot) as view:
+            if most is not None and view.nbytes > most:
+                raise SnapshotError(f"snapshot: expected at most {most} bytes, got {view.nbytes}")
+            return snapshot if type(snapshot) is bytes else view.tobytes()
+    except SnapshotError:
+        raise
+    except (TypeError, ValueError, BufferError) as error:
+        kind = type(snapshot).__name__
+        raise SnapshotError(f"snapshot: expected bytes from snapshot(), got {kind} ({error})") from None
+
+
+def _header(data: bytes) -> _Header:
+    start = _PROLOGUE.size + _NUMBERS.size
+    if len(data) < start:
+        raise SnapshotError(f"snapshot: too short ({len(data)} bytes)")
+    magic, length, check = _PROLOGUE.unpack_from(data)
+    if magic != _MAGIC:
+        raise SnapshotError(f"snapshot: expected it to begin with {_MAGIC!r}, got {magic!r}")
+    # Nothing has a checksum too: a length that leaves no header would pass for an undamaged one.
+    if (
+        not start <= length <= min(len(data), start + _LONGEST_TEXT)
+        or zlib.crc32(data[_PROLOGUE.size : length]) != check
+    ):
+        raise SnapshotError("snapshot: the header is damaged")
+    tick, clock_tick, started, text_length, last_h, checksum = _NUMBERS.unpack_from(data, _PROLOGUE.size)
+    if text_length != length - start:
+        raise SnapshotError(f"snapshot: expected a text of {length - start} bytes, got {text_length}")
+    return _Header(length, tick, clock_tick, started, last_h, checksum, data[start:length])
+
+
+def _check_numbers(stepper: State, header: _Header, exact_dt: Fraction, origin_tick: int) -> None:
+    if not 0 <= header.tick < _TICKS:
+        raise SnapshotError(f"snapshot: expected a tick from 0 to {_TICKS - 1}, got {header.tick}")
+    if not -1 <= header.clock_tick < _TICKS:
+        raise SnapshotError(f"snapshot: expected a clock's tick from -1 to {_TICKS - 1}, got {header.clock_tick}")
+    if not 0 <= origin_tick <= header.tick:
+        raise SnapshotError(f"snapshot: expected an origin from tick 0 to {header.tick}, got {origin_tick}")
+    if header.started not in ((0, 1) if stepper._starts else (0,)):
+        raise SnapshotError(
+            f"snapshot: expected started to be {'0 or 1' if stepper._starts else 0}, got {header.started}"
+        )
+    limits = np.finfo(stepper.dtype)
+    if header.started:
+        plausible = float(limits.tiny) <= header.last_h <= float(limits.max)
+    else:
+        plausible = header.last_h == float(exact_dt)
+    if not plausible:
+        raise SnapshotError(f"snapshot: expected the length of the last step in s, got {header.last_h}")
+
+
+def _array(stepper: State, data: bytes, place: int) -> np.ndarray:
+    """One array of the state: a copy, since bytes lie where they like, and numbers must be aligned."""
+    fresh = np.empty((stepper.n, stepper.dim), stepper.dtype.newbyteorder("<"))
+    fresh.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)[place : place + fresh.nbytes]
+    return fresh.astype(stepper.dtype, copy=False)
+
+
+# The text.
+
+
+def _text(stepper: State) -> bytes:
+    """What does not change from step to step; kept until it does."""
+    key = (stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset.tobytes())
+    if stepper._snapshot_text is None or stepper._snapshot_text[0] != key:
+        text = _written(stepper, stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset)
+        stepper._snapshot_text = key, text
+    return stepper._snapshot_text[1]
+
+
+def _written(stepper: State, exact_dt: Fraction, origin: Fraction, origin_tick: int, offset: np.ndarray) -> bytes:
+    import json  # which who takes no snapshots does not wait for
+
+    text = json.dumps(
+        {
+            **stepper._identity,
+            "dt": str(exact_dt),
+            "origin": str(origin),
+            "origin_tick": origin_tick,
+            "offset": [x.hex() for x in offset.tolist()],
+        }
+    )
+    return text.encode().ljust(-(-len(text) // 8) * 8)
+
+
+def _fields(text: bytes) -> dict[str, Any]:
+    import json
+
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError(f"snapshot: the text is damaged: {validation.short(error)}") from None
+    if not isinstance(fields, dict):
+        raise SnapshotError(f"snapshot: the text is damaged: expected a dict, got {validation.show(fields)}")
+    return fields
+
+
+def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, np.ndarray]:
+    """dt, origin, origin_tick and offset, where the rest of the text is what the stepper would write."""
+    fields = _fields(text)
+    for name, own in stepper._identity.items():
+        if fields.get(name) != own:
+            got = validation.short(fields.get(name))
+            raise SnapshotError(f"snapshot: of a stepper with other {name}: {got}, here {own!r}")
+    exact_dt, origin = _dt(fields, stepper.dtype), _number("origin", fields.get("origin"))
+    origin_tick = fields.get("origin_tick")
+    if type(origin_tick) is not int:
+        raise SnapshotError(f"snapshot: expected origin_tick to be an int, got {validation.show(origin_tick)}")
+    offset = _offset(fields.get("offset"), len(stepper._offset))
+    # One text for one state: what is left out, said twice, added or written otherwise shows here.
+    if not 0 <= origin_tick < _TICKS or _written(stepper, exact_dt, origin, origin_tick, offset) != text:
+        raise SnapshotError("snapshot: the text is not as snapshot() writes it")
+    return exact_dt, origin, origin_tick, offset
+
+
+def _dt(fields: dict[str, Any], dtype: np.dtype) -> Fraction:
+    exact = _number("dt", fields.get("dt"))
+    try:
+        validation.time_step(exact, None, dtype)
+    except ValueError as error:
+        raise SnapshotError(f"snapshot: {error}") from None
+    return exact
+
+
+def _number(name: str, text: Any) -> Fraction:
+    """A fraction >= 0 from digits alone: exponents would make short texts into large numbers."""
+    parts = text.split("/") if isinstance(text, str) and len(text) <= 2 * _DIGITS + 1 else []
+    if not 1 <= len(parts) <= 2 or not all(map(_WHOLE.fullmatch, parts)):
+        raise SnapshotError(f'snapshot: expected {name} as a fraction like "1/60", got {validation.show(text)}')
+    try:
+        return Fraction(*map(int, parts))
+    except (ValueError, ZeroDivisionError) as error:  # int has a limit of its own, which may have been lowered
+        raise SnapshotError(f"snapshot: {name}: {error}") from None
+
+
+def _offset(texts: Any, dim: int) -> np.ndarray:
+    if not isinstance(texts, list) or len(texts) != dim:
+        raise SnapshotError(f"snapshot: expected an offset of {dim} numbers, got {validation.show(texts)}")
+    if not all(isinstance(text, str) and len(text) < 32 and _HEX.fullmatch(text) for text in texts):
+        raise SnapshotError(f"snapshot: expected an offset of hexadecimal numbers, got {validation.show(texts)}")
+    try:
+        return np.array([float.fromhex(text) for text in texts])
+    except OverflowError:
+        raise SnapshotError(f"snapshot: expected a finite offset, got {validation.show(texts)}") from None

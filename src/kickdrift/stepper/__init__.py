@@ -1,0 +1,1 @@
+"""The Python side of Stepper: what is stepped, as numbers; saving, recording and drawing."""

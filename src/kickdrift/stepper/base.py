@@ -1,0 +1,346 @@
+"""What the compiled stepper and its plain-Python twin share: everything but the arithmetic."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import validation
+from ..constraints.base import Constraint
+from ..declaration import declared
+from ..forces.base import Term
+from ..integrators import Integrator, resolve
+from ..rollback import snapshots
+from .common import State
+from .model import Plan
+from .trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .. import reference
+    from ..clock.fixed_clock import FixedClock
+
+
+class StepperBase(State):
+    """Checks the arguments once and describes the stepper.
+
+    An implementation provides what is declared below: `_bind()` is called once the arrays are known,
+    `_binding(plan)` and `_numbers(binding, h)` describe what is stepped, and `_commit` takes them over.
+    """
+
+    def __init__(
+        self,
+        position: ArrayLike,
+        velocity: ArrayLike | None = None,
+        mass: ArrayLike = 1.0,
+        *,
+        dt: float | Fraction | str | None = None,
+        hz: float | Fraction | str | None = None,
+        integrator: str | Integrator | type[Integrator] = "velocity_verlet",
+        forces: Iterable[Term] = (),
+        constraints: Iterable[Constraint] = (),
+        threads: int = 1,
+        clock: FixedClock | reference.FixedClock | None = None,
+    ) -> None:
+        if hasattr(self, "_given"):
+            raise RuntimeError("a stepper is made once: __init__ was called before")
+        self._given = validation.state_arrays(position, velocity)
+        # Views: whoever gives the caller's own arrays another shape does not change these.
+        self._position, self._velocity = (array.view() for array in self._given)
+        n, dim = self._position.shape
+        self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
+        self._begin(exact_dt, threads)
+        self._offset = np.zeros(dim)
+        masses = validation.masses(mass, n)
+        scheme = resolve(integrator)
+        forces = [term.placed(self._position) for term in declared("forces", "terms", Term, forces)]
+        constraints = [
+            constraint.placed(self._position)
+            for constraint in declared("constraints", "constraints", Constraint, constraints)
+        ]
+        self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
+        # What was given, before any shift; it says whose a snapshot is.
+        self._first_plan = self._plan
+        for push in self._plan.pushes:
+            push.term.probe(self._position, self._velocity)
+        self._bind()
+        binding = self._binding(self._plan)
+        self._identity  # noqa: B018 - it is found now
+        self._commit(binding=binding, numbers=self._numbers(binding, self._dt))
+        self._claim(self._clock)
+
+    if TYPE_CHECKING:
+
+        @property
+        def force_evaluations(self) -> int: ...
+
+        _clock_type: Any
+        _history: np.ndarray | None
+
+        @property
+        def _previous(self) -> tuple[np.ndarray, np.ndarray] | None: ...  # the state that drawing starts from
+
+        def restart(self) -> None: ...
+        def record(self, steps: int, every: int = 1) -> Trajectory: ...
+        def _bind(self) -> None: ...
+        def _binding(self, plan: Plan) -> Any: ...
+        def _last_step(self, substeps: int) -> None: ...
+
+    @property
+    def position(self) -> np.ndarray:
+        """Positions in m, shape (n, dim): the caller's own array where one was given."""
+        return self._given[0]
+
+    @property
+    def velocity(self) -> np.ndarray:
+        """Velocities in m/s, shape (n, dim): the caller's own array where one was given."""
+        return self._given[1]
+
+    @property
+    def mass(self) -> float | np.ndarray:
+        """Masses in kg: a float, or a read-only array of shape (n,) where one per body was given."""
+        mass = self._plan.mass
+        return float(mass[0]) if self._plan.uniform_mass else mass
+
+    @property
+    def n(self) -> int:
+        """How many bodies."""
+        return self._plan.n
+
+    @property
+    def dim(self) -> int:
+        """How many dimensions, 1 to 3."""
+        return self._plan.dim
+
+    @property
+    def dtype(self) -> np.dtype:
+        """float32 or float64, in which every step is computed."""
+        return self._plan.dtype
+
+    @property
+    def integrator(self) -> Integrator:
+        """The integrator with its parameters."""
+        return self._plan.integrator
+
+    @property
+    def forces(self) -> tuple[Term, ...]:
+        """The force terms, in the order in which they are summed."""
+        return self._plan.forces
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints, in the order in which they are applied."""
+        return self._plan.constraints
+
+    def _choose_dt(self, exact: Fraction) -> None:
+        if self._clock is not None:  # as it can count it
+            exact = validation.time_step(exact * self._clock.substeps, None) / self._clock.substeps
+        self._change_dt(exact, **self._clock_change(exact))
+
+    def _clock_change(self, exact: Fraction) -> dict[str, Any]:
+        """The change of the clock, if there is one, that goes with another dt."""
+        if self._clock is None:
+            return {}
+        step = exact * self._clock.substeps
+        if not validation.countable(step):
+            raise ValueError(f"hz: expected a step that the clock can count, got one of {validation.show(step)} s")
+        return {"clock_rate": 1 / step}
+
+    # The clock, which frames are fed to.
+
+    def _clock_and_step(self, clock: Any, dt: Any, hz: Any, dtype: np.dtype) -> tuple[Any, Fraction]:
+        if clock is None:
+            return None, validation.time_step(Fraction(1, 60) if dt is None and hz is None else dt, hz, dtype)
+        if not isinstance(clock, self._clock_type):
+            kind = f"{self._clock_type.__module__.removesuffix('.fixed_clock')}.{self._clock_type.__name__}"
+            raise TypeError(f"clock: expected a {kind}, got {validation.show(clock)}")
+        self._refuse_shared(clock)
+        step = 1 / (clock.hz * clock.substeps)
+        if (dt is not None or hz is not None) and float(validation.time_step(dt, hz, dtype)) != float(step):
+            raise ValueError(f"clock: its step of {step} s is not dt or hz as given; leave those out")
+        return clock, step
+
+    def _claim(self, clock: Any) -> None:
+        """Make the clock this stepper's own, as long as it lives."""
+        if clock is not None:
+            self._refuse_shared(clock)
+            clock._stepper = weakref.ref(self)
+
+    def _refuse_shared(self, clock: Any) -> None:
+        owner = None if clock._stepper is None else clock._stepper()
+        if owner is not None and owner is not self:
+            raise ValueError(f"clock: expected one of its own, got that of {owner!r}; copy.copy(clock) makes another")
+
+    @property
+    def clock(self) -> Any:
+        """The FixedClock that `advance` feeds; made when first needed, where none was given.
+
+        Raises ValueError where there can be none: a clock counts steps of about 1e-10 s to 1e8 s, see `FixedClock`.
+        """
+        if self._clock is None:
+            if not validation.countable(self._exact_dt):
+                raise ValueError(
+                    f"clock: expected dt to be a step that a clock can count, num / den seconds with num up to"
+                    f" {validation.LARGEST_SECONDS} and den up to {validation.LARGEST_PARTS}, got {self._dt!r}:"
+                    f" `step` works, frames do not"
+                )
+            clock = self._clock_type(dt=self._exact_dt)
+            self._claim(clock)
+            self._clock = clock
+        return self._clock
+
+    def _follow_clock(self) -> None:
+        """Take over the step of a clock whose rate was changed, or which measures it."""
+        self._change_dt(self.clock._substep_exact)
+
+    @property
+    def _frame_step(self) -> float:
+        """Seconds between the two states that drawing mixes."""
+        return self._dt * (self._clock.substeps if self._clock is not None else 1)
+
+    @property
+    def alpha(self) -> float:
+        """How far the frame is between the last two states: 0 <= alpha < 1, for `interpolate`."""
+        return float(self.clock.alpha)
+
+    def energy(self) -> tuple[float, float]:
+        """(kinetic, potential) energy of all bodies in J, in float64 whatever the dtype.
+
+        Bodies of infinite mass are left out. Raises ValueError where a term has no potential, RuntimeError
+        during a step.
+
+        >>> import kickdrift as kd
+        >>> kd.Stepper([[0.0, 2.0]], [[3.0, 0.0]], mass=2, forces=[kd.Gravity((0, -10))]).energy()
+        (9.0, 40.0)
+        """
+        return self._exclusively(self._energy)
+
+    def _energy(self) -> tuple[float, float]:
+        return self._plan.energy(self._position, self._velocity)
+
+    def _time_of(self, tick: int) -> float:
+        """The time that forces are told, in float64 arithmetic."""
+        return validation.seconds(self._origin) + (tick - self._origin_tick) * self._dt
+
+    # Moving bodies without stepping them.
+
+    def teleport(self, index: Any, position: ArrayLike) -> None:
+        """Put bodies elsewhere at once: nothing is drawn between the old and the new place.
+
+        index: an int, slice, array of ints or mask of bodies. position: m, what
+        `stepper.position[index]` takes. Velocities stay, also those that `verlet` keeps as history.
+        Raises IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
+
+        >>> import kickdrift as kd
+        >>> world = kd.Stepper([[0.0], [1.0]], [[1.0], [1.0]], dt=0.5)
+        >>> world.teleport(1, [100.0])
+        >>> world.position.tolist()
+        [[0.0], [100.0]]
+        """
+        self._exclusively(self._teleport, index, position)
+
+    def _teleport(self, index: Any, position: ArrayLike) -> None:
+        moved = self._position.copy()
+        moved[index] = validation.plain("position", position)
+        rows = np.unique(np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index])
+        there = moved[rows]
+        if not np.isfinite(there).all():
+            raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
+        writes = [(self._position, rows, there)]
+        if self._started and self.integrator.history == "previous position":
+            writes.append((self._history, rows, self._history[rows] + (there - self._position[rows])))  # type: ignore[index, arg-type]
+        if self._previous is not None:
+            for before, now in zip(self._previous, (moved, self._velocity), strict=True):
+                after = before.copy()
+                after[index] = now[index]
+                writes.append((before, rows, after[rows]))
+        self._commit(writes=writes)
+
+    def shift(self, offset: ArrayLike) -> None:
+        """Move everything by `offset`, in m of shape (dim,): bodies, anchors and centers.
+
+        The picture moves as a whole: what is drawn goes on as if nothing had happened, in coordinates
+        whose origin lies at -offset (a floating origin). Raises TypeError or ValueError before
+        anything changes.
+
+        >>> import kickdrift as kd
+        >>> world = kd.Stepper([[1000.0]], forces=[kd.AnchorSpring(1.0, anchor=(1001.0,))])
+        >>> world.shift((-1000.0,))
+        >>> world.position.tolist(), world.forces[0].anchor.tolist()
+        ([[0.0]], [1.0])
+        """
+        vector = validation.numbers("offset", offset)
+        if vector.shape != (self.dim,):
+            raise ValueError(f"offset: expected shape ({self.dim},), got {vector.shape}")
+        self._exclusively(self._shift, vector)
+
+    def _shift(self, vector: np.ndarray) -> None:
+        changes = self._shifted(self._offset + vector)
+        arrays = [self._position]
+        if self._started and self.integrator.history == "previous position":
+            arrays.append(self._history)  # type: ignore[arg-type]
+        if self._previous is not None:
+            arrays.append(self._previous[0])
+        writes = [(array, None, array + vector.astype(self.dtype)) for array in arrays]
+        self._commit(writes=writes, numbers=self._numbers(changes["binding"], self._dt), **changes)
+
+    def _shifted(self, offset: np.ndarray) -> dict[str, Any]:
+        first = self._first_plan
+        forces = [term.shifted(offset) for term in first.forces]
+        constraints = [constraint.shifted(offset) for constraint in first.constraints]
+        plan = Plan(self.n, self.dim, self.dtype, first.mass, self.integrator, forces, constraints)
+        return {"binding": self._binding(plan), "attributes": {"_plan": plan, "_offset": offset}}
+
+    # Saving and going back.
+
+    def _arrays(self) -> list[np.ndarray]:
+        history = [self._history] if self._started and self._history is not None else []
+        return [self._position, self._velocity, *history]
+
+    def _targets(self, count: int) -> list[np.ndarray]:
+        return [self._position, self._velocity, *([] if self._history is None else [self._history])][:count]
+
+    def _array_count(self, started: bool) -> int:
+        return 3 if started and self.integrator.history else 2
+
+    def _sampled(self) -> tuple[np.ndarray, ...]:
+        return self._position, self._velocity
+
+    def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Trajectory:
+        return Trajectory(time, *samples)
+
+    def _described(self) -> dict[str, Any]:
+        return {
+            "bodies": self.n,
+            "dim": self.dim,
+            "dtype": str(self.dtype),
+            "integrator": repr(self.integrator),
+            "forces": self._first_plan.fingerprint,
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._exclusively(self._reduced)
+
+    def _reduced(self) -> tuple[Any, ...]:
+        arguments_ = {
+            "position": self._position.copy(order="K"),
+            "velocity": self._velocity.copy(order="K"),
+            "mass": self.mass,
+            "integrator": self.integrator,
+            "forces": self._first_plan.forces,
+            "constraints": self._first_plan.constraints,
+            "threads": self.threads,
+        }
+        return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock)
+
+    def __repr__(self) -> str:
+        terms = ", ".join(type(term).__name__ for term in self.forces)
+        return (
+            f"<{type(self).__module__}.{type(self).__name__}: {self.n} bodies, dim {self.dim}, {self.dtype}, "
+            f"{self.integrator}, dt={self.dt:g}, forces=[{terms}], tick {self.tick}>"
+        )

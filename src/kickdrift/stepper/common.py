@@ -1,0 +1,215 @@
+"""What all steppers are: arrays that are stepped in place, at an exact time, and can be saved."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import validation
+from ..errors import SnapshotError
+from ..rollback import snapshots
+
+
+class State:
+    """Keeps the exact time, records, and saves; what is stepped and how is left to what derives.
+
+    What derives calls `_begin(dt, threads)` and provides what is declared below.
+    """
+
+    #: The clock that frames are fed to, where there is one.
+    _clock: Any = None
+    #: How far everything was shifted, component by component, where that can be.
+    _offset: np.ndarray = np.zeros(0)
+    #: May there be a history, so that `_started` says whether it is filled?
+    _starts = True
+
+    if TYPE_CHECKING:
+
+        @property
+        def tick(self) -> int: ...
+        @property
+        def n(self) -> int: ...
+        @property
+        def dim(self) -> int: ...
+        @property
+        def dtype(self) -> np.dtype: ...
+
+        _started: bool  # is the history filled?
+        _last_h: float  # the step that it spans
+
+        def step(self, n: int = 1) -> None: ...
+        def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
+        def _numbers(self, binding: Any, h: float) -> Any: ...  # what depends on dt, for `_commit`
+        def _commit(self, *args: Any, **changes: Any) -> None: ...  # several changes as one, see core.pyx
+        def _digest(self, values: np.ndarray, place: int) -> int: ...
+        def _sampled(self) -> tuple[np.ndarray, ...]: ...  # what `record` keeps
+        def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Any: ...
+        def _arrays(self) -> list[np.ndarray]: ...  # what later steps depend on
+        def _array_count(self, started: bool) -> int: ...  # of these, with the history filled or not
+        def _described(self) -> dict[str, Any]: ...  # whose snapshots it takes, as JSON
+        def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays that so many saved ones go to
+        def _shifted(self, offset: np.ndarray) -> dict[str, Any]: ...  # the changes that such an offset makes
+
+    def _begin(self, exact_dt: Fraction, threads: int) -> None:
+        self._threads = validation.integer("threads", threads, 1)
+        self._exact_dt, self._dt = exact_dt, float(exact_dt)
+        # Time is origin + (tick - origin_tick) * dt, both exact; the origin moves when dt changes,
+        # and is then rounded to a multiple of 2**-1100 s where its terms would grow beyond that.
+        self._origin, self._origin_tick = Fraction(0), 0
+        self._snapshot_text: tuple[Any, bytes] | None = None
+
+    @property
+    def threads(self) -> int:
+        """How many threads share the work of large steps; it changes no bit of the result."""
+        return self._threads
+
+    @property
+    def dt(self) -> float:
+        """Seconds per step; may be set between steps (also to a Fraction or text), time stays continuous."""
+        return self._dt
+
+    @dt.setter
+    def dt(self, value: float | Fraction | str) -> None:
+        self._exclusively(self._choose_dt, validation.time_step(value, None, self.dtype))
+
+    # What begins with an underscore from here on is called by whoever has the stepper for himself.
+
+    @cached_property
+    def _identity(self) -> dict[str, Any]:
+        # Once: an interrupted repr() of a dataclass leaves its lock, and is "..." from then on.
+        return self._described()
+
+    def _choose_dt(self, exact: Fraction) -> None:
+        self._change_dt(exact, **self._clock_change(exact))
+
+    def _clock_change(self, exact: Fraction) -> dict[str, Any]:
+        """The change of the clock, if there is one, that goes with another dt."""
+        return {}
+
+    def _change_dt(self, exact: Fraction, **more: Any) -> None:
+        """Go on with another step; time stays continuous."""
+        origin = {"_origin": validation.exact_time(self._time_exact()), "_origin_tick": self.tick}
+        step = {"_dt": float(exact), "_exact_dt": exact}
+        self._commit(numbers=self._numbers(None, float(exact)), attributes=origin | step, **more)
+
+    def _time_exact(self) -> Fraction:
+        return self._origin + (self.tick - self._origin_tick) * self._exact_dt
+
+    @property
+    def time(self) -> float:
+        """Simulated seconds: tick * dt, rounded once and never a running sum; infinite beyond the largest float.
+
+        Over changes of dt it is exact as well, or to 2**-1100 s, once the terms of the fraction are that large.
+        """
+        return validation.seconds(self._time_exact())
+
+    def record(self, steps: int, every: int = 1) -> Any:
+        """Run `steps` steps and keep the state now and after each `every` of them; raises what `step` raises.
+
+        Where a step raises, the error carries the samples so far as its attribute `trajectory`.
+
+        >>> import kickdrift as kd
+        >>> kd.Stepper([[0.0]], [[2.0]], dt=0.5).record(4, every=2).position.ravel().tolist()
+        [0.0, 2.0, 4.0]
+        """
+        steps = validation.integer("steps", steps, 0)
+        every = validation.integer("every", every, 1)
+        count = steps // every + 1
+        try:
+            time = np.empty(count)
+            samples = [np.empty((count, *array.shape), array.dtype) for array in self._sampled()]
+        except (MemoryError, OverflowError, ValueError):
+            size = 8 + sum(array.nbytes for array in self._sampled())
+            wanted = f"{validation.short(count)} samples of {size} bytes"
+            raise MemoryError(f"steps, every: no room for {wanted}; keep fewer, with a larger `every`") from None
+        for number in range(count):
+            try:
+                if number:
+                    self.step(every)
+            except BaseException as error:
+                error.trajectory = self._trajectory(time[:number], *(sample[:number] for sample in samples))  # type: ignore[attr-defined]
+                raise
+            self._exclusively(self._sample, number, time, samples)
+        self.step(steps - (count - 1) * every)
+        return self._trajectory(time, *samples)
+
+    def _sample(self, number: int, time: np.ndarray, samples: list[np.ndarray]) -> None:
+        time[number] = self.time
+        for sample, array in zip(samples, self._sampled(), strict=True):
+            sample[number] = array
+
+    def checksum(self) -> int:
+        """A 64-bit digest of the bits of the state, and of the integrator's history if it has one.
+
+        Equal on every platform, for every instruction set, memory layout and number of threads. Signed
+        zeros count as equal; float32 and float64 states never agree. Raises RuntimeError during a step.
+        """
+        return int(self._exclusively(self._checksum))
+
+    def _checksum(self) -> int:
+        total, size = 0, self.n * self.dim
+        for number, array in enumerate(self._arrays()):
+            total += self._digest(array, number * size)
+        return total % 2**64
+
+    def snapshot(self) -> bytes:
+        """Everything that later steps depend on, as bytes that any other machine can `restore`.
+
+        That is: the state, the integrator's history, tick, dt and the clock's tick, but not the time
+        that waits in the clock, which is the display's affair. Coefficients are not in it, only
+        their digest. Raises RuntimeError during a step.
+
+        >>> import kickdrift as kd
+        >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1)
+        >>> saved = ball.snapshot()
+        >>> ball.step(3)
+        >>> ball.restore(saved)
+        >>> ball.tick, ball.position.tolist()
+        (0, [[0.0]])
+        """
+        return bytes(self._exclusively(snapshots.save, self))
+
+    def restore(self, snapshot: bytes) -> None:
+        """Go back (or forth) to a snapshot of this or an equal stepper, in the same arrays.
+
+        Raises SnapshotError for one that is damaged or was made by a stepper with another size,
+        integrator or other coefficients, or with a dt that the clock here cannot have; nothing has
+        changed then. Drawing starts anew. Raises RuntimeError during a step.
+        """
+        self._exclusively(self._restore, snapshot)
+
+    def _restore(self, snapshot: bytes, clock_tick: bool = True, clock_rate: bool = True) -> None:
+        """Go to a snapshot, with the clock's tick and rate or without."""
+        saved = snapshots.parse(self, snapshot)
+        changes: dict[str, Any] = {}
+        if (saved.offset != self._offset).any():
+            try:
+                changes = self._shifted(saved.offset)
+            except ValueError as error:  # not every offset leaves coefficients finite
+                raise SnapshotError(f"snapshot: its offset is refused here: {error}") from error
+        attributes = changes.setdefault("attributes", {})
+        attributes |= {"_origin": saved.origin, "_origin_tick": saved.origin_tick}
+        if saved.exact_dt != self._exact_dt or "binding" in changes:
+            attributes |= {"_exact_dt": saved.exact_dt, "_dt": float(saved.exact_dt)}
+            changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
+        targets = self._targets(len(saved.arrays))
+        writes = [(to, None, array) for to, array in zip(targets, saved.arrays, strict=True)]
+        if clock_tick and self._clock is not None and saved.clock_tick is not None:
+            changes["clock_tick"] = saved.clock_tick
+        # What a frame measured is no rate of the clock.
+        clock_rate = clock_rate and (self._clock is None or self._clock.deterministic)
+        try:
+            if clock_rate and saved.exact_dt != self._exact_dt:
+                changes |= self._clock_change(saved.exact_dt)
+            self._commit(writes=writes, resume=(saved.tick, saved.started, saved.last_h), **changes)
+        except ValueError as error:  # not every dt is a rate for a clock
+            raise SnapshotError(f"snapshot: its dt of {saved.exact_dt} s is refused here: {error}") from error
+
+    def __copy__(self) -> Any:
+        # Two steppers on the same arrays would each undo what the other did.
+        return copy.deepcopy(self)

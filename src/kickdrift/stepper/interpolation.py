@@ -1,0 +1,64 @@
+"""How positions between two states are mixed for drawing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import validation
+
+if TYPE_CHECKING:
+    from .base import StepperBase
+
+MODES = ("linear", "hermite", "extrapolate")
+
+
+class Weights(NamedTuple):
+    """x + (x_weight (x' - x) + (v_weight v + v_new_weight v')), from the old state to the new one."""
+
+    x: float
+    v: float
+    v_new: float
+
+
+def weights(mode: str, alpha: float, h: float) -> Weights:
+    """The weights for the time alpha h after the old state.
+
+    "hermite" is the cubic that has the positions and velocities of both states; "extrapolate" goes
+    on from the new state, which stands in for the old one then.
+    """
+    if mode not in MODES:
+        raise ValueError(f"mode: expected one of {', '.join(map(repr, MODES))}, got {validation.show(mode)}")
+    if mode == "linear":
+        return Weights(alpha, 0.0, 0.0)
+    if mode == "extrapolate":
+        return Weights(0.0, 0.0, alpha * h)
+    rest = 1 - alpha
+    return Weights(alpha * alpha * (3 - 2 * alpha), h * alpha * rest * rest, -h * alpha * alpha * rest)
+
+
+def canvas(out: Any, stepper: StepperBase) -> np.ndarray:
+    """`out` as an array that a stepper may draw to."""
+    array = validation.plain("out", out) if isinstance(out, np.ndarray) else _as_array(out)
+    shape = (stepper.n, stepper.dim)
+    if array.shape != shape:
+        raise ValueError(f"out: expected shape {shape}, got {array.shape}")
+    if array.dtype != np.float32 and array.dtype != np.float64:
+        raise TypeError(f"out: expected float32 or float64 in native byte order, got {array.dtype}")
+    if not array.flags.writeable or not array.flags.aligned:
+        raise ValueError("out: expected a writable, aligned buffer")
+    if validation.overlaps_itself(array):
+        raise ValueError("out: expected an item of its own for each body, got overlapping ones (broadcast?)")
+    for name in ("position", "velocity"):
+        state = getattr(stepper, name)
+        if np.may_share_memory(array, state) and np.shares_memory(array, state):
+            raise ValueError(f"out: shares memory with {name}, which drawing must not change")
+    return array
+
+
+def _as_array(out: Any) -> np.ndarray:
+    try:
+        return np.asarray(memoryview(out))
+    except TypeError:
+        raise TypeError(f"out: expected an array or buffer, got {validation.show(out)}") from None
