@@ -5,10 +5,10 @@ import pytest
 from plans import INTEGRATORS
 
 import kickdrift as kd
-from kickdrift.stepper import model
 from kickdrift.forces.base import Term
-from kickdrift.reference import forces
+from kickdrift.reference.forces import Affine
 from kickdrift.reference.system import System
+from kickdrift.declaration import known
 
 SPRING, DRAG = kd.AnchorSpring(3.0, anchor=(0.1, 0.2)), kd.LinearDrag(0.5)
 QUADRATIC = kd.QuadraticDrag(0.3)
@@ -56,8 +56,8 @@ def test_evaluations_per_step_are_as_declared(Stepper, integrator, forces):
 def test_the_count_is_that_of_the_evaluations_made(monkeypatch, integrator, forces):
     stepper = kd.reference.Stepper([[1.0, 2.0]], dt=0.01, integrator=integrator, forces=forces)
     made = []
-    evaluate = forces.Affine.acceleration
-    monkeypatch.setattr(forces.Affine, "acceleration", lambda self, x, v: made.append(v) or evaluate(self, x, v))
+    evaluate = Affine.acceleration
+    monkeypatch.setattr(Affine, "acceleration", lambda self, x, v: made.append(v) or evaluate(self, x, v))
     stepper.step(4)
     # Energy's potential differences are made of accelerations too, but without a velocity.
     assert stepper.force_evaluations == sum(v is not None for v in made)
@@ -141,7 +141,7 @@ def test_terms_declare_whether_velocities_count(term):
 
 
 def test_every_term_is_among_the_samples():
-    assert {type(term) for term in sample_terms()} == model.known(Term)
+    assert {type(term) for term in sample_terms()} == known(Term)
 
 
 def test_records_carry_what_their_terms_declare():

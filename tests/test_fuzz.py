@@ -15,10 +15,10 @@ from fuzz import SUBJECTS, common, machines, subject
 import kickdrift as kd
 import kickdrift.reference.clock
 import kickdrift.reference.ode
-from kickdrift.stepper import base
 from kickdrift.forces import callbacks
 from kickdrift.rollback import rollback
-from kickdrift.stepper import common
+from kickdrift.stepper import base
+from kickdrift.stepper.common import State
 
 # These would take others with them: by signals that come late, by threads that never end.
 ALONE = {
@@ -56,7 +56,7 @@ def not_forgetting(self, tick):
     self.stepper.restore(self._snapshots[tick])
 
 
-def too_early(self, snapshot, *given, restore=common.State._restore):
+def too_early(self, snapshot, *given, restore=State._restore):
     self._commit(resume=(5, False, self.dt))
     restore(self, snapshot, *given)
 
@@ -82,7 +82,7 @@ PLANTS = [
     ("ode", kickdrift.reference.ode, "digest", lambda values, place: 1, "checksum"),
     ("rollback", rollback.Rollback, "rollback", not_forgetting, "ring|ticks|real time"),
     ("clock", kickdrift.reference.clock.FixedClock, "resync", lambda self: None, "with "),
-    ("snapshots", common.State, "_restore", too_early, "refused: "),
+    ("snapshots", State, "_restore", too_early, "refused: "),
     ("callbacks", callbacks.PythonFunction, "evaluate", swallowing, "raise in |raised|: None"),
     ("threads", kd.Stepper, "interpolate", at_random, "interpolate saw no completed tick"),
     pytest.param("signals", base.StepperBase, "teleport", body_by_body, "teleport struck", marks=ALONE["signals"]),

@@ -35,7 +35,7 @@ import kickdrift as kd
 kd.Stepper([[0.0]], forces=[kd.Gravity((1,))]).step(60)
 kd.damp(kd.Stepper([[1.0]]).velocity, 0.5, 1.0)
 names = [f"{isa}{part}" for isa in ("baseline", "avx2", "avx512") for part in ("", "_coupled")]
-loaded = [name for name in names if f"kickdrift.kernels.{name}" in sys.modules]
+loaded = [name for name in names if f"kickdrift.kernels.instruction_sets.{name}" in sys.modules]
 print(kd.build_info()["isa"], *loaded)
 """
 
@@ -65,7 +65,7 @@ from importlib.machinery import PathFinder
 
 class Old:
     def find_spec(name, path, target=None):
-        if name != "kickdrift.kernels.processor":
+        if name != "kickdrift.kernels.instruction_sets.processor":
             return None
         spec = PathFinder.find_spec(name, path)
         exec_module = spec.loader.exec_module
@@ -135,7 +135,16 @@ needs_objdump = pytest.mark.skipif(
 
 
 def test_all_modules_are_found():
-    assert {"baseline", "baseline_coupled", "scalar", "processor", "core", "clock", "ode", "verbs"} <= MODULES.keys()
+    assert {
+        "baseline",
+        "baseline_coupled",
+        "scalar",
+        "processor",
+        "bodies",
+        "fixed_clock",
+        "ode",
+        "verbs",
+    } <= MODULES.keys()
 
 
 @needs_objdump

@@ -5,8 +5,8 @@ import pytest
 from plans import assert_same_bits
 
 import kickdrift as kd
-from kickdrift.reference import system as book
 from kickdrift.reference import newton_krylov
+from kickdrift.reference import system as book
 from kickdrift.reference.vector import Vector
 
 RING = [(i, (i + 1) % 6) for i in range(6)]

@@ -14,9 +14,9 @@ import pytest
 import kickdrift as kd
 from kickdrift.clock import options
 from kickdrift.constraints.base import Constraint
+from kickdrift.declaration import known
 from kickdrift.demos.loops import LOOPS
 from kickdrift.forces.base import Term
-from kickdrift.declaration import known
 
 README = Path(__file__).parents[1] / "README.md"
 TEXT = README.read_text(encoding="utf-8")

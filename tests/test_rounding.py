@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-KERNELS = Path(__file__).parent.parent / "src/kickdrift/kernels"
+KERNELS = Path(__file__).parent.parent / "src/kickdrift/kernels/simd"
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("gcc") or not KERNELS.exists() or platform.machine() not in ("x86_64", "AMD64"),
@@ -30,7 +30,7 @@ int main(void) {
 def verdicts(folder, *flags):
     """One digit for floats, doubles and the lanes of each; None where this processor cannot run the flags."""
     c = "".join(re.findall(r'"""\n(.*?)"""', (KERNELS / f"{name}.pxd").read_text("utf-8"), re.DOTALL)[0]
-                for name in ("lanes", "rounding"))  # fmt: skip
+                for name in ("vec", "rounding"))  # fmt: skip
     (folder / "probe.c").write_text(c.replace("\\\\", "\\") + MAIN, "utf-8")
     program = folder / "probe"
     subprocess.run(["gcc", "-w", *flags, folder / "probe.c", "-lm", "-o", program], check=True, timeout=60)

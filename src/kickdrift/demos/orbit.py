@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 import kickdrift as kd
-from kickdrift.forces import Term
+from kickdrift.forces.base import Term
 
 from .options import count
 from .pulls import WAYS, AbsentError
