@@ -5,10 +5,11 @@ import pytest
 from plans import INTEGRATORS
 
 import kickdrift as kd
+from kickdrift.declaration import known
 from kickdrift.forces.base import Term
 from kickdrift.reference.forces import Affine
 from kickdrift.reference.system import System
-from kickdrift.declaration import known
+from kickdrift.stepper.model import Plan
 
 SPRING, DRAG = kd.AnchorSpring(3.0, anchor=(0.1, 0.2)), kd.LinearDrag(0.5)
 QUADRATIC = kd.QuadraticDrag(0.3)
@@ -149,5 +150,5 @@ def test_records_carry_what_their_terms_declare():
     for term in (kd.PointGravity(1.0), kd.Vortex(1.0), kd.QuadraticDrag(1.0)):
         for word in (True, False):
             object.__setattr__(term, "velocity_dependent", word)
-            made = model.Plan(1, 2, np.dtype(np.float64), np.ones(1), kd.RK4(), [term])
+            made = Plan(1, 2, np.dtype(np.float64), np.ones(1), kd.RK4(), [term])
             assert made.velocity_dependent is word

@@ -1,7 +1,8 @@
 """WHAT holds the bodies: constraints, which follow each step."""
 
+from .base import Constraint
 from .collisions import ElasticCollisions
 from .joints import Distance, Pin
 from .walls import Box, Plane
 
-__all__ = ["Box", "Distance", "ElasticCollisions", "Pin", "Plane"]
+__all__ = ["Box", "Constraint", "Distance", "ElasticCollisions", "Pin", "Plane"]
