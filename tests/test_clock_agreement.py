@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 
+import kickdrift as kd
 import kickdrift.reference.clock
 import kickdrift.settings
 from kickdrift.clock import FixedClock as Compiled
@@ -39,9 +40,9 @@ def some_settings(rng):
     rate = rng.choice(RATES)
     return {
         "hz": rate,
-        "policy": rng.choice(["exact", "exact", "match", "match", "locked(2)", "variable(0.05)"]),
+        "policy": rng.choice(["exact", "exact", "match", "match", "locked(2)", kd.Variable(0.05)]),
         "max_steps": rng.choice([2, 8, 100]),
-        "overload": rng.choice(["drop", "backlog(5)", "resync", "raise"]),
+        "overload": rng.choice(["drop", kd.Backlog(5), "resync", "raise"]),
         "max_frame": rng.choice([0.25, 0.25, 1.5, 10]),
         "scale": rng.choice([1.0, 1.0, 0.3, 1.7]),
         "substeps": rng.choice([1, 3]),

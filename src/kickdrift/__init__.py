@@ -36,6 +36,7 @@ from .integrators import (
 )
 from .kernels import build_info
 from .rollback import Rollback, sync_test
+from .settings import Backlog, Budget, Drop, ExactSteps, Locked, Match, Raise, Resync, Variable
 from .stepper import Stepper
 from .trajectory import ODETrajectory, Trajectory
 from .verbs import damp, drift, kick
@@ -55,15 +56,19 @@ __all__ = [
     "RK4",
     "Acceleration",
     "AnchorSpring",
+    "Backlog",
     "Box",
+    "Budget",
     "CallbackError",
     "ConvergenceError",
     "Damping",
     "DesyncError",
     "Distance",
+    "Drop",
     "ElasticCollisions",
     "EnergyEuler",
     "Exact",
+    "ExactSteps",
     "ExplicitEuler",
     "FixedClock",
     "Force",
@@ -74,6 +79,8 @@ __all__ = [
     "KickdriftError",
     "Leapfrog",
     "LinearDrag",
+    "Locked",
+    "Match",
     "Midpoint",
     "NBody",
     "NativeForce",
@@ -85,12 +92,15 @@ __all__ = [
     "Plane",
     "PointGravity",
     "QuadraticDrag",
+    "Raise",
+    "Resync",
     "Rollback",
     "SemiImplicitEuler",
     "SnapshotError",
     "Springs",
     "Stepper",
     "Trajectory",
+    "Variable",
     "VelocityVerlet",
     "Verlet",
     "Vortex",
