@@ -347,9 +347,9 @@ cdef class FixedClock:
 
         A nanosecond; and what of others is carried to the next frame, which counts as fed; half a step at most.
         """
-        cdef double carried = (float_rest * <double>self._scale + <double>scale_rest) / (SCALE_MASK + 1)
         if not self._waits:
             return 0
+        cdef double carried = (float_rest * <double>self._scale + <double>scale_rest) / (SCALE_MASK + 1)
         return min(self._num + <int64_t>(carried * <double>self._num), self._size // 2)
 
     cdef int64_t _begin(self, int64_t ns, double float_rest) except -1:
@@ -383,12 +383,17 @@ cdef class FixedClock:
 
         # How many steps, of which length?
         cdef int64_t size = self._size, backlog = 0, m, step_ns = -1
-        cdef int64_t due = acc + self._early(float_rest, scale_rest), n = due // size if due > 0 else 0
+        # `_early` is less than `soon`; it costs a tenth of a frame, so it is asked only where it can matter.
+        cdef int64_t n = acc // size if acc > 0 else 0, soon = self._num * ((self._scale >> SCALE_BITS) + 3)
+        cdef int64_t rest = acc - n * size
+        if rest >= size - soon:
+            n += rest >= size - self._early(float_rest, scale_rest)
         if self._policy == MATCH:
             m = (frame + size // 2) // size
-            if m >= 1 and (
-                -self._tolerance <= frame - m * size <= self._tolerance
-                and self._low <= due - m * size < self._high
+            rest = acc - m * size
+            if m >= 1 and -self._tolerance <= frame - m * size <= self._tolerance and (
+                self._low <= rest < self._high - soon
+                or self._low <= rest + self._early(float_rest, scale_rest) < self._high
             ):
                 n = m
         elif self._policy == VARIABLE:
@@ -411,7 +416,7 @@ cdef class FixedClock:
                 n, lost = self._max_steps, (excess - backlog) * size
             acc -= lost
 
-        cdef int64_t rest = acc - (n + backlog) * size
+        rest = acc - (n + backlog) * size
         cdef int64_t thrown_away = 0 if self._carry else max(rest, 0)
 
         self._acc = acc - thrown_away
