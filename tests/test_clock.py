@@ -1,14 +1,17 @@
 """What the clock does, case by case, on both implementations. Time is fed, never waited for."""
 
 import array
+import copy
 import json
 import math
+import pickle
 import time
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+import kickdrift as kd
 import kickdrift.clock
 import kickdrift.reference.clock
 from kickdrift.errors import KickdriftError, OverloadError
@@ -87,6 +90,7 @@ def test_rates(FixedClock, arguments, hz):
         ({"policy": "match(2)"}, ValueError, "policy: expected one of"),
         ({"policy": "locked(0)"}, ValueError, r"policy locked\(...\): expected an int of at least 1, got 0"),
         ({"policy": "locked(1.5)"}, ValueError, r"policy locked\(...\): expected a number"),
+        ({"policy": kd.Locked(9)}, ValueError, r"max_steps: expected at least as many as policy locked\(9\) runs"),
         ({"policy": "locked(9)"}, ValueError, "max_steps: expected at least as many"),
         ({"policy": ("variable", -1)}, ValueError, r"policy variable\(...\): expected"),
         ({"policy": 3}, TypeError, "policy: expected text or a pair"),
@@ -119,6 +123,108 @@ def test_choices_can_be_written_in_two_ways(FixedClock):
     assert FixedClock(policy="variable").policy == "variable(0.1)"
     assert FixedClock(overload=("budget", 0.004)).overload == "budget(0.004)"
     assert FixedClock(overload="backlog").overload == "backlog(60)"
+
+
+OPTIONS = [
+    # argument, instance, the same as text and as a pair, what the clock says
+    ("policy", kd.ExactSteps(), "exact", ("exact", None), "exact"),
+    ("policy", kd.Match(), "match", ("match", None), "match"),
+    ("policy", kd.Locked(), "locked", ("locked", 1), "locked(1)"),
+    ("policy", kd.Locked(2), "locked(2)", ("locked", np.int8(2)), "locked(2)"),
+    ("policy", kd.Variable(), "variable", ("variable", Fraction(1, 10)), "variable(0.1)"),
+    ("policy", kd.Variable(max_dt=0.05), "variable(0.05)", ("variable", 0.05), "variable(0.05)"),
+    ("overload", kd.Drop(), "drop", ("drop", None), "drop"),
+    ("overload", kd.Backlog(), "backlog", ("backlog", 60), "backlog(60)"),
+    ("overload", kd.Backlog(limit=5), "backlog(5)", ("backlog", 5), "backlog(5)"),
+    ("overload", kd.Resync(), "resync", ("resync", None), "resync"),
+    ("overload", kd.Raise(), "raise", ("raise", None), "raise"),
+    ("overload", kd.Budget(), "budget", ("budget", 0.004), "budget(0.004)"),
+    ("overload", kd.Budget(0.01), "budget(0.01)", ("budget", np.float64(0.01)), "budget(0.01)"),
+]
+
+
+@pytest.mark.parametrize(("argument", "instance", "text", "pair", "said"), OPTIONS, ids=lambda value: repr(value))
+def test_instances_make_the_same_clock_as_their_names(FixedClock, argument, instance, text, pair, said):
+    clocks = [FixedClock(60, carry=False, **{argument: given}) for given in (instance, text, pair, said)]
+    if instance == type(instance)():
+        clocks.append(FixedClock(60, carry=False, **{argument: type(instance)}))
+    seen = []
+    for clock in clocks:
+        assert getattr(clock, argument) == said
+        made = []
+        for frame in (0.02, 0.031, 0.2, 0.001, 0.05):
+            try:
+                made.append((clock.advance(frame), clock.alpha, clock.step_dt))
+            except OverloadError as error:
+                made.append(error.steps)
+        seen.append((made, clock.state(), repr(clock)))
+    assert all(one == seen[0] for one in seen)
+    restored = pickle.loads(pickle.dumps(clocks[0]))
+    assert (getattr(restored, argument), restored.state()) == (said, clocks[0].state())
+    clocks[1].load(restored.state())
+
+
+@pytest.mark.parametrize("option", [row[1] for row in OPTIONS], ids=repr)
+def test_options_are_values(option):
+    assert eval(repr(option), vars(kd)) == option == copy.deepcopy(option) == pickle.loads(pickle.dumps(option))
+    assert hash(option) == hash(copy.copy(option))
+    assert len({option, *(row[1] for row in OPTIONS)}) == len(OPTIONS)
+    with pytest.raises(AttributeError):
+        option.steps = 3
+
+
+def test_options_are_as_exact_as_clocks():
+    assert kd.Budget(Fraction(1, 250)) == kd.Budget(0.004) == kd.Budget(np.float64(0.0040000000001))
+    assert repr(kd.Locked(np.int64(3))) == "Locked(steps=3)"
+    assert repr(kd.Variable(np.float32(0.25))) == "Variable(max_dt=0.25)"
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: kd.Locked(0), ValueError, r"^Locked\(steps\): expected an int of at least 1, got 0"),
+        (lambda: kd.Locked(1.5), TypeError, r"^Locked\(steps\): expected an int, got 1.5"),
+        (lambda: kd.Locked(10**5000), ValueError, r"^Locked\(steps\): expected an int of at most"),
+        (lambda: kd.Variable(-1), ValueError, r"^Variable\(max_dt\): expected a finite number from"),
+        (lambda: kd.Variable(math.nan), ValueError, r"^Variable\(max_dt\): expected a finite number from"),
+        (lambda: kd.Variable("0.1"), TypeError, r"^Variable\(max_dt\): expected a real number, got '0.1'"),
+        (lambda: kd.Backlog(True), TypeError, r"^Backlog\(limit\): expected an int, got True"),
+        (lambda: kd.Budget(0), ValueError, r"^Budget\(seconds\): expected a finite number from"),
+    ],
+)
+def test_refused_options(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_an_option_of_the_wrong_kind_is_refused_with_what_is_known(FixedClock):
+    policies = r"ExactSteps\(\), Match\(\), Locked\(steps=1\), Variable\(max_dt=0.1\)"
+    rules = r"Drop\(\), Backlog\(limit=60\), Resync\(\), Raise\(\), Budget\(seconds=0.004\)"
+    for given in kd.Drop(), kd.Drop, kd.Exact(), kd.Exact, None, ("locked", 1, 2):
+        with pytest.raises(TypeError, match=rf"^policy: expected text or a pair .*{policies}, got "):
+            FixedClock(policy=given)
+    for given in kd.Locked(2), kd.Match, kd.Exact(), None:
+        with pytest.raises(TypeError, match=rf"^overload: expected text or a pair .*{rules}, got "):
+            FixedClock(overload=given)
+    with pytest.raises(ValueError, match=r"^policy: expected one of exact, match, locked\(1\), variable\(0.1\), got"):
+        FixedClock(policy="drop")
+
+
+def test_what_a_frozen_option_was_made_to_hold_is_checked(FixedClock):
+    forged = kd.Locked(2)
+    object.__setattr__(forged, "steps", -2)
+    with pytest.raises(ValueError, match=r"^policy locked\(...\): expected an int of at least 1, got -2"):
+        FixedClock(policy=forged)
+
+
+def test_an_option_without_a_rule_is_an_import_error():
+    from kickdrift import settings
+
+    for known in settings.POLICIES, settings.OVERLOADS:
+        settings.require_rules("clock", known, known)
+        for rules in list(known)[1:], [*known, "another"]:
+            with pytest.raises(ImportError, match=f"^clock: expected a rule for each of {', '.join(known)}, got "):
+                settings.require_rules("clock", rules, known)
 
 
 def test_repr(FixedClock):
@@ -477,7 +583,7 @@ def test_refused_states(FixedClock):
         {"tick": 2**63}, {"acc": 2**61}, {"acc": NANO}, {"due": 9}, {"backlog": -1}, {"scale": 2**40},
         {"scale_rest": 2**20}, {"float_rest": float("nan")}, {"float_rest": 1.0}, {"paused": 2}, {"step_ns": 5},
         {"origin_den": 0}, {"next_num": 1}, {"next_num": 2, "next_den": 2}, {"dropped_rest": 10**9}, {"quiet_ns": -1},
-        {"due": 5, "backlog": 5},
+        {"due": 5, "backlog": 5}, {"step_ns": 0},
     ]  # fmt: skip
     for change in bad:
         with pytest.raises((TypeError, ValueError), match="state"):
@@ -542,6 +648,9 @@ def test_absurd_arguments_are_refused_at_once(FixedClock):
         for use in lambda rate: FixedClock(rate), lambda rate: FixedClock(dt=rate), clock.set_hz:
             with pytest.raises(ValueError, match=r"^(hz|dt): expected"):
                 use(rate)
+    for name, choice in ("policy", "locked"), ("overload", "backlog"):
+        with pytest.raises(ValueError, match=rf"^{name} {choice}\(...\): expected an int of at most"):
+            FixedClock(**{name: (choice, 10**5000)})
     for choice in "(" * 10**6, " " * 10**6, "locked" + " " * 10**6 + "x", "locked(" * 10**5 + ")" * 10**5:
         for name in "policy", "overload":
             with pytest.raises(ValueError, match=rf"^{name}( locked\(...\))?: expected") as refused:

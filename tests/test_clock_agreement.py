@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 
+import kickdrift as kd
 import kickdrift.clock.options
 import kickdrift.reference.clock
 from kickdrift.clock import FixedClock as Compiled
@@ -39,9 +40,9 @@ def some_settings(rng):
     rate = rng.choice(RATES)
     return {
         "hz": rate,
-        "policy": rng.choice(["exact", "exact", "match", "match", "locked(2)", "variable(0.05)"]),
+        "policy": rng.choice(["exact", "exact", "match", "match", "locked(2)", kd.Variable(0.05)]),
         "max_steps": rng.choice([2, 8, 100]),
-        "overload": rng.choice(["drop", "backlog(5)", "resync", "raise"]),
+        "overload": rng.choice(["drop", kd.Backlog(5), "resync", "raise"]),
         "max_frame": rng.choice([0.25, 0.25, 1.5, 10]),
         "scale": rng.choice([1.0, 1.0, 0.3, 1.7]),
         "substeps": rng.choice([1, 3]),
@@ -141,6 +142,24 @@ def test_random_operations(seed):
             operation = some_operation(rng, reference)
             assert outcome(reference, operation) == outcome(compiled, operation)
             assert observe(reference) == observe(compiled)
+
+
+@pytest.mark.parametrize("policy", ["exact", "match"])
+@pytest.mark.parametrize("scale", [2.0**-10, 1.0, 1.7, 60.000001, 1000.0])
+@pytest.mark.parametrize("rate", ["1/7", "60000/1001", 60, 999_983, 999_999_937, 2**33])
+def test_steps_that_are_almost_due(rate, scale, policy):
+    """Frames of whole steps, but for a few nanoseconds and parts of one."""
+    rng = random.Random(f"{rate} {scale} {policy}")
+    longest = min(30.0, 2**60 / 1e9 / kd.FixedClock(rate).hz.numerator) / scale
+    limits = {"max_frame": longest, "scale": scale, "policy": policy, "max_steps": 50}
+    reference, compiled = Reference(rate, **limits), Compiled(rate, **limits)
+    for _ in range(300):
+        waiting = float(reference.state().acc) / float(reference.hz.numerator) / 1e9
+        whole = rng.choice([1, 1, 2, 3]) * reference.dt
+        missing = rng.choice([0.0, rng.uniform(-3, 3), scale * rng.uniform(-2, 1)]) * 1e-9
+        frame = max(whole - rng.choice([0.0, waiting]) + missing, 0.0) / scale
+        assert compiled.advance(frame) == reference.advance(frame)
+        assert observe(compiled) == observe(reference)
 
 
 def test_same_public_names():

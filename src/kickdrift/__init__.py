@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from .clock import FixedClock
+from .clock.options import Backlog, Budget, Drop, ExactSteps, Locked, Match, Raise, Resync, Variable
 from .engine.verbs import damp, drift, kick
 from .errors import (
     CallbackError,
@@ -55,15 +56,19 @@ __all__ = [
     "RK4",
     "Acceleration",
     "AnchorSpring",
+    "Backlog",
     "Box",
+    "Budget",
     "CallbackError",
     "ConvergenceError",
     "Damping",
     "DesyncError",
     "Distance",
+    "Drop",
     "ElasticCollisions",
     "EnergyEuler",
     "Exact",
+    "ExactSteps",
     "ExplicitEuler",
     "FixedClock",
     "Force",
@@ -74,6 +79,8 @@ __all__ = [
     "KickdriftError",
     "Leapfrog",
     "LinearDrag",
+    "Locked",
+    "Match",
     "Midpoint",
     "NBody",
     "NativeForce",
@@ -85,12 +92,15 @@ __all__ = [
     "Plane",
     "PointGravity",
     "QuadraticDrag",
+    "Raise",
+    "Resync",
     "Rollback",
     "SemiImplicitEuler",
     "SnapshotError",
     "Springs",
     "Stepper",
     "Trajectory",
+    "Variable",
     "VelocityVerlet",
     "Verlet",
     "Vortex",

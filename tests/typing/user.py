@@ -39,6 +39,12 @@ assert_type(kd.build_info(), dict[str, object])
 # A game: a clock, frames, a picture.
 clock = kd.FixedClock(60, policy="match", overload=("backlog", 3), max_steps=5)
 kd.FixedClock(dt=Fraction(1, 60), policy="locked(2)", substeps=4, carry=False)
+kd.FixedClock(60, policy=kd.Locked(2), overload=kd.Budget(seconds=0.01))
+kd.FixedClock(policy=kd.Variable(max_dt=0.05), overload=kd.Backlog)
+kd.FixedClock(policy=kd.ExactSteps(), overload=kd.Drop())
+assert_type(kd.Locked(2).steps, int)
+assert_type(kd.Budget().seconds, float)
+assert_type(clock.policy, str)
 kd.FixedClock("60000/1001", max_frame=0.1, scale=0.5, slack=0.2, tolerance=0.05, phase=0.5)
 assert_type(clock.advance(np.float32(0.02)), int)
 assert_type(clock.advance_ns(16_666_667), int)
@@ -122,6 +128,11 @@ world.tick = 3  # type: ignore[misc]
 world.step("one")  # type: ignore[arg-type]
 kd.Stepper([[0.0]], clock=60)  # type: ignore[arg-type]
 kd.FixedClock([60])  # type: ignore[arg-type]
+kd.FixedClock(policy=kd.Drop())  # type: ignore[arg-type]
+kd.FixedClock(overload=kd.Locked(2))  # type: ignore[arg-type]
+kd.Locked("2")  # type: ignore[arg-type]
+kd.Match(0.25)  # type: ignore[call-arg]
+kd.Locked(2).steps = 3  # type: ignore[misc]
 clock.tick = 3  # type: ignore[misc]
 clock.set_hz(60, keep="beat")  # type: ignore[arg-type]
 game.advance("0.01")  # type: ignore[arg-type]

@@ -36,7 +36,8 @@ cdef class FixedClock:
     cdef int64_t _tolerance, _low, _high
 
     cdef object _settings
-    cdef int _policy, _rule
+    cdef int _policy, _rule         # where their rules differ
+    cdef bint _ignores_time, _measures_step, _runs_early, _waits    # the policy's facts
     cdef int64_t _policy_value, _rule_value, _max_steps, _max_frame_ns, _substeps
     cdef bint _carry
 

@@ -6,13 +6,13 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
-from kickdrift.settings import State
+from kickdrift.settings import OverloadRule, Policy, State
 
 __all__ = ["FixedClock"]
 
 _Rate = float | Fraction | str | np.floating[Any] | np.integer[Any]
 _Seconds = float | Fraction | np.floating[Any] | np.integer[Any]
-_Choice = str | tuple[str, float]
+_Named = str | tuple[str, float]
 
 @disjoint_base
 class FixedClock:
@@ -21,9 +21,9 @@ class FixedClock:
         hz: _Rate | None = None,
         dt: _Rate | None = None,
         *,
-        policy: _Choice = "exact",
+        policy: _Named | Policy | type[Policy] = "exact",
         max_steps: int = 8,
-        overload: _Choice = "drop",
+        overload: _Named | OverloadRule | type[OverloadRule] = "drop",
         max_frame: float = 0.25,
         scale: float = 1.0,
         substeps: int = 1,

@@ -21,14 +21,17 @@ require_rounding(__name__)
 
 __all__ = ["FixedClock"]
 
+# What `_take_in` branches on. That "locked" ignores time, and else does what "exact" does, is said by its class.
 cdef enum:
-    EXACT, MATCH, LOCKED, VARIABLE
+    EXACT, MATCH, VARIABLE
 
 cdef enum:
     DROP, BACKLOG, RESYNC, RAISE, BUDGET
 
-cdef dict POLICIES = {"exact": EXACT, "match": MATCH, "locked": LOCKED, "variable": VARIABLE}
+cdef dict POLICIES = {"exact": EXACT, "match": MATCH, "locked": EXACT, "variable": VARIABLE}
 cdef dict RULES = {"drop": DROP, "backlog": BACKLOG, "resync": RESYNC, "raise": RAISE, "budget": BUDGET}
+checked.require_rules(__name__, POLICIES, checked.POLICIES)
+checked.require_rules(__name__, RULES, checked.OVERLOADS)
 
 cdef int64_t NANO = checked.NANO
 cdef int64_t LONGEST_FRAME_NS = checked.LONGEST_FRAME_NS
@@ -63,15 +66,17 @@ cdef class FixedClock:
         `dt=1/60` means 60 Hz. Steppers read their dt alike. A step is a fraction of at most 2**27
         seconds (4 years), with a denominator of at most 2**33 (0.1 ns).
     policy
-        How many steps a frame gets. "exact": as many as fit. "match": the whole number that the
-        display's frame is near to, if the clock stays within `slack` of the truth; smoothest on
-        screen. "locked(k)": k, whatever the time. "variable(max_dt)": one step, as long as the frame.
+        How many steps a frame gets; an instance or its name. `ExactSteps()`, "exact": as many as fit.
+        `Match()`, "match": the whole number that the display's frame is near to, if the clock stays
+        within `slack` of the truth; smoothest on screen. `Locked(k)`, "locked(k)": k, whatever the
+        time. `Variable(max_dt)`, "variable(max_dt)": one step, as long as the frame.
     max_steps
         The most steps that one frame runs.
     overload
-        What to do when more are due. "drop": drop whole steps. "backlog(limit)": keep up to `limit`
-        for later frames. "resync": drop everything, run nothing. "raise": raise `OverloadError` and
-        refuse the frame. "budget(seconds)": as "drop", and `steps()`, `step()` and the stepper also
+        What to do when more are due; an instance or its name. `Drop()`, "drop": drop whole steps.
+        `Backlog(limit)`, "backlog(limit)": keep up to `limit` for later frames. `Resync()`, "resync":
+        drop everything, run nothing. `Raise()`, "raise": raise `OverloadError` and refuse the frame.
+        `Budget(seconds)`, "budget(seconds)": as "drop", and `steps()`, `step()` and the stepper also
         drop what is left when the steps of the frame have taken that long in wall time.
     max_frame
         Seconds; what a frame has beyond them is cut off.
@@ -112,7 +117,10 @@ cdef class FixedClock:
         )
         self._refuse_reentry()
         self._settings = settings
-        self._policy, self._policy_value = POLICIES[settings.policy.name], settings.policy.value
+        policy = settings.policy
+        self._policy, self._policy_value = POLICIES[policy.name], policy.value
+        self._ignores_time, self._measures_step = policy.ignores_time, policy.measures_step
+        self._runs_early, self._waits = policy.runs_early, policy.waits
         self._rule, self._rule_value = RULES[settings.overload.name], settings.overload.value
         self._max_steps, self._max_frame_ns = settings.max_steps, settings.max_frame_ns
         self._substeps, self._carry = settings.substeps, settings.carry
@@ -339,9 +347,9 @@ cdef class FixedClock:
 
         A nanosecond; and what of others is carried to the next frame, which counts as fed; half a step at most.
         """
-        cdef double carried = (float_rest * <double>self._scale + <double>scale_rest) / (SCALE_MASK + 1)
-        if self._policy >= LOCKED:
+        if not self._waits:
             return 0
+        cdef double carried = (float_rest * <double>self._scale + <double>scale_rest) / (SCALE_MASK + 1)
         return min(self._num + <int64_t>(carried * <double>self._num), self._size // 2)
 
     cdef int64_t _begin(self, int64_t ns, double float_rest) except -1:
@@ -362,9 +370,9 @@ cdef class FixedClock:
             self._enter(ns, 0, ns)
             return 0
 
-        # Real time is cut, then scaled, then added. Under "locked" it does not count at all.
+        # Real time is cut, then scaled, then added, unless it does not count at all.
         cdef int64_t used = ns, scale_rest = self._scale_rest, frame, lost = 0
-        if self._policy == LOCKED:
+        if self._ignores_time:
             frame = self._policy_value * self._size
         else:
             used = min(ns, self._max_frame_ns)
@@ -375,12 +383,17 @@ cdef class FixedClock:
 
         # How many steps, of which length?
         cdef int64_t size = self._size, backlog = 0, m, step_ns = -1
-        cdef int64_t due = acc + self._early(float_rest, scale_rest), n = due // size if due > 0 else 0
+        # `_early` is less than `soon`; it costs a tenth of a frame, so it is asked only where it can matter.
+        cdef int64_t n = acc // size if acc > 0 else 0, soon = self._num * ((self._scale >> SCALE_BITS) + 3)
+        cdef int64_t rest = acc - n * size
+        if rest >= size - soon:
+            n += rest >= size - self._early(float_rest, scale_rest)
         if self._policy == MATCH:
             m = (frame + size // 2) // size
-            if m >= 1 and (
-                -self._tolerance <= frame - m * size <= self._tolerance
-                and self._low <= due - m * size < self._high
+            rest = acc - m * size
+            if m >= 1 and -self._tolerance <= frame - m * size <= self._tolerance and (
+                self._low <= rest < self._high - soon
+                or self._low <= rest + self._early(float_rest, scale_rest) < self._high
             ):
                 n = m
         elif self._policy == VARIABLE:
@@ -403,7 +416,7 @@ cdef class FixedClock:
                 n, lost = self._max_steps, (excess - backlog) * size
             acc -= lost
 
-        cdef int64_t rest = acc - (n + backlog) * size
+        rest = acc - (n + backlog) * size
         cdef int64_t thrown_away = 0 if self._carry else max(rest, 0)
 
         self._acc = acc - thrown_away
@@ -508,7 +521,7 @@ cdef class FixedClock:
         return <double>self._step_ns / 1e9
 
     cdef double fraction(self) noexcept nogil:
-        if self._policy >= LOCKED:
+        if not self._waits:
             return 1.0
         cdef int64_t rest = self._acc - (self._due + self._backlog) * self._size
         if rest <= 0:
@@ -531,7 +544,7 @@ cdef class FixedClock:
     @property
     def alpha_raw(self):
         """`alpha` before it is clamped; "match" goes beyond 0 and 1 by up to `slack`."""
-        if self._policy != MATCH:
+        if not self._runs_early:
             return self.fraction()
         cdef int64_t rest = self._acc - (self._due + self._backlog) * self._size
         if rest < 0:
@@ -557,7 +570,7 @@ cdef class FixedClock:
     @property
     def time_exact(self):
         """Simulated time in seconds, a Fraction; over changes of hz, to 2**-1100 s."""
-        if self._policy == VARIABLE:
+        if self._measures_step:
             return self._origin + self._varied_s + Fraction(self._varied_ns, NANO)
         return self._origin + Fraction((<object>self._tick - self._origin_tick) * self._den, self._num)
 
@@ -608,7 +621,7 @@ cdef class FixedClock:
     @property
     def deterministic(self):
         """Whether every step has the same length."""
-        return self._policy != VARIABLE
+        return not self._measures_step
 
     @property
     def backlog(self):
@@ -689,7 +702,7 @@ cdef class FixedClock:
         if not self._paused:
             raise RuntimeError("single_step() needs a paused clock: call pause() first")
         self._tick += 1
-        if self._policy == VARIABLE:
+        if self._measures_step:
             self._origin = exact_time(self._origin + Fraction(self._den, self._num))
             self._step_ns = -1
         return 1
@@ -775,15 +788,15 @@ cdef class FixedClock:
         dropped_rest = dropped_rest * size // old_size
 
         # The debt of a "match" clock may be millions of steps of a new rate; 64 bits bound it.
-        if keep_fraction and self._policy != VARIABLE:
+        if keep_fraction and not self._measures_step:
             acc = acc * size // old_size
         else:
             acc = acc * terms[0] // old_num
         acc = max(acc, -checked.ROOM)
         backlog: object = 0
         dropped: object = 0
-        if self._policy != VARIABLE:
-            ahead = terms[4] if self._policy == MATCH else size
+        if not self._measures_step:
+            ahead = terms[4] if self._runs_early else size
             whole = acc // size if acc >= ahead else 0
             backlog = min(whole, self._settings.kept_steps)
             acc -= (whole - backlog) * size

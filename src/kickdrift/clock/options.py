@@ -6,10 +6,12 @@ share is in this file: rates, policies, frame times, limits and saved states.
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -118,49 +120,252 @@ def parse_rate(hz: Any = None, dt: Any = None) -> Fraction:
 # --- policies and overload rules ---------------------------------------------------------------
 
 
-class Choice(NamedTuple):
-    """A policy or an overload rule with its one argument: `locked(2)`, `budget(0.004)`."""
-
-    name: str
-    value: int
-    """Steps or nanoseconds; 0 for a choice without argument."""
-    text: str
-
-
-class Argument(NamedTuple):
-    """What a choice takes in parentheses."""
+class Amount(NamedTuple):
+    """The unit of what an option takes."""
 
     check: Callable[[str, Any], int]
-    default: int | float
+    """Returns steps or nanoseconds."""
     number: Callable[[str], int | float]
+    """Reads text."""
+    shown: Callable[[int], int | float]
+    """Steps or seconds, of steps or nanoseconds."""
 
 
 def _steps(name: str, value: Any) -> int:
-    return integer(name, value, 1)
+    return integer(name, value, 1, ROOM)
 
 
-POLICIES = {
-    "exact": None,
-    "match": None,
-    "locked": Argument(_steps, 1, int),
-    "variable": Argument(nanoseconds, 0.1, float),
-}
-OVERLOADS = {
-    "drop": None,
-    "backlog": Argument(_steps, 60, int),
-    "resync": None,
-    "raise": None,
-    "budget": Argument(nanoseconds, 0.004, float),
-}
+STEPS = Amount(_steps, int, int)
+SECONDS = Amount(nanoseconds, float, lambda ns: ns / NANO)
 
 
-def parse_choice(argument: str, known: dict[str, Argument | None], given: Any) -> Choice:
-    """Read "name", "name(value)" or (name, value).
+def _takes(amount: Amount, default: float) -> Any:
+    return dataclasses.field(default=default, metadata={"amount": amount})
 
-    >>> parse_choice("policy", POLICIES, "locked(2)") == parse_choice("policy", POLICIES, ("locked", 2))
-    True
+
+@dataclass(frozen=True)
+class Option:
+    """Base of clock policies and overload rules, with at most one parameter, which has a default.
+
+    A parameter of the wrong type raises TypeError, a wrong value ValueError; both name it. Durations are rounded to
+    nanoseconds.
     """
-    name: str
+
+    # Options without a parameter have no attributes of their own: that makes them as frozen as the others, though they
+    # are no dataclasses themselves, each of which takes 0.3 ms of every import.
+    __slots__ = ()
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            amount = field.metadata["amount"]
+            checked = amount.check(f"{type(self).__name__}({field.name})", getattr(self, field.name))
+            object.__setattr__(self, field.name, amount.shown(checked))
+
+    @classmethod
+    def parameter(cls) -> dataclasses.Field[Any] | None:
+        """The one that the option takes, if any."""
+        return next(iter(dataclasses.fields(cls)), None)
+
+    @property
+    def value(self) -> int:
+        """The parameter in steps or nanoseconds; 0 for an option without one."""
+        field = self.parameter()
+        return 0 if field is None else field.metadata["amount"].check(field.name, getattr(self, field.name))
+
+    @property
+    def text(self) -> str:
+        """The option as text that is read as its equal: "locked(2)"."""
+        field = self.parameter()
+        return self.name if field is None else f"{self.name}({getattr(self, field.name)})"
+
+
+class Policy(Option):
+    """Base of clock policies: how many steps a frame gets, of which length."""
+
+    __slots__ = ()
+    ignores_time: ClassVar[bool] = False  #: does each frame run `value` steps, however long it is?
+    measures_step: ClassVar[bool] = False  #: is a step as long as the frame, up to `value` ns, in place of dt?
+    runs_early: ClassVar[bool] = False  #: may it run a step before its time has come, and so owe time?
+
+    @property
+    def waits(self) -> bool:
+        """Does fed time wait until it fills a step of dt, so that `alpha` tells how much of it there is?"""
+        return not (self.ignores_time or self.measures_step)
+
+
+class OverloadRule(Option):
+    """Base of what clocks do when more than `max_steps` steps are due."""
+
+    __slots__ = ()
+
+    @property
+    def kept_steps(self) -> int:
+        """How many whole steps beyond `max_steps` are kept for later frames."""
+        return 0
+
+
+class ExactSteps(Policy):
+    """As many steps as fit; what is left waits for the next frame. For servers, replays, lockstep.
+
+    >>> import kickdrift as kd
+    >>> clock = kd.FixedClock(60, policy=kd.ExactSteps())
+    >>> [clock.advance_ms(25) for _ in range(4)], clock.policy
+    ([1, 2, 1, 2], 'exact')
+    """
+
+    __slots__ = ()
+    name = "exact"
+
+
+class Match(Policy):
+    """The whole number of steps that the frame is near to, else as many as fit. For displays.
+
+    How near, and how far the clock may stray by it, is said by the clock's `tolerance` and `slack`.
+
+    >>> import kickdrift as kd
+    >>> clock = kd.FixedClock(60, policy=kd.Match())
+    >>> [clock.advance_ms(ms) for ms in (16, 17, 17, 16)]
+    [1, 1, 1, 1]
+    """
+
+    __slots__ = ()
+    name = "match"
+    runs_early = True
+
+
+@dataclass(frozen=True)
+class Locked(Policy):
+    """The same number of steps in every frame, however long it is. For tests and videos.
+
+    steps: how many, at least 1; a clock raises ValueError if they are more than its `max_steps`.
+
+    >>> import kickdrift as kd
+    >>> clock = kd.FixedClock(60, policy=kd.Locked(2))
+    >>> [clock.advance(seconds) for seconds in (0.0, 0.02, 5.0)]
+    [2, 2, 2]
+    """
+
+    steps: int = _takes(STEPS, 1)
+    name = "locked"
+    ignores_time = True
+
+
+@dataclass(frozen=True)
+class Variable(Policy):
+    """One step as long as the frame: no two runs are alike.
+
+    max_dt: the longest step in s, from 1e-9 to 1e6, else ValueError. What a frame has beyond it is dropped.
+
+    >>> import kickdrift as kd
+    >>> clock = kd.FixedClock(policy=kd.Variable(max_dt=0.1))
+    >>> [(clock.advance(seconds), clock.step_dt) for seconds in (0.02, 0.5)]
+    [(1, 0.02), (1, 0.1)]
+    """
+
+    max_dt: float = _takes(SECONDS, 0.1)
+    name = "variable"
+    measures_step = True
+
+
+class Drop(OverloadRule):
+    """Run `max_steps` steps and drop the other whole ones; the fraction stays, so that the picture does not jump.
+
+    >>> import kickdrift as kd
+    >>> clock = kd.FixedClock(60, overload=kd.Drop())
+    >>> clock.advance(0.25), clock.dropped_steps
+    (8, 7)
+    """
+
+    __slots__ = ()
+    name = "drop"
+
+
+@dataclass(frozen=True)
+class Backlog(OverloadRule):
+    """Run `max_steps` steps and keep others for later frames; what is beyond the limit is dropped.
+
+    limit: the most steps that are kept, at least 1, else ValueError.
+
+    >>> import kickdrift as kd
+    >>> clock = kd.FixedClock(60, overload=kd.Backlog(5))
+    >>> clock.advance(0.25), clock.backlog, clock.dropped_steps
+    (8, 5, 2)
+    """
+
+    limit: int = _takes(STEPS, 60)
+    name = "backlog"
+
+    @property
+    def kept_steps(self) -> int:
+        """The limit."""
+        return self.limit
+
+
+class Resync(OverloadRule):
+    """Run nothing and drop all waiting time.
+
+    >>> import kickdrift as kd
+    >>> clock = kd.FixedClock(60, overload=kd.Resync())
+    >>> clock.advance(0.25), clock.dropped
+    (0, Fraction(15, 1))
+    """
+
+    __slots__ = ()
+    name = "resync"
+
+
+class Raise(OverloadRule):
+    """Raise `OverloadError` and refuse the frame: the clock stays as it was.
+
+    >>> import kickdrift as kd
+    >>> clock = kd.FixedClock(60, overload=kd.Raise())
+    >>> clock.advance(0.25)
+    Traceback (most recent call last):
+    kickdrift.errors.OverloadError: 15 steps are due, more than max_steps
+    """
+
+    __slots__ = ()
+    name = "raise"
+
+
+@dataclass(frozen=True)
+class Budget(OverloadRule):
+    """As `Drop`; what is left when the steps of a frame have taken too long is dropped too.
+
+    seconds: wall time in s, from 1e-9 to 1e6, else ValueError. `steps()`, `step()` and steppers look at it, while
+    `advance()` of a clock, which runs no steps itself, does not.
+
+    >>> import kickdrift as kd
+    >>> clock = kd.FixedClock(60, overload=kd.Budget(0.004))
+    >>> clock.advance(0.25), clock.dropped_steps
+    (8, 7)
+    """
+
+    seconds: float = _takes(SECONDS, 0.004)
+    name = "budget"
+
+
+POLICIES: dict[str, type[Policy]] = {cls.name: cls for cls in (ExactSteps, Match, Locked, Variable)}
+OVERLOADS: dict[str, type[OverloadRule]] = {cls.name: cls for cls in (Drop, Backlog, Resync, Raise, Budget)}
+
+
+def require_rules(module: str, rules: Collection[str], options: Mapping[str, type[Option]]) -> None:
+    """ImportError for a clock that has no rule for one of the options, or one for none of them."""
+    if set(rules) != set(options):
+        raise ImportError(f"{module}: expected a rule for each of {', '.join(options)}, got {', '.join(rules)}")
+
+
+_Kind = TypeVar("_Kind", bound=Option)
+
+
+def parse_option(argument: str, known: Mapping[str, type[_Kind]], given: Any) -> _Kind:
+    """Read an instance, a class, "name", "name(value)" or (name, value).
+
+    >>> {parse_option("policy", POLICIES, given) for given in ("locked", ("locked", 1), " locked( 1 )", Locked)}
+    {Locked(steps=1)}
+    """
+    name: Any
     value: Any = None
     if isinstance(given, str):
         name = given.strip()
@@ -170,22 +375,30 @@ def parse_choice(argument: str, known: dict[str, Argument | None], given: Any) -
     elif isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
         name, value = given
     else:
-        raise TypeError(f"{argument}: expected text or a pair (name, value), got {show(given)}")
-    takes = known.get(name)
-    if name not in known or (takes is None and value is not None):
-        names = ", ".join(name if takes is None else f"{name}({takes.default})" for name, takes in known.items())
-        raise ValueError(f"{argument}: expected one of {names}, got {show(given)}")
-    if takes is None:
-        return Choice(name, 0, name)
-    if value is None:
-        value = takes.default
-    elif isinstance(value, str):
+        name = next((name for name, cls in known.items() if given is cls or isinstance(given, cls)), None)
+        if name is None:
+            instances = ", ".join(repr(cls()) for cls in known.values())
+            raise TypeError(
+                f"{argument}: expected text or a pair (name, value) or one of {instances}, got {show(given)}"
+            )
+        field = known[name].parameter()
+        # It is checked again: what froze it does not stop everybody.
+        value = None if field is None or given is known[name] else getattr(given, field.name)
+    field = known[name].parameter() if name in known else None
+    if name not in known or (field is None and value is not None):
+        raise ValueError(
+            f"{argument}: expected one of {', '.join(cls().text for cls in known.values())}, got {show(given)}"
+        )
+    if field is None or value is None:
+        return known[name]()
+    amount: Amount = field.metadata["amount"]
+    if isinstance(value, str):
         try:
-            value = takes.number(value)
+            value = amount.number(value)
         except ValueError:
             raise ValueError(f"{argument} {name}(...): expected a number, got {show(given)}") from None
-    checked = takes.check(f"{argument} {name}(...)", value)
-    return Choice(name, checked, f"{name}({checked if takes.number is int else checked / NANO})")
+    checked = amount.check(f"{argument} {name}(...)", value)
+    return known[name](**{field.name: amount.shown(checked)})
 
 
 # --- everything together -----------------------------------------------------------------------
@@ -195,8 +408,8 @@ class Settings(NamedTuple):
     """The checked arguments of a clock."""
 
     rate: Fraction
-    policy: Choice
-    overload: Choice
+    policy: Policy
+    overload: OverloadRule
     max_steps: int
     max_frame_ns: int
     scale: int
@@ -227,8 +440,8 @@ class Settings(NamedTuple):
         """Check the arguments of a clock one by one, then together."""
         settings = cls(
             rate=parse_rate(hz, dt),
-            policy=parse_choice("policy", POLICIES, policy),
-            overload=parse_choice("overload", OVERLOADS, overload),
+            policy=parse_option("policy", POLICIES, policy),
+            overload=parse_option("overload", OVERLOADS, overload),
             max_steps=integer("max_steps", max_steps, 1),
             max_frame_ns=nanoseconds("max_frame", max_frame),
             scale=parse_scale(scale),
@@ -240,9 +453,9 @@ class Settings(NamedTuple):
         )
         if settings.phase == 1:
             raise ValueError(f"phase: expected a number below 1, got {phase!r}")
-        if settings.phase and settings.policy.name == "variable":
+        if settings.phase and settings.policy.measures_step:
             raise ValueError(f"phase: expected 0 under policy {settings.policy.text}, got {phase!r}")
-        if settings.policy.name == "locked" and settings.policy.value > settings.max_steps:
+        if settings.policy.ignores_time and settings.policy.value > settings.max_steps:
             raise ValueError(
                 f"max_steps: expected at least as many as policy {settings.policy.text} runs, got {settings.max_steps}"
             )
@@ -266,12 +479,12 @@ class Settings(NamedTuple):
     @property
     def kept_steps(self) -> int:
         """How many whole steps may be left over from frame to frame."""
-        return self.max_steps + (self.overload.value if self.overload.name == "backlog" else 0)
+        return self.max_steps + self.overload.kept_steps
 
     @property
     def max_step_ns(self) -> int:
         """The longest measured step; 0 when steps are fixed."""
-        return self.policy.value if self.policy.name == "variable" else 0
+        return self.policy.value if self.policy.measures_step else 0
 
     def window(self, rate: Fraction) -> tuple[int, int, int]:
         """Tolerance, low and high end of the `match` policy in units of the accumulator."""
@@ -367,7 +580,7 @@ class State(NamedTuple):
             raise TypeError(f"state: expected a tuple from state(), got {type(given).__name__}")
         if len(given) != len(cls._fields):
             raise ValueError(f"state: expected a tuple of {len(cls._fields)} items, got {len(given)}")
-        bounds = {**_BOUNDS, "step_ns": (-1, settings.max_step_ns), "due": (0, settings.max_steps)}
+        bounds = {**_BOUNDS, "step_ns": (-1, settings.max_step_ns or -1), "due": (0, settings.max_steps)}
         values: dict[str, Any] = {}
         for name, value in zip(cls._fields, given, strict=True):
             if name == "policy":
@@ -385,7 +598,7 @@ class State(NamedTuple):
         sound = (
             math.gcd(state.num, state.den) == 1
             and state.due + state.backlog <= settings.kept_steps
-            and (settings.policy.name != "exact" or rest < step)
+            and (settings.policy.runs_early or not settings.policy.waits or rest < step)
             and rest <= 2 * step + settings.max_step_ns * state.num
             and math.gcd(state.origin_num, state.origin_den) == 1
             and math.gcd(state.next_num, state.next_den) <= 1

@@ -150,7 +150,7 @@ class FixedClock:
         A nanosecond; and what of others is carried to the next frame, which counts as fed; half a step at most.
         In floats, as the compiled clock has it.
         """
-        if self._settings.policy.name in ("locked", "variable"):
+        if not self._settings.policy.waits:
             return Fraction(0)
         carried = (float_rest * int(self._scale * SCALE_ONE) + int(scale_rest * SCALE_ONE)) / SCALE_ONE
         units = self._rate.numerator + int(carried * self._rate.numerator)
@@ -203,11 +203,11 @@ class FixedClock:
             self._enter(ns, paused=ns)
             return 0
 
-        # Real time is cut, then scaled, then added. Under "locked" it does not count at all.
-        name, value, _ = self._settings.policy
-        used, scale_rest, lost = ns, self._scale_rest, Fraction(0)
-        if name == "locked":
-            frame = value * self._step
+        # Real time is cut, then scaled, then added, unless it does not count at all.
+        policy, overload, most = self._settings.policy, self._settings.overload, self._settings.max_steps
+        used, scale_rest = ns, self._scale_rest
+        if policy.ignores_time:
+            frame = policy.value * self._step
         else:
             used = min(ns, self._settings.max_frame_ns)
             scaled = used * self._scale + self._scale_rest
@@ -216,29 +216,13 @@ class FixedClock:
 
         # How many steps, of which length?
         due = left + self._early(float_rest, scale_rest)
-        h, n, backlog = self._step, max(due // self._step, 0), 0
-        if name == "match":
-            m = math.floor(frame / h + Fraction(1, 2))
-            if m >= 1 and self._matches(frame - m * h, due - m * h):
-                n = m
-        elif name == "variable":
-            lost = max(left - Fraction(value, NANO), Fraction(0))
-            left -= lost
-            h = Fraction(left * NANO // 1, NANO)
-            n = int(h > 0)
+        n, h, lost = POLICIES[policy.name](self, frame, left, due)
 
-        # Too many?
-        excess = n - self._settings.max_steps
-        if excess > 0:
-            rule, limit, _ = self._settings.overload
-            if rule == "raise":
-                raise OverloadError(n)
-            if rule == "resync":
-                n, lost = 0, left
-            else:
-                backlog = min(excess, limit) if rule == "backlog" else 0
-                n, lost = self._settings.max_steps, (excess - backlog) * h
-            left -= lost
+        # Too many? A policy that loses time runs one step, which is not.
+        backlog = 0
+        if n > most:
+            n, backlog, lost = OVERLOADS[overload.name](self, n, h, left)
+        left -= lost
 
         rest = left - (n + backlog) * h
         thrown_away = Fraction(0) if self._settings.carry else max(rest, Fraction(0))
@@ -248,8 +232,7 @@ class FixedClock:
         self._dropped += (lost + thrown_away) / self._step
         self._scale_rest, self._float_rest = scale_rest, float_rest
         self._due, self._backlog, self._open = n, backlog, True
-        if name == "variable":
-            self._measured = h
+        self._measured = h if policy.measures_step else None
         self._enter(ns, clamped=ns - used)
         lossy = lost > 0 or used < ns
         self._quiet_ns = 0 if lossy else min(self._quiet_ns + ns, NANO)
@@ -271,7 +254,7 @@ class FixedClock:
         """Move on by n due steps."""
         self._tick += n
         self._due -= n
-        if self._settings.policy.name == "variable" and self._measured is not None:
+        if self._measured is not None:
             self._left -= n * self._measured
             self._varied += n * self._measured
         else:
@@ -313,7 +296,7 @@ class FixedClock:
     @property
     def alpha(self) -> float:
         """How far the frame is between the last two states, for interpolation."""
-        if self._settings.policy.name in ("locked", "variable"):
+        if not self._settings.policy.waits:
             return 1.0
         rest = self._left - (self._due + self._backlog) * self._step
         if rest >= self._step:
@@ -323,7 +306,7 @@ class FixedClock:
     @property
     def alpha_raw(self) -> float:
         """`alpha` before it is clamped; "match" goes beyond 0 and 1 by up to `slack`."""
-        if self._settings.policy.name != "match":
+        if not self._settings.policy.runs_early:
             return self.alpha
         rest = self._left - (self._due + self._backlog) * self._step
         if rest < 0:
@@ -346,7 +329,7 @@ class FixedClock:
     @property
     def time_exact(self) -> Fraction:
         """Simulated time in seconds."""
-        if self._settings.policy.name == "variable":
+        if self._settings.policy.measures_step:
             return self._origin + self._varied
         return self._origin + (self._tick - self._origin_tick) * self._step
 
@@ -393,7 +376,7 @@ class FixedClock:
     @property
     def deterministic(self) -> bool:
         """Whether every step has the same length."""
-        return self._settings.policy.name != "variable"
+        return not self._settings.policy.measures_step
 
     @property
     def backlog(self) -> int:
@@ -517,7 +500,7 @@ class FixedClock:
         self._left = max(self._on_grid(left), -ROOM * self._unit)
         self._due = self._backlog = 0
         if self.deterministic:
-            ahead = 1 + (self._settings.slack if self._settings.policy.name == "match" else 0)
+            ahead = 1 + (self._settings.slack if self._settings.policy.runs_early else 0)
             whole = self._left // step if self._left >= ahead * step else 0
             self._backlog = min(whole, self._settings.kept_steps)
             self._left -= (whole - self._backlog) * step
@@ -596,3 +579,60 @@ class FixedClock:
 
     def __setstate__(self, state: Any) -> None:
         self.load(state)
+
+
+# --- policies: the steps of a frame, their length, and what is lost ------------------------------
+
+_Steps = tuple[int, Fraction, Fraction]
+
+
+def _exact(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
+    """As many as fit."""
+    return max(due // clock._step, 0), clock._step, Fraction(0)
+
+
+def _match(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
+    """The whole number that the frame is near to, if the clock stays close to the truth; else as many as fit."""
+    m = math.floor(frame / clock._step + Fraction(1, 2))
+    if m >= 1 and clock._matches(frame - m * clock._step, due - m * clock._step):
+        return m, clock._step, Fraction(0)
+    return _exact(clock, frame, left, due)
+
+
+def _variable(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
+    """One, as long as all that is left, in whole nanoseconds."""
+    longest = Fraction(clock._settings.max_step_ns, NANO)
+    lost = max(left - longest, Fraction(0))
+    h = Fraction((left - lost) * NANO // 1, NANO)
+    return int(h > 0), h, lost
+
+
+# "locked" ignores time, as its class says: what it feeds in its place is `steps` times dt, which fit.
+POLICIES = {"exact": _exact, "match": _match, "locked": _exact, "variable": _variable}
+checked.require_rules(__name__, POLICIES, checked.POLICIES)
+
+
+# --- overload: the steps of a frame in which too many are due, those kept for later, and what is lost ---
+
+_Fewer = tuple[int, int, Fraction]
+
+
+def _drop(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
+    """Keep what the rule keeps, drop the other whole steps."""
+    most = clock._settings.max_steps
+    kept = min(n - most, clock._settings.overload.kept_steps)
+    return most, kept, (n - most - kept) * h
+
+
+def _resync(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
+    """Run nothing, drop everything."""
+    return 0, 0, left
+
+
+def _raise(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
+    """Refuse the frame."""
+    raise OverloadError(n)
+
+
+OVERLOADS = {"drop": _drop, "backlog": _drop, "resync": _resync, "raise": _raise, "budget": _drop}
+checked.require_rules(__name__, OVERLOADS, checked.OVERLOADS)
