@@ -35,7 +35,13 @@ def decays(rates: np.ndarray, h: float) -> np.ndarray:
 
 def decay_rates(losses: np.ndarray) -> np.ndarray:
     """-ln(1 - loss) for each loss: the decay rate that takes this share away per unit of time."""
-    return _each(lambda loss: [-(1 - Decimal(loss)).ln()], losses)[0]
+
+    def rate(loss: float) -> list[Decimal]:
+        with localcontext() as context:
+            context.prec += max(0, -Decimal(loss).adjusted())  # 1 - loss has all digits of a small loss
+            return [-(1 - Decimal(loss)).ln()]
+
+    return _each(rate, losses)[0]
 
 
 def oscillator_flows(c: np.ndarray, k: np.ndarray, h: float) -> np.ndarray:
