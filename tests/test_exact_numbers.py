@@ -230,3 +230,19 @@ def test_compositions_are_correctly_rounded(name, dtype):
 def test_all_compositions_are_in_the_book():
     kinds = {name for name, cls in kd.INTEGRATORS.items() if issubclass(cls, kd.integrators.Composition)}
     assert kinds == BOOK.keys()
+
+
+def test_equal_pairs_are_worked_out_once(monkeypatch):
+    """Whatever their order; and Ctrl-C is what it is, since NumPy's own search by rows may make a TypeError of it."""
+    asked = []
+
+    def both(c, k):
+        asked.append((c, k))
+        return [Decimal(c) + Decimal(k)]
+
+    monkeypatch.delattr(np, "unique")
+    rng = np.random.default_rng(6)
+    c, k = rng.integers(0, 4, 90).astype(float), rng.integers(0, 4, 90).astype(float)
+    assert rounded._each(both, c, k)[0].tolist() == (c + k).tolist()
+    assert sorted(asked) == sorted(set(zip(c.tolist(), k.tolist(), strict=True)))
+    assert rounded._each(both, c[:0], k[:0]).shape == (1, 0)
