@@ -217,7 +217,7 @@ def make():
     return kd.Stepper(x, constraints=[kd.Distance(pairs[np.argsort(pairs[:, 0] % 2)], 1.0, iterations=3000)])
 
 best, stepper = 10, make()
-for _ in range(3):
+for _ in range(10):
     rung = []
     signal.signal(signal.SIGALRM, ring)
     started = time.perf_counter()
@@ -230,6 +230,8 @@ for _ in range(3):
     assert rung
     # A step that is given up leaves nothing behind.
     assert stepper.tick > tick or np.array_equal(stepper.position, before)
+    if best < 0.2:
+        break
 if len(sys.argv) > 3:
     other = make()
     other.step(stepper.tick)
@@ -243,7 +245,7 @@ print(best)
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 @pytest.mark.parametrize(("kind", "n"), [("crowd", 100_000), ("links", 200_000)])
 def test_ctrl_c_is_answered_within_a_long_step(kind, n):
-    limit = 0.4 if kd.build_info()["build"] == "release" else 5
+    limit = 0.2 if kd.build_info()["build"] == "release" else 5
     assert float(python(INTERRUPT, kind, str(n))) < limit
 
 
