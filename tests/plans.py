@@ -1,13 +1,19 @@
 """Random plans: arguments for a stepper, drawn so that every feature meets every other."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 import kickdrift as kd
+from kickdrift import kernels
 
 LAYOUTS = ("row", "component", "sliced", "reversed", "mixed")
+DTYPES = (np.float32, np.float64)
+#: What arrays may be.
+KINDS = [*product(LAYOUTS, DTYPES, (1, 2, 3))]
 
 INTEGRATORS = [
     kd.ExplicitEuler(),
@@ -64,11 +70,11 @@ def lay_out(array, layout):
     return view
 
 
-def scene(rng, integrator=None, n=None, dtype=None):
+def scene(rng, integrator=None, n=None, dtype=None, dim=None):
     """A random scene; `rng` is a numpy Generator."""
     integrator = integrator or INTEGRATORS[rng.integers(len(INTEGRATORS))]
     dtype = dtype or (np.float32, np.float64)[rng.integers(2)]
-    dim = int(rng.integers(1, 4))
+    dim = dim or int(rng.integers(1, 4))
     n = n or int(rng.choice([1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 127, 128, 129, 200]))
     mass = rng.uniform(0.5, 3, n) if rng.integers(2) else rng.uniform(0.5, 3)
     if np.ndim(mass) and rng.integers(3) == 0:
@@ -86,10 +92,10 @@ def scene(rng, integrator=None, n=None, dtype=None):
     )
 
 
-def held_scene(rng, integrator=None, n=None, dtype=None):
+def held_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     """A random scene whose bodies are held by constraints, close enough to meet."""
     n = n or int(rng.choice([2, 3, 5, 8, 17, 33, 60]))
-    drawn = scene(rng, integrator, n, dtype)
+    drawn = scene(rng, integrator, n, dtype, dim)
     drawn.arguments["constraints"] = constraints(rng, n, drawn.position.shape[1])
     return drawn
 
@@ -197,6 +203,68 @@ def outcome(stepper, n):
     except kd.KickdriftError as error:
         return type(error), str(error)
     return None
+
+
+@contextmanager
+def said(**case):
+    """Every assertion that fails in here says of which case."""
+    text = ", ".join(f"{name} {value}" for name, value in case.items())
+    try:
+        yield
+    except AssertionError as error:
+        raise AssertionError(f"{text}: {error}") from error
+
+
+def compare_with_reference(monkeypatch, make, seeds):
+    """Step the scenes of `make(seed, rng)` on the reference and on every instruction set: the same bits and errors.
+
+    The same work follows in two calls, at another rate. Fails where hardly anything could be compared.
+    """
+    compared, most = 0, 2 * len(seeds) * len(kernels.isas)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        drawn = make(seed, rng)
+        n = int(rng.integers(1, 12))
+        book = drawn.make(kd.reference.Stepper)
+        failure = outcome(book, n)
+        halfway, evaluations, later = (failure, *_state(book)), book.force_evaluations, None
+        for isa in kernels.isas:
+            monkeypatch.setattr(kernels, "isa", isa)
+            with said(seed=seed, isa=isa):
+                ours = drawn.make(kd.Stepper)
+                ended = outcome(ours, n)
+                compared += _same((ended, *_state(ours)), halfway)
+                if not failure or failure[0] is not kd.NonFiniteError:
+                    assert ours.force_evaluations == evaluations
+                if failure:
+                    continue
+                ours.dt = 0.0125
+                ended = outcome(ours, n // 2) or outcome(ours, n - n // 2)
+                if later is None:
+                    book.dt = 0.0125
+                    later = (outcome(book, n), *_state(book))
+                if ended and ended[0] is kd.NonFiniteError:
+                    continue  # which is found at the end of a call, and these are not the same
+                compared += _same((ended, *_state(ours)), later)
+    print(f"seeds {seeds}: {compared} of {most} states were finite and compared")
+    assert compared > most / 2, f"seeds {seeds}: {compared} of {most} states were finite and compared"
+
+
+def _state(stepper):
+    """What can be compared whatever the calls were, as it is now."""
+    arrays = stepper.position.copy(), stepper.velocity.copy()
+    return stepper.tick, stepper.time, stepper.checksum(), *arrays
+
+
+def _same(ours, book):
+    """Compare two endings; whether their numbers were finite: the payload of a NaN is not specified."""
+    assert ours[:3] == book[:3]
+    if ours[0] and ours[0][0] is kd.NonFiniteError:
+        return False
+    for actual, expected in zip(ours[4:], book[4:], strict=True):
+        assert_same_bits(actual, expected)
+    assert ours[3] == book[3], "checksums"
+    return True
 
 
 def assert_same_bits(actual, expected):

@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from plans import assert_same_bits
+from plans import assert_same_bits, said
 from test_failures import python
 
 import kickdrift as kd
+from kickdrift import kernels
 from kickdrift.reference.constraints.collisions import is_near, near_pairs
 from kickdrift.reference.vector import Vector
 
@@ -48,21 +49,29 @@ def crowd(seed):
     return position.astype(dtype), rng.normal(size=(n, dim)).astype(dtype), arguments
 
 
-@pytest.mark.parametrize("first", range(0, 100, 25))
-def test_crowds_have_the_bits_of_the_reference(isa, first):
-    crowded = 0
-    for seed in range(first, first + 25):
+@pytest.mark.parametrize("first", range(0, 100, 10))
+def test_crowds_have_the_bits_of_the_reference(monkeypatch, first):
+    crowded = compared = 0
+    for seed in range(first, first + 10):
         position, velocity, arguments = crowd(seed)
-        ours = kd.Stepper(position.copy(), velocity.copy(), **arguments)
         book = kd.reference.Stepper(position.copy(), velocity.copy(), **arguments)
         radius = [float(r) for r in np.broadcast_to(arguments["constraints"][0].radius, len(position))]
         crowded += len(every_near_pair([Vector(map(float, row)) for row in position], radius)) > 16 * len(position)
+        states = []
         for _ in range(2):
-            ours.step()
             book.step()
-            assert_same_bits(ours.position, book.position)
-            assert_same_bits(ours.velocity, book.velocity)
-    assert crowded > 5
+            states.append((book.position.copy(), book.velocity.copy()))
+        for isa in kernels.isas:
+            monkeypatch.setattr(kernels, "isa", isa)
+            ours = kd.Stepper(position.copy(), velocity.copy(), **arguments)
+            for x, v in states:
+                ours.step()
+                with said(seed=seed, isa=isa, tick=ours.tick):
+                    assert_same_bits(ours.position, x)
+                    assert_same_bits(ours.velocity, v)
+                compared += 1
+    print(f"seeds {first} to {first + 9}: {compared} states compared, {crowded} of 10 crowded")
+    assert crowded > 0, f"seeds {first} to {first + 9}"
 
 
 @pytest.mark.parametrize("n", [32, 33, 34])
@@ -119,21 +128,25 @@ def nowhere(n):
 @pytest.mark.parametrize("scene", [one_place, clusters_beside_each_other, points, one_huge, far_out, nowhere])
 def test_time_is_proportional_to_the_number_of_bodies(scene):
     def seconds(n):
-        best = np.inf
-        for _ in range(3):
-            x, radius = scene(n)
-            v = np.full_like(x, 1e308 if scene is nowhere else 0.0)
-            world = kd.Stepper(x, v, dt=1.0, constraints=[kd.ElasticCollisions(radius)])
-            started = time.perf_counter()
-            try:
-                world.step(3)
-            except kd.NonFiniteError:
-                assert scene is nowhere
-            best = min(best, time.perf_counter() - started)
-        return best
+        """Of this process alone: others may take the processor meanwhile."""
+        x, radius = scene(n)
+        v = np.full_like(x, 1e308 if scene is nowhere else 0.0)
+        world = kd.Stepper(x, v, dt=1.0, constraints=[kd.ElasticCollisions(radius)])
+        started = time.process_time()
+        try:
+            world.step(3)
+        except kd.NonFiniteError:
+            assert scene is nowhere
+        return time.process_time() - started
 
     # 16 times as many; in time that grows with the square 256 times as long, and where caches end some 40 times.
-    assert seconds(128_000) < 100 * seconds(8_000)
+    # Both are the best of several, since others use the same caches.
+    few, many = np.inf, np.inf
+    for _ in range(6):
+        few, many = min(few, *(seconds(4_000) for _ in range(3))), min(many, seconds(64_000))
+        if many < 80 * few:
+            return
+    raise AssertionError(f"4,000 bodies take {few} s, 64,000 take {many} s")
 
 
 @pytest.mark.parametrize(("dim", "steps"), [(2, 300), (3, 300)])
@@ -204,7 +217,7 @@ def make():
     return kd.Stepper(x, constraints=[kd.Distance(pairs[np.argsort(pairs[:, 0] % 2)], 1.0, iterations=3000)])
 
 best, stepper = 10, make()
-for _ in range(3):
+for _ in range(10):
     rung = []
     signal.signal(signal.SIGALRM, ring)
     started = time.perf_counter()
@@ -217,6 +230,8 @@ for _ in range(3):
     assert rung
     # A step that is given up leaves nothing behind.
     assert stepper.tick > tick or np.array_equal(stepper.position, before)
+    if best < 0.2:
+        break
 if len(sys.argv) > 3:
     other = make()
     other.step(stepper.tick)
@@ -230,7 +245,7 @@ print(best)
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs setitimer")
 @pytest.mark.parametrize(("kind", "n"), [("crowd", 100_000), ("links", 200_000)])
 def test_ctrl_c_is_answered_within_a_long_step(kind, n):
-    limit = 0.4 if kd.build_info()["build"] == "release" else 5
+    limit = 0.2 if kd.build_info()["build"] == "release" else 5
     assert float(python(INTERRUPT, kind, str(n))) < limit
 
 

@@ -112,7 +112,7 @@ forces = [kd.AnchorSpring(2.0), kd.LinearDrag(0.1)]
 if "implicit" in integrator:
     forces.append(kd.QuadraticDrag(0.1))
 best = 10
-for _ in range(3):
+for _ in range(10):
     stepper = make()
     sent = []
     def send():
@@ -150,8 +150,8 @@ print(best)
     ],
 )
 def test_ctrl_c_is_answered_within_a_fifth_of_a_second_at_a_completed_tick(n, integrator, threads):
-    # Promised are 0.2 s; this leaves room for a machine that has other things to do. Builds with checks are slower.
-    limit = 0.4 if kd.build_info()["build"] == "release" else 5
+    # The best of ten, for a machine that has other things to do. Builds with checks are slower.
+    limit = 0.2 if kd.build_info()["build"] == "release" else 5
     assert float(python(INTERRUPT, str(n), integrator, str(threads))) < limit
 
 
@@ -358,14 +358,14 @@ counts = sys.getrefcount(x), sys.getrefcount(v)
 rounds(5)
 before = resident()
 tracemalloc.start()
-rounds(20)  # fills numpy's caches of small arrays, or most of them
+rounds(15)  # fills numpy's caches of small arrays, or most of them
 first = tracemalloc.get_traced_memory()[0]
-rounds(100)
+rounds(40)
 last = tracemalloc.get_traced_memory()[0]
 tracemalloc.stop()
 assert (sys.getrefcount(x), sys.getrefcount(v)) == counts
-assert last - first < 100 * len(kd.INTEGRATORS) * 32, (first, last)  # less than an object each
-rounds(30)
+assert last - first < 40 * len(kd.INTEGRATORS) * 32, (first, last)  # less than an object each
+rounds(20)
 assert resident() - before < 4_000_000, (before, resident())
 x.resize((300, 3))  # no buffer is held any more
 """

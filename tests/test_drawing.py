@@ -1,0 +1,100 @@
+"""An oracle for what is drawn between two states: the conditions that define each mode, and de Casteljau's points."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift import drawing
+
+DTYPES = [np.float32, np.float64]
+
+
+def fractions(rng, size):
+    return [Fraction(int(number), 97) for number in rng.integers(-300, 300, size)]
+
+
+def drawn(mode, alpha, h, x, v, y, w):
+    """What the weights make of the old state (x, v) and the new one (y, w); of exact numbers, exactly."""
+    if mode == "extrapolate":
+        x, v = y, w  # the new state stands in for the old one
+    by_x, by_v, by_w = map(Fraction, drawing.weights(mode, alpha, h))
+    return x + (by_x * (y - x) + (by_v * v + by_w * w))
+
+
+def de_casteljau(alpha, h, x, v, y, w):
+    """The cubic of Bézier's points x, x + h v / 3, y - h w / 3, y: it leaves with v and arrives with w."""
+    points = [x, x + h * v / 3, y - h * w / 3, y]
+    while len(points) > 1:
+        points = [(1 - alpha) * a + alpha * b for a, b in pairwise(points)]
+    return points[0]
+
+
+def test_hermite_is_the_cubic_of_both_states():
+    """Any cubic comes back, at any time: four conditions leave no other."""
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        a, b, c, d = fractions(rng, 4)
+        h = abs(fractions(rng, 1)[0]) + Fraction(1, 60)
+
+        def place(t, a=a, b=b, c=c, d=d):
+            return a + b * t + c * t**2 + d * t**3
+
+        def speed(t, b=b, c=c, d=d):
+            return b + 2 * c * t + 3 * d * t**2
+
+        ends = place(0), speed(0), place(h), speed(h)
+        for alpha in (Fraction(0), Fraction(1), *fractions(rng, 5)):
+            assert drawn("hermite", alpha, h, *ends) == place(alpha * h)
+            assert de_casteljau(alpha, h, *ends) == place(alpha * h)
+
+
+def test_linear_and_extrapolate_are_straight_lines():
+    rng = np.random.default_rng(2)
+    for _ in range(100):
+        x, v, y, w, alpha, h = fractions(rng, 6)
+        assert drawn("linear", alpha, h, x, v, y, w) == (1 - alpha) * x + alpha * y
+        assert drawn("extrapolate", alpha, h, x, v, y, w) == y + alpha * h * w
+
+
+def expected(mode, alpha, h, x, v, y, w):
+    """In fractions of the very floats, for each number."""
+    x, v, y, w, alpha, h = (Fraction(float(number)) for number in (x, v, y, w, alpha, h))
+    if mode == "linear":
+        return (1 - alpha) * x + alpha * y
+    return y + alpha * h * w if mode == "extrapolate" else de_casteljau(alpha, h, x, v, y, w)
+
+
+@pytest.mark.parametrize("canvas", [None, *DTYPES])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mode", drawing.MODES)
+def test_steppers_draw_that(Stepper, mode, dtype, canvas):
+    """Between the last two states of a frame, which are `substeps` small steps apart."""
+    rng = np.random.default_rng(3)
+    compared = 0
+    for dim, substeps in ((1, 1), (2, 3), (3, 1)):
+        x, v = (rng.normal(size=(5, dim)).astype(dtype) for _ in range(2))
+        clock = Stepper._clock_type(50, substeps=substeps)
+        stepper, twin = (
+            Stepper(x.copy(), v.copy(), integrator="rk4", forces=[kd.AnchorSpring(30.0), kd.LinearDrag(0.5)], **timing)
+            for timing in ({"clock": clock}, {"dt": Fraction(1, 50 * substeps)})
+        )
+        for _ in range(4):
+            assert stepper.advance(0.029) in (1, 2)
+            twin.step(stepper.tick - twin.tick - substeps)
+            old = twin.position.copy(), twin.velocity.copy()
+            twin.step(substeps)
+            assert twin.tick == stepper.tick
+            for alpha in (stepper.alpha, 0.0, 1.0, 0.37, 1.25):
+                out = None if canvas is None else np.empty_like(x, dtype=canvas)
+                picture = stepper.interpolate(alpha, out=out, mode=mode)
+                epsilon = float(max(np.finfo(dtype).eps, np.finfo(canvas or dtype).eps))
+                for place in np.ndindex(x.shape):
+                    numbers = [float(array[place]) for array in (*old, stepper.position, stepper.velocity)]
+                    true = expected(mode, alpha, 1 / 50, *numbers)
+                    size = abs(numbers[0]) + abs(numbers[2]) + abs(numbers[1]) / 50 + abs(numbers[3]) / 50
+                    assert abs(Fraction(float(picture[place])) - true) <= 8 * epsilon * size, (alpha, place)
+                    compared += 1
+    assert compared == 4 * 5 * 5 * (1 + 2 + 3)
