@@ -270,14 +270,12 @@ cdef class ODECore(Runner):
     cdef double exact_time(self) except? -1:
         """origin + (tick - origin_tick) dt, rounded once: a quotient of whole numbers is."""
         if self.origin is not self._origin:
-            step = self._exact_dt
-            self.denominator = lcm(self._origin.denominator, step.denominator)
-            self.pace = step.numerator * (self.denominator // step.denominator)
-            self.numerator = (
-                self._origin.numerator * (self.denominator // self._origin.denominator)
-                - self._origin_tick * self.pace
-            )
-            self.origin = self._origin
+            origin, step = self._origin, self._exact_dt
+            denominator = lcm(origin.denominator, step.denominator)
+            pace = step.numerator * (denominator // step.denominator)
+            numerator = origin.numerator * (denominator // origin.denominator) - self._origin_tick * pace
+            # All or nothing: fractions are Python, which may be interrupted.
+            self.origin, self.numerator, self.pace, self.denominator = origin, numerator, pace, denominator
         return (self.numerator + self.ticks * self.pace) / self.denominator
 
     cdef int64_t explicit_step(self, double t) except -1:
