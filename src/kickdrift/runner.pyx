@@ -88,6 +88,8 @@ cdef class Runner(Sharing):
             steps -= done
             self.later = True
             if steps > 0:
+                with nogil:
+                    pass  # other threads may want to run, such as the one that sends a signal
                 PyErr_CheckSignals()
         return 0
 
