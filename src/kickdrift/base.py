@@ -289,7 +289,9 @@ class StepperBase(State):
         with np.errstate(over="ignore", invalid="ignore"):
             moved = [array + vector.astype(self.dtype) for array in arrays]
         if any((np.isfinite(before) & ~np.isfinite(after)).any() for before, after in zip(arrays, moved, strict=True)):
-            raise ValueError(f"offset: expected one that leaves positions finite in {self.dtype}, got {vector.tolist()}")
+            raise ValueError(
+                f"offset: expected one that leaves positions finite in {self.dtype}, got {vector.tolist()}"
+            )
         writes = [(array, None, after) for array, after in zip(arrays, moved, strict=True)]
         self._commit(writes=writes, numbers=self._numbers(changes["binding"], self._dt), **changes)
 
