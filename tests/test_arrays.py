@@ -57,6 +57,8 @@ def test_masks_are_refused_since_nothing_would_heed_them(Stepper, ODEStepper):
         ("y", lambda: ODEStepper(masked, kd.flows.VanDerPol())),
         ("out", lambda: stepper.interpolate(out=masked)),
         ("offset", lambda: stepper.shift(masked[0])),
+        ("index", lambda: stepper.teleport(pairs[0], [1.0, 1.0])),
+        ("position", lambda: stepper.teleport(0, masked[0])),
         (r"Gravity\(acceleration\)", lambda: kd.Gravity(masked[0])),
         (r"Springs\(pairs\)", lambda: kd.Springs(pairs, 1.0)),
         (r"Pin\(indices\)", lambda: kd.Pin(pairs[0])),

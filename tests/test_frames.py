@@ -140,6 +140,53 @@ def test_the_previous_state_is_that_before_the_last_step(Stepper):
     assert ball.interpolate(0.0).tolist() == before.tolist()
 
 
+@pytest.mark.parametrize("overload", ["drop", "budget(10)"])
+def test_resync_inside_a_step_leaves_the_steps_that_are_running(Stepper, overload):
+    def meddle(t, x, v, out):
+        clock.resync()
+
+    clock = Stepper._clock_type(10, overload=overload)
+    ball = Stepper([[0.0]], [[1.0]], clock=clock, forces=[kd.Force(meddle, velocity_dependent=False)])
+    done = 2 if overload == "drop" else 1  # under a budget each step is run by itself
+    assert ball.advance(0.25) == done
+    assert (ball.tick, clock.tick, clock.state().acc, clock.backlog) == (done, done, 0, 0)
+    assert clock.dropped == 2.5 - done
+    assert ball.advance(0.1) == 1
+
+
+@pytest.mark.parametrize("overload", ["drop", "budget(10)"])
+def test_a_clock_is_not_loaded_inside_the_step_of_its_stepper(Stepper, overload):
+    def meddle(t, x, v, out):
+        with pytest.raises(RuntimeError, match="inside a step"):
+            clock.load(saved)
+
+    clock = Stepper._clock_type(10, overload=overload)
+    saved = clock.state()
+    ball = Stepper([[0.0]], [[1.0]], clock=clock, forces=[kd.Force(meddle)])
+    assert (ball.advance(0.25), clock.tick) == (2, 2)
+    clock.load(saved)
+    assert clock.tick == 0
+
+
+@pytest.mark.parametrize("overload", ["drop", "budget(10)"])
+def test_a_step_that_leaves_what_numbers_can_say_is_counted_by_the_clock_too(Stepper, overload):
+    clock = Stepper._clock_type(1, max_frame=10, overload=overload)
+    ball = Stepper([[1e308]], [[1e308]], clock=clock)
+    with pytest.raises(kd.NonFiniteError):
+        ball.advance(4)
+    assert clock.tick == ball.tick
+    assert clock.backlog == 4 - ball.tick
+
+
+def test_frames_do_not_leave_the_range_of_ticks(Stepper):
+    world = Stepper(np.zeros((0, 2)), dt=0.1)
+    world.step(2**62 - 2)
+    with pytest.raises(ValueError, match="expected at most"):
+        world.advance(0.25)
+    assert world.tick == 2**62 - 1 == world.clock.tick + 2**62 - 2
+    assert world.clock.backlog == 1
+
+
 def test_nothing_lies_between_before_the_first_frame_and_after_other_steps(Stepper):
     ball = Stepper([[1.0]], [[1.0]], dt=0.1)
     for mode in ("linear", "hermite"):

@@ -287,6 +287,78 @@ def test_groot_warren_keeps_its_acceleration(Stepper):
     assert (stepper.position == 0).all()
 
 
+def test_an_error_in_the_last_steps_of_a_record_carries_it_too(Stepper):
+    def fail(t, x, v, out):
+        if t >= 5:
+            raise OSError
+
+    bodies = Stepper([[0.0]], dt=1, forces=[kd.Force(fail, velocity_dependent=False)])
+    with pytest.raises(OSError) as caught:
+        bodies.record(8, every=3)  # samples at 0 and 3; it fails in the step to 5 or 6
+    assert caught.value.trajectory.time.tolist() == [0.0, 3.0]
+    bodies = Stepper([[0.0]], dt=1, forces=[kd.Force(fail, velocity_dependent=False)])
+    with pytest.raises(OSError) as caught:
+        bodies.record(5, every=4)
+    assert caught.value.trajectory.time.tolist() == [0.0, 4.0]
+
+
+def test_a_refused_sample_says_how_far_a_record_came(Stepper):
+    class Torn(Stepper):
+        left = 4
+
+        def _sampled(self):
+            self.left -= 1
+            if self.left == 0:
+                raise OSError
+            return super()._sampled()
+
+    bodies = Torn([[0.0]], [[1.0]], dt=1)
+    with pytest.raises(OSError) as caught:
+        bodies.record(5)  # asked for once, before the samples
+    assert caught.value.trajectory.time.tolist() == [0.0, 1.0]
+
+
+def test_nobody_else_steps_between_the_steps_and_a_sample_of_a_record(Stepper):
+    class Watched(Stepper):
+        seen: list = []
+
+        def _sampled(self):
+            if self.tick:
+                with pytest.raises(RuntimeError, match="stepping already"):
+                    self.step()
+            return super()._sampled()
+
+        def _exclusively(self, function, *given):
+            before = self.tick
+            try:
+                return super()._exclusively(function, *given)
+            finally:
+                if given:
+                    self.seen.append((function.__name__, before, self.tick))
+
+    bodies = Watched([[0.0]], dt=1)
+    bodies.record(4, every=2)
+    sampled = [ticks for name, *ticks in bodies.seen if "sample" in name]
+    assert sampled == [[0, 0], [0, 2], [2, 4]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_shift_beyond_what_numbers_can_say_changes_nothing(Stepper, dtype):
+    world = Stepper(np.full((2, 1), np.finfo(dtype).max / 2, dtype))
+    before = world.snapshot()
+    for offset in (1e300, 1.7e308) if dtype == np.float32 else (1.7e308,):
+        with pytest.raises(ValueError, match="offset: expected one that leaves positions finite"):
+            world.shift([offset])
+        assert world.snapshot() == before
+
+
+def test_lengths_beyond_what_numbers_can_say_are_refused(Stepper):
+    for x in (1e300, 1.7e308):
+        for more in ({"constraints": [kd.Distance([(0, 1)])]}, {"forces": [kd.Springs([(0, 1)], 1.0)]}):
+            with pytest.raises(ValueError, match="length.: expected finite numbers"):
+                Stepper([[x], [-x]], **more)
+
+
 def test_an_error_while_recording_carries_what_was_recorded(Stepper):
     bodies = Stepper([[1.0]], dt=1.0, integrator="explicit_euler", forces=[kd.AnchorSpring(1e40)])
     with pytest.raises(kd.NonFiniteError) as caught:

@@ -218,6 +218,13 @@ def test_time_beyond_all_floats_is_infinite(Stepper):
     assert body.record(2).time.tolist() == [math.inf] * 3
 
 
+def test_functions_are_told_of_infinite_times(ODEStepper):
+    times = []
+    equation = ODEStepper([[0.0]], lambda t, y, out: times.append(t), dt=1e308, integrator="explicit_euler")
+    equation.step(3)
+    assert times == [0.0, 1e308, math.inf]
+
+
 def test_absurd_steps_are_refused_at_once(Stepper):
     begin = time.perf_counter()
     for bad in ("1e3000000", "1/" + "9" * 10**6, Fraction(3**10**6, 7), 10**10**6):

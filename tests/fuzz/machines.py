@@ -46,7 +46,7 @@ BAD = {
     "alpha": [NAN, INF, "1", True, 1j],
     "mode": ["cubic", None, 1, b"linear"],
     "shift": [NAN, None, "x", [[1.0]], [1.0] * 7, [INF, 0, 0]],
-    "hz": [0, -1, NAN, "1/0", None, 10**7, "x"],
+    "hz": [0, -1, NAN, "1/0", None, 10**12, "x"],
     "scale": [-1, NAN, INF, "1", None],
     "index": [10**6, "a", 1.5, None],
 }

@@ -10,6 +10,7 @@
 Where it has a budget, each step is asked for and counted by itself:
 
     while clock.may_step():              # false too when the budget is spent: the rest is dropped
+        clock._taken = 1
         run(1, clock.step_length())
         clock.count(1)
 
@@ -53,6 +54,7 @@ cdef class FixedClock:
     cdef int64_t _next_num, _next_den       # a rate set inside a frame; 0: none
     cdef bint _next_keep
     cdef bint _open, _running
+    cdef int64_t _taken                     # due steps that a stepper's frame is running, and counts when they are done
     cdef public object _stepper             # a weak reference to the one that this clock is of
     cdef int64_t _began_ns                  # when the first step of the frame began; -1: not yet
 

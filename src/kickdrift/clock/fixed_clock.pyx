@@ -139,6 +139,7 @@ cdef class FixedClock:
         self._has_base = False
         self._next_num = self._next_den = 0
         self._open = False
+        self._taken = 0
         self._began_ns = -1
 
     # --- feeding time, all steps at once ---------------------------------------------------------
@@ -496,6 +497,7 @@ cdef class FixedClock:
     cdef int64_t begin_frame(self, object seconds) except -1:
         cdef int64_t n = self._feed(seconds)
         self._running = True
+        self._taken = 0 if self.has_budget() else n
         return n
 
     cdef int next_step(self) except -1:
@@ -509,6 +511,7 @@ cdef class FixedClock:
 
     cdef int end_frame(self) except -1:
         self._running = False
+        self._taken = 0
         return self._close()
 
     cdef bint has_budget(self) noexcept nogil:
@@ -711,12 +714,14 @@ cdef class FixedClock:
         """Drop all time that is waiting, and let the next `advance_to` set a new base.
 
         To be called after loading a level, a stop in the debugger or a dragged window. Inside a step
-        it also drops the steps of the frame that have not run. `overloaded` does not see it.
+        it also drops the steps of the frame that have not run; but not those that a stepper's `advance`
+        is running, all of them at once. `overloaded` does not see it.
         """
-        if self._acc > 0:
-            self._drop(self._acc)
-            self._acc = 0
-        self._due = self._backlog = 0
+        cdef int64_t running = self._taken * (self._size if self._step_ns < 0 else self._step_ns * self._num)
+        if self._acc > running:
+            self._drop(self._acc - running)
+            self._acc = running
+        self._due, self._backlog = self._taken, 0
         self._has_base = False
 
     @property
@@ -802,12 +807,13 @@ cdef class FixedClock:
             acc -= (whole - backlog) * size
             dropped = whole - backlog
 
+        cdef int64_t left = acc, kept = backlog, lost = dropped, lost_rest = dropped_rest  # all fit, or nothing changes
         self._set_rate(terms)
         self._origin, self._origin_tick = origin, self._tick
         self._varied_s = self._varied_ns = 0
-        self._dropped_rest = dropped_rest
-        self._due, self._backlog, self._acc = 0, backlog, acc
-        self._dropped_steps += <int64_t> dropped
+        self._dropped_rest = lost_rest
+        self._due, self._backlog, self._acc = 0, kept, left
+        self._dropped_steps += lost
         self._next_num = self._next_den = 0
         return 0
 
@@ -865,8 +871,10 @@ cdef class FixedClock:
         """Go back to a saved state, also one that has been through JSON; the next advance_to sets a new base.
 
         Raises TypeError or ValueError, and changes nothing, unless it is a state of a clock with this
-        policy and within these limits.
+        policy and within these limits; RuntimeError inside a step, which is still to be counted.
         """
+        if self._taken:
+            self._refuse_reentry()
         s = State.parse(state, self._settings)
         terms, origin, varied = self._terms(Fraction(s.num, s.den)), Fraction(s.origin_num, s.origin_den), s.varied_ns
         # From here on no Python code runs.

@@ -99,8 +99,9 @@ class Distance(Constraint):
         first, second = validation.within("Distance(pairs)", np.asarray(self.pairs), len(position)).T
         if self.length is not None:
             return self
-        d = position.astype(np.float64)[second] - position.astype(np.float64)[first]
-        square = sum((component * component for component in d.T), np.zeros(len(d)))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no longer finite is refused below
+            d = position.astype(np.float64)[second] - position.astype(np.float64)[first]
+            square = sum((component * component for component in d.T), np.zeros(len(d)))
         return dataclasses.replace(self, length=np.sqrt(square))
 
     def compile(self, plan: Plan) -> None:

@@ -52,7 +52,8 @@ cdef class Core(Runner):
 
     cdef void adopt(self, Binding binding) noexcept:
         """Step by another binding from now on."""
-        cdef double last_h = 0 if self.binding is None else self.plan.last_h
+        cdef Binding before = self.binding  # kept until nothing points into it
+        cdef double last_h = 0 if before is None else self.plan.last_h
         self.binding, self.coupled = binding, binding.coupled
         self.plan, self.sweep = &binding.plan, NULL
         if self.coupled is not None:
@@ -115,7 +116,7 @@ cdef class Core(Runner):
 
     @property
     def _last_h(self):
-        return self.plan.last_h
+        return self.plan.last_h if self.ready else 0.0
 
     @property
     def _history(self):
@@ -246,7 +247,7 @@ cdef class Core(Runner):
         return 0
 
     cdef int raise_failure(self, const Job* failed) except -1:
-        if failed.code == INTERRUPTED:
+        if failed.code == INTERRUPTED and self.coupled.interrupt is not None:
             error, self.coupled.interrupt = self.coupled.interrupt, None
             raise error
         if self.coupled is None or failed.code == UNSOLVED:

@@ -54,6 +54,7 @@ cdef class Frames(Core):
                 self.follow(clock)
             if by_step:
                 while clock.may_step():
+                    clock._taken = 1
                     self.last_step(substeps)
                     clock.count(1)
                     done += 1
@@ -61,11 +62,10 @@ cdef class Frames(Core):
                 self.go((due - 1) * substeps)
                 self.last_step(substeps)
         finally:
-            if not by_step:
-                done = (self.ticks - first) // substeps
-                clock.count(done)
+            # A step that is done counts, also where it raised: its state may be no longer finite.
+            clock.count((self.ticks - first) // substeps - done)
             clock.end_frame()
-        return done
+        return (self.ticks - first) // substeps
 
     cdef int follow(self, FixedClock clock) except -1:
         """Take over the clock's step, which its owner may have changed."""

@@ -1,5 +1,6 @@
 """ODECore: y' = f(t, y) for many trajectories at once."""
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -268,17 +269,18 @@ cdef class ODECore(Runner):
         return 0
 
     cdef double exact_time(self) except? -1:
-        """origin + (tick - origin_tick) dt, rounded once: a quotient of whole numbers is."""
+        """`time` of state.py, in whole numbers: their quotient is rounded once."""
         if self.origin is not self._origin:
-            step = self._exact_dt
-            self.denominator = lcm(self._origin.denominator, step.denominator)
-            self.pace = step.numerator * (self.denominator // step.denominator)
-            self.numerator = (
-                self._origin.numerator * (self.denominator // self._origin.denominator)
-                - self._origin_tick * self.pace
-            )
-            self.origin = self._origin
-        return (self.numerator + self.ticks * self.pace) / self.denominator
+            origin, step = self._origin, self._exact_dt
+            denominator = lcm(origin.denominator, step.denominator)
+            pace = step.numerator * (denominator // step.denominator)
+            numerator = origin.numerator * (denominator // origin.denominator) - self._origin_tick * pace
+            # All or nothing: fractions are Python, which may be interrupted.
+            self.origin, self.numerator, self.pace, self.denominator = origin, numerator, pace, denominator
+        try:
+            return (self.numerator + self.ticks * self.pace) / self.denominator
+        except OverflowError:
+            return INFINITY
 
     cdef int64_t explicit_step(self, double t) except -1:
         cdef int which

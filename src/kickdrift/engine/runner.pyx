@@ -71,6 +71,8 @@ cdef class Runner(Sharing):
         """Run steps in parts of some tenths of a second at most, and look for Ctrl-C between them."""
         cdef Py_ssize_t part, done
         cdef bint timed
+        if steps > LARGEST_TICK - self.ticks:
+            arguments.steps(steps, self.ticks)  # which refuses them
         if self.rows == 0:
             self.ticks += steps
             return 0
@@ -91,6 +93,10 @@ cdef class Runner(Sharing):
                 PyErr_CheckSignals()
         return 0
 
+    def _step(self, n):
+        """The same for who has the stepper for himself."""
+        self.go(arguments.steps(n, self.ticks))
+
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
         """Run so many steps, or fewer, but at least one; count them; return how many they were."""
         raise NotImplementedError
@@ -102,7 +108,7 @@ cdef class Runner(Sharing):
 
 
 cdef class Writes:
-    def __init__(self, writes):
+    def __cinit__(self, writes):
         """writes: (array, rows or None, values), of shapes (n, dim), (k,) and (k, dim) or (n, dim)."""
         cdef Write* write
         writes = list(writes)

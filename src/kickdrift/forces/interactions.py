@@ -80,7 +80,8 @@ class Springs(Elastic):
     def placed(self, position: np.ndarray) -> Self:
         if self.rest_length is not None:
             return self
-        _, distance = self._distances(position.astype(np.float64))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is no longer finite is refused below
+            _, distance = self._distances(position.astype(np.float64))
         return dataclasses.replace(self, rest_length=distance)
 
     def compile(self, plan: Plan) -> None:

@@ -92,6 +92,7 @@ class FixedClock:
         self._next_rate: tuple[Fraction, bool] | None = None  # set inside a frame, holds from the next
         self._open = False  # a frame is being stepped, in any form
         self._running = False  # ... by steps(), which is inside a step whenever others can call
+        self._taken = 0  # due steps that a stepper's frame is running, and counts when they are done
         self._began_ns: int | None = None  # when the first step of this frame began, under "budget"
         self._stepper: Any = None  # a weak reference to the one that this clock is of
 
@@ -453,9 +454,10 @@ class FixedClock:
 
     def resync(self) -> None:
         """Throw away all time that is waiting, and let the next advance_to set a new base."""
-        self._dropped += max(self._left, Fraction(0)) / self._step
-        self._left = min(self._left, Fraction(0))
-        self._due = self._backlog = 0
+        running = self._taken * (self._step if self._measured is None else self._measured)
+        self._dropped += max(self._left - running, Fraction(0)) / self._step
+        self._left = min(self._left, running)
+        self._due, self._backlog = self._taken, 0
         self._base_ns = None
 
     @property
@@ -555,6 +557,8 @@ class FixedClock:
 
     def load(self, state: Any) -> None:
         """Go back to a saved state; the next advance_to sets a new base."""
+        if self._taken:
+            self._refuse_reentry()
         s = State.parse(state, self._settings)
         self._rate = Fraction(s.num, s.den)
         self._step = 1 / self._rate

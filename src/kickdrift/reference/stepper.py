@@ -100,6 +100,7 @@ class Stepper(StepperBase):
         self._exclusively(self._step, validation.steps(n, self.tick))
 
     def _step(self, n: int) -> None:
+        arguments.steps(n, self.tick)
         if n == 0 or self.n == 0:
             self._tick += n
             return
@@ -187,19 +188,20 @@ class Stepper(StepperBase):
                 self._follow_clock()
             if budget:
                 while clock._may_step():
+                    clock._taken = 1
                     self._keep_and_step(substeps)
                     clock._count(1)
                     done += 1
             elif due:
+                clock._taken = due
                 self._step((due - 1) * substeps)
                 self._keep_and_step(substeps)
         finally:
-            if not budget:
-                done = (self.tick - first) // substeps
-                clock._count(done)
-            clock._running = False
+            # A step that is done counts, also where it raised: its state may be no longer finite.
+            clock._count((self.tick - first) // substeps - done)
+            clock._running, clock._taken = False, 0
             clock._close()
-        return done
+        return (self.tick - first) // substeps
 
     def _last_step(self, substeps: int) -> None:
         self._exclusively(self._keep_and_step, substeps)

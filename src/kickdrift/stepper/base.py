@@ -245,6 +245,8 @@ class StepperBase(State):
         self._exclusively(self._teleport, index, position)
 
     def _teleport(self, index: Any, position: ArrayLike) -> None:
+        if isinstance(index, np.ndarray):
+            index = arguments.plain("index", index)
         moved = self._position.copy()
         moved[index] = validation.plain("position", position)
         rows = np.unique(np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index])
@@ -286,7 +288,13 @@ class StepperBase(State):
             arrays.append(self._history)  # type: ignore[arg-type]
         if self._previous is not None:
             arrays.append(self._previous[0])
-        writes = [(array, None, array + vector.astype(self.dtype)) for array in arrays]
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = [array + vector.astype(self.dtype) for array in arrays]
+        if any((np.isfinite(before) & ~np.isfinite(after)).any() for before, after in zip(arrays, moved, strict=True)):
+            raise ValueError(
+                f"offset: expected one that leaves positions finite in {self.dtype}, got {vector.tolist()}"
+            )
+        writes = [(array, None, after) for array, after in zip(arrays, moved, strict=True)]
         self._commit(writes=writes, numbers=self._numbers(changes["binding"], self._dt), **changes)
 
     def _shifted(self, offset: np.ndarray) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class State:
         _last_h: float  # the step that it spans
 
         def step(self, n: int = 1) -> None: ...
+        def _step(self, n: int) -> None: ...  # the same for whoever has the stepper for himself
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
         def _numbers(self, binding: Any, h: float) -> Any: ...  # what depends on dt, for `_commit`
         def _commit(self, *args: Any, **changes: Any) -> None: ...  # several changes as one, see core.pyx
@@ -127,18 +128,19 @@ class State:
             size = 8 + sum(array.nbytes for array in self._sampled())
             wanted = f"{validation.short(count)} samples of {size} bytes"
             raise MemoryError(f"steps, every: no room for {wanted}; keep fewer, with a larger `every`") from None
-        for number in range(count):
-            try:
-                if number:
-                    self.step(every)
-            except BaseException as error:
-                error.trajectory = self._trajectory(time[:number], *(sample[:number] for sample in samples))  # type: ignore[attr-defined]
-                raise
-            self._exclusively(self._sample, number, time, samples)
-        self.step(steps - (count - 1) * every)
+        kept = 0
+        try:
+            while kept < count:
+                self._exclusively(self._step_and_sample, every if kept else 0, kept, time, samples)
+                kept += 1
+            self.step(steps - (count - 1) * every)
+        except BaseException as error:
+            error.trajectory = self._trajectory(time[:kept], *(sample[:kept] for sample in samples))  # type: ignore[attr-defined]
+            raise
         return self._trajectory(time, *samples)
 
-    def _sample(self, number: int, time: np.ndarray, samples: list[np.ndarray]) -> None:
+    def _step_and_sample(self, n: int, number: int, time: np.ndarray, samples: list[np.ndarray]) -> None:
+        self._step(n)
         time[number] = self.time
         for sample, array in zip(samples, self._sampled(), strict=True):
             sample[number] = array
