@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
-from kickdrift.settings import OverloadRule, Policy, State
+from .options import OverloadRule, Policy, State
 
 __all__ = ["FixedClock"]
 

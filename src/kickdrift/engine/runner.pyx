@@ -72,7 +72,7 @@ cdef class Runner(Sharing):
         cdef Py_ssize_t part, done
         cdef bint timed
         if steps > LARGEST_TICK - self.ticks:
-            arguments.steps(steps, self.ticks)  # which refuses them
+            validation.steps(steps, self.ticks)  # which refuses them
         if self.rows == 0:
             self.ticks += steps
             return 0
@@ -95,7 +95,7 @@ cdef class Runner(Sharing):
 
     def _step(self, n):
         """The same for who has the stepper for himself."""
-        self.go(arguments.steps(n, self.ticks))
+        self.go(validation.steps(n, self.ticks))
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
         """Run so many steps, or fewer, but at least one; count them; return how many they were."""

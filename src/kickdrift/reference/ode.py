@@ -249,7 +249,7 @@ class ODEStepper(ODEBase):
         self._exclusively(self._step, validation.steps(n, self.tick))
 
     def _step(self, n: int) -> None:
-        arguments.steps(n, self.tick)
+        validation.steps(n, self.tick)
         with np.errstate(all="ignore"):  # what overflows is found below
             if self.n == 0:
                 self._tick += n

@@ -100,7 +100,7 @@ class Stepper(StepperBase):
         self._exclusively(self._step, validation.steps(n, self.tick))
 
     def _step(self, n: int) -> None:
-        arguments.steps(n, self.tick)
+        validation.steps(n, self.tick)
         if n == 0 or self.n == 0:
             self._tick += n
             return

@@ -246,7 +246,7 @@ class StepperBase(State):
 
     def _teleport(self, index: Any, position: ArrayLike) -> None:
         if isinstance(index, np.ndarray):
-            index = arguments.plain("index", index)
+            index = validation.plain("index", index)
         moved = self._position.copy()
         moved[index] = validation.plain("position", position)
         rows = np.unique(np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index])
