@@ -34,7 +34,7 @@ DIRECTIVES = {
 
 # The same bits everywhere: no contraction of a * b + c. The next two change no value, but without
 # them GCC does not vectorise loops with square roots and choices. The last one is for kernels that
-# look at the same bytes as lanes and as single numbers.
+# look at the same bytes as vectors and as single numbers.
 UNIX = ["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fno-strict-aliasing"]
 UNIX += ["-O3", "-g0"] if MODE == "release" else ["-O1", "-g"]
 MSVC = ["/O2", "/fp:precise"]
@@ -52,8 +52,8 @@ GLUE |= {f"engine.{name}": "-Os" for name in ("ode", "sharing")}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s"]
 
-# What is written in lanes needs no vectoriser, which would make it half as large again.
-LANES = ["-fno-tree-vectorize", "-Wno-maybe-uninitialized"]
+# What is written in vectors needs no vectoriser, which would make it half as large again.
+VECTORS = ["-fno-tree-vectorize", "-Wno-maybe-uninitialized"]
 # The loops over single bodies are written as many small functions each: inlining is what makes the constants
 # constant. Compilers' own choice, which serves the others, would leave half of the speed, in half of the time.
 INLINED = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))"]
@@ -77,7 +77,7 @@ def flags_of(name):
     isa, _, part = name.rpartition(".")[2].partition("_")
     if name not in KERNELS:
         return [GLUE[name]] if name in GLUE and MODE == "release" else []
-    optimised = LANES + (INLINED if isa in ISAS and not part else []) if MODE == "release" else []
+    optimised = VECTORS + (INLINED if isa in ISAS and not part else []) if MODE == "release" else []
     return optimised + (ISAS[isa]["unix"] if isa in ISAS else [])
 
 

@@ -28,7 +28,7 @@ int main(void) {
 
 
 def verdicts(folder, *flags):
-    """One digit for floats, doubles and the lanes of each; None where this processor cannot run the flags."""
+    """One digit for floats, doubles and the vectors of each; None where this processor cannot run the flags."""
     c = "".join(re.findall(r'"""\n(.*?)"""', (KERNELS / f"{name}.pxd").read_text("utf-8"), re.DOTALL)[0]
                 for name in ("vec", "rounding"))  # fmt: skip
     (folder / "probe.c").write_text(c.replace("\\\\", "\\") + MAIN, "utf-8")
@@ -56,7 +56,7 @@ def test_contraction(tmp_path, flags):
 
 @pytest.mark.parametrize("level", ["-O0", "-O3"])
 def test_excess_precision(tmp_path, level):
-    # Lanes of vectors never go through x87.
+    # Vectors of vectors never go through x87.
     assert verdicts(tmp_path, level, "-mfpmath=387", "-DKICKDRIFT_SCALAR") == "0000"
 
 

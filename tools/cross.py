@@ -120,7 +120,7 @@ GROUPS = {
         Target("x86-64, gcc -O1", common.gcc(), ("-O1",)),
         # GCC 12's vectoriser makes a * b - c, a * b + c side by side one vfmaddsub, whatever -ffp-contract says.
         Target(
-            "x86-64, gcc -O3, lanes of one as for MSVC", common.gcc(), ("-DKICKDRIFT_SCALAR", "-fno-tree-vectorize")
+            "x86-64, gcc -O3, vectors of one as for MSVC", common.gcc(), ("-DKICKDRIFT_SCALAR", "-fno-tree-vectorize")
         ),
         Target("x86-64, clang -O3", ZIG, (CLANG,)),
         Target("x86-64, clang -O1", ZIG, (CLANG, "-O1")),

@@ -20,11 +20,11 @@ cdef class Binding:
     cdef const Kernels* kernels
     cdef Plan plan
     cdef Term* terms
-    cdef object model           # the plan of plan.py
+    cdef object model           # the plan of model.py
     cdef list arrays            # that the plan points into
     cdef StepNumbers numbers
     cdef bint fallible          # may a step fail?
-    cdef bint keeps             # does a call evaluate once more than its steps do?
+    cdef bint fsal             # does a call evaluate once more than its steps do?
     cdef double cost            # of one step of all bodies, in nanoseconds
     cdef Py_ssize_t most        # steps between two looks for Ctrl-C, at first
     cdef Py_ssize_t helpers

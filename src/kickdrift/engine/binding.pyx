@@ -15,7 +15,7 @@ from ..kernels.abi.plan cimport (
     VERLET_CENTRAL, VORTEX, Layout, Term,
 )
 from ..kernels.simd.rounding cimport require_rounding
-from ..kernels.integrators.traits cimport keeps, rare
+from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport Kernels
 from .runner cimport locate
 from .sharing cimport PATIENCE
@@ -78,7 +78,7 @@ cdef class Binding:
         binding.arrays = []
         binding.bind_coefficients()
         binding.fallible = plan.scheme == IMPLICIT_EULER
-        binding.keeps = keeps(plan.scheme, plan.velocity_dependent)
+        binding.fsal = fsal(plan.scheme, plan.velocity_dependent)
         binding.cost = binding.estimate()
         binding.most = <Py_ssize_t> (0.125 * PATIENCE / binding.cost) + 1
         if model.pushes or model.holds:
@@ -89,7 +89,7 @@ cdef class Binding:
         self.coupled = Coupled.of(self.model, &self.kernels.swept, &self.plan, threads)
         self.cost += self.coupled.cost
         self.fallible = self.coupled.room is None
-        self.keeps = self.keeps and not self.model.holds  # what is held is pushed otherwise afterwards
+        self.fsal = self.fsal and not self.model.holds  # what is held is pushed otherwise afterwards
         self.helpers = min(self.helpers, self.coupled.helpers)
         # How long functions take shows when they are called. In a room a call is one part: it looks by itself.
         self.most = 1 if self.fallible else MOST
@@ -132,7 +132,7 @@ cdef class Binding:
 
     cdef bint componentwise(self):
         """Can the components of a body be stepped one by one?"""
-        return not self.model.records and self.plan.scheme < IMPLICIT_EULER and not rare(self.plan.scheme)
+        return not self.model.records and self.plan.scheme < IMPLICIT_EULER and not unspecialised(self.plan.scheme)
 
     cdef int bind_coefficients(self) except -1:
         model, arrays = self.model, self.arrays

@@ -184,7 +184,7 @@ cdef class Core(Runner):
         """Count steps that all bodies have done; last: does nothing else remain to be told?"""
         self.ticks += steps
         # What a part keeps for the next is evaluated anew there: it is one evaluation of the call.
-        self.evaluated += self.job.evaluations - (self.later and self.binding.keeps)
+        self.evaluated += self.job.evaluations - (self.later and self.binding.fsal)
         self.started = True
         if self.plan.last_h != self.plan.h:
             # After a step the history spans its dt.

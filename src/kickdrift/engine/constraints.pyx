@@ -31,14 +31,14 @@ cdef class BoundHold:
     """Base: a C function of a constraint; it holds on to all that its data points to."""
 
     cdef void* room(self, object shape, object dtype) except NULL:
-        """An array of zeros that kernels work in, with a row to spare for lanes that reach beyond its end."""
+        """An array of zeros that kernels work in, with a row to spare for vectors that reach beyond its end."""
         array = kernels.aligned_zeros((1, shape + 64), np.dtype(dtype))[0]
         self.kept.append(array)
         self.last = array
         return <void*> <size_t> array.ctypes.data
 
     cdef void* keep(self, object array, object dtype) except NULL:
-        """Numbers that kernels read, copied to where lanes may reach beyond their end."""
+        """Numbers that kernels read, copied to where vectors may reach beyond their end."""
         cdef void* place = self.room(array.size, dtype)
         self.last[: array.size] = array.ravel()
         return place

@@ -9,7 +9,7 @@ from .sharing cimport Watch
 
 cdef class Coupled(Watch):
     cdef const SweptTable* table
-    cdef object model               # the plan of plan.py
+    cdef object model               # the plan of model.py
     cdef Py_ssize_t item            # bytes of a number
     cdef Sweep sweep
     cdef list bound_pushes, bound_holds

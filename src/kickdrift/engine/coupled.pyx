@@ -125,7 +125,7 @@ cdef class Coupled(Watch):
                 seen = [self.newton[register].T[:n] for register in (PLACE, SPEED, DX, R)]
                 python.show_tangent(seen, self.room[ALL_OUT + number].T[:n])
             self.push[number].tangent, self.push[number].tangent_data = bound.tangent, bound.tangent_data
-            self.push[number].minds_velocity = model.pushes[number].term.velocity_dependent
+            self.push[number].velocity_dependent = model.pushes[number].term.velocity_dependent
         return 0
 
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept:

@@ -18,7 +18,7 @@ cdef enum:
     PER_SPRING = 15
     PER_PAIR = 2
 
-# As many numbers as any lane holds.
+# As many numbers as any vector holds.
 cdef enum:
     WIDEST = 16
 
@@ -126,7 +126,7 @@ cdef BoundPush bind_springs(object push, object plan, const SweptTable* table):
 
 
 cdef object padded(object values, Py_ssize_t count):
-    """One number for each, followed by zeros up to whole lanes."""
+    """One number for each, followed by zeros up to whole vectors."""
     array = kernels.aligned_zeros((1, (count + WIDEST - 1) // WIDEST * WIDEST), values.dtype)[0]
     array[:count] = values
     return array

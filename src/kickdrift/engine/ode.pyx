@@ -156,7 +156,7 @@ cdef class ODECore(Runner):
         return h
 
     def _commit(self, *, writes=(), numbers=None, resume=None, dict attributes=None):
-        """Change several things as one: nothing can fail or interrupt once the first is changed. As in core.pyx."""
+        """Change several things as one: nothing can fail or interrupt once the first is changed. As in bodies.pyx."""
         cdef Writes prepared = Writes(writes)
         cdef dict own = self.__dict__
         cdef double h = self.plan.h if numbers is None else numbers
@@ -269,7 +269,7 @@ cdef class ODECore(Runner):
         return 0
 
     cdef double exact_time(self) except? -1:
-        """`time` of state.py, in whole numbers: their quotient is rounded once."""
+        """`time` of common.py, in whole numbers: their quotient is rounded once."""
         if self.origin is not self._origin:
             origin, step = self._origin, self._exact_dt
             denominator = lcm(origin.denominator, step.denominator)

@@ -11,7 +11,7 @@ cdef extern from *:
     """
     #define KD_LARGEST_TICK (((int64_t) 1 << 62) - 1)
     """
-    const int64_t LARGEST_TICK "KD_LARGEST_TICK"    # that of arguments.py
+    const int64_t LARGEST_TICK "KD_LARGEST_TICK"    # that of validation.py
 
 
 # Rows of one array that are to become rows of another.

@@ -1,7 +1,7 @@
 # The 64-bit digest of an array's bits: a sum over all numbers of their bits and place, mixed.
 #
-# A sum has no order, so that every layout, lane width and thread count comes to the same. Zeros count
-# as positive and all NaNs as one. kickdrift/reference/digest.py says the same.
+# A sum has no order, so that every layout, vector width and thread count comes to the same. Zeros count
+# as positive and all NaNs as one. kickdrift/reference/checksum.py says the same.
 
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy

@@ -1,4 +1,4 @@
-# Positions between two states, for drawing: kickdrift/reference/drawing.py says the same.
+# Positions between two states, for drawing: kickdrift/reference/interpolation.py says the same.
 
 from .simd.vec cimport real
 from .abi.plan cimport Array

@@ -123,7 +123,7 @@ class ODEBase(State):
         """The integrator with its parameters."""
         return self._integrator
 
-    # What state.py needs to record and save.
+    # What common.py needs to record and save.
 
     def _sampled(self) -> tuple[np.ndarray, ...]:
         return (self._y,)

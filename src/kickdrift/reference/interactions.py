@@ -1,6 +1,6 @@
 """Bodies that push each other: springs between pairs, and gravity among all.
 
-Each is a push as in `pushes.py`. What a body is pushed by is summed in a fixed order, from zero on.
+Each is a push as in `callbacks.py`. What a body is pushed by is summed in a fixed order, from zero on.
 """
 
 from __future__ import annotations

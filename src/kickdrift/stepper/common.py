@@ -46,7 +46,7 @@ class State:
         def _step(self, n: int) -> None: ...  # the same for whoever has the stepper for himself
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
         def _numbers(self, binding: Any, h: float) -> Any: ...  # what depends on dt, for `_commit`
-        def _commit(self, *args: Any, **changes: Any) -> None: ...  # several changes as one, see core.pyx
+        def _commit(self, *args: Any, **changes: Any) -> None: ...  # several changes as one, see bodies.pyx
         def _digest(self, values: np.ndarray, place: int) -> int: ...
         def _sampled(self) -> tuple[np.ndarray, ...]: ...  # what `record` keeps
         def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Any: ...

@@ -25,7 +25,7 @@ ctypedef int (*TangentFunction)(
     const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
 ) noexcept nogil
 
-# One step of all bodies as one system, from `now` to `next` of a Room (see sweeps.pxd).
+# One step of all bodies as one system, from `now` to `next` of a Room (see passes.pxd).
 ctypedef int (*ImplicitStep)(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil
 
 # Is there a reason to stop between two steps?
@@ -37,7 +37,7 @@ ctypedef struct Push:
     Field factor        # 1/m, or 1; 0 for bodies that nothing moves
     TangentFunction tangent     # or NULL: differences tell
     void* tangent_data
-    bint minds_velocity
+    bint velocity_dependent
 
 ctypedef struct Sweep:
     const Plan* plan            # two of them in the room, with the state in one place and in the other
@@ -62,10 +62,10 @@ ctypedef struct Sweep:
 # For one kind of number.
 ctypedef struct SweptTable:
     void (*run)(const Sweep*, Job*) noexcept nogil
-    PushFunction springs        # see pairs.pxd
+    PushFunction springs        # see interactions.pxd
     PushFunction n_body
     HoldFunction tie            # pins and distances
     HoldFunction hold           # walls and collisions
-    ImplicitStep implicit       # see krylov.pxd
+    ImplicitStep implicit       # see newton_krylov.pxd
     TangentFunction springs_tangent
     TangentFunction n_body_tangent

@@ -1,4 +1,4 @@
-# What the kernels of pairs.pxd are told.
+# What the kernels of interactions.pxd are told.
 
 from libc.stdint cimport int64_t
 
@@ -7,7 +7,7 @@ ctypedef struct NBody:
     const void* mu      # G m of each
     const void* e2
 
-# Numbers of springs are padded to whole lanes of any kind; what pads them joins body 0 to itself.
+# Numbers of springs are padded to whole vectors of any kind; what pads them joins body 0 to itself.
 ctypedef struct Springs:
     int64_t count
     bint damped

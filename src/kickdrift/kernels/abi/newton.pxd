@@ -1,4 +1,4 @@
-# Steps that look at all components of a body at once, for a tile in planes: see bodies.pxd.
+# Steps that look at all components of a body at once, for a tile in planes: see newton.pxd.
 
 from libc.stdint cimport int64_t
 

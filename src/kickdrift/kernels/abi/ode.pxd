@@ -6,7 +6,7 @@ from .flows cimport MAX_PARAMETERS, Flow
 from .plan cimport Array, Job, Scheme
 
 cdef enum:
-    ODE_ROWS = 96           # trajectories that are stepped together: whole blocks of lanes of any kind
+    ODE_ROWS = 96           # trajectories that are stepped together: whole blocks of vectors of any kind
 
 cdef enum Status:           # of a trajectory in a Newton iteration
     OPEN

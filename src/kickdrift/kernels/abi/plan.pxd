@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 
 cdef enum:
     TILE = 192          # bodies that are loaded, stepped and stored together
-    ROW = 384           # bodies whose coefficients lie in a row: whole tiles, and whole blocks of lanes of any kind
+    ROW = 384           # bodies whose coefficients lie in a row: whole tiles, and whole blocks of vectors of any kind
     MAX_DIM = 3
     MAX_CONSTANTS = 36  # of a scheme: h, h/2 and what it needs beside
     MAX_STAGES = 64     # of a scheme
@@ -85,7 +85,7 @@ ctypedef struct Job:
     Py_ssize_t failed_step      # the first that was not completed, or `steps`
     Py_ssize_t failed_body      # of an implicit step
     double residual
-    int code                    # other than 0 where a push failed, see sweptplan.pxd
+    int code                    # other than 0 where a push failed, see abi/coupled.pxd
     int failed_push
     Py_ssize_t done             # steps completed so far, where all bodies step together
 
@@ -111,10 +111,10 @@ ctypedef struct Plan:
     double tolerance
     double constants[MAX_CONSTANTS]
     # What kernels prepare, for h and last_h, so that small calls find it done:
-    char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants as lanes
+    char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants as vectors
     void* step                  # its function for a row, see dispatch.pxd, or the one that steps by sweeps
     void* lone                  # its function for less than a block
-    int stages, keeps           # evaluations of each step, and of each call beside
+    int stages, fsal            # evaluations of each step, and of each call beside
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start
     void (*run)(const Plan*, Job*) noexcept nogil

@@ -4,14 +4,14 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from ..abi.constraints cimport Distance, Pin
-from ..simd.vec cimport f32lane, f64lane, lane, lane_root, real, store_part, where_positive, width
+from ..simd.vec cimport f32vec, f64vec, vec, vec_root, real, store_part, where_positive, width
 from ..abi.plan cimport MAX_DIM
 from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport root
 
 cdef enum:
     BATCH = 64      # pairs whose roots and quotients are under way at once
-    LANE = 16       # numbers in the widest lane
+    LANE = 16       # numbers in the widest vector
     RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
     FEW = 2         # pairs that are sooner done one by one
 
@@ -37,7 +37,7 @@ cdef inline int distance(
     """Move each pair to its length, and let velocities follow.
 
     Pairs that have no body in common may be taken in any order, or at once, without changing a bit: they are
-    sorted by stages, and those of one stage are computed in lanes.
+    sorted by stages, and those of one stage are computed in vectors.
     """
     cdef bint done
     if dim == 3:
@@ -146,9 +146,9 @@ cdef inline void relax_batch(
         for k in range(count):
             d[j * BATCH + k] = x[j * stride + second[k]] - x[j * stride + first[k]]
     if real is float:
-        correct(compliant, dim, <f32lane*> all_h2, data, p, count, <f32lane*> d)
+        correct(compliant, dim, <f32vec*> all_h2, data, p, count, <f32vec*> d)
     else:
-        correct(compliant, dim, <f64lane*> all_h2, data, p, count, <f64lane*> d)
+        correct(compliant, dim, <f64vec*> all_h2, data, p, count, <f64vec*> d)
     for j in range(dim):
         for k in range(count):
             x[j * stride + first[k]] = x[j * stride + first[k]] + move_first[k] * d[j * BATCH + k]
@@ -156,26 +156,26 @@ cdef inline void relax_batch(
 
 
 cdef inline void correct(
-    bint compliant, int dim, const lane* h2, const Distance* data, int64_t p, int64_t count, lane* d,
+    bint compliant, int dim, const vec* h2, const Distance* data, int64_t p, int64_t count, vec* d,
 ) noexcept nogil:
     """The ways from body to body become f d; what lies behind the last pair is not used."""
     cdef int64_t plane = BATCH // width(d)
-    cdef const lane* length = <const lane*> numbers(data.length, p, d)
-    cdef const lane* compliance = NULL
-    cdef const lane* total = NULL
-    cdef lane* force = NULL
-    cdef lane r, f, alpha, change
+    cdef const vec* length = <const vec*> numbers(data.length, p, d)
+    cdef const vec* compliance = NULL
+    cdef const vec* total = NULL
+    cdef vec* force = NULL
+    cdef vec r, f, alpha, change
     cdef int64_t k
     cdef int j
     if compliant:
-        compliance = <const lane*> numbers(data.compliance, p, d)
-        total = <const lane*> numbers(data.total, p, d)
-        force = <lane*> numbers(data.force, p, d)
+        compliance = <const vec*> numbers(data.compliance, p, d)
+        total = <const vec*> numbers(data.total, p, d)
+        force = <vec*> numbers(data.force, p, d)
     for k in range((count + width(d) - 1) // width(d)):
         r = d[k] * d[k]
         for j in range(1, dim):
             r = r + d[j * plane + k] * d[j * plane + k]
-        r = lane_root(r)
+        r = vec_root(r)
         if compliant:
             alpha = compliance[k] / h2[0]
             change = where_positive(r, (r - length[k] + alpha * force[k]) / (total[k] + alpha))
@@ -188,6 +188,6 @@ cdef inline void correct(
             d[j * plane + k] = f * d[j * plane + k]
 
 
-cdef inline const void* numbers(const void* start, int64_t p, const lane* like) noexcept nogil:
+cdef inline const void* numbers(const void* start, int64_t p, const vec* like) noexcept nogil:
     """An array from number p on."""
-    return <const char*> start + p * (<int64_t> sizeof(lane) // width(like))
+    return <const char*> start + p * (<int64_t> sizeof(vec) // width(like))

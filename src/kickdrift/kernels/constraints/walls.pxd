@@ -1,4 +1,4 @@
-# Bodies that meet a wall: the formulas of kickdrift/reference/contacts.py.
+# Bodies that meet a wall: the formulas of kickdrift/reference/walls.py.
 
 from libc.stdint cimport int64_t
 

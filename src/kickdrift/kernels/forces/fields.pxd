@@ -1,11 +1,11 @@
-# What each force term adds: the formulas of kickdrift/reference/terms.py.
+# What each force term adds: the formulas of kickdrift/reference/forces.py.
 #
-# A lane of bodies at a time, in registers from the positions to what the step makes of the acceleration:
+# A vector of bodies at a time, in registers from the positions to what the step makes of the acceleration:
 # that leaves the processor's other units busy while roots and quotients are under way.
 
 from libc.math cimport sqrt
 
-from ..simd.vec cimport lane, lane_root, real, where_positive, width
+from ..simd.vec cimport vec, vec_root, real, where_positive, width
 from ..abi.plan cimport (
     AXIS, CENTER, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, SCALAR, SOFTENING, VORTEX, Field, Plan, Term, TermKind,
 )
@@ -31,11 +31,11 @@ cdef inline real value(const Field* field, int component, Py_ssize_t body, real 
     return (<const real*> values(field, component, body))[0]
 
 
-cdef inline lane affine(
-    bint drag, bint wind, bint spring, lane x, lane v, lane g, lane c, lane w, lane k, lane p,
+cdef inline vec affine(
+    bint drag, bint wind, bint spring, vec x, vec v, vec g, vec c, vec w, vec k, vec p,
 ) noexcept nogil:
     """a = g - c (v - w) - k (x - p); without wind v - w is v to the bit"""
-    cdef lane a = g
+    cdef vec a = g
     if drag and wind:
         a = a - c * (v - w)
     elif drag:
@@ -46,24 +46,24 @@ cdef inline lane affine(
 
 
 cdef inline void add_term(
-    TermKind kind, int dim, const Term* term, Py_ssize_t body, const lane* x, lane* a,
+    TermKind kind, int dim, const Term* term, Py_ssize_t body, const vec* x, vec* a,
 ) noexcept nogil:
-    """Subtract f d from a lane of accelerations, or add f t; x is the velocity for drags."""
-    cdef lane d[MAX_DIM]
-    cdef lane t[MAX_DIM]
-    cdef lane u[3]
-    cdef lane scalar = field_lane(&term.field[SCALAR], 0, body, a)
-    cdef lane q, f
+    """Subtract f d from a vector of accelerations, or add f t; x is the velocity for drags."""
+    cdef vec d[MAX_DIM]
+    cdef vec t[MAX_DIM]
+    cdef vec u[3]
+    cdef vec scalar = field_vec(&term.field[SCALAR], 0, body, a)
+    cdef vec q, f
     cdef int j
     for j in range(dim):
-        d[j] = x[j] - field_lane(&term.field[CENTER], j, body, a)
+        d[j] = x[j] - field_vec(&term.field[CENTER], j, body, a)
         t[j] = d[j]
     if kind == VORTEX and dim == 2:
         t[0] = -d[1]
         t[1] = d[0]
     elif kind == VORTEX:
         for j in range(3):
-            u[j] = field_lane(&term.field[AXIS], j, 0, a)
+            u[j] = field_vec(&term.field[AXIS], j, 0, a)
         t[0] = u[1] * d[2] - u[2] * d[1]
         t[1] = u[2] * d[0] - u[0] * d[2]
         t[2] = u[0] * d[1] - u[1] * d[0]
@@ -71,11 +71,11 @@ cdef inline void add_term(
     for j in range(1, dim):
         q = q + t[j] * t[j]
     if kind == QUADRATIC_DRAG:
-        f = scalar * lane_root(q)
+        f = scalar * vec_root(q)
     else:
-        q = q + field_lane(&term.field[SOFTENING], 0, body, a)
+        q = q + field_vec(&term.field[SOFTENING], 0, body, a)
         if kind == POINT_GRAVITY:
-            q = q * lane_root(q)
+            q = q * vec_root(q)
         f = where_positive(q, scalar / q)
     for j in range(dim):
         if kind == VORTEX:
@@ -84,23 +84,23 @@ cdef inline void add_term(
             a[j] = a[j] - f * t[j]
 
 
-cdef inline lane field_lane(const Field* field, int component, Py_ssize_t body, const lane* like) noexcept nogil:
-    """A coefficient of a lane of bodies; `like` only tells the type."""
-    return (<const lane*> values(field, component, body))[0]
+cdef inline vec field_vec(const Field* field, int component, Py_ssize_t body, const vec* like) noexcept nogil:
+    """A coefficient of a vector of bodies; `like` only tells the type."""
+    return (<const vec*> values(field, component, body))[0]
 
 
 cdef inline void accelerate(
-    const Plan* plan, int dim, Py_ssize_t body, const lane* x, const lane* v, lane* a,
+    const Plan* plan, int dim, Py_ssize_t body, const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
-    """a = the acceleration of a lane of bodies: the affine part, then the other terms."""
+    """a = the acceleration of a vector of bodies: the affine part, then the other terms."""
     cdef const Term* term
     cdef int j, number
     for j in range(dim):
-        a[j] = field_lane(&plan.g, j, body, a)
+        a[j] = field_vec(&plan.g, j, body, a)
         if plan.drag:
-            a[j] = a[j] - field_lane(&plan.c, j, body, a) * (v[j] - field_lane(&plan.w, j, body, a))
+            a[j] = a[j] - field_vec(&plan.c, j, body, a) * (v[j] - field_vec(&plan.w, j, body, a))
         if plan.spring:
-            a[j] = a[j] - field_lane(&plan.k, j, body, a) * (x[j] - field_lane(&plan.p, j, body, a))
+            a[j] = a[j] - field_vec(&plan.k, j, body, a) * (x[j] - field_vec(&plan.p, j, body, a))
     for number in range(plan.terms):
         term = &plan.term[number]
         if term.kind == POINT_GRAVITY:
@@ -113,15 +113,15 @@ cdef inline void accelerate(
 
 cdef inline void accelerate_tile(
     const Plan* plan, int dim, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride,
-    const lane* x, const lane* v, lane* a,
+    const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
     """`accelerate` for bodies in planes of `stride` numbers."""
     cdef Py_ssize_t plane = stride // width(a)
     cdef Py_ssize_t n
     cdef int j
-    cdef lane y[MAX_DIM]
-    cdef lane u[MAX_DIM]
-    cdef lane b[MAX_DIM]
+    cdef vec y[MAX_DIM]
+    cdef vec u[MAX_DIM]
+    cdef vec b[MAX_DIM]
     for n in range((count + width(a) - 1) // width(a)):
         for j in range(dim):
             y[j] = x[j * plane + n]

@@ -1,32 +1,32 @@
-# Bodies that push each other: the formulas of kickdrift/reference/pairs.py.
+# Bodies that push each other: the formulas of kickdrift/reference/interactions.py.
 #
-# State lies in planes, as in sweptplan.pxd: component j of body i is number j * stride + i.
+# State lies in planes, as in abi/coupled.pxd: component j of body i is number j * stride + i.
 
 from libc.stdint cimport int64_t
 
 from ..abi.interactions cimport NBody, Springs
-from ..simd.vec cimport lane, lane_root, real, spread, where_positive, width
+from ..simd.vec cimport vec, vec_root, real, spread, where_positive, width
 from ..abi.plan cimport MAX_DIM
 
 cdef enum:
-    ABREAST = 2         # lanes of bodies side by side: while one waits for its root, the other goes on
+    ABREAST = 2         # vectors of bodies side by side: while one waits for its root, the other goes on
 
 
 cdef inline void attract(
-    int dim, int64_t first, int64_t count, int64_t stride, const lane* x, lane* out, const NBody* data,
+    int dim, int64_t first, int64_t count, int64_t stride, const vec* x, vec* out, const NBody* data,
 ) noexcept nogil:
-    """Sum over all bodies, from the first on, what they do to ABREAST lanes of bodies at a time.
+    """Sum over all bodies, from the first on, what they do to ABREAST vectors of bodies at a time.
 
     Bodies attract themselves too, by zero. What is read and written behind the last body does not matter.
     """
     cdef Py_ssize_t w = width(x)
     cdef const char* planes = <const char*> x
-    cdef lane position[ABREAST * MAX_DIM]
-    cdef lane total[ABREAST * MAX_DIM]
-    cdef lane d[MAX_DIM]
-    cdef lane source[MAX_DIM]
-    cdef lane zero = x[0] - x[0]
-    cdef lane mu, e2, q, s
+    cdef vec position[ABREAST * MAX_DIM]
+    cdef vec total[ABREAST * MAX_DIM]
+    cdef vec d[MAX_DIM]
+    cdef vec source[MAX_DIM]
+    cdef vec zero = x[0] - x[0]
+    cdef vec mu, e2, q, s
     cdef Py_ssize_t plane = stride // w
     cdef Py_ssize_t i, j
     cdef int b, c
@@ -46,7 +46,7 @@ cdef inline void attract(
                 for c in range(dim):
                     d[c] = source[c] - position[b * MAX_DIM + c]
                 q = product(dim, d, d) + e2
-                q = q * lane_root(q)
+                q = q * vec_root(q)
                 s = where_positive(q, mu / q)
                 for c in range(dim):
                     total[b * MAX_DIM + c] = total[b * MAX_DIM + c] + s * d[c]
@@ -57,7 +57,7 @@ cdef inline void attract(
 
 
 cdef inline int n_body(
-    int64_t first, int64_t count, int64_t dim, int64_t stride, const lane* x, lane* out, const NBody* data,
+    int64_t first, int64_t count, int64_t dim, int64_t stride, const vec* x, vec* out, const NBody* data,
 ) noexcept nogil:
     """a = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x, for a range of bodies that begins with a tile."""
     if dim == 1:
@@ -70,13 +70,13 @@ cdef inline int n_body(
 
 
 cdef inline void pull(
-    int dim, bint damped, int64_t stride, const real* x, const real* v, real* out, const Springs* data, lane* like,
+    int dim, bint damped, int64_t stride, const real* x, const real* v, real* out, const Springs* data, vec* like,
 ) noexcept nogil:
-    """A lane of springs at a time; then spring by spring in their order, as bodies may have several."""
+    """A vector of springs at a time; then spring by spring in their order, as bodies may have several."""
     cdef Py_ssize_t w = width(like)
-    cdef lane d[MAX_DIM]
-    cdef lane u[MAX_DIM]
-    cdef lane q, f, g
+    cdef vec d[MAX_DIM]
+    cdef vec u[MAX_DIM]
+    cdef vec q, f, g
     cdef Py_ssize_t block, s
     cdef int c
     for block in range((data.count + w - 1) // w):
@@ -85,11 +85,11 @@ cdef inline void pull(
             gather(w, data, s, x + c * stride, <real*> &d[c])
             if damped:
                 gather(w, data, s, v + c * stride, <real*> &u[c])
-        q = lane_root(product(dim, d, d))
-        f = (<const lane*> (<const real*> data.k + s))[0] * (q - (<const lane*> (<const real*> data.rest + s))[0])
+        q = vec_root(product(dim, d, d))
+        f = (<const vec*> (<const real*> data.k + s))[0] * (q - (<const vec*> (<const real*> data.rest + s))[0])
         if damped:
             g = product(dim, u, d)
-            f = f + (<const lane*> (<const real*> data.c + s))[0] * where_positive(q, g / q)
+            f = f + (<const vec*> (<const real*> data.c + s))[0] * where_positive(q, g / q)
         f = where_positive(q, f / q)
         for c in range(dim):
             d[c] = f * d[c]
@@ -104,7 +104,7 @@ cdef inline void gather(Py_ssize_t w, const Springs* data, Py_ssize_t s, const r
 
 
 cdef inline int springs(
-    int64_t dim, int64_t stride, const real* x, const real* v, real* out, const Springs* data, lane* like,
+    int64_t dim, int64_t stride, const real* x, const real* v, real* out, const Springs* data, vec* like,
 ) noexcept nogil:
     """F = (k (L - rest) + c L') d / L on the first body of each pair, d = x_j - x_i, and -F on the second."""
     if dim == 1:
@@ -120,35 +120,35 @@ cdef inline int springs(
 
 cdef inline void pull_tangent(
     int dim, bint damped, int64_t stride, const real* x, const real* v, const real* dx, const real* dv, real* out,
-    const Springs* data, lane* like,
+    const Springs* data, vec* like,
 ) noexcept nogil:
     cdef Py_ssize_t w = width(like)
-    cdef lane d[MAX_DIM]
-    cdef lane dd[MAX_DIM]
-    cdef lane u[MAX_DIM]
-    cdef lane du[MAX_DIM]
-    cdef lane k, length, along, tension, rise, f, g
+    cdef vec d[MAX_DIM]
+    cdef vec dd[MAX_DIM]
+    cdef vec u[MAX_DIM]
+    cdef vec du[MAX_DIM]
+    cdef vec k, length, along, tension, rise, f, g
     cdef Py_ssize_t block, s
     cdef int c
     for block in range((data.count + w - 1) // w):
         s = block * w
-        k = (<const lane*> (<const real*> data.k + s))[0]
+        k = (<const vec*> (<const real*> data.k + s))[0]
         for c in range(dim):
             gather(w, data, s, x + c * stride, <real*> &d[c])
             gather(w, data, s, dx + c * stride, <real*> &dd[c])
             if damped:
                 gather(w, data, s, v + c * stride, <real*> &u[c])
                 gather(w, data, s, dv + c * stride, <real*> &du[c])
-        length = lane_root(product(dim, d, d))
+        length = vec_root(product(dim, d, d))
         for c in range(dim):
             d[c] = where_positive(length, d[c] / length)
         along = product(dim, d, dd)
         for c in range(dim):
             dd[c] = where_positive(length, (dd[c] - along * d[c]) / length)
-        tension = k * (length - (<const lane*> (<const real*> data.rest + s))[0])
+        tension = k * (length - (<const vec*> (<const real*> data.rest + s))[0])
         rise = k * along
         if damped:
-            k = (<const lane*> (<const real*> data.c + s))[0]
+            k = (<const vec*> (<const real*> data.c + s))[0]
             f = product(dim, u, d)
             tension = tension + k * f
             f = product(dim, du, d)
@@ -161,7 +161,7 @@ cdef inline void pull_tangent(
 
 cdef inline int springs_tangent(
     int64_t dim, int64_t stride, const real* x, const real* v, const real* dx, const real* dv, real* out,
-    const Springs* data, lane* like,
+    const Springs* data, vec* like,
 ) noexcept nogil:
     """With n = d / L and F the tension: dF n + F dn, where dn = (dd - n (n·dd)) / L and so on."""
     if dim == 1:
@@ -174,16 +174,16 @@ cdef inline int springs_tangent(
 
 
 cdef inline void attract_tangent(
-    int dim, int64_t count, int64_t stride, const lane* x, const lane* dx, lane* out, const NBody* data,
+    int dim, int64_t count, int64_t stride, const vec* x, const vec* dx, vec* out, const NBody* data,
 ) noexcept nogil:
     cdef Py_ssize_t w = width(x)
     cdef Py_ssize_t plane = stride // w
-    cdef lane position[MAX_DIM]
-    cdef lane change[MAX_DIM]
-    cdef lane total[MAX_DIM]
-    cdef lane d[MAX_DIM]
-    cdef lane dd[MAX_DIM]
-    cdef lane mu, e2, q, cube, s, u
+    cdef vec position[MAX_DIM]
+    cdef vec change[MAX_DIM]
+    cdef vec total[MAX_DIM]
+    cdef vec d[MAX_DIM]
+    cdef vec dd[MAX_DIM]
+    cdef vec mu, e2, q, cube, s, u
     cdef Py_ssize_t i, j
     cdef int c
     e2 = spread(data.e2, 0, x)
@@ -198,7 +198,7 @@ cdef inline void attract_tangent(
                 d[c] = spread(<const char*> x, c * stride + j, x) - position[c]
                 dd[c] = spread(<const char*> dx, c * stride + j, x) - change[c]
             q = product(dim, d, d) + e2
-            cube = q * lane_root(q)
+            cube = q * vec_root(q)
             s = where_positive(cube, mu / cube)
             u = (s + s + s) * product(dim, d, dd)
             u = where_positive(cube, u / q)
@@ -209,7 +209,7 @@ cdef inline void attract_tangent(
 
 
 cdef inline int n_body_tangent(
-    int64_t count, int64_t dim, int64_t stride, const lane* x, const lane* dx, lane* out, const NBody* data,
+    int64_t count, int64_t dim, int64_t stride, const vec* x, const vec* dx, vec* out, const NBody* data,
 ) noexcept nogil:
     """da_i = sum over j of mu_j (dd / r³ - 3 d (d·dd) / r⁵), r² = |d|² + e²."""
     if dim == 1:
@@ -221,9 +221,9 @@ cdef inline int n_body_tangent(
     return 0
 
 
-cdef inline lane product(int dim, const lane* u, const lane* v) noexcept nogil:
-    """The scalar products of a lane of vectors."""
-    cdef lane total = u[0] * v[0]
+cdef inline vec product(int dim, const vec* u, const vec* v) noexcept nogil:
+    """The scalar products of a vector of vectors."""
+    cdef vec total = u[0] * v[0]
     cdef int c
     for c in range(1, dim):
         total = total + u[c] * v[c]
@@ -231,7 +231,7 @@ cdef inline lane product(int dim, const lane* u, const lane* v) noexcept nogil:
 
 
 cdef inline void scatter(
-    int dim, Py_ssize_t count, const Springs* data, Py_ssize_t s, int64_t stride, const lane* force, real* out,
+    int dim, Py_ssize_t count, const Springs* data, Py_ssize_t s, int64_t stride, const vec* force, real* out,
 ) noexcept nogil:
     """Add forces to the first bodies of springs and take them from the second, spring by spring."""
     cdef real number

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from ..abi.interactions cimport NBody, Springs
 from ..abi.workspace cimport Room
 from ..integrators.newton_krylov cimport together
-from ..simd.vec cimport f32lane, f64lane
+from ..simd.vec cimport f32vec, f64vec
 from ..forces.interactions cimport n_body, n_body_tangent, springs, springs_tangent
 from ..abi.plan cimport Job
 from ..loops.coupled cimport run
@@ -14,7 +14,7 @@ from .joints_table cimport tie_f32, tie_f64
 
 
 cdef inline void run_f32(const Sweep* sweep, Job* job) noexcept nogil:
-    cdef f32lane* like = NULL
+    cdef f32vec* like = NULL
     run(sweep, job, like)
 
 
@@ -22,7 +22,7 @@ cdef inline int springs_f32(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil:
-    cdef f32lane* like = NULL
+    cdef f32vec* like = NULL
     return springs(dim, stride, <const float*> x, <const float*> v, <float*> out, <const Springs*> data, like)
 
 
@@ -30,11 +30,11 @@ cdef inline int n_body_f32(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil:
-    return n_body(first, count, dim, stride, <const f32lane*> x, <f32lane*> out, <const NBody*> data)
+    return n_body(first, count, dim, stride, <const f32vec*> x, <f32vec*> out, <const NBody*> data)
 
 
 cdef inline int implicit_f32(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil:
-    cdef f32lane* like = NULL
+    cdef f32vec* like = NULL
     return together(<const Sweep*> sweep, job, step, <const Room*> room, like)
 
 
@@ -42,7 +42,7 @@ cdef inline int springs_tangent_f32(
     double t, int64_t n, int64_t dim, int64_t stride,
     const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
 ) noexcept nogil:
-    cdef f32lane* like = NULL
+    cdef f32vec* like = NULL
     return springs_tangent(
         dim, stride, <const float*> x, <const float*> v, <const float*> dx, <const float*> dv, <float*> out,
         <const Springs*> data, like,
@@ -54,12 +54,12 @@ cdef inline int n_body_tangent_f32(
     const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
 ) noexcept nogil:
     return n_body_tangent(
-        n, dim, stride, <const f32lane*> x, <const f32lane*> dx, <f32lane*> out, <const NBody*> data
+        n, dim, stride, <const f32vec*> x, <const f32vec*> dx, <f32vec*> out, <const NBody*> data
     )
 
 
 cdef inline void run_f64(const Sweep* sweep, Job* job) noexcept nogil:
-    cdef f64lane* like = NULL
+    cdef f64vec* like = NULL
     run(sweep, job, like)
 
 
@@ -67,7 +67,7 @@ cdef inline int springs_f64(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil:
-    cdef f64lane* like = NULL
+    cdef f64vec* like = NULL
     return springs(dim, stride, <const double*> x, <const double*> v, <double*> out, <const Springs*> data, like)
 
 
@@ -75,11 +75,11 @@ cdef inline int n_body_f64(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil:
-    return n_body(first, count, dim, stride, <const f64lane*> x, <f64lane*> out, <const NBody*> data)
+    return n_body(first, count, dim, stride, <const f64vec*> x, <f64vec*> out, <const NBody*> data)
 
 
 cdef inline int implicit_f64(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil:
-    cdef f64lane* like = NULL
+    cdef f64vec* like = NULL
     return together(<const Sweep*> sweep, job, step, <const Room*> room, like)
 
 
@@ -87,7 +87,7 @@ cdef inline int springs_tangent_f64(
     double t, int64_t n, int64_t dim, int64_t stride,
     const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
 ) noexcept nogil:
-    cdef f64lane* like = NULL
+    cdef f64vec* like = NULL
     return springs_tangent(
         dim, stride, <const double*> x, <const double*> v, <const double*> dx, <const double*> dv, <double*> out,
         <const Springs*> data, like,
@@ -99,7 +99,7 @@ cdef inline int n_body_tangent_f64(
     const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
 ) noexcept nogil:
     return n_body_tangent(
-        n, dim, stride, <const f64lane*> x, <const f64lane*> dx, <f64lane*> out, <const NBody*> data
+        n, dim, stride, <const f64vec*> x, <const f64vec*> dx, <f64vec*> out, <const NBody*> data
     )
 
 

@@ -1,6 +1,6 @@
 # The kernels for y' = f(t, y), but for the explicit schemes of built-in flows.
 
-from ..simd.vec cimport f32lane, f64lane
+from ..simd.vec cimport f32vec, f64vec
 from ..ode.newton cimport solve
 from ..abi.ode cimport Newton, ODEPlan, ODETable
 from ..ode.steps cimport check, correct, finite, first_bad, increments, quotients, set_step, sweep
@@ -8,7 +8,7 @@ from ..abi.plan cimport Job
 
 
 cdef inline void solve_f32(const ODEPlan* plan, Job* job) noexcept nogil:
-    cdef f32lane* wide = NULL
+    cdef f32vec* wide = NULL
     cdef float* like = NULL
     solve(plan, job, like, wide)
 
@@ -17,13 +17,13 @@ cdef inline void sweep_f32(
     int scheme, int stage, double h, Py_ssize_t count, const char* k, const char* y, char* u, char* s,
 ) noexcept nogil:
     cdef float* like = NULL
-    cdef f32lane constants[4]
+    cdef f32vec constants[4]
     set_step(h, like, constants)
-    sweep(scheme, stage, constants, count, <const f32lane*> k, <const f32lane*> y, <f32lane*> u, <f32lane*> s)
+    sweep(scheme, stage, constants, count, <const f32vec*> k, <const f32vec*> y, <f32vec*> u, <f32vec*> s)
 
 
 cdef inline Py_ssize_t bad_f32(Py_ssize_t n, Py_ssize_t dim, const char* y) noexcept nogil:
-    if finite(n * dim, <const f32lane*> y):
+    if finite(n * dim, <const f32vec*> y):
         return -1
     return first_bad(n, dim, <const float*> y, dim, 1)
 
@@ -49,7 +49,7 @@ cdef inline void quotients_f32(Newton* newton, Py_ssize_t column, const char* mo
 
 
 cdef inline void solve_f64(const ODEPlan* plan, Job* job) noexcept nogil:
-    cdef f64lane* wide = NULL
+    cdef f64vec* wide = NULL
     cdef double* like = NULL
     solve(plan, job, like, wide)
 
@@ -58,13 +58,13 @@ cdef inline void sweep_f64(
     int scheme, int stage, double h, Py_ssize_t count, const char* k, const char* y, char* u, char* s,
 ) noexcept nogil:
     cdef double* like = NULL
-    cdef f64lane constants[4]
+    cdef f64vec constants[4]
     set_step(h, like, constants)
-    sweep(scheme, stage, constants, count, <const f64lane*> k, <const f64lane*> y, <f64lane*> u, <f64lane*> s)
+    sweep(scheme, stage, constants, count, <const f64vec*> k, <const f64vec*> y, <f64vec*> u, <f64vec*> s)
 
 
 cdef inline Py_ssize_t bad_f64(Py_ssize_t n, Py_ssize_t dim, const char* y) noexcept nogil:
-    if finite(n * dim, <const f64lane*> y):
+    if finite(n * dim, <const f64vec*> y):
         return -1
     return first_bad(n, dim, <const double*> y, dim, 1)
 

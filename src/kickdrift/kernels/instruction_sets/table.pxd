@@ -6,7 +6,7 @@ from libc.string cimport memset
 from ..abi.workspace cimport Room
 from ..checksum cimport digest
 from .dispatch cimport prepare
-from ..simd.vec cimport f32lane, f64lane
+from ..simd.vec cimport f32vec, f64vec
 from ..abi.ode cimport ODEPlan
 from ..ode.tiles cimport run
 from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Array, Job, Plan
@@ -17,32 +17,32 @@ from ..loops.tiles cimport accelerate_planes, in_a_row, in_place, in_sweeps, run
 
 
 cdef inline void row_f32(const Plan* plan, Job* job) noexcept nogil:
-    cdef f32lane* like = NULL
+    cdef f32vec* like = NULL
     run_row(plan, job, like)
 
 
 cdef inline void row_f64(const Plan* plan, Job* job) noexcept nogil:
-    cdef f64lane* like = NULL
+    cdef f64vec* like = NULL
     run_row(plan, job, like)
 
 
 cdef inline void rows_f32(const Plan* plan, Job* job) noexcept nogil:
-    cdef f32lane* like = NULL
+    cdef f32vec* like = NULL
     run_rows(plan, job, like)
 
 
 cdef inline void rows_f64(const Plan* plan, Job* job) noexcept nogil:
-    cdef f64lane* like = NULL
+    cdef f64vec* like = NULL
     run_rows(plan, job, like)
 
 
 cdef inline void tiles_f32(const Plan* plan, Job* job) noexcept nogil:
-    cdef f32lane* like = NULL
+    cdef f32vec* like = NULL
     run_tiles(plan, job, like)
 
 
 cdef inline void tiles_f64(const Plan* plan, Job* job) noexcept nogil:
-    cdef f64lane* like = NULL
+    cdef f64vec* like = NULL
     run_tiles(plan, job, like)
 
 
@@ -69,13 +69,13 @@ cdef inline void choose(const Kernels* kernels, Plan* plan) noexcept nogil:
 cdef inline void accelerate_f32(
     const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
 ) noexcept nogil:
-    accelerate_planes(plan, first, count, stride, <const f32lane*> x, <const f32lane*> v, <f32lane*> a)
+    accelerate_planes(plan, first, count, stride, <const f32vec*> x, <const f32vec*> v, <f32vec*> a)
 
 
 cdef inline void finish_f32(
     int number, int scheme, const void* sweep, const void* room, const char* state,
 ) noexcept nogil:
-    cdef f32lane* like = NULL
+    cdef f32vec* like = NULL
     finish(number, scheme, <const Sweep*> sweep, <const Room*> room, state, like)
 
 
@@ -83,12 +83,12 @@ cdef inline void between_f32(
     bint after, int scheme, const Plan* plan, const void* room, const char* state,
     const void* at_rest, const void* gain,
 ) noexcept nogil:
-    cdef f32lane* like = NULL
-    between(after, scheme, plan, <const Room*> room, state, <const f32lane*> at_rest, <const f32lane*> gain, like)
+    cdef f32vec* like = NULL
+    between(after, scheme, plan, <const Room*> room, state, <const f32vec*> at_rest, <const f32vec*> gain, like)
 
 
 cdef inline void prepare_f32(const Kernels* kernels, Plan* plan) noexcept nogil:
-    cdef f32lane* like = NULL
+    cdef f32vec* like = NULL
     prepare(plan, like)
     choose(kernels, plan)
     plan.accelerate, plan.finish, plan.between = accelerate_f32, finish_f32, between_f32
@@ -99,13 +99,13 @@ cdef inline void prepare_f32(const Kernels* kernels, Plan* plan) noexcept nogil:
 cdef inline void accelerate_f64(
     const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
 ) noexcept nogil:
-    accelerate_planes(plan, first, count, stride, <const f64lane*> x, <const f64lane*> v, <f64lane*> a)
+    accelerate_planes(plan, first, count, stride, <const f64vec*> x, <const f64vec*> v, <f64vec*> a)
 
 
 cdef inline void finish_f64(
     int number, int scheme, const void* sweep, const void* room, const char* state,
 ) noexcept nogil:
-    cdef f64lane* like = NULL
+    cdef f64vec* like = NULL
     finish(number, scheme, <const Sweep*> sweep, <const Room*> room, state, like)
 
 
@@ -113,12 +113,12 @@ cdef inline void between_f64(
     bint after, int scheme, const Plan* plan, const void* room, const char* state,
     const void* at_rest, const void* gain,
 ) noexcept nogil:
-    cdef f64lane* like = NULL
-    between(after, scheme, plan, <const Room*> room, state, <const f64lane*> at_rest, <const f64lane*> gain, like)
+    cdef f64vec* like = NULL
+    between(after, scheme, plan, <const Room*> room, state, <const f64vec*> at_rest, <const f64vec*> gain, like)
 
 
 cdef inline void prepare_f64(const Kernels* kernels, Plan* plan) noexcept nogil:
-    cdef f64lane* like = NULL
+    cdef f64vec* like = NULL
     prepare(plan, like)
     choose(kernels, plan)
     plan.accelerate, plan.finish, plan.between = accelerate_f64, finish_f64, between_f64
@@ -127,13 +127,13 @@ cdef inline void prepare_f64(const Kernels* kernels, Plan* plan) noexcept nogil:
 
 
 cdef inline void flow_f32(const ODEPlan* plan, Job* job) noexcept nogil:
-    cdef f32lane* wide = NULL
+    cdef f32vec* wide = NULL
     cdef float* like = NULL
     run(plan, job, like, wide)
 
 
 cdef inline void flow_f64(const ODEPlan* plan, Job* job) noexcept nogil:
-    cdef f64lane* wide = NULL
+    cdef f64vec* wide = NULL
     cdef double* like = NULL
     run(plan, job, like, wide)
 

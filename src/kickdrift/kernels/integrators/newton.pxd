@@ -1,7 +1,7 @@
 # The schemes that look at all components of a body at once: implicit and energy-conserving Euler.
 #
-# Accelerations are evaluated for the whole tile, in lanes; the rest is done body by body in the scalar
-# arithmetic of kickdrift/reference/schemes.py. Small integers are variables of type real here: as
+# Accelerations are evaluated for the whole tile, in vectors; the rest is done body by body in the scalar
+# arithmetic of kickdrift/reference/integrators.py. Small integers are variables of type real here: as
 # literals they would turn float expressions into double ones.
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN

@@ -1,6 +1,6 @@
-# Implicit Euler where bodies see each other: kickdrift/reference/krylov.py, in the same order of operations.
+# Implicit Euler where bodies see each other: kickdrift/reference/newton_krylov.py, in the same order of operations.
 #
-# Vectors are registers as in sweeps.pxd, in a room of their own; X and V of the next state are where
+# Vectors are registers as in passes.pxd, in a room of their own; X and V of the next state are where
 # functions are evaluated, as Python is shown no other place.
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
@@ -10,16 +10,16 @@ from ..abi.registers cimport (
     CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, PLACE, R, REST, SPARE, SPEED, V, WAY, X,
 )
 from ..abi.workspace cimport KEEP, Room
-from ..simd.vec cimport f32lane, lane, load_part, real, spread, width
+from ..simd.vec cimport f32vec, vec, load_part, real, spread, width
 from ..abi.plan cimport Field, Job, Plan
 from ..loops.stages cimport size
 from ..loops.passes cimport finish, out_register, push
 from ..abi.coupled cimport UNSOLVED, Push, Sweep
-from ..forces.fields cimport field_lane, magnitude, root, term_jacobian, value
+from ..forces.fields cimport field_vec, magnitude, root, term_jacobian, value
 
 cdef enum:
     MOST_PRODUCTS = 1000    # of one linear system
-    SUMS = 16               # as many numbers as any lane holds
+    SUMS = 16               # as many numbers as any vector holds
 
 # A step on its way.
 ctypedef struct System:
@@ -31,24 +31,24 @@ ctypedef struct System:
     double slope            # how strongly f reacts to places, as far as was seen
 
 
-cdef inline lane* vector(const System* system, int number, lane* like) noexcept nogil:
-    return <lane*> (system.sweep.krylov + number * size(system.room, like))
+cdef inline vec* vector(const System* system, int number, vec* like) noexcept nogil:
+    return <vec*> (system.sweep.krylov + number * size(system.room, like))
 
 
-cdef inline lane* shown(const System* system, int number, lane* like) noexcept nogil:
+cdef inline vec* shown(const System* system, int number, vec* like) noexcept nogil:
     """X or V of the next state."""
-    return <lane*> (system.room.next + number * size(system.room, like))
+    return <vec*> (system.room.next + number * size(system.room, like))
 
 
-cdef inline void combine(const System* system, lane* to, const lane* a, int sign, real s, const lane* b) noexcept nogil:
+cdef inline void combine(const System* system, vec* to, const vec* a, int sign, real s, const vec* b) noexcept nogil:
     """to = a + s b, a - s b, or for the sign 0: s b."""
-    cdef lane factor = spread(&s, 0, b)
+    cdef vec factor = spread(&s, 0, b)
     cdef Py_ssize_t plane = system.room.plane // width(b)
-    cdef Py_ssize_t lanes = (system.room.count + width(b) - 1) // width(b)
+    cdef Py_ssize_t vectors = (system.room.count + width(b) - 1) // width(b)
     cdef Py_ssize_t i
     cdef int j
     for j in range(system.sweep.plan.dim):
-        for i in range(j * plane, j * plane + lanes):
+        for i in range(j * plane, j * plane + vectors):
             if sign > 0:
                 to[i] = a[i] + factor * b[i]
             elif sign < 0:
@@ -57,27 +57,27 @@ cdef inline void combine(const System* system, lane* to, const lane* a, int sign
                 to[i] = factor * b[i]
 
 
-cdef inline void quotient(const System* system, lane* to, const lane* a, const lane* b, real s) noexcept nogil:
+cdef inline void quotient(const System* system, vec* to, const vec* a, const vec* b, real s) noexcept nogil:
     """to = (a - b) / s, or for no b: a / s."""
-    cdef lane divisor = spread(&s, 0, a)
+    cdef vec divisor = spread(&s, 0, a)
     cdef Py_ssize_t plane = system.room.plane // width(a)
-    cdef Py_ssize_t lanes = (system.room.count + width(a) - 1) // width(a)
+    cdef Py_ssize_t vectors = (system.room.count + width(a) - 1) // width(a)
     cdef Py_ssize_t i
     cdef int j
     for j in range(system.sweep.plan.dim):
-        for i in range(j * plane, j * plane + lanes):
+        for i in range(j * plane, j * plane + vectors):
             to[i] = (a[i] - b[i]) / divisor if b != NULL else a[i] / divisor
 
 
-cdef inline void copy(const System* system, lane* to, const lane* source) noexcept nogil:
+cdef inline void copy(const System* system, vec* to, const vec* source) noexcept nogil:
     memcpy(to, source, size(system.room, source))
 
 
-cdef inline real inner(const System* system, const lane* p, const lane* q, real like) noexcept nogil:
+cdef inline real inner(const System* system, const vec* p, const vec* q, real like) noexcept nogil:
     """The sum of m p q, in SUMS running sums per component, which are added at last."""
     cdef const Field* weight = &system.sweep.weight
-    cdef lane sums[SUMS]
-    cdef lane u, v
+    cdef vec sums[SUMS]
+    cdef vec u, v
     cdef Py_ssize_t w = width(p)
     cdef Py_ssize_t plane = system.room.plane // w
     cdef Py_ssize_t whole = system.room.count // SUMS * SUMS
@@ -90,14 +90,14 @@ cdef inline real inner(const System* system, const lane* p, const lane* q, real 
         while body < whole:
             for k in range(SUMS // w):
                 i = j * plane + body // w + k
-                sums[k] = sums[k] + field_lane(weight, 0, body + k * w, p) * (p[i] * q[i])
+                sums[k] = sums[k] + field_vec(weight, 0, body + k * w, p) * (p[i] * q[i])
             body += SUMS
         for k in range(SUMS // w):
             i = j * plane + whole // w + k
             count = system.room.count - whole - k * w
             load_part(&u, <const char*> (p + i), count)
             load_part(&v, <const char*> (q + i), count)
-            sums[k] = sums[k] + field_lane(weight, 0, whole + k * w, p) * (u * v)
+            sums[k] = sums[k] + field_vec(weight, 0, whole + k * w, p) * (u * v)
         for k in range(SUMS):
             total = total + (<real*> sums)[k]
     return total
@@ -143,25 +143,25 @@ cdef inline Py_ssize_t worst(const System* system, const real* f) noexcept nogil
     return body
 
 
-cdef inline int evaluate(const System* system, real h, lane* like) noexcept nogil:
+cdef inline int evaluate(const System* system, real h, vec* like) noexcept nogil:
     """f of the velocities shown, and where they lead to; other than 0 where a push fails."""
     cdef const Sweep* sweep = system.sweep
     cdef const Room* room = system.room
-    cdef const lane* x = <const lane*> (room.now + X * size(room, like))
-    cdef const lane* v = <const lane*> (room.now + V * size(room, like))
-    cdef lane* u = shown(system, V, like)
-    cdef lane* f = vector(system, REST, like)
+    cdef const vec* x = <const vec*> (room.now + X * size(room, like))
+    cdef const vec* v = <const vec*> (room.now + V * size(room, like))
+    cdef vec* u = shown(system, V, like)
+    cdef vec* f = vector(system, REST, like)
     cdef real one = 1
     combine(system, shown(system, X, like), x, 1, h, u)
     if push(sweep, system.job, room, room.next, system.t, like) != 0:
         return system.job.code
     finish(KEEP, 0, sweep, room, room.next, like)
     combine(system, f, u, -1, one, v)
-    combine(system, f, f, -1, h, <const lane*> room.start)
+    combine(system, f, f, -1, h, <const vec*> room.start)
     return 0
 
 
-cdef inline void take_matrices(const System* system, real h, lane* like) noexcept nogil:
+cdef inline void take_matrices(const System* system, real h, vec* like) noexcept nogil:
     """The derivatives of the terms of single bodies, da/dv + h da/dx, and what the pushes write."""
     cdef const Plan* plan = system.sweep.plan
     cdef Py_ssize_t plane = system.room.plane
@@ -192,10 +192,10 @@ cdef inline void take_matrices(const System* system, real h, lane* like) noexcep
             for j in range(plan.dim):
                 to[j * plane + body] = by_v[i][j] + h * by_x[i][j]
     for i in range(system.sweep.pushes):
-        copy(system, vector(system, HERE + i, like), <const lane*> out_register(system.room, i, like))
+        copy(system, vector(system, HERE + i, like), <const vec*> out_register(system.room, i, like))
 
 
-cdef inline int call(const System* system, int number, lane* like) noexcept nogil:
+cdef inline int call(const System* system, int number, vec* like) noexcept nogil:
     """Evaluate one push at the place shown."""
     cdef const Push* term = &system.sweep.push[number]
     cdef char* out = out_register(system.room, number, like)
@@ -209,15 +209,15 @@ cdef inline int call(const System* system, int number, lane* like) noexcept nogi
     return system.job.code
 
 
-cdef inline int differences(const System* system, int number, const lane* p, lane* like, real zero) noexcept nogil:
+cdef inline int differences(const System* system, int number, const vec* p, vec* like, real zero) noexcept nogil:
     """How a push changes, by its values nearby, with half of the digits."""
     cdef real epsilon = FLT_EPSILON if real is float else DBL_EPSILON
     cdef real half = root(epsilon)
     cdef real e
-    cdef lane* out = <lane*> out_register(system.room, number, like)
-    cdef lane* spare = vector(system, SPARE, like)
-    cdef const lane* here = vector(system, HERE + number, like)
-    cdef const lane* dx = vector(system, DX, like)
+    cdef vec* out = <vec*> out_register(system.room, number, like)
+    cdef vec* spare = vector(system, SPARE, like)
+    cdef const vec* here = vector(system, HERE + number, like)
+    cdef const vec* dx = vector(system, DX, like)
     cdef real one = 1
     e = half * <real> system.far / most(system, dx, zero)
     combine(system, shown(system, X, like), vector(system, PLACE, like), 1, e, dx)
@@ -225,7 +225,7 @@ cdef inline int differences(const System* system, int number, const lane* p, lan
     if call(system, number, like) != 0:
         return system.job.code
     quotient(system, out, out, here, e)
-    if system.sweep.push[number].minds_velocity:
+    if system.sweep.push[number].velocity_dependent:
         copy(system, spare, out)
         e = half * <real> system.fast / most(system, p, zero)
         copy(system, shown(system, X, like), vector(system, PLACE, like))
@@ -237,21 +237,21 @@ cdef inline int differences(const System* system, int number, const lane* p, lan
     return 0
 
 
-cdef inline int product(System* system, real h, lane* q, lane* like) noexcept nogil:
+cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogil:
     """q = J r: r less h times how accelerations change when velocities change by r, and places by h r."""
     cdef const Sweep* sweep = system.sweep
     cdef const Room* room = system.room
-    cdef const lane* p = vector(system, R, like)
-    cdef lane* dx = vector(system, DX, like)
-    cdef lane* change = vector(system, CHANGE, like)
-    cdef const lane* row
-    cdef const lane* o
+    cdef const vec* p = vector(system, R, like)
+    cdef vec* dx = vector(system, DX, like)
+    cdef vec* change = vector(system, CHANGE, like)
+    cdef const vec* row
+    cdef const vec* o
     cdef const Push* term
     cdef char* out
-    cdef lane a
+    cdef vec a
     cdef Py_ssize_t w = width(like)
     cdef Py_ssize_t plane = room.plane // w
-    cdef Py_ssize_t lanes = (room.count + w - 1) // w
+    cdef Py_ssize_t vectors = (room.count + w - 1) // w
     cdef Py_ssize_t n
     cdef real slope
     cdef int dim = sweep.plan.dim
@@ -259,7 +259,7 @@ cdef inline int product(System* system, real h, lane* q, lane* like) noexcept no
     combine(system, dx, p, 0, h, p)
     for i in range(dim):
         row = vector(system, MATRIX + i, like)
-        for n in range(lanes):
+        for n in range(vectors):
             a = row[n] * p[n]
             for j in range(1, dim):
                 a = a + row[j * plane + n] * p[j * plane + n]
@@ -278,11 +278,11 @@ cdef inline int product(System* system, real h, lane* q, lane* like) noexcept no
                 return system.job.code
         elif differences(system, number, p, like, h) != 0:
             return system.job.code
-        o = <const lane*> out
+        o = <const vec*> out
         for j in range(dim):
-            for n in range(lanes):
+            for n in range(vectors):
                 change[j * plane + n] = change[j * plane + n] + (
-                    field_lane(&term.factor, 0, n * w, like) * o[j * plane + n]
+                    field_vec(&term.factor, 0, n * w, like) * o[j * plane + n]
                 )
     slope = most(system, change, h) / most(system, p, h)
     if slope > <real> system.slope:
@@ -291,13 +291,13 @@ cdef inline int product(System* system, real h, lane* q, lane* like) noexcept no
     return 0
 
 
-cdef inline int orthomin(System* system, real h, real share, lane* like) noexcept nogil:
+cdef inline int orthomin(System* system, real h, real share, vec* like) noexcept nogil:
     """Replace the b in register R by w in WAY, with |b - J w| <= share |b|, or as near as there is use in coming."""
-    cdef lane* w = vector(system, WAY, like)
-    cdef lane* r = vector(system, R, like)
-    cdef lane* p
-    cdef lane* q
-    cdef const lane* image
+    cdef vec* w = vector(system, WAY, like)
+    cdef vec* r = vector(system, R, like)
+    cdef vec* p
+    cdef vec* q
+    cdef const vec* image
     cdef real norms[KEPT + 1]
     cdef real rest = inner(system, r, r, h)
     cdef real goal = share * share * rest
@@ -332,7 +332,7 @@ cdef inline int orthomin(System* system, real h, real share, lane* like) noexcep
 
 
 cdef inline int implicit_step(
-    const Sweep* sweep, Job* job, const Room* room, double t, lane* like, real zero,
+    const Sweep* sweep, Job* job, const Room* room, double t, vec* like, real zero,
 ) noexcept nogil:
     """Solve f(u) = 0 for the new velocities u, and move on with them; other than 0 where that fails."""
     cdef System system
@@ -346,14 +346,14 @@ cdef inline int implicit_step(
     cdef real one = 1
     cdef real residual, scale, far, goal, share
     cdef int iteration
-    cdef lane* f
+    cdef vec* f
     system.sweep = sweep
     system.job = job
     system.room = room
     system.t = t
     system.slope = 0
     f = vector(&system, REST, like)
-    copy(&system, shown(&system, V, like), <const lane*> (room.now + V * size(room, like)))
+    copy(&system, shown(&system, V, like), <const vec*> (room.now + V * size(room, like)))
     if evaluate(&system, h, like) != 0:
         return job.code
     for iteration in range(plan.iterations + 1):
@@ -396,13 +396,13 @@ cdef inline int implicit_step(
 
 
 cdef inline int together(
-    const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, lane* like,
+    const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like,
 ) noexcept nogil:
     """One implicit step of all bodies, from `now` to `next`; other than 0 where that fails."""
     cdef double t = sweep.origin + (job.tick + step - sweep.origin_tick) * sweep.plan.h + sweep.after[0]
     cdef float single = 0
     cdef double whole = 0
-    if lane is f32lane:
+    if vec is f32vec:
         implicit_step(sweep, job, room, t, like, single)
     else:
         implicit_step(sweep, job, room, t, like, whole)

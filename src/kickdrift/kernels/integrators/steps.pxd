@@ -1,25 +1,25 @@
-# The schemes, one component at a time: what happens to a lane around each evaluation of the
+# The schemes, one component at a time: what happens to a vector around each evaluation of the
 # acceleration. A step is opening(), then for each stage: a = a(x, v), stage(). x and v are at all
 # times where the next acceleration is to be evaluated; the registers p, q, y, z carry what a
-# step still needs, s is the history. The formulas are those of kickdrift/reference/schemes.py, and
+# step still needs, s is the history. The formulas are those of kickdrift/reference/integrators.py, and
 # so is the order of their operations.
 #
 # Callers pass scheme, number of stage and `drag` (do forces depend on velocity?) as constants where
 # speed matters, so that nothing of the branching is left.
 
 from ..abi.constants cimport EXTRA, H, HALF, PER_KICK
-from ..simd.vec cimport lane, real
+from ..simd.vec cimport vec, real
 from ..abi.plan cimport (
     COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, EXACT, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT,
     MIDPOINT, RK4, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, Plan,
 )
-from .traits cimport keeps, verlet
+from .traits cimport fsal, verlet
 
 
 cdef inline bint has_opening(int scheme, bint drag) noexcept nogil:
     return (
         scheme == DRIFT_KICK or scheme == GROOT_WARREN or scheme == COMPOSITION or scheme == COMPOSITION_RK4
-        or keeps(scheme, drag)
+        or fsal(scheme, drag)
     )
 
 
@@ -71,7 +71,7 @@ cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
 
 
 cdef inline void start(
-    int scheme, bint taylor, const lane* k, lane a, lane* x, lane* v, lane* s,
+    int scheme, bint taylor, const vec* k, vec a, vec* x, vec* v, vec* s,
 ) noexcept nogil:
     """Fill the history from the state and its acceleration."""
     if scheme == GROOT_WARREN:
@@ -84,9 +84,9 @@ cdef inline void start(
             v[0] = (x[0] - s[0]) / k[H]
 
 
-cdef inline void opening(int scheme, const lane* k, lane* x, lane* v, lane* s, lane* p, lane* q) noexcept nogil:
+cdef inline void opening(int scheme, const vec* k, vec* x, vec* v, vec* s, vec* p, vec* q) noexcept nogil:
     """What a step does before its first evaluation."""
-    cdef lane y
+    cdef vec y
     if scheme == DRIFT_KICK:
         x[0] = x[0] + k[H] * v[0]
     elif scheme == VELOCITY_VERLET:
@@ -106,13 +106,13 @@ cdef inline void opening(int scheme, const lane* k, lane* x, lane* v, lane* s, l
 
 
 cdef inline void stage(
-    int scheme, bint drag, int number, int iterations, const lane* k,
-    const lane* fc, const lane* fs, const lane* fp, const lane* fq, lane a,
-    lane* x, lane* v, lane* s, lane* p, lane* q, lane* y, lane* z,
+    int scheme, bint drag, int number, int iterations, const vec* k,
+    const vec* fc, const vec* fs, const vec* fp, const vec* fq, vec a,
+    vec* x, vec* v, vec* s, vec* p, vec* q, vec* y, vec* z,
 ) noexcept nogil:
     """What a step does after evaluation `number` (from 0) gave a."""
-    cdef lane last
-    cdef const lane* kick
+    cdef vec last
+    cdef const vec* kick
     cdef int iteration
     if scheme == EXPLICIT_EULER:
         x[0] = x[0] + k[H] * v[0]
@@ -221,7 +221,7 @@ cdef inline void stage(
         v[0] = fc[0] * last + fs[0] * a
 
 
-cdef inline void damp(int scheme, lane decay, lane* x, lane* v, lane* s) noexcept nogil:
+cdef inline void damp(int scheme, vec decay, vec* x, vec* v, vec* s) noexcept nogil:
     """v *= exp(-rate h); Verlet's velocity is the way from the previous position."""
     v[0] = decay * v[0]
     if verlet(scheme):

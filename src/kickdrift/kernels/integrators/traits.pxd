@@ -10,16 +10,16 @@ cdef inline bint verlet(int scheme) noexcept nogil:
     return scheme == VERLET_BACKWARD or scheme == VERLET_CENTRAL
 
 
-cdef inline bint minds_drag(int scheme) noexcept nogil:
+cdef inline bint splits_on_drag(int scheme) noexcept nogil:
     """Is a step another one where forces depend on velocity?"""
     return scheme == VELOCITY_VERLET or verlet(scheme) or scheme == COMPOSITION or scheme == COMPOSITION_RK4
 
 
-cdef inline bint rare(int scheme) noexcept nogil:
-    """Is it too rarely taken to be worth loops of its own? Then sweeps.pxd steps it, whatever pushes."""
+cdef inline bint unspecialised(int scheme) noexcept nogil:
+    """Is it too rarely taken to be worth loops of its own? Then passes.pxd steps it, whatever pushes."""
     return scheme == ALTERNATE or scheme == GROOT_WARREN
 
 
-cdef inline bint keeps(int scheme, bint drag) noexcept nogil:
+cdef inline bint fsal(int scheme, bint drag) noexcept nogil:
     """Does the acceleration at the end of a step serve the next (kept in p)?"""
     return not drag and (scheme == VELOCITY_VERLET or scheme == VERLET_CENTRAL)

@@ -5,7 +5,7 @@ from libc.string cimport memset
 
 from ..abi.registers cimport OUT, P
 from ..abi.workspace cimport Room
-from ..simd.vec cimport f32lane, lane, width
+from ..simd.vec cimport f32vec, vec, width
 from ..abi.plan cimport MAX_DIM, TILE, Job, Plan
 from .planes cimport aligned, end, first_bad, move_state, sum_planes
 from .stages cimport size
@@ -13,7 +13,7 @@ from .passes cimport advance
 from ..abi.coupled cimport TILE_PUSHES, Sweep
 
 
-cdef inline void run(const Sweep* sweep, Job* job, lane* like) noexcept nogil:
+cdef inline void run(const Sweep* sweep, Job* job, vec* like) noexcept nogil:
     job.bad_body = -1
     job.failed_step = job.steps
     job.evaluations = 0
@@ -25,18 +25,18 @@ cdef inline void run(const Sweep* sweep, Job* job, lane* like) noexcept nogil:
         run_whole(sweep, job, like)
 
 
-cdef inline void run_tiles(const Sweep* sweep, Job* job, lane* like) noexcept nogil:
+cdef inline void run_tiles(const Sweep* sweep, Job* job, vec* like) noexcept nogil:
     """All steps of a tile, then the next; the earliest failure counts."""
     cdef double memory[(OUT + TILE_PUSHES) * MAX_DIM * TILE + 8]
-    cdef lane* r = aligned(<char*> memory, like)
+    cdef vec* r = aligned(<char*> memory, like)
     cdef const Plan* plan = sweep.plan
     cdef Py_ssize_t done
     cdef Job part
     cdef Room room
-    cdef lane check
-    memset(&check, 0, sizeof(lane))
+    cdef vec check
+    memset(&check, 0, sizeof(vec))
     room.now = room.next = <char*> r
-    room.start = room.now + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(lane) // width(like)
+    room.start = room.now + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(vec) // width(like)
     room.plane = TILE
     room.row = MAX_DIM * TILE
     room.first = job.first
@@ -58,7 +58,7 @@ cdef inline void run_tiles(const Sweep* sweep, Job* job, lane* like) noexcept no
     end(plan, job, check)
 
 
-cdef inline void run_whole(const Sweep* sweep, Job* job, lane* like) noexcept nogil:
+cdef inline void run_whole(const Sweep* sweep, Job* job, vec* like) noexcept nogil:
     cdef const Plan* plan
     cdef Room room
     room.plane = sweep.padded

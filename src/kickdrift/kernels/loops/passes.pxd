@@ -1,7 +1,7 @@
 # Steps in which many bodies are pushed at once: each stage sweeps over them before the next begins.
 #
-# The registers of schemes.pxd are planes of many bodies here: of a tile, or of all. A plane is as many
-# numbers as a room says, a whole number of lanes, so that sweeps need not mind where the bodies end.
+# The registers of steps.pxd are planes of many bodies here: of a tile, or of all. A plane is as many
+# numbers as a room says, a whole number of vectors, so that sweeps need not mind where the bodies end.
 
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
@@ -9,20 +9,20 @@ from libc.string cimport memcpy, memset
 from ..abi.registers cimport A, OUT, P, S, V, X
 from ..abi.workspace cimport KEEP, START, Room
 from ..abi.constraints cimport COMPLIANT_DISTANCE, DISTANCE, Distance
-from ..simd.vec cimport lane, width
+from ..simd.vec cimport vec, width
 from ..abi.plan cimport ALTERNATE, DRIFT_KICK, KICK_DRIFT, Job, Plan
 from ..integrators.steps cimport has_opening, stages
 from .stages cimport size
 from ..abi.coupled cimport INTERRUPTED, UNSOLVED, Push, Sweep
-from ..integrators.traits cimport keeps, verlet
+from ..integrators.traits cimport fsal, verlet
 
 
-cdef inline char* out_register(const Room* room, int number, const lane* like) noexcept nogil:
+cdef inline char* out_register(const Room* room, int number, const vec* like) noexcept nogil:
     return room.start + (OUT - P + number) * size(room, like)
 
 
 cdef inline int push(
-    const Sweep* sweep, Job* job, const Room* room, const char* state, double t, lane* like,
+    const Sweep* sweep, Job* job, const Room* room, const char* state, double t, vec* like,
 ) noexcept nogil:
     """Evaluate all pushes at a state; other than 0 where one fails."""
     cdef const Push* term
@@ -32,7 +32,7 @@ cdef inline int push(
     for number in range(sweep.pushes):
         term = &sweep.push[number]
         out = out_register(room, number, like)
-        memset(out, 0, sweep.plan.dim * room.plane * <Py_ssize_t> sizeof(lane) // width(like))
+        memset(out, 0, sweep.plan.dim * room.plane * <Py_ssize_t> sizeof(vec) // width(like))
         job.code = term.function(
             t, room.first, room.count, sweep.plan.dim, room.plane,
             state + X * size(room, like), state + V * size(room, like), out, term.data,
@@ -44,7 +44,7 @@ cdef inline int push(
 
 
 cdef inline void finish(
-    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, lane* like,
+    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, vec* like,
 ) noexcept nogil:
     """The accelerations of all bodies at a state, pushes included, and what a step makes of them."""
     if sweep.plan.terms > 0:
@@ -55,7 +55,7 @@ cdef inline void finish(
     sweep.plan.finish(number, scheme, sweep, room, state)
 
 
-cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, lane* like) noexcept nogil:
+cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like) noexcept nogil:
     """One step by sweeps, from `now` to `next`; other than 0 where a push fails."""
     cdef const Plan* plan = sweep.plan
     cdef const char* state = room.now
@@ -73,7 +73,7 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         if number == START and not (step == 0 and job.start):
             continue
         # What holds move is pushed otherwise.
-        if number == KEEP and not (keeps(scheme, drag) and (step == 0 or sweep.holds > 0)):
+        if number == KEEP and not (fsal(scheme, drag) and (step == 0 or sweep.holds > 0)):
             continue
         if number == 0 and has_opening(scheme, drag):
             plan.between(False, scheme, plan, room, state, NULL, NULL)
@@ -90,7 +90,7 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     return 0
 
 
-cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, lane* like) noexcept nogil:
+cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like) noexcept nogil:
     """One step of bodies that meet in constraints only; other than 0 where it cannot be solved."""
     # One of the two in the room, which are this job's own.
     cdef Plan* plan = <Plan*> (sweep.plan if room.next == sweep.room else sweep.plan + 1)
@@ -111,14 +111,14 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     return UNSOLVED
 
 
-cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, lane* like) noexcept nogil:
+cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, vec* like) noexcept nogil:
     """The constraints, in their order, and then damping."""
     cdef const Plan* plan = sweep.plan
     cdef char* s = room.next + S * size(room, like) if verlet(plan.scheme) else NULL
-    cdef const lane* old = <const lane*> (room.now + V * size(room, like))
-    cdef const lane* v = <const lane*> (room.next + V * size(room, like))
-    cdef lane* gain = <lane*> sweep.gain
-    cdef const lane* at_rest = NULL
+    cdef const vec* old = <const vec*> (room.now + V * size(room, like))
+    cdef const vec* v = <const vec*> (room.next + V * size(room, like))
+    cdef vec* gain = <vec*> sweep.gain
+    cdef const vec* at_rest = NULL
     cdef Py_ssize_t i
     cdef int number
     if sweep.holds > 0:
@@ -133,13 +133,13 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, lane* like)
         if job.code != 0:
             return job.code
         if sweep.hold[number].kind == DISTANCE or sweep.hold[number].kind == COMPLIANT_DISTANCE:
-            at_rest = <const lane*> (<const Distance*> sweep.hold[number].data).at_rest
+            at_rest = <const vec*> (<const Distance*> sweep.hold[number].data).at_rest
     if sweep.holds > 0 and plan.damped:
         plan.between(True, plan.scheme, plan, room, room.next, at_rest, gain)
     return 0
 
 
-cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, lane* like) noexcept nogil:
+cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, vec* like) noexcept nogil:
     """Steps of the job until one fails; returns how many were completed."""
     cdef Py_ssize_t step
     for step in range(job.steps):

@@ -5,20 +5,20 @@ from libc.string cimport memset
 
 from ..abi.registers cimport S, V, X
 from ..simd.copies cimport move_f32, move_f64
-from ..simd.vec cimport f32lane, is_zero, lane, width
+from ..simd.vec cimport f32vec, is_zero, vec, width
 from ..abi.plan cimport MAX_DIM, TILE, Array, Job, Plan
 
 
-cdef inline lane* aligned(const char* room, const lane* like) noexcept nogil:
-    """Whole cache lines: no lane from here on straddles two."""
-    return <lane*> ((<uintptr_t> room + 63) // 64 * 64)
+cdef inline vec* aligned(const char* room, const vec* like) noexcept nogil:
+    """Whole cache lines: no vector from here on straddles two."""
+    return <vec*> ((<uintptr_t> room + 63) // 64 * 64)
 
 
 cdef inline void move_tile(
-    bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, lane* planes,
+    bint out, const Array* array, int dim, Py_ssize_t first, Py_ssize_t count, vec* planes,
 ) noexcept nogil:
-    """Copy a tile into planes, zeros following up to a whole lane, or out of them."""
-    cdef Py_ssize_t size = sizeof(lane) // width(planes)
+    """Copy a tile into planes, zeros following up to a whole vector, or out of them."""
+    cdef Py_ssize_t size = sizeof(vec) // width(planes)
     cdef Py_ssize_t rest = width(planes) - 1 - (count - 1) % width(planes)
     cdef int j
     cdef char* place
@@ -26,7 +26,7 @@ cdef inline void move_tile(
     for j in range(dim):
         place = array.data + first * array.body + j * array.component
         plane = <char*> planes + j * TILE * size
-        if lane is f32lane:
+        if vec is f32vec:
             move_f32(out, <float*> plane, place, array.body, count)
         else:
             move_f64(out, <double*> plane, place, array.body, count)
@@ -34,13 +34,13 @@ cdef inline void move_tile(
             memset(plane + count * size, 0, rest * size)
 
 
-cdef inline lane sum_planes(int dim, Py_ssize_t count, const lane* r) noexcept nogil:
+cdef inline vec sum_planes(int dim, Py_ssize_t count, const vec* r) noexcept nogil:
     """As in `block`."""
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t i, n
     cdef int j
-    cdef lane q
-    memset(&q, 0, sizeof(lane))
+    cdef vec q
+    memset(&q, 0, sizeof(vec))
     for j in range(dim):
         for n in range((count + width(r) - 1) // width(r)):
             i = j * plane + n
@@ -48,7 +48,7 @@ cdef inline lane sum_planes(int dim, Py_ssize_t count, const lane* r) noexcept n
     return q
 
 
-cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t last, lane* like) noexcept nogil:
+cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t last, vec* like) noexcept nogil:
     """The first body whose state is not finite, or -1."""
     cdef Py_ssize_t i, place
     cdef int j
@@ -56,16 +56,16 @@ cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t 
     for i in range(first, last):
         for j in range(plan.dim):
             place = i * plan.x.body + j * plan.x.component
-            x = (<float*> (plan.x.data + place))[0] if lane is f32lane else (<double*> (plan.x.data + place))[0]
+            x = (<float*> (plan.x.data + place))[0] if vec is f32vec else (<double*> (plan.x.data + place))[0]
             place = i * plan.v.body + j * plan.v.component
-            v = (<float*> (plan.v.data + place))[0] if lane is f32lane else (<double*> (plan.v.data + place))[0]
+            v = (<float*> (plan.v.data + place))[0] if vec is f32vec else (<double*> (plan.v.data + place))[0]
             if x - x != 0 or v - v != 0:
                 return i
     return -1
 
 
 cdef inline void move_state(
-    bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, lane* r,
+    bint out, const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     move_tile(out, &plan.x, plan.dim, first, count, r + X * row)
@@ -74,7 +74,7 @@ cdef inline void move_state(
         move_tile(out, &plan.s, plan.dim, first, count, r + S * row)
 
 
-cdef inline void end(const Plan* plan, Job* job, lane check) noexcept nogil:
+cdef inline void end(const Plan* plan, Job* job, vec check) noexcept nogil:
     # A sum is finite only if all its numbers are; if it is not, we look whose fault that is, if anybody's. The
     # difference of equal numbers is 0 if they are finite and not a number otherwise, but never -0.
     if not is_zero(check - check):

@@ -1,34 +1,34 @@
-# What a stage makes of the accelerations of many bodies: the schemes of schemes.pxd over planes, see sweeps.pxd.
+# What a stage makes of the accelerations of many bodies: the schemes of steps.pxd over planes, see passes.pxd.
 
 from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, START, Room
-from ..simd.vec cimport lane, width
+from ..simd.vec cimport vec, width
 from ..abi.plan cimport (
     DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MIDPOINT, RK4, VELOCITY_VERLET, Plan,
 )
 from .planes cimport aligned
 from ..integrators.steps cimport damp, opening, stage, start
 from ..abi.coupled cimport Sweep
-from ..forces.fields cimport affine, field_lane, values
+from ..forces.fields cimport affine, field_vec, values
 
 
-cdef inline Py_ssize_t size(const Room* room, const lane* like) noexcept nogil:
+cdef inline Py_ssize_t size(const Room* room, const vec* like) noexcept nogil:
     """Of a register, in bytes."""
-    return room.row * <Py_ssize_t> sizeof(lane) // width(like)
+    return room.row * <Py_ssize_t> sizeof(vec) // width(like)
 
 
-cdef inline lane pushed(
-    const Sweep* sweep, Py_ssize_t body, const lane* out, Py_ssize_t row, lane a,
+cdef inline vec pushed(
+    const Sweep* sweep, Py_ssize_t body, const vec* out, Py_ssize_t row, vec a,
 ) noexcept nogil:
     """a += out / m, or out times 0 for bodies that nothing moves, for each push."""
     cdef int number
     for number in range(sweep.pushes):
-        a = a + field_lane(&sweep.push[number].factor, 0, body, out) * out[number * row]
+        a = a + field_vec(&sweep.push[number].factor, 0, body, out) * out[number * row]
     return a
 
 
 cdef inline void finish(
-    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, lane* like,
+    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, vec* like,
 ) noexcept nogil:
     """What a step makes of the accelerations of all bodies at a state, to which it adds what they are pushed with."""
     if number == KEEP:
@@ -56,19 +56,19 @@ cdef inline void finish(
 
 
 cdef inline void finish_scheme(
-    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, lane* like,
+    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, vec* like,
 ) noexcept nogil:
     cdef const Plan* plan = sweep.plan
-    cdef const lane* from_ = <const lane*> state
-    cdef lane* to = <lane*> room.next
-    cdef lane* r = <lane*> room.start
-    cdef const lane* k = aligned(plan.prepared, like)
+    cdef const vec* from_ = <const vec*> state
+    cdef vec* to = <vec*> room.next
+    cdef vec* r = <vec*> room.start
+    cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t plane = room.plane // width(like)
     cdef Py_ssize_t row = room.row // width(like)
-    cdef Py_ssize_t lanes = (room.count + width(like) - 1) // width(like)
+    cdef Py_ssize_t vectors = (room.count + width(like) - 1) // width(like)
     cdef Py_ssize_t i, n, body
     cdef int j
-    cdef lane a, x, v, s
+    cdef vec a, x, v, s
     # The usual case, gravity and one push, is read from here: compilers must take it that what is
     # stored may be a pointer of the plan.
     cdef bint compiled = plan.terms > 0
@@ -86,24 +86,24 @@ cdef inline void finish_scheme(
         every = sweep.push[0].factor.body * width(like)
     for j in range(plan.dim):
         g = values(&plan.g, j, room.first)
-        for n in range(lanes):
+        for n in range(vectors):
             i = j * plane + n
             body = room.first + n * width(like)
             x = from_[X * row + i]
             v = from_[V * row + i]
             if plain:
-                a = (<const lane*> (g + n * each))[0]
+                a = (<const vec*> (g + n * each))[0]
             elif compiled:
                 a = r[(A - P) * row + i]
             else:
                 a = affine(
                     plan.drag, plan.wind, plan.spring, x, v,
-                    field_lane(&plan.g, j, body, like), field_lane(&plan.c, j, body, like),
-                    field_lane(&plan.w, j, body, like), field_lane(&plan.k, j, body, like),
-                    field_lane(&plan.p, j, body, like),
+                    field_vec(&plan.g, j, body, like), field_vec(&plan.c, j, body, like),
+                    field_vec(&plan.w, j, body, like), field_vec(&plan.k, j, body, like),
+                    field_vec(&plan.p, j, body, like),
                 )
             if single:
-                a = a + (<const lane*> (factor + n * every))[0] * r[(OUT - P) * row + i]
+                a = a + (<const vec*> (factor + n * every))[0] * r[(OUT - P) * row + i]
             else:
                 a = pushed(sweep, body, r + (OUT - P) * row + i, row, a)
             if number == KEEP:
@@ -125,22 +125,22 @@ cdef inline void finish_scheme(
 
 cdef inline void between(
     bint after, int scheme, const Plan* plan, const Room* room, const char* state,
-    const lane* at_rest, const lane* gain, lane* like,
+    const vec* at_rest, const vec* gain, vec* like,
 ) noexcept nogil:
     """What a step does before its first evaluation, or after its last.
 
     at_rest, or NULL: of what was gained this share is what bodies read at rest, which damping leaves alone.
     """
-    cdef const lane* from_ = <const lane*> state
-    cdef lane* to = <lane*> room.next
-    cdef lane* r = <lane*> room.start
-    cdef const lane* k = aligned(plan.prepared, like)
+    cdef const vec* from_ = <const vec*> state
+    cdef vec* to = <vec*> room.next
+    cdef vec* r = <vec*> room.start
+    cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t plane = room.plane // width(like)
     cdef Py_ssize_t row = room.row // width(like)
     cdef bint historic = plan.s.data != NULL
     cdef Py_ssize_t i, n
     cdef int j
-    cdef lane x, v, s, still
+    cdef vec x, v, s, still
     for j in range(plan.dim):
         for n in range((room.count + width(like) - 1) // width(like)):
             i = j * plane + n
@@ -150,10 +150,10 @@ cdef inline void between(
             if after and at_rest != NULL:
                 still = at_rest[n] * gain[i]
                 v = v - still
-                damp(scheme, field_lane(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
+                damp(scheme, field_vec(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
                 v = v + still
             elif after:
-                damp(scheme, field_lane(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
+                damp(scheme, field_vec(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
             else:
                 opening(scheme, k, &x, &v, &s, &r[i], &r[(Q - P) * row + i])
             to[X * row + i] = x

@@ -2,53 +2,53 @@
 #
 # Where all forces are affine, components do not see each other. Then there is no tile to speak of: rows.pxd
 # steps the caller's own. Otherwise a tile is copied into planes that fit the first-level cache. What has no
-# loop here, because it is rare (see in_sweeps), is stepped by sweeps.pxd.
+# loop here, because it is unspecialised (see in_sweeps), is stepped by passes.pxd.
 
 from libc.string cimport memset
 
 from ..abi.registers cimport P, Q, REGISTERS, S, V, X, Y, Z
 from ..abi.newton cimport Newton, Solve
-from ..simd.vec cimport alone, f32alone, f32lane, f64alone, f64lane, lane, width
+from ..simd.vec cimport alone, f32alone, f32vec, f64alone, f64vec, vec, width
 from ..abi.plan cimport (
     COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Plan, Row,
 )
 from .planes cimport aligned, end, move_state, sum_planes
 from .rows cimport row_of_blocks
 from ..integrators.steps cimport damp, has_opening, opening, stage, stages
-from ..forces.fields cimport accelerate, accelerate_tile, field_lane, values
-from ..integrators.traits cimport keeps, minds_drag, rare
+from ..forces.fields cimport accelerate, accelerate_tile, field_vec, values
+from ..integrators.traits cimport fsal, splits_on_drag, unspecialised
 
-cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t lanes, lane* r) noexcept nogil:
+cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, vec* r) noexcept nogil:
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t i, n
     cdef int j
     for j in range(plan.dim):
-        for n in range(lanes):
+        for n in range(vectors):
             i = j * plane + n
             damp(
-                plan.scheme, field_lane(&plan.decay, j, first + n * width(r), r),
+                plan.scheme, field_vec(&plan.decay, j, first + n * width(r), r),
                 &r[X * row + i], &r[V * row + i], &r[S * row + i],
             )
 
 
 cdef inline void step_planes(
-    int scheme, int dim, const Plan* plan, const Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
+    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
     """Step a loaded tile through the job, stage by stage."""
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
-    cdef Py_ssize_t lanes = (count + width(r) - 1) // width(r)
+    cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
     cdef int number, j
     cdef Py_ssize_t _step, n, i
-    cdef lane x[MAX_DIM]
-    cdef lane v[MAX_DIM]
-    cdef lane a[MAX_DIM]
-    if keeps(scheme, False):
+    cdef vec x[MAX_DIM]
+    cdef vec v[MAX_DIM]
+    cdef vec a[MAX_DIM]
+    if fsal(scheme, False):
         accelerate_tile(plan, dim, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):
         for number in range(stages(scheme, False, plan)):
-            for n in range(lanes):
+            for n in range(vectors):
                 for j in range(dim):
                     i = j * plane + n
                     x[j] = r[X * row + i]
@@ -65,7 +65,7 @@ cdef inline void step_planes(
                     r[X * row + i] = x[j]
                     r[V * row + i] = v[j]
         if plan.damped:
-            damp_planes(plan, first, lanes, r)
+            damp_planes(plan, first, vectors, r)
 
 
 cdef inline void step_alone(
@@ -73,13 +73,13 @@ cdef inline void step_alone(
 ) noexcept nogil:
     """The same, as compilers may take it that what is stored is no coefficient."""
     if alone is f32alone:
-        step_planes(scheme, dim, plan, job, <const f32lane*> k, first, count, <f32lane*> r)
+        step_planes(scheme, dim, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
     else:
-        step_planes(scheme, dim, plan, job, <const f64lane*> k, first, count, <f64lane*> r)
+        step_planes(scheme, dim, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
 
 
 cdef inline void accelerate_planes(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const lane* x, const lane* v, lane* a,
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
     if plan.dim == 3:
         accelerate_tile(plan, 3, first, count, stride, x, v, a)
@@ -90,12 +90,12 @@ cdef inline void accelerate_planes(
 
 
 cdef inline void solve_planes(
-    const Plan* plan, Job* job, const lane* k, Py_ssize_t first, Py_ssize_t count, lane* r,
+    const Plan* plan, Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
     """The same for the schemes that look at all components of a body, up to the step that cannot be solved."""
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
-    cdef lane* x = r + X * row
-    cdef lane* v = r + V * row
+    cdef vec* x = r + X * row
+    cdef vec* v = r + V * row
     cdef Solve solve = <Solve> plan.step
     cdef Py_ssize_t step, body
     cdef bint solved
@@ -118,27 +118,27 @@ cdef inline void solve_planes(
 
 
 cdef inline bint fused(int scheme) noexcept nogil:
-    """Is all that happens to a lane in a stage one loop? That is fast, and large for each scheme."""
+    """Is all that happens to a vector in a stage one loop? That is fast, and large for each scheme."""
     return scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4 or scheme == COMPOSITION
 
 
-cdef inline lane step_scheme(
-    int scheme, int lanes, const Plan* plan, const Job* job, const lane* k, const Row* row, Py_ssize_t count,
+cdef inline vec step_scheme(
+    int scheme, int vectors, const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
     """Step a row of `count` numbers, or a tile of so many bodies; return sums of all numbers."""
     if row.planes == NULL:
-        return row_of_blocks(scheme, lanes, plan, job, k, row, count)
+        return row_of_blocks(scheme, vectors, plan, job, k, row, count)
     if fused(scheme) and plan.dim == 3:
-        if lane is f32lane:
+        if vec is f32vec:
             step_alone(scheme, 3, plan, job, k, row.first, count, <f32alone> row.planes)
         else:
             step_alone(scheme, 3, plan, job, k, row.first, count, <f64alone> row.planes)
     elif fused(scheme):
-        if lane is f32lane:
+        if vec is f32vec:
             step_alone(scheme, 2, plan, job, k, row.first, count, <f32alone> row.planes)
         else:
             step_alone(scheme, 2, plan, job, k, row.first, count, <f64alone> row.planes)
-    return sum_planes(plan.dim, count, <lane*> row.planes)
+    return sum_planes(plan.dim, count, <vec*> row.planes)
 
 
 # A job.
@@ -163,7 +163,7 @@ cdef inline void locate(const Plan* plan, Py_ssize_t first, int component, Row* 
         row.flow[i] = values(&plan.flow[i], component, first)
 
 
-cdef inline void locate_planes(const Plan* plan, Py_ssize_t first, int component, lane* r, Row* row) noexcept nogil:
+cdef inline void locate_planes(const Plan* plan, Py_ssize_t first, int component, vec* r, Row* row) noexcept nogil:
     """The same for a tile, whose state is in planes."""
     cdef Py_ssize_t plane = TILE // width(r)
     locate(plan, first, component, row)
@@ -176,7 +176,7 @@ cdef inline void locate_planes(const Plan* plan, Py_ssize_t first, int component
 cdef inline void begin(const Plan* plan, Job* job) noexcept nogil:
     job.bad_body = -1
     job.failed_step = job.steps
-    job.evaluations = job.steps * plan.stages + plan.keeps + job.start
+    job.evaluations = job.steps * plan.stages + plan.fsal + job.start
 
 
 cdef inline bint in_place(const Plan* plan) noexcept nogil:
@@ -193,35 +193,35 @@ cdef inline bint in_sweeps(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint in_planes(const Plan* plan) noexcept nogil:
-    return fused(plan.scheme) and plan.dim > 1 and not (plan.velocity_dependent and minds_drag(plan.scheme))
+    return fused(plan.scheme) and plan.dim > 1 and not (plan.velocity_dependent and splits_on_drag(plan.scheme))
 
 
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
     """May it take the loops of rows.pxd, for which drag is what makes steps others? Links can be a reason why not."""
     cdef bint stepped_without = plan.drag and not plan.velocity_dependent
-    return plan.terms == 0 and plan.scheme < IMPLICIT_EULER and not rare(plan.scheme) and not stepped_without
+    return plan.terms == 0 and plan.scheme < IMPLICIT_EULER and not unspecialised(plan.scheme) and not stepped_without
 
 
-cdef inline void run_row(const Plan* plan, Job* job, lane* like) noexcept nogil:
+cdef inline void run_row(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """The same for so few bodies that they are a row and no more: as little as can be lies around their steps."""
-    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
     end(plan, job, step(plan, job, aligned(plan.prepared, like), &plan.row[0], 0, plan.n * plan.numbers))
 
 
-cdef inline void run_rows(const Plan* plan, Job* job, lane* like) noexcept nogil:
+cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """Step bodies job.first to job.last in the caller's memory; what happened is in the job."""
-    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef const lane* k = aligned(plan.prepared, like)
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t first
     cdef int j
     cdef const Row* here
     cdef Row row
-    cdef lane check
-    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    cdef vec check
+    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
-    memset(&check, 0, sizeof(lane))
+    memset(&check, 0, sizeof(vec))
     # One plane of components after the other, for the prefetchers' sake.
     for j in range(plan.rows):
         first = job.first
@@ -235,19 +235,19 @@ cdef inline void run_rows(const Plan* plan, Job* job, lane* like) noexcept nogil
     end(plan, job, check)
 
 
-cdef inline void run_tiles(const Plan* plan, Job* job, lane* like) noexcept nogil:
+cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """The same in copies of tiles."""
-    cdef lane (*step)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef double room[REGISTERS * MAX_DIM * TILE + 8]
-    cdef lane* r = aligned(<char*> room, like)
-    cdef const lane* k = aligned(plan.prepared, like)
+    cdef vec* r = aligned(<char*> room, like)
+    cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t first, count
     cdef int j
     cdef Row row
-    cdef lane check
-    step = <lane (*)(const Plan*, const Job*, const lane*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    cdef vec check
+    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
-    memset(&check, 0, sizeof(lane))
+    memset(&check, 0, sizeof(vec))
     if plan.scheme == IMPLICIT_EULER:
         job.evaluations = 0  # what it takes
     first = job.first

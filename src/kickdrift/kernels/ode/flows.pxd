@@ -1,13 +1,13 @@
 # The built-in right-hand sides: the formulas of kickdrift/reference/flows.py.
 #
 # c: the flow's constants as kickdrift/flows.py lists them, the parameters first; then, in fixed places,
-# the numbers that formulas name: as literals they would be doubles, which lanes of floats do not take.
+# the numbers that formulas name: as literals they would be doubles, which vectors of floats do not take.
 
 from ..abi.flows cimport AIZAWA, FOUR, HALVORSEN, LORENZ, LOTKA_VOLTERRA, ONE, ROSSLER, THOMAS, THREE, TWO, ZERO
-from ..simd.vec cimport lane
+from ..simd.vec cimport vec
 
 
-cdef inline void rate(int flow, const lane* c, const lane* y, lane* k) noexcept nogil:
+cdef inline void rate(int flow, const vec* c, const vec* y, vec* k) noexcept nogil:
     """k = f(y)"""
     if flow == LORENZ:
         k[0] = c[0] * (y[1] - y[0])
@@ -40,20 +40,20 @@ cdef inline void rate(int flow, const lane* c, const lane* y, lane* k) noexcept 
         k[1] = c[0] * (c[ONE] - y[0] * y[0]) * y[1] - y[0]
 
 
-cdef inline lane sine(const lane* c, lane x) noexcept nogil:
+cdef inline vec sine(const vec* c, vec x) noexcept nogil:
     """sin x: c is 1/pi, the number that rounds, pi in three parts, pi/2, 1/2, 1, 2, Taylor's coefficients."""
-    cdef lane n = (x * c[0] + c[1]) - c[1]
-    cdef lane r = ((x - n * c[2]) - n * c[3]) - n * c[4]
-    cdef lane odd = n - c[8] * ((c[6] * n + c[1]) - c[1])
-    cdef lane z = r * r
-    cdef lane p = c[18]
+    cdef vec n = (x * c[0] + c[1]) - c[1]
+    cdef vec r = ((x - n * c[2]) - n * c[3]) - n * c[4]
+    cdef vec odd = n - c[8] * ((c[6] * n + c[1]) - c[1])
+    cdef vec z = r * r
+    cdef vec p = c[18]
     cdef int i
     for i in range(9):
         p = p * z + c[17 - i]
     return (c[7] - c[8] * (odd * odd)) * (r + r * (z * p))
 
 
-cdef inline void derivatives(int flow, const lane* c, const lane* y, lane* m) noexcept nogil:
+cdef inline void derivatives(int flow, const vec* c, const vec* y, vec* m) noexcept nogil:
     """m = the matrix of derivatives of f by y, row by row"""
     if flow == LORENZ:
         put(m, -c[0], c[0], c[ZERO])
@@ -92,7 +92,7 @@ cdef inline void derivatives(int flow, const lane* c, const lane* y, lane* m) no
         m[3] = c[0] * (c[ONE] - y[0] * y[0])
 
 
-cdef inline void put(lane* row, lane a, lane b, lane c) noexcept nogil:
+cdef inline void put(vec* row, vec a, vec b, vec c) noexcept nogil:
     row[0] = a
     row[1] = b
     row[2] = c

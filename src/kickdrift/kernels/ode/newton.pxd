@@ -1,18 +1,18 @@
-# Built-in flows by implicit Euler, which goes back and forth between lanes and single trajectories.
+# Built-in flows by implicit Euler, which goes back and forth between vectors and single trajectories.
 
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from ..abi.flows cimport CONSTANTS
 from .flows cimport derivatives, rate
-from ..simd.vec cimport lane, real, width
+from ..simd.vec cimport vec, real, width
 from ..abi.ode cimport ODE_ROWS, Newton, ODEPlan
 from .steps cimport check, correct, first_bad, set_constants
 from ..abi.plan cimport MAX_DIM, TILE, Job
 from ..loops.planes cimport aligned, move_tile
 
 
-# The right-hand side and its derivatives are evaluated for lanes in planes, the rest is done in rows.
+# The right-hand side and its derivatives are evaluated for vectors in planes, the rest is done in rows.
 
 cdef inline void to_rows(Py_ssize_t count, Py_ssize_t columns, const real* planes, real* rows) noexcept nogil:
     cdef Py_ssize_t i, j
@@ -29,11 +29,11 @@ cdef inline void to_planes(Py_ssize_t count, Py_ssize_t columns, const real* row
 
 
 cdef inline void evaluate(
-    const ODEPlan* plan, bint derive, Py_ssize_t count, const lane* c, const lane* planes, lane* results,
+    const ODEPlan* plan, bint derive, Py_ssize_t count, const vec* c, const vec* planes, vec* results,
 ) noexcept nogil:
     """The right-hand side of a tile, or its derivatives."""
-    cdef lane y[MAX_DIM]
-    cdef lane k[MAX_DIM * MAX_DIM]
+    cdef vec y[MAX_DIM]
+    cdef vec k[MAX_DIM * MAX_DIM]
     cdef Py_ssize_t plane = TILE // width(planes)
     cdef Py_ssize_t i = 0
     cdef int j
@@ -50,7 +50,7 @@ cdef inline void evaluate(
 
 
 cdef inline void implicit_tile(
-    const ODEPlan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, const lane* c, real* planes, lane* wide,
+    const ODEPlan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, const vec* c, real* planes, vec* wide,
 ) noexcept nogil:
     """Step a tile through the job, or up to the step that cannot be solved."""
     cdef real u[MAX_DIM * TILE]
@@ -78,11 +78,11 @@ cdef inline void implicit_tile(
         memset(slope, 0, sizeof(slope))
         for iteration in range(plan.iterations + 1):
             to_planes(count, plan.dim, &u[0], planes)
-            evaluate(plan, False, count, c, <const lane*> planes, <lane*> results)
+            evaluate(plan, False, count, c, <const vec*> planes, <vec*> results)
             to_rows(count, plan.dim, &results[0], &k[0])
             if check(&newton, iteration, iteration == plan.iterations, planes) == 0:
                 break
-            evaluate(plan, True, count, c, <const lane*> planes, <lane*> results)
+            evaluate(plan, True, count, c, <const vec*> planes, <vec*> results)
             to_rows(count, plan.dim * plan.dim, &results[0], &m[0])
             correct(&newton, planes)
         if newton.failed >= 0:
@@ -97,11 +97,11 @@ cdef inline void implicit_tile(
         job.evaluations = max(job.evaluations, work[i])
 
 
-cdef inline void solve(const ODEPlan* plan, Job* job, real* like, lane* wide) noexcept nogil:
+cdef inline void solve(const ODEPlan* plan, Job* job, real* like, vec* wide) noexcept nogil:
     """As `run` of odetiles.pxd."""
-    cdef lane c[CONSTANTS]
+    cdef vec c[CONSTANTS]
     cdef double room[MAX_DIM * TILE + 8]
-    cdef lane* planes = aligned(<char*> room, wide)
+    cdef vec* planes = aligned(<char*> room, wide)
     cdef Py_ssize_t count, bad, first = job.first
     set_constants(plan, like, c)
     job.bad_body = -1

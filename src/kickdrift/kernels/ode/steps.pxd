@@ -1,13 +1,13 @@
 # One step of y' = f(t, y): the schemes of kickdrift/reference/ode.py.
 #
-# An explicit scheme is a handful of stages, each of them the same for lanes in registers and for lanes
+# An explicit scheme is a handful of stages, each of them the same for vectors in registers and for vectors
 # of an array. Implicit Euler looks at all components of a trajectory at once, in scalar arithmetic.
 # Small integers are variables here: as literals they would turn float expressions into double ones.
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 
 from ..abi.flows cimport CONSTANTS, MAX_PARAMETERS, ZERO
-from ..simd.vec cimport is_zero, lane, real, width
+from ..simd.vec cimport is_zero, vec, real, width
 from ..abi.ode cimport FAILED, OPEN, SOLVED, Newton, ODEPlan
 from ..abi.plan cimport EXPLICIT_EULER, HEUN, MIDPOINT, RK4
 from ..forces.fields cimport largest, magnitude
@@ -26,7 +26,7 @@ cdef inline int stages(int scheme) noexcept nogil:
 
 
 cdef inline void stage(
-    int scheme, int which, const lane* h, lane k, lane y, lane* u, lane* s,
+    int scheme, int which, const vec* h, vec k, vec y, vec* u, vec* s,
 ) noexcept nogil:
     """After k = f at u: the state u of the next stage, or of the next step; s sums up slopes."""
     if scheme == EXPLICIT_EULER:
@@ -49,8 +49,8 @@ cdef inline void stage(
         u[0] = y + h[H_6] * (s[0] + k)
 
 
-cdef inline void set_step(double step, real* like, lane* h) noexcept nogil:
-    """The constants of the schemes; `like` only tells the type of a lane's numbers."""
+cdef inline void set_step(double step, real* like, vec* h) noexcept nogil:
+    """The constants of the schemes; `like` only tells the type of a vector's numbers."""
     cdef real two = 2
     cdef real six = 6
     splat(<real> step, h + H)
@@ -59,7 +59,7 @@ cdef inline void set_step(double step, real* like, lane* h) noexcept nogil:
     splat(two, h + TWICE)
 
 
-cdef inline void set_constants(const ODEPlan* plan, real* like, lane* c) noexcept nogil:
+cdef inline void set_constants(const ODEPlan* plan, real* like, vec* c) noexcept nogil:
     """The flow's parameters, and the numbers that formulas name."""
     cdef Py_ssize_t i
     for i in range(MAX_PARAMETERS):
@@ -68,50 +68,50 @@ cdef inline void set_constants(const ODEPlan* plan, real* like, lane* c) noexcep
         splat(<real> (i - ZERO), c + i)
 
 
-cdef inline void splat(real value, lane* to) noexcept nogil:
+cdef inline void splat(real value, vec* to) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(width(to)):
         (<real*> to)[i] = value
 
 
 cdef inline void sweep_stage(
-    int scheme, int which, const lane* h, Py_ssize_t lanes, const lane* k, const lane* y, lane* u, lane* s,
+    int scheme, int which, const vec* h, Py_ssize_t vectors, const vec* k, const vec* y, vec* u, vec* s,
 ) noexcept nogil:
     cdef Py_ssize_t i
-    for i in range(lanes):
+    for i in range(vectors):
         stage(scheme, which, h, k[i], y[i], &u[i], &s[i])
 
 
 cdef inline void sweep(
-    int scheme, int which, const lane* h, Py_ssize_t count, const lane* k, const lane* y, lane* u, lane* s,
+    int scheme, int which, const vec* h, Py_ssize_t count, const vec* k, const vec* y, vec* u, vec* s,
 ) noexcept nogil:
     """`stage` for all numbers of the state, one loop for each kind."""
-    cdef Py_ssize_t lanes = (count + width(u) - 1) // width(u)
+    cdef Py_ssize_t vectors = (count + width(u) - 1) // width(u)
     if scheme == EXPLICIT_EULER:
-        sweep_stage(EXPLICIT_EULER, 0, h, lanes, k, y, u, s)
+        sweep_stage(EXPLICIT_EULER, 0, h, vectors, k, y, u, s)
     elif scheme == MIDPOINT:
         if which == 0:
-            sweep_stage(MIDPOINT, 0, h, lanes, k, y, u, s)
+            sweep_stage(MIDPOINT, 0, h, vectors, k, y, u, s)
         else:
-            sweep_stage(MIDPOINT, 1, h, lanes, k, y, u, s)
+            sweep_stage(MIDPOINT, 1, h, vectors, k, y, u, s)
     elif scheme == HEUN:
         if which == 0:
-            sweep_stage(HEUN, 0, h, lanes, k, y, u, s)
+            sweep_stage(HEUN, 0, h, vectors, k, y, u, s)
         else:
-            sweep_stage(HEUN, 1, h, lanes, k, y, u, s)
+            sweep_stage(HEUN, 1, h, vectors, k, y, u, s)
     elif which == 0:
-        sweep_stage(RK4, 0, h, lanes, k, y, u, s)
+        sweep_stage(RK4, 0, h, vectors, k, y, u, s)
     elif which == 1:
-        sweep_stage(RK4, 1, h, lanes, k, y, u, s)
+        sweep_stage(RK4, 1, h, vectors, k, y, u, s)
     elif which == 2:
-        sweep_stage(RK4, 2, h, lanes, k, y, u, s)
+        sweep_stage(RK4, 2, h, vectors, k, y, u, s)
     else:
-        sweep_stage(RK4, 3, h, lanes, k, y, u, s)
+        sweep_stage(RK4, 3, h, vectors, k, y, u, s)
 
 
-cdef inline bint finite(Py_ssize_t count, const lane* y) noexcept nogil:
-    """Are all numbers, in whole lanes, finite? A difference of equal numbers is zero only then."""
-    cdef lane check[1]
+cdef inline bint finite(Py_ssize_t count, const vec* y) noexcept nogil:
+    """Are all numbers, in whole vectors, finite? A difference of equal numbers is zero only then."""
+    cdef vec check[1]
     cdef Py_ssize_t i
     check[0] = y[0] - y[0]
     for i in range((count + width(y) - 1) // width(y)):

@@ -1,6 +1,6 @@
 # Built-in flows by explicit schemes: tile after tile is loaded, stepped through all steps of the call, and stored.
 #
-# Lanes of trajectories stay in registers from the first step to the last.
+# Vectors of trajectories stay in registers from the first step to the last.
 
 from libc.string cimport memset
 
@@ -8,7 +8,7 @@ from ..abi.flows cimport (
     AIZAWA, CONSTANTS, HALVORSEN, LORENZ, LOTKA_VOLTERRA, ROSSLER, THOMAS, VAN_DER_POL,
 )
 from .flows cimport rate
-from ..simd.vec cimport lane, real, width
+from ..simd.vec cimport vec, real, width
 from ..abi.ode cimport ODE_ROWS, ODEPlan
 from .steps cimport first_bad, set_constants, set_step, stage, stages
 from ..abi.plan cimport EXPLICIT_EULER, HEUN, MAX_DIM, MIDPOINT, RK4, TILE, Job
@@ -19,13 +19,13 @@ cdef enum:
 
 
 cdef inline void block(
-    int scheme, int flow, int dim, const lane* h, const lane* c, Py_ssize_t steps, lane* planes,
+    int scheme, int flow, int dim, const vec* h, const vec* c, Py_ssize_t steps, vec* planes,
 ) noexcept nogil:
-    """Step LANES lanes through the job in registers."""
-    cdef lane y[LANES * MAX_DIM]
-    cdef lane u[LANES * MAX_DIM]
-    cdef lane s[LANES * MAX_DIM]
-    cdef lane k[MAX_DIM]
+    """Step LANES vectors through the job in registers."""
+    cdef vec y[LANES * MAX_DIM]
+    cdef vec u[LANES * MAX_DIM]
+    cdef vec s[LANES * MAX_DIM]
+    cdef vec k[MAX_DIM]
     cdef Py_ssize_t plane = TILE // width(planes)
     cdef Py_ssize_t _step
     cdef int which, i, j
@@ -47,8 +47,8 @@ cdef inline void block(
 
 
 cdef inline void blocks(
-    int flow, int dim, const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count,
-    lane* planes,
+    int flow, int dim, const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count,
+    vec* planes,
 ) noexcept nogil:
     cdef Py_ssize_t i = 0
     while i * width(planes) < count:
@@ -67,73 +67,73 @@ cdef inline void blocks(
 # take compilers minutes.
 
 cdef inline void lorenz(
-    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+    const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count, vec* planes,
 ) noexcept nogil:
     blocks(LORENZ, 3, plan, steps, h, c, count, planes)
 
 
 cdef inline void rossler(
-    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+    const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count, vec* planes,
 ) noexcept nogil:
     blocks(ROSSLER, 3, plan, steps, h, c, count, planes)
 
 
 cdef inline void thomas(
-    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+    const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count, vec* planes,
 ) noexcept nogil:
     blocks(THOMAS, 3, plan, steps, h, c, count, planes)
 
 
 cdef inline void halvorsen(
-    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+    const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count, vec* planes,
 ) noexcept nogil:
     blocks(HALVORSEN, 3, plan, steps, h, c, count, planes)
 
 
 cdef inline void aizawa(
-    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+    const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count, vec* planes,
 ) noexcept nogil:
     blocks(AIZAWA, 3, plan, steps, h, c, count, planes)
 
 
 cdef inline void lotka_volterra(
-    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+    const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count, vec* planes,
 ) noexcept nogil:
     blocks(LOTKA_VOLTERRA, 2, plan, steps, h, c, count, planes)
 
 
 cdef inline void van_der_pol(
-    const ODEPlan* plan, Py_ssize_t steps, const lane* h, const lane* c, Py_ssize_t count, lane* planes,
+    const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count, vec* planes,
 ) noexcept nogil:
     blocks(VAN_DER_POL, 2, plan, steps, h, c, count, planes)
 
 
 # A job: tile after tile is loaded, stepped through all steps of the call, and stored.
 
-cdef inline void run(const ODEPlan* plan, Job* job, real* like, lane* wide) noexcept nogil:
+cdef inline void run(const ODEPlan* plan, Job* job, real* like, vec* wide) noexcept nogil:
     """Step trajectories job.first to job.last; what happened is in the job. `like` and `wide` tell types."""
-    cdef void (*step_tile)(const ODEPlan*, Py_ssize_t, const lane*, const lane*, Py_ssize_t, lane*) noexcept nogil
-    cdef lane h[4]
-    cdef lane c[CONSTANTS]
+    cdef void (*step_tile)(const ODEPlan*, Py_ssize_t, const vec*, const vec*, Py_ssize_t, vec*) noexcept nogil
+    cdef vec h[4]
+    cdef vec c[CONSTANTS]
     cdef double room[MAX_DIM * TILE + 8]
-    cdef lane* planes = aligned(<char*> room, wide)
+    cdef vec* planes = aligned(<char*> room, wide)
     cdef Py_ssize_t count, bad, first = job.first
     set_step(plan.h, like, h)
     set_constants(plan, like, c)
     if plan.flow == LORENZ:
-        step_tile = lorenz[lane]
+        step_tile = lorenz[vec]
     elif plan.flow == ROSSLER:
-        step_tile = rossler[lane]
+        step_tile = rossler[vec]
     elif plan.flow == THOMAS:
-        step_tile = thomas[lane]
+        step_tile = thomas[vec]
     elif plan.flow == HALVORSEN:
-        step_tile = halvorsen[lane]
+        step_tile = halvorsen[vec]
     elif plan.flow == AIZAWA:
-        step_tile = aizawa[lane]
+        step_tile = aizawa[vec]
     elif plan.flow == LOTKA_VOLTERRA:
-        step_tile = lotka_volterra[lane]
+        step_tile = lotka_volterra[vec]
     else:
-        step_tile = van_der_pol[lane]
+        step_tile = van_der_pol[vec]
     job.bad_body = -1
     job.failed_step = job.steps
     job.evaluations = job.steps * stages(plan.scheme)

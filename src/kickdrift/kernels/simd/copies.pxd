@@ -1,4 +1,4 @@
-# Copies between a row of numbers and memory of any stride: the one kind of loop that is not written in lanes.
+# Copies between a row of numbers and memory of any stride: the one kind of loop that is not written in vectors.
 #
 # With the usual strides as constants compilers find better ways than number by number, if they may vectorise,
 # which elsewhere makes code large and no faster.

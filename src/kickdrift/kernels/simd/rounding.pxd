@@ -4,17 +4,17 @@
 # one operation, by registers wider than the type (x87), by the liberties of -ffast-math. Flags are those of
 # a module; so every module that computes asks itself, when it is imported.
 
-from .vec cimport f32lane  # for the C types beside it
+from .vec cimport f32vec  # for the C types beside it
 
 cdef extern from *:
     """
-    /* Are these differences zero, in all of a lane? (1 + u)^2 is 1 + 2 u + u^2, whose last term rounding takes
+    /* Are these differences zero, in all of a vec? (1 + u)^2 is 1 + 2 u + u^2, whose last term rounding takes
        away; and so it does with what is added to something large. Volatile: no compiler is to know the numbers. */
-    #define KD_AS_WRITTEN(name, lane, number, small, large) \
+    #define KD_AS_WRITTEN(name, vec, number, small, large) \
         static int name(void) { \
             static volatile number tiny = small, huge = large; \
-            union { lane all; number each[sizeof(lane) / sizeof(number)]; } a, p, h, rest[3]; \
-            int i, number_of = (int)(sizeof(lane) / sizeof(number)), exact = 1; \
+            union { vec all; number each[sizeof(vec) / sizeof(number)]; } a, p, h, rest[3]; \
+            int i, number_of = (int)(sizeof(vec) / sizeof(number)), exact = 1; \
             for (i = 0; i < number_of; i++) { \
                 a.each[i] = 1 + tiny; \
                 p.each[i] = 1 + 2 * tiny; \

@@ -1,11 +1,11 @@
-# A lane is as many numbers as one register of the instruction set holds, stepped side by side.
+# A vector is as many numbers as one register of the instruction set holds, stepped side by side.
 #
-# Cython takes lanes for plain numbers and writes ordinary C expressions; the compiler gives these
+# Cython takes vectors for plain numbers and writes ordinary C expressions; the compiler gives these
 # expressions their vector meaning (GCC's and Clang's vector extensions). The same formula thus
 # serves every width, and stays in registers where loops over arrays would only hope to. Where the
-# extension is missing (MSVC), or with KICKDRIFT_SCALAR, a lane is one number.
+# extension is missing (MSVC), or with KICKDRIFT_SCALAR, a vector is one number.
 #
-# Lanes may lie anywhere that their numbers may lie: the types ask for no more alignment.
+# Vectors may lie anywhere that their numbers may lie: the types ask for no more alignment.
 
 # What C has no operator for, square roots and choices, is given names here.
 
@@ -42,7 +42,7 @@ cdef extern from *:
             return q;
         }
       #endif
-      /* The first `count` numbers of a lane, zeros after them; count may be more or less than there are. */
+      /* The first `count` numbers of a vec, zeros after them; count may be more or less than there are. */
       #define KD_WIDTH(q) ((long)(sizeof(q) / sizeof((q)[0])))
       #define KD_CLAMP(count, width) ((count) < 0 ? 0 : (count) > (width) ? (width) : (count))
       #if defined(__AVX512F__)
@@ -57,22 +57,22 @@ cdef extern from *:
         #define KD_LOAD(type, p, mask) _mm256_maskload_ ## type(p, mask)
         #define KD_STORE(type, p, mask, q) _mm256_maskstore_ ## type(p, mask, q)
       #endif
-      #define KD_PART(lane, number, suffix, type) \
-        static inline __attribute__((always_inline)) lane kd_load_ ## suffix(const number *p, long count) { \
-            lane q = {0}; \
-            KD_LOAD_PART(lane, type) \
+      #define KD_PART(vec, number, suffix, type) \
+        static inline __attribute__((always_inline)) vec kd_load_ ## suffix(const number *p, long count) { \
+            vec q = {0}; \
+            KD_LOAD_PART(vec, type) \
             return q; \
         } \
-        static inline __attribute__((always_inline)) void kd_store_ ## suffix(number *p, long count, lane q) { \
+        static inline __attribute__((always_inline)) void kd_store_ ## suffix(number *p, long count, vec q) { \
             KD_STORE_PART(type) \
         } \
-        static inline __attribute__((always_inline)) int kd_is_zero_ ## suffix(lane q) { return KD_IS_ZERO; }
+        static inline __attribute__((always_inline)) int kd_is_zero_ ## suffix(vec q) { return KD_IS_ZERO; }
       #if defined(KD_LOAD)
-        #define KD_LOAD_PART(lane, type) q = (lane)KD_LOAD(type, p, KD_MASK(q, count));
+        #define KD_LOAD_PART(vec, type) q = (vec)KD_LOAD(type, p, KD_MASK(q, count));
         #define KD_STORE_PART(type) KD_STORE(type, p, KD_MASK(q, count), q);
       #else
-        #define KD_LOAD_PART(lane, type) \
-            if (count >= KD_WIDTH(q)) q = *(const lane *)p; \
+        #define KD_LOAD_PART(vec, type) \
+            if (count >= KD_WIDTH(q)) q = *(const vec *)p; \
             else for (int i = 0; i < KD_WIDTH(q); i++) if (i < count) q[i] = p[i];
         #define KD_STORE_PART(type) \
             if (count >= KD_WIDTH(q)) *(__typeof__(q) *)p = q; \
@@ -115,11 +115,11 @@ cdef extern from *:
     typedef kd_f64 *__restrict kd_f64_alone;
     #if defined(__GNUC__) || defined(__clang__)
       #define kd_forget() __asm__ volatile("" ::: "memory")
-      #define kd_expect(place) __builtin_prefetch(place, 1)
+      #define kd_prefetch(place) __builtin_prefetch(place, 1)
       static inline const char *kd_opaque(const char *place) { __asm__("" : "+r"(place)); return place; }
     #else
       #define kd_forget()
-      #define kd_expect(place)
+      #define kd_prefetch(place)
       #define kd_opaque(place) (place)
     #endif
     #if defined(__AVX512F__) || defined(__aarch64__)
@@ -132,45 +132,45 @@ cdef extern from *:
       #define KD_NARROW 3
     #endif
     """
-    ctypedef float f32lane "kd_f32"
-    ctypedef double f64lane "kd_f64"
-    # Lanes that nothing else points to: what is stored there changes no coefficient, which so can stay in a register
-    ctypedef f32lane* f32alone "kd_f32_alone"
-    ctypedef f64lane* f64alone "kd_f64_alone"
-    f32lane root_f32 "kd_root_f32"(f32lane) noexcept nogil
-    f64lane root_f64 "kd_root_f64"(f64lane) noexcept nogil
-    # As many numbers of a lane as there are: the rest is zero, and not stored
-    f32lane load_f32 "kd_load_f32"(const float*, long count) noexcept nogil
-    f64lane load_f64 "kd_load_f64"(const double*, long count) noexcept nogil
-    void store_f32 "kd_store_f32"(float*, long count, f32lane) noexcept nogil
-    void store_f64 "kd_store_f64"(double*, long count, f64lane) noexcept nogil
-    # The same number all over a lane
-    f32lane spread_f32 "kd_spread_f32"(float) noexcept nogil
-    f64lane spread_f64 "kd_spread_f64"(double) noexcept nogil
+    ctypedef float f32vec "kd_f32"
+    ctypedef double f64vec "kd_f64"
+    # Vectors that nothing else points to: what is stored there changes no coefficient, which so can stay in a register
+    ctypedef f32vec* f32alone "kd_f32_alone"
+    ctypedef f64vec* f64alone "kd_f64_alone"
+    f32vec root_f32 "kd_root_f32"(f32vec) noexcept nogil
+    f64vec root_f64 "kd_root_f64"(f64vec) noexcept nogil
+    # As many numbers of a vector as there are: the rest is zero, and not stored
+    f32vec load_f32 "kd_load_f32"(const float*, long count) noexcept nogil
+    f64vec load_f64 "kd_load_f64"(const double*, long count) noexcept nogil
+    void store_f32 "kd_store_f32"(float*, long count, f32vec) noexcept nogil
+    void store_f64 "kd_store_f64"(double*, long count, f64vec) noexcept nogil
+    # The same number all over a vector
+    f32vec spread_f32 "kd_spread_f32"(float) noexcept nogil
+    f64vec spread_f64 "kd_spread_f64"(double) noexcept nogil
     # Is every bit zero?
-    bint is_zero_f32 "kd_is_zero_f32"(f32lane) noexcept nogil
-    bint is_zero_f64 "kd_is_zero_f64"(f64lane) noexcept nogil
+    bint is_zero_f32 "kd_is_zero_f32"(f32vec) noexcept nogil
+    bint is_zero_f64 "kd_is_zero_f64"(f64vec) noexcept nogil
     # a where q > 0, and zero elsewhere
-    f32lane where_f32 "KD_WHERE"(f32lane q, f32lane a) noexcept nogil
-    f64lane where_f64 "KD_WHERE"(f64lane q, f64lane a) noexcept nogil
+    f32vec where_f32 "KD_WHERE"(f32vec q, f32vec a) noexcept nogil
+    f64vec where_f64 "KD_WHERE"(f64vec q, f64vec a) noexcept nogil
     # What was read from memory is to be read again: compilers would hoist coefficients out of loops
     # into registers that they do not have, and push out the state that belongs there.
     void forget "kd_forget"() noexcept nogil
     # What lies there is wanted soon, to be changed
-    void expect "kd_expect"(const char* place) noexcept nogil
+    void prefetch "kd_prefetch"(const char* place) noexcept nogil
     # A place that compilers are not to know the origin of: where they see that several move alike, they keep an
     # address for each number there, and push these out to memory, instead of one for all.
     const char* opaque "kd_opaque"(const char* place) noexcept nogil
-    # How many lanes are stepped side by side, to hide the latency of additions: as many as the
+    # How many vectors are stepped side by side, to hide the latency of additions: as many as the
     # registers hold, by what a scheme needs beside x and v.
     enum:
         WIDE "KD_WIDE"
         MEDIUM "KD_MEDIUM"
         NARROW "KD_NARROW"
 
-ctypedef fused lane:
-    f32lane
-    f64lane
+ctypedef fused vec:
+    f32vec
+    f64vec
 
 ctypedef fused alone:
     f32alone
@@ -181,55 +181,55 @@ ctypedef fused real:
     double
 
 
-cdef inline Py_ssize_t width(const lane* like) noexcept nogil:
-    """Numbers in a lane; `like` only tells the type."""
-    if lane is f32lane:
-        return sizeof(f32lane) // sizeof(float)
+cdef inline Py_ssize_t width(const vec* like) noexcept nogil:
+    """Numbers in a vec; `like` only tells the type."""
+    if vec is f32vec:
+        return sizeof(f32vec) // sizeof(float)
     else:
-        return sizeof(f64lane) // sizeof(double)
+        return sizeof(f64vec) // sizeof(double)
 
 
-cdef inline lane lane_root(lane q) noexcept nogil:
-    if lane is f32lane:
+cdef inline vec vec_root(vec q) noexcept nogil:
+    if vec is f32vec:
         return root_f32(q)
     else:
         return root_f64(q)
 
 
-cdef inline lane where_positive(lane q, lane a) noexcept nogil:
+cdef inline vec where_positive(vec q, vec a) noexcept nogil:
     """a where q > 0, and zero elsewhere."""
-    if lane is f32lane:
+    if vec is f32vec:
         return where_f32(q, a)
     else:
         return where_f64(q, a)
 
 
-cdef inline lane spread(const void* numbers, Py_ssize_t i, const lane* like) noexcept nogil:
-    """Number i all over a lane; `like` only tells the type."""
-    if lane is f32lane:
+cdef inline vec spread(const void* numbers, Py_ssize_t i, const vec* like) noexcept nogil:
+    """Number i all over a vec; `like` only tells the type."""
+    if vec is f32vec:
         return spread_f32((<const float*> numbers)[i])
     else:
         return spread_f64((<const double*> numbers)[i])
 
 
-cdef inline bint is_zero(lane q) noexcept nogil:
+cdef inline bint is_zero(vec q) noexcept nogil:
     """Is every bit zero?"""
-    if lane is f32lane:
+    if vec is f32vec:
         return is_zero_f32(q)
     else:
         return is_zero_f64(q)
 
 
-cdef inline void load_part(lane* to, const char* place, Py_ssize_t count) noexcept nogil:
-    """The first `count` numbers of a lane; zeros follow."""
-    if lane is f32lane:
+cdef inline void load_part(vec* to, const char* place, Py_ssize_t count) noexcept nogil:
+    """The first `count` numbers of a vec; zeros follow."""
+    if vec is f32vec:
         to[0] = load_f32(<const float*> place, count)
     else:
         to[0] = load_f64(<const double*> place, count)
 
 
-cdef inline void store_part(const lane* source, char* place, Py_ssize_t count) noexcept nogil:
-    if lane is f32lane:
+cdef inline void store_part(const vec* source, char* place, Py_ssize_t count) noexcept nogil:
+    if vec is f32vec:
         store_f32(<float*> place, count, source[0])
     else:
         store_f64(<double*> place, count, source[0])
