@@ -11,7 +11,6 @@ import kickdrift as kd
 from kickdrift.declarations import Declaration
 from kickdrift.functions import Callback
 
-
 PARTS = 8
 
 
