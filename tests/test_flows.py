@@ -59,7 +59,8 @@ def test_threads(isa, scheme):
     for threads in (1, 2, 3, 8):
         stepper = kd.ODEStepper(y.copy(), flows.Lorenz, dt=0.01, integrator=scheme, threads=threads)
         stepper.step(100)
-        ends.add((stepper.checksum(), stepper.evaluations))
+        # Of iterations the busiest body's count in each part of a call, and a busy machine cuts calls into more parts.
+        ends.add((stepper.checksum(), stepper.evaluations if scheme == "rk4" else None))
     assert len(ends) == 1
 
 
