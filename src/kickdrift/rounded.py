@@ -35,7 +35,13 @@ def decays(rates: np.ndarray, h: float) -> np.ndarray:
 
 def decay_rates(losses: np.ndarray) -> np.ndarray:
     """-ln(1 - loss) for each loss: the decay rate that takes this share away per unit of time."""
-    return _each(lambda loss: [-(1 - Decimal(loss)).ln()], losses)[0]
+
+    def rate(loss: float) -> list[Decimal]:
+        with localcontext() as context:
+            context.prec += max(0, -Decimal(loss).adjusted())  # 1 - loss has all digits of a small loss
+            return [-(1 - Decimal(loss)).ln()]
+
+    return _each(rate, losses)[0]
 
 
 def oscillator_flows(c: np.ndarray, k: np.ndarray, h: float) -> np.ndarray:
@@ -129,7 +135,7 @@ def _each(
     many: the same for all elements at once, and for which of them it is sure of the last bit.
     """
     columns = np.stack([np.asarray(array, dtype=np.float64).ravel() for array in arrays], axis=1)
-    distinct, where = np.unique(columns, axis=0, return_inverse=True)
+    distinct, where = _distinct(columns)
     if many is not None and len(distinct) >= MANY:
         values, known = many(*distinct.T)
         values[~known] = _one_by_one(function, distinct[~known], values.shape[1])
@@ -137,8 +143,22 @@ def _each(
         values = _one_by_one(function, distinct)
     if not len(distinct):  # no bodies, and so nothing to tell how many results there are
         values = np.array([function(*[1.0] * len(arrays))], dtype=np.float64)[:0]
-    results = values[where.reshape(-1)].T
+    results = values[where].T
     return results.reshape(len(results), *np.shape(arrays[0]))
+
+
+def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different rows, and which of them each row is.
+
+    numpy.unique(axis=0) compares structured arrays, and turns a Ctrl-C that comes meanwhile into a TypeError.
+    """
+    order = np.lexsort(rows.T[::-1])
+    ordered = rows[order]
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    where = np.empty(len(rows), dtype=np.intp)
+    where[order] = np.cumsum(new) - 1
+    return ordered[new], where
 
 
 def _one_by_one(function: Callable[..., list[Decimal]], rows: np.ndarray, width: int = -1) -> np.ndarray:
