@@ -334,8 +334,8 @@ def test_slow_right_hand_sides_answer_ctrl_c_within_a_tick(library):
     rung, timer = [], threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
     handler = signal.signal(signal.SIGINT, ring)
     try:
+        timer.start()
         with pytest.raises(Rang):
-            timer.start()
             stepper.step(1000)
     finally:
         timer.join()
