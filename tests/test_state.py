@@ -287,21 +287,21 @@ def test_groot_warren_keeps_its_acceleration(Stepper):
     assert (stepper.position == 0).all()
 
 
-class InputLost(Exception):
+class InputLostError(Exception):
     pass
 
 
 def test_an_error_in_the_last_steps_of_a_record_carries_it_too(Stepper):
     def fail(t, x, v, out):
         if t >= 5:
-            raise InputLost
+            raise InputLostError
 
     bodies = Stepper([[0.0]], dt=1, forces=[kd.Force(fail, velocity_dependent=False)])
-    with pytest.raises(InputLost) as caught:
+    with pytest.raises(InputLostError) as caught:
         bodies.record(8, every=3)  # samples at 0 and 3; it fails in the step to 5 or 6
     assert caught.value.trajectory.time.tolist() == [0.0, 3.0]
     bodies = Stepper([[0.0]], dt=1, forces=[kd.Force(fail, velocity_dependent=False)])
-    with pytest.raises(InputLost) as caught:
+    with pytest.raises(InputLostError) as caught:
         bodies.record(5, every=4)
     assert caught.value.trajectory.time.tolist() == [0.0, 4.0]
 
@@ -313,11 +313,11 @@ def test_a_refused_sample_says_how_far_a_record_came(Stepper):
         def _sampled(self):
             self.left -= 1
             if self.left == 0:
-                raise InputLost
+                raise InputLostError
             return super()._sampled()
 
     bodies = Torn([[0.0]], [[1.0]], dt=1)
-    with pytest.raises(InputLost) as caught:
+    with pytest.raises(InputLostError) as caught:
         bodies.record(5)  # asked for once, before the samples
     assert caught.value.trajectory.time.tolist() == [0.0, 1.0]
 
