@@ -27,7 +27,8 @@ def share(calls: list[Callable[[], None]]) -> None:
         if not _hiring:
             try:
                 _hiring = True
-                with suppress(RuntimeError, ImportError):  # the interpreter exits: no thread starts, nothing is imported
+                # While the interpreter exits no thread starts, and nothing is imported.
+                with suppress(RuntimeError, ImportError):
                     _hire(calls[1:])
             finally:
                 _hiring = False
