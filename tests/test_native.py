@@ -319,6 +319,24 @@ def test_a_native_flow_that_fails(ODEStepper, library):
     assert (stepper.tick, stepper.y[0, 0]) == (6, 0.9375)
 
 
+@pytest.mark.parametrize("constraints", [[], [kd.Box(-1, 1)]], ids=["alone", "held"])
+def test_other_threads_run_beside_slow_functions(library, constraints):
+    force = native(library, "slow", "float64", velocity_dependent=False)
+    stepper = kd.Stepper(np.zeros((5, 1)), dt=0.1, forces=[force], constraints=constraints)
+    seen, ended = [], threading.Event()
+
+    def watch():
+        while not ended.wait(0.01):
+            seen.append(stepper.tick)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    stepper.step(40)
+    ended.set()
+    watcher.join()
+    assert len(set(seen) - {0, 40}) > 3
+
+
 @pytest.mark.signals
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent otherwise there")
 def test_slow_right_hand_sides_answer_ctrl_c_within_a_tick(library):
