@@ -218,13 +218,13 @@ def test_what_a_frozen_option_was_made_to_hold_is_checked(FixedClock):
 
 
 def test_an_option_without_a_rule_is_an_import_error():
-    from kickdrift import settings
+    from kickdrift.clock import options
 
-    for known in settings.POLICIES, settings.OVERLOADS:
-        settings.require_rules("clock", known, known)
+    for known in options.POLICIES, options.OVERLOADS:
+        options.require_rules("clock", known, known)
         for rules in list(known)[1:], [*known, "another"]:
             with pytest.raises(ImportError, match=f"^clock: expected a rule for each of {', '.join(known)}, got "):
-                settings.require_rules("clock", rules, known)
+                options.require_rules("clock", rules, known)
 
 
 def test_repr(FixedClock):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
-from kickdrift import drawing
+from kickdrift.stepper import interpolation
 
 DTYPES = [np.float32, np.float64]
 
@@ -20,7 +20,7 @@ def drawn(mode, alpha, h, x, v, y, w):
     """What the weights make of the old state (x, v) and the new one (y, w); of exact numbers, exactly."""
     if mode == "extrapolate":
         x, v = y, w  # the new state stands in for the old one
-    by_x, by_v, by_w = map(Fraction, drawing.weights(mode, alpha, h))
+    by_x, by_v, by_w = map(Fraction, interpolation.weights(mode, alpha, h))
     return x + (by_x * (y - x) + (by_v * v + by_w * w))
 
 
@@ -69,7 +69,7 @@ def expected(mode, alpha, h, x, v, y, w):
 
 @pytest.mark.parametrize("canvas", [None, *DTYPES])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("mode", drawing.MODES)
+@pytest.mark.parametrize("mode", interpolation.MODES)
 def test_steppers_draw_that(Stepper, mode, dtype, canvas):
     """Between the last two states of a frame, which are `substeps` small steps apart."""
     rng = np.random.default_rng(3)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
-from kickdrift import plan
+from kickdrift.stepper import model
 
 mpmath = pytest.importorskip("mpmath")
 mp = mpmath.MPContext()
@@ -139,7 +139,7 @@ def test_functions_are_told_the_times_of_the_book(Stepper, integrator, dtype, ve
 def test_plans_say_the_times_of_a_step_under_way(integrator, dtype, velocity_dependent):
     """That is: neither the first of a call, nor an even one."""
     force = listener([], velocity_dependent)
-    made = plan.Plan(2, 2, np.dtype(dtype), np.ones(1), integrator, [force])
+    made = model.Plan(2, 2, np.dtype(dtype), np.ones(1), integrator, [force])
     before = by_the_book(integrator, velocity_dependent, [3])
     expected = by_the_book(integrator, velocity_dependent, [4])[len(before) :]
     shares = [entry[0] if isinstance(entry, tuple) else entry for entry in expected]

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
-from kickdrift import plan, rounded
+from kickdrift import exact_math
+from kickdrift.stepper import model
 
 mpmath = pytest.importorskip("mpmath")
 DTYPES = [np.float32, np.float64]
@@ -104,7 +105,7 @@ KINDS = [
 def springs(c, k, dtype, h):
     """A plan with these coefficients."""
     terms = [kd.LinearDrag(c), kd.AnchorSpring(k)]
-    return plan.Plan(len(c), 1, np.dtype(dtype), np.ones(1), kd.Exact(), terms)
+    return model.Plan(len(c), 1, np.dtype(dtype), np.ones(1), kd.Exact(), terms)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -113,9 +114,9 @@ def test_flows_are_correctly_rounded(kind, seed):
     """A few are worked out by decimal, many by numbers of twice the digits."""
     rng = np.random.default_rng([KINDS.index(kind), seed])
     compared = 0
-    for n, few in ((6, True), (rounded.MANY + 20, False)):
+    for n, few in ((6, True), (exact_math.MANY + 20, False)):
         c, k, h = pairs(kind, rng, n)
-        assert kind == "free" or few or len(set(zip(c, k, strict=True))) >= rounded.MANY, "not those that are many"
+        assert kind == "free" or few or len(set(zip(c, k, strict=True))) >= exact_math.MANY, "not those that are many"
         chosen = range(n) if few else rng.choice(n, 12, replace=False)
         for dtype in DTYPES:
             actual = springs(c, k, dtype, h).flow(h)
@@ -140,7 +141,7 @@ def test_decays_are_correctly_rounded(kind, dtype):
     rng = np.random.default_rng(list(RATES).index(kind))
     for h in (1 / 60, 0.1, 1.0, 1e-9, 123.456):
         rates = RATES[kind](rng)
-        made = plan.Plan(len(rates), 1, np.dtype(dtype), np.ones(1), kd.RK4(), [kd.Damping(rates)])
+        made = model.Plan(len(rates), 1, np.dtype(dtype), np.ones(1), kd.RK4(), [kd.Damping(rates)])
         for rate, actual in zip(rates, made.decay(h), strict=True):
             with mp.workdps(420):
                 true = mp.exp(-mp.mpf(float(rate)) * mp.mpf(h))
@@ -152,7 +153,7 @@ def test_decay_rates_are_correctly_rounded():
     losses = [*rng.uniform(0, 1, 40), *10 ** rng.uniform(-300, 0, 40), 0.0, 0.5, np.nextafter(1, 0), 5e-324]
     with mp.workdps(700):
         true = [nearest(-mp.log(1 - mp.mpf(float(loss))), np.float64) for loss in losses]
-    assert rounded.decay_rates(np.array(losses)).tolist() == true
+    assert exact_math.decay_rates(np.array(losses)).tolist() == true
 
 
 # Compositions: the shares of h, from the books' equations.
@@ -220,7 +221,7 @@ def test_compositions_are_correctly_rounded(name, dtype):
         drifts, kicks = BOOK[name]()
         assert abs(sum(drifts) - 1) < mp.mpf(10) ** -70
         assert abs(sum(kicks) - 1) < mp.mpf(10) ** -70
-        made = plan.Plan(1, 1, np.dtype(dtype), np.ones(1), kd.INTEGRATORS[name](), [])
+        made = model.Plan(1, 1, np.dtype(dtype), np.ones(1), kd.INTEGRATORS[name](), [])
         for h in (1 / 60, 0.1, 1.0, 1e-30, 12345.678, *np.random.default_rng(1).uniform(0, 1, 50)):
             actual = made.composition(h)
             for row, true in zip(actual, (drifts, kicks), strict=True):
@@ -243,6 +244,6 @@ def test_equal_pairs_are_worked_out_once(monkeypatch):
     monkeypatch.delattr(np, "unique")
     rng = np.random.default_rng(6)
     c, k = rng.integers(0, 4, 90).astype(float), rng.integers(0, 4, 90).astype(float)
-    assert rounded._each(both, c, k)[0].tolist() == (c + k).tolist()
+    assert exact_math._each(both, c, k)[0].tolist() == (c + k).tolist()
     assert sorted(asked) == sorted(set(zip(c.tolist(), k.tolist(), strict=True)))
-    assert rounded._each(both, c[:0], k[:0]).shape == (1, 0)
+    assert exact_math._each(both, c[:0], k[:0]).shape == (1, 0)

@@ -1,5 +1,6 @@
 """Nothing lost: what goes wrong leaves a stepper at a completed tick, ready to go on."""
 
+import concurrent.futures
 import math
 import pickle
 import signal
@@ -468,3 +469,24 @@ def test_threads_that_cannot_be_had_are_done_without(monkeypatch):
     for stepper in steppers:
         stepper.step(20)
     assert steppers[0].checksum() == steppers[1].checksum()
+
+
+def test_a_step_while_threads_are_hired_waits_for_nobody(monkeypatch):
+    """As a destructor or a signal handler makes it, in the thread that hires."""
+    x = np.arange(150000.0).reshape(50000, 3)
+    alone, outer, inner = (kd.Stepper(x.copy(), forces=[kd.AnchorSpring(2.0)], threads=n) for n in (1, 2, 2))
+
+    class Pool(concurrent.futures.ThreadPoolExecutor):
+        def __init__(self, *arguments, **named):
+            inner.step(20)
+            super().__init__(*arguments, **named)
+
+    monkeypatch.setattr(concurrent.futures, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(workers, "_pool", None)
+    monkeypatch.setattr(workers, "_size", 0)
+    thread = threading.Thread(target=outer.step, args=(20,), daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive()
+    alone.step(20)
+    assert inner.checksum() == outer.checksum() == alone.checksum()

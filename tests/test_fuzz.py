@@ -15,10 +15,10 @@ from fuzz import SUBJECTS, common, machines, subject
 import kickdrift as kd
 import kickdrift.reference.clock
 import kickdrift.reference.ode
-from kickdrift.forces import callbacks
-from kickdrift.rollback import rollback
-from kickdrift.stepper import base
+from kickdrift.forces.fields import callbacks
+from kickdrift.rollback.rollback import rollback
 from kickdrift.stepper.common import State
+from kickdrift.stepper.stepper import base
 
 # These would take others with them: by signals that come late, by threads that never end.
 ALONE = {

@@ -302,6 +302,47 @@ def test_moving_the_forces_beside_a_step_is_refused_or_done_between_two():
     assert np.abs(world.velocity).max() > 0
 
 
+@pytest.mark.parametrize("restoring", [False, True])
+def test_nobody_steps_while_the_forces_are_moved(Stepper, restoring):
+    """Nor another thread, which would find them half moved."""
+    answers = []
+
+    class Watched(kd.AnchorSpring):
+        def shifted(self, offset):
+            try:
+                world.step()
+            except RuntimeError as error:
+                answers.append(str(error))
+            return super().shifted(offset)
+
+    world = Stepper([[0.0]], forces=[Watched(1.0, anchor=(1.0,))])
+    saved = world.snapshot()
+    world.shift([0.5])
+    if restoring:
+        answers.clear()
+        world.restore(saved)
+    assert answers == ["this stepper is stepping already: it serves one thread at a time"]
+    assert world.tick == 0
+
+
+def test_nobody_steps_while_a_frame_follows_its_clock(Stepper):
+    answers = []
+
+    class Watched(Stepper):
+        def _follow_clock(self):
+            try:
+                self.step()
+            except RuntimeError as error:
+                answers.append(str(error))
+            super()._follow_clock()
+
+    world = Watched([[0.0]], clock=Stepper._clock_type(60))
+    world.clock.set_hz(50)
+    assert world.advance(0.05) == 2
+    assert answers == ["this stepper is stepping already: it serves one thread at a time"]
+    assert (world.tick, world.dt) == (2, 0.02)
+
+
 def test_frames_and_steps_of_two_threads_add_up():
     clock = kd.FixedClock(60, policy="variable(0.1)")
     world = kd.Stepper(np.zeros((500, 2)), clock=clock, forces=[kd.Gravity((0, -1))])

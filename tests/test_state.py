@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -288,17 +287,21 @@ def test_groot_warren_keeps_its_acceleration(Stepper):
     assert (stepper.position == 0).all()
 
 
+class InputLostError(Exception):
+    pass
+
+
 def test_an_error_in_the_last_steps_of_a_record_carries_it_too(Stepper):
     def fail(t, x, v, out):
         if t >= 5:
-            raise OSError("torn")
+            raise InputLostError
 
     bodies = Stepper([[0.0]], dt=1, forces=[kd.Force(fail, velocity_dependent=False)])
-    with pytest.raises(OSError, match="torn") as caught:
+    with pytest.raises(InputLostError) as caught:
         bodies.record(8, every=3)  # samples at 0 and 3; it fails in the step to 5 or 6
     assert caught.value.trajectory.time.tolist() == [0.0, 3.0]
     bodies = Stepper([[0.0]], dt=1, forces=[kd.Force(fail, velocity_dependent=False)])
-    with pytest.raises(OSError, match="torn") as caught:
+    with pytest.raises(InputLostError) as caught:
         bodies.record(5, every=4)
     assert caught.value.trajectory.time.tolist() == [0.0, 4.0]
 
@@ -310,19 +313,19 @@ def test_a_refused_sample_says_how_far_a_record_came(Stepper):
         def _sampled(self):
             self.left -= 1
             if self.left == 0:
-                raise OSError("torn")
+                raise InputLostError
             return super()._sampled()
 
     bodies = Torn([[0.0]], [[1.0]], dt=1)
-    with pytest.raises(OSError, match="torn") as caught:
+    with pytest.raises(InputLostError) as caught:
         bodies.record(5)  # asked for once, before the samples
     assert caught.value.trajectory.time.tolist() == [0.0, 1.0]
 
 
 def test_nobody_else_steps_between_the_steps_and_a_sample_of_a_record(Stepper):
-    class Watched(Stepper):
-        seen: ClassVar[list] = []
+    seen = []
 
+    class Watched(Stepper):
         def _sampled(self):
             if self.tick:
                 with pytest.raises(RuntimeError, match="stepping already"):
@@ -335,11 +338,11 @@ def test_nobody_else_steps_between_the_steps_and_a_sample_of_a_record(Stepper):
                 return super()._exclusively(function, *given)
             finally:
                 if given:
-                    self.seen.append((function.__name__, before, self.tick))
+                    seen.append((function.__name__, before, self.tick))
 
     bodies = Watched([[0.0]], dt=1)
     bodies.record(4, every=2)
-    sampled = [ticks for name, *ticks in bodies.seen if "sample" in name]
+    sampled = [ticks for name, *ticks in seen if "sample" in name]
     assert sampled == [[0, 0], [0, 2], [2, 4]]
 
 
@@ -356,7 +359,7 @@ def test_a_shift_beyond_what_numbers_can_say_changes_nothing(Stepper, dtype):
 def test_lengths_beyond_what_numbers_can_say_are_refused(Stepper):
     for x in (1e300, 1.7e308):
         for more in ({"constraints": [kd.Distance([(0, 1)])]}, {"forces": [kd.Springs([(0, 1)], 1.0)]}):
-            with pytest.raises(ValueError, match=r"length.: expected finite numbers"):
+            with pytest.raises(ValueError, match=r"length\): expected finite numbers"):
                 Stepper([[x], [-x]], **more)
 
 

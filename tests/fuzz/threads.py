@@ -108,7 +108,7 @@ def counting(seed, count=12, crew=3):
                     stepped.append(n * done)
                 elif name == "record":
                     done, value = attempt(stepper.record, n)
-                    stepped.append(n if done else len(getattr(value, "trajectory", [0])) - 1)
+                    stepped.append(n if done else max(0, len(getattr(value, "trajectory", [])) - 1))
                 else:
                     done, value = attempt(stepper.advance, rng.choice([0.01, 0.025, 0.017]))
                     stepped.append(value if done else 0)

@@ -186,4 +186,6 @@ cdef bint look_now_and_then(void* owner) noexcept with gil:
     cdef double now = perf_counter()
     sweep.patience = paced(sweep.patience, sweep.patience, now - coupled.looked)
     coupled.looked = now
+    with nogil:
+        pass  # other threads may want to run: no estimate knows how long functions take
     return look(owner)

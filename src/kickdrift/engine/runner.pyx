@@ -94,7 +94,7 @@ cdef class Runner(Sharing):
         return 0
 
     def _step(self, n):
-        """The same for who has the stepper for himself."""
+        """`step(n)` for whoever has the stepper for himself."""
         self.go(validation.steps(n, self.ticks))
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:

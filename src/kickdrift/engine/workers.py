@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from _thread import allocate_lock  # threading itself comes with the first pool
+from _thread import RLock  # threading itself comes with the first pool
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-_lock = allocate_lock()
+_lock = RLock()
+_hiring = False  # then it is this thread that hires: a destructor or a signal handler steps meanwhile, without others
 _pool: ThreadPoolExecutor | None = None
 _size = 0
 
@@ -21,8 +22,16 @@ def share(calls: list[Callable[[], None]]) -> None:
 
     Some may not be made at all where no thread can be had: whoever shares makes what nobody has begun.
     """
-    with suppress(RuntimeError, ImportError):  # no thread starts, and nothing is imported, while the interpreter exits
-        _hire(calls[1:])
+    global _hiring
+    with _lock:
+        if not _hiring:
+            try:
+                _hiring = True
+                # While the interpreter exits no thread starts, and nothing is imported.
+                with suppress(RuntimeError, ImportError):
+                    _hire(calls[1:])
+            finally:
+                _hiring = False
     calls[0]()
 
 
@@ -31,21 +40,21 @@ def _hire(calls: list[Callable[[], None]]) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     global _pool, _size
-    with _lock:
-        if _size < len(calls):
-            # The smaller pool, if any, finishes what it has and goes.
-            if _pool is not None:
-                _pool.shutdown(wait=False)
-            _pool, _size = ThreadPoolExecutor(len(calls), thread_name_prefix="kickdrift"), len(calls)
-        for call in calls:
-            assert _pool is not None
-            _pool.submit(call)
+    if _size < len(calls):
+        before = _pool
+        _pool, _size = ThreadPoolExecutor(len(calls), thread_name_prefix="kickdrift"), len(calls)
+        # The smaller pool, if any, finishes what it has and goes.
+        if before is not None:
+            before.shutdown(wait=False)
+    for call in calls:
+        assert _pool is not None
+        _pool.submit(call)
 
 
 def _forget() -> None:
     # Threads do not survive a fork.
-    global _pool, _size, _lock
-    _pool, _size, _lock = None, 0, allocate_lock()
+    global _pool, _size, _lock, _hiring
+    _pool, _size, _lock, _hiring = None, 0, RLock(), False
 
 
 if hasattr(os, "register_at_fork"):

@@ -43,7 +43,7 @@ class State:
         _last_h: float  # the step that it spans
 
         def step(self, n: int = 1) -> None: ...
-        def _step(self, n: int) -> None: ...  # the same for whoever has the stepper for himself
+        def _step(self, n: int) -> None: ...  # for whoever has the stepper for himself
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
         def _numbers(self, binding: Any, h: float) -> Any: ...  # what depends on dt, for `_commit`
         def _commit(self, *args: Any, **changes: Any) -> None: ...  # several changes as one, see bodies.pyx
