@@ -1,8 +1,8 @@
-"""The clock against its reference: the operations of tests/test_clock_agreement.py, with other seeds."""
+"""The clock against its reference: the operations of tests/clock/test_agreement.py, with other seeds."""
 
 import random
 
-from test_clock_agreement import Compiled, Reference, made, observe, outcome, some_operation, some_settings
+from clock.test_agreement import Compiled, Reference, made, observe, outcome, some_operation, some_settings
 
 from .common import same, tally
 

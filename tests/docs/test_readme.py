@@ -18,7 +18,7 @@ from kickdrift.declaration import known
 from kickdrift.demos.loops import LOOPS
 from kickdrift.forces.base import Term
 
-README = Path(__file__).parents[1] / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 TEXT = README.read_text(encoding="utf-8")
 
 

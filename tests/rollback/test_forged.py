@@ -9,7 +9,7 @@ import pytest
 from forge import forge, forgeries, take_apart
 
 import kickdrift as kd
-from kickdrift.rollback.rollback import snapshots
+from kickdrift.rollback import snapshots
 
 
 def saved_stepper(cls, **changes):

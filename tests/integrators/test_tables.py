@@ -9,7 +9,7 @@ import pytest
 
 import kickdrift as kd
 
-TABLES = Path(__file__).with_name("tables")
+TABLES = Path(__file__).parents[1] / "tables"
 MASS, STIFFNESS, START = 10, 5, 20.0
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-KERNELS = Path(__file__).parent.parent / "src/kickdrift/kernels/simd"
+KERNELS = Path(__file__).parents[2] / "src/kickdrift/kernels/simd"
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("gcc") or not KERNELS.exists() or platform.machine() not in ("x86_64", "AMD64"),

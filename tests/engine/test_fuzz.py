@@ -15,10 +15,10 @@ from fuzz import SUBJECTS, common, machines, subject
 import kickdrift as kd
 import kickdrift.reference.clock
 import kickdrift.reference.ode
-from kickdrift.forces.fields import callbacks
-from kickdrift.rollback.rollback import rollback
+from kickdrift.forces import callbacks
+from kickdrift.rollback import rollback
+from kickdrift.stepper import base
 from kickdrift.stepper.common import State
-from kickdrift.stepper.stepper import base
 
 # These would take others with them: by signals that come late, by threads that never end.
 ALONE = {
@@ -37,7 +37,7 @@ def test_fuzzers_find_nothing(name):
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=marks) for name, marks in ALONE.items()])
 def test_fuzzers_in_a_process_of_their_own_find_nothing(name):
-    here, package = Path(__file__).parent, Path(kd.__file__).parent.parent
+    here, package = Path(__file__).parents[1], Path(kd.__file__).parent.parent
     environment = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{here}"}
     command = [sys.executable, "-m", "fuzz", name, "--examples", str(SUBJECTS[name][1])]
     done = subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, timeout=300)

@@ -18,7 +18,7 @@ from plans import INTEGRATORS, LAYOUTS, assert_same_bits, scene
 
 import kickdrift as kd
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 TAKES = [i for i in INTEGRATORS if not isinstance(i, (kd.Exact, kd.EnergyEuler, kd.ImplicitEuler))]
 DTYPES = ("float32", "float64")
 SHORT = {"float32": "f32", "float64": "f64"}
