@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
+from kickdrift.declaration import known
 from kickdrift.forces.base import Term
 from kickdrift.stepper import model
 
@@ -213,7 +214,7 @@ def test_terms_add_up_to_what_their_docstrings_say(Stepper, dtype, first):
 def test_every_term_has_a_formula_here():
     drawn = {type(term) for seed in range(120) for term in scene(seed)[4]}
     functions = {kd.Force, kd.Acceleration, kd.NativeForce}  # which merge nothing
-    assert drawn | functions == model.known(Term)
+    assert drawn | functions == known(Term)
 
 
 def affine_scene(seed):

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
-from .options import OverloadRule, Policy, State
+from .options import OverloadRule, Policy
+from .saved_state import State
 
 __all__ = ["FixedClock"]
 

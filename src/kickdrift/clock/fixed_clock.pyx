@@ -5,10 +5,11 @@ import math
 import time
 from fractions import Fraction
 
-from . import options as checked
+from . import options, rates, saved_state
 from ..validation import exact_time
 from ..errors import OverloadError
-from .options import Settings, State
+from .options import Settings
+from .saved_state import State
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow
 from libc.float cimport DBL_MAX
@@ -30,12 +31,12 @@ cdef enum:
 
 cdef dict POLICIES = {"exact": EXACT, "match": MATCH, "locked": EXACT, "variable": VARIABLE}
 cdef dict RULES = {"drop": DROP, "backlog": BACKLOG, "resync": RESYNC, "raise": RAISE, "budget": BUDGET}
-checked.require_rules(__name__, POLICIES, checked.POLICIES)
-checked.require_rules(__name__, RULES, checked.OVERLOADS)
+options.require_rules(__name__, POLICIES, options.POLICIES)
+options.require_rules(__name__, RULES, options.OVERLOADS)
 
-cdef int64_t NANO = checked.NANO
-cdef int64_t LONGEST_FRAME_NS = checked.LONGEST_FRAME_NS
-cdef int64_t LEDGER_FULL = checked.LEDGER_FULL
+cdef int64_t NANO = rates.NANO
+cdef int64_t LONGEST_FRAME_NS = rates.LONGEST_FRAME_NS
+cdef int64_t LEDGER_FULL = rates.LEDGER_FULL
 cdef enum:
     SCALE_BITS = 20
     SCALE_MASK = 1048575
@@ -182,7 +183,7 @@ cdef class FixedClock:
         self._refuse_reentry()
         cdef int64_t frame
         if not plain_integer(ns, 0, LONGEST_FRAME_NS, &frame):
-            frame = checked.frame_ns(ns)
+            frame = rates.frame_ns(ns)
         return self._run_due(self._begin(frame, self._float_rest))
 
     def advance_ms(self, ms):
@@ -196,7 +197,7 @@ cdef class FixedClock:
         if plain_integer(ms, 0, LONGEST_FRAME_NS // 1_000_000, &frame):
             frame *= 1_000_000
         else:
-            frame = checked.frame_ms(ms)
+            frame = rates.frame_ms(ms)
         return self._run_due(self._begin(frame, self._float_rest))
 
     def advance_to(self, now_ns):
@@ -217,7 +218,7 @@ cdef class FixedClock:
         self._refuse_reentry()
         cdef int64_t n, now
         if not plain_integer(now_ns, 1 - LEDGER_FULL, LEDGER_FULL - 1, &now):
-            now = checked.absolute_ns(now_ns)
+            now = rates.absolute_ns(now_ns)
         if not self._has_base or now < self._base_ns:
             self._backwards += self._has_base
             self._has_base = True
@@ -245,9 +246,9 @@ cdef class FixedClock:
         ([2, 1, 0], [0.4, 0.0, 0.0])
         """
         self._refuse_reentry()
-        frames_array = checked.frame_array(frame_times)
-        counts = checked.output_array("counts", counts, len(frames_array), "int64")
-        alphas = checked.output_array("alphas", alphas, len(frames_array), "float64")
+        frames_array = rates.frame_array(frame_times)
+        counts = rates.output_array("counts", counts, len(frames_array), "int64")
+        alphas = rates.output_array("alphas", alphas, len(frames_array), "float64")
         cdef const double* frames = <const double*> <size_t> frames_array.ctypes.data
         cdef int64_t* counts_out = <int64_t*> <size_t> counts.ctypes.data
         cdef double* alphas_out = <double*> <size_t> alphas.ctypes.data
@@ -329,7 +330,7 @@ cdef class FixedClock:
         if isinstance(seconds, float):  # as NumPy's float64 is
             frame = seconds
         if not 0.0 <= frame <= DBL_MAX:
-            frame = checked.frame_seconds(seconds)
+            frame = rates.frame_seconds(seconds)
         cdef int64_t ns = self._to_ns(frame, &rest)
         return self._begin(ns, rest)
 
@@ -731,7 +732,7 @@ cdef class FixedClock:
 
     @scale.setter
     def scale(self, value):
-        scale = checked.parse_scale(value)
+        scale = options.parse_scale(value)
         self._settings.check_room(self.hz, scale)
         if self._next_num:
             self._settings.check_room(Fraction(self._next_num, self._next_den), scale)
@@ -764,7 +765,7 @@ cdef class FixedClock:
         >>> clock.advance(0.0), clock.tick, clock.time
         (1, 2, 0.025)
         """
-        rate, keep_fraction = checked.parse_change(hz), checked.parse_keep(keep)
+        rate, keep_fraction = options.parse_change(hz), options.parse_keep(keep)
         self._settings.check_room(rate, self._scale)
         if self._open:
             self._next_num, self._next_den = rate.numerator, rate.denominator
@@ -786,7 +787,7 @@ cdef class FixedClock:
         # Products of old and new terms exceed 64 bits, so this is done in Python integers.
         terms, origin = self._terms(rate), exact_time(self.time_exact)
         acc: object = self._acc
-        size: object = terms[1] * checked.NANO
+        size: object = terms[1] * rates.NANO
         old_num: object = self._num
         old_size: object = self._size
         dropped_rest: object = self._dropped_rest
@@ -797,7 +798,7 @@ cdef class FixedClock:
             acc = acc * size // old_size
         else:
             acc = acc * terms[0] // old_num
-        acc = max(acc, -checked.ROOM)
+        acc = max(acc, -rates.ROOM)
         backlog: object = 0
         dropped: object = 0
         if not self._measures_step:
@@ -824,7 +825,7 @@ cdef class FixedClock:
 
         Under "variable" `time` does not follow the tick.
         """
-        self._tick = checked.parse_tick(t)
+        self._tick = options.parse_tick(t)
 
     def state(self):
         """All that changes, as a tuple of numbers and text that JSON can hold.
@@ -892,7 +893,7 @@ cdef class FixedClock:
         self._began_ns = -1
 
     def __reduce__(self):
-        return checked.rebuild, (type(self), self._settings.arguments()), tuple(self.state())
+        return saved_state.rebuild, (type(self), self._settings.arguments()), tuple(self.state())
 
     def __setstate__(self, state):
         self.load(state)

@@ -21,8 +21,10 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from ..clock import options as checked
-from ..clock.options import LEDGER_FULL, LONGEST_FRAME_NS, NANO, ROOM, SCALE_ONE, Settings, State
+from ..clock import options, rates, saved_state
+from ..clock.options import Settings
+from ..clock.rates import LEDGER_FULL, LONGEST_FRAME_NS, NANO, ROOM, SCALE_ONE
+from ..clock.saved_state import State
 from ..errors import OverloadError
 from ..validation import exact_time
 
@@ -106,17 +108,17 @@ class FixedClock:
     def advance_ns(self, ns: int) -> int:
         """Feed one frame in nanoseconds; return how many steps to run now."""
         self._refuse_reentry()
-        return self._run_due(self._begin(checked.frame_ns(ns), self._float_rest))
+        return self._run_due(self._begin(rates.frame_ns(ns), self._float_rest))
 
     def advance_ms(self, ms: int) -> int:
         """Feed one frame in milliseconds; return how many steps to run now."""
         self._refuse_reentry()
-        return self._run_due(self._begin(checked.frame_ms(ms), self._float_rest))
+        return self._run_due(self._begin(rates.frame_ms(ms), self._float_rest))
 
     def advance_to(self, now_ns: int) -> int:
         """Feed the time since the last call, from an absolute time; return how many steps to run now."""
         self._refuse_reentry()
-        now = checked.absolute_ns(now_ns)
+        now = rates.absolute_ns(now_ns)
         base = now if self._base_ns is None else self._base_ns
         if self._base_ns is None or now < base:
             self._backwards += now < base
@@ -129,9 +131,9 @@ class FixedClock:
     def plan(self, frame_times: Any, counts: Any = None, alphas: Any = None) -> tuple[Any, Any]:
         """Advance by a whole array of frames; return the step counts and the alphas after each."""
         self._refuse_reentry()
-        frames = checked.frame_array(frame_times)
-        counts = checked.output_array("counts", counts, len(frames), "int64")
-        alphas = checked.output_array("alphas", alphas, len(frames), "float64")
+        frames = rates.frame_array(frame_times)
+        counts = rates.output_array("counts", counts, len(frames), "int64")
+        alphas = rates.output_array("alphas", alphas, len(frames), "float64")
         for i, seconds in enumerate(frames):
             counts[i] = self.advance(seconds)
             alphas[i] = self.alpha
@@ -139,7 +141,7 @@ class FixedClock:
 
     def _from_float(self, seconds: float) -> tuple[int, float]:
         """Split a float frame into whole nanoseconds and the rest, which the next frame gets."""
-        seconds = checked.frame_seconds(seconds)
+        seconds = rates.frame_seconds(seconds)
         if seconds * NANO >= LONGEST_FRAME_NS:
             return LONGEST_FRAME_NS, self._float_rest
         exact = seconds * NANO + self._float_rest
@@ -467,7 +469,7 @@ class FixedClock:
 
     @scale.setter
     def scale(self, value: float) -> None:
-        scale = checked.parse_scale(value)
+        scale = options.parse_scale(value)
         for rate in (self._rate, self._next_rate[0] if self._next_rate else self._rate):
             self._settings.check_room(rate, scale)
         self._scale = Fraction(scale, SCALE_ONE)
@@ -483,7 +485,7 @@ class FixedClock:
 
     def set_hz(self, hz: Any, keep: str = "time") -> None:
         """Change the rate; keep the waiting time, or the fraction of a step."""
-        rate, keep_fraction = checked.parse_change(hz), checked.parse_keep(keep)
+        rate, keep_fraction = options.parse_change(hz), options.parse_keep(keep)
         self._settings.check_room(rate, int(self._scale * SCALE_ONE))
         if self._open:
             self._next_rate = rate, keep_fraction
@@ -520,7 +522,7 @@ class FixedClock:
 
     def set_tick(self, t: int) -> None:
         """Set the tick, for rollback; waiting time stays as it is."""
-        self._tick = checked.parse_tick(t)
+        self._tick = options.parse_tick(t)
 
     def state(self) -> State:
         """All that changes, as a tuple that JSON can hold; without the base of advance_to."""
@@ -579,7 +581,7 @@ class FixedClock:
         self._base_ns, self._open, self._began_ns = None, False, None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return checked.rebuild, (type(self), self._settings.arguments()), tuple(self.state())
+        return saved_state.rebuild, (type(self), self._settings.arguments()), tuple(self.state())
 
     def __setstate__(self, state: Any) -> None:
         self.load(state)
@@ -613,7 +615,7 @@ def _variable(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction)
 
 # "locked" ignores time, as its class says: what it feeds in its place is `steps` times dt, which fit.
 POLICIES = {"exact": _exact, "match": _match, "locked": _exact, "variable": _variable}
-checked.require_rules(__name__, POLICIES, checked.POLICIES)
+options.require_rules(__name__, POLICIES, options.POLICIES)
 
 
 # --- overload: the steps of a frame in which too many are due, those kept for later, and what is lost ---
@@ -639,4 +641,4 @@ def _raise(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
 
 
 OVERLOADS = {"drop": _drop, "backlog": _drop, "resync": _resync, "raise": _raise, "budget": _drop}
-checked.require_rules(__name__, OVERLOADS, checked.OVERLOADS)
+options.require_rules(__name__, OVERLOADS, options.OVERLOADS)

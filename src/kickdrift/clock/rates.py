@@ -1,0 +1,109 @@
+"""Numbers that a clock is told: frame times and rates, checked."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..validation import LARGEST_PARTS, LARGEST_SECONDS, countable, integer, real, show, time_step
+
+NANO = 10**9
+SCALE_ONE = 1 << 20
+"""Scale is held in multiples of 2**-20."""
+MOST_SUBSTEPS = 10**6
+"""Times the largest numerator of a rate this stays below 2**53, so that dt / substeps is rounded once."""
+LONGEST_FRAME_NS = 10**15
+"""A single frame counts as 11 days at most."""
+LEDGER_FULL = 1 << 62
+"""Ledgers of time stop here, at 146 years."""
+ROOM = 1 << 62
+"""Whatever may be in the accumulator at once is below this many units."""
+
+# --- numbers -----------------------------------------------------------------------------------
+
+
+def flag(name: str, value: Any) -> bool:
+    """Check a boolean."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name}: expected True or False, got {show(value)}")
+    return bool(value)
+
+
+def nanoseconds(name: str, value: Any) -> int:
+    """Check a positive duration in seconds; return it in whole nanoseconds."""
+    seconds = real(name, value, 1e-9, LONGEST_FRAME_NS / NANO)
+    return round(Fraction(seconds) * NANO)
+
+
+# --- frame times -------------------------------------------------------------------------------
+
+
+def frame_seconds(value: Any) -> float:
+    """Check the time of one frame in seconds."""
+    return real("seconds", value, 0.0)
+
+
+def frame_ns(value: Any) -> int:
+    """Check the time of one frame in nanoseconds."""
+    return min(integer("ns", value, 0), LONGEST_FRAME_NS)
+
+
+def frame_ms(value: Any) -> int:
+    """Check the time of one frame in milliseconds; return nanoseconds."""
+    return min(integer("ms", value, 0) * 10**6, LONGEST_FRAME_NS)
+
+
+def absolute_ns(value: Any) -> int:
+    """Check an absolute time in nanoseconds: any two differ by less than 2**63."""
+    return integer("now_ns", value, 1 - LEDGER_FULL, LEDGER_FULL - 1)
+
+
+def frame_array(frame_times: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Check an array or list of frame times in seconds; return contiguous float64."""
+    array = np.asarray(frame_times)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"frame_times: expected real numbers, got dtype {array.dtype}")
+    if array.ndim != 1:
+        raise ValueError(f"frame_times: expected one dimension, got shape {array.shape}")
+    frames = np.require(array, np.float64, ("C", "A"))
+    bad = np.flatnonzero(~(np.isfinite(frames) & (frames >= 0)))
+    if bad.size:
+        real(f"frame_times[{bad[0]}]", float(frames[bad[0]]), 0.0)
+    return frames
+
+
+def output_array(name: str, given: Any, size: int, dtype: str) -> np.ndarray[Any, Any]:
+    """Check an output array, or make it when none is given."""
+    if given is None:
+        return np.empty(size, dtype)
+    array = np.asarray(given)
+    if array is not given and not isinstance(given, memoryview) and not hasattr(given, "buffer_info"):
+        raise TypeError(f"{name}: expected an array to write to, got {type(given).__name__}")
+    if array.dtype != dtype:
+        raise TypeError(f"{name}: expected dtype {np.dtype(dtype)}, got {array.dtype}")
+    if array.shape != (size,):
+        raise ValueError(f"{name}: expected shape ({size},), got {array.shape}")
+    if not array.flags.carray:
+        raise ValueError(f"{name}: expected a contiguous, aligned, writable array")
+    return array
+
+
+# --- rates -------------------------------------------------------------------------------------
+
+
+def parse_rate(hz: Any = None, dt: Any = None) -> Fraction:
+    """Return the step rate in 1/s from exactly one of hz and dt; 60 when both are None.
+
+    >>> parse_rate("60000/1001"), parse_rate(dt=1 / 60), parse_rate(59.94)
+    (Fraction(60000, 1001), Fraction(60, 1), Fraction(2997, 50))
+    """
+    step = time_step(dt, 60 if hz is None and dt is None else hz)
+    if not countable(step):
+        name, given = ("hz", hz) if dt is None else ("dt", dt)
+        raise ValueError(
+            f"{name}: expected steps that a clock can count, of num / den seconds with num up to {LARGEST_SECONDS} and"
+            f" den up to {LARGEST_PARTS}, got {show(given)}"
+        )
+    return 1 / step
