@@ -181,19 +181,19 @@ def in_a_loop():
     return line
 
 
-# What runs a program without a display and ends it after a second.
+# What runs a program without a display and ends it after three seconds.
 HEADLESS = {
-    "pygame": "import pygame; pygame.display.init(); pygame.time.set_timer(pygame.QUIT, 1000, 1)",
+    "pygame": "import pygame; pygame.display.init(); pygame.time.set_timer(pygame.QUIT, 3000, 1)",
     "pyglet": "import pyglet; pyglet.options.headless = True; "
-    "pyglet.clock.schedule_once(lambda seconds: pyglet.app.exit(), 1)",
+    "pyglet.clock.schedule_once(lambda seconds: pyglet.app.exit(), 3)",
     # Headless, arcade has a loop of its own, which ends with its window.
     "arcade": """
 import arcade, time
 flip, began = arcade.Window.flip, []
-def flip_for_a_second(window):
+def flip_for_a_while(window):
     began.append(time.monotonic())
-    flip(window) if began[-1] < began[0] + 1 else window.close()
-arcade.Window.flip = flip_for_a_second
+    flip(window) if began[-1] < began[0] + 3 else window.close()
+arcade.Window.flip = flip_for_a_while
 """,
 }
 WINDOW = {
@@ -219,8 +219,8 @@ def test_the_game_loops_run_on_the_real_engines(engine):
     count = 'print("ticks:", world.clock.tick)'
     game = python(HEADLESS[engine], FIRST, in_a_loop() if engine == "arcade" else "", LOOPS_OF_ENGINES[engine], count)
     assert game.returncode == 0, game.stderr
-    # A second on a machine that may be busy.
-    assert 20 <= int(game.stdout.rpartition("ticks: ")[2]) <= 90
+    # Three seconds on a machine that may be busy.
+    assert 20 <= int(game.stdout.rpartition("ticks: ")[2]) <= 200
 
 
 def test_the_table_of_clocks():

@@ -11,7 +11,6 @@ import pytest
 import kickdrift as kd
 from kickdrift.declaration import known
 from kickdrift.forces.base import Term
-from kickdrift.stepper import model
 
 mpmath = pytest.importorskip("mpmath")
 mp = mpmath.MPContext()

@@ -245,7 +245,8 @@ class RollbackMachine(StepperMachine):
         return result
 
     def keep(self, tick, snapshot):
-        self.ring.pop(tick, None)
+        # What was restored to an earlier tick has no later ones any more.
+        self.ring = {saved: state for saved, state in self.ring.items() if saved < tick}
         self.ring[tick] = snapshot
         while len(self.ring) > self.room:
             del self.ring[next(iter(self.ring))]

@@ -57,7 +57,7 @@ cdef class Runner(Sharing):
         cdef long long steps = 0
         if type(n) is int:
             steps = PyLong_AsLongLongAndOverflow(n, &overflow)
-        if overflow or not 0 <= steps <= LARGEST_TICK - self.ticks:
+        if overflow or steps < 0:
             steps = validation.steps(n, self.ticks)
         self.lock()
         try:

@@ -47,7 +47,7 @@ class Rollback:
         return list(self._snapshots)
 
     def save(self) -> None:
-        """Keep the state at the stepper's tick; the oldest one goes where there is no room."""
+        """Keep the state at the stepper's tick, forget those of later ones; the oldest goes where there is no room."""
         tick, snapshot = self.stepper.tick, self.stepper.snapshot()
         # States of later ticks are of a future that was gone back from. One assignment: nothing can come between.
         earlier = [(saved, state) for saved, state in self._snapshots.items() if saved < tick]
