@@ -249,7 +249,8 @@ class StepperBase(State):
             index = validation.plain("index", index)
         moved = self._position.copy()
         moved[index] = validation.plain("position", position)
-        rows = np.unique(np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index])
+        chosen = np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index]
+        rows = np.unique(chosen) if np.ndim(chosen) else np.array([chosen])
         there = moved[rows]
         if not np.isfinite(there).all():
             raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
