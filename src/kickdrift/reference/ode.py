@@ -16,6 +16,7 @@ from ..ode.base import QUOTIENT, ODEBase, refuse
 from .checksum import digest
 from .flows import FLOWS
 from .integrators import NotConverged, solve
+from .lock import Exclusive
 from .vector import Vector, largest
 
 
@@ -188,7 +189,7 @@ class FunctionSystem(FlowSystem):
         return share * size
 
 
-class ODEStepper(ODEBase):
+class ODEStepper(Exclusive, ODEBase):
     """`kickdrift.ODEStepper` in plain Python: the same arguments, the same bits, made to be read.
 
     Computes with floats for float64 arrays and with numpy.float32 scalars for float32 ones.
@@ -207,7 +208,6 @@ class ODEStepper(ODEBase):
     def _bind(self) -> None:
         self._tick = 0
         self._evaluations = 0
-        self._busy = False
 
     def _numbers(self, binding, h: float) -> dict:
         return {"_h": h}
@@ -230,16 +230,6 @@ class ODEStepper(ODEBase):
     def evaluations(self) -> int:
         """How often the right-hand side was evaluated in completed steps (by the busiest trajectory)."""
         return self._evaluations
-
-    def _exclusively(self, function, *given):
-        """function(*given), while nobody else may read or change the state."""
-        if self._busy:
-            raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
-        self._busy = True
-        try:
-            return function(*given)
-        finally:
-            self._busy = False
 
     def _digest(self, values: np.ndarray, place: int) -> int:
         return digest(values, place)

@@ -12,10 +12,11 @@ from ..stepper.interpolation import canvas, weights
 from .checksum import digest
 from .clock import FixedClock
 from .interpolation import draw
+from .lock import Exclusive
 from .system import Body, System
 
 
-class Stepper(StepperBase):
+class Stepper(Exclusive, StepperBase):
     """`kickdrift.Stepper` in plain Python: the same arguments, the same bits, made to be read.
 
     Computes with NumPy's scalars of the state's dtype, one number after the other.
@@ -36,7 +37,6 @@ class Stepper(StepperBase):
 
     def _bind(self) -> None:
         self._tick = 0
-        self._busy = False
         self._evaluations = 0
         self._keeps = False  # does the last step's acceleration serve the next one of the call?
         self._history = np.zeros_like(self._position) if self.integrator.history else None
@@ -84,16 +84,6 @@ class Stepper(StepperBase):
 
     def _digest(self, values: np.ndarray, place: int) -> int:
         return digest(values, place)
-
-    def _exclusively(self, function, *given):
-        """function(*given), while nobody else may read or change the state."""
-        if self._busy:
-            raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
-        self._busy = True
-        try:
-            return function(*given)
-        finally:
-            self._busy = False
 
     def step(self, n: int = 1) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
