@@ -9,7 +9,9 @@ from .clock.options import Backlog, Budget, Drop, ExactSteps, Locked, Match, Rai
 from .engine.verbs import damp, drift, kick
 from .errors import (
     CallbackError,
+    CapacityError,
     ConvergenceError,
+    DeadBodyError,
     DesyncError,
     KickdriftError,
     NonFiniteError,
@@ -60,8 +62,10 @@ __all__ = [
     "Box",
     "Budget",
     "CallbackError",
+    "CapacityError",
     "ConvergenceError",
     "Damping",
+    "DeadBodyError",
     "DesyncError",
     "Distance",
     "Drop",

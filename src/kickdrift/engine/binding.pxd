@@ -3,6 +3,7 @@
 from .coupled cimport Coupled
 from ..kernels.abi.plan cimport MAX_CONSTANTS, MAX_STAGES, Field, Layout, Plan, Term
 from ..kernels.abi.tables cimport Kernels
+from .slots cimport Links, Slots
 
 
 cdef class StepNumbers:
@@ -28,11 +29,13 @@ cdef class Binding:
     cdef double cost            # of one step of all bodies, in nanoseconds
     cdef Py_ssize_t most        # steps between two looks for Ctrl-C, at first
     cdef Py_ssize_t helpers
+    cdef Links links            # what hangs on bodies that may die, or None
     cdef Coupled coupled        # what bodies that are not stepped on their own need, or None
 
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads)
 
+    cdef int find_links(self, Slots slots) except -1
     cdef int bind_scheme(self, object integrator) except -1
     cdef Layout layout(self, list state) except *
     cdef bint componentwise(self)

@@ -19,6 +19,7 @@ from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport Kernels
 from .runner cimport locate
 from .sharing cimport PATIENCE
+from .slots cimport Links, Slots
 
 from ..integrators import Composition
 
@@ -93,6 +94,15 @@ cdef class Binding:
         self.helpers = min(self.helpers, self.coupled.helpers)
         # How long functions take shows when they are called. In a room a call is one part: it looks by itself.
         self.most = 1 if self.fallible else MOST
+        return 0
+
+    cdef int find_links(self, Slots slots) except -1:
+        """Be ready for births and deaths, where nothing is cut yet."""
+        if self.links is None:
+            links = Links(slots, self.model)
+            if self.coupled is not None:
+                self.coupled.find_links(links)
+            self.links = links
         return 0
 
     cdef int bind_scheme(self, object integrator) except -1:

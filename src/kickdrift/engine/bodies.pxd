@@ -8,6 +8,7 @@ from .coupled cimport Coupled
 from ..kernels.abi.plan cimport Array, Job, Plan
 from ..kernels.abi.coupled cimport Sweep
 from .runner cimport Runner
+from .slots cimport Slots
 
 
 cdef class Core(Runner):
@@ -18,6 +19,7 @@ cdef class Core(Runner):
     cdef void (*run_sweep)(const Sweep*, Job*) noexcept nogil
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
+    cdef Slots slots        # where bodies come and go, or None
     cdef list state         # position, velocity, and the history if there is one
     cdef list saved         # arrays to go back to, or None
     cdef Array saved_state[3]
@@ -35,4 +37,6 @@ cdef class Core(Runner):
     cdef int run_room(self, Py_ssize_t steps) except -1
     cdef int raise_failure(self, const Job* failed) except -1
     cdef int run(self, Py_ssize_t steps) except -1
+    cdef int run_slots(self, Py_ssize_t steps) except -1
+    cdef int make_slots(self) except -1
     cdef int complete(self, Py_ssize_t steps, bint last) except -1

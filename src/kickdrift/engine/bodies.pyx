@@ -1,13 +1,15 @@
 """Core: how a stepper of bodies runs its binding, and takes over another."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from .binding cimport Binding, StepNumbers
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, UNSOLVED
 from .runner cimport Runner, Writes, copy_array, locate
+from .slots cimport Slots
+from ..kernels.loops.living cimport park
 
 from time import perf_counter
 
@@ -15,8 +17,31 @@ import numpy as np
 
 from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
+from ..stepper import slots as slots_
 
 require_rounding(__name__)
+
+
+cdef class Become:
+    """Masks and generations that slots are to take over, prepared so that taking them runs no Python code."""
+
+    cdef const uint8_t[::1] to_alive, to_young
+    cdef const int64_t[::1] to_generation
+
+    def __cinit__(self, Py_ssize_t n, slots):
+        alive, generation, young = slots
+        if not len(alive) == len(generation) == len(young) == n:
+            raise AssertionError("masks of another length")
+        self.to_alive, self.to_young = np.array(alive, np.uint8), np.array(young, np.uint8)
+        self.to_generation = np.array(generation, np.int64)
+
+    cdef void execute(self, Slots slots) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(slots.n):
+            slots.alive[i], slots.young[i] = self.to_alive[i], self.to_young[i]
+            slots.generation[i] = self.to_generation[i]
+            slots.id[i] = slots.generation[i] << 32 | i if slots.alive[i] else -1
+        slots.follow()
 
 
 cdef class Core(Runner):
@@ -61,15 +86,19 @@ cdef class Core(Runner):
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
+        if self.slots is not None:
+            self.plan.living = &self.slots.data
+            self.slots.stale = True
 
     def _commit(
         self, *, writes=(), Binding binding=None, StepNumbers numbers=None, resume=None, dict attributes=None,
-        clock_rate=None, clock_tick=None,
+        clock_rate=None, clock_tick=None, slots=None,
     ):
         """Change several things as one: nothing can fail or interrupt once the first is changed.
 
         writes: (array, rows or None, values); binding, numbers: made by `_binding` and `_numbers`;
-        resume: (tick, started, last_h); attributes: those of the Python side. What the clock refuses is
+        resume: (tick, started, last_h); attributes: those of the Python side; slots: (alive, generation,
+        young), what their Slots `become`. What the clock refuses is
         raised before anything has changed.
         """
         cdef Writes prepared = Writes(writes)
@@ -79,8 +108,18 @@ cdef class Core(Runner):
         cdef dict own = self.__dict__
         cdef double origin = self.origin
         cdef int64_t origin_tick = self.origin_tick
+        cdef Slots place = self.slots
+        cdef Become become = None
+        cdef Binding links = self.binding if binding is None else binding
         if resume is not None:
             tick, started, last_h = resume
+        if slots is not None:
+            if place is None:
+                place = Slots.of(self._book(), self._position.dtype)
+            become = Become(place.n, slots)
+        if place is not None:
+            links.find_links(place)
+        cdef bint written = place is not None and resume is None and (slots is not None or len(writes) > 0)
         if binding is not None:
             self.save_for_failure(binding)
         if attributes is None:
@@ -90,6 +129,12 @@ cdef class Core(Runner):
         self.turn_clock(clock_rate, clock_tick)
         # From here on no Python code runs.
         prepared.execute()
+        self.slots = place
+        if become is not None:
+            become.execute(place)
+            self.rows = place.count
+            if binding is None:
+                self.plan.living = &place.data
         if binding is not None:
             self.adopt(binding)
         if numbers is not None:
@@ -101,12 +146,86 @@ cdef class Core(Runner):
             self.plan.last_h = self.plan.h
         self.origin, self.origin_tick = origin, origin_tick
         self.binding.prepare()
+        if written:
+            park(self.plan, 0, self.plan.n)
         own.update(attributes)
         self.ready = True
 
     cdef int turn_clock(self, object rate, object tick) except -1:
         """Set rate and tick of the clock where they are given."""
         return 0
+
+    # Births and deaths.
+
+    cdef int make_slots(self) except -1:
+        """Rows are slots from now on: all of them hold a body."""
+        if self.slots is None:
+            book = self._book()
+            n = book.n
+            self._commit(slots=(book.mask[:n], book.generation, book.young[:n]))
+        return 0
+
+    def spawn(self, object position, object velocity=0.0, object mass=None):
+        """Bodies are born in the lowest free slots, ascending; returns their ids, int64 of shape (k,).
+
+        position: m, of shape (k, dim), or (dim,) for one body, or for all where the velocities have rows. velocity: m/s,
+        a vector for all, a row for each, or one number. mass: kg, one or (k,); left out, the body has the mass that was
+        given for its row. So has it the other coefficients of its row.
+
+        They live from now on: the next step moves them. A history (`verlet`, `groot_warren`) begins then for their rows
+        alone, as after `restart`; until then `interpolate` shows them where they are. Rows without a free slot are
+        those that were given for that: see `alive` of `Stepper`. Births follow from the masks alone: after
+        `restore` the same bodies get the same ids.
+
+        Raises CapacityError where there are too few free slots, TypeError or ValueError for what are no finite
+        numbers, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
+
+        >>> import kickdrift as kd
+        >>> world = kd.Stepper([[0.0, 0.0]] * 4, dt=0.5, alive=1)
+        >>> bullets = world.spawn([[1.0, 0.0], [2.0, 0.0]], velocity=(0.0, 4.0))
+        >>> world.step()
+        >>> world.position[world.slots(bullets)].tolist(), world.count
+        ([[1.0, 2.0], [2.0, 2.0]], 3)
+        """
+        self.lock()
+        try:
+            self.make_slots()
+            if mass is not None:
+                position, velocity, mass = slots_.newborn(position, velocity, mass, self.plan.dim, self.dtype)
+                self._with_masses(self._slots.free(len(position)), mass)
+            ids = self.slots.spawn(self.plan, position, velocity)
+            self.rows = self.slots.count
+            return ids
+        finally:
+            self.unlock()
+
+    def kill(self, object ids):
+        """Bodies die: their rows become zeros, and free for others.
+
+        ids: of `spawn` or `world.ids`, or rows, which are ints below 2**32: one, or any number of them. Or a mask of shape
+        (n,): those of its rows die that live. Springs, distances and pins of a body end with it, and do not pass on
+        to the next in its slot; `restore` brings all back.
+
+        Raises DeadBodyError, a KeyError, for those that do not live, TypeError or ValueError for what are no ids,
+        RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
+
+        >>> import kickdrift as kd
+        >>> world = kd.Stepper([[1.0], [2.0], [3.0]], alive=3)
+        >>> world.kill(world.position[:, 0] > 1.5)
+        >>> world.alive.tolist(), world.position.tolist()
+        ([True, False, False], [[1.0], [0.0], [0.0]])
+        """
+        self.lock()
+        try:
+            self.make_slots()
+            self.slots.kill(self.plan, ids)
+            self.rows = self.slots.count
+        finally:
+            self.unlock()
+
+    def _park(self):
+        if self.slots is not None:
+            park(self.plan, 0, self.plan.n)
 
     # What base.py needs to save and restore.
 
@@ -151,6 +270,10 @@ cdef class Core(Runner):
         self.run_steps(n)
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
+        if self.slots is not None and self.slots.stale:
+            self.slots.layout(self.binding.links)
+            if self.coupled is not None:
+                self.coupled.park()
         if self.plan.last_h != self.plan.h:
             # The history spans another dt; kernels take the constants for one pair of dt.
             steps = 1
@@ -171,7 +294,14 @@ cdef class Core(Runner):
         self.job.start = self.plan.s.data != NULL and not self.started
         if self.coupled is not None:
             self.coupled.sweep.origin, self.coupled.sweep.origin_tick = self.origin, self.origin_tick
+        if self.slots is not None:
+            return self.run_slots(steps)
         return self.run_job(self.plan.n, steps * self.cost)
+
+    cdef int run_slots(self, Py_ssize_t steps) except -1:
+        """The same up to the last row that lives."""
+        self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
+        return self.run_job(self.slots.data.end, steps * self.cost * self.slots.share)
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.sweep == NULL:
@@ -186,6 +316,8 @@ cdef class Core(Runner):
         # What a part keeps for the next is evaluated anew there: it is one evaluation of the call.
         self.evaluated += self.job.evaluations - (self.later and self.binding.fsal)
         self.started = True
+        if self.slots is not None and self.slots.any_young:
+            self.slots.forget_young()
         if self.plan.last_h != self.plan.h:
             # After a step the history spans its dt.
             self.plan.last_h = self.plan.h

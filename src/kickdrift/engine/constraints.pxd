@@ -2,6 +2,7 @@
 
 from ..kernels.abi.constraints cimport Hold
 from ..kernels.abi.coupled cimport SweptTable
+from .slots cimport Links
 
 
 cdef class BoundHold:
@@ -12,6 +13,7 @@ cdef class BoundHold:
 
     cdef void* room(self, object shape, object dtype) except NULL
     cdef void* keep(self, object array, object dtype) except NULL
+    cdef int find_links(self, Links links) except -1
 
 
 cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded)

@@ -43,6 +43,10 @@ cdef class BoundHold:
         self.last[: array.size] = array.ravel()
         return place
 
+    cdef int find_links(self, Links links) except -1:
+        """What ends, or is otherwise, where bodies die."""
+        return 0
+
 
 cdef class BoundPin(BoundHold):
     cdef Pin pin
@@ -54,9 +58,14 @@ cdef class BoundPin(BoundHold):
         self.cost = 10 * self.pin.count
         return 0
 
+    cdef int find_links(self, Links links) except -1:
+        index = self.kept[0]
+        return links.add(index, None, self.pin.count, [index], &self.pin.count)
+
 
 cdef class BoundDistance(BoundHold):
     cdef Distance distance
+    cdef list pairs     # arrays of one item for each pair: first body, second body, and more
 
     cdef int bind(self, dict fields, object plan, Py_ssize_t padded) except -1:
         cdef Distance* distance = &self.distance
@@ -76,11 +85,17 @@ cdef class BoundDistance(BoundHold):
             distance.total = self.keep(fields["total"][order], plan.dtype)
             distance.compliance = self.keep(fields["compliance"][order], plan.dtype)
             distance.force = self.room(count, plan.dtype)
+        self.pairs = self.kept[1:]
         distance.was = self.room(plan.dim * padded, plan.dtype)
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.cost = 20 * count * distance.iterations + 2 * plan.n
         return 0
+
+    cdef int find_links(self, Links links) except -1:
+        stage = self.kept[0]
+        links.add(self.pairs[0], self.pairs[1], stage[self.distance.stages], self.pairs, NULL)
+        return links.stages(stage, self.distance.stages, self.last)
 
 
 cdef object stages(object first, object second, int64_t n):
@@ -96,6 +111,7 @@ cdef object stages(object first, object second, int64_t n):
 
 cdef class BoundWall(BoundHold):
     cdef Wall wall
+    cdef object weight
 
     cdef int bind(self, str lower, str upper, dict fields, object plan) except -1:
         self.hold.data = &self.wall
@@ -105,9 +121,13 @@ cdef class BoundWall(BoundHold):
         self.each(&self.wall.friction, fields["friction"], plan.dtype)
         self.each(&self.wall.radius, fields["radius"], plan.dtype)
         self.wall.weight = self.keep(fields["weight"], plan.dtype)
+        self.weight = self.last
         self.wall.lag = fields["lag"][0]
         self.cost = 10 * plan.n
         return 0
+
+    cdef int find_links(self, Links links) except -1:
+        return links.weigh(self.weight, None, NULL)
 
     cdef int each(self, Each* field, object values, object dtype) except -1:
         field.number = self.keep(values, dtype)
@@ -117,6 +137,7 @@ cdef class BoundWall(BoundHold):
 
 cdef class BoundCollisions(BoundHold):
     cdef Collisions collisions
+    cdef object weight, size_class
 
     cdef int bind(self, dict fields, object plan) except -1:
         cdef Collisions* data = &self.collisions
@@ -126,10 +147,12 @@ cdef class BoundCollisions(BoundHold):
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         data.weight = self.keep(fields["weight"], plan.dtype)
+        self.weight = self.last
         data.restitution = fields["restitution"][0]
         data.iterations = fields["iterations"][0]
         grid = Grid(radius, plan.dim)
         data.size_class = <const uint8_t*> self.keep(grid.size_class, np.uint8)
+        self.size_class = self.last
         data.points = radius.size > 0 and radius.min() == 0
         data.classes = len(grid.per_cell)
         for a in range(data.classes):
@@ -156,6 +179,9 @@ cdef class BoundCollisions(BoundHold):
         self.cost = 200 * n
         return 0
 
+    cdef int find_links(self, Links links) except -1:
+        return links.weigh(self.weight, self.size_class, self.collisions.count)
+
     cdef int see(self, list walls) except -1:
         cdef BoundHold wall
         cdef Hold* place
@@ -171,6 +197,7 @@ cdef class BoundCollisions(BoundHold):
 cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded):
     """The constraints of a plan, for states in planes of so many numbers."""
     cdef BoundDistance distance
+    cdef BoundDistance at_rest = None
     bound = [bind_hold(hold, plan, table, padded) for hold in plan.holds]
     walls = [hold for hold in bound if isinstance(hold, BoundWall)]
     for hold in bound:
@@ -178,7 +205,11 @@ cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padd
             (<BoundCollisions> hold).see(walls)
         elif isinstance(hold, BoundDistance):
             distance = hold
-            distance.distance.at_rest = distance.keep(plan.at_rest, plan.dtype)
+            if at_rest is None:
+                distance.distance.at_rest = distance.keep(plan.at_rest, plan.dtype)
+                at_rest = distance
+            # One for all, whose links are cut together.
+            distance.distance.at_rest, distance.last = at_rest.distance.at_rest, at_rest.last
     return bound
 
 

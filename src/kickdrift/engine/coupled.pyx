@@ -17,6 +17,8 @@ from ..kernels.abi.tables cimport Kernels
 from .interactions cimport BoundPush, PythonPush, bind_push
 from .runner cimport copy_array
 from .sharing cimport Watch, look, paced
+from .slots cimport Links
+from ..kernels.loops.living cimport park
 
 from time import perf_counter
 
@@ -144,6 +146,22 @@ cdef class Coupled(Watch):
                 self.place(&whole.s, place * STATE + S)
             kernels.prepare(kernels, whole)
 
+    cdef int find_links(self, Links links) except -1:
+        """What ends, or is otherwise, where bodies die."""
+        cdef BoundPush push
+        cdef BoundHold hold
+        for push in self.bound_pushes:
+            push.find_links(links)
+        for hold in self.bound_holds:
+            hold.find_links(links)
+        return 0
+
+    cdef void park(self) noexcept nogil:
+        """Functions are shown zeros for the dead, in both places."""
+        if self.sweep.room != NULL:
+            park(&self.whole[0], 0, self.whole[0].n)
+            park(&self.whole[1], 0, self.whole[1].n)
+
     cdef void place(self, Array* array, Py_ssize_t number) noexcept:
         """A register of the room as an array (n, dim)."""
         array.body, array.component = self.item, self.sweep.padded * self.item
@@ -152,6 +170,8 @@ cdef class Coupled(Watch):
     cdef void enter(self, const Plan* plan) noexcept nogil:
         """Copy the state of all bodies into the room."""
         copy_state(&self.whole[0], plan, self.item)
+        if plan.living != NULL:
+            park(&self.whole[0], 0, plan.living.end)
 
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
         """Copy it back, from where so many steps have left it."""
@@ -168,10 +188,11 @@ cdef class Coupled(Watch):
 
 
 cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil:
-    copy_array(&to.x, &source.x, to.n, to.dim, item)
-    copy_array(&to.v, &source.v, to.n, to.dim, item)
+    cdef Py_ssize_t n = to.n if to.living == NULL else to.living.end
+    copy_array(&to.x, &source.x, n, to.dim, item)
+    copy_array(&to.v, &source.v, n, to.dim, item)
     if to.s.data != NULL:
-        copy_array(&to.s, &source.s, to.n, to.dim, item)
+        copy_array(&to.s, &source.s, n, to.dim, item)
 
 
 cdef Py_ssize_t padded(Py_ssize_t n):

@@ -1,6 +1,7 @@
 """Frames: the loop that turns frames into steps, and drawing between two of them."""
 
-from libc.stdint cimport int64_t
+from libc.math cimport NAN
+from libc.stdint cimport int64_t, uint8_t
 
 from ..clock.fixed_clock cimport FixedClock
 from .bodies cimport Core
@@ -111,7 +112,7 @@ cdef class Frames(Core):
         finally:
             self.unlock()
 
-    def interpolate(self, object alpha=None, object out=None, object mode="linear"):
+    def interpolate(self, object alpha=None, object out=None, object mode="linear", object living=False):
         """Positions for drawing: between the state before the last step of the frame and the one after.
 
         The picture shows the time (tick - 1 + alpha) dt, one step behind the simulation: that is the
@@ -123,6 +124,8 @@ cdef class Frames(Core):
         vertex buffer; a new array when left out. It is returned.
         mode: "linear"; "hermite", which follows the velocities too and suits low rates; "extrapolate",
         alpha steps beyond the last state: no latency, but overshoots at every bounce.
+        living: draw those bodies alone that live, one after the other, in the order of their rows: `out` is then of shape
+        (count, dim). Otherwise the rows of those that do not live are NaN.
 
         Never changes the state. Raises TypeError or ValueError for what cannot be drawn to.
 
@@ -134,15 +137,15 @@ cdef class Frames(Core):
         """
         self.lock()
         try:
-            return self.drawn(alpha, out, mode)
+            return self.drawn(alpha, out, mode, living)
         finally:
             self.unlock()
 
-    cdef object drawn(self, object alpha, object out, object mode):
+    cdef object drawn(self, object alpha, object out, object mode, bint living):
         cdef Weights weights
         cdef Array x, v, target
-        cdef float* f32 = NULL
-        cdef double* f64 = NULL
+        cdef bint single
+        cdef Py_ssize_t rows = self.slots.count if living and self.slots is not None else self.plan.n
         cdef FixedClock clock
         cdef double share
         if alpha is None:
@@ -161,18 +164,83 @@ cdef class Frames(Core):
         weights.curved = weights.v != 0 or weights.v_new != 0
         if between and mode != "extrapolate":
             x, v = self.previous_state[0], self.previous_state[1]
-        result = np.empty((self.plan.n, self.plan.dim), self.dtype) if out is None else out
-        array = interpolation.canvas(out, self) if out is not None else result
+        result = np.empty((rows, self.plan.dim), self.dtype) if out is None else out
+        array = interpolation.canvas(out, self, rows) if out is not None else result
         locate(&target, array)
-        if self.plan.n == 0:
+        single = array.dtype == np.float32
+        if rows == 0:
             return result
-        if array.dtype == np.float32:
-            if self.single:
-                draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f32, f32)
-            else:
-                draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f64, f32)
-        elif self.single:
-            draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f32, f64)
+        if self.slots is None:
+            self.draw_rows(&x, &v, &target, 0, 0, rows, &weights, single)
         else:
-            draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f64, f64)
+            self.draw_living(&x, &v, &target, &weights, single, living, mode == "extrapolate")
         return result
+
+    cdef void draw_living(
+        self, const Array* x, const Array* v, const Array* target, const Weights* weights, bint single, bint living,
+        bint beyond,
+    ) noexcept:
+        """Draw those that live; who was born after the last step is where he was born, unless it is drawn beyond that."""
+        cdef const uint8_t* alive = self.slots.alive
+        cdef const uint8_t* young = self.slots.young
+        cdef bint begins = self.slots.any_young and not beyond
+        cdef Weights here
+        cdef Py_ssize_t first = 0
+        cdef Py_ssize_t to = 0
+        cdef Py_ssize_t last
+        cdef bint newborn
+        here.x = here.v = here.v_new = 0
+        here.curved = False
+        while first < self.plan.n:
+            last = first + 1
+            if alive[first]:
+                newborn = begins and young[first]
+                while last < self.plan.n and alive[last] and (begins and young[last]) == newborn:
+                    last += 1
+                if newborn:
+                    self.draw_rows(&self.plan.x, &self.plan.v, target, first, to, last - first, &here, single)
+                else:
+                    self.draw_rows(x, v, target, first, to, last - first, weights, single)
+                to += last - first
+            elif not living:
+                fill_with_nan(target, first, self.plan.dim, single)
+                to += 1
+            first = last
+
+    cdef void draw_rows(
+        self, const Array* x, const Array* v, const Array* target, Py_ssize_t first, Py_ssize_t to, Py_ssize_t count,
+        const Weights* weights, bint single,
+    ) noexcept:
+        """Draw bodies from one on, to rows from another on."""
+        cdef float* f32 = NULL
+        cdef double* f64 = NULL
+        cdef Array a = from_row(x, first)
+        cdef Array b = from_row(v, first)
+        cdef Array c = from_row(&self.plan.x, first)
+        cdef Array d = from_row(&self.plan.v, first)
+        cdef Array e = from_row(target, to)
+        if single:
+            if self.single:
+                draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f32, f32)
+            else:
+                draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f64, f32)
+        elif self.single:
+            draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f32, f64)
+        else:
+            draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f64, f64)
+
+
+cdef inline Array from_row(const Array* array, Py_ssize_t row) noexcept:
+    cdef Array result = array[0]
+    result.data += row * array.body
+    return result
+
+
+cdef void fill_with_nan(const Array* target, Py_ssize_t row, int dim, bint single) noexcept:
+    cdef char* place = target.data + row * target.body
+    cdef int j
+    for j in range(dim):
+        if single:
+            (<float*> (place + j * target.component))[0] = NAN
+        else:
+            (<double*> (place + j * target.component))[0] = NAN

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 from ..kernels.abi.interactions cimport NBody, Springs
 from ..kernels.abi.coupled cimport PushFunction, SweptTable, TangentFunction
 from .sharing cimport Sharing
+from .slots cimport Links
 
 
 cdef class BoundPush:
@@ -17,6 +18,8 @@ cdef class BoundPush:
     cdef double cost        # of evaluating it for all bodies, in nanoseconds
     cdef object keep        # what the data belongs to
     cdef object error       # what it raised last, or None
+
+    cdef int find_links(self, Links links) except -1
 
 
 cdef class PythonPush(BoundPush):

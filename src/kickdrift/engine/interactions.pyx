@@ -26,6 +26,10 @@ cdef enum:
 cdef class BoundPush:
     """Base: a C function of a push; it holds on to all that its data points to."""
 
+    cdef int find_links(self, Links links) except -1:
+        """What ends, or is otherwise, where bodies die."""
+        return 0
+
 
 cdef class PythonPush(BoundPush):
     """A Python function, which is called for all bodies at once."""
@@ -103,6 +107,9 @@ cdef BoundPush bind_native(object push, object plan):
 cdef class SpringsPush(BoundPush):
     """Springs between pairs of bodies."""
 
+    cdef int find_links(self, Links links) except -1:
+        return links.add(self.arrays[0], self.arrays[1], self.springs.count, self.arrays, &self.springs.count)
+
 
 cdef BoundPush bind_springs(object push, object plan, const SweptTable* table):
     cdef SpringsPush bound = SpringsPush()
@@ -138,6 +145,10 @@ cdef const void* address(object array) except *:
 
 cdef class NBodyPush(BoundPush):
     """Attraction among all bodies, in shares of several threads where it is worth it."""
+
+    cdef int find_links(self, Links links) except -1:
+        self.bodies.alive = links.slots.alive
+        return 0
 
 
 cdef BoundPush bind_n_body(object push, object plan, const SweptTable* table, Py_ssize_t threads):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..stepper.model import Plan
+    from ..stepper.slots import Slots
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,10 @@ class Term(Declaration):
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         """Potential energy of each body in J, shape (n,), for float64 positions."""
         raise ValueError(f"energy: {type(self).__name__} has no potential")
+
+    def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
+        """The same where some bodies do not live: what it says of these does not count."""
+        return self.potential_energy(plan, position)
 
     def probe(self, position: np.ndarray, velocity: np.ndarray) -> None:
         """Refuse, when a stepper is made, what turns out not to be as declared."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..stepper.model import Plan
+    from ..stepper.slots import Slots
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +99,17 @@ class Springs(Elastic):
         )
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        return self._energy(plan, position, np.ones(len(np.asarray(self.pairs)), np.bool_))
+
+    def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
+        return self._energy(plan, position, slots.uncut(*np.asarray(self.pairs).T))
+
+    def _energy(self, plan: Plan, position: np.ndarray, uncut: np.ndarray) -> np.ndarray:
         pairs, distance = self._distances(position)
         stiffness = self._per_pair("stiffness") * (self._reduced_masses(plan) if self.per_mass else 1.0)
         stretch = distance - self._per_pair("rest_length")
         moves = (plan.mobility + np.zeros(plan.n))[pairs].any(axis=1)
-        energy = moves * stiffness * stretch * stretch / 2
+        energy = np.where(uncut, moves * stiffness * stretch * stretch / 2, 0.0)
         # Half of it to each end: where all ends are summed, each spring counts once.
         return np.bincount(pairs.ravel(), np.repeat(energy / 2, 2), plan.n)
 
@@ -167,9 +174,14 @@ class NBody(Term):
         plan.add_push("n_body", self, False, mu=mu, e2=e2)
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
-        mass: Any = plan.mass + np.zeros(plan.n)
-        energy = np.zeros(plan.n)
-        for i in range(plan.n - 1):  # those of the pairs (i, j > i)
+        return self._energy(plan.mass + np.zeros(plan.n), position)
+
+    def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
+        return self._energy(np.where(slots.alive, plan.mass, 0.0), position)
+
+    def _energy(self, mass: Any, position: np.ndarray) -> np.ndarray:
+        energy = np.zeros(len(mass))
+        for i in range(len(mass) - 1):  # those of the pairs (i, j > i)
             difference = position[i + 1 :] - position[i]
             distance = np.sqrt((difference * difference).sum(axis=1) + self.softening * self.softening)
             energy[i] = np.divide(mass[i + 1 :], distance, out=np.zeros_like(distance), where=distance > 0).sum()

@@ -13,10 +13,11 @@ from .checksum import digest
 from .clock import FixedClock
 from .interpolation import draw
 from .lock import Exclusive
+from .slots import Living
 from .system import Body, System
 
 
-class Stepper(Exclusive, StepperBase):
+class Stepper(Living, Exclusive, StepperBase):
     """`kickdrift.Stepper` in plain Python: the same arguments, the same bits, made to be read.
 
     Computes with NumPy's scalars of the state's dtype, one number after the other.
@@ -58,7 +59,16 @@ class Stepper(Exclusive, StepperBase):
         }
 
     def _commit(
-        self, *, writes=(), binding=None, numbers=None, resume=None, attributes=None, clock_rate=None, clock_tick=None
+        self,
+        *,
+        writes=(),
+        binding=None,
+        numbers=None,
+        resume=None,
+        attributes=None,
+        clock_rate=None,
+        clock_tick=None,
+        slots=None,
     ) -> None:
         """Change several things; the compiled twin does it in one go."""
         if clock_rate is not None:
@@ -74,6 +84,9 @@ class Stepper(Exclusive, StepperBase):
         if not self._started:
             self._last_h = self._h
         self.__dict__.update(attributes or {})
+        if slots is not None:
+            self._book().become(*slots)
+        self._park()
 
     def restart(self) -> None:
         """Forget the integrator's history: the next step starts from the arrays alone."""
@@ -91,9 +104,10 @@ class Stepper(Exclusive, StepperBase):
 
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
-        if n == 0 or self.n == 0:
+        if n == 0 or self.count == 0:
             self._tick += n
             return
+        self._park()
         if n > 1 and self._last_h != self._h:
             # The history spans another dt: the first step has constants of its own, and is taken by itself.
             self._step(1)
@@ -108,6 +122,8 @@ class Stepper(Exclusive, StepperBase):
                 if failure is not None:
                     self._advance(done)
                 self._tick += done
+        if self._slots is not None and self.tick > first:
+            self._slots.young[:] = 0
         if failure is not None:
             raise ConvergenceError(failure.body, self.tick, failure.residual)
         finite = np.isfinite(self._position) & np.isfinite(self._velocity)
@@ -116,8 +132,9 @@ class Stepper(Exclusive, StepperBase):
             raise NonFiniteError(body, first, self.tick, history=self._history is not None)
 
     def _advance(self, n: int):
-        """Step each body n times; where one fails, change nothing and say after how many steps."""
-        bodies = [Body(self, index) for index in range(self.n)]
+        """Step each living body n times; where one fails, change nothing and say after how many steps."""
+        alive = range(self.n) if self._slots is None else np.flatnonzero(self._slots.alive).tolist()
+        bodies = [Body(self, index) for index in alive]
         for body in bodies:
             body.run(n)
         failures = [body for body in bodies if body.done < n]
@@ -206,22 +223,31 @@ class Stepper(Exclusive, StepperBase):
     def _previous(self) -> tuple[np.ndarray, np.ndarray] | None:
         return self._drawn[1] if self._drawn is not None and self._drawn[0] == self.tick else None
 
-    def interpolate(self, alpha: float | None = None, out=None, mode: str = "linear"):
+    def interpolate(self, alpha: float | None = None, out=None, mode: str = "linear", living: bool = False):
         """Positions for drawing, between the last two states of a frame."""
-        return self._exclusively(self._picture, alpha, out, mode)
+        return self._exclusively(self._picture, alpha, out, mode, living)
 
-    def _picture(self, alpha: float | None, out, mode: str):
+    def _picture(self, alpha: float | None, out, mode: str, living: bool):
         share = self.alpha if alpha is None else validation.real("alpha", alpha)
         now = (self._position, self._velocity)
         before = now if self._previous is None or mode == "extrapolate" else self._previous
         if self._previous is None and mode == "hermite":
             mode = "linear"
         mix = weights(mode, share, self._frame_step)
-        result = np.empty_like(self._position, order="C") if out is None else out
-        target = result if out is None else canvas(out, self)
+        rows = np.arange(self.n) if self._slots is None else np.flatnonzero(self._slots.alive)
+        count = len(rows) if living else self.n
+        result = np.empty((count, self.dim), self.dtype) if out is None else out
+        target = result if out is None else canvas(out, self, count)
         real = float if self.dtype == np.float64 else np.float32
+        drawn = np.full((self.n, self.dim), np.nan, target.dtype)
         with np.errstate(all="ignore"):  # as compiled code, which draws whatever there is
-            draw(*before, *now, mix, real, target)
+            for i in rows:
+                # Who was born after the last step is where he was born.
+                if self._slots is not None and self._slots.young[i] and mode != "extrapolate":
+                    drawn[i] = self._position[i]
+                else:
+                    draw(*(array[i : i + 1] for array in (*before, *now)), mix, real, drawn[i : i + 1])
+        target[...] = drawn[rows] if living else drawn
         return result
 
 

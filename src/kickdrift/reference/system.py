@@ -11,6 +11,7 @@ from .callbacks import PUSHES
 from .constraints import HOLDS
 from .forces import TERMS, Affine
 from .integrators import SCHEMES, STARTS, NotConverged
+from .slots import present_at_rest, present_fields
 from .vector import Vector
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ class Body:
         self.history: Any = (
             self._vector(stepper._history) if stepper._started and stepper._history is not None else None
         )
+        slots = stepper._slots
+        self.alive = slots is None or bool(slots.alive[index])
+        self.young = slots is not None and bool(slots.young[index])  #: was it born after the last step?
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
         self.constrained = bool(plan.holds)
@@ -60,9 +64,7 @@ class Body:
 
     def run(self, n: int) -> None:
         """n steps, or fewer where one cannot be solved."""
-        start = STARTS.get(self.integrator.name)
-        if start is not None and self.history is None:
-            start(self, self.h)
+        self.begin()
         while self.done < n:
             try:
                 self.step(self.h)
@@ -71,6 +73,13 @@ class Body:
                 return
             self.last_h = self.h
             self.complete()
+
+    def begin(self) -> None:
+        """Fill the history, where there is one: as long before as the last step was."""
+        start = STARTS.get(self.integrator.name)
+        if start is not None and (self.history is None or self.young):
+            start(self, self.last_h)
+        self.young = False
 
     def step(self, h: Any) -> None:
         """One step by the book."""
@@ -147,6 +156,8 @@ class System(Body):
     def __init__(self, stepper: Stepper):
         self.stepper = stepper
         self.plan = stepper._plan
+        self.slots = stepper._slots
+        self.at_rest = present_at_rest(self)
         self.parts = parts = [Body(stepper, index) for index in range(stepper.n)]
         self.dim = stepper.dim
         for name in (
@@ -178,6 +189,27 @@ class System(Body):
         else:
             self._run_parts(n)
 
+    def begin(self) -> None:
+        """The same, of the living alone, and of those born after the last step where the others have a history."""
+        start = STARTS.get(self.integrator.name)
+        x, v, history = self.x, self.v, self.history
+        if start is None or not (history is None or any(part.young for part in self.parts)):
+            return
+        start(self, self.last_h)
+        if history is not None:
+            self.v = self.chosen(lambda part: part.young, self.v, v)
+            self.history = self.chosen(lambda part: part.young, self.history, history)
+
+    def chosen(self, condition: Any, yes: Vector, no: Vector) -> Vector:
+        """Of each part the rows of one vector or of another."""
+        rows = zip(self.parts, yes.rows(self.dim), no.rows(self.dim), strict=True)
+        return _joined([a if condition(part) else b for part, a, b in rows])
+
+    def of_the_living(self, rows: list[Vector]) -> list[Vector]:
+        """Zeros for the dead, whatever there is."""
+        nothing = Vector([self.real(0)] * self.dim)
+        return [row if part.alive else nothing for part, row in zip(self.parts, rows, strict=True)]
+
     def step(self, h: Any) -> None:
         """One step by the book; where it is implicit, for all bodies at once."""
         if self.integrator.name == "implicit_euler":
@@ -192,13 +224,16 @@ class System(Body):
                 part.x, part.v, part.done, part.evaluations = x, v, 0, 0
                 if self.history is not None:
                     part.history = Vector(self.history[part.index * self.dim : (part.index + 1) * self.dim])
-                part.run(1)
+                if part.alive:
+                    part.run(1)
+                else:
+                    part.done, part.history = 1, 0 * self.h * x
             failed = [part for part in self.parts if part.done == 0]
             if failed:
                 self.failed = failed[0]
                 return
             self.x, self.v = _joined([part.x for part in self.parts]), _joined([part.v for part in self.parts])
-            if self.parts[0].history is not None:
+            if self.integrator.history:
                 self.history = _joined([part.history for part in self.parts])
             self.last_h = self.h
             self.evaluations += max(part.evaluations for part in self.parts)
@@ -209,7 +244,7 @@ class System(Body):
         before = self.completed[0].rows(self.dim)
         self.gain = (self.v - self.completed[1]).rows(self.dim)
         for hold in self.plan.holds:
-            HOLDS[hold.kind](self, before, **hold.fields)
+            HOLDS[hold.kind](self, before, **present_fields(self, hold))
         if self.decay is not None:
             self.damp(self.decay)
         self.count()
@@ -235,7 +270,7 @@ class System(Body):
             out = PUSHES[push.kind](self, push, t, xs, vs)
             for i, part in enumerate(self.parts):
                 rows[i] = rows[i] + part._scalar(push.factor) * out[i]
-        return _joined(rows)
+        return _joined(self.of_the_living(rows))
 
     def time(self, after: Any) -> float:
         """So long after the last tick."""
@@ -244,7 +279,7 @@ class System(Body):
 
     def damp(self, decay) -> None:
         """As for one body, each with its own rate; what hangs on links keeps the velocity that it reads at rest."""
-        at_rest = self.plan.at_rest
+        at_rest = self.at_rest
         if at_rest is not None:
             still = _joined([self.real(share) * gain for share, gain in zip(at_rest, self.gain, strict=True)])
             self.v = self.v - still

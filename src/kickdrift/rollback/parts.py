@@ -53,6 +53,9 @@ class Part:
         """
         raise NotImplementedError
 
+    def check(self, stepper: State, saved: Any) -> None:
+        """Refuse what does not go with the rest of the snapshot, which is a `Saved`: raises SnapshotError."""
+
 
 def written(stepper: State) -> bytes:
     """The sections of a stepper, one after the other."""

@@ -115,7 +115,10 @@ def parse(stepper: State, snapshot: Any) -> Saved:
     clock_tick = header.clock_tick if header.clock_tick >= 0 else None
     started, last_h = bool(header.started), header.last_h
     changes = parts.together(parts.parsed(stepper, data, end))
-    return Saved(header.tick, clock_tick, started, last_h, exact_dt, origin, origin_tick, offset, arrays, changes)
+    saved = Saved(header.tick, clock_tick, started, last_h, exact_dt, origin, origin_tick, offset, arrays, changes)
+    for part in stepper._parts:
+        part.check(stepper, saved)
+    return saved
 
 
 def digest(stepper: State, arrays: list[np.ndarray], sections: bytes) -> int:

@@ -17,6 +17,7 @@ from ..integrators import Integrator, resolve
 from ..rollback import snapshots
 from .common import State
 from .model import Plan
+from .slots import Population, Slots, SlotsPart, living
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ..clock.fixed_clock import FixedClock
 
 
-class StepperBase(State):
+class StepperBase(Population, State):
     """Checks the arguments once and describes the stepper.
 
     An implementation provides what is declared below: `_bind()` is called once the arrays are known,
@@ -46,6 +47,7 @@ class StepperBase(State):
         constraints: Iterable[Constraint] = (),
         threads: int = 1,
         clock: FixedClock | reference.FixedClock | None = None,
+        alive: int | ArrayLike | None = None,
     ) -> None:
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
@@ -57,6 +59,7 @@ class StepperBase(State):
         self._begin(exact_dt, threads)
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
+        mask = living(alive, n)
         scheme = resolve(integrator)
         forces = [term.placed(self._position) for term in declared("forces", "terms", Term, forces)]
         constraints = [
@@ -71,7 +74,11 @@ class StepperBase(State):
         self._bind()
         binding = self._binding(self._plan)
         self._identity  # noqa: B018 - it is found now
-        self._commit(binding=binding, numbers=self._numbers(binding, self._dt))
+        self._parts = (*self._parts, SlotsPart())
+        changes: dict[str, Any] = {}
+        if mask is not None:
+            changes["slots"] = (mask, mask.astype(np.int64), np.zeros(n, np.bool_))
+        self._commit(binding=binding, numbers=self._numbers(binding, self._dt), **changes)
         self._claim(self._clock)
 
     if TYPE_CHECKING:
@@ -89,6 +96,7 @@ class StepperBase(State):
         def record(self, steps: int, every: int = 1) -> Trajectory: ...
         def _bind(self) -> None: ...
         def _binding(self, plan: Plan) -> Any: ...
+        def _park(self) -> None: ...  # make the rows of the dead zeros
         def _last_step(self, substeps: int) -> None: ...
 
     @property
@@ -211,7 +219,7 @@ class StepperBase(State):
     def energy(self) -> tuple[float, float]:
         """(kinetic, potential) energy of all bodies in J, in float64 whatever the dtype.
 
-        Bodies of infinite mass are left out. Raises ValueError where a term has no potential, RuntimeError
+        Bodies of infinite mass, and those that do not live, are left out. Raises ValueError where a term has no potential, RuntimeError
         during a step.
 
         >>> import kickdrift as kd
@@ -221,11 +229,24 @@ class StepperBase(State):
         return self._exclusively(self._energy)
 
     def _energy(self) -> tuple[float, float]:
-        return self._plan.energy(self._position, self._velocity)
+        if self._slots is None:
+            return self._plan.energy(self._position, self._velocity)
+        self._park()
+        return self._plan.energy(self._position, self._velocity, self._slots)
 
     def _time_of(self, tick: int) -> float:
         """The time that forces are told, in float64 arithmetic."""
         return validation.seconds(self._origin) + (tick - self._origin_tick) * self._dt
+
+    def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
+        """Give bodies other masses, where they are others."""
+        masses = self._plan.mass + np.zeros(self.n)
+        if (masses[rows] == mass).all():
+            return
+        masses[rows] = mass
+        plan = Plan(self.n, self.dim, self.dtype, masses, self.integrator, self.forces, self.constraints)
+        binding = self._binding(plan)
+        self._commit(binding=binding, numbers=self._numbers(binding, self._dt), attributes={"_plan": plan})
 
     # Moving bodies without stepping them.
 
@@ -309,6 +330,7 @@ class StepperBase(State):
     # Saving and going back.
 
     def _arrays(self) -> list[np.ndarray]:
+        self._park()
         history = [self._history] if self._started and self._history is not None else []
         return [self._position, self._velocity, *history]
 
@@ -337,6 +359,7 @@ class StepperBase(State):
         return self._exclusively(self._reduced)
 
     def _reduced(self) -> tuple[Any, ...]:
+        self._park()
         arguments_ = {
             "position": self._position.copy(order="K"),
             "velocity": self._velocity.copy(order="K"),

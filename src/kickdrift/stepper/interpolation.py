@@ -38,10 +38,10 @@ def weights(mode: str, alpha: float, h: float) -> Weights:
     return Weights(alpha * alpha * (3 - 2 * alpha), h * alpha * rest * rest, -h * alpha * alpha * rest)
 
 
-def canvas(out: Any, stepper: StepperBase) -> np.ndarray:
-    """`out` as an array that a stepper may draw to."""
+def canvas(out: Any, stepper: StepperBase, rows: int) -> np.ndarray:
+    """`out` as an array that a stepper may draw so many bodies to."""
     array = validation.plain("out", out) if isinstance(out, np.ndarray) else _as_array(out)
-    shape = (stepper.n, stepper.dim)
+    shape = (rows, stepper.dim)
     if array.shape != shape:
         raise ValueError(f"out: expected shape {shape}, got {array.shape}")
     if array.dtype != np.float32 and array.dtype != np.float64:

@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from ..constraints.base import Constraint
 from ..declaration import declared
 from ..forces.base import Term
 from ..integrators import Composition, EnergyEuler, Exact, Integrator, Verlet
+
+if TYPE_CHECKING:
+    from .slots import Slots
 
 
 @dataclass(frozen=True)
@@ -191,12 +194,20 @@ class Plan:
         shares = self.integrator.evaluation_shares[self.velocity_dependent]
         return [float(real(dt) * real(share)) for share in shares]
 
-    def energy(self, position: np.ndarray, velocity: np.ndarray) -> tuple[float, float]:
-        """(kinetic, potential) energy in J, of float64 copies, summed without rounding errors."""
+    def energy(
+        self, position: np.ndarray, velocity: np.ndarray, slots: Slots | None = None
+    ) -> tuple[float, float]:
+        """(kinetic, potential) energy in J, of float64 copies, summed without rounding errors; of slots, of the living."""
         position, velocity = position.astype(np.float64), velocity.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             kinetic = self.finite_mass * (velocity * velocity).sum(axis=1) / 2
-            potential = [term.potential_energy(self, position) + np.zeros(self.n) for term in self.forces]
+            if slots is None:
+                potential = [term.potential_energy(self, position) + np.zeros(self.n) for term in self.forces]
+            else:
+                kinetic = np.where(slots.alive, kinetic, 0.0)
+                potential = [
+                    np.where(slots.alive, term.living_energy(self, position, slots), 0.0) for term in self.forces
+                ]
             return _total(kinetic), _total(np.concatenate(potential) if potential else np.zeros(0))
 
     @cached_property

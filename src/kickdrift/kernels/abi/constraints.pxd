@@ -6,6 +6,7 @@ cdef enum:
     PAIRS_PER_BODY = 16     # so many near pairs there may be; of a crowd, so many partners each body looks for
     MOST_ROWS = 9           # of cells around a cell
     MOST_CLASSES = 15       # of size
+    NOWHERE = 255           # the class of bodies that do not live
 
 cdef enum HoldKind:
     PIN

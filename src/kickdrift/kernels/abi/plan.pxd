@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int64_t
 
+from .slots cimport Living
+
 cdef enum:
     TILE = 192          # bodies that are loaded, stepped and stored together
     ROW = 384           # bodies whose coefficients lie in a row: whole tiles, and whole blocks of vectors of any kind
@@ -79,6 +81,7 @@ ctypedef struct Job:
     Py_ssize_t steps
     int64_t tick
     bint start                  # fill the history first
+    bint begin                  # or that of those alone that were born after the last step
     # Results.
     int64_t evaluations
     Py_ssize_t bad_body         # first body that is not finite, or -1
@@ -118,6 +121,8 @@ ctypedef struct Plan:
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start
     void (*run)(const Plan*, Job*) noexcept nogil
+    const Living* living        # where bodies come and go; else NULL
+    void (*each)(const Plan*, Job*) noexcept nogil  # what runs rows with living bodies then
     # What a stage of a sweep makes of accelerations, and what is done before the first and after the last: stages.pxd.
     void (*finish)(int number, int scheme, const void* sweep, const void* room, const char* state) noexcept nogil
     void (*between)(

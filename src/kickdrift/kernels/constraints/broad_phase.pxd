@@ -4,7 +4,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport MOST_ROWS, PAIRS_PER_BODY, Collisions
+from ..abi.constraints cimport MOST_ROWS, NOWHERE, PAIRS_PER_BODY, Collisions
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
 
@@ -94,7 +94,7 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
         data.start[i] = total
         total += count
     for i in range(n):
-        if data.size_class[i] == data.classes:
+        if data.size_class[i] >= data.classes:
             continue
         slot = data.start[data.bucket[i]]
         data.start[data.bucket[i]] += 1
@@ -205,6 +205,8 @@ cdef inline Found find_unlike(
     cdef int32_t i, j
     cdef int size_class
     for i in range(<int32_t> n):
+        if data.size_class[i] == NOWHERE:
+            continue
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
             look_around(bucket_of(dim, stride, x, i, size_class, data), data, &around)
             for row in range(around.ranges):
@@ -266,6 +268,8 @@ cdef inline Found find_few(
     memcpy(data.next, data.start, (data.mask + 1) * sizeof(int32_t))
     for i in range(<int32_t> n):
         count = 0
+        if data.size_class[i] == NOWHERE:
+            continue
         if data.size_class[i] < data.classes:
             data.next[data.bucket[i]] += 1
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):

@@ -10,6 +10,7 @@ from ..simd.vec cimport f32vec, f64vec
 from ..abi.ode cimport ODEPlan
 from ..ode.tiles cimport run
 from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Array, Job, Plan
+from ..loops.living cimport run_living
 from ..loops.stages cimport between, finish
 from ..abi.coupled cimport Sweep
 from ..abi.tables cimport Kernels
@@ -94,6 +95,9 @@ cdef inline void prepare_f32(const Kernels* kernels, Plan* plan) noexcept nogil:
     plan.accelerate, plan.finish, plan.between = accelerate_f32, finish_f32, between_f32
     if plan.run == NULL:
         plan.run = row_f32 if in_a_row(plan) else rows_f32 if in_place(plan) else tiles_f32
+    if plan.living != NULL:
+        plan.each = rows_f32 if plan.run == row_f32 else plan.run
+        plan.run = run_living
 
 
 cdef inline void accelerate_f64(
@@ -124,6 +128,9 @@ cdef inline void prepare_f64(const Kernels* kernels, Plan* plan) noexcept nogil:
     plan.accelerate, plan.finish, plan.between = accelerate_f64, finish_f64, between_f64
     if plan.run == NULL:
         plan.run = row_f64 if in_a_row(plan) else rows_f64 if in_place(plan) else tiles_f64
+    if plan.living != NULL:
+        plan.each = rows_f64 if plan.run == row_f64 else plan.run
+        plan.run = run_living
 
 
 cdef inline void flow_f32(const ODEPlan* plan, Job* job) noexcept nogil:

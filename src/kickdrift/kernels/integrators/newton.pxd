@@ -46,7 +46,8 @@ cdef inline bint implicit_step(
         epsilon = DBL_EPSILON
         smallest = DBL_MIN / DBL_EPSILON
     for i in range(count):
-        solved[i] = False
+        solved[i] = plan.living != NULL and not plan.living.alive[first + i]
+        unsolved -= solved[i]
     for j in range(dim):
         for i in range(count):
             u[j * TILE + i] = v[j * TILE + i]

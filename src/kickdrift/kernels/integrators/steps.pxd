@@ -55,8 +55,10 @@ cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
         k[EXTRA] = h / last
         k[EXTRA + 1] = h * (h + last) / two
         k[EXTRA + 2] = last / two
-        k[EXTRA + 3] = h * h / two
-        return EXTRA + 4
+        # For the start: the history reaches back as far as the last step did.
+        k[EXTRA + 3] = last * last / two
+        k[EXTRA + 4] = last
+        return EXTRA + 5
     elif plan.scheme == COMPOSITION or plan.scheme == COMPOSITION_RK4:
         k[EXTRA] = <real> plan.constants[0]
         k[EXTRA + 1] = two
@@ -77,11 +79,11 @@ cdef inline void start(
     if scheme == GROOT_WARREN:
         s[0] = a
     else:
-        s[0] = x[0] - k[H] * v[0]
+        s[0] = x[0] - k[EXTRA + 4] * v[0]
         if taylor:
             s[0] = s[0] + k[EXTRA + 3] * a
         if scheme == VERLET_BACKWARD:
-            v[0] = (x[0] - s[0]) / k[H]
+            v[0] = (x[0] - s[0]) / k[EXTRA + 4]
 
 
 cdef inline void opening(int scheme, const vec* k, vec* x, vec* v, vec* s, vec* p, vec* q) noexcept nogil:

@@ -3,7 +3,7 @@
 # The registers of steps.pxd are planes of many bodies here: of a tile, or of all. A plane is as many
 # numbers as a room says, a whole number of vectors, so that sweeps need not mind where the bodies end.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X
@@ -11,7 +11,9 @@ from ..abi.workspace cimport KEEP, START, Room
 from ..abi.constraints cimport COMPLIANT_DISTANCE, DISTANCE, Distance
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport ALTERNATE, DRIFT_KICK, KICK_DRIFT, Job, Plan
-from ..integrators.steps cimport has_opening, stages
+from ..integrators.steps cimport has_opening, stages, start
+from .living cimport any_of
+from .planes cimport aligned
 from .stages cimport size
 from ..abi.coupled cimport INTERRUPTED, UNSOLVED, Push, Sweep
 from ..integrators.traits cimport fsal, verlet
@@ -67,6 +69,11 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     cdef int number
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
+    if job.begin and step == 0 and any_of(plan.living.young + room.first, room.count):
+        if push(sweep, job, room, state, t, like) != 0:
+            return job.code
+        finish(KEEP, 0, sweep, room, state, like)
+        begin_young(plan, room, like)
     # One loop for all that is evaluated, so that compilers inline the sweeps once.
     for number in range(START, stages(scheme, drag, plan)):
         after = 0
@@ -90,6 +97,32 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     return 0
 
 
+cdef inline void begin_young(const Plan* plan, const Room* room, vec* like) noexcept nogil:
+    """Fill the history of those that were born after the last step, whose accelerations are kept."""
+    cdef vec* x = <vec*> (room.now + X * size(room, like))
+    cdef vec* v = <vec*> (room.now + V * size(room, like))
+    cdef vec* s = <vec*> (room.now + S * size(room, like))
+    cdef const vec* a = <const vec*> room.start
+    cdef const vec* k = aligned(plan.prepared, like)
+    cdef const uint8_t* young = plan.living.young + room.first
+    cdef Py_ssize_t w = width(like)
+    cdef Py_ssize_t size_ = sizeof(vec) // w
+    cdef Py_ssize_t n, i, lane
+    cdef vec y, u, t
+    cdef int j
+    for j in range(plan.dim):
+        for n in range((room.count + w - 1) // w):
+            if not any_of(young + n * w, w):
+                continue
+            i = j * room.plane // w + n
+            y, u, t = x[i], v[i], s[i]
+            start(plan.scheme, plan.taylor_start, k, a[i], &y, &u, &t)
+            for lane in range(w):
+                if young[n * w + lane]:
+                    memcpy(<char*> (v + i) + lane * size_, <char*> &u + lane * size_, size_)
+                    memcpy(<char*> (s + i) + lane * size_, <char*> &t + lane * size_, size_)
+
+
 cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like) noexcept nogil:
     """One step of bodies that meet in constraints only; other than 0 where it cannot be solved."""
     # One of the two in the room, which are this job's own.
@@ -99,6 +132,7 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     lone.steps = 1
     lone.tick = job.tick + step
     lone.start = job.start and step == 0
+    lone.begin = job.begin and step == 0
     memcpy(room.next, room.now, (3 if plan.s.data != NULL else 2) * size(room, like))
     plan.damped = False  # that comes after the constraints
     plan.run(plan, &lone)

@@ -2,7 +2,7 @@
 
 from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, START, Room
-from ..simd.vec cimport vec, width
+from ..simd.vec cimport vec, where_positive, width
 from ..abi.plan cimport (
     DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MIDPOINT, RK4, VELOCITY_VERLET, Plan,
 )
@@ -84,6 +84,9 @@ cdef inline void finish_scheme(
     if single:
         factor = values(&sweep.push[0].factor, 0, room.first)
         every = sweep.push[0].factor.body * width(like)
+    cdef const vec* weight = NULL
+    if plan.living != NULL:
+        weight = <const vec*> (<const char*> plan.living.weight + room.first * plan.living.item)
     for j in range(plan.dim):
         g = values(&plan.g, j, room.first)
         for n in range(vectors):
@@ -106,6 +109,8 @@ cdef inline void finish_scheme(
                 a = a + (<const vec*> (factor + n * every))[0] * r[(OUT - P) * row + i]
             else:
                 a = pushed(sweep, body, r + (OUT - P) * row + i, row, a)
+            if weight != NULL:  # what functions write for the dead may be anything
+                a = where_positive(weight[n], a)
             if number == KEEP:
                 r[i] = a
                 continue

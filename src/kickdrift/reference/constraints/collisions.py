@@ -13,7 +13,7 @@ def collisions(system, before, radius, restitution, weight, iterations):
     x, v, s = system.rows()
     weight = [system.real(w) for w in weight]
     radius = [system.real(r) for r in radius] * (len(x) if len(radius) == 1 else 1)
-    pairs = near_pairs(x, radius)
+    pairs = near_pairs(x, radius, [part.alive for part in system.parts])
     for sweep in range(iterations[0]):
         changed = False
         for i, j in pairs if sweep % 2 == 0 else reversed(pairs):
@@ -40,12 +40,12 @@ def collisions(system, before, radius, restitution, weight, iterations):
     system.put(x, v, s)
 
 
-def near_pairs(x, radius):
+def near_pairs(x, radius, alive):
     """Who meets whom, i < j, in order: all that are near, or where bodies crowd, so many that time stays linear."""
     n = len(x)
 
     def near(i, j):
-        return is_near(x[j] - x[i], radius[i] + radius[j])
+        return alive[i] and alive[j] and is_near(x[j] - x[i], radius[i] + radius[j])
 
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if near(i, j)]
     if len(pairs) <= CROWD * n:
@@ -60,10 +60,12 @@ def near_pairs(x, radius):
 
     buckets: dict[int, list[int]] = {}
     for i in range(n):
-        if grid.size_class[i] in classes:
+        if alive[i] and grid.size_class[i] in classes:
             buckets.setdefault(grid.bucket(cells(i, grid.size_class[i])), []).append(i)
     pairs = []
     for i in range(n):
+        if not alive[i]:
+            continue
         found = []
         for size_class in classes[: grid.size_class[i] + 1]:
             own = size_class == grid.size_class[i]
