@@ -83,6 +83,28 @@ def saved(drawn, rng, twin):
     return digest(snapshot, failure, other.position, other.velocity)
 
 
+def lived(drawn, rng, twin):
+    """A scene whose bodies die and are born, and which goes back over that."""
+    n, dim = drawn.position.shape
+    stepper = drawn.make(twin.Stepper, alive=rng.random(n) < 0.7)
+    seen, snapshot = [], stepper.snapshot()
+    for turn in range(6):
+        living = np.flatnonzero(stepper.alive)
+        stepper.kill(rng.permutation(living)[: len(living) // 3])
+        free = n - stepper.count
+        born = rng.normal(size=((free + 1) // 2, dim)), rng.normal(size=dim)
+        seen += [stepper.spawn(*born), attempt(stepper.step, int(rng.integers(1, 4)))]
+        if seen[-1] is not None:
+            break
+        seen += [stepper.checksum(), stepper.position.copy(), stepper.velocity.copy()]
+        if turn == 1:
+            snapshot = stepper.snapshot()
+        elif turn == 4:
+            stepper.restore(snapshot)
+            seen.append(snapshot)
+    return digest(*(seen[:-1] if "NonFiniteError" in str(seen[-1]) else seen))
+
+
 def solved(y, flow, scheme, dt, twin):
     """Trajectories of a flow."""
     stepper = twin.ODEStepper(y.copy(), flow, dt=dt, integrator=scheme)
@@ -117,6 +139,14 @@ def cases():
         yield name, partial(stepped, drawn, rng)
         if number < len(INTEGRATORS) * len(DTYPES):
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+    for number in range(2 * len(INTEGRATORS) * len(DTYPES)):
+        integrator = INTEGRATORS[number % len(INTEGRATORS)]
+        dtype = DTYPES[number // len(INTEGRATORS) % len(DTYPES)]
+        held = number >= len(INTEGRATORS) * len(DTYPES)
+        rng = Draws(f"births and deaths {number}")
+        drawn = (held_scene if held else scene)(rng, integrator, n=int(rng.choice([5, 17, 33])), dtype=dtype)
+        name = "held, " if held else ""
+        yield f"births and deaths {number} {name}{integrator!r} {np.dtype(dtype)}", partial(lived, drawn, rng)
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")

@@ -211,7 +211,7 @@ def newborn(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) 
     if x.ndim == 0:
         raise ValueError(f"position: expected shape ({dim},) or (k, {dim}), got {validation.show(position)}")
     m = None if mass is None else np.array(validation.plain("mass", mass))
-    k = max((len(array) for array in (x, v) if array.ndim == 2), default=1 if m is None or m.ndim == 0 else len(m))
+    k = next((len(array) for array in (x, v) if array.ndim == 2), 1 if m is None or m.ndim == 0 else len(m))
     for name, array in (("position", x), ("velocity", v)):
         if array.ndim == 2 and len(array) != k:
             raise ValueError(f"{name}: expected one vector for all or {k} rows, got {len(array)}")

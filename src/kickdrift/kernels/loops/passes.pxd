@@ -73,6 +73,9 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         if push(sweep, job, room, state, t, like) != 0:
             return job.code
         finish(KEEP, 0, sweep, room, state, like)
+        if room.next != room.now:
+            memcpy(room.next, room.now, 3 * size(room, like))
+            state = room.next
         begin_young(plan, room, like)
     # One loop for all that is evaluated, so that compilers inline the sweeps once.
     for number in range(START, stages(scheme, drag, plan)):
@@ -99,9 +102,9 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
 
 cdef inline void begin_young(const Plan* plan, const Room* room, vec* like) noexcept nogil:
     """Fill the history of those that were born after the last step, whose accelerations are kept."""
-    cdef vec* x = <vec*> (room.now + X * size(room, like))
-    cdef vec* v = <vec*> (room.now + V * size(room, like))
-    cdef vec* s = <vec*> (room.now + S * size(room, like))
+    cdef vec* x = <vec*> (room.next + X * size(room, like))
+    cdef vec* v = <vec*> (room.next + V * size(room, like))
+    cdef vec* s = <vec*> (room.next + S * size(room, like))
     cdef const vec* a = <const vec*> room.start
     cdef const vec* k = aligned(plan.prepared, like)
     cdef const uint8_t* young = plan.living.young + room.first
