@@ -1,4 +1,4 @@
-"""Bodies that come and go: the same bits in both twins, whatever happened before, and nothing that outlives its body."""
+"""Bodies that come and go: the same bits in both twins, and nothing that outlives its body."""
 
 import copy
 import pickle
@@ -196,7 +196,7 @@ def test_ids(twin):
     for view in (world.alive, world.ids):
         with pytest.raises(ValueError, match="read-only"):
             view[0] = 1
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="WRITEABLE"):
             view.flags.writeable = True
 
 

@@ -168,8 +168,8 @@ cdef class Core(Runner):
     def spawn(self, object position, object velocity=0.0, object mass=None):
         """Bodies are born in the lowest free slots, ascending; returns their ids, int64 of shape (k,).
 
-        position: m, of shape (k, dim), or (dim,) for one body, or for all where the velocities have rows. velocity: m/s,
-        a vector for all, a row for each, or one number. mass: kg, one or (k,); left out, the body has the mass that was
+        position: m, of shape (k, dim), or (dim,) for one body, or for all where the velocities have rows. velocity:
+        m/s, a vector for all, a row for each, or one number. mass: kg, one or (k,); left out, the body has the mass that was
         given for its row. So has it the other coefficients of its row.
 
         They live from now on: the next step moves them. A history (`verlet`, `groot_warren`) begins then for their rows
@@ -202,8 +202,8 @@ cdef class Core(Runner):
     def kill(self, object ids):
         """Bodies die: their rows become zeros, and free for others.
 
-        ids: of `spawn` or `world.ids`, or rows, which are ints below 2**32: one, or any number of them. Or a mask of shape
-        (n,): those of its rows die that live. Springs, distances and pins of a body end with it, and do not pass on
+        ids: of `spawn` or `world.ids`, or rows, which are ints below 2**32: one, or any number of them. Or a mask of
+        shape (n,): those of its rows die that live. Springs, distances and pins of a body end with it, and do not pass on
         to the next in its slot; `restore` brings all back.
 
         Raises DeadBodyError, a KeyError, for those that do not live, TypeError or ValueError for what are no ids,
@@ -273,7 +273,7 @@ cdef class Core(Runner):
         if self.slots is not None and self.slots.stale:
             self.slots.layout(self.binding.links)
             if self.coupled is not None:
-                self.coupled.park()
+                self.coupled.clear_dead()
         if self.plan.last_h != self.plan.h:
             # The history spans another dt; kernels take the constants for one pair of dt.
             steps = 1

@@ -156,7 +156,7 @@ cdef class Coupled(Watch):
             hold.find_links(links)
         return 0
 
-    cdef void park(self) noexcept nogil:
+    cdef void clear_dead(self) noexcept nogil:
         """Functions are shown zeros for the dead, in both places."""
         if self.sweep.room != NULL:
             park(&self.whole[0], 0, self.whole[0].n)

@@ -124,8 +124,8 @@ cdef class Frames(Core):
         vertex buffer; a new array when left out. It is returned.
         mode: "linear"; "hermite", which follows the velocities too and suits low rates; "extrapolate",
         alpha steps beyond the last state: no latency, but overshoots at every bounce.
-        living: draw those bodies alone that live, one after the other, in the order of their rows: `out` is then of shape
-        (count, dim). Otherwise the rows of those that do not live are NaN.
+        living: draw those bodies alone that live, one after the other, in the order of their rows: `out` is then of
+        shape (count, dim). Otherwise the rows of those that do not live are NaN.
 
         Never changes the state. Raises TypeError or ValueError for what cannot be drawn to.
 
@@ -180,7 +180,7 @@ cdef class Frames(Core):
         self, const Array* x, const Array* v, const Array* target, const Weights* weights, bint single, bint living,
         bint beyond,
     ) noexcept:
-        """Draw those that live; who was born after the last step is where he was born, unless it is drawn beyond that."""
+        """Draw those that live; who was born after the last step is where he was born, or on the way from there."""
         cdef const uint8_t* alive = self.slots.alive
         cdef const uint8_t* young = self.slots.young
         cdef bint begins = self.slots.any_young and not beyond

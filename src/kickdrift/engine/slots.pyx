@@ -1,7 +1,7 @@
 """Slots: births and deaths in compiled code, and what of a binding is cut by them."""
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memchr, memcpy, memset
 
@@ -98,7 +98,9 @@ cdef void reach(const char** low, const char** high, Py_ssize_t stride, Py_ssize
         high[0] += stride * (count - 1)
 
 
-cdef void put(const Array* to, Py_ssize_t row, const Given* given, Py_ssize_t i, int dim, Py_ssize_t item) noexcept nogil:
+cdef void put(
+    const Array* to, Py_ssize_t row, const Given* given, Py_ssize_t i, int dim, Py_ssize_t item,
+) noexcept nogil:
     cdef int j
     for j in range(dim):
         memcpy(
@@ -193,7 +195,8 @@ cdef class Slots:
         else:
             easy = easy and simple(velocity, dim, item, &v)
         # Whatever is not as simple, or is to be refused, is seen to at leisure.
-        easy = easy and (x.rows == v.rows or x.rows < 0 or v.rows < 0) and finite(&x, dim, item) and finite(&v, dim, item)
+        easy = easy and (x.rows == v.rows or x.rows < 0 or v.rows < 0)
+        easy = easy and finite(&x, dim, item) and finite(&v, dim, item)
         easy = easy and apart(&x, dim, &plan.x, self.n) and apart(&x, dim, &plan.v, self.n)
         easy = easy and apart(&v, dim, &plan.x, self.n) and apart(&v, dim, &plan.v, self.n)
         if not easy:

@@ -17,7 +17,7 @@ from ..integrators import Integrator, resolve
 from ..rollback import snapshots
 from .common import State
 from .model import Plan
-from .slots import Population, Slots, SlotsPart, living
+from .slots import Population, SlotsPart, living
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:

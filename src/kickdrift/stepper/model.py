@@ -194,10 +194,8 @@ class Plan:
         shares = self.integrator.evaluation_shares[self.velocity_dependent]
         return [float(real(dt) * real(share)) for share in shares]
 
-    def energy(
-        self, position: np.ndarray, velocity: np.ndarray, slots: Slots | None = None
-    ) -> tuple[float, float]:
-        """(kinetic, potential) energy in J, of float64 copies, summed without rounding errors; of slots, of the living."""
+    def energy(self, position: np.ndarray, velocity: np.ndarray, slots: Slots | None = None) -> tuple[float, float]:
+        """(kinetic, potential) energy in J, of float64 copies, without rounding errors; of slots, of the living."""
         position, velocity = position.astype(np.float64), velocity.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             kinetic = self.finite_mass * (velocity * velocity).sum(axis=1) / 2

@@ -88,7 +88,7 @@ class Slots:
 
 def _read_only(array: np.ndarray) -> np.ndarray:
     """A view that nobody can make writable: its buffer says that it is not."""
-    return np.asarray(memoryview(array).toreadonly())
+    return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
 
 
 class Population:
