@@ -26,6 +26,9 @@ from ..constraints.base import Constraint
 from ..declaration import declared
 from ..forces.base import Term
 from ..integrators import Composition, EnergyEuler, Exact, Integrator, Verlet
+from . import merging
+
+_F64 = np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,23 @@ class Hold:
     fields: dict[str, np.ndarray]
 
 
+class Part:
+    """What one declaration adds to a plan. It depends on no other declaration but pins, and can be used again."""
+
+    def __init__(self) -> None:
+        #: (symbol, coefficient, what it is the weight of): see `merging`.
+        self.affine: list[merging.Share] = []
+        self.records: list[Record] = []
+        self.pushes: list[Push] = []
+        self.holds: list[Hold] = []
+        self.links: list[np.ndarray] = []  #: the bodies that links hold up
+
+
 class Plan:
-    """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions."""
+    """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions.
+
+    previous: a plan of which the parts are taken over that are the same.
+    """
 
     def __init__(
         self,
@@ -71,38 +89,41 @@ class Plan:
         integrator: Integrator,
         forces: Iterable[Term],
         constraints: Iterable[Constraint] = (),
+        previous: Plan | None = None,
     ) -> None:
         self.n, self.dim, self.dtype = n, dim, dtype
         self.mass = mass
         self.uniform_mass = len(mass) == 1
         self.integrator = integrator
-        #: 1/m; zero for infinitely heavy bodies, which no force moves.
-        self.inverse_mass = 1 / mass
-        #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with.
-        self.mobility = np.where(np.isinf(mass), 0.0, 1.0)
-        #: m, or 0 for infinitely heavy bodies: they take no part in the energy.
-        self.finite_mass = np.where(np.isinf(mass), 0.0, mass)
-
-        self.g, self.w, self.p = (np.zeros((1, dim)) for _ in range(3))
-        self.c, self.k, self.rate = (np.zeros(1) for _ in range(3))
-        self.records: list[Record] = []
-        self.pushes: list[Push] = []
-        self.holds: list[Hold] = []
-        #: Of each body, where links hold any: see `add_links`.
-        self.at_rest: np.ndarray | None = None
+        self._derive_masses(previous)
         self.forces = declared("forces", "terms", Term, forces)
         self.constraints = declared("constraints", "constraints", Constraint, constraints)
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-            for declaration in (*self.forces, *self.constraints):
-                declaration.compile(self)
+        known = self._known(previous)
+        self._parts: dict[int, Part] = {}  # by the id of its declaration
+        parts = []
+        for declaration in (*self.forces, *self.constraints):
+            part = known.get(id(declaration))
+            if part is None:
+                part = self._compile(declaration)
+            self._parts[id(declaration)] = part
+            parts.append(part)
+        self.records = [record for part in parts for record in part.records]
+        self.pushes = [push for part in parts for push in part.pushes]
         # Other constraints lean on what is pinned.
-        self.holds.sort(key=lambda hold: hold.kind != "pin")
-        _check_finite("rate", self.rate, np.dtype(np.float64))
+        self.holds = sorted((hold for part in parts for hold in part.holds), key=lambda hold: hold.kind != "pin")
+        self.links = [ends for part in parts for ends in part.links]
+        #: Of each body, where links hold any: see `add_links`.
+        self.at_rest = self._shares_at_rest(previous)
 
-        self.drag = bool(self.c.any())
-        self.wind = bool(self.w.any())
-        self.spring = bool(self.k.any())
-        self.damped = bool(self.rate.any())
+        merged = merging.merged([share for part in parts for share in part.affine], dim)
+        _check_finite("rate", merged.rate, _F64)
+        self.rate = merged.rate
+        # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
+        self._c, self._k = merged.c, merged.k
+        self.drag = bool(merged.c.any())
+        self.wind = bool(merged.w.any())
+        self.spring = bool(merged.k.any())
+        self.damped = bool(merged.rate.any())
         self.velocity_dependent = (
             self.drag
             or any(record.velocity_dependent for record in self.records)
@@ -113,48 +134,87 @@ class Plan:
         if backward and self.at_rest is not None:
             self.velocity_dependent = False
         self._check_integrator()
-        # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
-        self._c, self._k = self.c, self.k
-        for name in ("g", "c", "w", "k", "p"):
-            setattr(self, name, self._round(name, getattr(self, name)))
-        self.records = [dataclasses.replace(record, fields=self._rounded(record.fields)) for record in self.records]
-        self.pushes = [
-            dataclasses.replace(push, factor=self._round("1/mass", push.factor), fields=self._rounded(push.fields))
-            for push in self.pushes
-        ]
-        self.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in self.holds]
+        self.g, self.c, self.w, self.k, self.p = self._rounded_affine(merged)
+
+    def _derive_masses(self, previous: Plan | None) -> None:
+        if previous is not None and previous.mass is self.mass:
+            self.inverse_mass, self.mobility = previous.inverse_mass, previous.mobility
+            self.finite_mass = previous.finite_mass
+            return
+        mass, infinite = self.mass, np.isinf(self.mass)
+        #: 1/m; zero for infinitely heavy bodies, which no force moves.
+        self.inverse_mass = 1 / mass
+        #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with.
+        self.mobility = np.where(infinite, 0.0, 1.0)
+        #: m, or 0 for infinitely heavy bodies: they take no part in the energy.
+        self.finite_mass = np.where(infinite, 0.0, mass)
+
+    def _known(self, previous: Plan | None) -> dict[int, Part]:
+        """The parts of another plan that would be the same here."""
+        if previous is None or previous.mass is not self.mass or previous.n != self.n:
+            return {}
+        pins, others = (
+            [id(constraint) for constraint in plan.constraints if len(constraint.pins)] for plan in (self, previous)
+        )
+        if pins == others:
+            return previous._parts
+        # All constraints lean on what is pinned; so that nothing is forgotten, none is taken over.
+        return {key: part for key, part in previous._parts.items() if not (part.holds or part.links)}
+
+    def _compile(self, declaration: Any) -> Part:
+        """What a declaration adds, its coefficients rounded."""
+        self._part = part = Part()
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+            declaration.compile(self)
+        if part.records:
+            part.records = [dataclasses.replace(record, fields=self._rounded(record.fields)) for record in part.records]
+        if part.pushes:
+            part.pushes = [
+                dataclasses.replace(push, factor=self._round("1/mass", push.factor), fields=self._rounded(push.fields))
+                for push in part.pushes
+            ]
+        if part.holds:
+            part.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in part.holds]
+        return part
 
     # How terms add themselves. All arrays are float64 here, with one row or n rows.
 
     def add_gravity(self, g: np.ndarray) -> None:
-        self.g = self.g + g * self.mobility[:, None]
+        self._part.affine.append(merging.share("g", g * self.mobility[:, None]))
 
     def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
         """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
-        self.c, self.w = _weighted(self.c, self.w, c, w)
+        self._part.affine.append(merging.share("c", c, w))
 
     def add_spring(self, k: np.ndarray, p: np.ndarray) -> None:
         """-k (x - p): of several springs the stiffnesses add up and the anchor is their weighted mean."""
-        self.k, self.p = _weighted(self.k, self.p, k, p)
+        self._part.affine.append(merging.share("k", k, p))
 
     def add_damping(self, rate: np.ndarray) -> None:
-        self.rate = self.rate + rate
+        self._part.affine.append(merging.share("rate", rate))
 
     def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
-        self.records.append(Record(kind, term.velocity_dependent, fields))
+        self._part.records.append(Record(kind, term.velocity_dependent, fields))
 
     def add_push(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
-        self.pushes.append(Push(kind, term, self.inverse_mass if divided_by_mass else self.mobility, fields))
+        self._part.pushes.append(Push(kind, term, self.inverse_mass if divided_by_mass else self.mobility, fields))
 
     def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
-        self.holds.append(Hold(kind, constraint, fields))
+        self._part.holds.append(Hold(kind, constraint, fields))
 
     def add_links(self, *bodies: np.ndarray) -> None:
         """Bodies that links hold up: at rest they read this share of what forces add to their velocity in a step."""
-        if self.at_rest is None:
-            self.at_rest = np.zeros(self.n, self.dtype)
-        for ends in bodies:
-            self.at_rest[ends] = 0.5 - self.integrator.velocity_lag
+        self._part.links += bodies
+
+    def _shares_at_rest(self, previous: Plan | None) -> np.ndarray | None:
+        if not self.links:
+            return None
+        if previous is not None and list(map(id, previous.links)) == list(map(id, self.links)):
+            return previous.at_rest
+        at_rest = np.zeros(self.n, self.dtype)
+        for ends in self.links:
+            at_rest[ends] = 0.5 - self.integrator.velocity_lag
+        return at_rest
 
     # Numbers that depend on dt, in the dtype of the state.
 
@@ -228,6 +288,18 @@ class Plan:
         array.flags.writeable = False
         return array
 
+    def _rounded_affine(self, merged: merging.Affine) -> list[np.ndarray]:
+        """g, c, w, k and p in the dtype of the state."""
+        if merged.uniform is not None:  # all in one, since each takes as long
+            with np.errstate(over="ignore", under="ignore"):
+                row = merged.uniform.astype(self.dtype)
+            if np.isfinite(row).all():
+                row.flags.writeable = False
+                d = self.dim
+                g, w, p = (row[start : start + d].reshape(1, d) for start in (0, d, 2 * d))
+                return [g, row[3 * d : 3 * d + 1], w, row[3 * d + 1 : 3 * d + 2], p]
+        return [self._round(name, getattr(merged, name)) for name in ("g", "c", "w", "k", "p")]
+
     def _check_integrator(self) -> None:
         name = self.integrator.name
         if isinstance(self.integrator, Exact):
@@ -255,13 +327,3 @@ def _total(energies: np.ndarray) -> float:
 def _check_finite(name: str, array: np.ndarray, dtype: np.dtype) -> None:
     if not np.isfinite(array).all():
         raise ValueError(f"forces: the merged coefficient {name} overflows {dtype}")
-
-
-def _weighted(
-    total: np.ndarray, mean: np.ndarray, weight: np.ndarray, value: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Add a weight and its value to a running total and weighted mean."""
-    total = total + weight
-    # In this form equal values stay what they are and a single one is taken over unrounded.
-    share = np.divide(weight + np.zeros_like(total), total, out=np.zeros_like(total), where=total > 0)
-    return total, mean + share[:, None] * (value - mean)
