@@ -33,9 +33,17 @@ cdef class Core(Runner):
         if self.integrator.history:
             self.state.append(np.zeros_like(self._position))
 
-    def _binding(self, object model):
-        """A model laid out for the kernels; `_commit` takes it over."""
-        return Binding.of(model, self.state, self.kernels, self._threads)
+    def _binding(self, object model, state=None):
+        """A model laid out for the kernels, in these arrays or those that there are; `_commit` takes it over."""
+        cdef Binding previous = self.binding
+        arrays = self.state if state is None else [array for array in state if array is not None]
+        if previous is not None and previous.plan.n != model.n:
+            previous = None
+        return Binding.of(model, arrays, self.kernels, self._threads, previous)
+
+    def _rebound(self, history):
+        """What goes with other arrays, beside the binding: nothing."""
+        return {}
 
     def _numbers(self, Binding binding, double h):
         """What of a binding depends on dt; `_commit` takes it over."""
@@ -43,8 +51,8 @@ cdef class Core(Runner):
 
     cdef int save_for_failure(self, Binding binding) except -1:
         """Arrays to go back to, where steps may fail in the caller's own."""
-        if binding.fallible and self.saved is None:
-            saved = [np.empty_like(array) for array in self.state]
+        if binding.fallible and (self.saved is None or len(self.saved[0]) != binding.plan.n):
+            saved = [np.empty_like(array) for array in binding.state]
             for number, array in enumerate(saved):
                 locate(&self.saved_state[<int> number], array)
             self.saved = saved
@@ -55,9 +63,12 @@ cdef class Core(Runner):
         cdef Binding before = self.binding  # kept until nothing points into it
         cdef double last_h = 0 if before is None else self.plan.last_h
         self.binding, self.coupled = binding, binding.coupled
+        self.state, self.rows = binding.state, binding.plan.n
         self.plan, self.sweep = &binding.plan, NULL
         if self.coupled is not None:
             self.sweep, self.run_sweep = &self.coupled.sweep, self.kernels.swept.run
+            if self.coupled.room is None:
+                self.coupled.sweep.plan = self.plan
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers

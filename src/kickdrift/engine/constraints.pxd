@@ -14,4 +14,4 @@ cdef class BoundHold:
     cdef void* keep(self, object array, object dtype) except NULL
 
 
-cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded)
+cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded, list known)

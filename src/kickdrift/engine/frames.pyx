@@ -78,7 +78,7 @@ cdef class Frames(Core):
     cdef int last_step(self, int64_t substeps) except -1:
         """Run a step, and keep the state before it for drawing."""
         cdef Py_ssize_t n = self.plan.n
-        if self.previous is None:
+        if self.previous is None or len(self.previous[0]) != n:
             previous = [np.empty_like(array) for array in self.state[:2]]
             for number, array in enumerate(previous):
                 locate(&self.previous_state[<int> number], array)

@@ -44,8 +44,11 @@ class Stepper(Exclusive, StepperBase):
         self._last_h = self._dt
         self._drawn: tuple | None = None
 
-    def _binding(self, plan):
+    def _binding(self, plan, state=None):
         return plan  # bodies read it anew in each call
+
+    def _rebound(self, history) -> dict:
+        return {"_history": history}
 
     def _numbers(self, plan, h: float) -> dict:
         """What of a plan depends on dt."""

@@ -15,8 +15,10 @@ from ..declaration import declared
 from ..forces.base import Term
 from ..integrators import Integrator, resolve
 from ..rollback import snapshots
+from .changes import Changes, acting
 from .common import State
 from .model import Plan
+from .saved_changes import SavedChanges
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from ..clock.fixed_clock import FixedClock
 
 
-class StepperBase(State):
+class StepperBase(Changes, State):
     """Checks the arguments once and describes the stepper.
 
     An implementation provides what is declared below: `_bind()` is called once the arrays are known,
@@ -55,15 +57,14 @@ class StepperBase(State):
         n, dim = self._position.shape
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
         self._begin(exact_dt, threads)
+        self._parts = (SavedChanges(),)
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
         scheme = resolve(integrator)
-        forces = [term.placed(self._position) for term in declared("forces", "terms", Term, forces)]
-        constraints = [
-            constraint.placed(self._position)
-            for constraint in declared("constraints", "constraints", Constraint, constraints)
-        ]
-        self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
+        handles = declared("forces", "terms", Term, forces)
+        handles += declared("constraints", "constraints", Constraint, constraints)
+        self._enter(handles, [declaration.placed(self._position) for declaration in handles])
+        self._plan = Plan(n, dim, self._position.dtype, masses, scheme, **acting(self._entries))
         # What was given, before any shift; it says whose a snapshot is.
         self._first_plan = self._plan
         for push in self._plan.pushes:
@@ -88,7 +89,7 @@ class StepperBase(State):
         def restart(self) -> None: ...
         def record(self, steps: int, every: int = 1) -> Trajectory: ...
         def _bind(self) -> None: ...
-        def _binding(self, plan: Plan) -> Any: ...
+        def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _last_step(self, substeps: int) -> None: ...
 
     @property
@@ -298,14 +299,6 @@ class StepperBase(State):
         writes = [(array, None, after) for array, after in zip(arrays, moved, strict=True)]
         self._commit(writes=writes, numbers=self._numbers(changes["binding"], self._dt), **changes)
 
-    def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]:
-        """The changes that make the plan anew with such an offset; plan: what else of it a part of a snapshot changes."""
-        first = self._first_plan
-        forces = [term.shifted(offset) for term in first.forces]
-        constraints = [constraint.shifted(offset) for constraint in first.constraints]
-        model = Plan(self.n, self.dim, self.dtype, first.mass, self.integrator, forces, constraints, **plan)
-        return {"binding": self._binding(model), "attributes": {"_plan": model, "_offset": offset}}
-
     # Saving and going back.
 
     def _arrays(self) -> list[np.ndarray]:
@@ -324,13 +317,14 @@ class StepperBase(State):
     def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Trajectory:
         return Trajectory(time, *samples)
 
-    def _described(self) -> dict[str, Any]:
+    def _described(self, plan: Plan | None = None) -> dict[str, Any]:
+        plan = self._first_plan if plan is None else plan
         return {
-            "bodies": self.n,
-            "dim": self.dim,
-            "dtype": str(self.dtype),
-            "integrator": repr(self.integrator),
-            "forces": self._first_plan.fingerprint,
+            "bodies": plan.n,
+            "dim": plan.dim,
+            "dtype": str(plan.dtype),
+            "integrator": repr(plan.integrator),
+            "forces": plan.fingerprint,
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -340,13 +334,13 @@ class StepperBase(State):
         arguments_ = {
             "position": self._position.copy(order="K"),
             "velocity": self._velocity.copy(order="K"),
-            "mass": self.mass,
+            "mass": self._first_plan.mass if len(self._first_plan.mass) > 1 else float(self._first_plan.mass[0]),
             "integrator": self.integrator,
             "forces": self._first_plan.forces,
             "constraints": self._first_plan.constraints,
             "threads": self.threads,
         }
-        return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock)
+        return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock, self._given_so_far())
 
     def __repr__(self) -> str:
         terms = ", ".join(type(term).__name__ for term in self.forces)
