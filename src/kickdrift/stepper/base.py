@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,6 +62,7 @@ class StepperBase(Changes, State):
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
         scheme = resolve(integrator)
+        _name(scheme)  # now: an interrupted repr() of a dataclass leaves its lock, and is "..." from then on
         handles = declared("forces", "terms", Term, forces)
         handles += declared("constraints", "constraints", Constraint, constraints)
         self._enter(handles, [declaration.placed(self._position) for declaration in handles])
@@ -71,7 +73,6 @@ class StepperBase(Changes, State):
             push.term.probe(self._position, self._velocity)
         self._bind()
         binding = self._binding(self._plan)
-        self._identity  # noqa: B018 - it is found now
         self._commit(binding=binding, numbers=self._numbers(binding, self._dt))
         self._claim(self._clock)
 
@@ -323,7 +324,7 @@ class StepperBase(Changes, State):
             "bodies": plan.n,
             "dim": plan.dim,
             "dtype": str(plan.dtype),
-            "integrator": repr(plan.integrator),
+            "integrator": _name(plan.integrator),
             "forces": plan.fingerprint,
         }
 
@@ -348,3 +349,8 @@ class StepperBase(Changes, State):
             f"<{type(self).__module__}.{type(self).__name__}: {self.n} bodies, dim {self.dim}, {self.dtype}, "
             f"{self.integrator}, dt={self.dt:g}, forces=[{terms}], tick {self.tick}>"
         )
+
+
+@lru_cache(256)
+def _name(integrator: Integrator) -> str:
+    return repr(integrator)

@@ -137,7 +137,7 @@ def _decoded(stepper: Any, data: bytes) -> tuple[tuple[Entry, ...], np.ndarray]:
     mass = stepper._first_plan.mass
     if "mass" in told:
         if isinstance(told["mass"][0], str):
-            mass = validation.masses(_value(told["mass"]), stepper.n)
+            mass = validation.masses(_array(told["mass"]).item(), stepper.n)
         else:
             rows, values = map(_array, told["mass"])
             if rows.dtype != np.int64 or rows.ndim != 1 or rows.shape != values.shape:
