@@ -35,6 +35,8 @@ cdef class Binding:
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous)
 
+    cdef bint alike(self, object model, list state) except -1
+    cdef Binding follow(self, Binding previous)
     cdef int bind_scheme(self, object integrator) except -1
     cdef Layout layout(self, list state) except *
     cdef bint componentwise(self)

@@ -68,6 +68,8 @@ cdef class Binding:
         cdef Binding binding = Binding.__new__(Binding)
         plan = &binding.plan
         binding.model, binding.kernels, binding.state = model, kernels, state
+        if previous is not None and previous.alike(model, state):
+            return binding.follow(previous)
         binding.helpers = min(threads, max(1, (model.n + ROW - 1) // ROW))
         plan.n, plan.dim = model.n, model.dim
         plan.drag, plan.wind, plan.spring = model.drag, model.wind, model.spring
@@ -87,6 +89,26 @@ cdef class Binding:
         if model.pushes or model.holds:
             binding.bind_coupled(threads, None if previous is None else previous.coupled)
         return binding
+
+    cdef bint alike(self, object model, list state) except -1:
+        """Does another model of the same bodies differ in the numbers of its affine terms alone?"""
+        mine = self.model
+        return (
+            state is self.state and mine.records is model.records and mine.pushes is model.pushes
+            and mine.holds is model.holds and mine.velocity_dependent == model.velocity_dependent
+        )
+
+    cdef Binding follow(self, Binding previous):
+        """Take over all but the affine terms from a binding of the same bodies."""
+        model = self.model
+        self.plan = previous.plan
+        self.plan.drag, self.plan.wind, self.plan.spring = model.drag, model.wind, model.spring
+        self.plan.damped = model.damped
+        self.arrays = []
+        self.bind_coefficients(previous)
+        self.helpers, self.fallible, self.fsal = previous.helpers, previous.fallible, previous.fsal
+        self.cost, self.most, self.coupled = previous.cost, previous.most, previous.coupled
+        return self
 
     cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1:
         if previous is not None and previous.serves(self.model):
@@ -174,7 +196,7 @@ cdef class Binding:
         cdef list arrays = []
         cdef Field made
         same = before.get(symbol)
-        if same is not None and (same[0] is values or same[0].shape == values.shape and same[0].data == values.data):
+        if same is not None and (same[0] is values or same[0].shape == values.shape and same[0].tobytes() == values.tobytes()):
             made, arrays = known[0], same[1]
         else:
             made = field(&self.plan, values, arrays)

@@ -16,7 +16,7 @@ from ..declaration import declared
 from ..forces.base import Term
 from ..integrators import Integrator, resolve
 from ..rollback import snapshots
-from .changes import Changes, acting
+from .changes import Changes
 from .common import State
 from .model import Plan
 from .saved_changes import SavedChanges
@@ -63,10 +63,11 @@ class StepperBase(Changes, State):
         masses = validation.masses(mass, n)
         scheme = resolve(integrator)
         _name(scheme)  # now: an interrupted repr() of a dataclass leaves its lock, and is "..." from then on
-        handles = declared("forces", "terms", Term, forces)
-        handles += declared("constraints", "constraints", Constraint, constraints)
-        self._enter(handles, [declaration.placed(self._position) for declaration in handles])
-        self._plan = Plan(n, dim, self._position.dtype, masses, scheme, **acting(self._entries))
+        terms = declared("forces", "terms", Term, forces)
+        self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))
+        self._firsts = tuple([declaration.placed(self._position) for declaration in self._handles])
+        forces, constraints = self._firsts[: len(terms)], self._firsts[len(terms) :]  # type: ignore[assignment]
+        self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
         # What was given, before any shift; it says whose a snapshot is.
         self._first_plan = self._plan
         for push in self._plan.pushes:

@@ -101,12 +101,9 @@ def acting(entries: Iterable[Entry]) -> dict[str, list[Any]]:
 class Changes(_State):
     """The part of a Stepper that changes what it steps."""
 
-    #: In the order in which they act, forces before constraints.
-    _entries: tuple[Entry, ...]
-    #: All that the stepper was made with, and what was added since by its token: snapshots find what was removed.
-    _declared: tuple[Origin, ...]
-    _added: dict[str, tuple[Origin, ...]]
-    _by_handle: WeakKeyDictionary[Declaration, tuple[Origin, ...]]
+    #: What the stepper was made with, terms before constraints: as it was given, and with lengths measured.
+    _handles: tuple[Declaration, ...]
+    _firsts: tuple[Declaration, ...]
     #: What snapshots say of the changes, and for which entries and masses.
     _changes_written: tuple[tuple[Entry, ...], np.ndarray, bytes] | None = None
 
@@ -123,14 +120,31 @@ class Changes(_State):
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
 
-    def _enter(self, handles: Iterable[Declaration], firsts: Iterable[Declaration]) -> None:
-        """Take down what the stepper is made with."""
-        pairs = zip(handles, firsts, strict=True)
-        self._declared = tuple(Origin(number, *pair, self._offset) for number, pair in enumerate(pairs))
-        self._entries = entered(self._declared)
-        self._added, self._by_handle = {}, WeakKeyDictionary()
+    # Made when they are first asked for: who changes nothing does not wait for them.
+
+    @cached_property
+    def _declared(self) -> tuple[Origin, ...]:
+        """All that the stepper was made with; snapshots find what was removed since."""
+        offset = np.zeros(self._plan.dim)
+        pairs = zip(self._handles, self._firsts, strict=True)
+        return tuple(Origin(number, *pair, offset) for number, pair in enumerate(pairs))
+
+    @cached_property
+    def _added(self) -> dict[str, tuple[Origin, ...]]:
+        """What was added since, by its token."""
+        return {}
+
+    @cached_property
+    def _by_handle(self) -> WeakKeyDictionary[Declaration, tuple[Origin, ...]]:
+        known: WeakKeyDictionary[Declaration, tuple[Origin, ...]] = WeakKeyDictionary()
         for origin in self._declared:
-            self._name(origin, origin.handle)
+            known[origin.handle] = (*known.get(origin.handle, ()), origin)
+        return known
+
+    @cached_property
+    def _entries(self) -> tuple[Entry, ...]:
+        """In the order in which they act, forces before constraints."""
+        return tuple(entry.shifted(self._offset) for entry in entered(self._declared))
 
     def _name(self, origin: Origin, handle: Declaration) -> None:
         known = self._by_handle.get(handle, ())
@@ -183,22 +197,31 @@ class Changes(_State):
         entries, places = list(self._entries), self._places(declaration)
         for place in places:
             entries[place] = self._with(entries[place], coefficients)
+        if len(places) == 1 and entries[places[0]].enabled:
+            before = self._entries[places[0]].today
+            assert before is not None
+            plan = self._plan.replaced(before, entries[places[0]].today)  # type: ignore[arg-type]
+            if plan is not None:
+                binding = self._binding(plan)
+                attributes = {"_plan": plan, "_entries": tuple(entries)}
+                self._commit(numbers=self._numbers(binding, self._dt), binding=binding, attributes=attributes)
+                return
         self._change(tuple(entries), places)
 
     def _with(self, entry: Entry, coefficients: dict[str, Any]) -> Entry:
         """An entry with other coefficients, told in today's coordinates."""
         origin, offset = entry.origin, self._offset
         base, at = entry.now, entry.at
-        if not base.places.isdisjoint(coefficients) and (at != offset).any():
+        if at is not offset and not base.places.isdisjoint(coefficients) and (at != offset).any():
             assert entry.today is not None
             base, at = entry.today, offset
         now = base.changed(coefficients).placed(self._position)
-        declared_then = at_offset(origin.first, at - origin.at)
-        if all(same(getattr(now, name), getattr(declared_then, name)) for name in coefficients) and not differences(
-            now, declared_then
-        ):
-            now, at = origin.first, origin.at  # what is as declared is said in one way only
-        return Entry(origin, now, at, entry.enabled, offset, at_offset(now, offset - at))
+        if at is not origin.at or all(same(getattr(now, name), getattr(origin.first, name)) for name in coefficients):
+            then = at_offset(origin.first, at - origin.at)
+            if not differences(now, then):
+                now, at = origin.first, origin.at  # what is as declared is said in one way only
+        today = now if at is offset else at_offset(now, offset - at)
+        return Entry(origin, now, at, entry.enabled, offset, today)
 
     def current(self, declaration: D) -> D:
         """A declaration with today's values: what `set` has made of it, in today's coordinates.

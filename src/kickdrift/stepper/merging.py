@@ -31,21 +31,28 @@ class Affine(NamedTuple):
     k: np.ndarray
     p: np.ndarray
     rate: np.ndarray
-    #: (g, w, p, c, k) in one row, where all are the same for all bodies.
-    uniform: np.ndarray | None
+    drag: bool
+    wind: bool
+    spring: bool
+    damped: bool
+    #: (g, w, p, c, k) in one row and as floats, where all are the same for all bodies.
+    uniform: tuple[np.ndarray, list[float]] | None
 
 
 def share(symbol: str, value: np.ndarray, place: np.ndarray | None = None) -> Share:
     """What a term adds to `symbol`."""
     uniform = None
     if len(value) == 1 and (place is None or len(place) == 1):
-        uniform = value.tolist()[0], None if place is None else place.tolist()[0]
+        uniform = value[0].tolist(), None if place is None else place[0].tolist()
     return Share(symbol, value, place, uniform)
 
 
 def merged(shares: Sequence[Share], dim: int) -> Affine:
     """The sum of what terms add, in their order."""
-    if all(one.uniform is not None for one in shares):
+    for one in shares:
+        if one.uniform is None:
+            break
+    else:
         return _uniform(shares, dim)
     totals = {"g": np.zeros((1, dim)), "c": np.zeros(1), "k": np.zeros(1), "rate": np.zeros(1)}
     means = {"c": np.zeros((1, dim)), "k": np.zeros((1, dim))}
@@ -55,7 +62,8 @@ def merged(shares: Sequence[Share], dim: int) -> Affine:
                 totals[symbol] = totals[symbol] + value
             else:
                 totals[symbol], means[symbol] = _weighted(totals[symbol], means[symbol], value, place)
-    return Affine(totals["g"], totals["c"], means["c"], totals["k"], means["k"], totals["rate"], None)
+    g, c, w, k, p, rate = totals["g"], totals["c"], means["c"], totals["k"], means["k"], totals["rate"]
+    return Affine(g, c, w, k, p, rate, *(bool(array.any()) for array in (c, w, k, rate)), None)
 
 
 def _weighted(
@@ -86,7 +94,11 @@ def _uniform(shares: Sequence[Share], dim: int) -> Affine:
             p = [a + part * (b - a) for a, b in zip(p, place, strict=True)]
         else:
             rate += value
-    row = np.array([*g, *w, *p, c, k, rate])
-    d = 3 * dim
-    vectors = row[:d].reshape(3, 1, dim)
-    return Affine(vectors[0], row[d : d + 1], vectors[1], row[d + 1 : d + 2], vectors[2], row[d + 2 :], row[:-1])
+    numbers = [*g, *w, *p, c, k]
+    row = np.array(numbers)
+    vectors, others = row[: 3 * dim].reshape(3, 1, dim), row[3 * dim :].reshape(2, 1)
+    return Affine(
+        *(vectors[0], others[0], vectors[1], others[1], vectors[2], np.array([rate])),
+        *(c != 0, any(w), k != 0, rate != 0),
+        (row, numbers),
+    )

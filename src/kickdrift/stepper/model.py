@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import exact_math
 from ..constraints.base import Constraint
-from ..declaration import declared
+from ..declaration import Declaration, declared
 from ..forces.base import Term
 from ..integrators import Composition, EnergyEuler, Exact, Integrator, Verlet
 from . import merging
@@ -73,6 +73,10 @@ class Part:
         self.holds: list[Hold] = []
         self.links: list[np.ndarray] = []  #: the bodies that links hold up
 
+    @property
+    def is_affine(self) -> bool:
+        return not (self.records or self.pushes or self.holds or self.links)
+
 
 class Plan:
     """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions.
@@ -115,15 +119,37 @@ class Plan:
         #: Of each body, where links hold any: see `add_links`.
         self.at_rest = self._shares_at_rest(previous)
 
-        merged = merging.merged([share for part in parts for share in part.affine], dim)
-        _check_finite("rate", merged.rate, _F64)
+        self._merge(previous)
+
+    def replaced(self, before: Declaration, now: Declaration) -> Plan | None:
+        """The same plan with another declaration in the place of one, where both are affine; or None.
+
+        It is what a plan made with the other would be. Lists that stay are the same objects.
+        """
+        part = self._compile(now)
+        if not (part.is_affine and self._parts[id(before)].is_affine):
+            return None
+        plan = object.__new__(Plan)
+        plan.__dict__.update(self.__dict__)
+        for name in ("weight", "fingerprint"):
+            plan.__dict__.pop(name, None)
+        plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
+        plan._parts = {**self._parts, id(now): part}
+        del plan._parts[id(before)]
+        plan._merge(self)
+        return plan
+
+    def _merge(self, previous: Plan | None) -> None:
+        """Merge the affine terms, and find out what follows from that."""
+        shares = [share for term in self.forces for share in self._parts[id(term)].affine]
+        merged = merging.merged(shares, self.dim)
+        if merged.damped:
+            _check_finite("rate", merged.rate, _F64)
         self.rate = merged.rate
         # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
         self._c, self._k = merged.c, merged.k
-        self.drag = bool(merged.c.any())
-        self.wind = bool(merged.w.any())
-        self.spring = bool(merged.k.any())
-        self.damped = bool(merged.rate.any())
+        self.drag, self.wind, self.spring, self.damped = merged.drag, merged.wind, merged.spring, merged.damped
+        self._remembered = self._still_true(previous)
         self.velocity_dependent = (
             self.drag
             or any(record.velocity_dependent for record in self.records)
@@ -153,6 +179,8 @@ class Plan:
         """The parts of another plan that would be the same here."""
         if previous is None or previous.mass is not self.mass or previous.n != self.n:
             return {}
+        if not (self.constraints or previous.constraints):
+            return previous._parts
         pins, others = (
             [id(constraint) for constraint in plan.constraints if len(constraint.pins)] for plan in (self, previous)
         )
@@ -223,13 +251,30 @@ class Plan:
         """The share of each mass in the largest one: what scalar products over all bodies are weighted with."""
         return self._round("mass", self.finite_mass / (self.finite_mass.max(initial=0) or 1))
 
+    def _still_true(self, previous: Plan | None) -> dict[tuple[str, float], np.ndarray]:
+        """What `decay` and `flow` found out for which dt; they take long, and most changes leave them as they are."""
+        if previous is None or not previous._remembered:
+            return {}
+        changed = {
+            "decay": not np.array_equal(previous.rate, self.rate),
+            "flow": not (np.array_equal(previous._c, self._c) and np.array_equal(previous._k, self._k)),
+        }
+        return {key: found for key, found in previous._remembered.items() if not changed[key[0]]}
+
+    def _remember(self, name: str, dt: float, compute: Callable[[], np.ndarray]) -> np.ndarray:
+        if (name, dt) not in self._remembered:
+            found = self._round("rate" if name == "decay" else name, compute())
+            self._remembered = {key: old for key, old in self._remembered.items() if key[0] != name}
+            self._remembered[name, dt] = found
+        return self._remembered[name, dt]
+
     def decay(self, dt: float) -> np.ndarray:
         """exp(-rate dt): what `Damping` leaves of a velocity."""
-        return self._round("rate", exact_math.decays(self.rate, dt))
+        return self._remember("decay", dt, lambda: exact_math.decays(self.rate, dt))
 
     def flow(self, dt: float) -> np.ndarray:
         """(C, S, P, Q) of the exact flow, each with one row or n rows."""
-        return self._round("flow", exact_math.oscillator_flows(self._c, self._k, dt))
+        return self._remember("flow", dt, lambda: exact_math.oscillator_flows(self._c, self._k, dt))
 
     def composition(self, dt: float) -> tuple[list[Any], list[Any]]:
         """The drifts and the kicks of a composition in seconds."""
@@ -291,13 +336,15 @@ class Plan:
     def _rounded_affine(self, merged: merging.Affine) -> list[np.ndarray]:
         """g, c, w, k and p in the dtype of the state."""
         if merged.uniform is not None:  # all in one, since each takes as long
-            with np.errstate(over="ignore", under="ignore"):
-                row = merged.uniform.astype(self.dtype)
-            if np.isfinite(row).all():
+            row, numbers = merged.uniform
+            if self.dtype != _F64:
+                with np.errstate(over="ignore", under="ignore"):
+                    row = row.astype(self.dtype)
+                numbers = row.tolist()
+            if all(map(math.isfinite, numbers)):
                 row.flags.writeable = False
-                d = self.dim
-                g, w, p = (row[start : start + d].reshape(1, d) for start in (0, d, 2 * d))
-                return [g, row[3 * d : 3 * d + 1], w, row[3 * d + 1 : 3 * d + 2], p]
+                vectors, others = row[: 3 * self.dim].reshape(3, 1, self.dim), row[3 * self.dim :].reshape(2, 1)
+                return [vectors[0], others[0], vectors[1], others[1], vectors[2]]
         return [self._round(name, getattr(merged, name)) for name in ("g", "c", "w", "k", "p")]
 
     def _check_integrator(self) -> None:
