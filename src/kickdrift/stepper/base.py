@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from ..clock.fixed_clock import FixedClock
 
 
+_SIXTIETH = Fraction(1, 60)
+
+
 class StepperBase(Changes, State):
     """Checks the arguments once and describes the stepper.
 
@@ -158,7 +161,7 @@ class StepperBase(Changes, State):
 
     def _clock_and_step(self, clock: Any, dt: Any, hz: Any, dtype: np.dtype) -> tuple[Any, Fraction]:
         if clock is None:
-            return None, validation.time_step(Fraction(1, 60) if dt is None and hz is None else dt, hz, dtype)
+            return None, _SIXTIETH if dt is None and hz is None else validation.time_step(dt, hz, dtype)
         if not isinstance(clock, self._clock_type):
             kind = f"{self._clock_type.__module__.removesuffix('.fixed_clock')}.{self._clock_type.__name__}"
             raise TypeError(f"clock: expected a {kind}, got {validation.show(clock)}")

@@ -7,12 +7,10 @@ that was changed is one that was made so, and what is refused has changed nothin
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -61,8 +59,7 @@ class Origin:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class Entry:
+class Entry(NamedTuple):
     """A declaration that a stepper has, with today's values."""
 
     origin: Origin
@@ -76,7 +73,7 @@ class Entry:
         """The same in the coordinates of an offset."""
         if self.today is not None and (self.offset is offset or not (self.offset != offset).any()):
             return self
-        return dataclasses.replace(self, offset=offset, today=at_offset(self.now, offset - self.at))
+        return self._replace(offset=offset, today=at_offset(self.now, offset - self.at))
 
 
 def at_offset(declaration: Declaration, way: np.ndarray) -> Declaration:
@@ -257,7 +254,7 @@ class Changes(_State):
     def _enable(self, declaration: Declaration, enabled: bool) -> None:
         entries = list(self._entries)
         for place in self._places(declaration):
-            entries[place] = dataclasses.replace(entries[place], enabled=enabled)
+            entries[place] = entries[place]._replace(enabled=enabled)
         self._change(tuple(entries))
 
     def add(self, declaration: D) -> D:
@@ -478,7 +475,7 @@ class Changes(_State):
     def _change(self, entries: tuple[Entry, ...], checked: Iterable[int] = ()) -> None:
         """Go over to other entries; those at some places are checked also where they are switched off."""
         if any(not entries[place].enabled for place in checked):
-            trial = [dataclasses.replace(entries[place], enabled=True) for place in checked]
+            trial = [entries[place]._replace(enabled=True) for place in checked]
             others = [entry for place, entry in enumerate(entries) if place not in checked]
             plan = self._plan
             Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting([*others, *trial]), previous=plan)

@@ -15,6 +15,9 @@ from ..errors import SnapshotError
 from ..rollback import parts, snapshots
 
 
+_ZERO = Fraction(0)
+
+
 class State:
     """Keeps the exact time, records, and saves; what is stepped and how is left to what derives.
 
@@ -63,7 +66,7 @@ class State:
         self._exact_dt, self._dt = exact_dt, float(exact_dt)
         # Time is origin + (tick - origin_tick) * dt, both exact; the origin moves when dt changes,
         # and is then rounded to a multiple of 2**-1100 s where its terms would grow beyond that.
-        self._origin, self._origin_tick = Fraction(0), 0
+        self._origin, self._origin_tick = _ZERO, 0
         self._snapshot_text: tuple[Any, bytes] | None = None
 
     @property

@@ -105,12 +105,13 @@ class Plan:
         known = self._known(previous)
         self._parts: dict[int, Part] = {}  # by the id of its declaration
         parts = []
-        for declaration in (*self.forces, *self.constraints):
-            part = known.get(id(declaration))
-            if part is None:
-                part = self._compile(declaration)
-            self._parts[id(declaration)] = part
-            parts.append(part)
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+            for declaration in (*self.forces, *self.constraints):
+                part = known.get(id(declaration))
+                if part is None:
+                    part = self._compile(declaration)
+                self._parts[id(declaration)] = part
+                parts.append(part)
         self.records = [record for part in parts for record in part.records]
         self.pushes = [push for part in parts for push in part.pushes]
         # Other constraints lean on what is pinned.
@@ -126,7 +127,8 @@ class Plan:
 
         It is what a plan made with the other would be. Lists that stay are the same objects.
         """
-        part = self._compile(now)
+        with np.errstate(over="ignore", invalid="ignore"):
+            part = self._compile(now)
         if not (part.is_affine and self._parts[id(before)].is_affine):
             return None
         plan = object.__new__(Plan)
@@ -167,6 +169,12 @@ class Plan:
             self.inverse_mass, self.mobility = previous.inverse_mass, previous.mobility
             self.finite_mass = previous.finite_mass
             return
+        if self.uniform_mass:
+            m = float(self.mass[0])
+            heavy = m == math.inf
+            self.inverse_mass = np.array([1 / m])
+            self.mobility, self.finite_mass = np.array([0.0 if heavy else 1.0]), np.array([0.0 if heavy else m])
+            return
         mass, infinite = self.mass, np.isinf(self.mass)
         #: 1/m; zero for infinitely heavy bodies, which no force moves.
         self.inverse_mass = 1 / mass
@@ -192,8 +200,7 @@ class Plan:
     def _compile(self, declaration: Any) -> Part:
         """What a declaration adds, its coefficients rounded."""
         self._part = part = Part()
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
-            declaration.compile(self)
+        declaration.compile(self)
         if part.records:
             part.records = [dataclasses.replace(record, fields=self._rounded(record.fields)) for record in part.records]
         if part.pushes:
