@@ -346,7 +346,7 @@ def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarr
     A scalar serves as a vector where it can only mean one thing: zero, or dim = 1.
     """
     if array.ndim == 0 and (dim == 1 or array == 0):
-        return np.full((1, dim), float(array))
+        return np.array([[float(array)] * dim])
     if array.shape == (dim,):
         return array.reshape(1, dim)
     if array.shape != (n, dim):

@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import exact_math
 from ..constraints.base import Constraint
-from ..declaration import Declaration, declared
+from ..declaration import Declaration
 from ..forces.base import Term
 from ..integrators import Composition, EnergyEuler, Exact, Integrator, Verlet
 from . import merging
@@ -100,8 +100,7 @@ class Plan:
         self.uniform_mass = len(mass) == 1
         self.integrator = integrator
         self._derive_masses(previous)
-        self.forces = declared("forces", "terms", Term, forces)
-        self.constraints = declared("constraints", "constraints", Constraint, constraints)
+        self.forces, self.constraints = tuple(forces), tuple(constraints)
         known = self._known(previous)
         self._parts: dict[int, Part] = {}  # by the id of its declaration
         parts = []
