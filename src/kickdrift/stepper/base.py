@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,7 @@ class StepperBase(State):
         constraints: Iterable[Constraint] = (),
         threads: int = 1,
         clock: FixedClock | reference.FixedClock | None = None,
+        state: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
@@ -55,6 +56,7 @@ class StepperBase(State):
         n, dim = self._position.shape
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
         self._begin(exact_dt, threads)
+        self._take_state(state, position=self._position, velocity=self._velocity)
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
         scheme = resolve(integrator)
@@ -88,6 +90,7 @@ class StepperBase(State):
         def restart(self) -> None: ...
         def record(self, steps: int, every: int = 1) -> Trajectory: ...
         def _bind(self) -> None: ...
+        def _watch(self, clock: Any) -> None: ...  # `step` looks at what it counts
         def _binding(self, plan: Plan) -> Any: ...
         def _last_step(self, substeps: int) -> None: ...
 
@@ -170,6 +173,7 @@ class StepperBase(State):
         if clock is not None:
             self._refuse_shared(clock)
             clock._stepper = weakref.ref(self)
+            self._watch(clock)
 
     def _refuse_shared(self, clock: Any) -> None:
         owner = None if clock._stepper is None else clock._stepper()
@@ -299,7 +303,7 @@ class StepperBase(State):
         self._commit(writes=writes, numbers=self._numbers(changes["binding"], self._dt), **changes)
 
     def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]:
-        """The changes that make the plan anew with such an offset; plan: what else of it a part of a snapshot changes."""
+        """The changes that make the plan anew with such an offset; plan: what else of it a snapshot changes."""
         first = self._first_plan
         forces = [term.shifted(offset) for term in first.forces]
         constraints = [constraint.shifted(offset) for constraint in first.constraints]
@@ -345,6 +349,7 @@ class StepperBase(State):
             "forces": self._first_plan.forces,
             "constraints": self._first_plan.constraints,
             "threads": self.threads,
+            "state": self._copied_state(),
         }
         return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock)
 
