@@ -439,6 +439,20 @@ def test_changes_are_refused_during_a_step(Stepper):
     assert set(seen) == {"this stepper is stepping already: it serves one thread at a time"}
 
 
+def test_changes_in_a_loop_over_ticks(Stepper):
+    wind = kd.LinearDrag(1.0)
+    world, other = (Stepper([[0.0]], [[1.0]], hz=10, forces=[wind]) for _ in range(2))
+    for tick in world.ticks(0.2):
+        world.set(wind, wind=(float(tick),))
+        world.set_mass(tick + 1)
+    for tick in range(2):
+        other.set(wind, wind=(float(tick),))
+        other.set_mass(tick + 1)
+        other.step()
+    assert_same_bits(world.position, other.position)
+    assert world.tick == 2
+
+
 def test_old_bindings_are_let_go():
     spring = kd.Springs([(0, 1)], 3.0)
     world = kd.Stepper(np.zeros((2, 2)), forces=[spring, kd.Force(lambda *_: None, velocity_dependent=False)])
@@ -529,6 +543,10 @@ def test_rebind_to_more_rows(Stepper):
     with pytest.raises(ValueError, match=r"LinearDrag\(coefficient\): expected a scalar or shape \(3,\)"):
         each.rebind(np.zeros((3, 2)), np.zeros((3, 2)))
     assert each.n == 2
+    ammo = np.zeros((2, 2))
+    armed = Stepper(np.zeros((2, 2)), state={"ammo": ammo})
+    with pytest.raises(ValueError, match=r"position, velocity: share memory with state\['ammo'\]"):
+        armed.rebind(ammo, np.zeros((2, 2)))
 
 
 # Flows.

@@ -159,7 +159,14 @@ cdef class Core(Runner):
         >>> ball.position.tolist(), ball.tick, ball.time
         ([[0.0, 5.0]], 2, 1.0)
         """
-        self.run_steps(n)
+        if self.handed != NULL and self.handed[0] > 0:
+            self.step_in_frame(n)
+        else:
+            self.run_steps(n)
+
+    cdef int step_in_frame(self, object n) except -1:
+        """`step` in a loop over the steps of the stepper's own clock."""
+        raise NotImplementedError
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
         if self.plan.last_h != self.plan.h:

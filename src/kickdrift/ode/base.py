@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -50,18 +50,20 @@ class ODEBase(State):
         integrator: str | Integrator = "rk4",
         threads: int = 1,
         jacobian: Function | None = None,
+        state: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
         self._given = validation.trajectories(y)
         self._y = self._given.view()  # as in base.py
         self._begin(validation.time_step(dt, hz, self._y.dtype), threads)
+        self._take_state(state, y=self._y)
         self._integrator = _scheme(integrator)
         self._rhs = self._right_hand_side(rhs)
         self._given_rhs = rhs
         self._flow = self._first_flow = self._rhs if isinstance(self._rhs, Flow) else None
         if self._flow is not None:
-            self._parts = (SavedFlow(),)
+            self._parts = (SavedFlow(), *self._parts)
         self._jacobian = jacobian
         if jacobian is not None:
             if self._flow is not None:
@@ -210,6 +212,7 @@ class ODEBase(State):
             "integrator": self.integrator,
             "threads": self.threads,
             "jacobian": self._jacobian,
+            "state": self._copied_state(),
         }
         return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), None)
 

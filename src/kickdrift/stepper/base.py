@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 _SIXTIETH = Fraction(1, 60)
+_PARTS = (SavedChanges(),)
 
 
 class StepperBase(Changes, State):
@@ -52,6 +53,7 @@ class StepperBase(Changes, State):
         constraints: Iterable[Constraint] = (),
         threads: int = 1,
         clock: FixedClock | reference.FixedClock | None = None,
+        state: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
@@ -61,7 +63,8 @@ class StepperBase(Changes, State):
         n, dim = self._position.shape
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
         self._begin(exact_dt, threads)
-        self._parts = (SavedChanges(),)
+        self._parts = _PARTS
+        self._take_state(state, position=self._position, velocity=self._velocity)
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
         scheme = resolve(integrator)
@@ -94,6 +97,7 @@ class StepperBase(Changes, State):
         def restart(self) -> None: ...
         def record(self, steps: int, every: int = 1) -> Trajectory: ...
         def _bind(self) -> None: ...
+        def _watch(self, clock: Any) -> None: ...  # `step` looks at what it counts
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _last_step(self, substeps: int) -> None: ...
 
@@ -176,6 +180,7 @@ class StepperBase(Changes, State):
         if clock is not None:
             self._refuse_shared(clock)
             clock._stepper = weakref.ref(self)
+            self._watch(clock)
 
     def _refuse_shared(self, clock: Any) -> None:
         owner = None if clock._stepper is None else clock._stepper()
@@ -344,6 +349,7 @@ class StepperBase(Changes, State):
             "forces": self._first_plan.forces,
             "constraints": self._first_plan.constraints,
             "threads": self.threads,
+            "state": self._copied_state(),
         }
         return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock, self._given_so_far())
 

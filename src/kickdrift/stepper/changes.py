@@ -409,6 +409,9 @@ class Changes(_State):
             raise ValueError(f"position: expected shape (n, {self.dim}), as before, got {given[0].shape}")
         if n < self.n:
             raise ValueError(f"position: expected at least {self.n} bodies, as before, got {n}")
+        for name, own in self._user_arrays.items():
+            if any(np.shares_memory(array, own) for array in given):
+                raise ValueError(f"position, velocity: share memory with state[{name!r}], expected arrays of their own")
         views = [array.view() for array in given]
         attributes: dict[str, Any] = {"_given": given, "_position": views[0], "_velocity": views[1]}
         plan = self._plan
