@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -31,11 +32,45 @@ class Declaration:
     """
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            if "bounds" in field.metadata:
-                label = f"{type(self).__name__}({field.name})"
-                array = validation.numbers(label, getattr(self, field.name), *field.metadata["bounds"])
-                object.__setattr__(self, field.name, array)
+        for name in _bounds(type(self)):
+            self._check(name, getattr(self, name))
+
+    def _check(self, name: str, value: Any) -> None:
+        """Take over a coefficient, if it is within its bounds."""
+        array = validation.numbers(f"{type(self).__name__}({name})", value, *_bounds(type(self))[name])
+        object.__setattr__(self, name, array)
+
+    # How a stepper changes it.
+
+    @property
+    def coefficients(self) -> tuple[str, ...]:
+        """The arguments of its constructor that can be changed once a stepper has it: functions and pairs cannot."""
+        return _coefficients(type(self))
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The coefficients that `shifted` changes."""
+        return _places(type(self))
+
+    def changed(self, coefficients: dict[str, Any]) -> Self:
+        """The same with other coefficients, checked as the constructor does."""
+        cls = type(self)
+        for name in coefficients:
+            if name not in self.coefficients:
+                known = ", ".join(self.coefficients) or "none that can be changed"
+                raise TypeError(f"{cls.__name__}: expected coefficients ({known}), got {name!r}")
+        if cls.__post_init__ is not Declaration.__post_init__ or not _bounds(cls).keys() >= coefficients.keys():
+            return dataclasses.replace(self, **coefficients)
+        # Nothing else is checked there: only what is new needs to be.
+        other = object.__new__(cls)
+        other.__dict__.update(self.__dict__)
+        for name, value in coefficients.items():
+            other._check(name, value)
+        return other
+
+    def told(self) -> dict[str, Any]:
+        """What tells it from others of its class, as arrays, numbers and text."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
     def placed(self, position: np.ndarray) -> Self:
         """The same, with what was left open taken from where the bodies are when a stepper is made."""
@@ -47,8 +82,8 @@ class Declaration:
 
     def shifted(self, offset: np.ndarray) -> Self:
         """The same in coordinates whose origin lies at -offset."""
-        places = [field.name for field in dataclasses.fields(self) if field.metadata.get("place")]
-        return dataclasses.replace(self, **{name: getattr(self, name) + offset for name in places})
+        places = _places(type(self))
+        return dataclasses.replace(self, **{name: getattr(self, name) + offset for name in places}) if places else self
 
     # Coefficients in the two shapes that plans work with.
 
@@ -57,6 +92,21 @@ class Declaration:
 
     def _vectors(self, plan: Plan, name: str) -> np.ndarray:
         return validation.per_body_vectors(f"{type(self).__name__}({name})", getattr(self, name), plan.n, plan.dim)
+
+
+@cache
+def _bounds(cls: type[Any]) -> dict[str, tuple[float, float]]:
+    return {field.name: field.metadata["bounds"] for field in dataclasses.fields(cls) if "bounds" in field.metadata}
+
+
+@cache
+def _places(cls: type[Any]) -> frozenset[str]:
+    return frozenset(field.name for field in dataclasses.fields(cls) if field.metadata.get("place"))
+
+
+@cache
+def _coefficients(cls: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(cls) if field.name != "pairs")
 
 
 def known(base: type[Any]) -> set[type[Any]]:

@@ -141,6 +141,7 @@ cdef class FixedClock:
         self._next_num = self._next_den = 0
         self._open = False
         self._taken = 0
+        self._handed = 0
         self._began_ns = -1
 
     # --- feeding time, all steps at once ---------------------------------------------------------
@@ -366,6 +367,7 @@ cdef class FixedClock:
 
         No sum or product here can leave 64 bits: Settings.check_room bounds them together.
         """
+        self._handed = 0
         if self._paused:
             self._backlog += self._due
             self._due = 0
@@ -462,6 +464,7 @@ cdef class FixedClock:
 
     cdef int64_t _run_due(self, int64_t n) except -1:
         self.count(n)
+        self._handed = n * self._substeps
         self._close()
         return n
 
@@ -504,6 +507,7 @@ cdef class FixedClock:
     cdef int next_step(self) except -1:
         if self.may_step():
             self.count(1)
+            self._handed += self._substeps
             return True
         return False
 
@@ -706,6 +710,7 @@ cdef class FixedClock:
         if not self._paused:
             raise RuntimeError("single_step() needs a paused clock: call pause() first")
         self._tick += 1
+        self._handed = self._substeps
         if self._measures_step:
             self._origin = exact_time(self._origin + Fraction(self._den, self._num))
             self._step_ns = -1
@@ -891,6 +896,7 @@ cdef class FixedClock:
         self._backwards, self._quiet_ns = s.backwards, s.quiet_ns
         self._has_base = self._open = False
         self._began_ns = -1
+        self._handed = 0
 
     def __reduce__(self):
         return saved_state.rebuild, (type(self), self._settings.arguments()), tuple(self.state())

@@ -116,6 +116,10 @@ class Plane(Wall):
         if np.asarray(self.offset).ndim:
             raise ValueError(f"Plane(offset): expected a number, got shape {np.asarray(self.offset).shape}")
 
+    @property
+    def places(self) -> frozenset[str]:
+        return frozenset({"normal", "offset"})  # together
+
     def shifted(self, offset: np.ndarray) -> Self:
         return dataclasses.replace(self, offset=np.asarray(self.offset) + float(dot(np.asarray(self.normal), offset)))
 

@@ -3,7 +3,6 @@
 from .coupled cimport Coupled
 from ..kernels.abi.plan cimport MAX_CONSTANTS, MAX_STAGES, Field, Layout, Plan, Term
 from ..kernels.abi.tables cimport Kernels
-from .slots cimport Links, Slots
 
 
 cdef class StepNumbers:
@@ -22,25 +21,28 @@ cdef class Binding:
     cdef Plan plan
     cdef Term* terms
     cdef object model           # the plan of model.py
+    cdef list state             # position, velocity, and the history if there is one
     cdef list arrays            # that the plan points into
+    cdef dict coefficients      # what the fields were made from, by symbol
     cdef StepNumbers numbers
     cdef bint fallible          # may a step fail?
     cdef bint fsal             # does a call evaluate once more than its steps do?
     cdef double cost            # of one step of all bodies, in nanoseconds
     cdef Py_ssize_t most        # steps between two looks for Ctrl-C, at first
     cdef Py_ssize_t helpers
-    cdef Links links            # what hangs on bodies that may die, or None
     cdef Coupled coupled        # what bodies that are not stepped on their own need, or None
 
     @staticmethod
-    cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads)
+    cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous)
 
-    cdef int find_links(self, Slots slots) except -1
+    cdef bint alike(self, object model, list state) except -1
+    cdef Binding follow(self, Binding previous)
     cdef int bind_scheme(self, object integrator) except -1
     cdef Layout layout(self, list state) except *
     cdef bint componentwise(self)
-    cdef int bind_coefficients(self) except -1
-    cdef int bind_coupled(self, Py_ssize_t threads) except -1
+    cdef int bind_coefficients(self, Binding previous) except -1
+    cdef Field coefficient(self, str symbol, object values, const Field* known, dict before) except *
+    cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1
     cdef double estimate(self) except -1
     cdef StepNumbers numbers_for(self, double h)
     cdef void take(self, StepNumbers numbers) noexcept

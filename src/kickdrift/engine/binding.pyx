@@ -12,14 +12,13 @@ from ..kernels.abi.plan cimport (
     ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
     GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_STAGES, MIDPOINT, PLANES,
     POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD,
-    VERLET_CENTRAL, VORTEX, Layout, Term,
+    VERLET_CENTRAL, VORTEX, Field, Layout, Plan, Term,
 )
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport Kernels
 from .runner cimport locate
 from .sharing cimport PATIENCE
-from .slots cimport Links, Slots
 
 from ..integrators import Composition
 
@@ -61,11 +60,16 @@ cdef class Binding:
         PyMem_Free(self.terms)
 
     @staticmethod
-    cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads):
-        """The binding of a model to arrays: position, velocity and history, if there is one."""
+    cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous):
+        """The binding of a model to arrays: position, velocity and history, if there is one.
+
+        What would be the same as in a previous one of the same bodies, if there is one, is shared with it.
+        """
         cdef Binding binding = Binding.__new__(Binding)
         plan = &binding.plan
-        binding.model, binding.kernels = model, kernels
+        binding.model, binding.kernels, binding.state = model, kernels, state
+        if previous is not None and previous.alike(model, state):
+            return binding.follow(previous)
         binding.helpers = min(threads, max(1, (model.n + ROW - 1) // ROW))
         plan.n, plan.dim = model.n, model.dim
         plan.drag, plan.wind, plan.spring = model.drag, model.wind, model.spring
@@ -77,32 +81,46 @@ cdef class Binding:
             locate(&plan.s, state[2])
         plan.layout = binding.layout(state)
         binding.arrays = []
-        binding.bind_coefficients()
+        binding.bind_coefficients(previous)
         binding.fallible = plan.scheme == IMPLICIT_EULER
         binding.fsal = fsal(plan.scheme, plan.velocity_dependent)
         binding.cost = binding.estimate()
         binding.most = <Py_ssize_t> (0.125 * PATIENCE / binding.cost) + 1
         if model.pushes or model.holds:
-            binding.bind_coupled(threads)
+            binding.bind_coupled(threads, None if previous is None else previous.coupled)
         return binding
 
-    cdef int bind_coupled(self, Py_ssize_t threads) except -1:
-        self.coupled = Coupled.of(self.model, &self.kernels.swept, &self.plan, threads)
+    cdef bint alike(self, object model, list state) except -1:
+        """Does another model of the same bodies differ in the numbers of its affine terms alone?"""
+        mine = self.model
+        return (
+            state is self.state and mine.records is model.records and mine.pushes is model.pushes
+            and mine.holds is model.holds and mine.velocity_dependent == model.velocity_dependent
+        )
+
+    cdef Binding follow(self, Binding previous):
+        """Take over all but the affine terms from a binding of the same bodies."""
+        model = self.model
+        self.plan = previous.plan
+        self.plan.drag, self.plan.wind, self.plan.spring = model.drag, model.wind, model.spring
+        self.plan.damped = model.damped
+        self.arrays = []
+        self.bind_coefficients(previous)
+        self.helpers, self.fallible, self.fsal = previous.helpers, previous.fallible, previous.fsal
+        self.cost, self.most, self.coupled = previous.cost, previous.most, previous.coupled
+        return self
+
+    cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1:
+        if previous is not None and previous.serves(self.model):
+            self.coupled = previous
+        else:
+            self.coupled = Coupled.of(self.model, &self.kernels.swept, &self.plan, threads, previous)
         self.cost += self.coupled.cost
         self.fallible = self.coupled.room is None
         self.fsal = self.fsal and not self.model.holds  # what is held is pushed otherwise afterwards
         self.helpers = min(self.helpers, self.coupled.helpers)
         # How long functions take shows when they are called. In a room a call is one part: it looks by itself.
         self.most = 1 if self.fallible else MOST
-        return 0
-
-    cdef int find_links(self, Slots slots) except -1:
-        """Be ready for births and deaths, where nothing is cut yet."""
-        if self.links is None:
-            links = Links(slots, self.model)
-            if self.coupled is not None:
-                self.coupled.find_links(links)
-            self.links = links
         return 0
 
     cdef int bind_scheme(self, object integrator) except -1:
@@ -144,14 +162,20 @@ cdef class Binding:
         """Can the components of a body be stepped one by one?"""
         return not self.model.records and self.plan.scheme < IMPLICIT_EULER and not unspecialised(self.plan.scheme)
 
-    cdef int bind_coefficients(self) except -1:
+    cdef int bind_coefficients(self, Binding previous) except -1:
+        cdef Plan* plan = &self.plan
+        cdef const Plan* known = &self.plan
+        cdef dict before = {}
         model, arrays = self.model, self.arrays
-        self.plan.g = field(&self.plan, model.g, arrays)
+        if previous is not None and previous.plan.layout == plan.layout:
+            known, before = &previous.plan, previous.coefficients
+        self.coefficients = {}
+        plan.g = self.coefficient("g", model.g, &known.g, before)
         # Rows advance all pointers alike: what is never read points to memory that exists too.
-        self.plan.c = field(&self.plan, model.c, arrays) if model.drag else self.plan.g
-        self.plan.w = field(&self.plan, model.w, arrays) if model.drag else self.plan.g
-        self.plan.k = field(&self.plan, model.k, arrays) if model.spring else self.plan.g
-        self.plan.p = field(&self.plan, model.p, arrays) if model.spring else self.plan.g
+        plan.c = self.coefficient("c", model.c, &known.c, before) if model.drag else plan.g
+        plan.w = self.coefficient("w", model.w, &known.w, before) if model.drag else plan.g
+        plan.k = self.coefficient("k", model.k, &known.k, before) if model.spring else plan.g
+        plan.p = self.coefficient("p", model.p, &known.p, before) if model.spring else plan.g
         self.plan.decay = self.plan.g
         for i in range(4):
             self.plan.flow[i] = self.plan.g
@@ -166,6 +190,18 @@ cdef class Binding:
             for name, values in record.fields.items():
                 self.terms[number].field[<int> TERM_FIELDS[name]] = field(&self.plan, values, arrays)
         return 0
+
+    cdef Field coefficient(self, str symbol, object values, const Field* known, dict before) except *:
+        """A coefficient of the affine terms; where a binding before has the same numbers, it is that one."""
+        cdef list arrays = []
+        cdef Field made
+        same = before.get(symbol)
+        if same is not None and (same[0] is values or same[0].shape == values.shape and same[0].tobytes() == values.tobytes()):
+            made, arrays = known[0], same[1]
+        else:
+            made = field(&self.plan, values, arrays)
+        self.coefficients[symbol] = values, arrays
+        return made
 
     cdef double estimate(self) except -1:
         """Nanoseconds that a step of all bodies takes at worst, roughly: on the baseline, in float64."""

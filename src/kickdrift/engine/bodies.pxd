@@ -25,8 +25,10 @@ cdef class Core(Runner):
     cdef Array saved_state[3]
     cdef double origin      # the time at which origin_tick was
     cdef int64_t origin_tick
+    cdef const int64_t* handed  # steps that the clock has counted, to be run by `step`; or NULL, without a clock
     cdef int64_t drawn_tick  # where the last step of a frame ended: elsewhere there is no state before it
 
+    cdef int step_in_frame(self, object n) except -1
     cdef int save_for_failure(self, Binding binding) except -1
     cdef void adopt(self, Binding binding) noexcept
     cdef int turn_clock(self, object rate, object tick) except -1

@@ -58,9 +58,17 @@ cdef class Core(Runner):
         if self.integrator.history:
             self.state.append(np.zeros_like(self._position))
 
-    def _binding(self, object model):
-        """A model laid out for the kernels; `_commit` takes it over."""
-        return Binding.of(model, self.state, self.kernels, self._threads)
+    def _binding(self, object model, state=None):
+        """A model laid out for the kernels, in these arrays or those that there are; `_commit` takes it over."""
+        cdef Binding previous = self.binding
+        arrays = self.state if state is None else [array for array in state if array is not None]
+        if previous is not None and previous.plan.n != model.n:
+            previous = None
+        return Binding.of(model, arrays, self.kernels, self._threads, previous)
+
+    def _rebound(self, history):
+        """What goes with other arrays, beside the binding: nothing."""
+        return {}
 
     def _numbers(self, Binding binding, double h):
         """What of a binding depends on dt; `_commit` takes it over."""
@@ -68,8 +76,8 @@ cdef class Core(Runner):
 
     cdef int save_for_failure(self, Binding binding) except -1:
         """Arrays to go back to, where steps may fail in the caller's own."""
-        if binding.fallible and self.saved is None:
-            saved = [np.empty_like(array) for array in self.state]
+        if binding.fallible and (self.saved is None or len(self.saved[0]) != binding.plan.n):
+            saved = [np.empty_like(array) for array in binding.state]
             for number, array in enumerate(saved):
                 locate(&self.saved_state[<int> number], array)
             self.saved = saved
@@ -80,14 +88,17 @@ cdef class Core(Runner):
         cdef Binding before = self.binding  # kept until nothing points into it
         cdef double last_h = 0 if before is None else self.plan.last_h
         self.binding, self.coupled = binding, binding.coupled
+        self.state, self.rows = binding.state, binding.plan.n
         self.plan, self.sweep = &binding.plan, NULL
         if self.coupled is not None:
             self.sweep, self.run_sweep = &self.coupled.sweep, self.kernels.swept.run
+            if self.coupled.room is None:
+                self.coupled.sweep.plan = self.plan
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
         if self.slots is not None:
-            self.plan.living = &self.slots.data
+            self.plan.living, self.rows = &self.slots.data, self.slots.count
             self.slots.stale = True
 
     def _commit(
@@ -113,13 +124,16 @@ cdef class Core(Runner):
         cdef Binding links = self.binding if binding is None else binding
         if resume is not None:
             tick, started, last_h = resume
+        if attributes is not None and "_slots" in attributes:
+            place = Slots.of(attributes["_slots"], self._position.dtype)  # for more rows
         if slots is not None:
             if place is None:
                 place = Slots.of(self._book(), self._position.dtype)
             become = Become(place.n, slots)
-        if place is not None:
-            links.find_links(place)
-        cdef bint written = place is not None and resume is None and (slots is not None or len(writes) > 0)
+        if place is not None and links.coupled is not None:
+            links.coupled.find_links(place)
+        # What was restored has zeros for the dead; they may have been moved with all others.
+        cdef bint written = place is not None and (resume is None or "_position" in (attributes or ()))
         if binding is not None:
             self.save_for_failure(binding)
         if attributes is None:
@@ -132,9 +146,9 @@ cdef class Core(Runner):
         self.slots = place
         if become is not None:
             become.execute(place)
-            self.rows = place.count
             if binding is None:
                 self.plan.living = &place.data
+                self.rows = place.count
         if binding is not None:
             self.adopt(binding)
         if numbers is not None:
@@ -169,8 +183,8 @@ cdef class Core(Runner):
         """Bodies are born in the lowest free slots, ascending; returns their ids, int64 of shape (k,).
 
         position: m, of shape (k, dim), or (dim,) for one body, or for all where the velocities have rows. velocity:
-        m/s, a vector for all, a row for each, or one number. mass: kg, one or (k,); left out, the body has the mass that was
-        given for its row. So has it the other coefficients of its row.
+        m/s, a vector for all, a row for each, or one number. mass: kg, one or (k,), which `set_mass` says the cost of;
+        left out, the body has the mass of its row, as it has the other coefficients of its row.
 
         They live from now on: the next step moves them. A history (`verlet`, `groot_warren`) begins then for their rows
         alone, as after `restart`; until then `interpolate` shows them where they are. Rows without a free slot are
@@ -192,7 +206,7 @@ cdef class Core(Runner):
             self.make_slots()
             if mass is not None:
                 position, velocity, mass = slots_.newborn(position, velocity, mass, self.plan.dim, self.dtype)
-                self._with_masses(self._slots.free(len(position)), mass)
+                self._with_masses(self._slots.free(len(position)), mass)  # by another binding, if need be
             ids = self.slots.spawn(self.plan, position, velocity)
             self.rows = self.slots.count
             return ids
@@ -267,11 +281,18 @@ cdef class Core(Runner):
         >>> ball.position.tolist(), ball.tick, ball.time
         ([[0.0, 5.0]], 2, 1.0)
         """
-        self.run_steps(n)
+        if self.handed != NULL and self.handed[0] > 0:
+            self.step_in_frame(n)
+        else:
+            self.run_steps(n)
+
+    cdef int step_in_frame(self, object n) except -1:
+        """`step` in a loop over the steps of the stepper's own clock."""
+        raise NotImplementedError
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
         if self.slots is not None and self.slots.stale:
-            self.slots.layout(self.binding.links)
+            self.slots.layout(None if self.coupled is None else self.coupled.links)
             if self.coupled is not None:
                 self.coupled.clear_dead()
         if self.plan.last_h != self.plan.h:

@@ -16,4 +16,4 @@ cdef class BoundHold:
     cdef int find_links(self, Links links) except -1
 
 
-cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded)
+cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded, list known)

@@ -66,12 +66,23 @@ cdef class BoundPin(BoundHold):
 cdef class BoundDistance(BoundHold):
     cdef Distance distance
     cdef list pairs     # arrays of one item for each pair: first body, second body, and more
+    cdef object first, second, stage    # its pairs, and in which stage each of them is
+    cdef object at_rest                 # of the plan
 
-    cdef int bind(self, dict fields, object plan, Py_ssize_t padded) except -1:
+    cdef int bind(self, dict fields, object plan, Py_ssize_t padded, list tied) except -1:
+        """tied: others, whose stages are taken over where they have the same pairs."""
         cdef Distance* distance = &self.distance
+        cdef BoundDistance other
         cdef int64_t count = len(fields["first"])
         self.hold.data = distance
-        stage = stages(fields["first"], fields["second"], plan.n)
+        self.first, self.second = fields["first"], fields["second"]
+        stage = None
+        for other in tied:
+            if np.array_equal(other.first, self.first) and np.array_equal(other.second, self.second):
+                stage = other.stage
+        if stage is None:
+            stage = stages(self.first, self.second, plan.n)
+        self.stage = stage
         order = np.argsort(stage, kind="stable")
         distance.stages = int(stage.max()) + 1 if count else 0
         ends = np.cumsum(np.bincount(stage, minlength=1))
@@ -96,6 +107,21 @@ cdef class BoundDistance(BoundHold):
         stage = self.kept[0]
         links.add(self.pairs[0], self.pairs[1], stage[self.distance.stages], self.pairs, NULL)
         return links.stages(stage, self.distance.stages, self.last)
+
+    cdef BoundDistance reading(self, object plan):
+        """The same, with the shares that links of this plan read at rest."""
+        cdef BoundDistance other = self
+        if self.at_rest is plan.at_rest:
+            return self
+        if self.at_rest is not None:
+            other = BoundDistance.__new__(BoundDistance)
+            other.hold, other.cost, other.distance = self.hold, self.cost, self.distance
+            other.kept, other.first, other.second, other.stage = [*self.kept], self.first, self.second, self.stage
+            other.hold.data = &other.distance
+            other.pairs = self.pairs
+        other.at_rest = plan.at_rest
+        other.distance.at_rest = other.keep(plan.at_rest, plan.dtype)
+        return other
 
 
 cdef object stages(object first, object second, int64_t n):
@@ -138,6 +164,7 @@ cdef class BoundWall(BoundHold):
 cdef class BoundCollisions(BoundHold):
     cdef Collisions collisions
     cdef object weight, size_class
+    cdef list walls     # that bodies are kept off as they part, or None where these are not known yet
 
     cdef int bind(self, dict fields, object plan) except -1:
         cdef Collisions* data = &self.collisions
@@ -182,38 +209,46 @@ cdef class BoundCollisions(BoundHold):
     cdef int find_links(self, Links links) except -1:
         return links.weigh(self.weight, self.size_class, self.collisions.count)
 
-    cdef int see(self, list walls) except -1:
+    cdef BoundCollisions seeing(self, list walls):
+        """The same, with these walls."""
+        cdef BoundCollisions other = self
         cdef BoundHold wall
         cdef Hold* place
-        self.kept.append(walls)
-        self.collisions.walls = len(walls)
-        place = <Hold*> self.room(len(walls) * sizeof(Hold), np.uint8)
-        self.collisions.wall = place
+        if self.walls is not None:
+            if list(map(id, self.walls)) == list(map(id, walls)):
+                return self
+            other = BoundCollisions.__new__(BoundCollisions)
+            other.hold, other.cost, other.collisions = self.hold, self.cost, self.collisions
+            other.kept = [*self.kept]
+            other.hold.data = &other.collisions
+            other.weight, other.size_class = self.weight, self.size_class
+        other.walls = walls
+        other.collisions.walls = len(walls)
+        place = <Hold*> other.room(len(walls) * sizeof(Hold), np.uint8)
+        other.collisions.wall = place
         for number, wall in enumerate(walls):
             place[<Py_ssize_t> number] = wall.hold
-        return 0
+        return other
 
 
-cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded):
-    """The constraints of a plan, for states in planes of so many numbers."""
-    cdef BoundDistance distance
-    cdef BoundDistance at_rest = None
-    bound = [bind_hold(hold, plan, table, padded) for hold in plan.holds]
+cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded, list known):
+    """The constraints of a plan, for states in planes of so many numbers.
+
+    known: (hold of a plan, what it was bound to) for the same bodies; of these none is changed, they may be in use.
+    """
+    same = {id(hold): bound for hold, bound in known}
+    tied = [bound for _, bound in known if isinstance(bound, BoundDistance)]
+    bound = [same.get(id(hold)) or bind_hold(hold, plan, table, padded, tied) for hold in plan.holds]
     walls = [hold for hold in bound if isinstance(hold, BoundWall)]
-    for hold in bound:
+    for number, hold in enumerate(bound):
         if isinstance(hold, BoundCollisions):
-            (<BoundCollisions> hold).see(walls)
+            bound[number] = (<BoundCollisions> hold).seeing(walls)
         elif isinstance(hold, BoundDistance):
-            distance = hold
-            if at_rest is None:
-                distance.distance.at_rest = distance.keep(plan.at_rest, plan.dtype)
-                at_rest = distance
-            # One for all, whose links are cut together.
-            distance.distance.at_rest, distance.last = at_rest.distance.at_rest, at_rest.last
+            bound[number] = (<BoundDistance> hold).reading(plan)
     return bound
 
 
-cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_ssize_t padded):
+cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_ssize_t padded, list tied):
     cdef int kind = KINDS[hold.kind]
     cdef BoundHold bound
     if kind == PIN:
@@ -230,7 +265,7 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
     if kind == PIN:
         (<BoundPin> bound).bind(hold.fields)
     elif kind == DISTANCE or kind == COMPLIANT_DISTANCE:
-        (<BoundDistance> bound).bind(hold.fields, plan, padded)
+        (<BoundDistance> bound).bind(hold.fields, plan, padded, tied)
     elif kind == BOX:
         (<BoundWall> bound).bind("lower", "upper", hold.fields, plan)
     elif kind == PLANE:

@@ -5,7 +5,7 @@ from ..kernels.abi.plan cimport Array, Job, Plan
 from ..kernels.abi.coupled cimport Push, Sweep, SweptTable
 from ..kernels.abi.tables cimport Kernels
 from .sharing cimport Watch
-from .slots cimport Links
+from .slots cimport Links, Slots
 
 
 cdef class Coupled(Watch):
@@ -23,17 +23,19 @@ cdef class Coupled(Watch):
     cdef object room                # the registers of all bodies, or None where each tile is on its own
     cdef object newton              # the registers of implicit steps, or None
     cdef Plan[2] whole              # the plan of the bodies in the room, for each place of their state
+    cdef Links links                # what hangs on bodies that may die, or None
     cdef double looked              # when Ctrl-C was looked for
 
     @staticmethod
-    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads)
+    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous)
 
-    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads) except -1
-    cdef int bind_holds(self, object model) except -1
+    cdef bint serves(self, object model) except -1
+    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1
+    cdef int bind_holds(self, object model, Coupled previous) except -1
     cdef int bind_room(self, object model, bint implicit) except -1
     cdef int bind_implicit(self, object model, const Plan* plan) except -1
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept
-    cdef int find_links(self, Links links) except -1
+    cdef int find_links(self, Slots slots) except -1
     cdef void clear_dead(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil

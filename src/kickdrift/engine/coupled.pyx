@@ -17,7 +17,7 @@ from ..kernels.abi.tables cimport Kernels
 from .interactions cimport BoundPush, PythonPush, bind_push
 from .runner cimport copy_array
 from .sharing cimport Watch, look, paced
-from .slots cimport Links
+from .slots cimport Links, Slots
 from ..kernels.loops.living cimport park
 
 from time import perf_counter
@@ -38,33 +38,53 @@ cdef class Coupled(Watch):
         PyMem_Free(self.hold)
 
     @staticmethod
-    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads):
-        """For the pushes and holds of a model, whose plan is laid out already."""
+    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous):
+        """For the pushes and holds of a model, whose plan is laid out already.
+
+        Those that a previous one of the same bodies has bound, if there is one, are shared with it.
+        """
         cdef Coupled coupled = Coupled.__new__(Coupled)
         cdef bint implicit = plan.scheme == IMPLICIT_EULER and len(model.pushes) > 0
+        if previous is not None and previous.links is not None:
+            previous = None  # what is bound there may be cut
         coupled.table, coupled.model, coupled.item = table, model, model.dtype.itemsize
         coupled.arrays = []
         coupled.helpers = threads
         coupled.sweep.plan = plan
-        whole = coupled.bind_pushes(model, plan, threads)
-        coupled.bind_holds(model)
+        whole = coupled.bind_pushes(model, plan, threads, previous)
+        coupled.bind_holds(model, previous)
         if whole or implicit or len(model.holds) > 0:
             coupled.bind_room(model, implicit)
         if implicit:
             coupled.bind_implicit(model, plan)
         return coupled
 
-    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads) except -1:
+    cdef bint serves(self, object model) except -1:
+        """Are the pushes and holds of a model those that are bound here?"""
+        mine = self.model
+        return (
+            mine.n == model.n and mine.mass is model.mass and mine.at_rest is model.at_rest
+            and list(map(id, mine.pushes)) == list(map(id, model.pushes))
+            and list(map(id, mine.holds)) == list(map(id, model.holds))
+        )
+
+    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1:
         """Returns whether they want all bodies as one tile."""
         cdef BoundPush bound
+        cdef dict known = {}
         cdef Push* push
         cdef bint whole = len(model.pushes) > TILE_PUSHES
         self.push = <Push*> PyMem_Calloc(max(1, len(model.pushes)), sizeof(Push))
         if self.push == NULL:
             raise MemoryError
+        if previous is not None and previous.model.n == model.n:
+            known = dict(zip(map(id, previous.model.pushes), previous.bound_pushes))
         self.bound_pushes = []
         for number, term in enumerate(model.pushes):
-            bound = bind_push(term, model, self.table, threads)
+            bound = known.get(id(term))
+            # A Python function is shown a room, which is another one here.
+            if bound is None or isinstance(bound, PythonPush):
+                bound = bind_push(term, model, self.table, threads)
             self.bound_pushes.append(bound)
             push = &self.push[<Py_ssize_t> number]
             push.function, push.data = bound.function, bound.data
@@ -76,12 +96,15 @@ cdef class Coupled(Watch):
         self.sweep.pushes, self.sweep.push = len(model.pushes), self.push
         return whole
 
-    cdef int bind_holds(self, object model) except -1:
+    cdef int bind_holds(self, object model, Coupled previous) except -1:
         cdef BoundHold bound
+        cdef list known = []
         self.hold = <Hold*> PyMem_Calloc(max(1, len(model.holds)), sizeof(Hold))
         if self.hold == NULL:
             raise MemoryError
-        self.bound_holds = bind_constraints(model, self.table, padded(model.n))
+        if previous is not None and previous.model.n == model.n:
+            known = list(zip(previous.model.holds, previous.bound_holds))
+        self.bound_holds = bind_constraints(model, self.table, padded(model.n), known)
         for number, bound in enumerate(self.bound_holds):
             self.hold[<Py_ssize_t> number] = bound.hold
             self.cost += bound.cost
@@ -146,14 +169,18 @@ cdef class Coupled(Watch):
                 self.place(&whole.s, place * STATE + S)
             kernels.prepare(kernels, whole)
 
-    cdef int find_links(self, Links links) except -1:
-        """What ends, or is otherwise, where bodies die."""
+    cdef int find_links(self, Slots slots) except -1:
+        """Be ready for births and deaths, where nothing is cut yet."""
         cdef BoundPush push
         cdef BoundHold hold
+        if self.links is not None:
+            return 0
+        links = Links(slots, self.model)
         for push in self.bound_pushes:
             push.find_links(links)
         for hold in self.bound_holds:
             hold.find_links(links)
+        self.links = links
         return 0
 
     cdef void clear_dead(self) noexcept nogil:

@@ -21,9 +21,6 @@ require_rounding(__name__)
 cdef class Frames(Core):
     """The part of a Stepper that turns frames into steps and draws between two of them."""
 
-    cdef list previous              # position and velocity before the last step of a frame, or None
-    cdef Array previous_state[2]
-
     def advance(self, object seconds):
         """Feed the time of a frame to the clock, run the steps that are due, return how many.
 
@@ -40,9 +37,43 @@ cdef class Frames(Core):
         """
         self.lock()
         try:
-            return self.frame(self.clock, seconds)
+            return self.frame(self.clock if self.own is None else self.own, seconds)
         finally:
             self.unlock()
+
+    def _watch(self, FixedClock clock):
+        """Draw between the steps of this clock also where a loop over them calls `step`."""
+        self.own, self.handed = clock, &clock._handed
+
+    cdef int step_in_frame(self, object n) except -1:
+        """The state before the last step of the clock is kept for drawing, as `last_step` does."""
+        cdef FixedClock clock = self.own
+        cdef int64_t substeps = clock._substeps
+        cdef int64_t steps, first, handed, before, count
+        cdef bint drawn
+        self.lock()
+        first, handed = self.ticks, clock._handed
+        try:
+            steps = validation.steps(n, first)
+            self.follow(clock)
+            count = min(steps, handed)
+            # The last of these steps is one of the clock's, which begins when so many are still to be run.
+            before = ((handed - count) // substeps + 1) * substeps
+            if count > 0 and before <= handed:
+                self.go(handed - before)
+                self.keep()
+                self.go(count - (handed - before))
+                self.drawn_tick = self.ticks
+            else:
+                drawn = self.drawn_tick == self.ticks
+                self.go(count)
+                if drawn:
+                    self.drawn_tick = self.ticks
+            self.go(steps - count)
+        finally:
+            clock._handed = max(0, handed - (self.ticks - first))
+            self.unlock()
+        return 0
 
     cdef int64_t frame(self, FixedClock clock, object seconds) except -1:
         cdef int64_t due = clock.begin_frame(seconds)
@@ -78,8 +109,17 @@ cdef class Frames(Core):
 
     cdef int last_step(self, int64_t substeps) except -1:
         """Run a step, and keep the state before it for drawing."""
+        self.keep()
+        self.go(substeps)
+        self.drawn_tick = self.ticks
+        if self.own is not None and self.own._handed > 0:
+            self.own._handed = max(0, self.own._handed - substeps)
+        return 0
+
+    cdef int keep(self) except -1:
+        """Keep the state for drawing."""
         cdef Py_ssize_t n = self.plan.n
-        if self.previous is None:
+        if self.previous is None or len(self.previous[0]) != n:
             previous = [np.empty_like(array) for array in self.state[:2]]
             for number, array in enumerate(previous):
                 locate(&self.previous_state[<int> number], array)
@@ -87,8 +127,6 @@ cdef class Frames(Core):
         self.drawn_tick = -1
         copy_array(&self.previous_state[0], &self.plan.x, n, self.plan.dim, self.item)
         copy_array(&self.previous_state[1], &self.plan.v, n, self.plan.dim, self.item)
-        self.go(substeps)
-        self.drawn_tick = self.ticks
         return 0
 
     cdef int turn_clock(self, object rate, object tick) except -1:
@@ -116,8 +154,9 @@ cdef class Frames(Core):
         """Positions for drawing: between the state before the last step of the frame and the one after.
 
         The picture shows the time (tick - 1 + alpha) dt, one step behind the simulation: that is the
-        price of never guessing. Until the first frame, and after steps outside `advance`, there is
-        nothing between, and the positions are returned as they are.
+        price of never guessing. Steps of a frame are those of `advance` and `ticks`, and `step` in a loop over
+        what the stepper's own clock counts, such as `for _ in world.clock.steps(seconds): world.step()`. Until
+        the first frame, and after other steps, there is nothing between: positions are returned as they are.
 
         alpha: how far between the two, 0 to 1; the clock's when left out.
         out: a float32 or float64 array or buffer of shape (n, dim) to write to, such as a mapped

@@ -66,6 +66,16 @@ cdef class Scratch:
         self.array.flags.writeable = writable
 
 
+cdef int take_constants(double* parameters, list constants) except -1:
+    """Write the constants of a flow to where kernels find them."""
+    cdef int i
+    if len(constants) > MAX_PARAMETERS:
+        raise RuntimeError("a flow has too many constants")
+    for i in range(len(constants)):
+        parameters[i] = constants[i]
+    return 0
+
+
 cdef class ODECore(Runner):
     """The part of an ODEStepper that steps."""
 
@@ -107,13 +117,8 @@ cdef class ODECore(Runner):
             self.most = 1  # how long functions take shows when they are called
 
     cdef int bind_flow(self) except -1:
-        cdef int i
         self.plan.flow = FLOWS[type(self._flow)]
-        constants = self._flow.constants(self.dtype)
-        if len(constants) > MAX_PARAMETERS:
-            raise RuntimeError(f"{self._flow}: too many constants")
-        for i in range(len(constants)):
-            self.plan.parameters[i] = constants[i]
+        take_constants(self.plan.parameters, self._flow.constants(self.dtype))
         # Nanoseconds at worst, roughly: on the baseline, in float64.
         per_component = 100 if self.plan.scheme == IMPLICIT_EULER else 10 if self.plan.flow == THOMAS else 2
         stages = self._integrator.force_evaluations or 1
@@ -155,16 +160,21 @@ cdef class ODECore(Runner):
         """What depends on dt: nothing else does."""
         return h
 
-    def _commit(self, *, writes=(), numbers=None, resume=None, dict attributes=None):
+    def _commit(self, *, writes=(), numbers=None, resume=None, constants=None, dict attributes=None):
         """Change several things as one: nothing can fail or interrupt once the first is changed. As in bodies.pyx."""
         cdef Writes prepared = Writes(writes)
         cdef dict own = self.__dict__
         cdef double h = self.plan.h if numbers is None else numbers
         cdef int64_t tick = self.ticks if resume is None else resume[0]
+        cdef double[MAX_PARAMETERS] parameters
+        memcpy(parameters, self.plan.parameters, sizeof(parameters))
+        if constants is not None:
+            take_constants(parameters, constants)
         if attributes is None:
             attributes = {}
         # From here on no Python code runs.
         prepared.execute()
+        memcpy(self.plan.parameters, parameters, sizeof(parameters))
         self.plan.h = h
         self.ticks = tick
         own.update(attributes)

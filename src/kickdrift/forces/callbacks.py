@@ -52,6 +52,17 @@ class Callback(Term):
     def _argument(self, name: str) -> str:
         return f"{type(self).__name__}({name})"
 
+    @property
+    def coefficients(self) -> tuple[str, ...]:
+        return ()
+
+    def told(self) -> dict[str, Any]:
+        return {
+            "label": self.label,
+            "velocity_dependent": self.velocity_dependent,
+            "divided_by_mass": self.divided_by_mass,
+        }
+
     def shifted(self, offset: np.ndarray) -> Self:
         return self  # what its function knows of places is its own affair
 

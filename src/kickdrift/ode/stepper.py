@@ -23,6 +23,8 @@ class ODEStepper(ODEBase, ODECore):
     jacobian: jacobian(t, y, out) for implicit Euler with a function: out[:, i, j] = df_i/dy_j, of shape
     (n, dim, dim), zeroed. Without it derivatives are difference quotients, dim more calls of rhs for
     each Newton iteration.
+    state: your own arrays that belong to the trajectories, by name, of any shape, of bool, int, uint, float or
+    complex. They are saved, restored in place, digested and copied with them, see `state`.
 
     Time is exact: stages are evaluated at t + c dt with t = tick * dt, rounded once.
     Raises TypeError or ValueError, naming the argument, for what it cannot step. Thread-safety: one

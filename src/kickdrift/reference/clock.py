@@ -96,6 +96,7 @@ class FixedClock:
         self._running = False  # ... by steps(), which is inside a step whenever others can call
         self._taken = 0  # due steps that a stepper's frame is running, and counts when they are done
         self._began_ns: int | None = None  # when the first step of this frame began, under "budget"
+        self._handed = 0  # integrator steps counted in this frame that its stepper has not run yet
         self._stepper: Any = None  # a weak reference to the one that this clock is of
 
     # --- feeding time, all steps at once ---------------------------------------------------------
@@ -189,6 +190,7 @@ class FixedClock:
     def _step_if_due(self) -> bool:
         if self._may_step():
             self._count(1)
+            self._handed += self.substeps
             return True
         self._close()
         return False
@@ -201,6 +203,7 @@ class FixedClock:
     def _begin(self, ns: int, float_rest: float) -> int:
         """Take in one frame of ns nanoseconds; return how many steps are due."""
         self._close()
+        self._handed = 0
         if self._paused:
             self._backlog, self._due = self._backlog + self._due, 0
             self._enter(ns, paused=ns)
@@ -265,6 +268,7 @@ class FixedClock:
 
     def _run_due(self, n: int) -> int:
         self._count(n)
+        self._handed = n * self.substeps
         self._close()
         return n
 
@@ -449,6 +453,7 @@ class FixedClock:
         if not self._paused:
             raise RuntimeError("single_step() needs a paused clock: call pause() first")
         self._tick += 1
+        self._handed = self.substeps
         if not self.deterministic:
             self._origin = exact_time(self._origin + self._step)
             self._measured = None
@@ -579,6 +584,7 @@ class FixedClock:
         self._dropped = s.dropped_steps + s.dropped_rest * self._unit / self._step
         self._backwards, self._quiet_ns = s.backwards, s.quiet_ns
         self._base_ns, self._open, self._began_ns = None, False, None
+        self._handed = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return saved_state.rebuild, (type(self), self._settings.arguments()), tuple(self.state())

@@ -212,7 +212,7 @@ class ODEStepper(Exclusive, ODEBase):
     def _numbers(self, binding, h: float) -> dict:
         return {"_h": h}
 
-    def _commit(self, *, writes=(), numbers=None, resume=None, attributes=None) -> None:
+    def _commit(self, *, writes=(), numbers=None, resume=None, constants=None, attributes=None) -> None:
         """Change several things; the compiled twin does it in one go."""
         for array, _, values in writes:
             array[...] = values

@@ -45,8 +45,11 @@ class Stepper(Living, Exclusive, StepperBase):
         self._last_h = self._dt
         self._drawn: tuple | None = None
 
-    def _binding(self, plan):
+    def _binding(self, plan, state=None):
         return plan  # bodies read it anew in each call
+
+    def _rebound(self, history) -> dict:
+        return {"_history": history}
 
     def _numbers(self, plan, h: float) -> dict:
         """What of a plan depends on dt."""
@@ -76,7 +79,7 @@ class Stepper(Living, Exclusive, StepperBase):
         if clock_tick is not None:
             self._clock.set_tick(clock_tick)
         for array, rows, values in writes:
-            array[slice(None) if rows is None else rows] = values
+            array[... if rows is None else rows] = values
         self.__dict__.update(numbers or {})
         if resume is not None:
             self._tick, self._started, self._last_h = resume
@@ -100,7 +103,30 @@ class Stepper(Living, Exclusive, StepperBase):
 
     def step(self, n: int = 1) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
-        self._exclusively(self._step, validation.steps(n, self.tick))
+        n = validation.steps(n, self.tick)
+        handed = 0 if self._clock is None else self._clock._handed
+        self._exclusively(self._step_in_frame if handed else self._step, n)
+
+    def _step_in_frame(self, n: int) -> None:
+        """Steps that the clock has counted: the state before its last one is kept for drawing."""
+        clock, substeps, first, handed = self._clock, self._clock.substeps, self.tick, self._clock._handed
+        count = min(n, handed)
+        # The last of these steps is one of the clock's, which begins when so many are still to be run.
+        before = ((handed - count) // substeps + 1) * substeps
+        try:
+            if clock.substep_dt != self._dt:
+                self._follow_clock()
+            state = self._previous
+            if count and before <= handed:
+                self._step(handed - before)
+                state = self._position.copy(), self._velocity.copy()
+                self._step(count - (handed - before))
+            else:
+                self._step(count)
+            self._drawn = None if state is None else (self.tick, state)
+            self._step(n - count)
+        finally:
+            clock._handed = max(0, handed - (self.tick - first))
 
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
@@ -210,6 +236,37 @@ class Stepper(Living, Exclusive, StepperBase):
             clock._close()
         return (self.tick - first) // substeps
 
+    def ticks(self, seconds: float):
+        """Feed the time of a frame to the clock; loop over its steps: each runs after the body of the loop."""
+        self.clock.feed(seconds)
+        return self._each_tick(self.clock)
+
+    def _each_tick(self, clock: FixedClock):
+        clock._refuse_reentry()
+        clock._running = True
+        try:
+            while clock._may_step():
+                clock._taken = 1  # whoever throws waiting time away in the body leaves this step
+                yield self.tick
+                self._exclusively(self._owed_step, clock)
+        finally:
+            clock._running, clock._taken = False, 0
+            clock._close()
+
+    def _owed_step(self, clock: FixedClock) -> None:
+        first = self.tick
+        try:
+            if clock.substep_dt != self._dt:
+                self._follow_clock()
+            self._keep_and_step(clock.substeps)
+        finally:
+            # A step that is done counts, also where it raised: its state may be no longer finite.
+            clock._count((self.tick - first) // clock.substeps)
+            clock._taken = 0
+
+    def _watch(self, clock: FixedClock) -> None:
+        pass  # `step` looks at the clock anyway
+
     def _last_step(self, substeps: int) -> None:
         self._exclusively(self._keep_and_step, substeps)
 
@@ -218,6 +275,8 @@ class Stepper(Living, Exclusive, StepperBase):
         before = self._position.copy(), self._velocity.copy()
         self._step(substeps)
         self._drawn = (self.tick, before)
+        if self._clock is not None:
+            self._clock._handed = max(0, self._clock._handed - substeps)
 
     @property
     def _previous(self) -> tuple[np.ndarray, np.ndarray] | None:

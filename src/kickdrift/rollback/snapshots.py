@@ -107,7 +107,7 @@ def parse(stepper: State, snapshot: Any) -> Saved:
 
     count = stepper._array_count(bool(header.started))
     end = header.length + count * size
-    if len(data) < end or (len(data) > end and not stepper._parts) or (len(data) - end) % 8:
+    if len(data) < end or (len(data) - end) % 8:
         raise SnapshotError(f"snapshot: expected {end} bytes, got {len(data)}")
     arrays = [_array(stepper, data, header.length + number * size) for number in range(count)]
     if digest(stepper, arrays, data[end:]) != header.checksum:
@@ -131,14 +131,16 @@ def digest(stepper: State, arrays: list[np.ndarray], sections: bytes) -> int:
     return total % 2**64
 
 
-def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any) -> Any:
-    """A stepper from what pickle kept of it."""
+def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any, given: Any = None) -> Any:
+    """A stepper from what pickle kept of it; given: by which objects it is changed."""
     data = _bytes(snapshot)
     if clock is None:
         step = _dt(_fields(_header(data).text), np.dtype(np.float64))
         stepper = cls(**arguments, dt=step)
     else:
         stepper = cls(**arguments, clock=clock)
+    if given is not None:
+        stepper._take_given(given)
     # The clock has been copied as it was; its rate may have been changed for the next frame.
     stepper._exclusively(stepper._restore, data, False, False)
     return stepper

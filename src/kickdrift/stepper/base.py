@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from ..declaration import declared
 from ..forces.base import Term
 from ..integrators import Integrator, resolve
 from ..rollback import snapshots
+from .changes import Changes
 from .common import State
 from .model import Plan
+from .saved_changes import SavedChanges
 from .slots import Population, SlotsPart, living
 from .trajectory import Trajectory
 
@@ -27,7 +30,11 @@ if TYPE_CHECKING:
     from ..clock.fixed_clock import FixedClock
 
 
-class StepperBase(Population, State):
+_SIXTIETH = Fraction(1, 60)
+_PARTS = (SavedChanges(), SlotsPart())
+
+
+class StepperBase(Population, Changes, State):
     """Checks the arguments once and describes the stepper.
 
     An implementation provides what is declared below: `_bind()` is called once the arrays are known,
@@ -47,6 +54,7 @@ class StepperBase(Population, State):
         constraints: Iterable[Constraint] = (),
         threads: int = 1,
         clock: FixedClock | reference.FixedClock | None = None,
+        state: Mapping[str, np.ndarray] | None = None,
         alive: int | ArrayLike | None = None,
     ) -> None:
         if hasattr(self, "_given"):
@@ -57,15 +65,17 @@ class StepperBase(Population, State):
         n, dim = self._position.shape
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
         self._begin(exact_dt, threads)
+        self._parts = _PARTS
+        self._take_state(state, position=self._position, velocity=self._velocity)
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
         mask = living(alive, n)
         scheme = resolve(integrator)
-        forces = [term.placed(self._position) for term in declared("forces", "terms", Term, forces)]
-        constraints = [
-            constraint.placed(self._position)
-            for constraint in declared("constraints", "constraints", Constraint, constraints)
-        ]
+        _name(scheme)  # now: an interrupted repr() of a dataclass leaves its lock, and is "..." from then on
+        terms = declared("forces", "terms", Term, forces)
+        self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))
+        self._firsts = tuple([declaration.placed(self._position) for declaration in self._handles])
+        forces, constraints = self._firsts[: len(terms)], self._firsts[len(terms) :]  # type: ignore[assignment]
         self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
         # What was given, before any shift; it says whose a snapshot is.
         self._first_plan = self._plan
@@ -73,8 +83,6 @@ class StepperBase(Population, State):
             push.term.probe(self._position, self._velocity)
         self._bind()
         binding = self._binding(self._plan)
-        self._identity  # noqa: B018 - it is found now
-        self._parts = (*self._parts, SlotsPart())
         changes: dict[str, Any] = {}
         if mask is not None:
             changes["slots"] = (mask, mask.astype(np.int64), np.zeros(n, np.bool_))
@@ -95,7 +103,8 @@ class StepperBase(Population, State):
         def restart(self) -> None: ...
         def record(self, steps: int, every: int = 1) -> Trajectory: ...
         def _bind(self) -> None: ...
-        def _binding(self, plan: Plan) -> Any: ...
+        def _watch(self, clock: Any) -> None: ...  # `step` looks at what it counts
+        def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _park(self) -> None: ...  # make the rows of the dead zeros
         def _last_step(self, substeps: int) -> None: ...
 
@@ -163,7 +172,7 @@ class StepperBase(Population, State):
 
     def _clock_and_step(self, clock: Any, dt: Any, hz: Any, dtype: np.dtype) -> tuple[Any, Fraction]:
         if clock is None:
-            return None, validation.time_step(Fraction(1, 60) if dt is None and hz is None else dt, hz, dtype)
+            return None, _SIXTIETH if dt is None and hz is None else validation.time_step(dt, hz, dtype)
         if not isinstance(clock, self._clock_type):
             kind = f"{self._clock_type.__module__.removesuffix('.fixed_clock')}.{self._clock_type.__name__}"
             raise TypeError(f"clock: expected a {kind}, got {validation.show(clock)}")
@@ -178,6 +187,7 @@ class StepperBase(Population, State):
         if clock is not None:
             self._refuse_shared(clock)
             clock._stepper = weakref.ref(self)
+            self._watch(clock)
 
     def _refuse_shared(self, clock: Any) -> None:
         owner = None if clock._stepper is None else clock._stepper()
@@ -240,13 +250,8 @@ class StepperBase(Population, State):
 
     def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
         """Give bodies other masses, where they are others."""
-        masses = self._plan.mass + np.zeros(self.n)
-        if (masses[rows] == mass).all():
-            return
-        masses[rows] = mass
-        plan = Plan(self.n, self.dim, self.dtype, masses, self.integrator, self.forces, self.constraints)
-        binding = self._binding(plan)
-        self._commit(binding=binding, numbers=self._numbers(binding, self._dt), attributes={"_plan": plan})
+        if ((self._plan.mass + np.zeros(self.n))[rows] != mass).any():
+            self._set_mass(mass, rows)
 
     # Moving bodies without stepping them.
 
@@ -319,14 +324,6 @@ class StepperBase(Population, State):
         writes = [(array, None, after) for array, after in zip(arrays, moved, strict=True)]
         self._commit(writes=writes, numbers=self._numbers(changes["binding"], self._dt), **changes)
 
-    def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]:
-        """The changes that make the plan anew with such an offset; plan: what else of it a part of a snapshot changes."""
-        first = self._first_plan
-        forces = [term.shifted(offset) for term in first.forces]
-        constraints = [constraint.shifted(offset) for constraint in first.constraints]
-        model = Plan(self.n, self.dim, self.dtype, first.mass, self.integrator, forces, constraints, **plan)
-        return {"binding": self._binding(model), "attributes": {"_plan": model, "_offset": offset}}
-
     # Saving and going back.
 
     def _arrays(self) -> list[np.ndarray]:
@@ -346,13 +343,14 @@ class StepperBase(Population, State):
     def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Trajectory:
         return Trajectory(time, *samples)
 
-    def _described(self) -> dict[str, Any]:
+    def _described(self, plan: Plan | None = None) -> dict[str, Any]:
+        plan = self._first_plan if plan is None else plan
         return {
-            "bodies": self.n,
-            "dim": self.dim,
-            "dtype": str(self.dtype),
-            "integrator": repr(self.integrator),
-            "forces": self._first_plan.fingerprint,
+            "bodies": plan.n,
+            "dim": plan.dim,
+            "dtype": str(plan.dtype),
+            "integrator": _name(plan.integrator),
+            "forces": plan.fingerprint,
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -363,13 +361,14 @@ class StepperBase(Population, State):
         arguments_ = {
             "position": self._position.copy(order="K"),
             "velocity": self._velocity.copy(order="K"),
-            "mass": self.mass,
+            "mass": self._first_plan.mass if len(self._first_plan.mass) > 1 else float(self._first_plan.mass[0]),
             "integrator": self.integrator,
             "forces": self._first_plan.forces,
             "constraints": self._first_plan.constraints,
             "threads": self.threads,
+            "state": self._copied_state(),
         }
-        return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock)
+        return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock, self._given_so_far())
 
     def __repr__(self) -> str:
         terms = ", ".join(type(term).__name__ for term in self.forces)
@@ -377,3 +376,8 @@ class StepperBase(Population, State):
             f"<{type(self).__module__}.{type(self).__name__}: {self.n} bodies, dim {self.dim}, {self.dtype}, "
             f"{self.integrator}, dt={self.dt:g}, forces=[{terms}], tick {self.tick}>"
         )
+
+
+@lru_cache(256)
+def _name(integrator: Integrator) -> str:
+    return repr(integrator)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,12 @@ import numpy as np
 
 from .. import exact_math
 from ..constraints.base import Constraint
-from ..declaration import declared
+from ..declaration import Declaration
 from ..forces.base import Term
 from ..integrators import Composition, EnergyEuler, Exact, Integrator, Verlet
+from . import merging
+
+_F64 = np.dtype(np.float64)
 
 if TYPE_CHECKING:
     from .slots import Slots
@@ -62,8 +65,27 @@ class Hold:
     fields: dict[str, np.ndarray]
 
 
+class Part:
+    """What one declaration adds to a plan. It depends on no other declaration but pins, and can be used again."""
+
+    def __init__(self) -> None:
+        #: (symbol, coefficient, what it is the weight of): see `merging`.
+        self.affine: list[merging.Share] = []
+        self.records: list[Record] = []
+        self.pushes: list[Push] = []
+        self.holds: list[Hold] = []
+        self.links: list[np.ndarray] = []  #: the bodies that links hold up
+
+    @property
+    def is_affine(self) -> bool:
+        return not (self.records or self.pushes or self.holds or self.links)
+
+
 class Plan:
-    """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions."""
+    """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions.
+
+    previous: a plan of which the parts are taken over that are the same.
+    """
 
     def __init__(
         self,
@@ -74,38 +96,64 @@ class Plan:
         integrator: Integrator,
         forces: Iterable[Term],
         constraints: Iterable[Constraint] = (),
+        previous: Plan | None = None,
     ) -> None:
         self.n, self.dim, self.dtype = n, dim, dtype
         self.mass = mass
         self.uniform_mass = len(mass) == 1
         self.integrator = integrator
-        #: 1/m; zero for infinitely heavy bodies, which no force moves.
-        self.inverse_mass = 1 / mass
-        #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with.
-        self.mobility = np.where(np.isinf(mass), 0.0, 1.0)
-        #: m, or 0 for infinitely heavy bodies: they take no part in the energy.
-        self.finite_mass = np.where(np.isinf(mass), 0.0, mass)
-
-        self.g, self.w, self.p = (np.zeros((1, dim)) for _ in range(3))
-        self.c, self.k, self.rate = (np.zeros(1) for _ in range(3))
-        self.records: list[Record] = []
-        self.pushes: list[Push] = []
-        self.holds: list[Hold] = []
-        #: Of each body, where links hold any: see `add_links`.
-        self.at_rest: np.ndarray | None = None
-        self.forces = declared("forces", "terms", Term, forces)
-        self.constraints = declared("constraints", "constraints", Constraint, constraints)
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+        self._derive_masses(previous)
+        self.forces, self.constraints = tuple(forces), tuple(constraints)
+        known = self._known(previous)
+        self._parts: dict[int, Part] = {}  # by the id of its declaration
+        parts = []
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
             for declaration in (*self.forces, *self.constraints):
-                declaration.compile(self)
+                part = known.get(id(declaration))
+                if part is None:
+                    part = self._compile(declaration)
+                self._parts[id(declaration)] = part
+                parts.append(part)
+        self.records = [record for part in parts for record in part.records]
+        self.pushes = [push for part in parts for push in part.pushes]
         # Other constraints lean on what is pinned.
-        self.holds.sort(key=lambda hold: hold.kind != "pin")
-        _check_finite("rate", self.rate, np.dtype(np.float64))
+        self.holds = sorted((hold for part in parts for hold in part.holds), key=lambda hold: hold.kind != "pin")
+        self.links = [ends for part in parts for ends in part.links]
+        #: Of each body, where links hold any: see `add_links`.
+        self.at_rest = self._shares_at_rest(previous)
 
-        self.drag = bool(self.c.any())
-        self.wind = bool(self.w.any())
-        self.spring = bool(self.k.any())
-        self.damped = bool(self.rate.any())
+        self._merge(previous)
+
+    def replaced(self, before: Declaration, now: Declaration) -> Plan | None:
+        """The same plan with another declaration in the place of one, where both are affine; or None.
+
+        It is what a plan made with the other would be. Lists that stay are the same objects.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            part = self._compile(now)
+        if not (part.is_affine and self._parts[id(before)].is_affine):
+            return None
+        plan = object.__new__(Plan)
+        plan.__dict__.update(self.__dict__)
+        for name in ("weight", "fingerprint"):
+            plan.__dict__.pop(name, None)
+        plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
+        plan._parts = {**self._parts, id(now): part}
+        del plan._parts[id(before)]
+        plan._merge(self)
+        return plan
+
+    def _merge(self, previous: Plan | None) -> None:
+        """Merge the affine terms, and find out what follows from that."""
+        shares = [share for term in self.forces for share in self._parts[id(term)].affine]
+        merged = merging.merged(shares, self.dim)
+        if merged.damped:
+            _check_finite("rate", merged.rate, _F64)
+        self.rate = merged.rate
+        # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
+        self._c, self._k = merged.c, merged.k
+        self.drag, self.wind, self.spring, self.damped = merged.drag, merged.wind, merged.spring, merged.damped
+        self._remembered = self._still_true(previous)
         self.velocity_dependent = (
             self.drag
             or any(record.velocity_dependent for record in self.records)
@@ -116,48 +164,94 @@ class Plan:
         if backward and self.at_rest is not None:
             self.velocity_dependent = False
         self._check_integrator()
-        # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
-        self._c, self._k = self.c, self.k
-        for name in ("g", "c", "w", "k", "p"):
-            setattr(self, name, self._round(name, getattr(self, name)))
-        self.records = [dataclasses.replace(record, fields=self._rounded(record.fields)) for record in self.records]
-        self.pushes = [
-            dataclasses.replace(push, factor=self._round("1/mass", push.factor), fields=self._rounded(push.fields))
-            for push in self.pushes
-        ]
-        self.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in self.holds]
+        self.g, self.c, self.w, self.k, self.p = self._rounded_affine(merged)
+
+    def _derive_masses(self, previous: Plan | None) -> None:
+        if previous is not None and previous.mass is self.mass:
+            self.inverse_mass, self.mobility = previous.inverse_mass, previous.mobility
+            self.finite_mass = previous.finite_mass
+            return
+        if self.uniform_mass:
+            m = float(self.mass[0])
+            heavy = m == math.inf
+            self.inverse_mass = np.array([1 / m])
+            self.mobility, self.finite_mass = np.array([0.0 if heavy else 1.0]), np.array([0.0 if heavy else m])
+            return
+        mass, infinite = self.mass, np.isinf(self.mass)
+        #: 1/m; zero for infinitely heavy bodies, which no force moves.
+        self.inverse_mass = 1 / mass
+        #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with.
+        self.mobility = np.where(infinite, 0.0, 1.0)
+        #: m, or 0 for infinitely heavy bodies: they take no part in the energy.
+        self.finite_mass = np.where(infinite, 0.0, mass)
+
+    def _known(self, previous: Plan | None) -> dict[int, Part]:
+        """The parts of another plan that would be the same here."""
+        if previous is None or previous.mass is not self.mass or previous.n != self.n:
+            return {}
+        if not (self.constraints or previous.constraints):
+            return previous._parts
+        pins, others = (
+            [id(constraint) for constraint in plan.constraints if len(constraint.pins)] for plan in (self, previous)
+        )
+        if pins == others:
+            return previous._parts
+        # All constraints lean on what is pinned; so that nothing is forgotten, none is taken over.
+        return {key: part for key, part in previous._parts.items() if not (part.holds or part.links)}
+
+    def _compile(self, declaration: Any) -> Part:
+        """What a declaration adds, its coefficients rounded."""
+        self._part = part = Part()
+        declaration.compile(self)
+        if part.records:
+            part.records = [dataclasses.replace(record, fields=self._rounded(record.fields)) for record in part.records]
+        if part.pushes:
+            part.pushes = [
+                dataclasses.replace(push, factor=self._round("1/mass", push.factor), fields=self._rounded(push.fields))
+                for push in part.pushes
+            ]
+        if part.holds:
+            part.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in part.holds]
+        return part
 
     # How terms add themselves. All arrays are float64 here, with one row or n rows.
 
     def add_gravity(self, g: np.ndarray) -> None:
-        self.g = self.g + g * self.mobility[:, None]
+        self._part.affine.append(merging.share("g", g * self.mobility[:, None]))
 
     def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
         """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
-        self.c, self.w = _weighted(self.c, self.w, c, w)
+        self._part.affine.append(merging.share("c", c, w))
 
     def add_spring(self, k: np.ndarray, p: np.ndarray) -> None:
         """-k (x - p): of several springs the stiffnesses add up and the anchor is their weighted mean."""
-        self.k, self.p = _weighted(self.k, self.p, k, p)
+        self._part.affine.append(merging.share("k", k, p))
 
     def add_damping(self, rate: np.ndarray) -> None:
-        self.rate = self.rate + rate
+        self._part.affine.append(merging.share("rate", rate))
 
     def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
-        self.records.append(Record(kind, term.velocity_dependent, fields))
+        self._part.records.append(Record(kind, term.velocity_dependent, fields))
 
     def add_push(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
-        self.pushes.append(Push(kind, term, self.inverse_mass if divided_by_mass else self.mobility, fields))
+        self._part.pushes.append(Push(kind, term, self.inverse_mass if divided_by_mass else self.mobility, fields))
 
     def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
-        self.holds.append(Hold(kind, constraint, fields))
+        self._part.holds.append(Hold(kind, constraint, fields))
 
     def add_links(self, *bodies: np.ndarray) -> None:
         """Bodies that links hold up: at rest they read this share of what forces add to their velocity in a step."""
-        if self.at_rest is None:
-            self.at_rest = np.zeros(self.n, self.dtype)
-        for ends in bodies:
-            self.at_rest[ends] = 0.5 - self.integrator.velocity_lag
+        self._part.links += bodies
+
+    def _shares_at_rest(self, previous: Plan | None) -> np.ndarray | None:
+        if not self.links:
+            return None
+        if previous is not None and list(map(id, previous.links)) == list(map(id, self.links)):
+            return previous.at_rest
+        at_rest = np.zeros(self.n, self.dtype)
+        for ends in self.links:
+            at_rest[ends] = 0.5 - self.integrator.velocity_lag
+        return at_rest
 
     # Numbers that depend on dt, in the dtype of the state.
 
@@ -166,13 +260,30 @@ class Plan:
         """The share of each mass in the largest one: what scalar products over all bodies are weighted with."""
         return self._round("mass", self.finite_mass / (self.finite_mass.max(initial=0) or 1))
 
+    def _still_true(self, previous: Plan | None) -> dict[tuple[str, float], np.ndarray]:
+        """What `decay` and `flow` found out for which dt; they take long, and most changes leave them as they are."""
+        if previous is None or not previous._remembered:
+            return {}
+        changed = {
+            "decay": not np.array_equal(previous.rate, self.rate),
+            "flow": not (np.array_equal(previous._c, self._c) and np.array_equal(previous._k, self._k)),
+        }
+        return {key: found for key, found in previous._remembered.items() if not changed[key[0]]}
+
+    def _remember(self, name: str, dt: float, compute: Callable[[], np.ndarray]) -> np.ndarray:
+        if (name, dt) not in self._remembered:
+            found = self._round("rate" if name == "decay" else name, compute())
+            self._remembered = {key: old for key, old in self._remembered.items() if key[0] != name}
+            self._remembered[name, dt] = found
+        return self._remembered[name, dt]
+
     def decay(self, dt: float) -> np.ndarray:
         """exp(-rate dt): what `Damping` leaves of a velocity."""
-        return self._round("rate", exact_math.decays(self.rate, dt))
+        return self._remember("decay", dt, lambda: exact_math.decays(self.rate, dt))
 
     def flow(self, dt: float) -> np.ndarray:
         """(C, S, P, Q) of the exact flow, each with one row or n rows."""
-        return self._round("flow", exact_math.oscillator_flows(self._c, self._k, dt))
+        return self._remember("flow", dt, lambda: exact_math.oscillator_flows(self._c, self._k, dt))
 
     def composition(self, dt: float) -> tuple[list[Any], list[Any]]:
         """The drifts and the kicks of a composition in seconds."""
@@ -237,6 +348,20 @@ class Plan:
         array.flags.writeable = False
         return array
 
+    def _rounded_affine(self, merged: merging.Affine) -> list[np.ndarray]:
+        """g, c, w, k and p in the dtype of the state."""
+        if merged.uniform is not None:  # all in one, since each takes as long
+            row, numbers = merged.uniform
+            if self.dtype != _F64:
+                with np.errstate(over="ignore", under="ignore"):
+                    row = row.astype(self.dtype)
+                numbers = row.tolist()
+            if all(map(math.isfinite, numbers)):
+                row.flags.writeable = False
+                vectors, others = row[: 3 * self.dim].reshape(3, 1, self.dim), row[3 * self.dim :].reshape(2, 1)
+                return [vectors[0], others[0], vectors[1], others[1], vectors[2]]
+        return [self._round(name, getattr(merged, name)) for name in ("g", "c", "w", "k", "p")]
+
     def _check_integrator(self) -> None:
         name = self.integrator.name
         if isinstance(self.integrator, Exact):
@@ -264,13 +389,3 @@ def _total(energies: np.ndarray) -> float:
 def _check_finite(name: str, array: np.ndarray, dtype: np.dtype) -> None:
     if not np.isfinite(array).all():
         raise ValueError(f"forces: the merged coefficient {name} overflows {dtype}")
-
-
-def _weighted(
-    total: np.ndarray, mean: np.ndarray, weight: np.ndarray, value: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Add a weight and its value to a running total and weighted mean."""
-    total = total + weight
-    # In this form equal values stay what they are and a single one is taken over unrounded.
-    share = np.divide(weight + np.zeros_like(total), total, out=np.zeros_like(total), where=total > 0)
-    return total, mean + share[:, None] * (value - mean)

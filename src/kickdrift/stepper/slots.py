@@ -44,6 +44,13 @@ class Slots:
         self.mask[: self.n], self.young[: self.n], self.generation[:] = alive, young, generation
         self.id[:] = np.where(alive, generation << 32 | np.arange(self.n), -1)
 
+    def grown(self, n: int) -> Slots:
+        """The same with more rows, which are free."""
+        more = Slots(n, np.zeros(n, np.bool_))
+        arrays = self.alive, self.generation, self.young[: self.n]
+        more.become(*(np.concatenate([array, np.zeros(n - self.n, array.dtype)]) for array in arrays))
+        return more
+
     @property
     def dead(self) -> np.ndarray:
         return np.flatnonzero(self.mask[: self.n] == 0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..clock import FixedClock
-from ..engine.frames import Frames
+from ..engine.ticks import Looped
 from .base import StepperBase
 
 
-class Stepper(StepperBase, Frames):
+class Stepper(StepperBase, Looped):
     """Steps bodies that are pushed by forces: the caller's arrays, in place, in compiled code.
 
     position: (n, dim) in m, dim 1 to 3, float32 or float64, any strides, stepped in place (component-
@@ -25,6 +25,9 @@ class Stepper(StepperBase, Frames):
     out. With substeps=k, dt and tick are those of the integrator: k to each step of the clock.
     alive: how many of the first rows hold a body that lives, or a mask of shape (n,); all when left out. The other rows
     are zeros from now on, and free for `spawn`, which takes the lowest; `kill` frees more. Who lives keeps its row.
+    state: your own arrays that belong to the world, by name, such as ammunition or scores: of any shape, of bool, int,
+    uint, float or complex. They are saved, restored in place, digested and copied with it, see `state`. A random
+    generator's seed is such an array: `np.random.default_rng(seed)` in each tick, then `seed += 1`.
 
     Raises TypeError or ValueError, naming the argument, for what it cannot step; later, once bound,
     a step checks nothing. Thread-safety: one thread at a time per stepper, else RuntimeError;

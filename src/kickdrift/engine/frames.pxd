@@ -1,0 +1,19 @@
+"""What turns frames into steps, and draws between two of them."""
+
+from libc.stdint cimport int64_t
+
+from .bodies cimport Core
+from ..clock.fixed_clock cimport FixedClock
+from ..kernels.abi.plan cimport Array
+
+
+cdef class Frames(Core):
+    cdef FixedClock own             # whose steps `step` runs, where that counted some; None as long as there is none
+    cdef list previous              # position and velocity before the last step of a frame, or None
+    cdef Array previous_state[2]
+
+    cdef int64_t frame(self, FixedClock clock, object seconds) except -1
+    cdef int follow(self, FixedClock clock) except -1
+    cdef int last_step(self, int64_t substeps) except -1
+    cdef int keep(self) except -1
+    cdef object drawn(self, object alpha, object out, object mode)
