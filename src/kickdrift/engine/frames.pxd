@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 from .bodies cimport Core
 from ..clock.fixed_clock cimport FixedClock
 from ..kernels.abi.plan cimport Array
+from ..kernels.interpolation cimport Weights
 
 
 cdef class Frames(Core):
@@ -16,4 +17,12 @@ cdef class Frames(Core):
     cdef int follow(self, FixedClock clock) except -1
     cdef int last_step(self, int64_t substeps) except -1
     cdef int keep(self) except -1
-    cdef object drawn(self, object alpha, object out, object mode)
+    cdef object drawn(self, object alpha, object out, object mode, bint living)
+    cdef void draw_living(
+        self, const Array* x, const Array* v, const Array* target, const Weights* weights, bint single, bint living,
+        bint beyond,
+    ) noexcept
+    cdef void draw_rows(
+        self, const Array* x, const Array* v, const Array* target, Py_ssize_t first, Py_ssize_t to, Py_ssize_t count,
+        const Weights* weights, bint single,
+    ) noexcept
