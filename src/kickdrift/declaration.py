@@ -15,6 +15,12 @@ from . import validation
 
 if TYPE_CHECKING:
     from .stepper.model import Plan
+    from .stepper.slots import Slots
+
+
+def tenants() -> Any:
+    """Of what holds bodies: for which body in each of their slots it is declared. None is for the first in all."""
+    return dataclasses.field(default=None, kw_only=True, repr=False)
 
 
 def numbers(minimum: float = -math.inf, maximum: float = math.inf, place: bool = False, **field: Any) -> Any:
@@ -70,10 +76,17 @@ class Declaration:
 
     def told(self) -> dict[str, Any]:
         """What tells it from others of its class, as arrays, numbers and text."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        if told.get("tenants", self) is None:
+            del told["tenants"]
+        return told
 
     def placed(self, position: np.ndarray) -> Self:
         """The same, with what was left open taken from where the bodies are when a stepper is made."""
+        return self
+
+    def held(self, slots: Slots) -> Self:
+        """The same for the bodies that are in their slots now, or the next ones; kept by those that hold bodies."""
         return self
 
     def compile(self, plan: Plan) -> None:
@@ -106,7 +119,7 @@ def _places(cls: type[Any]) -> frozenset[str]:
 
 @cache
 def _coefficients(cls: type[Any]) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls) if field.name != "pairs")
+    return tuple(field.name for field in dataclasses.fields(cls) if field.name not in ("pairs", "tenants"))
 
 
 def known(base: type[Any]) -> set[type[Any]]:

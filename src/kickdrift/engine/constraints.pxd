@@ -9,6 +9,7 @@ cdef class BoundHold:
     cdef Hold hold
     cdef double cost        # of holding all bodies, in nanoseconds
     cdef list kept          # the arrays that its data points to
+    cdef object tenants     # for which bodies it is, or None
     cdef object last        # of these
 
     cdef void* room(self, object shape, object dtype) except NULL

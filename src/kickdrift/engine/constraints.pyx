@@ -54,13 +54,14 @@ cdef class BoundPin(BoundHold):
     cdef int bind(self, dict fields) except -1:
         self.hold.data = &self.pin
         self.pin.count = len(fields["indices"])
+        self.tenants = fields.get("tenants")
         self.pin.index = <const int64_t*> self.keep(fields["indices"], np.int64)
         self.cost = 10 * self.pin.count
         return 0
 
     cdef int find_links(self, Links links) except -1:
         index = self.kept[0]
-        return links.add(index, None, self.pin.count, [index], &self.pin.count)
+        return links.add(index, None, self.tenants, self.pin.count, [index], &self.pin.count)
 
 
 cdef class BoundDistance(BoundHold):
@@ -97,6 +98,8 @@ cdef class BoundDistance(BoundHold):
             distance.compliance = self.keep(fields["compliance"][order], plan.dtype)
             distance.force = self.room(count, plan.dtype)
         self.pairs = self.kept[1:]
+        if "tenants" in fields:
+            self.tenants = fields["tenants"][order]
         distance.was = self.room(plan.dim * padded, plan.dtype)
         distance.iterations = fields["iterations"][0]
         distance.look = look
@@ -105,7 +108,7 @@ cdef class BoundDistance(BoundHold):
 
     cdef int find_links(self, Links links) except -1:
         stage = self.kept[0]
-        links.add(self.pairs[0], self.pairs[1], stage[self.distance.stages], self.pairs, NULL)
+        links.add(self.pairs[0], self.pairs[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
         return links.stages(stage, self.distance.stages, self.last)
 
     cdef BoundDistance reading(self, object plan):
@@ -118,7 +121,7 @@ cdef class BoundDistance(BoundHold):
             other.hold, other.cost, other.distance = self.hold, self.cost, self.distance
             other.kept, other.first, other.second, other.stage = [*self.kept], self.first, self.second, self.stage
             other.hold.data = &other.distance
-            other.pairs = self.pairs
+            other.pairs, other.tenants = self.pairs, self.tenants
         other.at_rest = plan.at_rest
         other.distance.at_rest = other.keep(plan.at_rest, plan.dtype)
         return other

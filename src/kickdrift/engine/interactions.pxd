@@ -36,6 +36,7 @@ cdef class PythonPush(BoundPush):
 cdef class SpringsPush(BoundPush):
     cdef Springs springs
     cdef list arrays
+    cdef object tenants     # for which bodies they are, or None
 
 
 cdef class NBodyPush(BoundPush):

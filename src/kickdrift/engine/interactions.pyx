@@ -108,7 +108,9 @@ cdef class SpringsPush(BoundPush):
     """Springs between pairs of bodies."""
 
     cdef int find_links(self, Links links) except -1:
-        return links.add(self.arrays[0], self.arrays[1], self.springs.count, self.arrays, &self.springs.count)
+        return links.add(
+            self.arrays[0], self.arrays[1], self.tenants, self.springs.count, self.arrays, &self.springs.count,
+        )
 
 
 cdef BoundPush bind_springs(object push, object plan, const SweptTable* table):
@@ -116,6 +118,7 @@ cdef BoundPush bind_springs(object push, object plan, const SweptTable* table):
     cdef Springs* springs = &bound.springs
     pairs = push.fields["pairs"]
     count = len(pairs)
+    bound.tenants = push.fields.get("tenants")
     bound.arrays = [padded(column, count) for column in (pairs[:, 0], pairs[:, 1])]
     bound.arrays += [padded(push.fields[name], count) for name in ("k", "rest", "c")]
     springs.count = count

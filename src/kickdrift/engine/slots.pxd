@@ -19,6 +19,7 @@ ctypedef struct Cut:
     Py_ssize_t count
     const int64_t* first
     const int64_t* second   # or NULL
+    const int64_t* tenants  # for which body in each slot, one or two for each; or NULL for the first in all
     bint pins
     int columns
     Column column[MOST_COLUMNS]
@@ -47,7 +48,9 @@ cdef class Links:
     cdef list kept
 
     cdef const void* keep(self, object array) except NULL
-    cdef int add(self, object first, object second, Py_ssize_t count, list columns, int64_t* left) except -1
+    cdef int add(
+        self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
+    ) except -1
     cdef int stages(self, object stage, int64_t count, object at_rest) except -1
     cdef int weigh(self, object weight, object size_class, int32_t* partners) except -1
     cdef bint uncut(self, const Cut* cut, Py_ssize_t k) noexcept nogil

@@ -303,7 +303,9 @@ cdef class Links:
         self.kept.append(array)
         return address(array)
 
-    cdef int add(self, object first, object second, Py_ssize_t count, list columns, int64_t* left) except -1:
+    cdef int add(
+        self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
+    ) except -1:
         """Bodies that are held, or pairs; columns: the arrays that kernels read, one item for each."""
         cdef Cut* cut
         cut = <Cut*> PyMem_Realloc(self.cut, (self.cuts + 1) * sizeof(Cut))
@@ -314,6 +316,8 @@ cdef class Links:
         memset(cut, 0, sizeof(Cut))
         cut.count, cut.left, cut.pins = count, left, second is None
         cut.first = <const int64_t*> self.keep(first.astype(np.int64))
+        if tenants is not None and count:
+            cut.tenants = <const int64_t*> self.keep(tenants.astype(np.int64))
         if second is not None:
             cut.second = <const int64_t*> self.keep(second.astype(np.int64))
         if len(columns) > MOST_COLUMNS:
@@ -354,10 +358,16 @@ cdef class Links:
         return 0
 
     cdef bint uncut(self, const Cut* cut, Py_ssize_t k) noexcept nogil:
-        """Are the bodies still the first in their slots, for which it was declared?"""
-        if not self.slots.alive[cut.first[k]] or self.slots.generation[cut.first[k]] != 1:
-            return False
-        return cut.second == NULL or (self.slots.alive[cut.second[k]] and self.slots.generation[cut.second[k]] == 1)
+        """Are the bodies still those for which it was declared?"""
+        cdef int ends = 1 if cut.second == NULL else 2
+        cdef int64_t body, tenant
+        cdef int end
+        for end in range(ends):
+            body = cut.second[k] if end else cut.first[k]
+            tenant = 1 if cut.tenants == NULL else cut.tenants[ends * k + end]
+            if not self.slots.alive[body] or self.slots.generation[body] != tenant:
+                return False
+        return True
 
     cdef void layout(self) noexcept nogil:
         """Lay out what is left, in the order in which it was declared."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from .. import validation
-from ..declaration import numbers
+from ..constraints.base import told_apart
+from ..declaration import numbers, tenants
 from .base import Elastic, Term
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Springs(Elastic):
     rest_length: ArrayLike | None = None
     damping: ArrayLike = numbers(minimum=0.0, default=0.0)
     per_mass: bool = dataclasses.field(default=False, kw_only=True)  # both times the reduced mass of each pair
+    tenants: np.ndarray | None = tenants()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs", validation.pairs("Springs(pairs)", self.pairs))
@@ -96,13 +98,17 @@ class Springs(Elastic):
             k=self._per_pair("stiffness") * share,
             rest=self._per_pair("rest_length"),
             c=self._per_pair("damping") * share,
+            **told_apart(self.tenants),
         )
+
+    def held(self, slots: Slots) -> Self:
+        return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.pairs)))
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return self._energy(plan, position, np.ones(len(np.asarray(self.pairs)), np.bool_))
 
     def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
-        return self._energy(plan, position, slots.uncut(*np.asarray(self.pairs).T))
+        return self._energy(plan, position, slots.uncut(np.asarray(self.pairs), self.tenants))
 
     def _energy(self, plan: Plan, position: np.ndarray, uncut: np.ndarray) -> np.ndarray:
         pairs, distance = self._distances(position)

@@ -2,7 +2,7 @@
 
 The rows of the dead are zeros, whatever was written there; they are in no pair and in nobody's way, and what
 functions write for them is not heeded. Springs, distances and pins hold those bodies alone that they were declared
-for: the first in their slots.
+for.
 """
 
 from __future__ import annotations
@@ -65,15 +65,20 @@ class Living:
 
 def present_fields(system: Any, hold: Any) -> dict[str, Any]:
     """The coefficients of a constraint without what is cut; the dead, and nobody else on account of a cut pin, weigh 0."""
-    slots, fields = system.slots, hold.fields
-    if slots is None:
-        return fields
-    if hold.kind == "pin":
-        return {"indices": fields["indices"][slots.uncut(fields["indices"])]}
-    if "first" in fields:
-        uncut = slots.uncut(fields["first"], fields["second"])
-        return {name: field if name == "iterations" else field[uncut] for name, field in fields.items()}
+    if system.slots is None:
+        return hold.fields
+    fields = {name: field for name, field in hold.fields.items() if name != "tenants"}
+    if hold.kind == "pin" or "first" in fields:
+        left = uncut(system, hold)
+        return {name: field if name == "iterations" else field[left] for name, field in fields.items()}
     return {**fields, "weight": weights(system)}
+
+
+def uncut(system: Any, hold: Any) -> np.ndarray:
+    """Which bodies or pairs a constraint still holds."""
+    fields = hold.fields
+    bodies = fields["indices"] if hold.kind == "pin" else np.stack([fields["first"], fields["second"]], axis=1)
+    return system.slots.uncut(bodies, fields.get("tenants"))
 
 
 def weights(system: Any) -> np.ndarray:
@@ -82,7 +87,7 @@ def weights(system: Any) -> np.ndarray:
     weight = np.where(slots.alive, plan.inverse_mass, 0.0)
     for hold in plan.holds:
         if hold.kind == "pin":
-            weight[hold.fields["indices"][slots.uncut(hold.fields["indices"])]] = 0
+            weight[hold.fields["indices"][uncut(system, hold)]] = 0
     return weight
 
 
@@ -94,7 +99,6 @@ def present_at_rest(system: Any) -> np.ndarray | None:
     held = np.zeros(plan.n, np.bool_)
     for hold in plan.holds:
         if "first" in hold.fields:
-            uncut = slots.uncut(hold.fields["first"], hold.fields["second"])
             for name in ("first", "second"):
-                held[hold.fields[name][uncut]] = True
+                held[hold.fields[name][uncut(system, hold)]] = True
     return np.where(held, plan.at_rest, plan.dtype.type(0))

@@ -287,6 +287,8 @@ class Changes(_State):
                 f"copy.copy makes another"
             )
         first = declaration.placed(self._position)
+        if self._slots is not None:
+            first = first.held(self._slots)
         origin = Origin(None, declaration, first, self._offset)
         # Equal ones that come and go in turn are one to snapshots: what is done again has the same bytes again.
         absent = [old for old in (*self._declared, *self._added.get(origin.token, ())) if id(old) not in present]

@@ -82,15 +82,18 @@ class Slots:
         lives &= (ids < 2**32) | (self.id[there] == ids)
         return np.where(lives, slots, -1)
 
-    def uncut(self, *bodies: np.ndarray) -> np.ndarray:
-        """Of what holds first to second bodies, or bodies alone: whether all are still those that it was declared for.
+    def tenants(self, bodies: np.ndarray) -> np.ndarray | None:
+        """For whom something is that is declared now: for those that live, or are the next to be born in free slots.
 
-        These are the first in their slots: whatever is declared is so for bodies that live or are the next to be born.
+        None, as for what a stepper is made with, where these are the first in all of them.
         """
-        lasts = np.ones(len(bodies[0]), np.bool_)
-        for ends in bodies:
-            lasts &= (self.mask[ends] == 1) & (self.generation[ends] == 1)
-        return lasts
+        tenants = self.generation[bodies] + (self.mask[bodies] == 0)
+        return None if (tenants == 1).all() else tenants
+
+    def uncut(self, bodies: np.ndarray, tenants: np.ndarray | None) -> np.ndarray:
+        """Of what holds bodies, (k,), or pairs, (k, 2): whether all are those that it was declared for, and live."""
+        lasts = (self.mask[bodies] == 1) & (self.generation[bodies] == (1 if tenants is None else tenants))
+        return lasts.reshape(len(bodies), -1).all(axis=1)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
