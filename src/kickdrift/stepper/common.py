@@ -16,7 +16,6 @@ from ..errors import SnapshotError
 from ..rollback import parts, snapshots
 from .user_state import UserState, user_arrays
 
-
 _ZERO = Fraction(0)
 
 
