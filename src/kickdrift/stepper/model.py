@@ -132,10 +132,10 @@ class Plan:
 
         It is what a plan made with the other would be. Lists that stay are the same objects.
         """
+        if not self._parts[id(before)].is_affine:
+            return None  # nor is what it is changed to
         with np.errstate(over="ignore", invalid="ignore"):
             part = self._compile(now)
-        if not (part.is_affine and self._parts[id(before)].is_affine):
-            return None
         plan = object.__new__(Plan)
         plan.__dict__.update(self.__dict__)
         for name in ("weight", "fingerprint"):
