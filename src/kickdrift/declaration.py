@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -38,12 +38,17 @@ class Declaration:
     """
 
     def __post_init__(self) -> None:
-        for name in _bounds(type(self)):
+        for name in self._fields.bounds:
             self._check(name, getattr(self, name))
+
+    @property
+    def _fields(self) -> _Fields:
+        cls: Any = type(self)
+        return _fields(cls)
 
     def _check(self, name: str, value: Any) -> None:
         """Take over a coefficient, if it is within its bounds."""
-        array = validation.numbers(f"{type(self).__name__}({name})", value, *_bounds(type(self))[name])
+        array = validation.numbers(f"{type(self).__name__}({name})", value, *self._fields.bounds[name])
         object.__setattr__(self, name, array)
 
     # How a stepper changes it.
@@ -51,12 +56,12 @@ class Declaration:
     @property
     def coefficients(self) -> tuple[str, ...]:
         """The arguments of its constructor that can be changed once a stepper has it: functions and pairs cannot."""
-        return _coefficients(type(self))
+        return self._fields.coefficients
 
     @property
     def places(self) -> frozenset[str]:
         """The coefficients that `shifted` changes."""
-        return _places(type(self))
+        return self._fields.places
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
         """The same with other coefficients, checked as the constructor does."""
@@ -65,7 +70,7 @@ class Declaration:
             if name not in self.coefficients:
                 known = ", ".join(self.coefficients) or "none that can be changed"
                 raise TypeError(f"{cls.__name__}: expected coefficients ({known}), got {name!r}")
-        if cls.__post_init__ is not Declaration.__post_init__ or not _bounds(cls).keys() >= coefficients.keys():
+        if cls.__post_init__ is not Declaration.__post_init__ or not self._fields.bounds.keys() >= coefficients.keys():
             return dataclasses.replace(self, **coefficients)
         # Nothing else is checked there: only what is new needs to be.
         other = object.__new__(cls)
@@ -95,31 +100,36 @@ class Declaration:
 
     def shifted(self, offset: np.ndarray) -> Self:
         """The same in coordinates whose origin lies at -offset."""
-        places = _places(type(self))
+        places = self._fields.places
         return dataclasses.replace(self, **{name: getattr(self, name) + offset for name in places}) if places else self
 
     # Coefficients in the two shapes that plans work with.
 
     def _scalars(self, plan: Plan, name: str) -> np.ndarray:
-        return validation.per_body(f"{type(self).__name__}({name})", getattr(self, name), plan.n)
+        array = validation.per_body(f"{type(self).__name__}({name})", getattr(self, name), plan.n)
+        return array if plan.rows is None or len(array) == 1 else array[plan.rows]
 
     def _vectors(self, plan: Plan, name: str) -> np.ndarray:
-        return validation.per_body_vectors(f"{type(self).__name__}({name})", getattr(self, name), plan.n, plan.dim)
+        array = validation.per_body_vectors(f"{type(self).__name__}({name})", getattr(self, name), plan.n, plan.dim)
+        return array if plan.rows is None or len(array) == 1 else array[plan.rows]
+
+
+class _Fields(NamedTuple):
+    """What a class says of its fields; dataclasses tell slowly."""
+
+    bounds: dict[str, tuple[float, float]]
+    places: frozenset[str]
+    coefficients: tuple[str, ...]
 
 
 @cache
-def _bounds(cls: type[Any]) -> dict[str, tuple[float, float]]:
-    return {field.name: field.metadata["bounds"] for field in dataclasses.fields(cls) if "bounds" in field.metadata}
-
-
-@cache
-def _places(cls: type[Any]) -> frozenset[str]:
-    return frozenset(field.name for field in dataclasses.fields(cls) if field.metadata.get("place"))
-
-
-@cache
-def _coefficients(cls: type[Any]) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls) if field.name not in ("pairs", "tenants"))
+def _fields(cls: Any) -> _Fields:
+    fields = dataclasses.fields(cls)
+    return _Fields(
+        {field.name: field.metadata["bounds"] for field in fields if "bounds" in field.metadata},
+        frozenset(field.name for field in fields if field.metadata.get("place")),
+        tuple(field.name for field in fields if field.name not in ("pairs", "tenants")),
+    )
 
 
 def known(base: type[Any]) -> set[type[Any]]:

@@ -32,7 +32,7 @@ def rows(header):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
-FIRST, PYGAME, PYGLET, ARCADE, ROLLBACK, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
+FIRST, PYGAME, PYGLET, ARCADE, CHANGES, ROLLBACK, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
 LOOPS_OF_ENGINES = {"pygame": PYGAME, "pyglet": PYGLET, "arcade": ARCADE}
 
 
@@ -58,6 +58,16 @@ def test_the_native_example_runs():
     names = run(NATIVE)
     # x'' = -4 x from 1, for a second
     np.testing.assert_allclose(names["swarm"].position, np.cos(2), rtol=2e-3)
+
+
+def test_the_example_of_changes_runs():
+    names = run(FIRST, CHANGES)
+    kite = names["kite"]
+    assert kite.snapshot() == names["calm"]
+    assert kite.current(names["wind"]).wind.tolist() == [2, 0]
+    assert [type(term) for term in kite.forces] == [kd.Gravity, kd.LinearDrag]
+    assert [type(each) for each in kite.constraints] == [kd.Pin, kd.Distance]
+    assert (kite.mass, kite.tick) == (0.2, 0)
 
 
 def test_the_rollback_example_runs():

@@ -196,7 +196,7 @@ cdef class Binding:
         cdef list arrays = []
         cdef Field made
         same = before.get(symbol)
-        if same is not None and (same[0] is values or same[0].shape == values.shape and same[0].tobytes() == values.tobytes()):
+        if same is not None and same[0].shape == values.shape and same[0].tobytes() == values.tobytes():
             made, arrays = known[0], same[1]
         else:
             made = field(&self.plan, values, arrays)

@@ -54,7 +54,7 @@ cdef class Coupled(Watch):
         whole = coupled.bind_pushes(model, plan, threads, previous)
         coupled.bind_holds(model, previous)
         if whole or implicit or len(model.holds) > 0:
-            coupled.bind_room(model, implicit)
+            coupled.bind_room(model, implicit, previous)
         if implicit:
             coupled.bind_implicit(model, plan)
         return coupled
@@ -111,13 +111,16 @@ cdef class Coupled(Watch):
         self.sweep.holds, self.sweep.hold = len(model.holds), self.hold
         return 0
 
-    cdef int bind_room(self, object model, bint implicit) except -1:
+    cdef int bind_room(self, object model, bint implicit, Coupled previous) except -1:
         """Room for all bodies, which are stepped as one tile."""
         cdef PythonPush python
         n, dim, count = model.n, model.dim, len(model.pushes)
         registers = ALL_OUT + count + 1  # the last is the gain
         shape = registers, dim, padded(n)
-        self.room = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
+        if previous is not None and previous.room is not None and previous.room.shape == shape:
+            self.room = previous.room  # each call begins with the state that it copies there
+        else:
+            self.room = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
         self.sweep.room = <char*> <size_t> self.room.ctypes.data
         self.sweep.gain = <char*> <size_t> self.room[registers - 1].ctypes.data
         self.sweep.padded = shape[2]

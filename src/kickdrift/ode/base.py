@@ -146,7 +146,7 @@ class ODEBase(State):
 
     def current(self, flow: Flow | type[Flow] | None = None, /) -> Flow:
         """The flow with today's parameters; arguments and errors as those of `set`."""
-        return self._exclusively(self._own, flow)  # type: ignore[no-any-return]
+        return self._exclusively(self._own, flow)
 
     def _own(self, flow: Any) -> Flow:
         if self._flow is None:
@@ -154,7 +154,9 @@ class ODEBase(State):
         # There is one flow only, so that an equal one can mean no other.
         if flow is None or flow is self._given_rhs or flow in (self._first_flow, self._flow):
             return self._flow
-        raise ValueError(f"flow: expected {self._first_flow}, which this stepper was given, got {validation.show(flow)}")
+        raise ValueError(
+            f"flow: expected {self._first_flow}, which this stepper was given, got {validation.show(flow)}"
+        )
 
     def _with_flow(self, flow: Flow) -> dict[str, Any]:
         """The changes that go over to other parameters."""

@@ -7,10 +7,9 @@ that was changed is one that was made so, and what is refused has changed nothin
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +18,7 @@ from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
+from .entries import Entry, Origin, acting, at_offset, differences, entered, same
 from .model import Plan
 
 if TYPE_CHECKING:
@@ -33,67 +33,6 @@ D = TypeVar("D", bound=Declaration)
 
 #: How many that were added and removed since a stepper knows, to find them in snapshots.
 MOST_ADDED = 4096
-
-
-class Origin:
-    """A declaration as it was given, when the stepper was made or later."""
-
-    def __init__(self, number: int | None, handle: Declaration, first: Declaration, at: np.ndarray) -> None:
-        self.number = number  #: among those that the stepper was made with; None where it was added
-        self.handle = handle  #: by which it is changed: the last one, where equal ones were added in turn
-        self.first = first  #: the same, with lengths measured
-        self.at = at  #: the stepper's offset then: places are told in coordinates of that
-
-    @cached_property
-    def token(self) -> str:
-        """What tells it from others that were given, wherever the program runs."""
-        digest = hashlib.blake2b(type(self.first).__name__.encode(), digest_size=16)
-        told = self.first.told()
-        if self.first.places:
-            told["at"] = self.at
-        for name, value in told.items():
-            digest.update(f" {name} ".encode())
-            if isinstance(value, np.ndarray):
-                digest.update(f"{value.shape} ".encode())
-                value = value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes()
-            digest.update(value if isinstance(value, bytes) else repr(value).encode())
-        return digest.hexdigest()
-
-
-class Entry(NamedTuple):
-    """A declaration that a stepper has, with today's values."""
-
-    origin: Origin
-    now: Declaration  #: `origin.first`, unless it was changed
-    at: np.ndarray  #: the offset whose coordinates `now` is told in
-    enabled: bool
-    offset: np.ndarray | None  #: today's
-    today: Declaration | None  #: `now` in today's coordinates
-
-    def shifted(self, offset: np.ndarray) -> Entry:
-        """The same in the coordinates of an offset."""
-        if self.today is not None and (self.offset is offset or not (self.offset != offset).any()):
-            return self
-        return self._replace(offset=offset, today=at_offset(self.now, offset - self.at))
-
-
-def at_offset(declaration: Declaration, way: np.ndarray) -> Declaration:
-    """The same in coordinates that are so far off."""
-    return declaration.shifted(way) if way.any() else declaration
-
-
-def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
-    """The entries of what a stepper is made with, as it was given."""
-    return tuple(Entry(origin, origin.first, origin.at, True, origin.at, origin.first) for origin in origins)
-
-
-def acting(entries: Iterable[Entry]) -> dict[str, list[Any]]:
-    """The terms and constraints that are switched on, as a plan takes them."""
-    today = [entry.today for entry in entries if entry.enabled]
-    return {
-        "forces": [each for each in today if isinstance(each, Term)],
-        "constraints": [each for each in today if isinstance(each, Constraint)],
-    }
 
 
 class Changes(_State):
@@ -116,6 +55,7 @@ class Changes(_State):
 
         @property
         def position(self) -> np.ndarray: ...
+        def _described(self, plan: Plan | None = None) -> dict[str, Any]: ...
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
 
@@ -197,9 +137,10 @@ class Changes(_State):
         for place in places:
             entries[place] = self._with(entries[place], coefficients)
         if len(places) == 1 and entries[places[0]].enabled:
-            before = self._entries[places[0]].today
+            before, now = self._entries[places[0]].today, entries[places[0]].today
             assert before is not None
-            plan = self._plan.replaced(before, entries[places[0]].today)  # type: ignore[arg-type]
+            assert now is not None
+            plan = self._plan.replaced(before, now)
             if plan is not None:
                 binding = self._binding(plan)
                 attributes = {"_plan": plan, "_entries": tuple(entries)}
@@ -234,10 +175,10 @@ class Changes(_State):
         >>> world.current(spring)
         AnchorSpring(stiffness=array(3.), damping=array(0.), anchor=array(0.), per_mass=False)
         """
-        return self._exclusively(lambda: self._entries[self._places(declaration)[0]].today)  # type: ignore[no-any-return]
+        return self._exclusively(lambda: self._entries[self._places(declaration)[0]].today)
 
     def enable(self, declaration: Declaration, enabled: bool = True) -> None:
-        """Switch a term or constraint on or off, from the next step on. Off is left out, and keeps its place and values.
+        """Switch a term or constraint on or off, from the next step on; what is off keeps its place and values.
 
         Raises TypeError, ValueError or RuntimeError as `set` does; nothing has changed then.
 
@@ -294,7 +235,9 @@ class Changes(_State):
         absent = [old for old in (*self._declared, *self._added.get(origin.token, ())) if id(old) not in present]
         alike = (old for old in absent if type(old.first) is type(first) and old.token == origin.token)
         origin = next(alike, origin)
-        entry = Entry(origin, origin.first, origin.at, True, self._offset, at_offset(origin.first, self._offset - origin.at))
+        entry = Entry(
+            origin, origin.first, origin.at, True, self._offset, at_offset(origin.first, self._offset - origin.at)
+        )
         if isinstance(first, Term):
             first.probe(self._position, self._velocity)
         constraints = [entry for entry in self._entries if isinstance(entry.now, Constraint)]
@@ -453,9 +396,7 @@ class Changes(_State):
             raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
         origins = self._by_handle.get(declaration, ())
         places = [
-            place
-            for place, entry in enumerate(self._entries)
-            if entry.origin in origins or entry.today is declaration
+            place for place, entry in enumerate(self._entries) if entry.origin in origins or entry.today is declaration
         ]
         if not places:
             name = type(declaration).__name__
@@ -492,20 +433,3 @@ class Changes(_State):
 
     def _take(self, changes: dict[str, Any]) -> None:
         self._commit(numbers=self._numbers(changes["binding"], self._dt), **changes)
-
-
-def same(a: Any, b: Any) -> bool:
-    """Are two coefficients the same, to the bit?"""
-    if a is b:
-        return True
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
-    return type(a) is type(b) and bool(a == b)
-
-
-def differences(now: Declaration, then: Declaration) -> dict[str, Any]:
-    """The coefficients of a declaration that are not those of another."""
-    return {
-        name: getattr(now, name) for name in now.coefficients if not same(getattr(now, name), getattr(then, name))
-    }
-

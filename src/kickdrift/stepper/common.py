@@ -16,7 +16,6 @@ from ..errors import SnapshotError
 from ..rollback import parts, snapshots
 from .user_state import UserState, user_arrays
 
-
 _ZERO = Fraction(0)
 
 
@@ -195,8 +194,8 @@ class State:
         """Everything that later steps depend on, as bytes that any other machine can `restore`.
 
         That is: the state, the integrator's history, tick, dt and the clock's tick, but not the time
-        that waits in the clock, which is the display's affair. Coefficients are not in it, only
-        their digest. Raises RuntimeError during a step.
+        that waits in the clock, which is the display's affair. Of coefficients it has
+        what was changed since the stepper was made, and of the others a digest. Raises RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1)

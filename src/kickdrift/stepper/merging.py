@@ -63,7 +63,8 @@ def merged(shares: Sequence[Share], dim: int) -> Affine:
             else:
                 totals[symbol], means[symbol] = _weighted(totals[symbol], means[symbol], value, place)
     g, c, w, k, p, rate = totals["g"], totals["c"], means["c"], totals["k"], means["k"], totals["rate"]
-    return Affine(g, c, w, k, p, rate, *(bool(array.any()) for array in (c, w, k, rate)), None)
+    drag, wind, spring, damped = (bool(array.any()) for array in (c, w, k, rate))
+    return Affine(g, c, w, k, p, rate, drag, wind, spring, damped, None)
 
 
 def _weighted(
@@ -97,8 +98,5 @@ def _uniform(shares: Sequence[Share], dim: int) -> Affine:
     numbers = [*g, *w, *p, c, k]
     row = np.array(numbers)
     vectors, others = row[: 3 * dim].reshape(3, 1, dim), row[3 * dim :].reshape(2, 1)
-    return Affine(
-        *(vectors[0], others[0], vectors[1], others[1], vectors[2], np.array([rate])),
-        *(c != 0, any(w), k != 0, rate != 0),
-        (row, numbers),
-    )
+    arrays = vectors[0], others[0], vectors[1], others[1], vectors[2], np.array([rate])
+    return Affine(*arrays, c != 0, any(w), k != 0, rate != 0, (row, numbers))

@@ -87,6 +87,12 @@ class Plan:
     previous: a plan of which the parts are taken over that are the same.
     """
 
+    #: The bodies whose coefficients are computed, where it is not all of them: see `of_rows`.
+    rows: np.ndarray | None = None
+    inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
+    mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
+    finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
+
     def __init__(
         self,
         n: int,
@@ -129,10 +135,10 @@ class Plan:
 
         It is what a plan made with the other would be. Lists that stay are the same objects.
         """
+        if not self._parts[id(before)].is_affine:
+            return None  # nor is what it is changed to
         with np.errstate(over="ignore", invalid="ignore"):
             part = self._compile(now)
-        if not (part.is_affine and self._parts[id(before)].is_affine):
-            return None
         plan = object.__new__(Plan)
         plan.__dict__.update(self.__dict__)
         for name in ("weight", "fingerprint"):
@@ -142,6 +148,30 @@ class Plan:
         del plan._parts[id(before)]
         plan._merge(self)
         return plan
+
+    def of_rows(self, rows: np.ndarray, mass: np.ndarray) -> dict[str, np.ndarray | list[dict[str, np.ndarray]]]:
+        """What the coefficients of some bodies are when these have other masses: the bits of a plan made so.
+
+        rows: ints of shape (k,). mass: kg, shape (k,). Returns g, c, w, k, p, rate, "1/mass" and "mobility" in the
+        dtype of the state and, as "records", the fields of each record; all with one row, or one for each of the
+        rows. What depends on other bodies too (pairs, attractions, constraints) is not in it.
+        """
+        few = object.__new__(Plan)
+        few.n, few.dim, few.dtype, few.integrator, few.constraints = self.n, self.dim, self.dtype, self.integrator, ()
+        few.mass, few.uniform_mass, few.rows = mass, len(mass) == 1, rows
+        few.forces = tuple(term for term in self.forces if not self._parts[id(term)].pushes)
+        few._derive_masses(None)
+        with np.errstate(over="ignore", invalid="ignore"):
+            few._parts = {id(term): few._compile(term) for term in few.forces}
+        few.records = [record for term in few.forces for record in few._parts[id(term)].records]
+        few.pushes, few.at_rest = [], None
+        few._merge(None)
+        names = ("g", "c", "w", "k", "p", "rate")
+        return {name: getattr(few, name) for name in names} | {
+            "1/mass": self._round("1/mass", few.inverse_mass),
+            "mobility": self._round("1/mass", few.mobility),
+            "records": [record.fields for record in few.records],
+        }
 
     def _merge(self, previous: Plan | None) -> None:
         """Merge the affine terms, and find out what follows from that."""
@@ -178,11 +208,8 @@ class Plan:
             self.mobility, self.finite_mass = np.array([0.0 if heavy else 1.0]), np.array([0.0 if heavy else m])
             return
         mass, infinite = self.mass, np.isinf(self.mass)
-        #: 1/m; zero for infinitely heavy bodies, which no force moves.
         self.inverse_mass = 1 / mass
-        #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with.
         self.mobility = np.where(infinite, 0.0, 1.0)
-        #: m, or 0 for infinitely heavy bodies: they take no part in the energy.
         self.finite_mass = np.where(infinite, 0.0, mass)
 
     def _known(self, previous: Plan | None) -> dict[int, Part]:

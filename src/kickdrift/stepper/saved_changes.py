@@ -19,7 +19,7 @@ import numpy as np
 from .. import validation
 from ..errors import SnapshotError
 from ..rollback import parts
-from .changes import Entry, Origin, at_offset, differences, entered
+from .entries import Entry, Origin, at_offset, differences, entered
 
 _KINDS = {"f": "<f8", "i": "<i8", "b": "|b1"}
 
