@@ -117,6 +117,11 @@ def cases():
         yield name, partial(stepped, drawn, rng)
         if number < len(INTEGRATORS) * len(DTYPES):
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        drawn = scene(Draws(f"applied {number}"), integrator, dtype=dtype)
+        force = Draws(f"force {number}").normal(size=drawn.position.shape).astype(dtype)
+        drawn.arguments["forces"].append(kd.AppliedForce(force))
+        yield f"AppliedForce {integrator!r} {np.dtype(dtype)} {force.shape}", partial(stepped, drawn, Draws(number))
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")

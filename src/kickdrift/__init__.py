@@ -16,6 +16,7 @@ from .errors import (
     OverloadError,
     SnapshotError,
 )
+from .forces.applied import AppliedForce
 from .forces.callbacks import Acceleration, Force, NativeForce
 from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
 from .integrators import (
@@ -56,6 +57,7 @@ __all__ = [
     "RK4",
     "Acceleration",
     "AnchorSpring",
+    "AppliedForce",
     "Backlog",
     "Box",
     "Budget",

@@ -5,6 +5,7 @@ It is made whole, aside, before a stepper takes it over. Afterwards it changes i
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
+from .applied cimport AppliedForces
 from .coupled cimport Coupled
 from .coefficients cimport field
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
@@ -19,6 +20,8 @@ from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport Kernels
 from .runner cimport locate
 from .sharing cimport PATIENCE
+
+import numpy as np
 
 from ..integrators import Composition
 
@@ -136,7 +139,11 @@ cdef class Binding:
 
     cdef int bind_coefficients(self) except -1:
         model, arrays = self.model, self.arrays
-        self.plan.g = field(&self.plan, model.g, arrays)
+        if model.applied and model.n:
+            self.plan.g = field(&self.plan, np.broadcast_to(model.g, (model.n, model.dim)), arrays)
+            self.applied = AppliedForces.of(model, &self.plan)
+        else:
+            self.plan.g = field(&self.plan, model.g, arrays)
         # Rows advance all pointers alike: what is never read points to memory that exists too.
         self.plan.c = field(&self.plan, model.c, arrays) if model.drag else self.plan.g
         self.plan.w = field(&self.plan, model.w, arrays) if model.drag else self.plan.g

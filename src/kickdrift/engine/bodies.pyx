@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
+from .applied cimport merge_all, run_applied
 from .binding cimport Binding, StepNumbers
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
@@ -55,6 +56,7 @@ cdef class Core(Runner):
         cdef Binding before = self.binding  # kept until nothing points into it
         cdef double last_h = 0 if before is None else self.plan.last_h
         self.binding, self.coupled = binding, binding.coupled
+        self.applied = NULL if binding.applied is None else &binding.applied.applied
         self.plan, self.sweep = &binding.plan, NULL
         if self.coupled is not None:
             self.sweep, self.run_sweep = &self.coupled.sweep, self.kernels.swept.run
@@ -177,14 +179,18 @@ cdef class Core(Runner):
         self.job.tick = self.ticks
         self.job.start = self.plan.s.data != NULL and not self.started
         if self.coupled is not None:
+            if self.applied != NULL:
+                merge_all(self.kernels, self.applied, self.plan)
             self.coupled.sweep.origin, self.coupled.sweep.origin_tick = self.origin, self.origin_tick
         return self.run_job(self.plan.n, steps * self.cost)
 
     cdef void call(self, Job* job) noexcept nogil:
-        if self.sweep == NULL:
-            self.plan.run(self.plan, job)
-        else:
+        if self.sweep != NULL:
             self.run_sweep(self.sweep, job)
+        elif self.applied != NULL:
+            run_applied(self.kernels, self.applied, self.plan, job)
+        else:
+            self.plan.run(self.plan, job)
 
     @cython.final
     cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:

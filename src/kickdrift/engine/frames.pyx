@@ -159,7 +159,8 @@ cdef class Frames(Core):
 
         alpha: how far between the two, 0 to 1; the clock's when left out.
         out: a float32 or float64 array or buffer of shape (n, dim) to write to, such as a mapped
-        vertex buffer; a new array when left out. It is returned.
+        vertex buffer; a new array when left out. It is returned. Vertices of several numbers each will do as well,
+        of shape (n,) and format "fff"; in two dimensions (n, 3) too, where the third column stays as it is.
         mode: "linear"; "hermite", which follows the velocities too and suits low rates; "extrapolate",
         alpha steps beyond the last state: no latency, but overshoots at every bounce.
 

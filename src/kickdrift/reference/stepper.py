@@ -34,6 +34,7 @@ class Stepper(Exclusive, StepperBase):
     _decay: np.ndarray | None
     _flow: np.ndarray | None
     _composition: tuple | None
+    _held: np.ndarray  # g with the forces in users' arrays, in this call
 
     def _bind(self) -> None:
         self._tick = 0
@@ -123,6 +124,7 @@ class Stepper(Exclusive, StepperBase):
             n -= 1
             self._evaluations -= self._keeps  # kept for the next step, which is of the same call
         first = self.tick
+        self._held = self._plan.held()
         with np.errstate(all="ignore"):  # what overflows is found below
             if self._plan.pushes or self._plan.holds:
                 failure = self._advance_system(n)

@@ -12,6 +12,7 @@ import numpy as np
 from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import declared
+from ..forces.applied import AppliedForces
 from ..forces.base import Term
 from ..integrators import Integrator, resolve
 from ..rollback import snapshots
@@ -56,6 +57,7 @@ class StepperBase(State):
         n, dim = self._position.shape
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
         self._begin(exact_dt, threads)
+        self._parts = (AppliedForces(),)
         self._take_state(state, position=self._position, velocity=self._velocity)
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)

@@ -43,6 +43,7 @@ class State:
         @property
         def dtype(self) -> np.dtype: ...
 
+        _plan: Any  # of bodies, see model.py
         _started: bool  # is the history filled?
         _last_h: float  # the step that it spans
 

@@ -87,6 +87,8 @@ class Plan:
         self.c, self.k, self.rate = (np.zeros(1) for _ in range(3))
         self.records: list[Record] = []
         self.pushes: list[Push] = []
+        #: Forces that users write into arrays of their own, (n, dim): see `held`.
+        self.applied: list[np.ndarray] = []
         self.holds: list[Hold] = []
         #: Of each body, where links hold any: see `add_links`.
         self.at_rest: np.ndarray | None = None
@@ -129,6 +131,9 @@ class Plan:
     def add_gravity(self, g: np.ndarray) -> None:
         self.g = self.g + g * self.mobility[:, None]
 
+    def add_applied(self, force: np.ndarray) -> None:
+        self.applied.append(force)
+
     def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
         """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
         self.c, self.w = _weighted(self.c, self.w, c, w)
@@ -155,6 +160,24 @@ class Plan:
             self.at_rest = np.zeros(self.n, self.dtype)
         for ends in bodies:
             self.at_rest[ends] = 0.5 - self.integrator.velocity_lag
+
+    def held(self) -> np.ndarray:
+        """g with what is in users' arrays now, in the dtype of the state: what the next call steps by.
+
+        a = g + F / m, in the order of the terms; of bodies of infinite mass a = g, whatever F is.
+        """
+        if not self.applied:
+            return self.g
+        total, share = self.g, self.applied_share[:, None]
+        with np.errstate(all="ignore"):  # what is not finite is found after the step
+            for force in self.applied:
+                total = total + np.where(share > 0, force * share, self.dtype.type(0))
+        return total
+
+    @cached_property
+    def applied_share(self) -> np.ndarray:
+        """1/m, which users' forces are multiplied with: one, or one for each body."""
+        return self._round("1/mass", self.inverse_mass)
 
     # Numbers that depend on dt, in the dtype of the state.
 
@@ -213,6 +236,8 @@ class Plan:
             for array in arrays:
                 digest.update(f"{array.shape}".encode())
                 digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        if self.applied:
+            digest.update(f"applied {len(self.applied)}".encode())
         for push in self.pushes:
             digest.update(f"{push.term.label} {push.term.velocity_dependent}".encode())
         return digest.hexdigest()
