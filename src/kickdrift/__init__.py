@@ -39,6 +39,7 @@ from .integrators import (
 )
 from .kernels import build_info
 from .rollback.rollback import Rollback, sync_test
+from .rollback.tape import Tape
 from .stepper.stepper import Stepper
 from .stepper.trajectory import ODETrajectory, Trajectory
 
@@ -101,6 +102,7 @@ __all__ = [
     "SnapshotError",
     "Springs",
     "Stepper",
+    "Tape",
     "Trajectory",
     "Variable",
     "VelocityVerlet",

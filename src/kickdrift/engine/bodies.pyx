@@ -1,6 +1,7 @@
 """Core: how a stepper of bodies runs its binding, and takes over another."""
 
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint64_t
 
 from .applied cimport merge_all, run_applied
@@ -10,14 +11,18 @@ from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, UNSOLVED
 from .runner cimport Runner, Writes, copy_array, locate
 
+import sys
 from time import perf_counter
 
 import numpy as np
 
 from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
+from ..rollback import snapshots
 
 require_rounding(__name__)
+
+cdef bint LITTLE = sys.byteorder == "little"    # which snapshots are
 
 
 cdef class Core(Runner):
@@ -123,6 +128,24 @@ cdef class Core(Runner):
     @property
     def _history(self):
         return self.state[2] if len(self.state) > 2 else None
+
+    def _copies(self):
+        """The arrays of the state in one, row by row."""
+        cdef Py_ssize_t size = self.plan.n * self.plan.dim * self.item
+        cdef bint history = self.started and self.plan.s.data != NULL
+        cdef bytes data
+        cdef Array to
+        if not LITTLE:
+            return snapshots.copies(self)
+        data = PyBytes_FromStringAndSize(NULL, (2 + history) * size)
+        to.data, to.body, to.component = PyBytes_AS_STRING(data), self.plan.dim * self.item, self.item
+        copy_array(&to, &self.plan.x, self.plan.n, self.plan.dim, self.item)
+        to.data += size
+        copy_array(&to, &self.plan.v, self.plan.n, self.plan.dim, self.item)
+        to.data += size
+        if history:
+            copy_array(&to, &self.plan.s, self.plan.n, self.plan.dim, self.item)
+        return data
 
     def _digest(self, values, uint64_t place):
         cdef Array array

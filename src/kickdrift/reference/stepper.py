@@ -12,7 +12,7 @@ from ..stepper.interpolation import canvas, weights
 from .checksum import digest
 from .clock import FixedClock
 from .interpolation import draw
-from .lock import Exclusive
+from .lock import Exclusive, taped
 from .system import Body, System
 
 
@@ -113,6 +113,7 @@ class Stepper(Exclusive, StepperBase):
         finally:
             clock._handed = max(0, handed - (self.tick - first))
 
+    @taped
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
         if n == 0 or self.n == 0:
@@ -245,6 +246,9 @@ class Stepper(Exclusive, StepperBase):
             # A step that is done counts, also where it raised: its state may be no longer finite.
             clock._count((self.tick - first) // clock.substeps)
             clock._taken = 0
+
+    def _move(self, body: int, position) -> None:
+        self._move_rows(body, position)
 
     def _watch(self, clock: FixedClock) -> None:
         pass  # `step` looks at the clock anyway

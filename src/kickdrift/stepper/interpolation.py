@@ -64,13 +64,14 @@ def canvas(out: Any, stepper: StepperBase) -> np.ndarray:
 
 def _columns(array: np.ndarray) -> np.ndarray:
     """Vertices of several numbers each, such as of Panda3D's format "fff", as an array with a column for each."""
-    kinds = {array.dtype[name] for name in array.dtype.names}
-    places = [array.dtype.fields[name][1] for name in array.dtype.names]
+    names, fields = array.dtype.names or (), array.dtype.fields or {}
+    kinds = {array.dtype[name] for name in names}
+    places = [fields[name][1] for name in names]
     steps = set(np.diff(places).tolist()) or {array.dtype[0].itemsize}
     if array.ndim != 1 or len(kinds) != 1 or len(steps) != 1:
         raise TypeError(f"out: expected vertices of as many floats as there are dimensions, got {array.dtype}")
     shape, strides = (*array.shape, len(places)), (*array.strides, *steps)
-    first = array[array.dtype.names[0]]
+    first = array[names[0]]
     return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=bool(array.flags.writeable))
 
 
