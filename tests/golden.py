@@ -147,6 +147,11 @@ def cases():
         drawn = (held_scene if held else scene)(rng, integrator, n=int(rng.choice([5, 17, 33])), dtype=dtype)
         name = "held, " if held else ""
         yield f"births and deaths {number} {name}{integrator!r} {np.dtype(dtype)}", partial(lived, drawn, rng)
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        drawn = scene(Draws(f"applied {number}"), integrator, dtype=dtype)
+        force = Draws(f"force {number}").normal(size=drawn.position.shape).astype(dtype)
+        drawn.arguments["forces"].append(kd.AppliedForce(force))
+        yield f"AppliedForce {integrator!r} {np.dtype(dtype)} {force.shape}", partial(stepped, drawn, Draws(number))
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")

@@ -18,6 +18,7 @@ from .errors import (
     OverloadError,
     SnapshotError,
 )
+from .forces.applied import AppliedForce
 from .forces.callbacks import Acceleration, Force, NativeForce
 from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
 from .integrators import (
@@ -40,6 +41,7 @@ from .integrators import (
 )
 from .kernels import build_info
 from .rollback.rollback import Rollback, sync_test
+from .rollback.tape import Tape
 from .stepper.stepper import Stepper
 from .stepper.trajectory import ODETrajectory, Trajectory
 
@@ -58,6 +60,7 @@ __all__ = [
     "RK4",
     "Acceleration",
     "AnchorSpring",
+    "AppliedForce",
     "Backlog",
     "Box",
     "Budget",
@@ -103,6 +106,7 @@ __all__ = [
     "SnapshotError",
     "Springs",
     "Stepper",
+    "Tape",
     "Trajectory",
     "Variable",
     "VelocityVerlet",

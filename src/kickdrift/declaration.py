@@ -128,7 +128,7 @@ def _fields(cls: Any) -> _Fields:
     return _Fields(
         {field.name: field.metadata["bounds"] for field in fields if "bounds" in field.metadata},
         frozenset(field.name for field in fields if field.metadata.get("place")),
-        tuple(field.name for field in fields if field.name not in ("pairs", "tenants")),
+        tuple(field.name for field in fields if field.name not in ("pairs", "tenants", "force")),
     )
 
 

@@ -59,7 +59,7 @@ class DesyncError(KickdriftError, RuntimeError):
 
     def __init__(self, tick: int, expected: int, got: int):
         super().__init__(
-            f"the state at tick {tick} is not what it was before the rollback "
+            f"the state at tick {tick} is not what it was the first time "
             f"(checksum {got:#018x}, first {expected:#018x}): a force or an input depends on something "
             f"that no snapshot holds"
         )

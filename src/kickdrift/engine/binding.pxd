@@ -1,5 +1,6 @@
 """A model as the kernels read it."""
 
+from .applied cimport AppliedForces
 from .coupled cimport Coupled
 from ..kernels.abi.plan cimport MAX_CONSTANTS, MAX_STAGES, Field, Layout, Plan, Term
 from ..kernels.abi.tables cimport Kernels
@@ -24,6 +25,7 @@ cdef class Binding:
     cdef list state             # position, velocity, and the history if there is one
     cdef list arrays            # that the plan points into
     cdef dict coefficients      # what the fields were made from, by symbol
+    cdef AppliedForces applied  # forces in users' arrays, or None
     cdef StepNumbers numbers
     cdef bint fallible          # may a step fail?
     cdef bint fsal             # does a call evaluate once more than its steps do?

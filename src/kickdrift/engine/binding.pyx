@@ -5,6 +5,7 @@ It is made whole, aside, before a stepper takes it over. Afterwards it changes i
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
+from .applied cimport AppliedForces
 from .coupled cimport Coupled
 from .coefficients cimport field
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
@@ -19,6 +20,8 @@ from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport Kernels
 from .runner cimport locate
 from .sharing cimport PATIENCE
+
+import numpy as np
 
 from ..integrators import Composition
 
@@ -170,7 +173,12 @@ cdef class Binding:
         if previous is not None and previous.plan.layout == plan.layout:
             known, before = &previous.plan, previous.coefficients
         self.coefficients = {}
-        plan.g = self.coefficient("g", model.g, &known.g, before)
+        if model.applied and model.n:
+            # Written to in each call, and so no other binding's.
+            plan.g = field(plan, np.broadcast_to(model.g, (model.n, model.dim)), arrays)
+            self.applied = AppliedForces.of(model, plan)
+        else:
+            plan.g = self.coefficient("g", model.g, &known.g, before)
         # Rows advance all pointers alike: what is never read points to memory that exists too.
         plan.c = self.coefficient("c", model.c, &known.c, before) if model.drag else plan.g
         plan.w = self.coefficient("w", model.w, &known.w, before) if model.drag else plan.g

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 
 from .binding cimport Binding
 from .coupled cimport Coupled
+from ..kernels.abi.applied cimport Applied
 from ..kernels.abi.plan cimport Array, Job, Plan
 from ..kernels.abi.coupled cimport Sweep
 from .runner cimport Runner
@@ -14,6 +15,7 @@ from .slots cimport Slots
 cdef class Core(Runner):
     cdef Binding binding    # what is stepped, as the kernels read it
     cdef Plan* plan  # its parts
+    cdef const Applied* applied     # forces in users' arrays, or NULL
     cdef Coupled coupled
     cdef const Sweep* sweep  # what is run: a sweep of coupled bodies, or NULL for the plan
     cdef void (*run_sweep)(const Sweep*, Job*) noexcept nogil

@@ -1,8 +1,10 @@
 """Core: how a stepper of bodies runs its binding, and takes over another."""
 
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from .applied cimport merge_all, run_applied
 from .binding cimport Binding, StepNumbers
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
@@ -11,15 +13,19 @@ from .runner cimport Runner, Writes, copy_array, locate
 from .slots cimport Slots
 from ..kernels.loops.living cimport park
 
+import sys
 from time import perf_counter
 
 import numpy as np
 
 from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
+from ..rollback import snapshots
 from ..stepper import slots as slots_
 
 require_rounding(__name__)
+
+cdef bint LITTLE = sys.byteorder == "little"    # which snapshots are
 
 
 cdef class Become:
@@ -89,6 +95,7 @@ cdef class Core(Runner):
         cdef double last_h = 0 if before is None else self.plan.last_h
         self.binding, self.coupled = binding, binding.coupled
         self.state, self.rows = binding.state, binding.plan.n
+        self.applied = NULL if binding.applied is None else &binding.applied.applied
         self.plan, self.sweep = &binding.plan, NULL
         if self.coupled is not None:
             self.sweep, self.run_sweep = &self.coupled.sweep, self.kernels.swept.run
@@ -255,6 +262,24 @@ cdef class Core(Runner):
     def _history(self):
         return self.state[2] if len(self.state) > 2 else None
 
+    def _copies(self):
+        """The arrays of the state in one, row by row."""
+        cdef Py_ssize_t size = self.plan.n * self.plan.dim * self.item
+        cdef bint history = self.started and self.plan.s.data != NULL
+        cdef bytes data
+        cdef Array to
+        if not LITTLE:
+            return snapshots.copies(self)
+        data = PyBytes_FromStringAndSize(NULL, (2 + history) * size)
+        to.data, to.body, to.component = PyBytes_AS_STRING(data), self.plan.dim * self.item, self.item
+        copy_array(&to, &self.plan.x, self.plan.n, self.plan.dim, self.item)
+        to.data += size
+        copy_array(&to, &self.plan.v, self.plan.n, self.plan.dim, self.item)
+        to.data += size
+        if history:
+            copy_array(&to, &self.plan.s, self.plan.n, self.plan.dim, self.item)
+        return data
+
     def _digest(self, values, uint64_t place):
         cdef Array array
         locate(&array, values)
@@ -314,6 +339,8 @@ cdef class Core(Runner):
         self.job.tick = self.ticks
         self.job.start = self.plan.s.data != NULL and not self.started
         if self.coupled is not None:
+            if self.applied != NULL:
+                merge_all(self.kernels, self.applied, self.plan)
             self.coupled.sweep.origin, self.coupled.sweep.origin_tick = self.origin, self.origin_tick
         if self.slots is not None:
             return self.run_slots(steps)
@@ -325,10 +352,12 @@ cdef class Core(Runner):
         return self.run_job(self.slots.data.end, steps * self.cost * self.slots.share)
 
     cdef void call(self, Job* job) noexcept nogil:
-        if self.sweep == NULL:
-            self.plan.run(self.plan, job)
-        else:
+        if self.sweep != NULL:
             self.run_sweep(self.sweep, job)
+        elif self.applied != NULL:
+            run_applied(self.kernels, self.applied, self.plan, job)
+        else:
+            self.plan.run(self.plan, job)
 
     @cython.final
     cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:

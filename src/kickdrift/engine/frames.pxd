@@ -16,6 +16,7 @@ cdef class Frames(Core):
     cdef int64_t frame(self, FixedClock clock, object seconds) except -1
     cdef int follow(self, FixedClock clock) except -1
     cdef int last_step(self, int64_t substeps) except -1
+    cdef void put(self, const Array* to, Py_ssize_t row, const Array* source, Py_ssize_t source_row) noexcept nogil
     cdef int keep(self) except -1
     cdef object drawn(self, object alpha, object out, object mode, bint living)
     cdef void draw_living(

@@ -1,12 +1,12 @@
 """Frames: the loop that turns frames into steps, and drawing between two of them."""
 
-from libc.math cimport NAN
+from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t
 
 from ..clock.fixed_clock cimport FixedClock
 from .bodies cimport Core
 from ..kernels.interpolation cimport Weights, draw
-from ..kernels.abi.plan cimport Array
+from ..kernels.abi.plan cimport VERLET_BACKWARD, VERLET_CENTRAL, Array
 from ..kernels.simd.rounding cimport require_rounding
 from .runner cimport copy_array, locate
 
@@ -143,6 +143,42 @@ cdef class Frames(Core):
         """The state before the last step of the last frame, or None if it is not the last step any more."""
         return self.previous if self.previous is not None and self.drawn_tick == self.ticks else None
 
+    def _move(self, Py_ssize_t body, object position):
+        """Put one body elsewhere: `_move_rows` of base.py, without its detours."""
+        cdef Array there
+        cdef Py_ssize_t n = self.plan.n
+        cdef Py_ssize_t row = body + n if body < 0 else body
+        cdef bint history = self.started and (
+            self.plan.scheme == VERLET_BACKWARD or self.plan.scheme == VERLET_CENTRAL
+        )
+        cdef float* f32 = NULL
+        cdef double* f64 = NULL
+        cdef bint finite
+        if not 0 <= row < n:
+            raise IndexError(f"index {body} is out of bounds for axis 0 with size {n}")
+        values = np.empty((1, self.plan.dim), self._position.dtype)
+        values[0] = position if type(position) is tuple else validation.plain("position", position)
+        locate(&there, values)
+        finite = all_finite(&there, self.plan.dim, f32) if self.single else all_finite(&there, self.plan.dim, f64)
+        if not finite:
+            raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
+        # From here on no Python code runs.
+        if history and self.single:
+            follow_history(&self.plan.x, &self.plan.s, row, &there, self.plan.dim, f32)
+        elif history:
+            follow_history(&self.plan.x, &self.plan.s, row, &there, self.plan.dim, f64)
+        self.put(&self.plan.x, row, &there, 0)
+        if self.previous is not None and self.drawn_tick == self.ticks:
+            self.put(&self.previous_state[0], row, &there, 0)
+            self.put(&self.previous_state[1], row, &self.plan.v, row)
+
+    cdef void put(self, const Array* to, Py_ssize_t row, const Array* source, Py_ssize_t source_row) noexcept nogil:
+        """One row of one array becomes one of another."""
+        cdef Array a = to[0], b = source[0]
+        a.data += row * a.body
+        b.data += source_row * b.body
+        copy_array(&a, &b, 1, self.plan.dim, self.item)
+
     def _last_step(self, int64_t substeps):
         self.lock()
         try:
@@ -160,7 +196,8 @@ cdef class Frames(Core):
 
         alpha: how far between the two, 0 to 1; the clock's when left out.
         out: a float32 or float64 array or buffer of shape (n, dim) to write to, such as a mapped
-        vertex buffer; a new array when left out. It is returned.
+        vertex buffer; a new array when left out. It is returned. Vertices of several numbers each will do as well,
+        of shape (n,) and format "fff"; in two dimensions (n, 3) too, where the third column stays as it is.
         mode: "linear"; "hermite", which follows the velocities too and suits low rates; "extrapolate",
         alpha steps beyond the last state: no latency, but overshoots at every bounce.
         living: draw those bodies alone that live, one after the other, in the order of their rows: `out` is then of
@@ -283,3 +320,29 @@ cdef void fill_with_nan(const Array* target, Py_ssize_t row, int dim, bint singl
             (<float*> (place + j * target.component))[0] = NAN
         else:
             (<double*> (place + j * target.component))[0] = NAN
+
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef bint all_finite(const Array* row, int dim, real* like) noexcept nogil:
+    cdef int j
+    for j in range(dim):
+        if not isfinite((<const real*> (row.data + j * row.component))[0]):
+            return False
+    return True
+
+
+cdef void follow_history(
+    const Array* x, const Array* s, Py_ssize_t row, const Array* there, int dim, real* like,
+) noexcept nogil:
+    """The previous position moves as far as the body does."""
+    cdef int j
+    cdef real* previous
+    cdef real now
+    for j in range(dim):
+        previous = <real*> (s.data + row * s.body + j * s.component)
+        now = (<const real*> (x.data + row * x.body + j * x.component))[0]
+        previous[0] = previous[0] + ((<const real*> (there.data + j * there.component))[0] - now)

@@ -18,6 +18,7 @@ import numpy as np
 from .. import flows
 from ..errors import ConvergenceError, NonFiniteError
 from ..ode.base import QUOTIENT, refuse
+from ..rollback import snapshots
 
 require_rounding(__name__)
 
@@ -179,6 +180,9 @@ cdef class ODECore(Runner):
         self.ticks = tick
         own.update(attributes)
         self.ready = True
+
+    def _copies(self):
+        return snapshots.copies(self)
 
     def _digest(self, values, uint64_t place):
         cdef Array array

@@ -43,10 +43,12 @@ cdef class Runner(Sharing):
     cdef double cost        # of one step of all rows, in nanoseconds
     cdef Py_ssize_t most    # steps between two looks for Ctrl-C
     cdef int64_t ticks
+    cdef object tape        # what records each step, or None
     cdef int64_t evaluated  # how often forces or right-hand sides were
 
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1
+    cdef int go_taped(self, Py_ssize_t steps) except -1
     cdef int go(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1
 

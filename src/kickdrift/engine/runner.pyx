@@ -73,6 +73,8 @@ cdef class Runner(Sharing):
         cdef bint timed
         if steps > LARGEST_TICK - self.ticks:
             validation.steps(steps, self.ticks)  # which refuses them
+        if self.tape is not None:
+            return self.go_taped(steps)
         if self.rows == 0:
             self.ticks += steps
             return 0
@@ -92,6 +94,28 @@ cdef class Runner(Sharing):
                     pass  # other threads may want to run, such as the one that sends a signal
                 PyErr_CheckSignals()
         return 0
+
+    cdef int go_taped(self, Py_ssize_t steps) except -1:
+        """Run steps one by one, and let the tape see what is before and after each."""
+        tape, self.tape = self.tape, None
+        try:
+            for _ in range(steps):
+                tape._before(self)
+                try:
+                    self.go(1)
+                finally:
+                    tape._after(self)
+        finally:
+            self.tape = tape
+        return 0
+
+    @property
+    def _tape(self):
+        return self.tape
+
+    @_tape.setter
+    def _tape(self, tape):
+        self.tape = tape
 
     def _step(self, n):
         """`step(n)` for whoever has the stepper for himself."""

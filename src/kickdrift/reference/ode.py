@@ -16,7 +16,7 @@ from ..ode.base import QUOTIENT, ODEBase, refuse
 from .checksum import digest
 from .flows import FLOWS
 from .integrators import NotConverged, solve
-from .lock import Exclusive
+from .lock import Exclusive, taped
 from .vector import Vector, largest
 
 
@@ -238,6 +238,7 @@ class ODEStepper(Exclusive, ODEBase):
         """Run n fixed steps; the arguments and errors of `kickdrift.ODEStepper.step`."""
         self._exclusively(self._step, validation.steps(n, self.tick))
 
+    @taped
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
         with np.errstate(all="ignore"):  # what overflows is found below

@@ -12,7 +12,7 @@ from ..stepper.interpolation import canvas, weights
 from .checksum import digest
 from .clock import FixedClock
 from .interpolation import draw
-from .lock import Exclusive
+from .lock import Exclusive, taped
 from .slots import Living
 from .system import Body, System
 
@@ -35,6 +35,7 @@ class Stepper(Living, Exclusive, StepperBase):
     _decay: np.ndarray | None
     _flow: np.ndarray | None
     _composition: tuple | None
+    _held: np.ndarray  # g with the forces in users' arrays, in this call
 
     def _bind(self) -> None:
         self._tick = 0
@@ -128,6 +129,7 @@ class Stepper(Living, Exclusive, StepperBase):
         finally:
             clock._handed = max(0, handed - (self.tick - first))
 
+    @taped
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
         if n == 0 or self.count == 0:
@@ -140,6 +142,7 @@ class Stepper(Living, Exclusive, StepperBase):
             n -= 1
             self._evaluations -= self._keeps  # kept for the next step, which is of the same call
         first = self.tick
+        self._held = self._plan.held()
         with np.errstate(all="ignore"):  # what overflows is found below
             if self._plan.pushes or self._plan.holds:
                 failure = self._advance_system(n)
@@ -263,6 +266,9 @@ class Stepper(Living, Exclusive, StepperBase):
             # A step that is done counts, also where it raised: its state may be no longer finite.
             clock._count((self.tick - first) // clock.substeps)
             clock._taken = 0
+
+    def _move(self, body: int, position) -> None:
+        self._move_rows(body, position)
 
     def _watch(self, clock: FixedClock) -> None:
         pass  # `step` looks at the clock anyway

@@ -43,7 +43,7 @@ class Body:
         self.affine = Affine(
             plan.drag,
             plan.spring,
-            self._vector(plan.g),
+            self._vector(stepper._held),
             self._scalar(plan.c),
             self._vector(plan.w),
             self._scalar(plan.k),

@@ -13,6 +13,7 @@ import numpy as np
 from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import declared
+from ..forces.applied import AppliedForces
 from ..forces.base import Term
 from ..integrators import Integrator, resolve
 from ..rollback import snapshots
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 _SIXTIETH = Fraction(1, 60)
-_PARTS = (SavedChanges(), SlotsPart())
+_PARTS = (SavedChanges(), SlotsPart(), AppliedForces())
 
 
 class StepperBase(Population, Changes, State):
@@ -101,6 +102,7 @@ class StepperBase(Population, Changes, State):
         def _previous(self) -> tuple[np.ndarray, np.ndarray] | None: ...  # the state that drawing starts from
 
         def restart(self) -> None: ...
+        def _move(self, body: int, position: ArrayLike) -> None: ...  # what `_move_rows` does, of one
         def record(self, steps: int, every: int = 1) -> Trajectory: ...
         def _bind(self) -> None: ...
         def _watch(self, clock: Any) -> None: ...  # `step` looks at what it counts
@@ -271,23 +273,33 @@ class StepperBase(Population, Changes, State):
         self._exclusively(self._teleport, index, position)
 
     def _teleport(self, index: Any, position: ArrayLike) -> None:
+        if type(index) is int:
+            self._move(index, position)
+        else:
+            self._move_rows(index, position)
+
+    def _move_rows(self, index: Any, position: ArrayLike) -> None:
         if isinstance(index, np.ndarray):
             index = validation.plain("index", index)
-        moved = self._position.copy()
-        moved[index] = validation.plain("position", position)
+        values = validation.plain("position", position)
         chosen = np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index]
-        rows = np.unique(chosen) if np.ndim(chosen) else np.array([chosen])
-        there = moved[rows]
+        rows = np.ravel(chosen)
+        if isinstance(index, tuple):  # which may choose components too
+            rows = np.unique(rows)
+            moved = self._position.copy()
+            moved[index] = values
+            there = moved[rows]
+        else:
+            there = np.empty((*np.shape(chosen), self.dim), self.dtype)
+            there[...] = values
+            there = there.reshape(-1, self.dim)
         if not np.isfinite(there).all():
             raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
         writes = [(self._position, rows, there)]
         if self._started and self.integrator.history == "previous position":
-            writes.append((self._history, rows, self._history[rows] + (there - self._position[rows])))  # type: ignore[index, arg-type]
+            writes.append((self._history, rows, self._history[rows] + (there - self._position[rows])))  # type: ignore[arg-type, index]
         if self._previous is not None:
-            for before, now in zip(self._previous, (moved, self._velocity), strict=True):
-                after = before.copy()
-                after[index] = now[index]
-                writes.append((before, rows, after[rows]))
+            writes += [(self._previous[0], rows, there), (self._previous[1], rows, self._velocity[rows])]
         self._commit(writes=writes)
 
     def shift(self, offset: ArrayLike) -> None:

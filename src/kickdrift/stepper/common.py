@@ -14,7 +14,7 @@ import numpy as np
 from .. import validation
 from ..errors import SnapshotError
 from ..rollback import parts, snapshots
-from .user_state import UserState, user_arrays
+from .user_state import UserState, described, user_arrays
 
 _ZERO = Fraction(0)
 
@@ -45,6 +45,8 @@ class State:
         @property
         def dtype(self) -> np.dtype: ...
 
+        _tape: Any  # which records what it does, or None
+        _plan: Any  # of bodies, see model.py
         _started: bool  # is the history filled?
         _last_h: float  # the step that it spans
 
@@ -53,6 +55,7 @@ class State:
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
         def _numbers(self, binding: Any, h: float) -> Any: ...  # what depends on dt, for `_commit`
         def _commit(self, *args: Any, **changes: Any) -> None: ...  # several changes as one, see bodies.pyx
+        def _copies(self) -> bytes: ...  # the arrays of the state, as they are saved
         def _digest(self, values: np.ndarray, place: int) -> int: ...
         def _sampled(self) -> tuple[np.ndarray, ...]: ...  # what `record` keeps
         def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Any: ...
@@ -75,8 +78,9 @@ class State:
         arrays = user_arrays(given, taken)
         self._user_given = MappingProxyType(arrays)
         # Views, as of what is stepped: nobody can give these another shape, or resize what they lie in.
-        self._user_arrays = {name: np.asarray(array).view() for name, array in arrays.items()}
+        self._user_arrays = {name: np.asarray(arrays[name]).view() for name in sorted(arrays)}
         if arrays:
+            self._user_text = described(self._user_arrays)
             self._parts = (*self._parts, UserState())
 
     def _copied_state(self) -> dict[str, np.ndarray]:
@@ -186,9 +190,8 @@ class State:
         """
         return int(self._exclusively(self._checksum))
 
-    def _checksum(self, sections: bytes | None = None) -> int:
-        """sections: those of the parts as they are now, where they have been written already."""
-        return snapshots.digest(self, self._arrays(), parts.written(self) if sections is None else sections)
+    def _checksum(self) -> int:
+        return snapshots.digest(self, self._arrays(), parts.written(self))
 
     def snapshot(self) -> bytes:
         """Everything that later steps depend on, as bytes that any other machine can `restore`.

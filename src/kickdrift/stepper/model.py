@@ -75,10 +75,11 @@ class Part:
         self.pushes: list[Push] = []
         self.holds: list[Hold] = []
         self.links: list[np.ndarray] = []  #: the bodies that links hold up
+        self.applied: list[np.ndarray] = []  #: forces that users write into arrays of their own, (n, dim)
 
     @property
     def is_affine(self) -> bool:
-        return not (self.records or self.pushes or self.holds or self.links)
+        return not (self.records or self.pushes or self.holds or self.links or self.applied)
 
 
 class Plan:
@@ -125,6 +126,8 @@ class Plan:
         # Other constraints lean on what is pinned.
         self.holds = sorted((hold for part in parts for hold in part.holds), key=lambda hold: hold.kind != "pin")
         self.links = [ends for part in parts for ends in part.links]
+        #: Forces that users write into arrays of their own, (n, dim): see `held`.
+        self.applied = [force for part in parts for force in part.applied]
         #: Of each body, where links hold any: see `add_links`.
         self.at_rest = self._shares_at_rest(previous)
 
@@ -246,6 +249,9 @@ class Plan:
     def add_gravity(self, g: np.ndarray) -> None:
         self._part.affine.append(merging.share("g", g * self.mobility[:, None]))
 
+    def add_applied(self, force: np.ndarray) -> None:
+        self._part.applied.append(force)
+
     def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
         """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
         self._part.affine.append(merging.share("c", c, w))
@@ -279,6 +285,24 @@ class Plan:
         for ends in self.links:
             at_rest[ends] = 0.5 - self.integrator.velocity_lag
         return at_rest
+
+    def held(self) -> np.ndarray:
+        """g with what is in users' arrays now, in the dtype of the state: what the next call steps by.
+
+        a = g + F / m, in the order of the terms; of bodies of infinite mass a = g, whatever F is.
+        """
+        if not self.applied:
+            return self.g
+        total, share = self.g, self.applied_share[:, None]
+        with np.errstate(all="ignore"):  # what is not finite is found after the step
+            for force in self.applied:
+                total = total + np.where(share > 0, force * share, self.dtype.type(0))
+        return total
+
+    @cached_property
+    def applied_share(self) -> np.ndarray:
+        """1/m, which users' forces are multiplied with: one, or one for each body."""
+        return self._round("1/mass", self.inverse_mass)
 
     # Numbers that depend on dt, in the dtype of the state.
 
@@ -360,6 +384,8 @@ class Plan:
             for array in arrays:
                 digest.update(f"{array.shape}".encode())
                 digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        if self.applied:
+            digest.update(f"applied {len(self.applied)}".encode())
         for push in self.pushes:
             digest.update(f"{push.term.label} {push.term.velocity_dependent}".encode())
         return digest.hexdigest()

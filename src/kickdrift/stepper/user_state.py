@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ..rollback.parts import Part
 if TYPE_CHECKING:
     from .common import State
 
+_LITTLE = sys.byteorder == "little"
 #: What has the same bytes on every platform: long double has not.
 _KINDS = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
 
@@ -58,18 +60,20 @@ class UserState(Part):
     name = "state"
 
     def save(self, stepper: State) -> bytes:
-        contents = [array.astype(_form(array)).tobytes() for _, array in _sorted(stepper)]
-        return b"".join([described(stepper), *contents])
+        arrays = stepper._user_arrays.values()
+        if not _LITTLE:
+            arrays = [array.astype(_form(array)) for array in arrays]
+        return b"".join([stepper._user_text, *[array.tobytes() for array in arrays]])
 
     def most(self, stepper: State) -> int:
-        return len(described(stepper)) + sum(array.nbytes for array in stepper._user_arrays.values())
+        return len(stepper._user_text) + sum(array.nbytes for array in stepper._user_arrays.values())
 
     def parse(self, stepper: State, data: bytes) -> dict[str, Any]:
-        expected = described(stepper)
+        expected = stepper._user_text
         if not data.startswith(expected) or len(data) != self.most(stepper):
             raise SnapshotError(f"snapshot: of a stepper with other state, here {expected.decode().strip()}")
         place, writes = len(expected), []
-        for name, array in _sorted(stepper):
+        for name, array in stepper._user_arrays.items():
             values = np.frombuffer(data, _form(array), math.prod(array.shape), place).astype(array.dtype)
             if array.dtype == np.bool_ and (np.frombuffer(data, np.uint8, array.size, place) > 1).any():
                 raise SnapshotError(f"snapshot: state {name!r} has booleans other than 0 and 1")
@@ -78,18 +82,14 @@ class UserState(Part):
         return {"writes": writes}
 
 
-def _sorted(stepper: State) -> list[tuple[str, np.ndarray]]:
-    return sorted(stepper._user_arrays.items())
-
-
 def _form(array: np.ndarray) -> np.dtype:
     """How its items are saved."""
     return array.dtype.newbyteorder("<")
 
 
-def described(stepper: State) -> bytes:
+def described(arrays: Mapping[str, np.ndarray]) -> bytes:
     """Which arrays there are, as JSON, filled up with spaces to 8 bytes."""
     import json
 
-    text = json.dumps([[name, _form(array).str, array.shape] for name, array in _sorted(stepper)])
+    text = json.dumps([[name, _form(array).str, array.shape] for name, array in arrays.items()])
     return text.encode().ljust(-(-len(text) // 8) * 8)

@@ -4,7 +4,9 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from ..abi.workspace cimport Room
+from ..abi.applied cimport Applied
 from ..checksum cimport digest
+from ..forces.applied cimport merge
 from .dispatch cimport prepare
 from ..simd.vec cimport f32vec, f64vec
 from ..abi.ode cimport ODEPlan
@@ -155,9 +157,21 @@ cdef inline uint64_t digest_f64(const Array* array, Py_ssize_t n, int dim, uint6
     return digest(array, n, dim, place, like)
 
 
+cdef inline void merge_f32(const Applied* applied, Py_ssize_t first, Py_ssize_t count, char** out) noexcept nogil:
+    cdef f32vec* like = NULL
+    merge(applied, first, count, out, like)
+
+
+cdef inline void merge_f64(const Applied* applied, Py_ssize_t first, Py_ssize_t count, char** out) noexcept nogil:
+    cdef f64vec* like = NULL
+    merge(applied, first, count, out, like)
+
+
 cdef inline void fill(Kernels* f32, Kernels* f64) noexcept:
     f32.prepare = prepare_f32
     f32.digest = digest_f32
+    f32.merge = merge_f32
+    f64.merge = merge_f64
     f64.prepare = prepare_f64
     f64.digest = digest_f64
     f32.ode.run = flow_f32
