@@ -28,7 +28,7 @@ from kickdrift import kernels
 FILE = Path(__file__).with_name("golden.txt")
 DTYPES = (np.float32, np.float64)
 ROUNDS = 6  # scenes for each integrator and dtype
-ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4")
+ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8")
 
 
 def digest(*values):

@@ -22,6 +22,7 @@ from .integrators import (
     INTEGRATORS,
     PEFRL,
     RK4,
+    Dopri8,
     EnergyEuler,
     Exact,
     ExplicitEuler,

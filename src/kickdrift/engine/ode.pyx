@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ..kernels.abi.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
-from ..kernels.abi.ode cimport Newton, ODEPlan, ODETable
-from ..kernels.abi.plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
+from ..kernels.abi.ode cimport MAX_SLOPES, Newton, ODEPlan, ODETable
+from ..kernels.abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from .runner cimport Runner, Writes, copy_array, locate
 from .sharing cimport PATIENCE, RELEASE
@@ -27,6 +27,7 @@ cdef dict SCHEMES = {
     "midpoint": MIDPOINT,
     "heun": HEUN,
     "rk4": RK4,
+    "dopri8": DOPRI8,
 }
 cdef dict FLOWS = {
     flows.Lorenz: LORENZ,
@@ -78,7 +79,9 @@ cdef class ODECore(Runner):
     cdef Scratch now        # the state at the start of a step
     cdef Scratch stage      # where the right-hand side is evaluated
     cdef Scratch rate       # what it wrote
-    cdef Scratch total      # the sum of slopes
+    cdef Scratch total      # the sum of slopes, or the slopes of a table
+    cdef int stages
+    cdef double share[MAX_SLOPES]   # when they are evaluated, in steps
     cdef Scratch moved, moved_rate, residual, jacobian, slope, status, needed
     cdef NativeFlow native  # the right-hand side, where it is in machine code
     cdef void* user_data
@@ -99,12 +102,26 @@ cdef class ODECore(Runner):
         if plan.scheme == IMPLICIT_EULER:
             plan.tolerance = self._integrator.tolerance
             plan.iterations = self._integrator.max_iterations
+        elif plan.scheme == DOPRI8:
+            self.bind_tableau()
         if self._flow is not None:
             self.bind_flow()
             self.most = <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
         else:
             self.bind_function()
             self.most = 1  # how long functions take shows when they are called
+
+    cdef int bind_tableau(self) except -1:
+        cdef int stage, m = 0
+        table = &self.plan.tableau
+        table.stages = len(self._integrator.tableau)
+        for stage in range(table.stages):
+            table.start[stage] = m
+            for slope, weight in self._integrator.tableau[stage].items():
+                table.slope[m], table.weight[m] = slope, weight
+                m += 1
+        table.start[table.stages] = m
+        return 0
 
     cdef int bind_flow(self) except -1:
         cdef int i
@@ -125,6 +142,7 @@ cdef class ODECore(Runner):
         return 0
 
     cdef int bind_function(self) except -1:
+        cdef int i
         n, dim = self._y.shape
         state = (n, dim)
         if isinstance(self._rhs, flows.Native):
@@ -135,7 +153,13 @@ cdef class ODECore(Runner):
         self.stage = Scratch(state, self.dtype, False)
         self.rate = Scratch(state, self.dtype, True)
         if self.plan.scheme != IMPLICIT_EULER:
-            self.total = Scratch(state, self.dtype, True)
+            stages = self._integrator.force_evaluations
+            self.stages = stages
+            for i in range(stages):
+                self.share[i] = self._integrator.evaluation_shares[0][i]
+            # Slopes of a table are kept, each in whole cache lines; other schemes sum them up.
+            kept = stages if self.plan.scheme == DOPRI8 else 1
+            self.total = Scratch((kept, -(-n * dim // 16) * 16), self.dtype, True)
             return 0
         self.moved = Scratch(state, self.dtype, False)
         self.moved_rate = Scratch(state, self.dtype, True)
@@ -284,18 +308,13 @@ cdef class ODECore(Runner):
 
     cdef int64_t explicit_step(self, double t) except -1:
         cdef int which
-        cdef int stages = self._integrator.force_evaluations
-        cdef double h = self.plan.h
-        cdef double c = 0
-        for which in range(stages):
-            if which > 0:
-                c = 1 if which == stages - 1 and stages != 2 or self.plan.scheme == HEUN else 0.5
-            self.ask_rhs(t + c * h, self.stage, self.rate)
+        for which in range(self.stages):
+            self.ask_rhs(t + self.share[which] * self.plan.h, self.stage, self.rate)
             self.table.sweep(
-                self.plan.scheme, which, h, self.plan.n * self.plan.dim,
+                &self.plan, which, self.plan.n * self.plan.dim,
                 self.rate.data, self.now.data, self.stage.data, self.total.data,
             )
-        return stages
+        return self.stages
 
     cdef int64_t implicit_step(self, double t) except -1:
         cdef Newton* newton = &self.newton

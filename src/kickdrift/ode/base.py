@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import validation
 from ..flows import Flow, Native
-from ..integrators import RK4, ExplicitEuler, Heun, ImplicitEuler, Integrator, Midpoint, resolve
+from ..integrators import EQUATION_INTEGRATORS, Integrator, resolve
 from ..rollback import snapshots
 from ..stepper.common import State
 from ..stepper.trajectory import ODETrajectory
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 #: rhs(t, y, out) and jacobian(t, y, out), for all trajectories at once.
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
-
-SCHEMES = {cls.name: cls for cls in (ExplicitEuler, ImplicitEuler, Midpoint, Heun, RK4)}
 
 #: How far apart the states are whose difference quotient is a derivative, as a share of the state,
 #: and how small a component may get, beside the largest, before it no longer counts: powers of two
@@ -54,7 +52,7 @@ class ODEBase(State):
         self._given = validation.trajectories(y)
         self._y = self._given.view()  # as in base.py
         self._begin(validation.time_step(dt, hz, self._y.dtype), threads)
-        self._integrator = _scheme(integrator)
+        self._integrator = resolve(integrator, EQUATION_INTEGRATORS, "an ODEStepper")
         self._rhs = self._right_hand_side(rhs)
         self._flow = self._rhs if isinstance(self._rhs, Flow) else None
         self._jacobian = jacobian
@@ -181,16 +179,6 @@ def refuse(name: str, result: Any, out: np.ndarray) -> None:
         f"{name}: expected it to write to out, of shape {out.shape}, and return None, but it returned {got}; "
         f"write `out[:] = ...` in place of `return ...`"
     )
-
-
-def _scheme(integrator: Any) -> Integrator:
-    known = ", ".join(SCHEMES)
-    if isinstance(integrator, str) and integrator not in SCHEMES:
-        raise ValueError(f"integrator: expected one of {known} for an ODEStepper, got {validation.show(integrator)}")
-    resolved = resolve(integrator)
-    if not isinstance(resolved, tuple(SCHEMES.values())):
-        raise ValueError(f"integrator: expected one of {known} for an ODEStepper, got {resolved!r}")
-    return resolved
 
 
 def _check_function(name: str, function: Any) -> None:

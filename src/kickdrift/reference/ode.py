@@ -43,6 +43,19 @@ def rk4(system, y, h):
     return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
 
 
+def dopri8(system, y, h):
+    slopes, u = [], y
+    tableau, times = system.integrator.tableau, system.integrator.evaluation_shares[0]
+    for c, weights in zip(times, tableau, strict=True):
+        slopes.append(system.f(c, u))
+        total = None
+        for i, weight in weights.items():
+            term = system.real(weight) * slopes[i]
+            total = term if total is None else total + term
+        u = y + h * total
+    return u
+
+
 def implicit_euler(system, y, h):
     """Solve r(u) = u - y - h f(1, u) = 0 for the new state u, by Newton's method.
 
@@ -101,6 +114,7 @@ SCHEMES = {
     "midpoint": midpoint,
     "heun": heun,
     "rk4": rk4,
+    "dopri8": dopri8,
 }
 
 

@@ -13,7 +13,7 @@ from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import declared
 from ..forces.base import Term
-from ..integrators import Integrator, resolve
+from ..integrators import INTEGRATORS, Integrator, resolve
 from ..rollback import snapshots
 from .common import State
 from .model import Plan
@@ -57,7 +57,7 @@ class StepperBase(State):
         self._begin(exact_dt, threads)
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
-        scheme = resolve(integrator)
+        scheme = resolve(integrator, INTEGRATORS, "a Stepper")
         forces = [term.placed(self._position) for term in declared("forces", "terms", Term, forces)]
         constraints = [
             constraint.placed(self._position)

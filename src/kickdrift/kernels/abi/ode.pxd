@@ -8,10 +8,22 @@ from .plan cimport Array, Job, Scheme
 cdef enum:
     ODE_ROWS = 96           # trajectories that are stepped together: whole blocks of vectors of any kind
 
+cdef enum:
+    MAX_SLOPES = 12         # of a tableau
+    MAX_WEIGHTS = 64
+
 cdef enum Status:           # of a trajectory in a Newton iteration
     OPEN
     SOLVED
     FAILED
+
+# An explicit Runge-Kutta method by its table: after stage i the next state is y + h times the sum of weights
+# times slopes, from `start[i]` up to `start[i + 1]`.
+ctypedef struct Tableau:
+    int stages
+    int start[MAX_SLOPES + 1]
+    int slope[MAX_WEIGHTS]      # which
+    double weight[MAX_WEIGHTS]
 
 ctypedef struct ODEPlan:
     Scheme scheme
@@ -23,6 +35,7 @@ ctypedef struct ODEPlan:
     double tolerance        # of Newton's method
     int iterations
     double parameters[MAX_PARAMETERS]
+    Tableau tableau         # of the schemes that have one
 
 # A Newton iteration for trajectories whose right-hand side is evaluated for all of them at once. Arrays
 # are row by row: (n, dim), but slope, status and work are (n,) and jacobian is (n, dim, dim).
@@ -45,8 +58,9 @@ ctypedef struct Newton:
 ctypedef struct ODETable:
     void (*run)(const ODEPlan*, Job*) noexcept nogil    # explicit schemes
     void (*solve)(const ODEPlan*, Job*) noexcept nogil  # implicit Euler
+    # s: room for sums of slopes, or for all slopes of a tableau, each in whole cache lines.
     void (*sweep)(
-        int scheme, int stage, double h, Py_ssize_t count, const char* k, const char* y, char* u, char* s,
+        const ODEPlan*, int stage, Py_ssize_t count, const char* k, const char* y, char* u, char* s,
     ) noexcept nogil
     Py_ssize_t (*bad)(Py_ssize_t n, Py_ssize_t dim, const char* y) noexcept nogil
     Py_ssize_t (*check)(Newton*, int iteration, bint last) noexcept nogil

@@ -24,6 +24,7 @@ cdef enum Scheme:
     COMPOSITION         # by the rule for kicks that depend on velocity
     COMPOSITION_RK4
     EXACT
+    DOPRI8              # of equations alone
     IMPLICIT_EULER      # from here on the components of a body are not stepped one by one
     ENERGY_EULER
 

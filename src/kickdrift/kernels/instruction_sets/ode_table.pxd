@@ -14,12 +14,12 @@ cdef inline void solve_f32(const ODEPlan* plan, Job* job) noexcept nogil:
 
 
 cdef inline void sweep_f32(
-    int scheme, int stage, double h, Py_ssize_t count, const char* k, const char* y, char* u, char* s,
+    const ODEPlan* plan, int stage, Py_ssize_t count, const char* k, const char* y, char* u, char* s,
 ) noexcept nogil:
     cdef float* like = NULL
     cdef f32vec constants[4]
-    set_step(h, like, constants)
-    sweep(scheme, stage, constants, count, <const f32vec*> k, <const f32vec*> y, <f32vec*> u, <f32vec*> s)
+    set_step(plan.h, like, constants)
+    sweep(plan, stage, constants, count, <const f32vec*> k, <const f32vec*> y, <f32vec*> u, <f32vec*> s, like)
 
 
 cdef inline Py_ssize_t bad_f32(Py_ssize_t n, Py_ssize_t dim, const char* y) noexcept nogil:
@@ -55,12 +55,12 @@ cdef inline void solve_f64(const ODEPlan* plan, Job* job) noexcept nogil:
 
 
 cdef inline void sweep_f64(
-    int scheme, int stage, double h, Py_ssize_t count, const char* k, const char* y, char* u, char* s,
+    const ODEPlan* plan, int stage, Py_ssize_t count, const char* k, const char* y, char* u, char* s,
 ) noexcept nogil:
     cdef double* like = NULL
     cdef f64vec constants[4]
-    set_step(h, like, constants)
-    sweep(scheme, stage, constants, count, <const f64vec*> k, <const f64vec*> y, <f64vec*> u, <f64vec*> s)
+    set_step(plan.h, like, constants)
+    sweep(plan, stage, constants, count, <const f64vec*> k, <const f64vec*> y, <f64vec*> u, <f64vec*> s, like)
 
 
 cdef inline Py_ssize_t bad_f64(Py_ssize_t n, Py_ssize_t dim, const char* y) noexcept nogil:
