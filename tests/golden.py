@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
 from draws import Draws
-from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, scene
+from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, scene, turned_scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -117,6 +117,13 @@ def cases():
         yield name, partial(stepped, drawn, rng)
         if number < len(INTEGRATORS) * len(DTYPES):
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+    turning = [integrator for integrator in INTEGRATORS if not isinstance(integrator, kd.Exact)]
+    for number, (integrator, dtype) in enumerate(product(turning, DTYPES)):
+        rng = Draws(f"turned {number}")
+        drawn = turned_scene(rng, integrator, number % 3 == 2, dtype)
+        names = " + ".join(type(term).__name__ for term in drawn.arguments["forces"]) or "nothing"
+        shape = "x".join(map(str, drawn.position.shape))
+        yield f"turned {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}", partial(stepped, drawn, rng)
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")

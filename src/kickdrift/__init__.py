@@ -18,6 +18,7 @@ from .errors import (
 )
 from .forces.callbacks import Acceleration, Force, NativeForce
 from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
+from .forces.rotations import Magnetic, RotatingFrame
 from .integrators import (
     INTEGRATORS,
     PEFRL,
@@ -67,6 +68,7 @@ __all__ = [
     "Distance",
     "Drop",
     "ElasticCollisions",
+    "Dopri8",
     "EnergyEuler",
     "Exact",
     "ExactSteps",
@@ -81,6 +83,7 @@ __all__ = [
     "Leapfrog",
     "LinearDrag",
     "Locked",
+    "Magnetic",
     "Match",
     "Midpoint",
     "NBody",
@@ -96,6 +99,7 @@ __all__ = [
     "Raise",
     "Resync",
     "Rollback",
+    "RotatingFrame",
     "SemiImplicitEuler",
     "SnapshotError",
     "Springs",

@@ -9,7 +9,7 @@ from .coupled cimport Coupled
 from .coefficients cimport field
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
 from ..kernels.abi.plan cimport (
-    ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
+    ALTERNATE, AXIS, CENTER, CENTRIFUGAL, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
     GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_STAGES, MIDPOINT, PLANES,
     POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD,
     VERLET_CENTRAL, VORTEX, Layout, Term,
@@ -45,9 +45,10 @@ cdef dict SCHEMES = {
     "energy_euler": ENERGY_EULER,
     "exact": EXACT,
 }
-cdef dict TERMS = {"point_gravity": POINT_GRAVITY, "quadratic_drag": QUADRATIC_DRAG, "vortex": VORTEX}
+cdef dict TERMS = {"point_gravity": POINT_GRAVITY, "quadratic_drag": QUADRATIC_DRAG, "vortex": VORTEX, "centrifugal": CENTRIFUGAL}
 cdef dict TERM_FIELDS = {
     "mu": SCALAR, "c": SCALAR, "s": SCALAR, "e2": SOFTENING, "center": CENTER, "w": CENTER, "axis": AXIS,
+    "share": SCALAR, "w2": SOFTENING, "omega": AXIS,
 }
 
 
@@ -69,6 +70,7 @@ cdef class Binding:
         plan.n, plan.dim = model.n, model.dim
         plan.drag, plan.wind, plan.spring = model.drag, model.wind, model.spring
         plan.velocity_dependent, plan.damped = model.velocity_dependent, model.damped
+        plan.turned = model.turned
         binding.bind_scheme(model.integrator)
         locate(&plan.x, state[0])
         locate(&plan.v, state[1])
@@ -132,7 +134,7 @@ cdef class Binding:
 
     cdef bint componentwise(self):
         """Can the components of a body be stepped one by one?"""
-        return not self.model.records and self.plan.scheme < IMPLICIT_EULER and not unspecialised(self.plan.scheme)
+        return not (self.model.records or self.model.turned) and self.plan.scheme < IMPLICIT_EULER and not unspecialised(self.plan.scheme)
 
     cdef int bind_coefficients(self) except -1:
         model, arrays = self.model, self.arrays
@@ -142,7 +144,7 @@ cdef class Binding:
         self.plan.w = field(&self.plan, model.w, arrays) if model.drag else self.plan.g
         self.plan.k = field(&self.plan, model.k, arrays) if model.spring else self.plan.g
         self.plan.p = field(&self.plan, model.p, arrays) if model.spring else self.plan.g
-        self.plan.decay = self.plan.g
+        self.plan.decay = self.plan.turn = self.plan.turn_share = self.plan.g
         for i in range(4):
             self.plan.flow[i] = self.plan.g
         self.plan.terms = len(model.records)
@@ -175,9 +177,13 @@ cdef class Binding:
         model = self.model
         numbers.h = h
         numbers.arrays = []
-        numbers.decay = self.plan.g
+        numbers.decay = numbers.turn = numbers.turn_share = self.plan.g
         if model.damped:
             numbers.decay = field(&self.plan, model.decay(h), numbers.arrays)
+        if model.turned:
+            t, s = model.turn(h)
+            numbers.turn = field(&self.plan, t, numbers.arrays)
+            numbers.turn_share = field(&self.plan, s, numbers.arrays)
         for i in range(4):
             numbers.flow[i] = self.plan.g
         if self.plan.scheme == EXACT:
@@ -198,7 +204,7 @@ cdef class Binding:
         """Make these the numbers of the plan; `prepare` follows."""
         cdef int i
         self.plan.h = numbers.h
-        self.plan.decay = numbers.decay
+        self.plan.decay, self.plan.turn, self.plan.turn_share = numbers.decay, numbers.turn, numbers.turn_share
         for i in range(4):
             self.plan.flow[i] = numbers.flow[i]
         for i in range(MAX_CONSTANTS):

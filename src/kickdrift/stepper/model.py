@@ -25,7 +25,7 @@ from .. import exact_math
 from ..constraints.base import Constraint
 from ..declaration import declared
 from ..forces.base import Term
-from ..integrators import Composition, EnergyEuler, Exact, Integrator, Verlet
+from ..integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator, Verlet
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,7 @@ class Plan:
 
         self.g, self.w, self.p = (np.zeros((1, dim)) for _ in range(3))
         self.c, self.k, self.rate = (np.zeros(1) for _ in range(3))
+        self.omega = np.zeros((1, 3))
         self.records: list[Record] = []
         self.pushes: list[Push] = []
         self.holds: list[Hold] = []
@@ -98,11 +99,13 @@ class Plan:
         # Other constraints lean on what is pinned.
         self.holds.sort(key=lambda hold: hold.kind != "pin")
         _check_finite("rate", self.rate, np.dtype(np.float64))
+        _check_finite("omega", self.omega, np.dtype(np.float64))
 
         self.drag = bool(self.c.any())
         self.wind = bool(self.w.any())
         self.spring = bool(self.k.any())
         self.damped = bool(self.rate.any())
+        self.turned = bool(self.omega.any())
         self.velocity_dependent = (
             self.drag
             or any(record.velocity_dependent for record in self.records)
@@ -140,6 +143,10 @@ class Plan:
     def add_damping(self, rate: np.ndarray) -> None:
         self.rate = self.rate + rate
 
+    def add_rotation(self, omega: np.ndarray) -> None:
+        """v' = v x omega, (1|n, 3) in rad/s, beside all accelerations."""
+        self.omega = self.omega + omega
+
     def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
         self.records.append(Record(kind, term.velocity_dependent, fields))
 
@@ -166,6 +173,12 @@ class Plan:
     def decay(self, dt: float) -> np.ndarray:
         """exp(-rate dt): what `Damping` leaves of a velocity."""
         return self._round("rate", exact_math.decays(self.rate, dt))
+
+    def turn(self, dt: float) -> tuple[np.ndarray, np.ndarray]:
+        """(t, s) of the rotation over dt/2: v' = v + v x t, v + s v' x t (Boris 1970), t of shape (1|n, 3)."""
+        t = self._round("omega", exact_math.half_tangents(self.omega, dt / 2))
+        squares = t.astype(np.float64) * t
+        return t, self._round("omega", 2 / (1 + (squares[:, 0] + squares[:, 1] + squares[:, 2])))
 
     def flow(self, dt: float) -> np.ndarray:
         """(C, S, P, Q) of the exact flow, each with one row or n rows."""
@@ -206,6 +219,8 @@ class Plan:
 
         digest = hashlib.blake2b(f"{self.n} {self.dim} {self.dtype} {self.integrator}".encode(), digest_size=16)
         affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
+        if self.turned:
+            affine.append(self.omega)
         described: list[Record | Push | Hold] = [*self.records, *self.pushes, *self.holds]
         records = [(record.kind, list(record.fields.values())) for record in described]
         for name, arrays in [("affine", affine), *records]:
@@ -236,6 +251,11 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
                     )
+        if isinstance(self.integrator, ImplicitEuler) and self.turned and self.pushes:
+            raise ValueError(
+                f"integrator: {name} takes Magnetic and RotatingFrame only where bodies do not see each other, got "
+                f"{type(self.pushes[0].term).__name__} beside them"
+            )
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
                 if not term.conservative or any(push.term is term for push in self.pushes):

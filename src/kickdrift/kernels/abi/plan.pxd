@@ -32,6 +32,12 @@ cdef enum TermKind:
     POINT_GRAVITY
     QUADRATIC_DRAG
     VORTEX
+    CENTRIFUGAL
+
+cdef enum Between:      # what a step does beside its evaluations
+    OPENING             # before the first
+    TURNING             # at its beginning and its end
+    DAMPING             # after its end
 
 cdef enum Layout:
     FLAT                # bodies' components side by side (n, dim), and so are the affine coefficients
@@ -51,10 +57,10 @@ ctypedef struct Array:
     Py_ssize_t component
 
 cdef enum:               # which field of a term holds what
-    SCALAR = 0          # mu, c, s
-    SOFTENING = 1       # e2
+    SCALAR = 0          # mu, c, s, share
+    SOFTENING = 1       # e2, w2
     CENTER = 2          # center, w
-    AXIS = 3
+    AXIS = 3            # axis, omega
 
 ctypedef struct Term:
     TermKind kind
@@ -97,11 +103,13 @@ ctypedef struct Plan:
     Layout layout
     int dim
     Py_ssize_t n
-    bint drag, wind, spring, velocity_dependent, damped, taylor_start
+    bint drag, wind, spring, velocity_dependent, damped, turned, taylor_start
     Array x, v
     Array s             # the history: previous position, or acceleration
     Field g, c, w, k, p
     Field decay
+    Field turn          # t of a rotation over half a step, three components, and
+    Field turn_share    # s: v' = v + v x t, v + s v' x t
     Field flow[4]       # C, S, P, Q of the exact scheme
     int terms
     Term* term
@@ -119,10 +127,10 @@ ctypedef struct Plan:
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start
     void (*run)(const Plan*, Job*) noexcept nogil
-    # What a stage of a sweep makes of accelerations, and what is done before the first and after the last: stages.pxd.
+    # What a stage of a sweep makes of accelerations, and what is done between steps and evaluations: stages.pxd.
     void (*finish)(int number, int scheme, const void* sweep, const void* room, const char* state) noexcept nogil
     void (*between)(
-        bint after, int scheme, const Plan*, const void* room, const char* state, const void* at_rest, const void* gain,
+        Between what, int scheme, const Plan*, const void* room, const char* state, const void* at_rest, const void* gain,
     ) noexcept nogil
     # Writes into `a` what bodies in planes of `stride` numbers are accelerated with, interactions apart.
     void (*accelerate)(

@@ -9,7 +9,7 @@ from .dispatch cimport prepare
 from ..simd.vec cimport f32vec, f64vec
 from ..abi.ode cimport ODEPlan
 from ..ode.tiles cimport run
-from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Array, Job, Plan
+from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Array, Between, Job, Plan
 from ..loops.stages cimport between, finish
 from ..abi.coupled cimport Sweep
 from ..abi.tables cimport Kernels
@@ -80,11 +80,11 @@ cdef inline void finish_f32(
 
 
 cdef inline void between_f32(
-    bint after, int scheme, const Plan* plan, const void* room, const char* state,
+    Between what, int scheme, const Plan* plan, const void* room, const char* state,
     const void* at_rest, const void* gain,
 ) noexcept nogil:
     cdef f32vec* like = NULL
-    between(after, scheme, plan, <const Room*> room, state, <const f32vec*> at_rest, <const f32vec*> gain, like)
+    between(what, scheme, plan, <const Room*> room, state, <const f32vec*> at_rest, <const f32vec*> gain, like)
 
 
 cdef inline void prepare_f32(const Kernels* kernels, Plan* plan) noexcept nogil:
@@ -110,11 +110,11 @@ cdef inline void finish_f64(
 
 
 cdef inline void between_f64(
-    bint after, int scheme, const Plan* plan, const void* room, const char* state,
+    Between what, int scheme, const Plan* plan, const void* room, const char* state,
     const void* at_rest, const void* gain,
 ) noexcept nogil:
     cdef f64vec* like = NULL
-    between(after, scheme, plan, <const Room*> room, state, <const f64vec*> at_rest, <const f64vec*> gain, like)
+    between(what, scheme, plan, <const Room*> room, state, <const f64vec*> at_rest, <const f64vec*> gain, like)
 
 
 cdef inline void prepare_f64(const Kernels* kernels, Plan* plan) noexcept nogil:

@@ -10,7 +10,7 @@ from ..abi.registers cimport A, OUT, P, S, V, X
 from ..abi.workspace cimport KEEP, START, Room
 from ..abi.constraints cimport COMPLIANT_DISTANCE, DISTANCE, Distance
 from ..simd.vec cimport vec, width
-from ..abi.plan cimport ALTERNATE, DRIFT_KICK, KICK_DRIFT, Job, Plan
+from ..abi.plan cimport ALTERNATE, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, Job, Plan
 from ..integrators.steps cimport has_opening, stages
 from .stages cimport size
 from ..abi.coupled cimport INTERRUPTED, UNSOLVED, Push, Sweep
@@ -75,8 +75,11 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         # What holds move is pushed otherwise.
         if number == KEEP and not (fsal(scheme, drag) and (step == 0 or sweep.holds > 0)):
             continue
+        if number == 0 and plan.turned:
+            plan.between(TURNING, scheme, plan, room, state, NULL, NULL)
+            state = room.next
         if number == 0 and has_opening(scheme, drag):
-            plan.between(False, scheme, plan, room, state, NULL, NULL)
+            plan.between(OPENING, scheme, plan, room, state, NULL, NULL)
             state = room.next
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
             after = sweep.after[number]
@@ -85,8 +88,10 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         finish(number, scheme, sweep, room, state, like)
         if number != KEEP:
             state = room.next
+    if plan.turned:
+        plan.between(TURNING, scheme, plan, room, room.next, NULL, NULL)
     if plan.damped and sweep.holds == 0:
-        plan.between(True, scheme, plan, room, state, NULL, NULL)
+        plan.between(DAMPING, scheme, plan, room, state, NULL, NULL)
     return 0
 
 
@@ -135,7 +140,7 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, vec* like) 
         if sweep.hold[number].kind == DISTANCE or sweep.hold[number].kind == COMPLIANT_DISTANCE:
             at_rest = <const vec*> (<const Distance*> sweep.hold[number].data).at_rest
     if sweep.holds > 0 and plan.damped:
-        plan.between(True, plan.scheme, plan, room, room.next, at_rest, gain)
+        plan.between(DAMPING, plan.scheme, plan, room, room.next, at_rest, gain)
     return 0
 
 

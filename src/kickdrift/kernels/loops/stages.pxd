@@ -4,10 +4,11 @@ from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, START, Room
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport (
-    DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MIDPOINT, RK4, VELOCITY_VERLET, Plan,
+    DAMPING, DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, TURNING,
+    VELOCITY_VERLET, Between, Plan,
 )
 from .planes cimport aligned
-from ..integrators.steps cimport damp, opening, stage, start
+from ..integrators.steps cimport damp, opening, stage, start, turn
 from ..abi.coupled cimport Sweep
 from ..forces.fields cimport affine, field_vec, values
 
@@ -124,10 +125,10 @@ cdef inline void finish_scheme(
 
 
 cdef inline void between(
-    bint after, int scheme, const Plan* plan, const Room* room, const char* state,
+    Between what, int scheme, const Plan* plan, const Room* room, const char* state,
     const vec* at_rest, const vec* gain, vec* like,
 ) noexcept nogil:
-    """What a step does before its first evaluation, or after its last.
+    """What a step does before its first evaluation, and before and after all others.
 
     at_rest, or NULL: of what was gained this share is what bodies read at rest, which damping leaves alone.
     """
@@ -141,18 +142,21 @@ cdef inline void between(
     cdef Py_ssize_t i, n
     cdef int j
     cdef vec x, v, s, still
+    if what == TURNING:
+        turn_bodies(scheme, plan, room, from_, to)
+        return
     for j in range(plan.dim):
         for n in range((room.count + width(like) - 1) // width(like)):
             i = j * plane + n
             x = from_[X * row + i]
             v = from_[V * row + i]
             s = from_[S * row + i] if historic else x
-            if after and at_rest != NULL:
+            if what == DAMPING and at_rest != NULL:
                 still = at_rest[n] * gain[i]
                 v = v - still
                 damp(scheme, field_vec(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
                 v = v + still
-            elif after:
+            elif what == DAMPING:
                 damp(scheme, field_vec(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
             else:
                 opening(scheme, k, &x, &v, &s, &r[i], &r[(Q - P) * row + i])
@@ -160,3 +164,32 @@ cdef inline void between(
             to[V * row + i] = v
             if historic:
                 to[S * row + i] = s
+
+
+cdef inline void turn_bodies(
+    int scheme, const Plan* plan, const Room* room, const vec* from_, vec* to,
+) noexcept nogil:
+    """Half a step of turning, from one state to another."""
+    cdef Py_ssize_t plane = room.plane // width(to)
+    cdef Py_ssize_t row = room.row // width(to)
+    cdef bint historic = plan.s.data != NULL
+    cdef vec x[MAX_DIM]
+    cdef vec v[MAX_DIM]
+    cdef vec s[MAX_DIM]
+    cdef vec t[3]
+    cdef Py_ssize_t n, body
+    cdef int j
+    for n in range((room.count + width(to) - 1) // width(to)):
+        body = room.first + n * width(to)
+        for j in range(3):
+            t[j] = field_vec(&plan.turn, j, body, to)
+        for j in range(plan.dim):
+            x[j] = from_[X * row + j * plane + n]
+            v[j] = from_[V * row + j * plane + n]
+            s[j] = from_[S * row + j * plane + n] if historic else x[j]
+        turn(scheme, plan.dim, t, field_vec(&plan.turn_share, 0, body, to), x, v, s)
+        for j in range(plan.dim):
+            to[X * row + j * plane + n] = x[j]
+            to[V * row + j * plane + n] = v[j]
+            if historic:
+                to[S * row + j * plane + n] = s[j]

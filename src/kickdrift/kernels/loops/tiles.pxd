@@ -14,7 +14,7 @@ from ..abi.plan cimport (
 )
 from .planes cimport aligned, end, move_state, sum_planes
 from .rows cimport row_of_blocks
-from ..integrators.steps cimport damp, has_opening, opening, stage, stages
+from ..integrators.steps cimport damp, has_opening, opening, stage, stages, turn
 from ..forces.fields cimport accelerate, accelerate_tile, field_vec, values
 from ..integrators.traits cimport fsal, splits_on_drag, unspecialised
 
@@ -32,6 +32,31 @@ cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t vect
             )
 
 
+cdef inline void turn_planes(const Plan* plan, int dim, Py_ssize_t first, Py_ssize_t vectors, vec* r) noexcept nogil:
+    """Half a step of turning. What has a history is not stepped in planes."""
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef vec* speed = r + V * MAX_DIM * plane
+    cdef vec t[3]
+    cdef vec v[MAX_DIM]
+    cdef Py_ssize_t n
+    cdef int j
+    for n in range(vectors):
+        for j in range(3):
+            t[j] = field_vec(&plan.turn, j, first + n * width(r), r)
+        for j in range(dim):
+            v[j] = speed[j * plane + n]
+        turn(KICK_DRIFT, dim, t, field_vec(&plan.turn_share, 0, first + n * width(r), r), NULL, v, NULL)
+        for j in range(dim):
+            speed[j * plane + n] = v[j]
+
+
+cdef inline void turn_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:
+    if plan.dim == 3:
+        turn_planes(plan, 3, first, (count + width(r) - 1) // width(r), r)
+    else:
+        turn_planes(plan, 2, first, (count + width(r) - 1) // width(r), r)
+
+
 cdef inline void step_planes(
     int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
@@ -47,6 +72,8 @@ cdef inline void step_planes(
     if fsal(scheme, False):
         accelerate_tile(plan, dim, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):
+        if plan.turned:
+            turn_planes(plan, dim, first, vectors, r)
         for number in range(stages(scheme, False, plan)):
             for n in range(vectors):
                 for j in range(dim):
@@ -64,6 +91,8 @@ cdef inline void step_planes(
                     )
                     r[X * row + i] = x[j]
                     r[V * row + i] = v[j]
+        if plan.turned:
+            turn_planes(plan, dim, first, vectors, r)
         if plan.damped:
             damp_planes(plan, first, vectors, r)
 
@@ -102,6 +131,8 @@ cdef inline void solve_planes(
     cdef Newton newton
     memset(&newton, 0, sizeof(Newton))
     for step in range(job.steps):
+        if plan.turned:
+            turn_tile(plan, first, count, r)
         solved = solve(plan, first, count, x, v, &newton)
         if not solved:
             # The earliest step counts, and the first body of those that fail there.
@@ -110,6 +141,8 @@ cdef inline void solve_planes(
                 job.failed_body = newton.body
                 job.residual = newton.residual
             break
+        if plan.turned:
+            turn_tile(plan, first, count, r)
         if plan.damped:
             damp_planes(plan, first, (count + width(r) - 1) // width(r), r)
     if plan.scheme == IMPLICIT_EULER:
@@ -199,7 +232,9 @@ cdef inline bint in_planes(const Plan* plan) noexcept nogil:
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
     """May it take the loops of rows.pxd, for which drag is what makes steps others? Links can be a reason why not."""
     cdef bint stepped_without = plan.drag and not plan.velocity_dependent
-    return plan.terms == 0 and plan.scheme < IMPLICIT_EULER and not unspecialised(plan.scheme) and not stepped_without
+    if plan.terms > 0 or plan.turned:
+        return False
+    return plan.scheme < IMPLICIT_EULER and not unspecialised(plan.scheme) and not stepped_without
 
 
 cdef inline void run_row(const Plan* plan, Job* job, vec* like) noexcept nogil:
