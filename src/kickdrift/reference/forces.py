@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..declaration import require_entries
+from ..forces.base import Field
 from .vector import Number, Vector, dot, sqrt
 
 
@@ -110,6 +112,7 @@ class Vortex:
 
 
 TERMS = {"point_gravity": PointGravity, "quadratic_drag": QuadraticDrag, "vortex": Vortex}
+require_entries(__name__, TERMS, Field)
 
 
 @dataclass

@@ -46,7 +46,7 @@ class Body:
             self._vector(plan.p),
         )
         self.terms = [
-            TERMS[record.kind](*(self._coefficient(field) for field in record.fields.values()))
+            TERMS[record.kind](**{name: self._coefficient(field) for name, field in record.fields.items()})
             for record in plan.records
         ]
         self.decay = None if stepper._decay is None else self._scalar(stepper._decay)
@@ -74,7 +74,7 @@ class Body:
 
     def step(self, h: Any) -> None:
         """One step by the book."""
-        SCHEMES[self.integrator.name](self, h)
+        SCHEMES[self.integrator.kind](self, h)
 
     def complete(self) -> None:
         """The end of a step: damping, unless constraints come before it, and then the count."""
