@@ -131,9 +131,7 @@ def test_foucault():
             r"^integrator: exact takes",
         ),
         (
-            lambda: kd.Stepper(
-                np.zeros((2, 2)), integrator="implicit_euler", forces=[kd.Magnetic(1, 1), kd.NBody()]
-            ),
+            lambda: kd.Stepper(np.zeros((2, 2)), integrator="implicit_euler", forces=[kd.Magnetic(1, 1), kd.NBody()]),
             r"^integrator: implicit_euler takes Magnetic and RotatingFrame only where",
         ),
     ],

@@ -189,7 +189,11 @@ def test_same_bits_with_a_jacobian(isa, dtype):
         ({"rhs": kd.flows.VanDerPol(), "jacobian": swirl}, ValueError, "jacobian: expected none"),
         ({"jacobian": 5}, TypeError, "jacobian: expected a function"),
         ({"jacobian": lambda t, y: y}, TypeError, "jacobian: expected a function"),
-        ({"integrator": "verlet"}, ValueError, "one of explicit_euler, implicit_euler, midpoint, heun, rk4, dopri8 for"),
+        (
+            {"integrator": "verlet"},
+            ValueError,
+            "one of explicit_euler, implicit_euler, midpoint, heun, rk4, dopri8 for",
+        ),
         ({"integrator": kd.Leapfrog()}, ValueError, "expected one of explicit_euler, .* got Leapfrog"),
         ({"integrator": "rk5"}, ValueError, "expected one of explicit_euler"),
         ({"integrator": 4}, TypeError, "integrator"),

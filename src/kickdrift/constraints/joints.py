@@ -35,6 +35,8 @@ class Pin(Constraint):
     ([[0.0, 2.0]], [[0.0, 0.0]])
     """
 
+    kind = "pin"
+
     indices: ArrayLike
 
     def __post_init__(self) -> None:
@@ -46,7 +48,7 @@ class Pin(Constraint):
 
     def compile(self, plan: Plan) -> None:
         pinned(plan)
-        plan.add_hold("pin", self, indices=np.asarray(self.indices))
+        plan.add_hold(self.kind, self, indices=np.asarray(self.indices))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,8 @@ class Distance(Constraint):
     >>> round(float(bob.position[1] @ bob.position[1]), 9)
     1.0
     """
+
+    kind = ("distance", "compliant_distance")
 
     pairs: ArrayLike
     length: ArrayLike | None = None
@@ -119,7 +123,7 @@ class Distance(Constraint):
         else:
             fields["move_first"], fields["move_second"], fields["total"] = weight[first], weight[second], total
             fields["compliance"] = self._each("compliance")[free]
-        kind = "distance" if self.compliance is None else "compliant_distance"
+        kind = self.kind[self.compliance is not None]
         plan.add_hold(kind, self, **fields, iterations=np.array([self.iterations]))
         plan.add_links(*(ends[weight[ends] > 0] for ends in (first, second)))
 

@@ -9,8 +9,8 @@ from .coupled cimport Coupled
 from .coefficients cimport field
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
 from ..kernels.abi.plan cimport (
-    ALTERNATE, AXIS, CENTER, CENTRIFUGAL, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
-    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_STAGES, MIDPOINT, PLANES,
+    ALTERNATE, AXIS, CENTER, CENTRIFUGAL, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER,
+    FLAT, GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_STAGES, MIDPOINT, PLANES,
     POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD,
     VERLET_CENTRAL, VORTEX, Layout, Term,
 )
@@ -20,7 +20,9 @@ from ..kernels.abi.tables cimport Kernels
 from .runner cimport locate
 from .sharing cimport PATIENCE
 
-from ..integrators import Composition
+from ..declaration import require_entries
+from ..forces.base import Field as FieldTerm
+from ..integrators import KINDS
 
 require_rounding(__name__)
 
@@ -29,27 +31,30 @@ cdef extern from "Python.h":
 
 cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
 
+# The scheme of each integrator; or the attribute that chooses one, and what its values stand for.
 cdef dict SCHEMES = {
     "explicit_euler": EXPLICIT_EULER,
-    "kick_drift": KICK_DRIFT,
-    "drift_kick": DRIFT_KICK,
-    "alternate": ALTERNATE,
+    "semi_implicit_euler": ("form", {"kick_drift": KICK_DRIFT, "drift_kick": DRIFT_KICK, "alternate": ALTERNATE}),
     "implicit_euler": IMPLICIT_EULER,
     "midpoint": MIDPOINT,
     "heun": HEUN,
     "rk4": RK4,
-    "backward": VERLET_BACKWARD,
-    "central": VERLET_CENTRAL,
+    "verlet": ("velocity", {"backward": VERLET_BACKWARD, "central": VERLET_CENTRAL}),
     "velocity_verlet": VELOCITY_VERLET,
     "groot_warren": GROOT_WARREN,
+    "composition": ("kick_rule", {"midpoint": COMPOSITION, "rk4": COMPOSITION_RK4}),
     "energy_euler": ENERGY_EULER,
     "exact": EXACT,
 }
-cdef dict TERMS = {"point_gravity": POINT_GRAVITY, "quadratic_drag": QUADRATIC_DRAG, "vortex": VORTEX, "centrifugal": CENTRIFUGAL}
-cdef dict TERM_FIELDS = {
-    "mu": SCALAR, "c": SCALAR, "s": SCALAR, "e2": SOFTENING, "center": CENTER, "w": CENTER, "axis": AXIS,
-    "share": SCALAR, "w2": SOFTENING, "omega": AXIS,
+# The kind of each term, and where its coefficients are.
+cdef dict TERMS = {
+    "point_gravity": (POINT_GRAVITY, {"mu": SCALAR, "e2": SOFTENING, "center": CENTER}),
+    "quadratic_drag": (QUADRATIC_DRAG, {"c": SCALAR, "w": CENTER}),
+    "vortex": (VORTEX, {"s": SCALAR, "e2": SOFTENING, "center": CENTER, "axis": AXIS}),
+    "centrifugal": (CENTRIFUGAL, {"share": SCALAR, "w2": SOFTENING, "center": CENTER, "omega": AXIS}),
 }
+require_entries(__name__, SCHEMES, KINDS)
+require_entries(__name__, TERMS, FieldTerm)
 
 
 cdef class StepNumbers:
@@ -99,20 +104,20 @@ cdef class Binding:
 
     cdef int bind_scheme(self, object integrator) except -1:
         plan = &self.plan
-        if isinstance(integrator, Composition):
-            # Without drag any rule is the same kick.
-            plan.scheme = COMPOSITION_RK4 if integrator.kick_rule == "rk4" and plan.velocity_dependent else COMPOSITION
+        scheme = SCHEMES[integrator.kind]
+        if isinstance(scheme, tuple):
+            attribute, choices = scheme
+            scheme = choices[getattr(integrator, attribute)]
+        if scheme == COMPOSITION_RK4 and not plan.velocity_dependent:
+            scheme = COMPOSITION  # any rule is the same kick then
+        plan.scheme = scheme
+        if plan.scheme == COMPOSITION or plan.scheme == COMPOSITION_RK4:
             plan.kicks = integrator.kicks
             plan.iterations = integrator.order
             if EXTRA + 2 + PER_KICK * plan.kicks > MAX_CONSTANTS or plan.kicks * plan.iterations > MAX_STAGES:
                 raise AssertionError(f"{integrator.name}: more kicks than there is room for")
-        elif integrator.name == "semi_implicit_euler":
-            plan.scheme = SCHEMES[integrator.form]
-        elif integrator.name == "verlet":
-            plan.scheme = SCHEMES[integrator.velocity]
+        if plan.scheme == VERLET_BACKWARD or plan.scheme == VERLET_CENTRAL:
             plan.taylor_start = integrator.start == "taylor"
-        else:
-            plan.scheme = SCHEMES[integrator.name]
         if plan.scheme == GROOT_WARREN:
             plan.lam = integrator.lam
         if plan.scheme == IMPLICIT_EULER:
@@ -134,7 +139,9 @@ cdef class Binding:
 
     cdef bint componentwise(self):
         """Can the components of a body be stepped one by one?"""
-        return not (self.model.records or self.model.turned) and self.plan.scheme < IMPLICIT_EULER and not unspecialised(self.plan.scheme)
+        if self.model.records or self.model.turned:
+            return False
+        return self.plan.scheme < IMPLICIT_EULER and not unspecialised(self.plan.scheme)
 
     cdef int bind_coefficients(self) except -1:
         model, arrays = self.model, self.arrays
@@ -154,9 +161,10 @@ cdef class Binding:
                 raise MemoryError
             self.plan.term = self.terms
         for number, record in enumerate(model.records):
-            self.terms[number].kind = TERMS[record.kind]
+            kind, places = TERMS[record.kind]
+            self.terms[number].kind = kind
             for name, values in record.fields.items():
-                self.terms[number].field[<int> TERM_FIELDS[name]] = field(&self.plan, values, arrays)
+                self.terms[number].field[<int> places[name]] = field(&self.plan, values, arrays)
         return 0
 
     cdef double estimate(self) except -1:

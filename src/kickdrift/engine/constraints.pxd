@@ -10,6 +10,7 @@ cdef class BoundHold:
     cdef list kept          # the arrays that its data points to
     cdef object last        # of these
 
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1
     cdef void* room(self, object shape, object dtype) except NULL
     cdef void* keep(self, object array, object dtype) except NULL
 

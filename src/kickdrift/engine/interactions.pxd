@@ -18,6 +18,8 @@ cdef class BoundPush:
     cdef object keep        # what the data belongs to
     cdef object error       # what it raised last, or None
 
+    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1
+
 
 cdef class PythonPush(BoundPush):
     cdef object term
@@ -28,6 +30,10 @@ cdef class PythonPush(BoundPush):
 
     cdef int show(self, list places, object out) except -1
     cdef int show_tangent(self, list planes, object out) except -1
+
+
+cdef class NativePush(BoundPush):
+    pass
 
 
 cdef class SpringsPush(BoundPush):

@@ -17,6 +17,8 @@ import numpy as np
 
 from .. import flows
 from ..errors import ConvergenceError, NonFiniteError
+from ..declaration import require_entries
+from ..integrators import EQUATION_INTEGRATORS
 from ..ode.base import QUOTIENT, refuse
 
 require_rounding(__name__)
@@ -30,14 +32,16 @@ cdef dict SCHEMES = {
     "dopri8": DOPRI8,
 }
 cdef dict FLOWS = {
-    flows.Lorenz: LORENZ,
-    flows.Rossler: ROSSLER,
-    flows.Thomas: THOMAS,
-    flows.Halvorsen: HALVORSEN,
-    flows.Aizawa: AIZAWA,
-    flows.LotkaVolterra: LOTKA_VOLTERRA,
-    flows.VanDerPol: VAN_DER_POL,
+    "Lorenz": LORENZ,
+    "Rossler": ROSSLER,
+    "Thomas": THOMAS,
+    "Halvorsen": HALVORSEN,
+    "Aizawa": AIZAWA,
+    "LotkaVolterra": LOTKA_VOLTERRA,
+    "VanDerPol": VAN_DER_POL,
 }
+require_entries(__name__, SCHEMES, EQUATION_INTEGRATORS)
+require_entries(__name__, FLOWS, flows.Flow)
 
 
 # As in include/kickdrift/native.h, whatever T is.
@@ -125,7 +129,7 @@ cdef class ODECore(Runner):
 
     cdef int bind_flow(self) except -1:
         cdef int i
-        self.plan.flow = FLOWS[type(self._flow)]
+        self.plan.flow = FLOWS[self._flow.kind]
         constants = self._flow.constants(self.dtype)
         if len(constants) > MAX_PARAMETERS:
             raise RuntimeError(f"{self._flow}: too many constants")

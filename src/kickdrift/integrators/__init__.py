@@ -13,6 +13,7 @@ from .verlet import GrootWarren, VelocityVerlet, Verlet
 __all__ = [
     "EQUATION_INTEGRATORS",
     "INTEGRATORS",
+    "KINDS",
     "PEFRL",
     "RK4",
     "Composition",
@@ -56,6 +57,9 @@ INTEGRATORS: dict[str, type[Integrator]] = {
     )
 }
 
+#: How they step: what tables of `Stepper` and its twin are keyed by.
+KINDS = {cls.kind for cls in INTEGRATORS.values()}
+
 #: Of equations: what `ODEStepper` takes.
 EQUATION_INTEGRATORS: dict[str, type[Integrator]] = {
     cls.name: cls for cls in (ExplicitEuler, ImplicitEuler, Midpoint, Heun, RK4, Dopri8)
@@ -63,7 +67,7 @@ EQUATION_INTEGRATORS: dict[str, type[Integrator]] = {
 
 
 def resolve(
-    integrator: str | Integrator | type[Integrator], known: dict[str, type[Integrator]], stepper: str
+    integrator: str | Integrator | type[Integrator], known: dict[str, type[Integrator]], place: str = ""
 ) -> Integrator:
     """The integrator that a name, an instance or a class stands for, of those known to a stepper."""
     if isinstance(integrator, str) and integrator in known:
@@ -72,8 +76,8 @@ def resolve(
         return integrator()
     if isinstance(integrator, Integrator) and getattr(integrator, "name", None) in known:
         return integrator
-    kind = ValueError if isinstance(integrator, str | Integrator) else TypeError
-    raise kind(
-        f"integrator: expected one of {', '.join(known)} for {stepper}, or an instance of one,"
-        f" got {validation.show(integrator)}"
+    named = isinstance(integrator, str) or (isinstance(integrator, Integrator) and hasattr(integrator, "name"))
+    raise (ValueError if named else TypeError)(
+        f"integrator: expected one of {', '.join(known)}{place} or an instance of one, "
+        f"got {validation.show(integrator)}"
     )

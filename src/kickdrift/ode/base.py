@@ -52,7 +52,7 @@ class ODEBase(State):
         self._given = validation.trajectories(y)
         self._y = self._given.view()  # as in base.py
         self._begin(validation.time_step(dt, hz, self._y.dtype), threads)
-        self._integrator = resolve(integrator, EQUATION_INTEGRATORS, "an ODEStepper")
+        self._integrator = resolve(integrator, EQUATION_INTEGRATORS, " for an ODEStepper")
         self._rhs = self._right_hand_side(rhs)
         self._flow = self._rhs if isinstance(self._rhs, Flow) else None
         self._jacobian = jacobian

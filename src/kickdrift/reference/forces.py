@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..declaration import require_entries
+from ..forces.base import Field
 from .vector import Number, Vector, dot, sqrt
 
 
@@ -145,6 +147,7 @@ TERMS = {
     "vortex": Vortex,
     "centrifugal": Centrifugal,
 }
+require_entries(__name__, TERMS, Field)
 
 
 @dataclass

@@ -11,7 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from .. import validation
+from ..declaration import require_entries
 from ..errors import ConvergenceError, NonFiniteError
+from ..integrators import EQUATION_INTEGRATORS
 from ..ode.base import QUOTIENT, ODEBase, refuse
 from .checksum import digest
 from .flows import FLOWS
@@ -116,6 +118,7 @@ SCHEMES = {
     "rk4": rk4,
     "dopri8": dopri8,
 }
+require_entries(__name__, SCHEMES, EQUATION_INTEGRATORS)
 
 
 class FlowSystem:
@@ -129,7 +132,7 @@ class FlowSystem:
         self.evaluations = [0] * self.n
         if stepper._flow is not None:
             parameters = map(self.real, stepper._flow.parameters(stepper.dtype))
-            self.flow = FLOWS[type(stepper._flow).__name__](*parameters)
+            self.flow = FLOWS[stepper._flow.kind](*parameters)
 
     def at(self, t, dt):
         """Go to the step of dt that starts at time t."""

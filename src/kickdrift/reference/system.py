@@ -46,7 +46,7 @@ class Body:
             self._vector(plan.p),
         )
         self.terms = [
-            TERMS[record.kind](*(self._coefficient(field) for field in record.fields.values()))
+            TERMS[record.kind](**{name: self._coefficient(field) for name, field in record.fields.items()})
             for record in plan.records
         ]
         self.decay = None if stepper._decay is None else self._scalar(stepper._decay)
@@ -78,7 +78,7 @@ class Body:
     def step(self, h: Any) -> None:
         """One step by the book, between two halves of what turns velocities."""
         self.turn()
-        SCHEMES[self.integrator.name](self, h)
+        SCHEMES[self.integrator.kind](self, h)
         self.turn()
 
     def complete(self) -> None:
@@ -94,7 +94,7 @@ class Body:
         self.completed = self.x, self.v, self.history
 
     def turn(self) -> None:
-        """Half a step of magnetic fields and rotating frames; of Verlet the way from the previous position turns too."""
+        """Half a step of magnetic fields and rotating frames; of Verlet the last way turns too."""
         if self.rotation is None:
             return
         self.v = self.rotation(self.v)

@@ -57,7 +57,7 @@ class StepperBase(State):
         self._begin(exact_dt, threads)
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
-        scheme = resolve(integrator, INTEGRATORS, "a Stepper")
+        scheme = resolve(integrator, INTEGRATORS)
         forces = [term.placed(self._position) for term in declared("forces", "terms", Term, forces)]
         constraints = [
             constraint.placed(self._position)

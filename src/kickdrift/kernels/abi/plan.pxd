@@ -130,7 +130,8 @@ ctypedef struct Plan:
     # What a stage of a sweep makes of accelerations, and what is done between steps and evaluations: stages.pxd.
     void (*finish)(int number, int scheme, const void* sweep, const void* room, const char* state) noexcept nogil
     void (*between)(
-        Between what, int scheme, const Plan*, const void* room, const char* state, const void* at_rest, const void* gain,
+        Between what, int scheme, const Plan*, const void* room, const char* state, const void* at_rest,
+        const void* gain,
     ) noexcept nogil
     # Writes into `a` what bodies in planes of `stride` numbers are accelerated with, interactions apart.
     void (*accelerate)(

@@ -7,7 +7,8 @@ from libc.math cimport sqrt
 
 from ..simd.vec cimport vec, vec_root, real, where_positive, width
 from ..abi.plan cimport (
-    AXIS, CENTER, CENTRIFUGAL, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, SCALAR, SOFTENING, VORTEX, Field, Plan, Term, TermKind,
+    AXIS, CENTER, CENTRIFUGAL, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, SCALAR, SOFTENING, VORTEX, Field, Plan, Term,
+    TermKind,
 )
 
 cdef extern from "<math.h>" nogil:
