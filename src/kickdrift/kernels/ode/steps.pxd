@@ -49,7 +49,7 @@ cdef inline void stage(
         u[0] = y + h[H_6] * (s[0] + k)
 
 
-cdef inline void set_step(double step, real* like, vec* h) noexcept nogil:
+cdef inline void set_step(double step, const real* like, vec* h) noexcept nogil:
     """The constants of the schemes; `like` only tells the type of a vector's numbers."""
     cdef real two = 2
     cdef real six = 6
@@ -59,7 +59,7 @@ cdef inline void set_step(double step, real* like, vec* h) noexcept nogil:
     splat(two, h + TWICE)
 
 
-cdef inline void set_constants(const ODEPlan* plan, real* like, vec* c) noexcept nogil:
+cdef inline void set_constants(const ODEPlan* plan, const real* like, vec* c) noexcept nogil:
     """The flow's parameters, and the numbers that formulas name."""
     cdef Py_ssize_t i
     for i in range(MAX_PARAMETERS):
@@ -186,7 +186,7 @@ cdef inline bint eliminate(Py_ssize_t dim, real h, real* m, real* r) noexcept no
     return True
 
 
-cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, real* like) noexcept nogil:
+cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, const real* like) noexcept nogil:
     """Compute the residuals and close what is solved; how many are open still."""
     cdef Py_ssize_t dim = newton.dim
     cdef Py_ssize_t i, j, still = 0
@@ -219,7 +219,7 @@ cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, real* lik
     return still
 
 
-cdef inline void correct(Newton* newton, real* like) noexcept nogil:
+cdef inline void correct(Newton* newton, const real* like) noexcept nogil:
     """Use the derivatives: a Newton step for each open trajectory."""
     cdef Py_ssize_t dim = newton.dim
     cdef Py_ssize_t i, j
