@@ -25,7 +25,7 @@ def test_reference_and_engine_have_a_table_without_gaps_and_leftovers(base):
 
 
 def test_a_table_with_a_gap_is_an_import_error():
-    kinds = {"point_gravity", "vortex"}
+    kinds = {"point_gravity", "vortex", "centrifugal"}
     with pytest.raises(ImportError, match=r"^here: expected an entry for 'quadratic_drag', the kind of QuadraticDrag$"):
         declaration.require_entries("here", kinds, Field)
     assert all(table is not kinds for _, _, table in declaration.TABLES)

@@ -224,6 +224,6 @@ cdef class Binding:
 
     cdef void prepare(self) noexcept:
         """To be called whenever h, last_h or the numbers of a step have changed."""
-        self.kernels.prepare(self.kernels, &self.plan)
+        self.kernels.prepare(&self.plan, self.kernels, NULL)
         if self.coupled is not None:
             self.coupled.prepare(&self.plan, self.componentwise(), self.kernels)

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 from .binding cimport Binding
 from .coupled cimport Coupled
 from ..kernels.abi.plan cimport Array, Job, Plan
-from ..kernels.abi.coupled cimport Sweep
+from ..kernels.abi.coupled cimport RunSweep, Sweep
 from .runner cimport Runner
 
 
@@ -15,7 +15,7 @@ cdef class Core(Runner):
     cdef Plan* plan  # its parts
     cdef Coupled coupled
     cdef const Sweep* sweep  # what is run: a sweep of coupled bodies, or NULL for the plan
-    cdef void (*run_sweep)(const Sweep*, Job*) noexcept nogil
+    cdef RunSweep run_sweep
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
     cdef list state         # position, velocity, and the history if there is one

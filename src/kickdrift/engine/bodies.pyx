@@ -125,7 +125,7 @@ cdef class Core(Runner):
     def _digest(self, values, uint64_t place):
         cdef Array array
         locate(&array, values)
-        return self.kernels.digest(&array, self.plan.n, self.plan.dim, place)
+        return self.kernels.digest(&array, self.plan.n, self.plan.dim, place, NULL)
 
     # Running.
 
@@ -175,9 +175,9 @@ cdef class Core(Runner):
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.sweep == NULL:
-            self.plan.run(self.plan, job)
+            self.plan.run(self.plan, job, NULL)
         else:
-            self.run_sweep(self.sweep, job)
+            self.run_sweep(self.sweep, job, NULL)
 
     @cython.final
     cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:

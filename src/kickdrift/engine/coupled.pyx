@@ -142,7 +142,7 @@ cdef class Coupled(Watch):
             self.place(&whole.v, place * STATE + V)
             if plan.s.data != NULL:
                 self.place(&whole.s, place * STATE + S)
-            kernels.prepare(kernels, whole)
+            kernels.prepare(whole, kernels, NULL)
 
     cdef void place(self, Array* array, Py_ssize_t number) noexcept:
         """A register of the room as an array (n, dim)."""

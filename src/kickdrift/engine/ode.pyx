@@ -201,7 +201,7 @@ cdef class ODECore(Runner):
     def _digest(self, values, uint64_t place):
         cdef Array array
         locate(&array, values)
-        return self.kernels.digest(&array, self.plan.n, self.plan.dim, place)
+        return self.kernels.digest(&array, self.plan.n, self.plan.dim, place, NULL)
 
     # Running.
 
@@ -270,9 +270,9 @@ cdef class ODECore(Runner):
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.plan.scheme == IMPLICIT_EULER:
-            self.table.solve(&self.plan, job)
+            self.table.solve(&self.plan, job, NULL)
         else:
-            self.table.run(&self.plan, job)
+            self.table.run(&self.plan, job, NULL)
 
     # Functions. Nothing that a function may see or break is the state itself: a step is made in
     # scratch, and becomes the state when it is complete.
@@ -332,14 +332,14 @@ cdef class ODECore(Runner):
         for iteration in range(self.plan.iterations + 1):
             self.ask_rhs(t, self.stage, self.rate)
             calls += 1
-            if self.table.check(newton, iteration, iteration == self.plan.iterations) == 0:
+            if self.table.check(newton, iteration, iteration == self.plan.iterations, NULL) == 0:
                 break
             if self._jacobian is not None:
                 self.ask("jacobian", self._jacobian, t, self.stage.array, self.jacobian)
             else:
                 self.difference(t)
                 calls += self.plan.dim
-            self.table.correct(newton)
+            self.table.correct(newton, NULL)
         if newton.failed >= 0:
             raise ConvergenceError(newton.failed, self.ticks, newton.failed_residual, "trajectory")
         return calls

@@ -34,7 +34,7 @@ cdef enum TermKind:
     VORTEX
     CENTRIFUGAL
 
-cdef enum Between:      # what a step does beside its evaluations
+cdef enum Moment:       # of a step, beside its evaluations
     OPENING             # before the first
     TURNING             # at its beginning and its end
     DAMPING             # after its end
@@ -96,7 +96,36 @@ ctypedef struct Job:
     int failed_push
     Py_ssize_t done             # steps completed so far, where all bodies step together
 
+# What solving the implicit steps of a tile tells.
+ctypedef struct Newton:
+    int64_t evaluations[TILE]
+    Py_ssize_t body         # that was not solved
+    double residual
+
 ctypedef struct Plan
+
+# In all that follows, arrays that a function takes are of its kind of number. Where there are none, a pointer `like`
+# is: it is NULL, and what it would point to tells the functions of float from those of double.
+
+# Runs a job.
+ctypedef void (*Run)(const Plan*, Job*, const void* like) noexcept nogil
+
+# One step of a tile in planes, for schemes that look at all components of a body at once; False, changing nothing,
+# where a body's cannot be solved.
+ctypedef bint (*Solve)(
+    const Plan*, Py_ssize_t first, Py_ssize_t count, void* x, void* v, Newton*,
+) noexcept nogil
+
+# Writes into `a` what bodies in planes of `stride` numbers are accelerated with, interactions apart.
+ctypedef void (*Accelerate)(
+    const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
+) noexcept nogil
+
+# What a stage of a pass makes of accelerations, and what is done at other moments of a step: stages.pxd.
+ctypedef void (*Finish)(int number, int scheme, const void* sweep, const void* room, const void* state) noexcept nogil
+ctypedef void (*Between)(
+    Moment moment, int scheme, const Plan*, const void* room, const void* state, const void* at_rest, const void* gain,
+) noexcept nogil
 
 ctypedef struct Plan:
     Scheme scheme
@@ -121,19 +150,14 @@ ctypedef struct Plan:
     double constants[MAX_CONSTANTS]
     # What kernels prepare, for h and last_h, so that small calls find it done:
     char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants as vectors
-    void* step                  # its function for a row, see dispatch.pxd, or the one that steps by sweeps
-    void* lone                  # its function for less than a block
+    void* step                  # its function for a row or tile: of a type with vectors, see dispatch.pxd
+    void* lone                  # its function for less than a block, of the same type
+    Solve solve                 # or else this one
+    void (*passes)(const void* sweep, Job*, const void* like) noexcept nogil    # or else this one
     int stages, fsal            # evaluations of each step, and of each call beside
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start
-    void (*run)(const Plan*, Job*) noexcept nogil
-    # What a stage of a sweep makes of accelerations, and what is done between steps and evaluations: stages.pxd.
-    void (*finish)(int number, int scheme, const void* sweep, const void* room, const char* state) noexcept nogil
-    void (*between)(
-        Between what, int scheme, const Plan*, const void* room, const char* state, const void* at_rest,
-        const void* gain,
-    ) noexcept nogil
-    # Writes into `a` what bodies in planes of `stride` numbers are accelerated with, interactions apart.
-    void (*accelerate)(
-        const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
-    ) noexcept nogil
+    Run run
+    Finish finish
+    Between between
+    Accelerate accelerate

@@ -27,12 +27,14 @@ cdef inline int push(
     """Evaluate all pushes at a state; other than 0 where one fails."""
     cdef const Push* term
     cdef char* out
-    cdef int number
+    cdef Py_ssize_t vectors = (room.count + width(like) - 1) // width(like)
+    cdef int number, j
     job.evaluations += 1
     for number in range(sweep.pushes):
         term = &sweep.push[number]
         out = out_register(room, number, like)
-        memset(out, 0, sweep.plan.dim * room.plane * <Py_ssize_t> sizeof(vec) // width(like))
+        for j in range(sweep.plan.dim):
+            memset(out + j * room.plane * <Py_ssize_t> sizeof(vec) // width(like), 0, vectors * sizeof(vec))
         job.code = term.function(
             t, room.first, room.count, sweep.plan.dim, room.plane,
             state + X * size(room, like), state + V * size(room, like), out, term.data,
@@ -95,10 +97,15 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     return 0
 
 
+cdef inline const Plan* plan_of(const Sweep* sweep, const char* state) noexcept nogil:
+    """The plan of all bodies as one tile whose state is here: there is one for each of the two places."""
+    return sweep.plan if state == sweep.room else sweep.plan + 1
+
+
 cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like) noexcept nogil:
     """One step of bodies that meet in constraints only; other than 0 where it cannot be solved."""
-    # One of the two in the room, which are this job's own.
-    cdef Plan* plan = <Plan*> (sweep.plan if room.next == sweep.room else sweep.plan + 1)
+    # This job's own.
+    cdef Plan* plan = <Plan*> plan_of(sweep, room.next)
     cdef bint damped = plan.damped
     cdef Job lone = job[0]
     lone.steps = 1
@@ -106,7 +113,7 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     lone.start = job.start and step == 0
     memcpy(room.next, room.now, (3 if plan.s.data != NULL else 2) * size(room, like))
     plan.damped = False  # that comes after the constraints
-    plan.run(plan, &lone)
+    plan.run(plan, &lone, like)
     plan.damped = damped
     if lone.failed_step == 1:
         job.evaluations += lone.evaluations
@@ -150,7 +157,7 @@ cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, vec* li
     for step in range(job.steps):
         job.done = step
         if sweep.implicit != NULL:
-            job.code = sweep.implicit(sweep, job, step, room)
+            job.code = sweep.implicit(sweep, job, step, room, like)
         elif sweep.pushes > 0 or sweep.room == NULL:
             job.code = swept_step(sweep, job, step, room, like)
         else:

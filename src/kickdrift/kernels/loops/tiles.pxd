@@ -7,10 +7,9 @@
 from libc.string cimport memset
 
 from ..abi.registers cimport P, Q, REGISTERS, S, V, X, Y, Z
-from ..abi.newton cimport Newton, Solve
 from ..simd.vec cimport alone, f32alone, f32vec, f64alone, f64vec, vec, width
 from ..abi.plan cimport (
-    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Plan, Row,
+    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Newton, Plan, Row,
 )
 from .planes cimport aligned, end, move_state, sum_planes
 from .rows cimport row_of_blocks
@@ -118,14 +117,11 @@ cdef inline void accelerate_planes(
         accelerate_tile(plan, 1, first, count, stride, x, v, a)
 
 
-cdef inline void solve_planes(
-    const Plan* plan, Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
-) noexcept nogil:
+cdef inline void solve_planes(const Plan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:
     """The same for the schemes that look at all components of a body, up to the step that cannot be solved."""
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     cdef vec* x = r + X * row
     cdef vec* v = r + V * row
-    cdef Solve solve = <Solve> plan.step
     cdef Py_ssize_t step, body
     cdef bint solved
     cdef Newton newton
@@ -133,7 +129,7 @@ cdef inline void solve_planes(
     for step in range(job.steps):
         if plan.turned:
             turn_tile(plan, first, count, r)
-        solved = solve(plan, first, count, x, v, &newton)
+        solved = plan.solve(plan, first, count, x, v, &newton)
         if not solved:
             # The earliest step counts, and the first body of those that fail there.
             if step < job.failed_step:
@@ -297,7 +293,7 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
             row.first, row.planes = first, <char*> r
             check = check + step(plan, job, k, &row, 0, count)
         else:
-            solve_planes(plan, job, k, first, count, r)
+            solve_planes(plan, job, first, count, r)
             check = check + sum_planes(plan.dim, count, r)
         move_state(True, plan, first, count, r)
         first += TILE

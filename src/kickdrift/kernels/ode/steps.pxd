@@ -49,7 +49,7 @@ cdef inline void stage(
         u[0] = y + h[H_6] * (s[0] + k)
 
 
-cdef inline void set_step(double step, real* like, vec* h) noexcept nogil:
+cdef inline void set_step(double step, const real* like, vec* h) noexcept nogil:
     """The constants of the schemes; `like` only tells the type of a vector's numbers."""
     cdef real two = 2
     cdef real six = 6
@@ -59,7 +59,7 @@ cdef inline void set_step(double step, real* like, vec* h) noexcept nogil:
     splat(two, h + TWICE)
 
 
-cdef inline void set_weights(const Tableau* table, real* like, vec* w) noexcept nogil:
+cdef inline void set_weights(const Tableau* table, const real* like, vec* w) noexcept nogil:
     cdef int i
     for i in range(table.start[table.stages]):
         splat(<real> table.weight[i], w + i)
@@ -82,7 +82,7 @@ cdef inline void combine(
         u[i] = y[i] + h[H] * u[i]
 
 
-cdef inline void set_constants(const ODEPlan* plan, real* like, vec* c) noexcept nogil:
+cdef inline void set_constants(const ODEPlan* plan, const real* like, vec* c) noexcept nogil:
     """The flow's parameters, and the numbers that formulas name."""
     cdef Py_ssize_t i
     for i in range(MAX_PARAMETERS):
@@ -107,7 +107,7 @@ cdef inline void sweep_stage(
 
 cdef inline void sweep_tableau(
     const Tableau* table, int which, const vec* h, Py_ssize_t vectors, const vec* k, const vec* y, vec* u, vec* s,
-    real* like,
+    const real* like,
 ) noexcept nogil:
     """Keep the slope beside those before, and combine them, as many vectors at a time as stay in registers."""
     cdef vec w[MAX_WEIGHTS]
@@ -126,7 +126,7 @@ cdef inline void sweep_tableau(
 
 cdef inline void sweep(
     const ODEPlan* plan, int which, const vec* h, Py_ssize_t count, const vec* k, const vec* y, vec* u, vec* s,
-    real* like,
+    const real* like,
 ) noexcept nogil:
     """`stage` for all numbers of the state, one loop for each kind."""
     cdef Py_ssize_t vectors = (count + width(u) - 1) // width(u)
@@ -232,7 +232,7 @@ cdef inline bint eliminate(Py_ssize_t dim, real h, real* m, real* r) noexcept no
     return True
 
 
-cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, real* like) noexcept nogil:
+cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, const real* like) noexcept nogil:
     """Compute the residuals and close what is solved; how many are open still."""
     cdef Py_ssize_t dim = newton.dim
     cdef Py_ssize_t i, j, still = 0
@@ -265,7 +265,7 @@ cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, real* lik
     return still
 
 
-cdef inline void correct(Newton* newton, real* like) noexcept nogil:
+cdef inline void correct(Newton* newton, const real* like) noexcept nogil:
     """Use the derivatives: a Newton step for each open trajectory."""
     cdef Py_ssize_t dim = newton.dim
     cdef Py_ssize_t i, j

@@ -139,7 +139,7 @@ cdef inline void van_der_pol(
 
 # A job: tile after tile is loaded, stepped through all steps of the call, and stored.
 
-cdef inline void run(const ODEPlan* plan, Job* job, real* like, vec* wide) noexcept nogil:
+cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec* wide) noexcept nogil:
     """Step trajectories job.first to job.last; what happened is in the job. `like` and `wide` tell types."""
     cdef void (*step_tile)(const ODEPlan*, Py_ssize_t, const vec*, const vec*, Py_ssize_t, vec*) noexcept nogil
     cdef vec h[WEIGHTS + MAX_WEIGHTS]
