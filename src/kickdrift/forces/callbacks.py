@@ -1,6 +1,6 @@
 """YOUR forces: terms that are functions of the user, in Python or in machine code.
 
-They are evaluated for many bodies at once, after the terms of `forces.py`, into an array of zeros
+They are evaluated for many bodies at once, after the terms of `fields.py`, into an array of zeros
 that is then added: divided by the masses or, for accelerations, as it is.
 """
 

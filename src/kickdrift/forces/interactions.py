@@ -1,6 +1,6 @@
 """Bodies that push each other: springs between pairs of them, and gravity among all.
 
-They are evaluated for all bodies at once, after the terms of `forces.py`. What a body is pushed by is
+They are evaluated for all bodies at once, after the terms of `fields.py`. What a body is pushed by is
 summed in a fixed order, so that no number of threads and no instruction set changes a bit.
 """
 
