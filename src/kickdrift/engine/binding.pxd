@@ -34,7 +34,7 @@ cdef class Binding:
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads)
 
     cdef int bind_scheme(self, object integrator) except -1
-    cdef Layout layout(self, list arrays) except *
+    cdef Layout layout(self, list state) except *
     cdef bint componentwise(self)
     cdef int bind_coefficients(self) except -1
     cdef int bind_coupled(self, Py_ssize_t threads) except -1

@@ -17,7 +17,7 @@ from ..kernels.abi.plan cimport (
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport Kernels
-from .runner cimport View
+from .runner cimport locate
 from .sharing cimport PATIENCE
 
 from ..declaration import require_entries
@@ -67,7 +67,7 @@ cdef class Binding:
 
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads):
-        """The binding of a model to views of arrays: position, velocity and history, if there is one."""
+        """The binding of a model to arrays: position, velocity and history, if there is one."""
         cdef Binding binding = Binding.__new__(Binding)
         plan = &binding.plan
         binding.model, binding.kernels = model, kernels
@@ -77,10 +77,11 @@ cdef class Binding:
         plan.velocity_dependent, plan.damped = model.velocity_dependent, model.damped
         plan.turned = model.turned
         binding.bind_scheme(model.integrator)
-        plan.x, plan.v = (<View> state[0]).place, (<View> state[1]).place
+        locate(&plan.x, state[0])
+        locate(&plan.v, state[1])
         if len(state) > 2:
-            plan.s = (<View> state[2]).place
-        plan.layout = binding.layout([(<View> view).array for view in state])
+            locate(&plan.s, state[2])
+        plan.layout = binding.layout(state)
         binding.arrays = []
         binding.bind_coefficients()
         binding.fallible = plan.scheme == IMPLICIT_EULER
@@ -124,15 +125,15 @@ cdef class Binding:
             plan.iterations = integrator.max_iterations
         return 0
 
-    cdef Layout layout(self, list arrays) except *:
+    cdef Layout layout(self, list state) except *:
         """FLAT and PLANES let kernels read the caller's rows as they are."""
         if self.model.pushes or self.model.holds:
             return STRIDED
-        if all(array.flags.c_contiguous for array in arrays):
+        if all(array.flags.c_contiguous for array in state):
             # Other schemes work on planes in any case.
             return FLAT if self.componentwise() else STRIDED
-        itemsize = arrays[0].itemsize
-        if self.componentwise() and all(array.strides[0] == itemsize for array in arrays):
+        itemsize = state[0].itemsize
+        if self.componentwise() and all(array.strides[0] == itemsize for array in state):
             return PLANES
         return STRIDED
 

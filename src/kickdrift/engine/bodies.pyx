@@ -7,7 +7,7 @@ from .binding cimport Binding, StepNumbers
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, UNSOLVED
-from .runner cimport Runner, View, Writes, copy_views, locate, views
+from .runner cimport Runner, Writes, copy_array, locate
 
 from time import perf_counter
 
@@ -29,10 +29,9 @@ cdef class Core(Runner):
         self.find_kernels(self._position.dtype)
         self.item = self._position.itemsize
         self.rows = self._position.shape[0]
-        arrays = [self._position, self._velocity]
+        self.state = [self._position, self._velocity]
         if self.integrator.history:
-            arrays.append(np.zeros_like(self._position))
-        self.state = views(arrays)
+            self.state.append(np.zeros_like(self._position))
 
     def _binding(self, object model):
         """A model laid out for the kernels; `_commit` takes it over."""
@@ -45,7 +44,10 @@ cdef class Core(Runner):
     cdef int save_for_failure(self, Binding binding) except -1:
         """Arrays to go back to, where steps may fail in the caller's own."""
         if binding.fallible and self.saved is None:
-            self.saved = views([np.empty_like((<View> view).array) for view in self.state])
+            saved = [np.empty_like(array) for array in self.state]
+            for number, array in enumerate(saved):
+                locate(&self.saved_state[<int> number], array)
+            self.saved = saved
         return 0
 
     cdef void adopt(self, Binding binding) noexcept:
@@ -118,7 +120,7 @@ cdef class Core(Runner):
 
     @property
     def _history(self):
-        return (<View> self.state[2]).array if len(self.state) > 2 else None
+        return self.state[2] if len(self.state) > 2 else None
 
     def _digest(self, values, uint64_t place):
         cdef Array array
@@ -200,12 +202,12 @@ cdef class Core(Runner):
         """Run steps that may fail: then all bodies stand where the first of them could not go on."""
         cdef Py_ssize_t possible = steps
         cdef Job failed
-        copy_views(self.saved, self.state)
+        self.copy_saved(False)
         self.run(possible)
         while self.job.failed_step < possible:
             failed = self.job
             possible = failed.failed_step
-            copy_views(self.state, self.saved)
+            self.copy_saved(True)
             if possible > 0:
                 self.run(possible)
         if possible > 0:
@@ -214,6 +216,16 @@ cdef class Core(Runner):
             self.raise_interrupt()
             self.raise_failure(&failed)
         return 0
+
+    cdef void copy_saved(self, bint back) noexcept:
+        """Copy the state to where it is saved, or back."""
+        self.copy_one(back, &self.plan.x, &self.saved_state[0])
+        self.copy_one(back, &self.plan.v, &self.saved_state[1])
+        if self.plan.s.data != NULL:
+            self.copy_one(back, &self.plan.s, &self.saved_state[2])
+
+    cdef void copy_one(self, bint back, const Array* array, const Array* saved) noexcept:
+        copy_array(array if back else saved, saved if back else array, self.plan.n, self.plan.dim, self.item)
 
     cdef int run_room(self, Py_ssize_t steps) except -1:
         """Step coupled bodies; whatever goes wrong, they stand at the last completed step."""

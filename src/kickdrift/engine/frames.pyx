@@ -7,7 +7,7 @@ from .bodies cimport Core
 from ..kernels.interpolation cimport Weights, draw
 from ..kernels.abi.plan cimport Array
 from ..kernels.simd.rounding cimport require_rounding
-from .runner cimport View, copy_views, locate, views
+from .runner cimport copy_array, locate
 
 import numpy as np
 
@@ -20,7 +20,8 @@ require_rounding(__name__)
 cdef class Frames(Core):
     """The part of a Stepper that turns frames into steps and draws between two of them."""
 
-    cdef list previous              # views of position and velocity before the last step of a frame, or None
+    cdef list previous              # position and velocity before the last step of a frame, or None
+    cdef Array previous_state[2]
 
     def advance(self, object seconds):
         """Feed the time of a frame to the clock, run the steps that are due, return how many.
@@ -76,10 +77,15 @@ cdef class Frames(Core):
 
     cdef int last_step(self, int64_t substeps) except -1:
         """Run a step, and keep the state before it for drawing."""
+        cdef Py_ssize_t n = self.plan.n
         if self.previous is None:
-            self.previous = views([np.empty_like(self._position), np.empty_like(self._velocity)])
+            previous = [np.empty_like(array) for array in self.state[:2]]
+            for number, array in enumerate(previous):
+                locate(&self.previous_state[<int> number], array)
+            self.previous = previous
         self.drawn_tick = -1
-        copy_views(self.previous, self.state)
+        copy_array(&self.previous_state[0], &self.plan.x, n, self.plan.dim, self.item)
+        copy_array(&self.previous_state[1], &self.plan.v, n, self.plan.dim, self.item)
         self.go(substeps)
         self.drawn_tick = self.ticks
         return 0
@@ -96,10 +102,7 @@ cdef class Frames(Core):
     @property
     def _previous(self):
         """The state before the last step of the last frame, or None if it is not the last step any more."""
-        return [(<View> view).array for view in self.previous] if self.has_previous() else None
-
-    cdef bint has_previous(self) noexcept:
-        return self.previous is not None and self.drawn_tick == self.ticks
+        return self.previous if self.previous is not None and self.drawn_tick == self.ticks else None
 
     def _last_step(self, int64_t substeps):
         self.lock()
@@ -148,7 +151,7 @@ cdef class Frames(Core):
         else:
             share = validation.real("alpha", alpha)
         x, v = self.plan.x, self.plan.v
-        between = self.has_previous()
+        between = self._previous is not None
         if mode == "linear":
             weights.x, weights.v, weights.v_new = share, 0, 0
         else:
@@ -157,7 +160,7 @@ cdef class Frames(Core):
             weights.x, weights.v, weights.v_new = interpolation.weights(mode, share, self._frame_step)
         weights.curved = weights.v != 0 or weights.v_new != 0
         if between and mode != "extrapolate":
-            x, v = (<View> self.previous[0]).place, (<View> self.previous[1]).place
+            x, v = self.previous_state[0], self.previous_state[1]
         result = np.empty((self.plan.n, self.plan.dim), self.dtype) if out is None else out
         array = interpolation.canvas(out, self) if out is not None else result
         locate(&target, array)

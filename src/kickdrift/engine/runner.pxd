@@ -51,15 +51,6 @@ cdef class Runner(Sharing):
         release(&self.busy)
 
 
-# An array of shape (n, dim) for as long as a stepper holds it, and where it lies, as kernels are told.
-cdef class View:
-    cdef object array
-    cdef Array place
-    cdef Py_ssize_t n, dim, item    # bytes of a number
-
-
-cdef list views(arrays)
-cdef void copy_views(list to, list source) noexcept
 cdef int locate(Array* array, object source) except -1
 cdef void copy_array(
     const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,
