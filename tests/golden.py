@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
 from draws import Draws
-from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, scene
+from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, scene, turned_scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -28,7 +28,7 @@ from kickdrift import kernels
 FILE = Path(__file__).with_name("golden.txt")
 DTYPES = (np.float32, np.float64)
 ROUNDS = 6  # scenes for each integrator and dtype
-ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4")
+ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8")
 
 
 def digest(*values):
@@ -152,6 +152,13 @@ def cases():
         force = Draws(f"force {number}").normal(size=drawn.position.shape).astype(dtype)
         drawn.arguments["forces"].append(kd.AppliedForce(force))
         yield f"AppliedForce {integrator!r} {np.dtype(dtype)} {force.shape}", partial(stepped, drawn, Draws(number))
+    turning = [integrator for integrator in INTEGRATORS if not isinstance(integrator, kd.Exact)]
+    for number, (integrator, dtype) in enumerate(product(turning, DTYPES)):
+        rng = Draws(f"turned {number}")
+        drawn = turned_scene(rng, integrator, number % 3 == 2, dtype)
+        names = " + ".join(type(term).__name__ for term in drawn.arguments["forces"]) or "nothing"
+        shape = "x".join(map(str, drawn.position.shape))
+        yield f"turned {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}", partial(stepped, drawn, rng)
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")

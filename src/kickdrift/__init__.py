@@ -21,10 +21,12 @@ from .errors import (
 from .forces.applied import AppliedForce
 from .forces.callbacks import Acceleration, Force, NativeForce
 from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
+from .forces.rotations import Magnetic, RotatingFrame
 from .integrators import (
     INTEGRATORS,
     PEFRL,
     RK4,
+    Dopri8,
     EnergyEuler,
     Exact,
     ExplicitEuler,
@@ -71,6 +73,7 @@ __all__ = [
     "DeadBodyError",
     "DesyncError",
     "Distance",
+    "Dopri8",
     "Drop",
     "ElasticCollisions",
     "EnergyEuler",
@@ -87,6 +90,7 @@ __all__ = [
     "Leapfrog",
     "LinearDrag",
     "Locked",
+    "Magnetic",
     "Match",
     "Midpoint",
     "NBody",
@@ -102,6 +106,7 @@ __all__ = [
     "Raise",
     "Resync",
     "Rollback",
+    "RotatingFrame",
     "SemiImplicitEuler",
     "SnapshotError",
     "Springs",

@@ -1,13 +1,17 @@
-"""What force terms and constraints have in common: checked coefficients, and the shapes that plans want."""
+"""What force terms and constraints have in common: checked coefficients, and the shapes that plans want.
+
+Other layers know a declaration by the `kind` that its class names: each has a table from kinds to what it does with
+them. Whether a table has all of them is checked when a module is imported, see `require_entries`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -23,6 +27,39 @@ def tenants() -> Any:
     return dataclasses.field(default=None, kw_only=True, repr=False)
 
 
+#: The tables of kinds so far: the module, the base of what is in it, and the table.
+TABLES: list[tuple[str, type[Any], Collection[str]]] = []
+
+
+def require_entries(module: str, table: Collection[str], declared: type[Any] | Collection[str]) -> None:
+    """ImportError for a module whose table has no entry for one that is declared, or one for none of them.
+
+    declared: the names; or the base of the classes that have a `kind`. Some of these are declared when their module
+    is first asked for: they are looked for in the tables then.
+    """
+    if isinstance(declared, type):
+        for cls in _derived(declared):
+            _check_kinds(module, table, cls)
+        TABLES.append((module, declared, table))
+    elif set(table) != set(declared):
+        raise ImportError(f"{module}: expected an entry for each of {', '.join(declared)}, got {', '.join(table)}")
+
+
+def kinds_of(cls: type[Any]) -> tuple[str, ...]:
+    """The kinds of a class: mostly one."""
+    return (cls.kind,) if isinstance(cls.kind, str) else cls.kind
+
+
+def _derived(base: type[Any]) -> set[type[Any]]:
+    return {base}.union(*map(_derived, base.__subclasses__()))
+
+
+def _check_kinds(module: str, table: Collection[str], cls: type[Any]) -> None:
+    for kind in kinds_of(cls):
+        if kind and kind not in table:
+            raise ImportError(f"{module}: expected an entry for {kind!r}, the kind of {cls.__name__}")
+
+
 def numbers(minimum: float = -math.inf, maximum: float = math.inf, place: bool = False, **field: Any) -> Any:
     """A coefficient: a number, a vector or one of these per body, within bounds; or a place."""
     return dataclasses.field(metadata={"bounds": (minimum, maximum), "place": place}, **field)
@@ -36,6 +73,14 @@ class Declaration:
     what is not finite or below its minimum ValueError. What has the wrong length or dimension raises
     ValueError when a stepper is made. All name the argument.
     """
+
+    #: The name by which the reference and the engine know it, or several; "" for what is merged with others.
+    kind: ClassVar[Any] = ""
+
+    def __init_subclass__(cls) -> None:
+        for module, base, table in TABLES:
+            if issubclass(cls, base):
+                _check_kinds(module, table, cls)
 
     def __post_init__(self) -> None:
         for name in self._fields.bounds:
@@ -135,7 +180,7 @@ def _fields(cls: Any) -> _Fields:
 def known(base: type[Any]) -> set[type[Any]]:
     """The declarations that may be given: the classes that no other derives from."""
     from . import constraints  # noqa: F401 - so that all of them exist
-    from .forces import callbacks, fields, interactions  # noqa: F401
+    from .forces import callbacks, fields, interactions, rotations  # noqa: F401
 
     return set().union(*map(known, base.__subclasses__())) or {base}
 

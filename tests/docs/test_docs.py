@@ -120,11 +120,11 @@ def test_the_reference_offers_what_the_stepper_does():
 def test_public_names():
     terms = (
         "Gravity LinearDrag QuadraticDrag AnchorSpring PointGravity Vortex Damping Force Acceleration NativeForce "
-        "Springs NBody"
+        "Magnetic RotatingFrame Springs NBody"
     )
     schemes = (
         "ExplicitEuler SemiImplicitEuler ImplicitEuler Midpoint Heun RK4 Verlet VelocityVerlet GrootWarren Leapfrog "
-        "EnergyEuler Yoshida4 PEFRL Yoshida6 Exact"
+        "EnergyEuler Yoshida4 PEFRL Yoshida6 Exact Dopri8"
     )
     errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
     steppers = "Stepper ODEStepper FixedClock Rollback Trajectory ODETrajectory"
@@ -162,7 +162,7 @@ NUMBERS = [
     for field in dataclasses.fields(cls)
     if "bounds" in field.metadata
 ]
-UNIT = r"m/s|kg|N/m|m³/s²|m²/s²|1/s|\bin m\b|^m\b|coefficient|0 to 1|<= 1|as for `|of any length"
+UNIT = r"m/s|kg|N/m|m³/s²|m²/s²|1/s|rad/s|in C,|in T,|\bin m\b|^m\b|coefficient|0 to 1|<= 1|as for `|of any length"
 
 
 @pytest.mark.parametrize(("cls", "name"), NUMBERS)

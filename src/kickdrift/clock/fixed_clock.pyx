@@ -6,6 +6,7 @@ import time
 from fractions import Fraction
 
 from . import options, rates, saved_state
+from ..declaration import require_entries
 from ..validation import exact_time
 from ..errors import OverloadError
 from .options import Settings
@@ -31,8 +32,8 @@ cdef enum:
 
 cdef dict POLICIES = {"exact": EXACT, "match": MATCH, "locked": EXACT, "variable": VARIABLE}
 cdef dict RULES = {"drop": DROP, "backlog": BACKLOG, "resync": RESYNC, "raise": RAISE, "budget": BUDGET}
-options.require_rules(__name__, POLICIES, options.POLICIES)
-options.require_rules(__name__, RULES, options.OVERLOADS)
+require_entries(__name__, POLICIES, options.POLICIES)
+require_entries(__name__, RULES, options.OVERLOADS)
 
 cdef int64_t NANO = rates.NANO
 cdef int64_t LONGEST_FRAME_NS = rates.LONGEST_FRAME_NS

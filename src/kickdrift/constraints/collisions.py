@@ -58,6 +58,8 @@ class ElasticCollisions(Constraint):
     ([[0.5], [3.0]], [[0.0], [4.0]])
     """
 
+    kind = "collisions"
+
     radius: ArrayLike = numbers(minimum=0.0)
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
     iterations: int = 8
@@ -74,7 +76,7 @@ class ElasticCollisions(Constraint):
     def compile(self, plan: Plan) -> None:
         countable("ElasticCollisions", plan)
         plan.add_hold(
-            "collisions",
+            self.kind,
             self,
             radius=self._scalars(plan, "radius"),
             restitution=np.asarray(self.restitution).reshape(1),

@@ -36,6 +36,8 @@ class Pin(Constraint):
     ([[0.0, 2.0]], [[0.0, 0.0]])
     """
 
+    kind = "pin"
+
     indices: ArrayLike
     tenants: np.ndarray | None = tenants()
 
@@ -48,7 +50,7 @@ class Pin(Constraint):
 
     def compile(self, plan: Plan) -> None:
         pinned(plan)
-        plan.add_hold("pin", self, indices=np.asarray(self.indices), **told_apart(self.tenants))
+        plan.add_hold(self.kind, self, indices=np.asarray(self.indices), **told_apart(self.tenants))
 
     def held(self, slots: Slots) -> Self:
         return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.indices)))
@@ -82,6 +84,8 @@ class Distance(Constraint):
     >>> round(float(bob.position[1] @ bob.position[1]), 9)
     1.0
     """
+
+    kind = ("distance", "compliant_distance")
 
     pairs: ArrayLike
     length: ArrayLike | None = None
@@ -130,7 +134,7 @@ class Distance(Constraint):
             fields["move_first"], fields["move_second"], fields["total"] = weight_first, weight_second, total
             fields["compliance"] = self._each("compliance")[free]
         fields |= told_apart(None if self.tenants is None else self.tenants[free])
-        kind = "distance" if self.compliance is None else "compliant_distance"
+        kind = self.kind[self.compliance is not None]
         plan.add_hold(kind, self, **fields, iterations=np.array([self.iterations]))
         plan.add_links(first[weight_first > 0], second[weight_second > 0])
 

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 class Wall(Constraint):
     """Base of what bodies bounce off."""
 
-    def _compile(self, kind: str, plan: Plan, **places: np.ndarray) -> None:
+    def _compile(self, plan: Plan, **places: np.ndarray) -> None:
         each = {name: self._scalars(plan, name) for name in ("restitution", "friction", "radius")}
-        plan.add_hold(kind, self, **places, **each, weight=weights(plan), lag=np.array([plan.integrator.velocity_lag]))
+        lag = np.array([plan.integrator.velocity_lag])
+        plan.add_hold(self.kind, self, **places, **each, weight=weights(plan), lag=lag)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,8 @@ class Box(Wall):
     >>> ball.position.tolist(), ball.velocity.tolist()
     ([[2.0]], [[-4.0]])
     """
+
+    kind = "box"
 
     lower: ArrayLike = numbers(place=True)
     upper: ArrayLike = numbers(place=True)
@@ -81,7 +84,7 @@ class Box(Wall):
                     f"Box({name}): expected a number or a vector of shape ({plan.dim},), got shape {array.shape}"
                 )
             places[name] = np.broadcast_to(array, (1, plan.dim))
-        self._compile("box", plan, **places)
+        self._compile(plan, **places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +102,8 @@ class Plane(Wall):
     >>> crate.position.round(9).tolist()  # tan of the slope: 0.5
     [[2.0, 1.0]]
     """
+
+    kind = "plane"
 
     normal: ArrayLike = numbers()
     offset: ArrayLike = numbers()
@@ -130,7 +135,6 @@ class Plane(Wall):
         size = np.abs(normal).max()  # so that no square overflows
         length = math.sqrt(dot(normal / size, normal / size))
         self._compile(
-            "plane",
             plan,
             normal=(normal / size / length).reshape(1, plan.dim),
             offset=np.asarray(self.offset).reshape(1) / size / length,

@@ -52,7 +52,7 @@ cdef void merge_range(
     while first < last:
         for j in range(plan.dim):
             out[j] = <char*> plan.g.component[j] + first * plan.g.body
-        kernels.merge(applied, first, min(last - first, <Py_ssize_t> ROW), out)
+        kernels.merge(applied, first, min(last - first, <Py_ssize_t> ROW), out, NULL)
         first += ROW
 
 
@@ -72,7 +72,7 @@ cdef void run_applied(
     cdef Py_ssize_t plane
     if plan.n <= ROW:
         merge_all(kernels, applied, plan)
-        plan.run(plan, job)
+        plan.run(plan, job, NULL)
         return
     memset(room, 0, sizeof(room))   # what is read beyond the last body is finite
     own[0] = plan[0]
@@ -87,7 +87,7 @@ cdef void run_applied(
             own.row[j].g = own.g.component[j]   # where the first row starts
         part.first, part.last = first, min(job.last, first + SPAN)
         merge_range(kernels, applied, own, part.first, part.last)
-        own.run(own, &part)
+        own.run(own, &part, NULL)
         if job.bad_body < 0:
             job.bad_body = part.bad_body
         if part.failed_step < job.failed_step:

@@ -10,7 +10,7 @@ cdef class StepNumbers:
     """What of a binding depends on dt."""
 
     cdef double h
-    cdef Field decay
+    cdef Field decay, turn, turn_share
     cdef Field flow[4]
     cdef double constants[MAX_CONSTANTS]
     cdef double after[MAX_STAGES]

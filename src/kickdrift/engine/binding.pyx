@@ -10,8 +10,8 @@ from .coupled cimport Coupled
 from .coefficients cimport field
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
 from ..kernels.abi.plan cimport (
-    ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
-    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_STAGES, MIDPOINT, PLANES,
+    ALTERNATE, AXIS, CENTER, CENTRIFUGAL, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER,
+    FLAT, GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_STAGES, MIDPOINT, PLANES,
     POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD,
     VERLET_CENTRAL, VORTEX, Field, Layout, Plan, Term,
 )
@@ -23,7 +23,9 @@ from .sharing cimport PATIENCE
 
 import numpy as np
 
-from ..integrators import Composition
+from ..declaration import require_entries
+from ..forces.base import Field as FieldTerm
+from ..integrators import KINDS
 
 require_rounding(__name__)
 
@@ -32,26 +34,30 @@ cdef extern from "Python.h":
 
 cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
 
+# The scheme of each integrator; or the attribute that chooses one, and what its values stand for.
 cdef dict SCHEMES = {
     "explicit_euler": EXPLICIT_EULER,
-    "kick_drift": KICK_DRIFT,
-    "drift_kick": DRIFT_KICK,
-    "alternate": ALTERNATE,
+    "semi_implicit_euler": ("form", {"kick_drift": KICK_DRIFT, "drift_kick": DRIFT_KICK, "alternate": ALTERNATE}),
     "implicit_euler": IMPLICIT_EULER,
     "midpoint": MIDPOINT,
     "heun": HEUN,
     "rk4": RK4,
-    "backward": VERLET_BACKWARD,
-    "central": VERLET_CENTRAL,
+    "verlet": ("velocity", {"backward": VERLET_BACKWARD, "central": VERLET_CENTRAL}),
     "velocity_verlet": VELOCITY_VERLET,
     "groot_warren": GROOT_WARREN,
+    "composition": ("kick_rule", {"midpoint": COMPOSITION, "rk4": COMPOSITION_RK4}),
     "energy_euler": ENERGY_EULER,
     "exact": EXACT,
 }
-cdef dict TERMS = {"point_gravity": POINT_GRAVITY, "quadratic_drag": QUADRATIC_DRAG, "vortex": VORTEX}
-cdef dict TERM_FIELDS = {
-    "mu": SCALAR, "c": SCALAR, "s": SCALAR, "e2": SOFTENING, "center": CENTER, "w": CENTER, "axis": AXIS,
+# The kind of each term, and where its coefficients are.
+cdef dict TERMS = {
+    "point_gravity": (POINT_GRAVITY, {"mu": SCALAR, "e2": SOFTENING, "center": CENTER}),
+    "quadratic_drag": (QUADRATIC_DRAG, {"c": SCALAR, "w": CENTER}),
+    "vortex": (VORTEX, {"s": SCALAR, "e2": SOFTENING, "center": CENTER, "axis": AXIS}),
+    "centrifugal": (CENTRIFUGAL, {"share": SCALAR, "w2": SOFTENING, "center": CENTER, "omega": AXIS}),
 }
+require_entries(__name__, SCHEMES, KINDS)
+require_entries(__name__, TERMS, FieldTerm)
 
 
 cdef class StepNumbers:
@@ -77,6 +83,7 @@ cdef class Binding:
         plan.n, plan.dim = model.n, model.dim
         plan.drag, plan.wind, plan.spring = model.drag, model.wind, model.spring
         plan.velocity_dependent, plan.damped = model.velocity_dependent, model.damped
+        plan.turned = model.turned
         binding.bind_scheme(model.integrator)
         locate(&plan.x, state[0])
         locate(&plan.v, state[1])
@@ -98,7 +105,8 @@ cdef class Binding:
         mine = self.model
         return (
             state is self.state and mine.records is model.records and mine.pushes is model.pushes
-            and mine.holds is model.holds and mine.velocity_dependent == model.velocity_dependent
+            and mine.holds is model.holds and mine.turned == model.turned
+            and mine.velocity_dependent == model.velocity_dependent
         )
 
     cdef Binding follow(self, Binding previous):
@@ -128,20 +136,20 @@ cdef class Binding:
 
     cdef int bind_scheme(self, object integrator) except -1:
         plan = &self.plan
-        if isinstance(integrator, Composition):
-            # Without drag any rule is the same kick.
-            plan.scheme = COMPOSITION_RK4 if integrator.kick_rule == "rk4" and plan.velocity_dependent else COMPOSITION
+        scheme = SCHEMES[integrator.kind]
+        if isinstance(scheme, tuple):
+            attribute, choices = scheme
+            scheme = choices[getattr(integrator, attribute)]
+        if scheme == COMPOSITION_RK4 and not plan.velocity_dependent:
+            scheme = COMPOSITION  # any rule is the same kick then
+        plan.scheme = scheme
+        if plan.scheme == COMPOSITION or plan.scheme == COMPOSITION_RK4:
             plan.kicks = integrator.kicks
             plan.iterations = integrator.order
             if EXTRA + 2 + PER_KICK * plan.kicks > MAX_CONSTANTS or plan.kicks * plan.iterations > MAX_STAGES:
                 raise AssertionError(f"{integrator.name}: more kicks than there is room for")
-        elif integrator.name == "semi_implicit_euler":
-            plan.scheme = SCHEMES[integrator.form]
-        elif integrator.name == "verlet":
-            plan.scheme = SCHEMES[integrator.velocity]
+        if plan.scheme == VERLET_BACKWARD or plan.scheme == VERLET_CENTRAL:
             plan.taylor_start = integrator.start == "taylor"
-        else:
-            plan.scheme = SCHEMES[integrator.name]
         if plan.scheme == GROOT_WARREN:
             plan.lam = integrator.lam
         if plan.scheme == IMPLICIT_EULER:
@@ -163,7 +171,9 @@ cdef class Binding:
 
     cdef bint componentwise(self):
         """Can the components of a body be stepped one by one?"""
-        return not self.model.records and self.plan.scheme < IMPLICIT_EULER and not unspecialised(self.plan.scheme)
+        if self.model.records or self.model.turned:
+            return False
+        return self.plan.scheme < IMPLICIT_EULER and not unspecialised(self.plan.scheme)
 
     cdef int bind_coefficients(self, Binding previous) except -1:
         cdef Plan* plan = &self.plan
@@ -184,7 +194,7 @@ cdef class Binding:
         plan.w = self.coefficient("w", model.w, &known.w, before) if model.drag else plan.g
         plan.k = self.coefficient("k", model.k, &known.k, before) if model.spring else plan.g
         plan.p = self.coefficient("p", model.p, &known.p, before) if model.spring else plan.g
-        self.plan.decay = self.plan.g
+        plan.decay = plan.turn = plan.turn_share = plan.g
         for i in range(4):
             self.plan.flow[i] = self.plan.g
         self.plan.terms = len(model.records)
@@ -194,9 +204,10 @@ cdef class Binding:
                 raise MemoryError
             self.plan.term = self.terms
         for number, record in enumerate(model.records):
-            self.terms[number].kind = TERMS[record.kind]
+            kind, places = TERMS[record.kind]
+            self.terms[number].kind = kind
             for name, values in record.fields.items():
-                self.terms[number].field[<int> TERM_FIELDS[name]] = field(&self.plan, values, arrays)
+                self.terms[number].field[<int> places[name]] = field(&self.plan, values, arrays)
         return 0
 
     cdef Field coefficient(self, str symbol, object values, const Field* known, dict before) except *:
@@ -229,9 +240,13 @@ cdef class Binding:
         model = self.model
         numbers.h = h
         numbers.arrays = []
-        numbers.decay = self.plan.g
+        numbers.decay = numbers.turn = numbers.turn_share = self.plan.g
         if model.damped:
             numbers.decay = field(&self.plan, model.decay(h), numbers.arrays)
+        if model.turned:
+            t, s = model.turn(h)
+            numbers.turn = field(&self.plan, t, numbers.arrays)
+            numbers.turn_share = field(&self.plan, s, numbers.arrays)
         for i in range(4):
             numbers.flow[i] = self.plan.g
         if self.plan.scheme == EXACT:
@@ -252,7 +267,7 @@ cdef class Binding:
         """Make these the numbers of the plan; `prepare` follows."""
         cdef int i
         self.plan.h = numbers.h
-        self.plan.decay = numbers.decay
+        self.plan.decay, self.plan.turn, self.plan.turn_share = numbers.decay, numbers.turn, numbers.turn_share
         for i in range(4):
             self.plan.flow[i] = numbers.flow[i]
         for i in range(MAX_CONSTANTS):
@@ -264,6 +279,6 @@ cdef class Binding:
 
     cdef void prepare(self) noexcept:
         """To be called whenever h, last_h or the numbers of a step have changed."""
-        self.kernels.prepare(self.kernels, &self.plan)
+        self.kernels.prepare(&self.plan, self.kernels, NULL)
         if self.coupled is not None:
             self.coupled.prepare(&self.plan, self.componentwise(), self.kernels)

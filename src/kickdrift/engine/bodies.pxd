@@ -7,7 +7,7 @@ from .binding cimport Binding
 from .coupled cimport Coupled
 from ..kernels.abi.applied cimport Applied
 from ..kernels.abi.plan cimport Array, Job, Plan
-from ..kernels.abi.coupled cimport Sweep
+from ..kernels.abi.coupled cimport RunSweep, Sweep
 from .runner cimport Runner
 from .slots cimport Slots
 
@@ -18,7 +18,7 @@ cdef class Core(Runner):
     cdef const Applied* applied     # forces in users' arrays, or NULL
     cdef Coupled coupled
     cdef const Sweep* sweep  # what is run: a sweep of coupled bodies, or NULL for the plan
-    cdef void (*run_sweep)(const Sweep*, Job*) noexcept nogil
+    cdef RunSweep run_sweep
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
     cdef Slots slots        # where bodies come and go, or None

@@ -283,7 +283,7 @@ cdef class Core(Runner):
     def _digest(self, values, uint64_t place):
         cdef Array array
         locate(&array, values)
-        return self.kernels.digest(&array, values.shape[0], values.shape[1], place)
+        return self.kernels.digest(&array, values.shape[0], values.shape[1], place, NULL)
 
     # Running.
 
@@ -353,11 +353,11 @@ cdef class Core(Runner):
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.sweep != NULL:
-            self.run_sweep(self.sweep, job)
+            self.run_sweep(self.sweep, job, NULL)
         elif self.applied != NULL:
             run_applied(self.kernels, self.applied, self.plan, job)
         else:
-            self.plan.run(self.plan, job)
+            self.plan.run(self.plan, job, NULL)
 
     @cython.final
     cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:

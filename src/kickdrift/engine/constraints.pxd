@@ -11,7 +11,9 @@ cdef class BoundHold:
     cdef list kept          # the arrays that its data points to
     cdef object tenants     # for which bodies it is, or None
     cdef object last        # of these
+    cdef list tied          # while it is bound: other rods, whose stages serve where they have the same pairs
 
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1
     cdef void* room(self, object shape, object dtype) except NULL
     cdef void* keep(self, object array, object dtype) except NULL
     cdef int find_links(self, Links links) except -1

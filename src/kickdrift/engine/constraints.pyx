@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions, Distance, Each, Hold,
-    HoldKind, Pin, Wall,
+    Pin, Wall,
 )
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport SweptTable
@@ -13,22 +13,19 @@ from .sharing cimport look
 import numpy as np
 
 from .. import kernels
+from ..constraints import Constraint
 from ..constraints.broad_phase import Grid
+from ..declaration import require_entries
 
 require_rounding(__name__)
-
-cdef dict KINDS = {
-    "pin": PIN,
-    "distance": DISTANCE,
-    "compliant_distance": COMPLIANT_DISTANCE,
-    "box": BOX,
-    "plane": PLANE,
-    "collisions": COLLISIONS,
-}
 
 
 cdef class BoundHold:
     """Base: a C function of a constraint; it holds on to all that its data points to."""
+
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        """Take over what a plan says; states are in planes of `padded` numbers."""
+        raise NotImplementedError
 
     cdef void* room(self, object shape, object dtype) except NULL:
         """An array of zeros that kernels work in, with a row to spare for vectors that reach beyond its end."""
@@ -51,8 +48,8 @@ cdef class BoundHold:
 cdef class BoundPin(BoundHold):
     cdef Pin pin
 
-    cdef int bind(self, dict fields) except -1:
-        self.hold.data = &self.pin
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        self.hold.function, self.hold.data = table.tie, &self.pin
         self.pin.count = len(fields["indices"])
         self.tenants = fields.get("tenants")
         self.pin.index = <const int64_t*> self.keep(fields["indices"], np.int64)
@@ -70,15 +67,14 @@ cdef class BoundDistance(BoundHold):
     cdef object first, second, stage    # its pairs, and in which stage each of them is
     cdef object at_rest                 # of the plan
 
-    cdef int bind(self, dict fields, object plan, Py_ssize_t padded, list tied) except -1:
-        """tied: others, whose stages are taken over where they have the same pairs."""
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
         cdef Distance* distance = &self.distance
         cdef BoundDistance other
         cdef int64_t count = len(fields["first"])
-        self.hold.data = distance
+        self.hold.function, self.hold.data = table.tie, distance
         self.first, self.second = fields["first"], fields["second"]
         stage = None
-        for other in tied:
+        for other in self.tied:
             if np.array_equal(other.first, self.first) and np.array_equal(other.second, self.second):
                 stage = other.stage
         if stage is None:
@@ -142,10 +138,11 @@ cdef class BoundWall(BoundHold):
     cdef Wall wall
     cdef object weight
 
-    cdef int bind(self, str lower, str upper, dict fields, object plan) except -1:
-        self.hold.data = &self.wall
-        self.wall.lower = self.keep(fields[lower], plan.dtype)
-        self.wall.upper = self.keep(fields[upper], plan.dtype)
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        self.hold.function, self.hold.data = table.hold, &self.wall
+        lower, upper, *_ = fields.values()  # of a plane: normal and offset
+        self.wall.lower = self.keep(lower, plan.dtype)
+        self.wall.upper = self.keep(upper, plan.dtype)
         self.each(&self.wall.restitution, fields["restitution"], plan.dtype)
         self.each(&self.wall.friction, fields["friction"], plan.dtype)
         self.each(&self.wall.radius, fields["radius"], plan.dtype)
@@ -169,11 +166,11 @@ cdef class BoundCollisions(BoundHold):
     cdef object weight, size_class
     cdef list walls     # that bodies are kept off as they part, or None where these are not known yet
 
-    cdef int bind(self, dict fields, object plan) except -1:
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
         cdef Collisions* data = &self.collisions
         cdef int64_t n = plan.n
         cdef int a, b
-        self.hold.data = data
+        self.hold.function, self.hold.data = table.hold, data
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         data.weight = self.keep(fields["weight"], plan.dtype)
@@ -234,6 +231,18 @@ cdef class BoundCollisions(BoundHold):
         return other
 
 
+# What kernels know each constraint as, and what binds it.
+cdef dict KINDS = {
+    "pin": (PIN, BoundPin),
+    "distance": (DISTANCE, BoundDistance),
+    "compliant_distance": (COMPLIANT_DISTANCE, BoundDistance),
+    "box": (BOX, BoundWall),
+    "plane": (PLANE, BoundWall),
+    "collisions": (COLLISIONS, BoundCollisions),
+}
+require_entries(__name__, KINDS, Constraint)
+
+
 cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded, list known):
     """The constraints of a plan, for states in planes of so many numbers.
 
@@ -252,27 +261,12 @@ cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padd
 
 
 cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_ssize_t padded, list tied):
-    cdef int kind = KINDS[hold.kind]
     cdef BoundHold bound
-    if kind == PIN:
-        bound = BoundPin.__new__(BoundPin)
-    elif kind == DISTANCE or kind == COMPLIANT_DISTANCE:
-        bound = BoundDistance.__new__(BoundDistance)
-    elif kind == COLLISIONS:
-        bound = BoundCollisions.__new__(BoundCollisions)
-    else:
-        bound = BoundWall.__new__(BoundWall)
+    kind, binds = KINDS[hold.kind]
+    bound = binds()
     bound.kept = []
-    bound.hold.function = table.tie if kind <= COMPLIANT_DISTANCE else table.hold
-    bound.hold.kind = <HoldKind> kind
-    if kind == PIN:
-        (<BoundPin> bound).bind(hold.fields)
-    elif kind == DISTANCE or kind == COMPLIANT_DISTANCE:
-        (<BoundDistance> bound).bind(hold.fields, plan, padded, tied)
-    elif kind == BOX:
-        (<BoundWall> bound).bind("lower", "upper", hold.fields, plan)
-    elif kind == PLANE:
-        (<BoundWall> bound).bind("normal", "offset", hold.fields, plan)
-    else:
-        (<BoundCollisions> bound).bind(hold.fields, plan)
+    bound.hold.kind = kind
+    bound.tied = tied
+    bound.bind(hold.fields, plan, table, padded)
+    bound.tied = None
     return bound

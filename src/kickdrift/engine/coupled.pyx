@@ -170,7 +170,7 @@ cdef class Coupled(Watch):
             self.place(&whole.v, place * STATE + V)
             if plan.s.data != NULL:
                 self.place(&whole.s, place * STATE + S)
-            kernels.prepare(kernels, whole)
+            kernels.prepare(whole, kernels, NULL)
 
     cdef int find_links(self, Slots slots) except -1:
         """Be ready for births and deaths, where nothing is cut yet."""

@@ -20,6 +20,7 @@ cdef class BoundPush:
     cdef object error       # what it raised last, or None
 
     cdef int find_links(self, Links links) except -1
+    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1
 
 
 cdef class PythonPush(BoundPush):
@@ -31,6 +32,10 @@ cdef class PythonPush(BoundPush):
 
     cdef int show(self, list places, object out) except -1
     cdef int show_tangent(self, list planes, object out) except -1
+
+
+cdef class NativePush(BoundPush):
+    pass
 
 
 cdef class SpringsPush(BoundPush):

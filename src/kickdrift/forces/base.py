@@ -43,6 +43,14 @@ class Term(Declaration):
         return type(self).__name__
 
 
+class Field(Term):
+    """Base of the terms that push each body by itself, and are evaluated after the affine part."""
+
+
+class Interaction(Term):
+    """Base of the terms for many bodies at once: functions of users, and what bodies do to each other."""
+
+
 @dataclass(frozen=True, eq=False)
 class Elastic(Term):
     """Base of springs, which may be damped."""

@@ -1,6 +1,6 @@
 """Bodies that push each other: springs between pairs of them, and gravity among all.
 
-They are evaluated for all bodies at once, after the terms of `forces.py`. What a body is pushed by is
+They are evaluated for all bodies at once, after the terms of `fields.py`. What a body is pushed by is
 summed in a fixed order, so that no number of threads and no instruction set changes a bit.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from .. import validation
 from ..constraints.base import told_apart
 from ..declaration import numbers, tenants
-from .base import Elastic, Term
+from .base import Elastic, Interaction
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Springs(Elastic):
+class Springs(Elastic, Interaction):
     """Springs and dampers between pairs of bodies: F = (k (L - rest) + d L') u (Hooke; Baraff, Witkin 1998).
 
     u points from the first body of a pair to the second, L is their distance and L' its rate; the first
@@ -45,6 +45,8 @@ class Springs(Elastic):
     >>> chain.position.tolist()
     [[0.0], [1.25], [2.75]]
     """
+
+    kind = "springs"
 
     pairs: ArrayLike
     stiffness: ArrayLike = numbers(minimum=0.0)
@@ -91,7 +93,7 @@ class Springs(Elastic):
         pairs = validation.within("Springs(pairs)", np.asarray(self.pairs), plan.n)
         share = self._reduced_masses(plan) if self.per_mass else np.ones(1)
         plan.add_push(
-            "springs",
+            self.kind,
             self,
             True,
             pairs=pairs,
@@ -134,7 +136,7 @@ class Springs(Elastic):
 
 
 @dataclass(frozen=True, eq=False)
-class NBody(Term):
+class NBody(Interaction):
     """Gravity among all bodies: a = sum of G m' d / (|d|² + e²)^(3/2), d = x' - x (Newton; Aarseth 1963).
 
     G: m³/(kg s²), one number (in SI units 6.6743e-11; negative repels). softening: e >= 0 in m, one
@@ -153,6 +155,8 @@ class NBody(Term):
     >>> moons.position.round(4).tolist()  # half a radian along a circle
     [[-0.8776, -0.4794], [0.8776, 0.4794]]
     """
+
+    kind = "n_body"
 
     G: float = 1.0
     softening: float = 0.0
@@ -177,7 +181,7 @@ class NBody(Term):
                     f"NBody(softening): expected 0 or enough to keep attractions within {plan.dtype}, "
                     f"got {validation.show(self.softening)}"
                 )
-        plan.add_push("n_body", self, False, mu=mu, e2=e2)
+        plan.add_push(self.kind, self, False, mu=mu, e2=e2)
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return self._energy(plan.mass + np.zeros(plan.n), position)

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import validation
 from ..flows import Flow, Native
-from ..integrators import RK4, ExplicitEuler, Heun, ImplicitEuler, Integrator, Midpoint, resolve
+from ..integrators import EQUATION_INTEGRATORS, Integrator, resolve
 from ..rollback import snapshots
 from ..stepper.common import State
 from ..stepper.trajectory import ODETrajectory
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 #: rhs(t, y, out) and jacobian(t, y, out), for all trajectories at once.
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
-
-SCHEMES = {cls.name: cls for cls in (ExplicitEuler, ImplicitEuler, Midpoint, Heun, RK4)}
 
 #: How far apart the states are whose difference quotient is a derivative, as a share of the state,
 #: and how small a component may get, beside the largest, before it no longer counts: powers of two
@@ -58,7 +56,7 @@ class ODEBase(State):
         self._y = self._given.view()  # as in base.py
         self._begin(validation.time_step(dt, hz, self._y.dtype), threads)
         self._take_state(state, y=self._y)
-        self._integrator = _scheme(integrator)
+        self._integrator = resolve(integrator, EQUATION_INTEGRATORS, " for an ODEStepper")
         self._rhs = self._right_hand_side(rhs)
         self._given_rhs = rhs
         self._flow = self._first_flow = self._rhs if isinstance(self._rhs, Flow) else None
@@ -233,16 +231,6 @@ def refuse(name: str, result: Any, out: np.ndarray) -> None:
         f"{name}: expected it to write to out, of shape {out.shape}, and return None, but it returned {got}; "
         f"write `out[:] = ...` in place of `return ...`"
     )
-
-
-def _scheme(integrator: Any) -> Integrator:
-    known = ", ".join(SCHEMES)
-    if isinstance(integrator, str) and integrator not in SCHEMES:
-        raise ValueError(f"integrator: expected one of {known} for an ODEStepper, got {validation.show(integrator)}")
-    resolved = resolve(integrator)
-    if not isinstance(resolved, tuple(SCHEMES.values())):
-        raise ValueError(f"integrator: expected one of {known} for an ODEStepper, got {resolved!r}")
-    return resolved
 
 
 def _check_function(name: str, function: Any) -> None:

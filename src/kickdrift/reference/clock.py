@@ -25,6 +25,7 @@ from ..clock import options, rates, saved_state
 from ..clock.options import Settings
 from ..clock.rates import LEDGER_FULL, LONGEST_FRAME_NS, NANO, ROOM, SCALE_ONE
 from ..clock.saved_state import State
+from ..declaration import require_entries
 from ..errors import OverloadError
 from ..validation import exact_time
 
@@ -621,7 +622,7 @@ def _variable(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction)
 
 # "locked" ignores time, as its class says: what it feeds in its place is `steps` times dt, which fit.
 POLICIES = {"exact": _exact, "match": _match, "locked": _exact, "variable": _variable}
-options.require_rules(__name__, POLICIES, options.POLICIES)
+require_entries(__name__, POLICIES, options.POLICIES)
 
 
 # --- overload: the steps of a frame in which too many are due, those kept for later, and what is lost ---
@@ -647,4 +648,4 @@ def _raise(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
 
 
 OVERLOADS = {"drop": _drop, "backlog": _drop, "resync": _resync, "raise": _raise, "budget": _drop}
-options.require_rules(__name__, OVERLOADS, options.OVERLOADS)
+require_entries(__name__, OVERLOADS, options.OVERLOADS)

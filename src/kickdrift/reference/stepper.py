@@ -33,6 +33,7 @@ class Stepper(Living, Exclusive, StepperBase):
     # What depends on dt, see `_numbers`.
     _h: float
     _decay: np.ndarray | None
+    _turn: tuple | None
     _flow: np.ndarray | None
     _composition: tuple | None
     _held: np.ndarray  # g with the forces in users' arrays, in this call
@@ -58,6 +59,7 @@ class Stepper(Living, Exclusive, StepperBase):
         return {
             "_h": h,
             "_decay": plan.decay(h) if plan.damped else None,
+            "_turn": plan.turn(h) if plan.turned else None,
             "_flow": plan.flow(h) if isinstance(self.integrator, Exact) else None,
             "_composition": plan.composition(h) if isinstance(self.integrator, Composition) else None,
         }

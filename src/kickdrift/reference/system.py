@@ -9,7 +9,7 @@ import numpy as np
 from . import newton_krylov
 from .callbacks import PUSHES
 from .constraints import HOLDS
-from .forces import TERMS, Affine
+from .forces import TERMS, Affine, Rotation
 from .integrators import SCHEMES, STARTS, NotConverged
 from .slots import present_at_rest, present_fields
 from .vector import Vector
@@ -50,10 +50,13 @@ class Body:
             self._vector(plan.p),
         )
         self.terms = [
-            TERMS[record.kind](*(self._coefficient(field) for field in record.fields.values()))
+            TERMS[record.kind](**{name: self._coefficient(field) for name, field in record.fields.items()})
             for record in plan.records
         ]
         self.decay = None if stepper._decay is None else self._scalar(stepper._decay)
+        self.rotation = None
+        if stepper._turn is not None:
+            self.rotation = Rotation(*(self._coefficient(row) for row in stepper._turn))
         self.flow = None if stepper._flow is None else [self._scalar(row) for row in stepper._flow]
         if stepper._composition is not None:
             self.composition = [[real(number) for number in row] for row in stepper._composition]
@@ -82,8 +85,10 @@ class Body:
         self.young = False
 
     def step(self, h: Any) -> None:
-        """One step by the book."""
-        SCHEMES[self.integrator.name](self, h)
+        """One step by the book, between two halves of what turns velocities."""
+        self.turn()
+        SCHEMES[self.integrator.kind](self, h)
+        self.turn()
 
     def complete(self) -> None:
         """The end of a step: damping, unless constraints come before it, and then the count."""
@@ -96,6 +101,14 @@ class Body:
         self.tick += 1
         self.done += 1
         self.completed = self.x, self.v, self.history
+
+    def turn(self) -> None:
+        """Half a step of magnetic fields and rotating frames; of Verlet the last way turns too."""
+        if self.rotation is None:
+            return
+        self.v = self.rotation(self.v)
+        if self.integrator.name == "verlet":
+            self.history = self.x - self.rotation(self.x - self.history)
 
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
         """The acceleration so long after the last tick: the affine part, then the other terms in their order."""
@@ -175,7 +188,7 @@ class System(Body):
             setattr(self, name, getattr(parts[0], name, None))
         self.x, self.v = _joined([part.x for part in parts]), _joined([part.v for part in parts])
         self.history = None if parts[0].history is None else _joined([part.history for part in parts])
-        self.decay = parts[0].decay
+        self.decay, self.rotation = parts[0].decay, parts[0].rotation
         self.weights = [part._scalar(self.plan.weight) for part in parts]
         self.evaluations = 0
         self.done = 0
@@ -276,6 +289,20 @@ class System(Body):
         """So long after the last tick."""
         self.stepper._tick = self.tick  # for functions that look at it
         return self.stepper._time_of(self.tick) + float(after)
+
+    def turn(self) -> None:
+        """As for one body, each with its own rotation."""
+        if self.rotation is None:
+            return
+        histories = self.history.rows(self.dim) if self.history is not None else [None] * len(self.parts)
+        for part, x, v, history in zip(
+            self.parts, self.x.rows(self.dim), self.v.rows(self.dim), histories, strict=True
+        ):
+            part.x, part.v, part.history = x, v, history
+            part.turn()
+        self.v = _joined([part.v for part in self.parts])
+        if self.history is not None:
+            self.history = _joined([part.history for part in self.parts])
 
     def damp(self, decay) -> None:
         """As for one body, each with its own rate; what hangs on links keeps the velocity that it reads at rest."""

@@ -15,7 +15,7 @@ from ..constraints.base import Constraint
 from ..declaration import declared
 from ..forces.applied import AppliedForces
 from ..forces.base import Term
-from ..integrators import Integrator, resolve
+from ..integrators import INTEGRATORS, Integrator, resolve
 from ..rollback import snapshots
 from .changes import Changes
 from .common import State
@@ -71,7 +71,7 @@ class StepperBase(Population, Changes, State):
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
         mask = living(alive, n)
-        scheme = resolve(integrator)
+        scheme = resolve(integrator, INTEGRATORS)
         _name(scheme)  # now: an interrupted repr() of a dataclass leaves its lock, and is "..." from then on
         terms = declared("forces", "terms", Term, forces)
         self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))

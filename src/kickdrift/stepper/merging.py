@@ -1,4 +1,4 @@
-"""How the affine terms of a plan become one: a = g - c (v - w) - k (x - p), and the rate of damping.
+"""How the affine terms of a plan become one: a = g - c (v - w) - k (x - p); the rate of damping, and of turning.
 
 All is computed in float64, in the order given. What is the same for all bodies takes plain floats, whose sums,
 products and quotients are the same numbers as NumPy's: for a few of them that is many times as fast.
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Share(NamedTuple):
-    """What one term adds: to g or rate; or to c or k, as weight of its wind or anchor."""
+    """What one term adds: to g, rate or omega; or to c or k, as weight of its wind or anchor."""
 
     symbol: str
     value: np.ndarray
@@ -31,10 +31,12 @@ class Affine(NamedTuple):
     k: np.ndarray
     p: np.ndarray
     rate: np.ndarray
+    omega: np.ndarray
     drag: bool
     wind: bool
     spring: bool
     damped: bool
+    turned: bool
     #: (g, w, p, c, k) in one row and as floats, where all are the same for all bodies.
     uniform: tuple[np.ndarray, list[float]] | None
 
@@ -54,7 +56,7 @@ def merged(shares: Sequence[Share], dim: int) -> Affine:
             break
     else:
         return _uniform(shares, dim)
-    totals = {"g": np.zeros((1, dim)), "c": np.zeros(1), "k": np.zeros(1), "rate": np.zeros(1)}
+    totals = {"g": np.zeros((1, dim)), "c": np.zeros(1), "k": np.zeros(1), "rate": np.zeros(1), "omega": np.zeros((1, 3))}
     means = {"c": np.zeros((1, dim)), "k": np.zeros((1, dim))}
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by the plan
         for symbol, value, place, _ in shares:
@@ -62,9 +64,9 @@ def merged(shares: Sequence[Share], dim: int) -> Affine:
                 totals[symbol] = totals[symbol] + value
             else:
                 totals[symbol], means[symbol] = _weighted(totals[symbol], means[symbol], value, place)
-    g, c, w, k, p, rate = totals["g"], totals["c"], means["c"], totals["k"], means["k"], totals["rate"]
-    drag, wind, spring, damped = (bool(array.any()) for array in (c, w, k, rate))
-    return Affine(g, c, w, k, p, rate, drag, wind, spring, damped, None)
+    c, w, k, p, rate, omega = totals["c"], means["c"], totals["k"], means["k"], totals["rate"], totals["omega"]
+    drag, wind, spring, damped, turned = (bool(array.any()) for array in (c, w, k, rate, omega))
+    return Affine(totals["g"], c, w, k, p, rate, omega, drag, wind, spring, damped, turned, None)
 
 
 def _weighted(
@@ -81,6 +83,7 @@ def _uniform(shares: Sequence[Share], dim: int) -> Affine:
     """`merged` in floats."""
     g, w, p = [0.0] * dim, [0.0] * dim, [0.0] * dim
     c = k = rate = 0.0
+    omega = [0.0] * 3
     for one in shares:
         value, place = one.uniform  # type: ignore[misc]
         if one.symbol == "g":
@@ -93,10 +96,12 @@ def _uniform(shares: Sequence[Share], dim: int) -> Affine:
             k += value
             part = value / k if k > 0 else 0.0
             p = [a + part * (b - a) for a, b in zip(p, place, strict=True)]
+        elif one.symbol == "omega":
+            omega = [a + b for a, b in zip(omega, value, strict=True)]
         else:
             rate += value
     numbers = [*g, *w, *p, c, k]
     row = np.array(numbers)
     vectors, others = row[: 3 * dim].reshape(3, 1, dim), row[3 * dim :].reshape(2, 1)
-    arrays = vectors[0], others[0], vectors[1], others[1], vectors[2], np.array([rate])
-    return Affine(*arrays, c != 0, any(w), k != 0, rate != 0, (row, numbers))
+    arrays = vectors[0], others[0], vectors[1], others[1], vectors[2], np.array([rate]), np.array([omega])
+    return Affine(*arrays, c != 0, any(w), k != 0, rate != 0, any(omega), (row, numbers))

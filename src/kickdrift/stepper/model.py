@@ -25,7 +25,7 @@ from .. import exact_math
 from ..constraints.base import Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
-from ..integrators import Composition, EnergyEuler, Exact, Integrator, Verlet
+from ..integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator, Verlet
 from . import merging
 
 _F64 = np.dtype(np.float64)
@@ -182,10 +182,13 @@ class Plan:
         merged = merging.merged(shares, self.dim)
         if merged.damped:
             _check_finite("rate", merged.rate, _F64)
-        self.rate = merged.rate
+        if merged.turned:
+            _check_finite("omega", merged.omega, _F64)
+        self.rate, self.omega = merged.rate, merged.omega
         # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
         self._c, self._k = merged.c, merged.k
-        self.drag, self.wind, self.spring, self.damped = merged.drag, merged.wind, merged.spring, merged.damped
+        self.drag, self.wind, self.spring = merged.drag, merged.wind, merged.spring
+        self.damped, self.turned = merged.damped, merged.turned
         self._remembered = self._still_true(previous)
         self.velocity_dependent = (
             self.drag
@@ -263,6 +266,10 @@ class Plan:
     def add_damping(self, rate: np.ndarray) -> None:
         self._part.affine.append(merging.share("rate", rate))
 
+    def add_rotation(self, omega: np.ndarray) -> None:
+        """v' = v x omega, (1|n, 3) in rad/s, beside all accelerations."""
+        self._part.affine.append(merging.share("omega", omega))
+
     def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
         self._part.records.append(Record(kind, term.velocity_dependent, fields))
 
@@ -317,13 +324,14 @@ class Plan:
             return {}
         changed = {
             "decay": not np.array_equal(previous.rate, self.rate),
+            "turn": not np.array_equal(previous.omega, self.omega),
             "flow": not (np.array_equal(previous._c, self._c) and np.array_equal(previous._k, self._k)),
         }
         return {key: found for key, found in previous._remembered.items() if not changed[key[0]]}
 
     def _remember(self, name: str, dt: float, compute: Callable[[], np.ndarray]) -> np.ndarray:
         if (name, dt) not in self._remembered:
-            found = self._round("rate" if name == "decay" else name, compute())
+            found = self._round({"decay": "rate", "turn": "omega"}.get(name, name), compute())
             self._remembered = {key: old for key, old in self._remembered.items() if key[0] != name}
             self._remembered[name, dt] = found
         return self._remembered[name, dt]
@@ -331,6 +339,12 @@ class Plan:
     def decay(self, dt: float) -> np.ndarray:
         """exp(-rate dt): what `Damping` leaves of a velocity."""
         return self._remember("decay", dt, lambda: exact_math.decays(self.rate, dt))
+
+    def turn(self, dt: float) -> tuple[np.ndarray, np.ndarray]:
+        """(t, s) of the rotation over dt/2: v' = v + v x t, v + s v' x t (Boris 1970), t of shape (1|n, 3)."""
+        t = self._remember("turn", dt, lambda: exact_math.half_tangents(self.omega, dt / 2))
+        squares = t.astype(np.float64) * t
+        return t, self._round("omega", 2 / (1 + (squares[:, 0] + squares[:, 1] + squares[:, 2])))
 
     def flow(self, dt: float) -> np.ndarray:
         """(C, S, P, Q) of the exact flow, each with one row or n rows."""
@@ -377,6 +391,8 @@ class Plan:
 
         digest = hashlib.blake2b(f"{self.n} {self.dim} {self.dtype} {self.integrator}".encode(), digest_size=16)
         affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
+        if self.turned:
+            affine.append(self.omega)
         described: list[Record | Push | Hold] = [*self.records, *self.pushes, *self.holds]
         records = [(record.kind, list(record.fields.values())) for record in described]
         for name, arrays in [("affine", affine), *records]:
@@ -423,6 +439,11 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
                     )
+        if isinstance(self.integrator, ImplicitEuler) and self.turned and self.pushes:
+            raise ValueError(
+                f"integrator: {name} takes Magnetic and RotatingFrame only where bodies do not see each other, got "
+                f"{type(self.pushes[0].term).__name__} beside them"
+            )
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
                 if not term.conservative or any(push.term is term for push in self.pushes):

@@ -18,25 +18,3 @@ cdef inline int held(
     if kind == PLANE:
         return plane(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
     return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)
-
-
-cdef inline int hold_f32(
-    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
-    const void* before, const void* gain, void* x, void* v, void* s, const void* data,
-    void* owner,
-) noexcept nogil:
-    return held(
-        kind, h, n, dim, stride,
-        <const float*> before, <const float*> gain, <float*> x, <float*> v, <float*> s, data, owner,
-    )
-
-
-cdef inline int hold_f64(
-    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
-    const void* before, const void* gain, void* x, void* v, void* s, const void* data,
-    void* owner,
-) noexcept nogil:
-    return held(
-        kind, h, n, dim, stride,
-        <const double*> before, <const double*> gain, <double*> x, <double*> v, <double*> s, data, owner,
-    )

@@ -11,7 +11,7 @@ from ..abi.registers cimport (
 )
 from ..abi.workspace cimport KEEP, Room
 from ..simd.vec cimport f32vec, vec, load_part, real, spread, where_positive, width
-from ..abi.plan cimport Field, Job, Plan
+from ..abi.plan cimport DAMPING, Field, Job, Plan
 from ..loops.stages cimport size
 from ..loops.passes cimport finish, out_register, push
 from ..abi.coupled cimport UNSOLVED, Push, Sweep
@@ -413,5 +413,5 @@ cdef inline int together(
     else:
         implicit_step(sweep, job, room, t, like, whole)
     if job.code == 0 and sweep.plan.damped and sweep.holds == 0:
-        sweep.plan.between(True, sweep.plan.scheme, sweep.plan, room, room.next, NULL, NULL)
+        sweep.plan.between(DAMPING, sweep.plan.scheme, sweep.plan, room, room.next, NULL, NULL)
     return job.code

@@ -223,6 +223,43 @@ cdef inline void stage(
         v[0] = fc[0] * last + fs[0] * a
 
 
+cdef inline void turn(int scheme, int dim, const vec* t, vec s, vec* x, vec* v, vec* history) noexcept nogil:
+    """Turn velocities by half a step; Verlet's velocity is the way from the previous position. t: always three."""
+    cdef vec way[3]
+    cdef int j
+    rotate(dim, t, s, v)
+    if verlet(scheme):
+        for j in range(dim):
+            way[j] = x[j] - history[j]
+        rotate(dim, t, s, way)
+        for j in range(dim):
+            history[j] = x[j] - way[j]
+
+
+cdef inline void rotate(int dim, const vec* t, vec s, vec* v) noexcept nogil:
+    """v += s (v + v x t) x t"""
+    cdef vec a[3]
+    cdef vec b[3]
+    cdef int j
+    across(dim, v, t, a)
+    for j in range(dim):
+        a[j] = v[j] + a[j]
+    across(dim, a, t, b)
+    for j in range(dim):
+        v[j] = v[j] + s * b[j]
+
+
+cdef inline void across(int dim, const vec* v, const vec* t, vec* result) noexcept nogil:
+    """v x t; in the plane t is z."""
+    if dim == 2:
+        result[0] = v[1] * t[2]
+        result[1] = -(v[0] * t[2])
+    else:
+        result[0] = v[1] * t[2] - v[2] * t[1]
+        result[1] = v[2] * t[0] - v[0] * t[2]
+        result[2] = v[0] * t[1] - v[1] * t[0]
+
+
 cdef inline void damp(int scheme, vec decay, vec* x, vec* v, vec* s) noexcept nogil:
     """v *= exp(-rate h); Verlet's velocity is the way from the previous position."""
     v[0] = decay * v[0]

@@ -10,7 +10,7 @@ from ..abi.plan cimport MAX_DIM, TILE, Job, Plan
 from .planes cimport aligned, end, first_bad, move_state, sum_planes
 from .living cimport any_of
 from .stages cimport size
-from .passes cimport advance
+from .passes cimport advance, plan_of
 from ..abi.coupled cimport TILE_PUSHES, Sweep
 
 
@@ -75,7 +75,7 @@ cdef inline void run_whole(const Sweep* sweep, Job* job, vec* like) noexcept nog
     room.next = room.now + P * size(&room, like)
     room.start = room.next + P * size(&room, like)
     job.failed_step = advance(sweep, job, &room, like)
-    plan = sweep.plan if room.now == sweep.room else sweep.plan + 1
+    plan = plan_of(sweep, room.now)
     job.bad_body = first_bad(plan, 0, room.count, like)
 
 

@@ -11,7 +11,7 @@ from ..abi.plan cimport MAX_DIM, ROW, Array, Job, Plan
 from ..abi.slots cimport Living
 
 
-cdef inline void run_living(const Plan* plan, Job* job) noexcept nogil:
+cdef inline void run_living(const Plan* plan, Job* job, const void* like) noexcept nogil:
     """Run `plan.each` where bodies live; the earliest failure counts."""
     cdef const Living* living = plan.living
     cdef Py_ssize_t k
@@ -28,7 +28,7 @@ cdef inline void run_living(const Plan* plan, Job* job) noexcept nogil:
             continue
         if job.begin:
             begun = max(begun, begin_young(plan, &part))
-        plan.each(plan, &part)
+        plan.each(plan, &part, NULL)
         park(plan, part.first, part.last)
         job.evaluations = max(job.evaluations, part.evaluations)
         if job.bad_body < 0:
@@ -62,7 +62,7 @@ cdef inline int64_t begin_young(const Plan* plan, const Job* job) noexcept nogil
             for i in range(part.first, part.last):
                 keep_row(True, plan, &plan.v, i, v + (i - part.first) * MAX_DIM * plan.living.item)
                 keep_row(True, plan, &plan.s, i, s + (i - part.first) * MAX_DIM * plan.living.item)
-            plan.each(plan, &part)
+            plan.each(plan, &part, NULL)
             for i in range(part.first, part.last):
                 if not plan.living.young[i]:
                     keep_row(False, plan, &plan.v, i, v + (i - part.first) * MAX_DIM * plan.living.item)

@@ -10,7 +10,7 @@ from ..abi.registers cimport A, OUT, P, S, V, X
 from ..abi.workspace cimport KEEP, START, Room
 from ..abi.constraints cimport COMPLIANT_DISTANCE, DISTANCE, Distance
 from ..simd.vec cimport vec, width
-from ..abi.plan cimport ALTERNATE, DRIFT_KICK, KICK_DRIFT, Job, Plan
+from ..abi.plan cimport ALTERNATE, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, Job, Plan
 from ..integrators.steps cimport has_opening, stages, start
 from .living cimport any_of
 from .planes cimport aligned
@@ -29,12 +29,14 @@ cdef inline int push(
     """Evaluate all pushes at a state; other than 0 where one fails."""
     cdef const Push* term
     cdef char* out
-    cdef int number
+    cdef Py_ssize_t vectors = (room.count + width(like) - 1) // width(like)
+    cdef int number, j
     job.evaluations += 1
     for number in range(sweep.pushes):
         term = &sweep.push[number]
         out = out_register(room, number, like)
-        memset(out, 0, sweep.plan.dim * room.plane * <Py_ssize_t> sizeof(vec) // width(like))
+        for j in range(sweep.plan.dim):
+            memset(out + j * room.plane * <Py_ssize_t> sizeof(vec) // width(like), 0, vectors * sizeof(vec))
         job.code = term.function(
             t, room.first, room.count, sweep.plan.dim, room.plane,
             state + X * size(room, like), state + V * size(room, like), out, term.data,
@@ -85,8 +87,11 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         # What holds move is pushed otherwise.
         if number == KEEP and not (fsal(scheme, drag) and (step == 0 or sweep.holds > 0)):
             continue
+        if number == 0 and plan.turned:
+            plan.between(TURNING, scheme, plan, room, state, NULL, NULL)
+            state = room.next
         if number == 0 and has_opening(scheme, drag):
-            plan.between(False, scheme, plan, room, state, NULL, NULL)
+            plan.between(OPENING, scheme, plan, room, state, NULL, NULL)
             state = room.next
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
             after = sweep.after[number]
@@ -95,8 +100,10 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         finish(number, scheme, sweep, room, state, like)
         if number != KEEP:
             state = room.next
+    if plan.turned:
+        plan.between(TURNING, scheme, plan, room, room.next, NULL, NULL)
     if plan.damped and sweep.holds == 0:
-        plan.between(True, scheme, plan, room, state, NULL, NULL)
+        plan.between(DAMPING, scheme, plan, room, state, NULL, NULL)
     return 0
 
 
@@ -126,10 +133,15 @@ cdef inline void begin_young(const Plan* plan, const Room* room, vec* like) noex
                     memcpy(<char*> (s + i) + lane * size_, <char*> &t + lane * size_, size_)
 
 
+cdef inline const Plan* plan_of(const Sweep* sweep, const char* state) noexcept nogil:
+    """The plan of all bodies as one tile whose state is here: there is one for each of the two places."""
+    return sweep.plan if state == sweep.room else sweep.plan + 1
+
+
 cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like) noexcept nogil:
     """One step of bodies that meet in constraints only; other than 0 where it cannot be solved."""
-    # One of the two in the room, which are this job's own.
-    cdef Plan* plan = <Plan*> (sweep.plan if room.next == sweep.room else sweep.plan + 1)
+    # This job's own.
+    cdef Plan* plan = <Plan*> plan_of(sweep, room.next)
     cdef bint damped = plan.damped
     cdef Job lone = job[0]
     lone.steps = 1
@@ -138,7 +150,7 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     lone.begin = job.begin and step == 0
     memcpy(room.next, room.now, (3 if plan.s.data != NULL else 2) * size(room, like))
     plan.damped = False  # that comes after the constraints
-    plan.run(plan, &lone)
+    plan.run(plan, &lone, like)
     plan.damped = damped
     if lone.failed_step == 1:
         job.evaluations += lone.evaluations
@@ -172,7 +184,7 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, vec* like) 
         if sweep.hold[number].kind == DISTANCE or sweep.hold[number].kind == COMPLIANT_DISTANCE:
             at_rest = <const vec*> (<const Distance*> sweep.hold[number].data).at_rest
     if sweep.holds > 0 and plan.damped:
-        plan.between(True, plan.scheme, plan, room, room.next, at_rest, gain)
+        plan.between(DAMPING, plan.scheme, plan, room, room.next, at_rest, gain)
     return 0
 
 
@@ -182,7 +194,7 @@ cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, vec* li
     for step in range(job.steps):
         job.done = step
         if sweep.implicit != NULL:
-            job.code = sweep.implicit(sweep, job, step, room)
+            job.code = sweep.implicit(sweep, job, step, room, like)
         elif sweep.pushes > 0 or sweep.room == NULL:
             job.code = swept_step(sweep, job, step, room, like)
         else:

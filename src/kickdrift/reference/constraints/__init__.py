@@ -7,6 +7,8 @@ previous positions, which the next step continues from.
 
 from typing import Any
 
+from ...constraints import Constraint
+from ...declaration import require_entries
 from .collisions import collisions
 from .joints import compliant_distance, distance, pin
 from .walls import WALLS
@@ -18,3 +20,4 @@ HOLDS: dict[str, Any] = {
     "collisions": collisions,
     **WALLS,
 }
+require_entries(__name__, HOLDS, Constraint)
