@@ -127,6 +127,7 @@ def test_public_names():
         "EnergyEuler Yoshida4 PEFRL Yoshida6 Exact Dopri8"
     )
     errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
+    errors += " CapacityError DeadBodyError"
     steppers = "Stepper ODEStepper FixedClock Rollback Trajectory ODETrajectory"
     constraints = "Pin Distance Box Plane ElasticCollisions"
     clocks = "ExactSteps Match Locked Variable Drop Backlog Resync Raise Budget"
@@ -149,6 +150,7 @@ def test_errors_are_kickdrifts_and_the_closest_built_ins():
     closest = {
         "NonFiniteError": FloatingPointError, "ConvergenceError": ArithmeticError, "DesyncError": RuntimeError,
         "CallbackError": RuntimeError, "SnapshotError": ValueError, "OverloadError": RuntimeError,
+        "CapacityError": RuntimeError, "DeadBodyError": KeyError,
     }  # fmt: skip
     for name, builtin in closest.items():
         assert issubclass(getattr(kd, name), kd.KickdriftError)

@@ -32,7 +32,7 @@ def rows(header):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
-FIRST, PYGAME, PYGLET, ARCADE, CHANGES, ROLLBACK, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
+FIRST, PYGAME, PYGLET, ARCADE, SPARKS, CHANGES, ROLLBACK, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
 LOOPS_OF_ENGINES = {"pygame": PYGAME, "pyglet": PYGLET, "arcade": ARCADE}
 
 
@@ -292,3 +292,9 @@ def test_the_table_of_constraints():
 @pytest.mark.parametrize("expression", re.findall(r"`(kd\.[A-Z]\w+\([^`]*\))`", TEXT))
 def test_instances_in_the_text(expression):
     assert eval(expression, {"kd": kd}) is not None
+
+
+def test_sparks_come_and_go():
+    names = {"np": np, "kd": kd}
+    exec(SPARKS, names)
+    assert names["sparks"].count == len(names["picture"]) == 20

@@ -349,6 +349,27 @@ def test_a_history_begins_for_the_newborn_alone(twin, integrator, forces):
     assert world.position.tolist() == [*old.position.tolist(), *new.position.tolist()]
 
 
+@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("integrator", ["verlet", "groot_warren", "rk4"])
+def test_newborn_are_moved_before_their_first_step(twin, integrator):
+    world = twin.Stepper(np.zeros((4, 1)), integrator=integrator, forces=[kd.Gravity((1.0,))], dt=0.5, alive=2)
+    world.step(2)
+    world.spawn([3.0], 1.0)
+    world.teleport(2, [5.0])
+    world.shift([1.0])
+    saved = world.snapshot()
+    world.step()
+    alone = twin.Stepper([[6.0]], [[1.0]], integrator=integrator, forces=[kd.Gravity((1.0,))], dt=0.5)
+    alone.step()
+    assert world.position[2] == alone.position[0]
+    after = world.checksum()
+    world.restore(saved)
+    assert world.snapshot() == saved
+    world.step()
+    assert world.checksum() == after
+    assert world.position[3] == 0
+
+
 def test_native_functions_see_zeros_and_are_not_heeded():
     ctypes = pytest.importorskip("ctypes")
     double, int64, pointer = ctypes.c_double, ctypes.c_int64, ctypes.POINTER(ctypes.c_double)
@@ -406,7 +427,12 @@ def test_what_is_added_holds_those_that_live_then(twin, integrator):
     places = [[0.0, 0.0], [1.0, 0.0], [2.5, 0.0], [0.0, 9.0]]
 
     def holds():
-        return [kd.Springs([(0, 1)], 20.0), kd.Distance([(1, 2), (2, 3)], [1.5, 3.0], iterations=2), kd.Pin(1), kd.Box(-20, 20)]
+        return [
+            kd.Springs([(0, 1)], 20.0),
+            kd.Distance([(1, 2), (2, 3)], [1.5, 3.0], iterations=2),
+            kd.Pin(1),
+            kd.Box(-20, 20),
+        ]
 
     def made(alive, forces=(), constraints=()):
         arguments = {"forces": [kd.Gravity((0, -9.0)), *forces], "integrator": integrator, "dt": 0.01}

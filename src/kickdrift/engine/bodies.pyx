@@ -224,8 +224,8 @@ cdef class Core(Runner):
         """Bodies die: their rows become zeros, and free for others.
 
         ids: of `spawn` or `world.ids`, or rows, which are ints below 2**32: one, or any number of them. Or a mask of
-        shape (n,): those of its rows die that live. Springs, distances and pins of a body end with it, and do not pass on
-        to the next in its slot; `restore` brings all back.
+        shape (n,): those of its rows die that live. Springs, distances and pins of a body end with it, and do not pass
+        on to the next in its slot; `restore` brings all back.
 
         Raises DeadBodyError, a KeyError, for those that do not live, TypeError or ValueError for what are no ids,
         RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
@@ -245,8 +245,10 @@ cdef class Core(Runner):
             self.unlock()
 
     def _park(self):
+        """The rows of the dead become zeros, and histories that are yet to begin."""
         if self.slots is not None:
             park(self.plan, 0, self.plan.n)
+            self.slots.clear_histories(self.plan)
 
     # What base.py needs to save and restore.
 

@@ -83,5 +83,6 @@ cdef class Slots:
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil
     cdef void layout(self, Links links) noexcept nogil
     cdef void forget_young(self) noexcept nogil
+    cdef void clear_histories(self, const Plan* plan) noexcept nogil
     cdef object spawn(self, const Plan* plan, object position, object velocity)
     cdef int kill(self, const Plan* plan, object ids) except -1

@@ -175,6 +175,14 @@ cdef class Slots:
         memset(self.young, 0, self.n)
         self.any_young = False
 
+    cdef void clear_histories(self, const Plan* plan) noexcept nogil:
+        """Zeros where a history is yet to begin, whatever was moved meanwhile."""
+        cdef Py_ssize_t i
+        if self.any_young and plan.s.data != NULL:
+            for i in range(self.n):
+                if self.young[i]:
+                    clear(plan, &plan.s, i, i + 1)
+
     cdef object spawn(self, const Plan* plan, object position, object velocity):
         """Bodies are born in the lowest free slots; nothing has changed where that is refused."""
         cdef int dim = plan.dim

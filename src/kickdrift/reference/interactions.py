@@ -95,7 +95,13 @@ def coefficients(system, push):
     springs = zip(pairs, *(numbers(system, push, name, len(pairs)) for name in ("k", "rest", "c")), strict=True)
     if system.slots is None:
         return list(springs)
-    return [spring for spring, uncut in zip(springs, system.slots.uncut(push.fields["pairs"], push.fields.get("tenants")), strict=True) if uncut]
+    return [
+        spring
+        for spring, uncut in zip(
+            springs, system.slots.uncut(push.fields["pairs"], push.fields.get("tenants")), strict=True
+        )
+        if uncut
+    ]
 
 
 def numbers(system, push, name, n):

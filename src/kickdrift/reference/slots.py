@@ -57,14 +57,17 @@ class Living:
         self._park()
 
     def _park(self) -> None:
+        """The rows of the dead become zeros, and histories that are yet to begin."""
         if self._slots is not None:
+            if self._history is not None:
+                self._history[self._slots.young[: self._slots.n] == 1] = 0
             for array in (self._position, self._velocity, self._history):
                 if array is not None:
                     array[self._slots.dead] = 0
 
 
 def present_fields(system: Any, hold: Any) -> dict[str, Any]:
-    """The coefficients of a constraint without what is cut; the dead, and nobody else on account of a cut pin, weigh 0."""
+    """The coefficients of a constraint without what is cut; the dead weigh 0, and nobody on account of a cut pin."""
     if system.slots is None:
         return hold.fields
     fields = {name: field for name, field in hold.fields.items() if name != "tenants"}

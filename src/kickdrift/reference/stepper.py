@@ -313,7 +313,8 @@ class Stepper(Living, Exclusive, StepperBase):
                 if self._slots is not None and self._slots.young[i] and mode != "extrapolate":
                     drawn[i] = self._position[i]
                 else:
-                    draw(*(array[i : i + 1] for array in (*before, *now)), mix, real, drawn[i : i + 1])
+                    x, v, x_new, v_new = (array[i : i + 1] for array in (*before, *now))
+                    draw(x, v, x_new, v_new, mix, real, drawn[i : i + 1])
         target[...] = drawn[rows] if living else drawn
         return result
 

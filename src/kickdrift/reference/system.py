@@ -205,7 +205,7 @@ class System(Body):
     def begin(self) -> None:
         """The same, of the living alone, and of those born after the last step where the others have a history."""
         start = STARTS.get(self.integrator.name)
-        x, v, history = self.x, self.v, self.history
+        v, history = self.v, self.history
         if start is None or not (history is None or any(part.young for part in self.parts)):
             return
         start(self, self.last_h)

@@ -231,8 +231,8 @@ class StepperBase(Population, Changes, State):
     def energy(self) -> tuple[float, float]:
         """(kinetic, potential) energy of all bodies in J, in float64 whatever the dtype.
 
-        Bodies of infinite mass, and those that do not live, are left out. Raises ValueError where a term has no potential, RuntimeError
-        during a step.
+        Bodies of infinite mass, and those that do not live, are left out. Raises ValueError where a term has no
+        potential, RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> kd.Stepper([[0.0, 2.0]], [[3.0, 0.0]], mass=2, forces=[kd.Gravity((0, -10))]).energy()

@@ -93,7 +93,7 @@ class Slots:
     def uncut(self, bodies: np.ndarray, tenants: np.ndarray | None) -> np.ndarray:
         """Of what holds bodies, (k,), or pairs, (k, 2): whether all are those that it was declared for, and live."""
         lasts = (self.mask[bodies] == 1) & (self.generation[bodies] == (1 if tenants is None else tenants))
-        return lasts.reshape(len(bodies), -1).all(axis=1)
+        return lasts if lasts.ndim == 1 else lasts.all(axis=1)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -40,9 +40,10 @@ def collisions(system, before, radius, restitution, weight, iterations):
     system.put(x, v, s)
 
 
-def near_pairs(x, radius, alive):
+def near_pairs(x, radius, alive=None):
     """Who meets whom, i < j, in order: all that are near, or where bodies crowd, so many that time stays linear."""
     n = len(x)
+    alive = [True] * n if alive is None else alive
 
     def near(i, j):
         return alive[i] and alive[j] and is_near(x[j] - x[i], radius[i] + radius[j])
