@@ -120,7 +120,7 @@ def test_the_reference_offers_what_the_stepper_does():
 def test_public_names():
     terms = (
         "Gravity LinearDrag QuadraticDrag AnchorSpring PointGravity Vortex Damping Force Acceleration NativeForce "
-        "Magnetic RotatingFrame Springs NBody"
+        "Magnetic RotatingFrame Springs NBody AppliedForce"
     )
     schemes = (
         "ExplicitEuler SemiImplicitEuler ImplicitEuler Midpoint Heun RK4 Verlet VelocityVerlet GrootWarren Leapfrog "
@@ -128,7 +128,7 @@ def test_public_names():
     )
     errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
     errors += " CapacityError DeadBodyError"
-    steppers = "Stepper ODEStepper FixedClock Rollback Trajectory ODETrajectory"
+    steppers = "Stepper ODEStepper FixedClock Rollback Tape Trajectory ODETrajectory"
     constraints = "Pin Distance Box Plane ElasticCollisions"
     clocks = "ExactSteps Match Locked Variable Drop Backlog Resync Raise Budget"
     others = "sync_test INTEGRATORS kick drift damp build_info get_include"

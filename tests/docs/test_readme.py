@@ -32,7 +32,7 @@ def rows(header):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
-FIRST, PYGAME, PYGLET, ARCADE, SPARKS, CHANGES, ROLLBACK, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
+FIRST, PYGAME, PYGLET, ARCADE, TICKS, SPARKS, CHANGES, ROLLBACK, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
 LOOPS_OF_ENGINES = {"pygame": PYGAME, "pyglet": PYGLET, "arcade": ARCADE}
 
 
@@ -51,6 +51,14 @@ def test_the_first_example_runs(capsys):
     grown = 1 - np.exp(-0.5)
     np.testing.assert_allclose(names["velocity"], np.tile([3 * grown, -9.81 * 4 * grown], (1000, 1)), rtol=1e-5)
     assert names["world"].position is names["position"]
+
+
+def test_the_loop_over_ticks_runs():
+    names = run(FIRST)
+    tick, lift = names["world"].tick, names["velocity"][0, 1]
+    exec(TICKS, names)
+    assert names["world"].tick == tick + 1
+    assert names["velocity"][0, 1] > lift
 
 
 def test_the_native_example_runs():

@@ -25,7 +25,7 @@ cdef class Looped(Frames):
         >>> import kickdrift as kd
         >>> ship = kd.Stepper([[0.0]], [[0.0]], dt=1/60)
         >>> for tick in ship.ticks(0.04):
-        ...     ship.velocity += 3.0
+        ...     ship.velocity[0] += 3.0
         >>> ship.tick, ship.interpolate().round(4).tolist()
         (2, [[0.09]])
         """

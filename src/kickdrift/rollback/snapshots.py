@@ -252,8 +252,8 @@ def _array(stepper: State, data: bytes, place: int) -> np.ndarray:
 def _text(stepper: State, key: tuple[Fraction, Fraction, int, bytes]) -> bytes:
     """What does not change from step to step; kept until it does."""
     if stepper._snapshot_text is None or stepper._snapshot_text[0] != key:
-        *time, offset = key
-        stepper._snapshot_text = key, _written(stepper, *time, np.frombuffer(offset))
+        exact_dt, origin, origin_tick, offset = key
+        stepper._snapshot_text = key, _written(stepper, exact_dt, origin, origin_tick, np.frombuffer(offset))
     return stepper._snapshot_text[1]
 
 

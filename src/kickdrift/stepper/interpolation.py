@@ -64,7 +64,8 @@ def canvas(out: Any, stepper: StepperBase, rows: int) -> np.ndarray:
 
 def _columns(array: np.ndarray) -> np.ndarray:
     """Vertices of several numbers each, such as of Panda3D's format "fff", as an array with a column for each."""
-    names, fields = array.dtype.names or (), array.dtype.fields or {}
+    names: tuple[str, ...] = array.dtype.names or ()
+    fields: Any = array.dtype.fields
     kinds = {array.dtype[name] for name in names}
     places = [fields[name][1] for name in names]
     steps = set(np.diff(places).tolist()) or {array.dtype[0].itemsize}

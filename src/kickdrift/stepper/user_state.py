@@ -60,7 +60,7 @@ class UserState(Part):
     name = "state"
 
     def save(self, stepper: State) -> bytes:
-        arrays = stepper._user_arrays.values()
+        arrays = list(stepper._user_arrays.values())
         if not _LITTLE:
             arrays = [array.astype(_form(array)) for array in arrays]
         return b"".join([stepper._user_text, *[array.tobytes() for array in arrays]])
