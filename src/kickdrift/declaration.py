@@ -21,21 +21,32 @@ def numbers(minimum: float = -math.inf, maximum: float = math.inf, place: bool =
     return dataclasses.field(metadata={"bounds": (minimum, maximum), "place": place}, **field)
 
 
+def lazy(value: Any) -> bool:
+    """Is it a dask array, whose numbers are still to be computed?"""
+    return hasattr(value, "__dask_graph__")
+
+
 @dataclass(frozen=True, eq=False)
 class Declaration:
     """Base of what a stepper is told in `forces` and `constraints`: it adds itself to a plan.
 
     Coefficients become float64 arrays, checked and read-only. What is no real number raises TypeError,
     what is not finite or below its minimum ValueError. What has the wrong length or dimension raises
-    ValueError when a stepper is made. All name the argument.
+    ValueError when a stepper is made. All name the argument. Dask arrays are kept for `kickdrift.distributed`,
+    which hands each chunk of bodies its rows; any other stepper computes them.
     """
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            if "bounds" in field.metadata:
+            if "bounds" in field.metadata and not lazy(getattr(self, field.name)):
                 label = f"{type(self).__name__}({field.name})"
                 array = validation.numbers(label, getattr(self, field.name), *field.metadata["bounds"])
                 object.__setattr__(self, field.name, array)
+
+    def computed(self) -> Self:
+        """The same, without dask arrays."""
+        arrays = {name: np.asarray(value) for name, value in vars(self).items() if lazy(value)}
+        return dataclasses.replace(self, **arrays) if arrays else self
 
     def placed(self, position: np.ndarray) -> Self:
         """The same, with what was left open taken from where the bodies are when a stepper is made."""
@@ -67,7 +78,9 @@ def known(base: type[Any]) -> set[type[Any]]:
     return set().union(*map(known, base.__subclasses__())) or {base}
 
 
-def declared(argument: str, plural: str, base: type[Any], given: Iterable[Any]) -> tuple[Any, ...]:
+def declared(
+    argument: str, plural: str, base: type[Any], given: Iterable[Any], compute: bool = True
+) -> tuple[Any, ...]:
     """The declarations of a kind as a tuple; anything else is refused."""
 
     def names() -> str:
@@ -81,4 +94,4 @@ def declared(argument: str, plural: str, base: type[Any], given: Iterable[Any]) 
     for declaration in declarations:
         if not isinstance(declaration, base):
             raise TypeError(f"{argument}: expected {plural} ({names()}), got {validation.show(declaration)}")
-    return declarations
+    return tuple(declaration.computed() for declaration in declarations) if compute else declarations
