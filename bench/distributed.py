@@ -214,10 +214,10 @@ def main():
     options = parser.parse_args()
     share = 10 if options.quick else 1
     if options.mpi:
-        mpi(1000 // share, 1000)
+        mpi(1000 // share, 200)
         return
     bodies(20_000_000 // share, 1_300_001 // share, 100)
-    cases(1000 // share, 1000)
+    cases(1000 // share, 200)
     chunk_costs(1000 // share)
 
 
