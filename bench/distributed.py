@@ -180,23 +180,29 @@ def chunk_costs(repeats):
     import dask.array as da
     from distributed import Client, LocalCluster
 
-    def empty(chunks):
+    def empty(chunks, client=None):
+        """Seconds on the wall and of all processors, for each chunk."""
+
+        def used():
+            return time.process_time() + (sum(client.run(time.process_time).values()) if client else 0)
+
         x = da.zeros((chunks, 2), chunks=(1, 2))
         moved = distributed.step(x, x, 1)
-        before = time.perf_counter()
+        before, busy = time.perf_counter(), used()
         dask.compute(moved)
-        return (time.perf_counter() - before) / chunks
+        took = time.perf_counter() - before
+        return f"{1e3 * took / chunks:.2f} ms | {1e3 * (used() - busy) / chunks:.2f} ms"
 
     print("\nWhat a chunk costs beside its steps, with one body and one step in each\n")
-    print("| | per chunk |\n|---|---|")
+    print("| | per chunk | of processors |\n|---|---|---|")
     for scheduler in ("threads", "synchronous"):
         with dask.config.set(scheduler=scheduler):
-            print(f"| Dask's {scheduler} | {1e3 * empty(repeats):.2f} ms |")
+            print(f"| Dask's {scheduler} | {empty(repeats)} |")
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster),
+        Client(cluster) as client,
     ):
-        print(f"| LocalCluster, 2 processes | {1e3 * empty(repeats):.2f} ms |")
+        print(f"| LocalCluster, 2 processes | {empty(repeats, client)} |")
 
 
 def mpi(count, steps):

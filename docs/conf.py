@@ -3,15 +3,15 @@
 import inspect
 import re
 
+from sphinx.ext.napoleon import Config, NumpyDocstring
+
 import kickdrift
 
 project = "kickdrift"
 author = copyright = "The kickdrift maintainers"
 release = version = kickdrift.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-napoleon_use_rtype = False
-napoleon_google_docstring = False
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
@@ -38,7 +38,7 @@ def plain(app, what, name, item, options, lines):
         arguments = set(inspect.signature(item).parameters)
     except (TypeError, ValueError):
         arguments = set()
-    sections = any(re.fullmatch(r"\s*---+", line) for line in lines)  # NumPy's style, which napoleon reads
+    sections = any(re.fullmatch(r"\s*---+", line) for line in lines)  # NumPy's style
     text, example, code = [], False, False
     for line in lines:
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
@@ -57,8 +57,10 @@ def plain(app, what, name, item, options, lines):
                 text.append("")
                 line = f"**{found[1]}**: {line[found.end() :]}"
         text.append(line)
+    if sections:
+        text = NumpyDocstring("\n".join(text), Config(napoleon_use_rtype=False), app, what, name, item, options).lines()
     lines[:] = text
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", plain, priority=400)  # before napoleon
+    app.connect("autodoc-process-docstring", plain)
