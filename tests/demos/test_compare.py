@@ -50,7 +50,7 @@ def test_known_numbers(capsys):
     table = rows(out)
     # Verlet's phase runs ahead by h² / 24 of it.
     assert float(table["velocity_verlet"][1]) == pytest.approx(0.04 / 24 * 20 * math.pi, rel=0.1)
-    # It keeps (1 - h²/4) x² + v²: up to h²/4 of the energy goes to and fro.
+    # It keeps (1 - h²/4) x² + v²: so up to h²/4 of the energy comes and goes.
     assert table["velocity_verlet"][2] == "-1.00%"
     assert table["exact"][2] == "0"
     steps = round(20 * math.pi / 0.2 / 4) * 4

@@ -238,6 +238,17 @@ def test_a_worker_that_dies_is_replaced(tmp_path, deaths, fails):
             assert results[number] == worlds.place(world)
 
 
+def test_a_script_without_its_guard_is_told(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import kickdrift as kd\nfrom kickdrift import distributed\n"
+        "list(distributed.sweep(lambda: kd.Stepper([[0.0]]), [{}] * 9, 1, lambda world: world.tick))\n"
+    )
+    result = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 1
+    assert result.stderr.rstrip().endswith('a script must call it below `if __name__ == "__main__":`')
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 def test_a_given_pool_that_breaks_raises(tmp_path):
     import multiprocessing

@@ -72,12 +72,13 @@ def _unpacked(packed: bytes) -> Job:
     return job
 
 
-def watch(event: Any) -> None:
+def watch(started: Any, event: Any) -> None:
     """What each worker of the sweep's own pool does first; Ctrl-C is for the process that waits for results."""
     import signal
 
     global stop
     stop = event
+    started.set()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -202,14 +202,22 @@ class _Processes:
         self.count, self.ahead = count, 4 * count
         # Forked children of a process with threads may hang; Dask, rich and NumPy have threads.
         self.context = multiprocessing.get_context("spawn")
+        self.started = self.context.Event()
 
     def __enter__(self) -> _Processes:
-        self.renew()
+        self._begin()
         return self
 
-    def renew(self) -> None:
+    def _begin(self) -> None:
         self.stop = self.context.Event()
-        self.executor = futures.ProcessPoolExecutor(self.count, self.context, one_case.watch, (self.stop,))
+        self.executor = futures.ProcessPoolExecutor(self.count, self.context, one_case.watch, (self.started, self.stop))
+
+    def renew(self) -> None:
+        if not self.started.is_set():
+            raise futures.BrokenExecutor(
+                'sweep: its processes do not start; a script must call it below `if __name__ == "__main__":`'
+            )
+        self._begin()
 
     def submit(self, *call: Any) -> Future[Any]:
         return self.executor.submit(*call)
