@@ -65,13 +65,19 @@ def numbers(minimum: float = -math.inf, maximum: float = math.inf, place: bool =
     return dataclasses.field(metadata={"bounds": (minimum, maximum), "place": place}, **field)
 
 
+def lazy(value: Any) -> bool:
+    """Is it a dask array, whose numbers are still to be computed?"""
+    return hasattr(value, "__dask_graph__")
+
+
 @dataclass(frozen=True, eq=False)
 class Declaration:
     """Base of what a stepper is told in `forces` and `constraints`: it adds itself to a plan.
 
     Coefficients become float64 arrays, checked and read-only. What is no real number raises TypeError,
     what is not finite or below its minimum ValueError. What has the wrong length or dimension raises
-    ValueError when a stepper is made. All name the argument.
+    ValueError when a stepper is made. All name the argument. Dask arrays are kept for `kickdrift.distributed`,
+    which hands each chunk of bodies its rows; any other stepper computes them.
     """
 
     #: The name by which the reference and the engine know it, or several; "" for what is merged with others.
@@ -84,7 +90,8 @@ class Declaration:
 
     def __post_init__(self) -> None:
         for name in self._fields.bounds:
-            self._check(name, getattr(self, name))
+            if not lazy(getattr(self, name)):
+                self._check(name, getattr(self, name))
 
     @property
     def _fields(self) -> _Fields:
@@ -130,6 +137,11 @@ class Declaration:
         if told.get("tenants", self) is None:
             del told["tenants"]
         return told
+
+    def computed(self) -> Self:
+        """The same, without dask arrays."""
+        arrays = {name: np.asarray(value) for name, value in vars(self).items() if lazy(value)}
+        return dataclasses.replace(self, **arrays) if arrays else self
 
     def placed(self, position: np.ndarray) -> Self:
         """The same, with what was left open taken from where the bodies are when a stepper is made."""
@@ -185,7 +197,9 @@ def known(base: type[Any]) -> set[type[Any]]:
     return set().union(*map(known, base.__subclasses__())) or {base}
 
 
-def declared(argument: str, plural: str, base: type[Any], given: Iterable[Any]) -> tuple[Any, ...]:
+def declared(
+    argument: str, plural: str, base: type[Any], given: Iterable[Any], compute: bool = True
+) -> tuple[Any, ...]:
     """The declarations of a kind as a tuple; anything else is refused."""
 
     def names() -> str:
@@ -199,4 +213,4 @@ def declared(argument: str, plural: str, base: type[Any], given: Iterable[Any]) 
     for declaration in declarations:
         if not isinstance(declaration, base):
             raise TypeError(f"{argument}: expected {plural} ({names()}), got {validation.show(declaration)}")
-    return declarations
+    return tuple(declaration.computed() for declaration in declarations) if compute else declarations

@@ -2,7 +2,7 @@
 
 import dataclasses
 import doctest
-import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -19,6 +19,7 @@ MODULES = sorted(
     # A module for other processors than this one must not be loaded.
     if module.name.rpartition(".")[2].partition("_")[0] not in {"avx2", "avx512"} - set(kernels.isas)
     if not module.name.endswith("__main__")
+    if importlib.util.find_spec("dask") or "distributed" not in module.name
 )
 PUBLIC = sorted(name for name in kd.__all__ if not name.startswith("_") and not inspect.ismodule(getattr(kd, name)))
 
