@@ -20,7 +20,8 @@ from ..errors import ConvergenceError, NonFiniteError
 from ..forces.base import Term
 from ..forces.callbacks import Acceleration, Force, PythonFunction
 from ..forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
-from ..integrators import ImplicitEuler, Integrator, resolve
+from ..forces.rotations import Magnetic, RotatingFrame
+from ..integrators import INTEGRATORS, ImplicitEuler, Integrator, resolve
 from ..ode.stepper import ODEStepper
 from ..stepper.stepper import Stepper
 from . import workers
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 #: What these do to a body depends on that body alone; functions are tried on each chunk.
 ALONE: tuple[type[Declaration], ...] = (
-    *(Gravity, LinearDrag, QuadraticDrag, AnchorSpring, PointGravity, Vortex, Damping, Force, Acceleration),
+    *(Gravity, LinearDrag, QuadraticDrag, AnchorSpring, PointGravity, Vortex, Damping, Magnetic, RotatingFrame),
+    *(Force, Acceleration),
     *(Box, Plane),
 )
 WHAT_TO_DO = (
@@ -80,7 +82,7 @@ def step(
         velocity = da.zeros_like(position)
     velocity = _rows("velocity", velocity, 3, position)
     steps = validation.integer("steps", steps, 0)
-    scheme = resolve(integrator)
+    scheme = resolve(integrator, INTEGRATORS)
     kinds: list[tuple[str, tuple[Any, ...]]] = [
         ("forces", declared("forces", "terms", Term, forces, compute=False)),
         ("constraints", declared("constraints", "constraints", Constraint, constraints, compute=False)),

@@ -270,6 +270,7 @@ cdef class Core(Runner):
         cdef bint history = self.started and self.plan.s.data != NULL
         cdef bytes data
         cdef Array to
+        self._park()
         if not LITTLE:
             return snapshots.copies(self)
         data = PyBytes_FromStringAndSize(NULL, (2 + history) * size)

@@ -162,6 +162,8 @@ cdef class Frames(Core):
         finite = all_finite(&there, self.plan.dim, f32) if self.single else all_finite(&there, self.plan.dim, f64)
         if not finite:
             raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
+        if self.slots is not None and not self.slots.alive[row]:
+            return  # the dead stay where they are
         # From here on no Python code runs.
         if history and self.single:
             follow_history(&self.plan.x, &self.plan.s, row, &there, self.plan.dim, f32)

@@ -56,7 +56,13 @@ def merged(shares: Sequence[Share], dim: int) -> Affine:
             break
     else:
         return _uniform(shares, dim)
-    totals = {"g": np.zeros((1, dim)), "c": np.zeros(1), "k": np.zeros(1), "rate": np.zeros(1), "omega": np.zeros((1, 3))}
+    totals = {
+        "g": np.zeros((1, dim)),
+        "c": np.zeros(1),
+        "k": np.zeros(1),
+        "rate": np.zeros(1),
+        "omega": np.zeros((1, 3)),
+    }
     means = {"c": np.zeros((1, dim)), "k": np.zeros((1, dim))}
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by the plan
         for symbol, value, place, _ in shares:
