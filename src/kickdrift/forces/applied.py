@@ -58,24 +58,24 @@ class AppliedForce(Term):
         if validation.overlaps_itself(array):
             raise ValueError("AppliedForce(force): expected an item of its own for each body, got overlapping ones")
         # A view: nobody can give it another shape, or resize what it lies in.
-        object.__setattr__(self, "_held", array.view())
+        object.__setattr__(self, "_array", array.view())
 
     def told(self) -> dict[str, Any]:
         """Nothing: what is in the array is part of the state."""
         return {}
 
     @property
-    def held(self) -> np.ndarray:
+    def array(self) -> np.ndarray:
         """The array as it was when it was given."""
-        array: np.ndarray = self._held  # type: ignore[attr-defined]
+        array: np.ndarray = self._array  # type: ignore[attr-defined]
         return array
 
     def compile(self, plan: Plan) -> None:
-        if self.held.dtype != plan.dtype:
-            raise TypeError(f"AppliedForce(force): expected {plan.dtype}, as the state is, got {self.held.dtype}")
-        if self.held.shape != (plan.n, plan.dim):
-            raise ValueError(f"AppliedForce(force): expected shape ({plan.n}, {plan.dim}), got {self.held.shape}")
-        plan.add_applied(self.held)
+        if self.array.dtype != plan.dtype:
+            raise TypeError(f"AppliedForce(force): expected {plan.dtype}, as the state is, got {self.array.dtype}")
+        if self.array.shape != (plan.n, plan.dim):
+            raise ValueError(f"AppliedForce(force): expected shape ({plan.n}, {plan.dim}), got {self.array.shape}")
+        plan.add_applied(self.array)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.force,)
