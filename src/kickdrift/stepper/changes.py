@@ -331,9 +331,10 @@ class Changes(_State):
         """Go on in other arrays, which hold the state from now on: same world, same tick, time and clock.
 
         position, velocity: as those that the stepper was made with, of the same dtype and dimension; of as many rows,
-        or more where no coefficient or mass is told per body: where bodies come and go, the new rows are free. The arrays
-        as they are are the state; they may have another layout. The integrator's history begins anew, as after `restart`, unless the values are those of
-        before; drawing begins anew in any case. With more rows, snapshots from before are of another world.
+        or more where no coefficient or mass is told per body: where bodies come and go, the new rows are free. The
+        arrays as they are are the state; they may have another layout. The integrator's history begins anew, as after
+        `restart`, unless the values are those of before; drawing begins anew in any case. With more rows, snapshots
+        from before are of another world.
         Raises TypeError or ValueError for other arrays, RuntimeError during a step; nothing has changed then.
 
         >>> import numpy as np, kickdrift as kd
