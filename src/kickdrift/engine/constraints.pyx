@@ -73,13 +73,22 @@ cdef class BoundDistance(BoundHold):
         distance.move_first = self.keep(fields["move_first"][order], plan.dtype)
         distance.move_second = self.keep(fields["move_second"][order], plan.dtype)
         if "compliance" in fields:
-            distance.total = self.keep(fields["total"][order], plan.dtype)
             distance.compliance = self.keep(fields["compliance"][order], plan.dtype)
-            distance.force = self.room(count, plan.dtype)
+            distance.drag_first = self.keep(fields["drag_first"][order], plan.dtype)
+            distance.drag_second = self.keep(fields["drag_second"][order], plan.dtype)
+            for number in range(4):
+                distance.response[<int> number] = fields["response"][number]
+            distance.share_first = self.room(count, plan.dtype)
+            distance.share_second = self.room(count, plan.dtype)
+            distance.alpha = self.room(count, plan.dtype)
+        distance.force = self.room(count, plan.dtype)
+        distance.pull = self.room(count, plan.dtype)
+        distance.direction = fields["direction"][0]
         distance.was = self.room(plan.dim * padded, plan.dtype)
+        distance.way = self.room(plan.dim * count, plan.dtype)
         distance.iterations = fields["iterations"][0]
         distance.look = look
-        self.cost = 20 * count * distance.iterations + 2 * plan.n
+        self.cost = 20 * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
 
 
@@ -178,7 +187,8 @@ cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padd
             (<BoundCollisions> hold).see(walls)
         elif isinstance(hold, BoundDistance):
             distance = hold
-            distance.distance.at_rest = distance.keep(plan.at_rest, plan.dtype)
+            if plan.at_rest is not None:
+                distance.distance.at_rest = distance.keep(plan.at_rest, plan.dtype)
     return bound
 
 

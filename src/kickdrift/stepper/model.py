@@ -90,6 +90,7 @@ class Plan:
         self.holds: list[Hold] = []
         #: Of each body, where links hold any: see `add_links`.
         self.at_rest: np.ndarray | None = None
+        self.linked = False
         self.forces = declared("forces", "terms", Term, forces)
         self.constraints = declared("constraints", "constraints", Constraint, constraints)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
@@ -110,7 +111,7 @@ class Plan:
         )
         # What hangs on links has the velocity of its last step: half a step of gravity more would be felt as wind.
         backward = isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward"
-        if backward and self.at_rest is not None:
+        if backward and self.linked:
             self.velocity_dependent = False
         self._check_integrator()
         # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
@@ -149,8 +150,11 @@ class Plan:
     def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
         self.holds.append(Hold(kind, constraint, fields))
 
-    def add_links(self, *bodies: np.ndarray) -> None:
-        """Bodies that links hold up: at rest they read this share of what forces add to their velocity in a step."""
+    def add_links(self, *bodies: np.ndarray, at_rest: bool) -> None:
+        """Bodies that links hold up. at_rest: do they read a share of what forces add to their velocity in a step?"""
+        self.linked = True
+        if not at_rest:
+            return
         if self.at_rest is None:
             self.at_rest = np.zeros(self.n, self.dtype)
         for ends in bodies:

@@ -31,12 +31,22 @@ ctypedef struct Distance:
     const void* length
     const void* move_first
     const void* move_second
-    const void* total           # of compliant ones, and NULL for others
-    const void* compliance
-    void* force                 # room: a number per pair
-    void* was                   # room: positions
+    int64_t direction           # 0: after the step; 1: before it; 2: so, and velocities along it end too
+    const void* compliance      # of compliant ones, and NULL for others
+    const void* drag_first
+    const void* drag_second
+    double response[4]
+    # Room.
+    void* was                   # positions
+    void* way                   # component after component, of each pair
+    void* force                 # how much each was pulled along itself
+    void* pull                  # the same, of velocities; of pairs that are not compliant: > 0 where they are left
+    void* share_first           # of compliant ones: a number per pair
+    void* share_second
+    void* alpha
     int64_t iterations
-    const void* at_rest         # of what forces add to the velocity of each body, this share is what it reads at rest
+    const void* at_rest         # of what forces add to the velocity of each body, this share is what it reads at rest,
+                                # or NULL for none
     Look look
 
 # A number for all bodies or one for each: then bodies are one apart, else zero.
