@@ -43,7 +43,7 @@ from .stepper.trajectory import ODETrajectory, Trajectory
 
 if _TYPE_CHECKING:
     from . import flows, reference
-    from .constraints import Box, Distance, ElasticCollisions, Pin, Plane
+    from .constraints import Box, Contacts, Distance, ElasticCollisions, Pin, Plane
     from .forces.interactions import NBody, Springs
     from .forces.native import get_include
     from .ode.stepper import ODEStepper
@@ -60,6 +60,7 @@ __all__ = [
     "Box",
     "Budget",
     "CallbackError",
+    "Contacts",
     "ConvergenceError",
     "Damping",
     "DesyncError",
@@ -119,7 +120,7 @@ __all__ = [
 
 # What is imported when it is asked for: together that takes longer than all the rest.
 _LATER = {
-    **dict.fromkeys(("Box", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
+    **dict.fromkeys(("Box", "Contacts", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
     "ODEStepper": "ode.stepper",
     "flows": "",

@@ -141,6 +141,13 @@ class Distance(Constraint):
         ends = [each[weight[each] > 0] for each in (first, second)]
         plan.add_links(*ends, at_rest=direction < 2)
 
+    def rods(self, plan: Plan, weight: np.ndarray) -> tuple[np.ndarray, ...]:
+        """First and second body, length and compliance of each pair that can be moved."""
+        first, second = validation.within("Distance(pairs)", np.asarray(self.pairs), plan.n).T
+        free = weight[first] + weight[second] > 0
+        compliance = np.zeros(len(first)) if self.compliance is None else self._each("compliance")
+        return first[free], second[free], self._each("length")[free], compliance[free]
+
     def _each(self, name: str) -> np.ndarray:
         """One value per pair."""
         array, count = np.asarray(getattr(self, name)), len(np.asarray(self.pairs))

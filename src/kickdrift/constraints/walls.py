@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 class Wall(Constraint):
     """Base of what bodies bounce off."""
 
+    def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """The wall as planes: normals of length 1, shape (faces, dim), and offsets."""
+        raise NotImplementedError
+
     def _compile(self, kind: str, plan: Plan, **places: np.ndarray) -> None:
         each = {name: self._scalars(plan, name) for name in ("restitution", "friction", "radius")}
         plan.add_hold(kind, self, **places, **each, weight=weights(plan), lag=np.array([plan.integrator.velocity_lag]))
@@ -72,7 +76,16 @@ class Box(Wall):
         if radius.size and width.size and 2 * radius.max() > width.min():
             raise ValueError(f"Box(radius): expected at most half the width of {width.min():g} m, got {radius.max():g}")
 
+    def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """The wall as planes: normals of length 1, shape (faces, dim), and offsets."""
+        places = self._places(plan)
+        axes = np.eye(plan.dim)
+        return np.concatenate([axes, -axes]), np.concatenate([places["lower"][0], -places["upper"][0]])
+
     def compile(self, plan: Plan) -> None:
+        self._compile("box", plan, **self._places(plan))
+
+    def _places(self, plan: Plan) -> dict[str, np.ndarray]:
         places = {}
         for name in ("lower", "upper"):
             array = np.asarray(getattr(self, name))
@@ -81,7 +94,7 @@ class Box(Wall):
                     f"Box({name}): expected a number or a vector of shape ({plan.dim},), got shape {array.shape}"
                 )
             places[name] = np.broadcast_to(array, (1, plan.dim))
-        self._compile("box", plan, **places)
+        return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,18 +132,18 @@ class Plane(Wall):
     def shifted(self, offset: np.ndarray) -> Self:
         return dataclasses.replace(self, offset=np.asarray(self.offset) + float(dot(np.asarray(self.normal), offset)))
 
-    def compile(self, plan: Plan) -> None:
+    def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """The wall as a plane: its normal of length 1, shape (1, dim), and its offset."""
         normal = np.asarray(self.normal)
         if normal.shape != (plan.dim,):
             raise ValueError(f"Plane(normal): expected shape ({plan.dim},), got {normal.shape}")
         size = np.abs(normal).max()  # so that no square overflows
         length = math.sqrt(dot(normal / size, normal / size))
-        self._compile(
-            "plane",
-            plan,
-            normal=(normal / size / length).reshape(1, plan.dim),
-            offset=np.asarray(self.offset).reshape(1) / size / length,
-        )
+        return (normal / size / length).reshape(1, plan.dim), np.asarray(self.offset).reshape(1) / size / length
+
+    def compile(self, plan: Plan) -> None:
+        normal, offset = self.faces(plan)
+        self._compile("plane", plan, normal=normal, offset=offset)
 
 
 def dot(u: np.ndarray, v: np.ndarray) -> float:

@@ -35,6 +35,7 @@ cdef class Core(Runner):
 
     def _binding(self, object model):
         """A model laid out for the kernels; `_commit` takes it over."""
+        model.impulses = self._impulses
         return Binding.of(model, self.state, self.kernels, self._threads)
 
     def _numbers(self, Binding binding, double h):

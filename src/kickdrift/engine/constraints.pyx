@@ -3,8 +3,8 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions, Distance, Each, Hold,
-    HoldKind, Pin, Wall,
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions, Contacts,
+    Distance, Each, Hold, HoldKind, Pin, Wall,
 )
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport SweptTable
@@ -24,6 +24,7 @@ cdef dict KINDS = {
     "box": BOX,
     "plane": PLANE,
     "collisions": COLLISIONS,
+    "contacts": CONTACTS,
 }
 
 
@@ -124,19 +125,15 @@ cdef class BoundWall(BoundHold):
         return 0
 
 
-cdef class BoundCollisions(BoundHold):
-    cdef Collisions collisions
+cdef class BoundGrid(BoundHold):
+    """Base of what looks for pairs of bodies that are near."""
 
-    cdef int bind(self, dict fields, object plan) except -1:
-        cdef Collisions* data = &self.collisions
+    cdef int lay_out(self, Collisions* data, dict fields, object plan) except -1:
         cdef int64_t n = plan.n
         cdef int a, b
-        self.hold.data = data
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         data.weight = self.keep(fields["weight"], plan.dtype)
-        data.restitution = fields["restitution"][0]
-        data.iterations = fields["iterations"][0]
         grid = Grid(radius, plan.dim)
         data.size_class = <const uint8_t*> self.keep(grid.size_class, np.uint8)
         data.points = radius.size > 0 and radius.min() == 0
@@ -162,7 +159,69 @@ cdef class BoundCollisions(BoundHold):
         data.lower = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
         data.higher = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
         data.look = look
-        self.cost = 200 * n
+        return 0
+
+
+cdef class BoundContacts(BoundGrid):
+    cdef Contacts contacts
+
+    cdef int bind(self, dict fields, object plan) except -1:
+        cdef Contacts* data = &self.contacts
+        cdef int64_t n = plan.n
+        cdef int64_t most
+        cdef int place
+        impulses, real = plan.impulses, plan.dtype
+        self.hold.data = data
+        self.lay_out(&data.grid, fields, plan)
+        data.restitution = self.keep(fields["restitution"], real)
+        data.friction = self.keep(fields["friction"], real)
+        data.faces, data.rods, data.substeps = impulses.faces, impulses.rods, fields["substeps"][0]
+        data.sweeps = fields["sweeps"][0]
+        data.normal = self.keep(fields["normal"], real)
+        data.offset = self.keep(fields["offset"], real)
+        data.wall_friction = self.keep(fields["wall_friction"], real)
+        data.rod_first = <const int32_t*> self.keep(fields["first"], np.int32)
+        data.rod_second = <const int32_t*> self.keep(fields["second"], np.int32)
+        data.length = self.keep(fields["length"], real)
+        data.compliance = self.keep(fields["compliance"], real)
+        data.stiffness = self.keep(fields["stiffness"], real)
+        data.moved = <const uint8_t*> self.keep(fields["weight"] > 0, np.uint8)
+        data.state = <int64_t*> address(impulses.state)
+        for place in range(2):
+            data.pair[place] = <int32_t*> address(impulses.pair[place])
+            data.push[place] = address(impulses.push[place])
+            data.pull[place] = address(impulses.pull[place])
+        self.kept.append(impulses)
+        most = impulses.room
+        data.body = self.room(2 * plan.dim * (n + data.faces), real)
+        data.one = <int32_t*> self.room(most, np.int32)
+        data.other = <int32_t*> self.room(most, np.int32)
+        data.colour = <uint8_t*> self.room(most, np.uint8)
+        data.place = <int32_t*> self.room(most, np.int32)
+        data.first = <int32_t*> self.room(most, np.int32)
+        data.second = <int32_t*> self.room(most, np.int32)
+        data.contact = self.room((2 * plan.dim + CONTACT) * most, real)
+        data.rod = self.room((plan.dim + 1) * data.rods, real)
+        data.taken = <uint64_t*> self.room(n, np.uint64)
+        data.touched = <uint8_t*> self.room(n + data.faces, np.uint8)
+        self.cost = 200 * n + (60 * n + 30 * data.rods * data.sweeps) * data.substeps
+        return 0
+
+
+cdef void* address(object array) except NULL:
+    return <void*> <size_t> array.ctypes.data
+
+
+cdef class BoundCollisions(BoundGrid):
+    cdef Collisions collisions
+
+    cdef int bind(self, dict fields, object plan) except -1:
+        cdef Collisions* data = &self.collisions
+        self.hold.data = data
+        data.restitution = fields["restitution"][0]
+        data.iterations = fields["iterations"][0]
+        self.lay_out(data, fields, plan)
+        self.cost = 200 * plan.n
         return 0
 
     cdef int see(self, list walls) except -1:
@@ -201,6 +260,8 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
         bound = BoundDistance.__new__(BoundDistance)
     elif kind == COLLISIONS:
         bound = BoundCollisions.__new__(BoundCollisions)
+    elif kind == CONTACTS:
+        bound = BoundContacts.__new__(BoundContacts)
     else:
         bound = BoundWall.__new__(BoundWall)
     bound.kept = []
@@ -214,6 +275,8 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
         (<BoundWall> bound).bind("lower", "upper", hold.fields, plan)
     elif kind == PLANE:
         (<BoundWall> bound).bind("normal", "offset", hold.fields, plan)
+    elif kind == CONTACTS:
+        (<BoundContacts> bound).bind(hold.fields, plan)
     else:
         (<BoundCollisions> bound).bind(hold.fields, plan)
     return bound

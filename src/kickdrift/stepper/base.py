@@ -15,6 +15,7 @@ from ..declaration import declared
 from ..forces.base import Term
 from ..integrators import Integrator, resolve
 from ..rollback import snapshots
+from ..rollback.impulses import ContactsPart, impulses_of
 from .common import State
 from .model import Plan
 from .trajectory import Trajectory
@@ -66,6 +67,9 @@ class StepperBase(State):
         self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
         # What was given, before any shift; it says whose a snapshot is.
         self._first_plan = self._plan
+        self._impulses = impulses_of(self._plan)
+        if self._impulses is not None:
+            self._parts = (*self._parts, ContactsPart())
         for push in self._plan.pushes:
             push.term.probe(self._position, self._velocity)
         self._bind()

@@ -91,6 +91,8 @@ class Plan:
         #: Of each body, where links hold any: see `add_links`.
         self.at_rest: np.ndarray | None = None
         self.linked = False
+        #: Where contacts keep theirs; the stepper has them.
+        self.impulses: Any = None
         self.forces = declared("forces", "terms", Term, forces)
         self.constraints = declared("constraints", "constraints", Constraint, constraints)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below

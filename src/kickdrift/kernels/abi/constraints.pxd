@@ -6,6 +6,8 @@ cdef enum:
     PAIRS_PER_BODY = 16     # so many near pairs there may be; of a crowd, so many partners each body looks for
     MOST_ROWS = 9           # of cells around a cell
     MOST_CLASSES = 15       # of size
+    CONTACT = 10            # numbers of a contact beside its two vectors
+    COLOURS = 64            # of which a body knows which are taken; contacts without one come last
 
 cdef enum HoldKind:
     PIN
@@ -14,6 +16,7 @@ cdef enum HoldKind:
     BOX
     PLANE
     COLLISIONS
+    CONTACTS
 
 # Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
 ctypedef bint (*Look)(void* owner) noexcept nogil
@@ -101,3 +104,38 @@ ctypedef struct Collisions:
     int32_t* lower              # of each pair, as they are found
     int32_t* higher
     Look look
+
+ctypedef struct Contacts:
+    Collisions grid             # radius, weight, where pairs are looked for; and whom to ask for a reason to stop
+    const void* restitution     # of each body
+    const void* friction
+    int64_t faces               # of walls: their normals, offsets, and frictions with each body
+    const void* normal
+    const void* offset
+    const void* wall_friction
+    int64_t rods
+    const int32_t* rod_first
+    const int32_t* rod_second
+    const void* length
+    const void* compliance
+    int64_t sweeps              # over all rods
+    const void* stiffness
+    int64_t substeps
+    const uint8_t* moved        # may each body be moved?
+    # What outlives the step: see kickdrift/rollback/impulses.py.
+    int64_t* state
+    int32_t* pair[2]
+    void* push[2]
+    void* pull[2]
+    # Room.
+    void* body                  # velocity and position of each body, then of each wall
+    int32_t* one                # of each contact, in ascending order
+    int32_t* other
+    uint8_t* colour
+    int32_t* place              # behind which others it is solved
+    int32_t* first              # of each contact, in this order
+    int32_t* second
+    void* contact
+    void* rod
+    uint64_t* taken             # colours of each body
+    uint8_t* touched

@@ -8,6 +8,7 @@ previous positions, which the next step continues from.
 from typing import Any
 
 from .collisions import collisions
+from .contacts import contacts
 from .joints import compliant_distance, distance, pin
 from .walls import WALLS
 
@@ -16,5 +17,6 @@ HOLDS: dict[str, Any] = {
     "distance": distance,
     "compliant_distance": compliant_distance,
     "collisions": collisions,
+    "contacts": contacts,
     **WALLS,
 }
