@@ -27,6 +27,7 @@ class Wall(Constraint):
         raise NotImplementedError
 
     def _compile(self, kind: str, plan: Plan, **places: np.ndarray) -> None:
+        plan.add_wall(self)
         each = {name: self._scalars(plan, name) for name in ("restitution", "friction", "radius")}
         plan.add_hold(kind, self, **places, **each, weight=weights(plan), lag=np.array([plan.integrator.velocity_lag]))
 
@@ -148,3 +149,28 @@ class Plane(Wall):
 
 def dot(u: np.ndarray, v: np.ndarray) -> float:
     return float(sum(float(a) * float(b) for a, b in zip(u, v, strict=True)))
+
+
+def add_corners(plan: Plan, walls: list[Wall]) -> None:
+    """Before the first of several walls: what holds bodies that lie in a corner. The corners of a box are square."""
+    if plan.dim == 1 or not any(isinstance(wall, Plane) for wall in walls) or len(walls) < 2:
+        return
+    faces = [wall.faces(plan) for wall in walls]
+    each: dict[str, np.ndarray] = {}
+    for name in ("restitution", "friction", "radius"):
+        rows = [
+            np.broadcast_to(wall._scalars(plan, name), (len(offset), plan.n))
+            for wall, (_, offset) in zip(walls, faces, strict=True)
+        ]
+        each[name] = np.concatenate(rows)
+    plan.add_hold(
+        "corners",
+        walls[0],
+        normal=np.concatenate([normal for normal, _ in faces]),
+        offset=np.concatenate([offset for _, offset in faces]),
+        **each,
+        weight=weights(plan),
+        lag=np.array([plan.integrator.velocity_lag]),
+    )
+    first = next(number for number, hold in enumerate(plan.holds) if hold.constraint is walls[0])
+    plan.holds.insert(first, plan.holds.pop())

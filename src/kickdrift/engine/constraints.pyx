@@ -3,8 +3,8 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions, Contacts,
-    Distance, Each, Hold, HoldKind, Pin, Wall,
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions,
+    Contacts, Corners, Distance, Each, Hold, HoldKind, Pin, Wall,
 )
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport SweptTable
@@ -25,6 +25,7 @@ cdef dict KINDS = {
     "plane": PLANE,
     "collisions": COLLISIONS,
     "contacts": CONTACTS,
+    "corners": CORNERS,
 }
 
 
@@ -122,6 +123,27 @@ cdef class BoundWall(BoundHold):
     cdef int each(self, Each* field, object values, object dtype) except -1:
         field.number = self.keep(values, dtype)
         field.body = len(values) > 1
+        return 0
+
+
+cdef class BoundCorners(BoundHold):
+    cdef Corners corners
+
+    cdef int bind(self, dict fields, object plan) except -1:
+        cdef Corners* data = &self.corners
+        self.hold.data = data
+        data.faces = len(fields["offset"])
+        data.normal = self.keep(fields["normal"], plan.dtype)
+        data.offset = self.keep(fields["offset"], plan.dtype)
+        data.restitution = self.keep(fields["restitution"], plan.dtype)
+        data.friction = self.keep(fields["friction"], plan.dtype)
+        data.radius = self.keep(fields["radius"], plan.dtype)
+        data.weight = self.keep(fields["weight"], plan.dtype)
+        data.lag = fields["lag"][0]
+        data.there = <int32_t*> self.room(data.faces, np.int32)
+        data.size = self.room(data.faces, plan.dtype)
+        data.push = self.room(data.faces, plan.dtype)
+        self.cost = 3 * data.faces * plan.n
         return 0
 
 
@@ -260,6 +282,8 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
         bound = BoundDistance.__new__(BoundDistance)
     elif kind == COLLISIONS:
         bound = BoundCollisions.__new__(BoundCollisions)
+    elif kind == CORNERS:
+        bound = BoundCorners.__new__(BoundCorners)
     elif kind == CONTACTS:
         bound = BoundContacts.__new__(BoundContacts)
     else:
@@ -275,6 +299,8 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
         (<BoundWall> bound).bind("lower", "upper", hold.fields, plan)
     elif kind == PLANE:
         (<BoundWall> bound).bind("normal", "offset", hold.fields, plan)
+    elif kind == CORNERS:
+        (<BoundCorners> bound).bind(hold.fields, plan)
     elif kind == CONTACTS:
         (<BoundContacts> bound).bind(hold.fields, plan)
     else:

@@ -23,6 +23,7 @@ import numpy as np
 
 from .. import exact_math
 from ..constraints.base import Constraint
+from ..constraints.walls import add_corners
 from ..declaration import declared
 from ..forces.base import Term
 from ..integrators import Composition, EnergyEuler, Exact, Integrator, Verlet
@@ -91,6 +92,7 @@ class Plan:
         #: Of each body, where links hold any: see `add_links`.
         self.at_rest: np.ndarray | None = None
         self.linked = False
+        self.walls: list[Any] = []
         #: Where contacts keep theirs; the stepper has them.
         self.impulses: Any = None
         self.forces = declared("forces", "terms", Term, forces)
@@ -98,6 +100,7 @@ class Plan:
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
             for declaration in (*self.forces, *self.constraints):
                 declaration.compile(self)
+            add_corners(self, self.walls)
         # Other constraints lean on what is pinned.
         self.holds.sort(key=lambda hold: hold.kind != "pin")
         _check_finite("rate", self.rate, np.dtype(np.float64))
@@ -151,6 +154,10 @@ class Plan:
 
     def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
         self.holds.append(Hold(kind, constraint, fields))
+
+    def add_wall(self, wall: Any) -> None:
+        """One of those that hold bodies after each step, and meet each other in corners."""
+        self.walls.append(wall)
 
     def add_links(self, *bodies: np.ndarray, at_rest: bool) -> None:
         """Bodies that links hold up. at_rest: do they read a share of what forces add to their velocity in a step?"""

@@ -17,6 +17,7 @@ cdef enum HoldKind:
     PLANE
     COLLISIONS
     CONTACTS
+    CORNERS
 
 # Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
 ctypedef bint (*Look)(void* owner) noexcept nogil
@@ -139,3 +140,18 @@ ctypedef struct Contacts:
     void* rod
     uint64_t* taken             # colours of each body
     uint8_t* touched
+
+# Walls as planes, `faces` of them; of each with each body: restitution, friction, radius.
+ctypedef struct Corners:
+    int64_t faces
+    const void* normal
+    const void* offset
+    const void* restitution
+    const void* friction
+    const void* radius
+    const void* weight
+    double lag
+    # Room: the walls of a corner, with sizes and pushes.
+    int32_t* there
+    void* size
+    void* push

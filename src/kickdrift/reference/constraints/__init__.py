@@ -10,7 +10,7 @@ from typing import Any
 from .collisions import collisions
 from .contacts import contacts
 from .joints import compliant_distance, distance, pin
-from .walls import WALLS
+from .walls import WALLS, corners
 
 HOLDS: dict[str, Any] = {
     "pin": pin,
@@ -18,5 +18,6 @@ HOLDS: dict[str, Any] = {
     "compliant_distance": compliant_distance,
     "collisions": collisions,
     "contacts": contacts,
+    "corners": corners,
     **WALLS,
 }
