@@ -34,7 +34,7 @@ class Contacts(Constraint):
 
     A step is cut into `substeps`. In each, the forces of the step give their share; every contact pushes, beginning
     with the impulse that it had in the substep before, and takes away the speed of approach and a part of
-    the overlap; bodies move; and contacts take away the speed that pushing out has given. Contacts are springs of
+    the overlap, two diameters a second at most; bodies move; and contacts take away the speed that pushing out has given. Contacts are springs of
     `hertz` and `damping_ratio`, left out as stiff as substeps allow, which is a quarter of their rate. More substeps
     make piles stiffer, and heavy bodies on light ones bearable.
 

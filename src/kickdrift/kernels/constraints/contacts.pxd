@@ -11,6 +11,7 @@ from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport dot, magnitude, root
 
 cdef enum:
+    DEEP = 8            # sweeps that take away the speed of pushing out, where some are deep in each other
     SOLVED = 200_000    # contacts between two looks for Ctrl-C: some milliseconds
 
 # The numbers of a contact, behind its normal and the impulse across it.
@@ -25,6 +26,7 @@ cdef enum:
     SLOW
     PUSH
     MOST
+    FASTEST
 
 
 cdef inline int contacts(
@@ -62,7 +64,8 @@ cdef inline int rest(
     cdef real zero = 0
     cdef real soft, scale, rod_soft, rod_scale
     cdef real* own
-    cdef int64_t count, _substep, i, k
+    cdef int64_t count, _substep, sweep, i, k
+    cdef bint deep
     cdef int64_t solved = 0
     cdef int j
     data.state[1] = 0
@@ -101,16 +104,19 @@ cdef inline int rest(
         for k in range(count):
             warm(dim, n, k, data, x)
         solve_rods(True, dim, h, rod_soft, rod_scale, data)
+        deep = False
         for k in range(count):
-            solve(dim, h, soft, scale, k, data)
+            if solve(dim, h, soft, scale, k, data):
+                deep = True
         for i in range(n):
             own = body(dim, data, i, x)
             for j in range(dim):
                 own[dim + j] = own[dim + j] + h * own[j]
         solve_rods(False, dim, h, zero, one, data)
-        for k in range(count):
-            solve(dim, h, zero, one, k, data)
-        solved += 3 * count + 2 * data.sweeps * data.rods + n
+        for sweep in range(DEEP if deep else 1):
+            for k in range(count):
+                solve(dim, h, zero, one, k, data)
+        solved += (DEEP + 2 if deep else 3) * count + 2 * data.sweeps * data.rods + n
         if solved > SOLVED:
             solved = 0
             if data.grid.look(owner):
@@ -215,15 +221,18 @@ cdef inline void begin_contact(
     cdef real pull[MAX_DIM]
     cdef real one = 1
     cdef real zero = 0
+    cdef real two = 2
     cdef int c
     more[FIRST_WEIGHT] = weight[i]
     if j < n:
         more[SIZE] = radius[i] + radius[j]
+        more[FASTEST] = two * more[SIZE]
         more[SECOND_WEIGHT] = weight[j]
         more[RESTITUTION] = restitution[i] if restitution[i] > restitution[j] else restitution[j]
         more[FRICTION] = root(friction[i] * friction[j])
     else:
         more[SIZE] = (<const real*> data.offset)[j - n] + radius[i]
+        more[FASTEST] = two * (radius[i] + radius[i])
         more[SECOND_WEIGHT] = zero
         more[RESTITUTION] = restitution[i]
         more[FRICTION] = (<const real*> data.wall_friction)[(j - n) * n + i]
@@ -333,8 +342,11 @@ cdef inline void warm(int dim, int64_t n, int64_t k, const Contacts* data, const
     apply(dim, a, b, more[FIRST_WEIGHT], more[SECOND_WEIGHT], impulse)
 
 
-cdef inline void solve(int dim, real h, real soft, real scale, int64_t k, const Contacts* data) noexcept nogil:
-    """One impulse: along the normal so that they come no closer than they touch, across it by friction."""
+cdef inline bint solve(int dim, real h, real soft, real scale, int64_t k, const Contacts* data) noexcept nogil:
+    """One impulse: along the normal so that they come no closer than they touch, across it by friction.
+
+    Are they deep in each other?
+    """
     cdef real* own = contact(dim, data, k, &h)
     cdef real* more = own + 2 * dim
     cdef real* a = body(dim, data, data.first[k], &h)
@@ -344,6 +356,8 @@ cdef inline void solve(int dim, real h, real soft, real scale, int64_t k, const 
     cdef real across[MAX_DIM]
     cdef real mass = more[MASS]
     cdef real gap, speed, push, change, limit, square
+    cdef real sixteen = 16
+    cdef bint deep
     cdef int c
     for c in range(dim):
         way[c] = b[dim + c] - a[dim + c]
@@ -351,10 +365,13 @@ cdef inline void solve(int dim, real h, real soft, real scale, int64_t k, const 
     for c in range(dim):
         way[c] = b[c] - a[c]
     speed = dot(dim, way, own)
+    deep = sixteen * gap < -more[FASTEST]
     if gap > 0:
         push = more[PUSH] - mass * (speed + gap / h)
     else:
-        push = scale * (more[PUSH] - mass * (speed + soft * gap))
+        gap = soft * gap
+        gap = gap if gap > -more[FASTEST] else -more[FASTEST]
+        push = scale * (more[PUSH] - mass * (speed + gap))
     push = push if push > 0 else 0 * push
     change = push - more[PUSH]
     more[PUSH] = push
@@ -374,6 +391,7 @@ cdef inline void solve(int dim, real h, real soft, real scale, int64_t k, const 
             impulse[c] = impulse[c] + (across[c] - own[dim + c])
             own[dim + c] = across[c]
     apply(dim, a, b, more[FIRST_WEIGHT], more[SECOND_WEIGHT], impulse)
+    return deep
 
 
 cdef inline void rebound(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:
