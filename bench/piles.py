@@ -34,8 +34,7 @@ def start(scene, count):
     places, y = [], 80.0
     while len(places) < count:
         half = width / 2 if scene == "box" else y * math.tan(math.radians(45 if scene == "V" else 15))
-        for x in np.arange(-half + 16, half - 15, 22):
-            places.append((x, y))
+        places += [(x, y) for x in np.arange(-half + 16, half - 15, 22)]
         y += 22
     return np.array(places[:count]) + rng.uniform(-0.5, 0.5, (count, 2)), width
 

@@ -4,7 +4,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, KINDS, Scene, assert_same_bits, compare_with_reference, held_scene, outcome, resting_scene, said
+from plans import (
+    INTEGRATORS,
+    KINDS,
+    Scene,
+    assert_same_bits,
+    compare_with_reference,
+    held_scene,
+    outcome,
+    resting_scene,
+    said,
+)
 
 import kickdrift as kd
 from kickdrift import kernels

@@ -28,15 +28,17 @@ class Contacts(Constraint):
     radius: m, >= 0, scalar or (n,): spheres, circles in the plane, segments on a line. They do not turn.
     restitution: 0 to 1, scalar or (n,), what a blow leaves of the speed at which two come together; of two
     bodies the larger counts. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls;
-    of two bodies the geometric mean. walls: `Box` and `Plane`, of which only the places count, and friction where it is
-    more than 0. joints: `Distance` constraints that are kept in the same solve; they are rods, or springs by
-    compliance, gone through to and fro as often in each substep as the largest of their iterations says. shapes: none so far.
+    of two bodies the geometric mean. walls: `Box` and `Plane`, of which only the places count, and friction where
+    it is more than 0. joints: `Distance` constraints that are kept in the same solve; they are rods, or springs
+    by compliance, and are gone through to and fro in each substep, as often as the largest of their iterations
+    says. shapes: none so far.
 
     A step is cut into `substeps`. In each, the forces of the step give their share; every contact pushes, beginning
-    with the impulse that it had in the substep before, and takes away the speed of approach and a part of
-    the overlap, two diameters a second at most; bodies move; and contacts take away the speed that pushing out has given. Contacts are springs of
-    `hertz` and `damping_ratio`, left out as stiff as substeps allow, which is a quarter of their rate. More substeps
-    make piles stiffer, and heavy bodies on light ones bearable.
+    with the impulse that it had in the substep before, and takes away the speed of approach and a part of the
+    overlap, two diameters a second at most; bodies move; and contacts take away the speed that pushing out has
+    given. Contacts are springs of `hertz` and `damping_ratio`, left out as stiff as substeps allow, which is a
+    quarter of their rate: at rest they give by F (1/m + 1/m') (dt / substeps)² / 2.5 under a force F. More
+    substeps make piles stiffer, and heavy bodies on light ones bearable.
 
     Bodies that touch nothing in a step are left as the integrator has moved them, to the bit. The others are taken
     from where they were before the step through the substeps, by what forces have added to their velocities

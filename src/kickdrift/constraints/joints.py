@@ -61,8 +61,9 @@ class Distance(Constraint):
 
     direction: along which bodies are moved. "before" is the line between them before the step (SHAKE: Ryckaert,
     Ciccotti, Berendsen 1977): as exact as `verlet` itself, second order in dt, and what swings keeps its energy once
-    the iterations have converged. A pair that turned by more than 60 degrees in the step, or is pulled by more
-    than half of its length, is moved along the line after it: what hangs under such tension would swing up. "after" is that line for all (Jakobsen 2001, Advanced Character Physics): first order, and it damps.
+    the iterations have converged. A pair that turned by more than 60 degrees in the step, or is pulled by more than
+    half of its length, is moved along the line after it: what hangs under such tension would swing up. "after" is
+    that line for all (Jakobsen 2001, Advanced Character Physics): first order, and it damps.
 
     compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); with it this is XPBD (Macklin,
     Müller, Chentanez 2016), whose result, once converged, depends on neither; 0 is rigid.

@@ -13,8 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .. import validation
-
 #: When a step evaluates the forces, in steps: under those that ignore velocity, and under others.
 Shares = tuple[tuple[float, ...], tuple[float, ...]]
 

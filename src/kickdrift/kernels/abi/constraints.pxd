@@ -49,8 +49,7 @@ ctypedef struct Distance:
     void* share_second
     void* alpha
     int64_t iterations
-    const void* at_rest         # of what forces add to the velocity of each body, this share is what it reads at rest,
-                                # or NULL for none
+    const void* at_rest         # of what forces add to a body's velocity, the share it reads at rest; NULL for none
     Look look
 
 # A number for all bodies or one for each: then bodies are one apart, else zero.

@@ -64,7 +64,7 @@ cdef inline int rest(
     cdef real zero = 0
     cdef real soft, scale, rod_soft, rod_scale
     cdef real* own
-    cdef int64_t count, _substep, sweep, i, k
+    cdef int64_t count, _substep, _sweep, i, k
     cdef bint deep
     cdef int64_t solved = 0
     cdef int j
@@ -113,7 +113,7 @@ cdef inline int rest(
             for j in range(dim):
                 own[dim + j] = own[dim + j] + h * own[j]
         solve_rods(False, dim, h, zero, one, data)
-        for sweep in range(DEEP if deep else 1):
+        for _sweep in range(DEEP if deep else 1):
             for k in range(count):
                 solve(dim, h, zero, one, k, data)
         solved += (DEEP + 2 if deep else 3) * count + 2 * data.sweeps * data.rods + n

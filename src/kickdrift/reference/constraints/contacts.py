@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..vector import Vector, dot, sqrt
 from .collisions import near_pairs
 from .joints import numbers
-from .walls import replace
 
 #: Colours of which a body knows which are taken; what finds none of them free comes after all others.
 COLOURS = 64
@@ -21,6 +22,13 @@ class Contact:
     n: from i to j, of length 1; size: how far they are apart along it when they touch; w: inverse masses.
     push: along n, and rub: across it, the impulses of the last substep.
     """
+
+    n: Any
+    push: Any
+    rub: Any
+    most: Any  # that it pushed with in the step
+    speed: Any  # at which they come together before the step
+    slow: Any  # what the forces of the step may give of it
 
     def __init__(self, i, j, size, width, w_i, w_j, restitution, friction):
         self.i, self.j, self.size, self.w_i, self.w_j = i, j, size, w_i, w_j
@@ -57,7 +65,9 @@ def contacts(
             contact = Contact(i, j, radius[i] + radius[j], radius[i] + radius[j], weight[i], weight[j], e, mixed)
         else:
             size = offset[j - n] + radius[i]
-            contact = Contact(i, j, size, radius[i] + radius[i], weight[i], zero, restitution[i], wall_friction[j - n][i])
+            contact = Contact(
+                i, j, size, radius[i] + radius[i], weight[i], zero, restitution[i], wall_friction[j - n][i]
+            )
             contact.n = -1 * Vector(normal[j - n])
         direct(contact, p, n)
         contact.speed = -dot(u[j] - u[i], contact.n)
