@@ -121,10 +121,11 @@ def cases():
         rng = Draws(f"resting {number}")
         drawn = resting_scene(rng, INTEGRATORS[number], dtype=dtype)
         shape = "x".join(map(str, drawn.position.shape))
-        name = f"resting {number} {INTEGRATORS[number]!r} {np.dtype(dtype)} {shape} {drawn.layout}"
+        names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
+        name = f"resting {number} {INTEGRATORS[number]!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
         yield name, partial(stepped, drawn, rng)
         if number % 5 == 0:
-            yield f"snapshot {name}", partial(saved, drawn, rng)
+            yield f"snapshot {name}", partial(saved, drawn, Draws(number))
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")
