@@ -57,8 +57,8 @@ class Contacts(Constraint):
     >>> pile = kd.Stepper([[0.0, 1.0], [0.0, 3.0]], dt=1 / 60, forces=[kd.Gravity((0, -9.81))],
     ...                   constraints=[kd.Contacts(1.0, walls=[kd.Plane((0, 1), 0.0)])])
     >>> pile.step(600)
-    >>> pile.position.round(2).tolist(), abs(pile.velocity).max() < 1e-6
-    ([[0.0, 1.0], [0.0, 3.0]], True)
+    >>> pile.position.round(2).tolist(), float(abs(pile.velocity).max().round(6))
+    ([[0.0, 1.0], [0.0, 3.0]], 0.0)
     """
 
     radius: ArrayLike = numbers(minimum=0.0)
