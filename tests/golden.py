@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
 from draws import Draws
-from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, scene, turned_scene
+from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, resting_scene, scene, turned_scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -159,6 +159,15 @@ def cases():
         names = " + ".join(type(term).__name__ for term in drawn.arguments["forces"]) or "nothing"
         shape = "x".join(map(str, drawn.position.shape))
         yield f"turned {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}", partial(stepped, drawn, rng)
+    for number, dtype in product(range(len(INTEGRATORS)), DTYPES):
+        rng = Draws(f"resting {number}")
+        drawn = resting_scene(rng, INTEGRATORS[number], dtype=dtype)
+        shape = "x".join(map(str, drawn.position.shape))
+        names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
+        name = f"resting {number} {INTEGRATORS[number]!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
+        yield name, partial(stepped, drawn, rng)
+        if number % 5 == 0:
+            yield f"snapshot {name}", partial(saved, drawn, Draws(number))
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")

@@ -117,6 +117,34 @@ def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
     return drawn
 
 
+def resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
+    """A random scene of bodies that rest on each other, on walls, and hang on rods."""
+    n = n or int(rng.choice([2, 3, 5, 8, 17]))
+    drawn = scene(rng, integrator, n, dtype, dim)
+    dim = drawn.position.shape[1]
+
+    def each(low, high):
+        return rng.uniform(low, high, n) if rng.integers(3) == 0 else float(rng.uniform(low, high))
+
+    chain = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    compliance = float(rng.choice([0, 0.01])) if rng.integers(2) else None
+    joints = [kd.Distance(chain[: 1 + rng.integers(n - 1)], compliance=compliance, iterations=int(rng.integers(1, 5)))]
+    walls = [kd.Box(-2.0, 2.0), kd.Plane(rng.normal(size=dim), -1.0, friction=0.3)]
+    resting = kd.Contacts(
+        each(0.05, 0.5),
+        each(0, 1),
+        each(0, 1),
+        hertz=None if rng.integers(2) else 20.0,
+        walls=walls[: int(rng.integers(3))],
+        joints=joints[: int(rng.integers(2))],
+        substeps=int(rng.integers(1, 5)),
+    )
+    around = [kd.Plane(rng.normal(size=dim), -1.0, 0.0, 0.3), kd.Plane(rng.normal(size=dim), -1.0, 0.5)]
+    pins = [kd.Pin(int(rng.integers(n)))] if rng.integers(3) == 0 else []
+    drawn.arguments["constraints"] = [*pins, resting, *around[: 2 * int(rng.integers(2))]]
+    return drawn
+
+
 def constraints(rng, n, dim):
     def each(low, high):
         return rng.uniform(low, high, n) if rng.integers(3) == 0 else float(rng.uniform(low, high))

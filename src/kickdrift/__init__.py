@@ -49,7 +49,7 @@ from .stepper.trajectory import ODETrajectory, Trajectory
 
 if _TYPE_CHECKING:
     from . import flows, reference
-    from .constraints import Box, Distance, ElasticCollisions, Pin, Plane
+    from .constraints import Box, Contacts, Distance, ElasticCollisions, Pin, Plane
     from .forces.interactions import NBody, Springs
     from .forces.native import get_include
     from .ode.stepper import ODEStepper
@@ -68,6 +68,7 @@ __all__ = [
     "Budget",
     "CallbackError",
     "CapacityError",
+    "Contacts",
     "ConvergenceError",
     "Damping",
     "DeadBodyError",
@@ -132,7 +133,7 @@ __all__ = [
 
 # What is imported when it is asked for: together that takes longer than all the rest.
 _LATER = {
-    **dict.fromkeys(("Box", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
+    **dict.fromkeys(("Box", "Contacts", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
     "ODEStepper": "ode.stepper",
     "flows": "",

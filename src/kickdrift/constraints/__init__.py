@@ -2,7 +2,8 @@
 
 from .base import Constraint
 from .collisions import ElasticCollisions
+from .contacts import Contacts
 from .joints import Distance, Pin
 from .walls import Box, Plane
 
-__all__ = ["Box", "Constraint", "Distance", "ElasticCollisions", "Pin", "Plane"]
+__all__ = ["Box", "Constraint", "Contacts", "Distance", "ElasticCollisions", "Pin", "Plane"]

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 class Wall(Constraint):
     """Base of what bodies bounce off."""
 
+    kind = "corners"  # what several of them are together
+
+    def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """The wall as planes: normals of length 1, shape (faces, dim), and offsets."""
+        raise NotImplementedError
+
     def _compile(self, plan: Plan, **places: np.ndarray) -> None:
+        plan.add_wall(self)
         each = {name: self._scalars(plan, name) for name in ("restitution", "friction", "radius")}
         lag = np.array([plan.integrator.velocity_lag])
         plan.add_hold(self.kind, self, **places, **each, weight=weights(plan), lag=lag)
@@ -75,7 +82,16 @@ class Box(Wall):
         if radius.size and width.size and 2 * radius.max() > width.min():
             raise ValueError(f"Box(radius): expected at most half the width of {width.min():g} m, got {radius.max():g}")
 
+    def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """The wall as planes: normals of length 1, shape (faces, dim), and offsets."""
+        places = self._places(plan)
+        axes = np.eye(plan.dim)
+        return np.concatenate([axes, -axes]), np.concatenate([places["lower"][0], -places["upper"][0]])
+
     def compile(self, plan: Plan) -> None:
+        self._compile(plan, **self._places(plan))
+
+    def _places(self, plan: Plan) -> dict[str, np.ndarray]:
         places = {}
         for name in ("lower", "upper"):
             array = np.asarray(getattr(self, name))
@@ -84,7 +100,7 @@ class Box(Wall):
                     f"Box({name}): expected a number or a vector of shape ({plan.dim},), got shape {array.shape}"
                 )
             places[name] = np.broadcast_to(array, (1, plan.dim))
-        self._compile(plan, **places)
+        return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,18 +144,42 @@ class Plane(Wall):
     def shifted(self, offset: np.ndarray) -> Self:
         return dataclasses.replace(self, offset=np.asarray(self.offset) + float(dot(np.asarray(self.normal), offset)))
 
-    def compile(self, plan: Plan) -> None:
+    def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """The wall as a plane: its normal of length 1, shape (1, dim), and its offset."""
         normal = np.asarray(self.normal)
         if normal.shape != (plan.dim,):
             raise ValueError(f"Plane(normal): expected shape ({plan.dim},), got {normal.shape}")
         size = np.abs(normal).max()  # so that no square overflows
         length = math.sqrt(dot(normal / size, normal / size))
-        self._compile(
-            plan,
-            normal=(normal / size / length).reshape(1, plan.dim),
-            offset=np.asarray(self.offset).reshape(1) / size / length,
-        )
+        return (normal / size / length).reshape(1, plan.dim), np.asarray(self.offset).reshape(1) / size / length
+
+    def compile(self, plan: Plan) -> None:
+        normal, offset = self.faces(plan)
+        self._compile(plan, normal=normal, offset=offset)
 
 
 def dot(u: np.ndarray, v: np.ndarray) -> float:
     return float(sum(float(a) * float(b) for a, b in zip(u, v, strict=True)))
+
+
+def add_corners(plan: Plan, walls: list[Wall]) -> None:
+    """Before the first of several walls: what holds bodies that lie in a corner. The corners of a box are square."""
+    if plan.dim == 1 or not any(isinstance(wall, Plane) for wall in walls) or len(walls) < 2:
+        return
+    faces = [wall.faces(plan) for wall in walls]
+    each: dict[str, np.ndarray] = {}
+    for name in ("restitution", "friction", "radius"):
+        rows = [
+            np.broadcast_to(wall._scalars(plan, name), (len(offset), plan.n))
+            for wall, (_, offset) in zip(walls, faces, strict=True)
+        ]
+        each[name] = np.concatenate(rows)
+    plan.add_hold(
+        Wall.kind,
+        walls[0],
+        normal=np.concatenate([normal for normal, _ in faces]),
+        offset=np.concatenate([offset for _, offset in faces]),
+        **each,
+        weight=weights(plan),
+        lag=np.array([plan.integrator.velocity_lag]),
+    )

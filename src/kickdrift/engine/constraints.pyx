@@ -3,12 +3,13 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions, Distance, Each, Hold,
-    Pin, Wall,
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions,
+    Contacts, Corners, Distance, Each, Hold, Pin, Wall,
 )
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport SweptTable
 from .sharing cimport look
+from .slots cimport address
 
 import numpy as np
 
@@ -65,7 +66,7 @@ cdef class BoundDistance(BoundHold):
     cdef Distance distance
     cdef list pairs     # arrays of one item for each pair: first body, second body, and more
     cdef object first, second, stage    # its pairs, and in which stage each of them is
-    cdef object at_rest                 # of the plan
+    cdef object at_rest, reads          # of the plan, and as kernels read it
 
     cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
         cdef Distance* distance = &self.distance
@@ -90,36 +91,51 @@ cdef class BoundDistance(BoundHold):
         distance.move_first = self.keep(fields["move_first"][order], plan.dtype)
         distance.move_second = self.keep(fields["move_second"][order], plan.dtype)
         if "compliance" in fields:
-            distance.total = self.keep(fields["total"][order], plan.dtype)
             distance.compliance = self.keep(fields["compliance"][order], plan.dtype)
-            distance.force = self.room(count, plan.dtype)
+            distance.drag_first = self.keep(fields["drag_first"][order], plan.dtype)
+            distance.drag_second = self.keep(fields["drag_second"][order], plan.dtype)
+        # What is kept from here on has no item for each pair, or is filled anew in each step.
         self.pairs = self.kept[1:]
         if "tenants" in fields:
             self.tenants = fields["tenants"][order]
+        if "compliance" in fields:
+            for number in range(4):
+                distance.response[<int> number] = fields["response"][number]
+            distance.share_first = self.room(count, plan.dtype)
+            distance.share_second = self.room(count, plan.dtype)
+            distance.alpha = self.room(count, plan.dtype)
+        distance.force = self.room(count, plan.dtype)
+        distance.pull = self.room(count, plan.dtype)
+        distance.direction = fields["direction"][0]
         distance.was = self.room(plan.dim * padded, plan.dtype)
+        distance.way = self.room(plan.dim * count, plan.dtype)
         distance.iterations = fields["iterations"][0]
         distance.look = look
-        self.cost = 20 * count * distance.iterations + 2 * plan.n
+        self.cost = 20 * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
 
     cdef int find_links(self, Links links) except -1:
         stage = self.kept[0]
         links.add(self.pairs[0], self.pairs[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
-        return links.stages(stage, self.distance.stages, self.last)
+        # With velocities at the end of a step, which is what a direction of 2 stands for, they read nothing at rest.
+        return links.stages(stage, self.distance.stages, None if self.distance.direction == 2 else self.reads)
 
     cdef BoundDistance reading(self, object plan):
         """The same, with the shares that links of this plan read at rest."""
         cdef BoundDistance other = self
         if self.at_rest is plan.at_rest:
             return self
-        if self.at_rest is not None:
+        if self.reads is not None:
             other = BoundDistance.__new__(BoundDistance)
             other.hold, other.cost, other.distance = self.hold, self.cost, self.distance
             other.kept, other.first, other.second, other.stage = [*self.kept], self.first, self.second, self.stage
             other.hold.data = &other.distance
             other.pairs, other.tenants = self.pairs, self.tenants
         other.at_rest = plan.at_rest
-        other.distance.at_rest = other.keep(plan.at_rest, plan.dtype)
+        other.distance.at_rest, other.reads = NULL, None
+        if plan.at_rest is not None:
+            other.distance.at_rest = other.keep(plan.at_rest, plan.dtype)
+            other.reads = other.last
         return other
 
 
@@ -161,22 +177,45 @@ cdef class BoundWall(BoundHold):
         return 0
 
 
-cdef class BoundCollisions(BoundHold):
-    cdef Collisions collisions
-    cdef object weight, size_class
-    cdef list walls     # that bodies are kept off as they part, or None where these are not known yet
+cdef class BoundCorners(BoundHold):
+    cdef Corners corners
+
+    cdef object weight
 
     cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
-        cdef Collisions* data = &self.collisions
+        cdef Corners* data = &self.corners
+        self.hold.function, self.hold.data = table.hold, data
+        data.faces = len(fields["offset"])
+        data.normal = self.keep(fields["normal"], plan.dtype)
+        data.offset = self.keep(fields["offset"], plan.dtype)
+        data.restitution = self.keep(fields["restitution"], plan.dtype)
+        data.friction = self.keep(fields["friction"], plan.dtype)
+        data.radius = self.keep(fields["radius"], plan.dtype)
+        data.weight = self.keep(fields["weight"], plan.dtype)
+        self.weight = self.last
+        data.lag = fields["lag"][0]
+        data.there = <int32_t*> self.room(data.faces, np.int32)
+        data.size = self.room(data.faces, plan.dtype)
+        data.push = self.room(data.faces, plan.dtype)
+        self.cost = 3 * data.faces * plan.n
+        return 0
+
+    cdef int find_links(self, Links links) except -1:
+        return links.weigh(self.weight, None, NULL)
+
+
+cdef class BoundGrid(BoundHold):
+    """Base of what looks for pairs of bodies that are near."""
+
+    cdef object weight, size_class
+
+    cdef int lay_out(self, Collisions* data, dict fields, object plan) except -1:
         cdef int64_t n = plan.n
         cdef int a, b
-        self.hold.function, self.hold.data = table.hold, data
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         data.weight = self.keep(fields["weight"], plan.dtype)
         self.weight = self.last
-        data.restitution = fields["restitution"][0]
-        data.iterations = fields["iterations"][0]
         grid = Grid(radius, plan.dim)
         data.size_class = <const uint8_t*> self.keep(grid.size_class, np.uint8)
         self.size_class = self.last
@@ -203,7 +242,77 @@ cdef class BoundCollisions(BoundHold):
         data.lower = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
         data.higher = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
         data.look = look
-        self.cost = 200 * n
+        return 0
+
+
+cdef class BoundContacts(BoundGrid):
+    cdef Contacts contacts
+    cdef list rods      # arrays of one item for each rod: first body, second body, and more
+
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        cdef Contacts* data = &self.contacts
+        cdef int64_t n = plan.n
+        cdef int64_t most
+        cdef int place
+        impulses, real = plan.impulses, plan.dtype
+        self.hold.function, self.hold.data = table.hold, data
+        self.lay_out(&data.grid, fields, plan)
+        data.restitution = self.keep(fields["restitution"], real)
+        data.friction = self.keep(fields["friction"], real)
+        data.faces, data.rods, data.substeps = impulses.faces, impulses.rods, fields["substeps"][0]
+        data.sweeps = fields["sweeps"][0]
+        data.normal = self.keep(fields["normal"], real)
+        data.offset = self.keep(fields["offset"], real)
+        data.wall_friction = self.keep(fields["wall_friction"], real)
+        data.declared = data.rods
+        kept = len(self.kept)
+        data.rod_first = <const int32_t*> self.keep(fields["first"], np.int32)
+        data.rod_second = <const int32_t*> self.keep(fields["second"], np.int32)
+        data.length = self.keep(fields["length"], real)
+        data.compliance = self.keep(fields["compliance"], real)
+        data.number = <const int32_t*> self.keep(fields["number"], np.int32)
+        self.rods, self.tenants = self.kept[kept:], fields["tenants"]
+        data.stiffness = self.keep(fields["stiffness"], real)
+        data.moved = <uint8_t*> self.room(n, np.uint8)
+        data.state = <int64_t*> address(impulses.state)
+        for place in range(2):
+            data.pair[place] = <int32_t*> address(impulses.pair[place])
+            data.push[place] = address(impulses.push[place])
+            data.pull[place] = address(impulses.pull[place])
+        self.kept.append(impulses)
+        most = impulses.room
+        data.body = self.room(2 * plan.dim * (n + data.faces), real)
+        data.one = <int32_t*> self.room(most, np.int32)
+        data.other = <int32_t*> self.room(most, np.int32)
+        data.colour = <uint8_t*> self.room(most, np.uint8)
+        data.place = <int32_t*> self.room(most, np.int32)
+        data.first = <int32_t*> self.room(most, np.int32)
+        data.second = <int32_t*> self.room(most, np.int32)
+        data.contact = self.room((2 * plan.dim + CONTACT) * most, real)
+        data.rod = self.room((plan.dim + 1) * data.rods, real)
+        data.taken = <uint64_t*> self.room(n, np.uint64)
+        data.touched = <uint8_t*> self.room(n + data.faces, np.uint8)
+        self.cost = 200 * n + (60 * n + 30 * data.rods * data.sweeps) * data.substeps
+        return 0
+
+    cdef int find_links(self, Links links) except -1:
+        links.weigh(self.weight, self.size_class, self.contacts.grid.count)
+        links.add(self.rods[0], self.rods[1], self.tenants, self.contacts.declared, self.rods, &self.contacts.rods)
+        links.contacts = &self.contacts
+        return 0
+
+
+cdef class BoundCollisions(BoundGrid):
+    cdef Collisions collisions
+    cdef list walls     # that bodies are kept off as they part, or None where these are not known yet
+
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        cdef Collisions* data = &self.collisions
+        self.hold.function, self.hold.data = table.hold, data
+        data.restitution = fields["restitution"][0]
+        data.iterations = fields["iterations"][0]
+        self.lay_out(data, fields, plan)
+        self.cost = 200 * plan.n
         return 0
 
     cdef int find_links(self, Links links) except -1:
@@ -239,6 +348,8 @@ cdef dict KINDS = {
     "box": (BOX, BoundWall),
     "plane": (PLANE, BoundWall),
     "collisions": (COLLISIONS, BoundCollisions),
+    "contacts": (CONTACTS, BoundContacts),
+    "corners": (CORNERS, BoundCorners),
 }
 require_entries(__name__, KINDS, Constraint)
 

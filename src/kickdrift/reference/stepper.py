@@ -194,6 +194,15 @@ class Stepper(Living, Exclusive, StepperBase):
                     if array is not None:
                         array[...] = np.reshape(np.array(vector, self.dtype), array.shape)
                 self._started, self._last_h = True, self._h
+                if self._impulses is not None:
+                    pushing = sorted(system.remembered.items())
+                    pair = np.array([ends for ends, _ in pushing], np.int32).reshape(-1, 2)
+                    push = np.array([[along, *across] for _, (along, across) in pushing], self.dtype)
+                    pull = np.array(system.remembered_rods, self.dtype).reshape(-1, 1)
+                    for array, _rows, values in self._impulses.writes(
+                        pair, push.reshape(len(pair), 1 + self.dim), pull
+                    ):
+                        array[...] = values
             self._tick = first + system.done
             self._evaluations += system.evaluations
             self._keeps = system._kept is not None

@@ -194,6 +194,24 @@ class System(Body):
         self.done = 0
         self._kept = None
         self.completed = self.x, self.v, self.history
+        #: The impulses of contacts and of rods with which the step begins, and those with which it ends.
+        self.remembered: dict[tuple[int, int], Any] = {}
+        self.remembered_rods: list[Any] = []
+        if stepper._impulses is not None:
+            pair, push, pull = stepper._impulses.now(self.slots)
+            for ends, (along, *across) in zip(pair.tolist(), push, strict=True):
+                self.remembered[ends[0], ends[1]] = along, Vector(across)
+            self.remembered_rods = list(pull[:, 0])
+        self._next: Any = None
+
+    def remember(self, pushing: dict[tuple[int, int], Any], pull: list[Any]) -> None:
+        """What the next step begins with, once this one is done."""
+        self._next = pushing, pull
+
+    def count(self) -> None:
+        super().count()
+        if self._next is not None:
+            self.remembered, self.remembered_rods = self._next
 
     def run(self, n: int) -> None:
         """n steps, or fewer where one cannot be solved."""

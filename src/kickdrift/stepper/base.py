@@ -17,6 +17,7 @@ from ..forces.applied import AppliedForces
 from ..forces.base import Term
 from ..integrators import INTEGRATORS, Integrator, resolve
 from ..rollback import snapshots
+from ..rollback.impulses import ContactsPart, Impulses, has_contacts
 from .changes import Changes
 from .common import State
 from .model import Plan
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _SIXTIETH = Fraction(1, 60)
-_PARTS = (SavedChanges(), SlotsPart(), AppliedForces())
+_PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart())
 
 
 class StepperBase(Population, Changes, State):
@@ -80,6 +81,7 @@ class StepperBase(Population, Changes, State):
         self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
         # What was given, before any shift; it says whose a snapshot is.
         self._first_plan = self._plan
+        self._impulses = self._plan.impulses = self._impulses_for(self._plan)
         for push in self._plan.pushes:
             push.term.probe(self._position, self._velocity)
         self._bind()
@@ -169,6 +171,16 @@ class StepperBase(Population, Changes, State):
         if not validation.countable(step):
             raise ValueError(f"hz: expected a step that the clock can count, got one of {validation.show(step)} s")
         return {"clock_rate": 1 / step}
+
+    #: Where contacts keep theirs, if there are any.
+    _impulses: Impulses | None = None
+
+    def _impulses_for(self, plan: Plan) -> Impulses | None:
+        """The impulses that a plan goes on with: those that there are, where they are of the same contacts."""
+        if not has_contacts(plan):
+            return None
+        own = self._impulses
+        return own if own is not None and own.serves(plan) else Impulses(plan)
 
     # The clock, which frames are fed to.
 

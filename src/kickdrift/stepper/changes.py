@@ -365,7 +365,8 @@ class Changes(_State):
         plan = self._plan
         if n != self.n:
             plan, attributes["_first_plan"] = self._grown(self._plan, n), self._grown(self._first_plan, n)
-            attributes |= {"_plan": plan, "_identity": self._described(attributes["_first_plan"])}
+            plan.impulses = self._impulses_for(plan)
+            attributes |= {"_plan": plan, "_impulses": plan.impulses, "_identity": self._described(attributes["_first_plan"])}
             attributes["_snapshot_text"] = None
             if self._slots is not None:
                 attributes["_slots"] = self._slots.grown(n)
@@ -420,7 +421,8 @@ class Changes(_State):
         mass = self._plan.mass if mass is None else mass
         old = self._plan
         model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
-        attributes = {"_plan": model, "_offset": offset, "_entries": entries}
+        model.impulses = self._impulses_for(model)
+        attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
         return {"binding": self._binding(model), "attributes": attributes}
 
     def _change(self, entries: tuple[Entry, ...], checked: Iterable[int] = ()) -> None:

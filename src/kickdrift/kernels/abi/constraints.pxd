@@ -7,6 +7,8 @@ cdef enum:
     MOST_ROWS = 9           # of cells around a cell
     MOST_CLASSES = 15       # of size
     NOWHERE = 255           # the class of bodies that do not live
+    CONTACT = 11            # numbers of a contact beside its two vectors
+    COLOURS = 64            # of which a body knows which are taken; contacts without one come last
 
 cdef enum HoldKind:
     PIN
@@ -15,6 +17,8 @@ cdef enum HoldKind:
     BOX
     PLANE
     COLLISIONS
+    CONTACTS
+    CORNERS
 
 # Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
 ctypedef bint (*Look)(void* owner) noexcept nogil
@@ -32,12 +36,21 @@ ctypedef struct Distance:
     const void* length
     const void* move_first
     const void* move_second
-    const void* total           # of compliant ones, and NULL for others
-    const void* compliance
-    void* force                 # room: a number per pair
-    void* was                   # room: positions
+    int64_t direction           # 0: after the step; 1: before it; 2: so, and velocities along it end too
+    const void* compliance      # of compliant ones, and NULL for others
+    const void* drag_first
+    const void* drag_second
+    double response[4]
+    # Room.
+    void* was                   # positions
+    void* way                   # component after component, of each pair
+    void* force                 # how much each was pulled along itself
+    void* pull                  # the same, of velocities; of pairs that are not compliant: > 0 where they are left
+    void* share_first           # of compliant ones: a number per pair
+    void* share_second
+    void* alpha
     int64_t iterations
-    const void* at_rest         # of what forces add to the velocity of each body, this share is what it reads at rest
+    const void* at_rest         # of what forces add to a body's velocity, the share it reads at rest; NULL for none
     Look look
 
 # A number for all bodies or one for each: then bodies are one apart, else zero.
@@ -92,3 +105,55 @@ ctypedef struct Collisions:
     int32_t* lower              # of each pair, as they are found
     int32_t* higher
     Look look
+
+ctypedef struct Contacts:
+    Collisions grid             # radius, weight, where pairs are looked for; and whom to ask for a reason to stop
+    const void* restitution     # of each body
+    const void* friction
+    int64_t faces               # of walls: their normals, offsets, and frictions with each body
+    const void* normal
+    const void* offset
+    const void* wall_friction
+    int64_t rods
+    const int32_t* rod_first
+    const int32_t* rod_second
+    const void* length
+    const void* compliance
+    const int32_t* number       # of each rod that is not cut, among those declared
+    int64_t declared
+    int64_t sweeps              # over all rods
+    const void* stiffness
+    int64_t substeps
+    uint8_t* moved              # may each body be moved?
+    # What outlives the step: see kickdrift/rollback/impulses.py.
+    int64_t* state
+    int32_t* pair[2]
+    void* push[2]
+    void* pull[2]
+    # Room.
+    void* body                  # velocity and position of each body, then of each wall
+    int32_t* one                # of each contact, in ascending order
+    int32_t* other
+    uint8_t* colour
+    int32_t* place              # behind which others it is solved
+    int32_t* first              # of each contact, in this order
+    int32_t* second
+    void* contact
+    void* rod
+    uint64_t* taken             # colours of each body
+    uint8_t* touched
+
+# Walls as planes, `faces` of them; of each with each body: restitution, friction, radius.
+ctypedef struct Corners:
+    int64_t faces
+    const void* normal
+    const void* offset
+    const void* restitution
+    const void* friction
+    const void* radius
+    const void* weight
+    double lag
+    # Room: the walls of a corner, with sizes and pushes.
+    int32_t* there
+    void* size
+    void* push

@@ -1,11 +1,14 @@
 # Bodies that meet a wall: the formulas of kickdrift/reference/walls.py.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
-from ..abi.constraints cimport Each, Wall
+from ..abi.constraints cimport Corners, Each, Wall
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude, root
+
+cdef enum:
+    SWEEPS = 256    # over the walls of a corner, at most
 
 
 cdef inline void bounce(
@@ -208,3 +211,110 @@ cdef inline void plane_body(
     for j in range(dim):
         u[j] = u[j] + inwards * n[j]
     replace(dim, h, stride, i, y, u, x, v, s)
+
+
+# Corners.
+
+cdef inline int corners(
+    double step, int64_t n, int64_t dim, int64_t stride, const real* gain, real* x, real* v, real* s,
+    const Corners* data,
+) noexcept nogil:
+    """Bodies that several walls hold at once: each wall pushes as much as it must, given how much the others push."""
+    cdef const real* normal = <const real*> data.normal
+    cdef const real* offset = <const real*> data.offset
+    cdef const real* radius = <const real*> data.radius
+    cdef const real* weight = <const real*> data.weight
+    cdef real* size = <real*> data.size
+    cdef real along
+    cdef int64_t i, k
+    cdef int count, j
+    for i in range(n):
+        if not weight[i] > 0:
+            continue
+        count = 0
+        for k in range(data.faces):
+            along = normal[k * dim] * x[i]
+            for j in range(1, <int> dim):
+                along = along + normal[k * dim + j] * x[j * stride + i]
+            size[count] = offset[k] + radius[k * n + i]
+            if size[count] - along >= 0:
+                data.there[count] = <int32_t> k
+                count += 1
+        if count > 1:
+            corner_body(step, <int> dim, n, stride, i, count, gain, x, v, s, data)
+    return 0
+
+
+cdef inline void corner_body(
+    double step, int dim, int64_t n, int64_t stride, int64_t i, int count, const real* gain,
+    real* x, real* v, real* s, const Corners* data,
+) noexcept nogil:
+    cdef real h = <real> step
+    cdef real lag = <real> data.lag
+    cdef real zero = 0
+    cdef real* size = <real*> data.size
+    cdef real* push = <real*> data.push
+    cdef const real* normal
+    cdef real y[MAX_DIM]
+    cdef real u[MAX_DIM]
+    cdef real g[MAX_DIM]
+    cdef real lost[MAX_DIM]
+    cdef real pull, speed, mu
+    cdef int64_t face
+    cdef int k, j
+    for j in range(dim):
+        y[j] = x[j * stride + i]
+        u[j] = v[j * stride + i]
+        g[j] = gain[j * stride + i]
+    for k in range(count):
+        face = data.there[k]
+        normal = <const real*> data.normal + face * dim
+        speed = -dot(dim, normal, g)
+        pull = speed if speed > 0 else zero
+        speed = lag * speed - dot(dim, normal, u)
+        if (<const real*> data.restitution)[face * n + i] > 0 and speed > pull + pull:
+            return
+    settle(dim, count, y, data)
+    for k in range(count):
+        size[k] = zero
+    settle(dim, count, u, data)
+    for k in range(count):
+        face = data.there[k]
+        normal = <const real*> data.normal + face * dim
+        mu = (<const real*> data.friction)[face * n + i]
+        if not (mu > 0 and push[k] > 0):
+            continue
+        speed = dot(dim, normal, u)
+        for j in range(dim):
+            lost[j] = u[j] - speed * normal[j]
+        rub(dim, lost, mu * push[k])
+        for j in range(dim):
+            u[j] = u[j] - lost[j]
+            y[j] = y[j] - moving(h, lag) * lost[j]
+    replace(dim, h, stride, i, y, u, x, v, s)
+
+
+cdef inline void settle(int dim, int count, real* y, const Corners* data) noexcept nogil:
+    """The nearest to y with dot(normal, y) >= size for all walls of the corner, and how much each has pushed."""
+    cdef const real* size = <const real*> data.size
+    cdef real* pushes = <real*> data.push
+    cdef const real* normal
+    cdef real push, change
+    cdef bint changed
+    cdef int _sweep, k, j
+    for k in range(count):
+        pushes[k] = 0 * y[0]
+    for _sweep in range(SWEEPS):
+        changed = False
+        for k in range(count):
+            normal = <const real*> data.normal + data.there[k] * dim
+            push = pushes[k] + (size[k] - dot(dim, normal, y))
+            push = push if push > 0 else 0 * push
+            change = push - pushes[k]
+            if change != 0:
+                changed = True
+            pushes[k] = push
+            for j in range(dim):
+                y[j] = y[j] + change * normal[j]
+        if not changed:
+            break

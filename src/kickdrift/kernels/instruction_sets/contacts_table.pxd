@@ -3,8 +3,9 @@
 from libc.stdint cimport int64_t
 
 from ..constraints.collisions cimport collisions
-from ..constraints.walls cimport box, plane
-from ..abi.constraints cimport BOX, PLANE, Collisions, HoldKind, Wall
+from ..constraints.contacts cimport contacts
+from ..constraints.walls cimport box, corners, plane
+from ..abi.constraints cimport BOX, CONTACTS, CORNERS, PLANE, Collisions, Contacts, Corners, HoldKind, Wall
 from ..simd.vec cimport real
 
 
@@ -17,4 +18,8 @@ cdef inline int held(
         return box(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
     if kind == PLANE:
         return plane(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
+    if kind == CORNERS:
+        return corners(h, n, dim, stride, gain, x, v, s, <const Corners*> data)
+    if kind == CONTACTS:
+        return contacts(h, n, dim, stride, before, gain, x, v, s, <const Contacts*> data, owner)
     return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)

@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X
 from ..abi.workspace cimport KEEP, START, Room
-from ..abi.constraints cimport COMPLIANT_DISTANCE, DISTANCE, Distance
+from ..abi.constraints cimport COMPLIANT_DISTANCE, CONTACTS, DISTANCE, Contacts, Distance
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport ALTERNATE, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, Job, Plan
 from ..integrators.steps cimport has_opening, stages, start
@@ -185,7 +185,15 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, vec* like) 
             at_rest = <const vec*> (<const Distance*> sweep.hold[number].data).at_rest
     if sweep.holds > 0 and plan.damped:
         plan.between(DAMPING, plan.scheme, plan, room, room.next, at_rest, gain)
+    for number in range(sweep.holds):
+        if sweep.hold[number].kind == CONTACTS:
+            # The step is done, and nothing goes back before it: the next begins with the impulses of this one.
+            remember(<const Contacts*> sweep.hold[number].data)
     return 0
+
+
+cdef inline void remember(const Contacts* contacts) noexcept nogil:
+    contacts.state[0] = 1 - contacts.state[0]
 
 
 cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, vec* like) noexcept nogil:

@@ -10,14 +10,17 @@ from typing import Any
 from ...constraints import Constraint
 from ...declaration import require_entries
 from .collisions import collisions
+from .contacts import contacts
 from .joints import compliant_distance, distance, pin
-from .walls import WALLS
+from .walls import WALLS, corners
 
 HOLDS: dict[str, Any] = {
     "pin": pin,
     "distance": distance,
     "compliant_distance": compliant_distance,
     "collisions": collisions,
+    "contacts": contacts,
+    "corners": corners,
     **WALLS,
 }
 require_entries(__name__, HOLDS, Constraint)

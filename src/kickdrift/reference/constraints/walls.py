@@ -122,6 +122,62 @@ def plane(system, before, normal, offset, restitution, friction, radius, weight,
     system.put(x, v, s)
 
 
+#: How often the walls of a corner are gone through at most, until nothing moves any more.
+SWEEPS = 256
+
+
+def corners(system, before, normal, offset, restitution, friction, radius, weight, lag):
+    """Bodies that several walls hold at once: each wall pushes as much as it must, given how much the others push.
+
+    One after the other, each wall would send a body back into the one before, or up along it. A body that comes
+    to a wall which would throw it back, with more speed than the forces of two steps give, is left to the walls.
+    """
+    x, v, s = system.rows()
+    lag, zero = system.real(lag[0]), system.real(0)
+    moving = system.h * (system.real(0.5) + lag)
+    normal = [Vector([system.real(number) for number in row]) for row in normal]
+    for i in range(len(x)):
+        size = [system.real(place) + system.real(row[i]) for place, row in zip(offset, radius, strict=True)]
+        there = [k for k, n in enumerate(normal) if size[k] - dot(n, x[i]) >= 0]
+        if not weight[i] > 0 or len(there) < 2:
+            continue
+        thrown = False
+        for k in there:
+            gain = -dot(normal[k], system.gain[i])
+            pull = gain if gain > 0 else zero
+            if restitution[k][i] > 0 and lag * gain - dot(normal[k], v[i]) > pull + pull:
+                thrown = True
+        if thrown:
+            continue
+        y, _ = settle(x[i], [(normal[k], size[k]) for k in there])
+        u, pushes = settle(v[i], [(normal[k], zero) for k in there])
+        for k, push in zip(there, pushes, strict=True):
+            mu = system.real(friction[k][i])
+            if mu > 0 and push > 0:
+                lost = rub(u - dot(normal[k], u) * normal[k], mu * push)
+                u, y = u - lost, y - moving * lost
+        replace(system, x, v, s, i, y, u)
+    system.put(x, v, s)
+
+
+def settle(y, walls):
+    """The nearest to y with dot(n, y) >= size for all walls, and how much each has pushed."""
+    pushes = [0 * y[0]] * len(walls)
+    for _ in range(SWEEPS):
+        changed = False
+        for k, (n, size) in enumerate(walls):
+            push = pushes[k] + (size - dot(n, y))
+            push = push if push > 0 else 0 * push
+            change = push - pushes[k]
+            if change != 0:
+                changed = True
+            pushes[k] = push
+            y = y + change * n
+        if not changed:
+            break
+    return y, pushes
+
+
 def replace(system, x, v, s, i, y, u):
     """Give a body another position and velocity, and Verlet the previous position that goes with them."""
     if s is not None:
