@@ -24,7 +24,7 @@ class Impulses:
 
     A step reads one place and writes the other; `state` says which is which, once the step is done. Of the pairs of a
     place that push each other there are as many as `state` says, in ascending order; walls have numbers after those
-    of the bodies. `push` has the impulse along the line between two, and the vector across it; `pull` those of rods.
+    of the bodies. `push` has the impulse along the line between two, the load that it carries, and the vector across it; `pull` those of rods.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -34,7 +34,7 @@ class Impulses:
         #: The place to read from; whether the other has been written; how many pairs there are in each.
         self.state = np.zeros((4, 1), np.int64)
         self.pair = [np.zeros((self.room, 2), np.int32) for _ in range(2)]
-        self.push = [np.zeros((self.room, 1 + plan.dim), plan.dtype) for _ in range(2)]
+        self.push = [np.zeros((self.room, 2 + plan.dim), plan.dtype) for _ in range(2)]
         self.pull = [np.zeros((self.rods, 1), plan.dtype) for _ in range(2)]
 
     def now(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -78,13 +78,13 @@ class ContactsPart(Part):
         return self._size(stepper, _room(stepper).room)
 
     def _size(self, stepper: StepperBase, count: int) -> int:
-        numbers = count * (1 + stepper.dim) + _room(stepper).rods
+        numbers = count * (2 + stepper.dim) + _room(stepper).rods
         return _HEAD.size + 8 * count + numbers * stepper.dtype.itemsize
 
     def parse(self, stepper: StepperBase, data: bytes) -> dict[str, Any]:  # type: ignore[override]
         room = _room(stepper)
         form = stepper.dtype.newbyteorder("<")
-        width = 1 + stepper.dim
+        width = 2 + stepper.dim
         if not data:
             empty = np.zeros((0, 2), np.int32), np.zeros((0, width), form), np.zeros((room.rods, 1), form)
             return {"writes": room.writes(*empty)}
@@ -100,7 +100,7 @@ class ContactsPart(Part):
         bodies = (first >= 0) & (first < room.n) & (second > first) & (second < room.n + room.faces)
         numbers = np.concatenate([push.ravel(), pull.ravel()])
         plausible = np.isfinite(numbers).all() and not (np.signbit(numbers) & (numbers == 0)).any()
-        if not (bodies.all() and (np.diff(key) > 0).all() and plausible and (push[:, 0] > 0).all()):
+        if not (bodies.all() and (np.diff(key) > 0).all() and plausible and (push[:, 0] > 0).all() and (push[:, 1] >= 0).all()):
             raise SnapshotError("snapshot: expected contacts in order, with impulses that push")
         if not count and not pull.any():
             raise SnapshotError("snapshot: expected contacts or no section of them")

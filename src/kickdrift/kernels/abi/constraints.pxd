@@ -6,7 +6,7 @@ cdef enum:
     PAIRS_PER_BODY = 16     # so many near pairs there may be; of a crowd, so many partners each body looks for
     MOST_ROWS = 9           # of cells around a cell
     MOST_CLASSES = 15       # of size
-    CONTACT = 11            # numbers of a contact beside its two vectors
+    CONTACT = 12            # numbers of a contact beside its two vectors
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
 
 cdef enum HoldKind:
