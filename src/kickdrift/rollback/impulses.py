@@ -100,7 +100,13 @@ class ContactsPart(Part):
         bodies = (first >= 0) & (first < room.n) & (second > first) & (second < room.n + room.faces)
         numbers = np.concatenate([push.ravel(), pull.ravel()])
         plausible = np.isfinite(numbers).all() and not (np.signbit(numbers) & (numbers == 0)).any()
-        if not (bodies.all() and (np.diff(key) > 0).all() and plausible and (push[:, 0] > 0).all() and (push[:, 1] >= 0).all()):
+        if not (
+            bodies.all()
+            and (np.diff(key) > 0).all()
+            and plausible
+            and (push[:, 0] > 0).all()
+            and (push[:, 1] >= 0).all()
+        ):
             raise SnapshotError("snapshot: expected contacts in order, with impulses that push")
         if not count and not pull.any():
             raise SnapshotError("snapshot: expected contacts or no section of them")
