@@ -24,14 +24,15 @@ class Impulses:
 
     A step reads one place and writes the other; `state` says which is which, once the step is done. Of the pairs of a
     place that push each other there are as many as `state` says, in ascending order; walls have numbers after those
-    of the bodies. `push` has the impulse along the line between two, the load that it carries, and the vector across it; `pull` those of rods.
+    of the bodies. `push` has the impulse along the line between two, the load that it does not give way to, and the
+    impulse across it as a vector; `pull` those of rods.
     """
 
     def __init__(self, plan: Plan) -> None:
         fields = next(hold.fields for hold in plan.holds if hold.kind == "contacts")
         self.n, self.faces, self.rods = plan.n, len(fields["offset"]), len(fields["first"])
         self.room = (PAIRS_PER_BODY + self.faces) * plan.n
-        #: The place to read from; whether the other has been written; how many pairs there are in each.
+        #: The place to read from; a number that is not used; how many pairs there are in each place.
         self.state = np.zeros((4, 1), np.int64)
         self.pair = [np.zeros((self.room, 2), np.int32) for _ in range(2)]
         self.push = [np.zeros((self.room, 2 + plan.dim), plan.dtype) for _ in range(2)]
