@@ -135,7 +135,7 @@ def test_a_rope_bridge_holds(heavy):
     )  # fmt: skip
     bridge.step(600)
     lengths = np.linalg.norm(np.diff(bridge.position[:nodes], axis=0), axis=1)
-    assert lengths.max() < 1.016  # pymunk's: 1.017 under 50 kg
+    assert lengths.max() < 1.017  # as pymunk's under 50 kg
     assert bridge.position[nodes, 1] > bridge.position[10, 1]
 
 

@@ -38,8 +38,9 @@ class Contacts(Constraint):
     with the impulse that it had in the substep before, and takes away the speed of approach and a part of the
     overlap, two diameters a second at most; bodies move; and contacts take away the speed that pushing out has
     given. Contacts are springs of `hertz` and `damping_ratio`, left out as stiff as substeps allow, which is a
-    quarter of their rate: at rest they give by F (1/m + 1/m') (dt / substeps)² / 2.5 under a force F. More
-    substeps make piles stiffer, and heavy bodies on light ones bearable.
+    quarter of their rate: at rest they give by F (1/m + 1/m') (dt / substeps)² / 2.5 under a force F. Where they rub,
+    nine tenths of what is more than the weight of ten bodies like these is carried without giving way, after some
+    24 steps. More substeps make piles stiffer, and heavy bodies on light ones bearable.
 
     Bodies that touch nothing in a step are left as the integrator has moved them, to the bit. The others are taken
     from where they were before the step through the substeps, by what forces have added to their velocities

@@ -199,8 +199,8 @@ class System(Body):
         self.remembered_rods: list[Any] = []
         if stepper._impulses is not None:
             pair, push, pull = stepper._impulses.now(self.slots)
-            for ends, (along, *across) in zip(pair.tolist(), push, strict=True):
-                self.remembered[ends[0], ends[1]] = along, Vector(across)
+            for ends, (along, load, *across) in zip(pair.tolist(), push, strict=True):
+                self.remembered[ends[0], ends[1]] = along, load, Vector(across)
             self.remembered_rods = list(pull[:, 0])
         self._next: Any = None
 

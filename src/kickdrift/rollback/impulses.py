@@ -25,7 +25,8 @@ class Impulses:
 
     A step reads one place and writes the other; `state` says which is which, once the step is done. Of the pairs of a
     place that push each other there are as many as `state` says, in ascending order; walls have numbers after those
-    of the bodies. `push` has the impulse along the line between two, and the vector across it; `pull` those of rods.
+    of the bodies. `push` has the impulse along the line between two, the load that it does not give way to, and the
+    impulse across it as a vector; `pull` those of rods.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -34,10 +35,10 @@ class Impulses:
         self.ends, self.tenants = np.stack([fields["first"], fields["second"]], axis=1), fields["tenants"]
         self.dim, self.dtype = plan.dim, plan.dtype
         self.room = (PAIRS_PER_BODY + self.faces) * plan.n
-        #: The place to read from; whether the other has been written; how many pairs there are in each.
+        #: The place to read from; a number that is not used; how many pairs there are in each place.
         self.state = np.zeros((4, 1), np.int64)
         self.pair = [np.zeros((self.room, 2), np.int32) for _ in range(2)]
-        self.push = [np.zeros((self.room, 1 + plan.dim), plan.dtype) for _ in range(2)]
+        self.push = [np.zeros((self.room, 2 + plan.dim), plan.dtype) for _ in range(2)]
         self.pull = [np.zeros((self.rods, 1), plan.dtype) for _ in range(2)]
 
     def serves(self, plan: Plan) -> bool:
@@ -101,7 +102,7 @@ class ContactsPart(Part):
     def most(self, stepper: StepperBase) -> int:  # type: ignore[override]
         # Walls and rods may be others when the snapshot was taken: a thousand walls, a million rods.
         pairs = (PAIRS_PER_BODY + 1000) * stepper.n
-        return _HEAD.size + pairs * (8 + (1 + stepper.dim) * stepper.dtype.itemsize) + 10**6 * stepper.dtype.itemsize
+        return _HEAD.size + pairs * (8 + (2 + stepper.dim) * stepper.dtype.itemsize) + 10**6 * stepper.dtype.itemsize
 
     def parse(self, stepper: StepperBase, data: bytes) -> dict[str, Any]:  # type: ignore[override]
         return {"later": [lambda attributes: _writes(attributes.get("_impulses", stepper._impulses), data)]}
@@ -113,7 +114,7 @@ def _writes(room: Impulses | None, data: bytes) -> list[tuple[np.ndarray, None, 
         if data:
             raise SnapshotError("snapshot: expected no contacts, as there are none")
         return []
-    form, width = room.dtype.newbyteorder("<"), 1 + room.dim
+    form, width = room.dtype.newbyteorder("<"), 2 + room.dim
     if not data:
         return room.writes(np.zeros((0, 2), np.int32), np.zeros((0, width), form), np.zeros((room.rods, 1), form))
     count = _HEAD.unpack_from(data)[0] if len(data) >= _HEAD.size else -1
@@ -129,7 +130,8 @@ def _writes(room: Impulses | None, data: bytes) -> list[tuple[np.ndarray, None, 
     bodies = (first >= 0) & (first < room.n) & (second > first) & (second < room.n + room.faces)
     numbers = np.concatenate([push.ravel(), pull.ravel()])
     plausible = np.isfinite(numbers).all() and not (np.signbit(numbers) & (numbers == 0)).any()
-    if not (bodies.all() and (np.diff(key) > 0).all() and plausible and (push[:, 0] > 0).all()):
+    pushes = (push[:, 0] > 0).all() and (push[:, 1] >= 0).all()
+    if not (bodies.all() and (np.diff(key) > 0).all() and plausible and pushes):
         raise SnapshotError("snapshot: expected contacts in order, with impulses that push")
     if not count and not pull.any():
         raise SnapshotError("snapshot: expected contacts or no section of them")

@@ -7,7 +7,7 @@ cdef enum:
     MOST_ROWS = 9           # of cells around a cell
     MOST_CLASSES = 15       # of size
     NOWHERE = 255           # the class of bodies that do not live
-    CONTACT = 11            # numbers of a contact beside its two vectors
+    CONTACT = 12            # numbers of a contact beside its two vectors
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
 
 cdef enum HoldKind:

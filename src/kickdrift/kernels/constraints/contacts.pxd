@@ -27,6 +27,7 @@ cdef enum:
     PUSH
     MOST
     FASTEST
+    LOAD
 
 
 cdef inline int contacts(
@@ -254,6 +255,7 @@ cdef inline void begin_contact(
         more[SLOW] = more[SLOW] + magnitude(dot(dim, pull, own))
     more[PUSH] = zero
     more[MOST] = zero
+    more[LOAD] = zero
 
 
 cdef inline void direct(
@@ -290,10 +292,11 @@ cdef inline void recall(int dim, int64_t count, const Contacts* data, const real
             m += 1
         if m < known and pair[2 * m] == data.one[k] and pair[2 * m + 1] == data.other[k]:
             own = contact(dim, data, data.place[k], like)
-            own[2 * dim + PUSH] = push[m * (1 + dim)]
-            own[2 * dim + MOST] = push[m * (1 + dim)]
+            own[2 * dim + PUSH] = push[m * (2 + dim)]
+            own[2 * dim + MOST] = push[m * (2 + dim)]
+            own[2 * dim + LOAD] = push[m * (2 + dim) + 1]
             for c in range(dim):
-                own[dim + c] = push[m * (1 + dim) + 1 + c]
+                own[dim + c] = push[m * (2 + dim) + 2 + c]
     for k in range(data.declared):
         (<real*> data.pull[1 - place])[k] = (<const real*> data.pull[place])[k]
 
@@ -359,6 +362,7 @@ cdef inline bint solve(int dim, real h, real soft, real scale, int64_t k, const 
     cdef real mass = more[MASS]
     cdef real gap, speed, push, change, limit, square
     cdef real sixteen = 16
+    cdef real one = 1
     cdef bint deep
     cdef int c
     for c in range(dim):
@@ -373,7 +377,7 @@ cdef inline bint solve(int dim, real h, real soft, real scale, int64_t k, const 
     else:
         gap = soft * gap
         gap = gap if gap > -more[FASTEST] else -more[FASTEST]
-        push = scale * (more[PUSH] - mass * (speed + gap))
+        push = scale * (more[PUSH] - mass * (speed + gap)) + more[LOAD] * (one - scale)
     push = push if push > 0 else 0 * push
     change = push - more[PUSH]
     more[PUSH] = push
@@ -493,6 +497,14 @@ cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, c
 
 # The end of the step.
 
+cdef inline real carried(const real* more, real substeps) noexcept nogil:
+    """The load that a contact does not give way to from the next step on."""
+    cdef real ten = 10
+    cdef real heavy = more[PUSH] - ten * more[MASS] * more[SLOW] / substeps
+    heavy = heavy if heavy > 0 and more[FRICTION] > 0 else 0 * heavy
+    return more[LOAD] + (<real> 0.9 * heavy - more[LOAD]) / <real> 24
+
+
 cdef inline void finish(
     int dim, real full, int64_t n, int64_t count, int64_t stride, real* x, real* v, real* s, const Contacts* data,
 ) noexcept nogil:
@@ -514,9 +526,10 @@ cdef inline void finish(
         if own[2 * dim + PUSH] > 0:
             pair[2 * kept] = data.one[k]
             pair[2 * kept + 1] = data.other[k]
-            push[kept * (1 + dim)] = own[2 * dim + PUSH]
+            push[kept * (2 + dim)] = own[2 * dim + PUSH]
+            push[kept * (2 + dim) + 1] = carried(own + 2 * dim, <real> data.substeps)
             for c in range(dim):
-                push[kept * (1 + dim) + 1 + c] = own[dim + c]
+                push[kept * (2 + dim) + 2 + c] = own[dim + c]
             kept += 1
     for k in range(data.rods):
         data.touched[data.rod_first[k]] = 1
