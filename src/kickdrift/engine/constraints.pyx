@@ -118,7 +118,7 @@ cdef class BoundDistance(BoundHold):
         stage = self.kept[0]
         links.add(self.pairs[0], self.pairs[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
         # With velocities at the end of a step, which is what a direction of 2 stands for, they read nothing at rest.
-        return links.stages(stage, self.distance.stages, None if self.distance.direction == 2 else self.reads)
+        return links.stages(stage, self.distance.stages, self.reads, self.distance.direction < 2)
 
     cdef BoundDistance reading(self, object plan):
         """The same, with the shares that links of this plan read at rest."""

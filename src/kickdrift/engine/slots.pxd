@@ -57,7 +57,7 @@ cdef class Links:
     cdef int add(
         self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
     ) except -1
-    cdef int stages(self, object stage, int64_t count, object at_rest) except -1
+    cdef int stages(self, object stage, int64_t count, object at_rest, bint reads) except -1
     cdef int weigh(self, object weight, object size_class, int32_t* partners) except -1
     cdef bint uncut(self, const Cut* cut, Py_ssize_t k) noexcept nogil
     cdef void layout(self) noexcept nogil

@@ -338,15 +338,19 @@ cdef class Links:
         self.cuts += 1
         return 0
 
-    cdef int stages(self, object stage, int64_t count, object at_rest) except -1:
-        """Of the pairs that were added last: where each stage begins, and what bodies read at rest."""
+    cdef int stages(self, object stage, int64_t count, object at_rest, bint reads) except -1:
+        """Of the pairs that were added last: where each stage begins, and what bodies read at rest, if they read it.
+
+        The array of the last pairs that are added is the one that kernels look at.
+        """
         cdef Cut* cut = &self.cut[self.cuts - 1]
         cut.stages = count
         cut.to_stage = <int64_t*> self.keep(stage)
         cut.stage = <const int64_t*> self.keep(stage.copy())
         if at_rest is not None:
-            cut.at_rest = <const char*> self.keep(at_rest.copy())
             self.at_rest = <char*> self.keep(at_rest)
+            if reads:
+                cut.at_rest = <const char*> self.keep(at_rest.copy())
         return 0
 
     cdef int weigh(self, object weight, object size_class, int32_t* partners) except -1:

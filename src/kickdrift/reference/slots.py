@@ -72,9 +72,9 @@ FOR_ALL = ("iterations", "direction", "response")
 
 def present_fields(system: Any, hold: Any) -> dict[str, Any]:
     """The coefficients of a constraint without what is cut; the dead weigh 0, and nobody on account of a cut pin."""
-    if system.slots is None:
-        return hold.fields
     fields = {name: field for name, field in hold.fields.items() if name != "tenants"}
+    if system.slots is None:
+        return fields
     if hold.kind == "contacts":
         left = uncut(system, hold)
         rods = {name: fields[name][left] for name in ("first", "second", "length", "compliance", "number")}
