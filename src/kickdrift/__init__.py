@@ -42,8 +42,9 @@ from .stepper.stepper import Stepper
 from .stepper.trajectory import ODETrajectory, Trajectory
 
 if _TYPE_CHECKING:
-    from . import flows, reference
+    from . import flows, math, reference
     from .constraints import Box, Distance, ElasticCollisions, Pin, Plane
+    from .forces.formulas import Expression, Potential
     from .forces.interactions import NBody, Springs
     from .forces.native import get_include
     from .ode.stepper import ODEStepper
@@ -70,6 +71,7 @@ __all__ = [
     "Exact",
     "ExactSteps",
     "ExplicitEuler",
+    "Expression",
     "FixedClock",
     "Force",
     "Gravity",
@@ -91,6 +93,7 @@ __all__ = [
     "Pin",
     "Plane",
     "PointGravity",
+    "Potential",
     "QuadraticDrag",
     "Raise",
     "Resync",
@@ -113,6 +116,7 @@ __all__ = [
     "flows",
     "get_include",
     "kick",
+    "math",
     "reference",
     "sync_test",
 ]
@@ -120,10 +124,12 @@ __all__ = [
 # What is imported when it is asked for: together that takes longer than all the rest.
 _LATER = {
     **dict.fromkeys(("Box", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
+    **dict.fromkeys(("Expression", "Potential"), "forces.formulas"),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
     "ODEStepper": "ode.stepper",
     "flows": "",
     "get_include": "forces.native",
+    "math": "",
     "reference": "",
 }
 

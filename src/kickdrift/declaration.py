@@ -62,7 +62,7 @@ class Declaration:
 def known(base: type[Any]) -> set[type[Any]]:
     """The declarations that may be given: the classes that no other derives from."""
     from . import constraints  # noqa: F401 - so that all of them exist
-    from .forces import callbacks, fields, interactions  # noqa: F401
+    from .forces import callbacks, fields, formulas, interactions  # noqa: F401
 
     return set().union(*map(known, base.__subclasses__())) or {base}
 

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 
 from ..kernels.abi.interactions cimport NBody, Springs
 from ..kernels.abi.coupled cimport PushFunction, SweptTable, TangentFunction
+from .formulas cimport BoundFormula
 from .sharing cimport Sharing
 
 
@@ -28,6 +29,11 @@ cdef class PythonPush(BoundPush):
 
     cdef int show(self, list places, object out) except -1
     cdef int show_tangent(self, list planes, object out) except -1
+
+
+cdef class FormulaPush(BoundPush):
+    cdef BoundFormula force
+    cdef BoundFormula change
 
 
 cdef class SpringsPush(BoundPush):

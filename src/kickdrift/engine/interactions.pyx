@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 
 from ..kernels.abi.plan cimport Job
 from ..kernels.simd.rounding cimport require_rounding
+from .formulas cimport BoundFormula
 from .sharing cimport SHARE
 
 import numpy as np
@@ -17,6 +18,7 @@ require_rounding(__name__)
 cdef enum:
     PER_SPRING = 15
     PER_PAIR = 2
+    PER_OPERATION = 2
 
 # As many numbers as any vector holds.
 cdef enum:
@@ -98,6 +100,22 @@ cdef BoundPush bind_native(object push, object plan):
     bound.shared = push.term.threadsafe
     bound.cost = 10.0 * plan.n
     return bound
+
+
+cdef BoundPush bind_formula(object push, object plan, const SweptTable* table):
+    cdef FormulaPush bound = FormulaPush()
+    bound.force = BoundFormula.of(push.term.code(push.fields), plan.dtype)
+    bound.function, bound.data = table.formula, <void*> &bound.force.formula
+    bound.shared = True
+    bound.cost = <double> plan.n * PER_OPERATION * (bound.force.formula.operations + 1)
+    if plan.integrator.name == "implicit_euler":
+        bound.change = BoundFormula.of(push.term.code(push.fields, True), plan.dtype)
+        bound.tangent, bound.tangent_data = table.formula_tangent, <void*> &bound.change.formula
+    return bound
+
+
+cdef class FormulaPush(BoundPush):
+    """A formula, and how it changes, for implicit steps."""
 
 
 cdef class SpringsPush(BoundPush):
@@ -184,6 +202,8 @@ cdef int share_n_body(
 
 cdef BoundPush bind_push(object push, object plan, const SweptTable* table, Py_ssize_t threads):
     """The C function of a push of a plan."""
+    if push.kind == "formula":
+        return bind_formula(push, plan, table)
     if push.kind == "springs":
         return bind_springs(push, plan, table)
     if push.kind == "n_body":

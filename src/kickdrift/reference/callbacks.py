@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .formulas import formula, formula_tangent
 from .interactions import n_body, n_body_tangent, springs, springs_tangent
 from .vector import Vector, largest, sqrt
 
@@ -53,10 +54,11 @@ def size(vectors):
     return largest([largest(vector) for vector in vectors])
 
 
-PUSHES = {"python": function, "native": function, "springs": springs, "n_body": n_body}
+PUSHES = {"python": function, "native": function, "formula": formula, "springs": springs, "n_body": n_body}
 TANGENTS = {
     "python": function_tangent,
     "native": function_tangent,
+    "formula": formula_tangent,
     "springs": springs_tangent,
     "n_body": n_body_tangent,
 }

@@ -64,8 +64,10 @@ ctypedef struct SweptTable:
     void (*run)(const Sweep*, Job*) noexcept nogil
     PushFunction springs        # see interactions.pxd
     PushFunction n_body
+    PushFunction formula        # see formulas.pxd
     HoldFunction tie            # pins and distances
     HoldFunction hold           # walls and collisions
     ImplicitStep implicit       # see newton_krylov.pxd
     TangentFunction springs_tangent
     TangentFunction n_body_tangent
+    TangentFunction formula_tangent

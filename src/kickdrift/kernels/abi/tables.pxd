@@ -3,6 +3,7 @@
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport uint64_t
 
+from .formulas cimport FormulaTable
 from .newton cimport Solve
 from .ode cimport ODETable
 from .plan cimport Array, Plan
@@ -18,6 +19,7 @@ ctypedef struct Kernels:
     Solve energy_euler
     SweptTable swept        # for bodies that are not left alone
     ODETable ode            # for y' = f(t, y)
+    FormulaTable formulas
 
 
 cdef inline int take_over(Kernels* kernels, object capsule) except -1:

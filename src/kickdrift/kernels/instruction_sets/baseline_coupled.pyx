@@ -5,6 +5,7 @@ setup.py makes the modules of the other instruction sets of the same C.
 
 from cpython.pycapsule cimport PyCapsule_New
 
+from .formulas_table cimport fill_formulas
 from .newton_table cimport fill_bodies
 from .ode_table cimport fill_ode
 from ..simd.rounding cimport require_rounding
@@ -20,4 +21,5 @@ take_over(kernels, scalar.KERNELS)
 fill_bodies(&kernels[0], &kernels[1])
 fill_swept(&kernels[0].swept, &kernels[1].swept)
 fill_ode(&kernels[0].ode, &kernels[1].ode)
+fill_formulas(&kernels[0], &kernels[1])
 KERNELS = PyCapsule_New(&kernels[0], "kickdrift.Kernels", NULL)
