@@ -25,7 +25,18 @@ if TYPE_CHECKING:
     from .forces.formula.machine import Code
     from .forces.formula.program import Builder, Program
 
-__all__ = ["Aizawa", "Expression", "Flow", "Halvorsen", "Lorenz", "LotkaVolterra", "Native", "Rossler", "Thomas", "VanDerPol"]
+__all__ = [
+    "Aizawa",
+    "Expression",
+    "Flow",
+    "Halvorsen",
+    "Lorenz",
+    "LotkaVolterra",
+    "Native",
+    "Rossler",
+    "Thomas",
+    "VanDerPol",
+]
 
 
 @dataclass(frozen=True)
@@ -252,7 +263,7 @@ class Expression:
             raise ValueError("Expression: expected a formula for each component, got none")
         if "t" in self.texts:
             raise ValueError("Expression(t): expected another name for a component, this one is a variable")
-        self.list  # noqa: B018 - what is wrong is found now
+        self.operations  # noqa: B018 - what is wrong is found now
 
     @property
     def dim(self) -> int:
@@ -267,7 +278,7 @@ class Expression:
         return parser.builder, {name: parser.read(name, text) for name, text in self.texts.items()}
 
     @cached_property
-    def list(self) -> Program:
+    def operations(self) -> Program:
         """The derivatives by t."""
         from .forces.formula.program import finished
 
@@ -304,12 +315,12 @@ class Expression:
         """
         from .forces.formulas import Listing
 
-        return Listing(self.list)
+        return Listing(self.operations)
 
     @property
     def digest(self) -> str:
         """What tells the list from others: 32 hexadecimal digits, the same on every platform."""
-        return self.list.digest
+        return self.operations.digest
 
     def __repr__(self) -> str:
         given = [f"{name}={text!r}" for name, text in self.texts.items()]
@@ -340,7 +351,7 @@ class Expression:
         places |= {name: ("each", rows.index(name)) if name in rows else ("known", name) for name in fields}
         pairs = [f"{name} {other}" for name in self.texts for other in self.texts]
         columns = {name: number for number, name in enumerate(pairs if derivatives else self.texts)}
-        program = self.derivatives if derivatives else self.list
+        program = self.derivatives if derivatives else self.operations
         return coded("Expression", program, places, fields, LIMITS, columns)
 
     def __call__(self, t: float, y: np.ndarray, out: np.ndarray) -> None:
@@ -350,5 +361,5 @@ class Expression:
         if y.shape[1:] != (self.dim,) or out.shape != y.shape:
             raise ValueError(f"y: expected shape (n, {self.dim}), and out the same, got {y.shape} and {out.shape}")
         values: dict[str, Any] = {"t": t, **self.fields(len(y), y.dtype), **dict(zip(self.texts, y.T, strict=True))}
-        for column, (_, result) in enumerate(evaluate(self.list, values, y.dtype.type).items()):
+        for column, (_, result) in enumerate(evaluate(self.operations, values, y.dtype.type).items()):
             out[:, column] = result

@@ -171,4 +171,6 @@ def _call(name: str, given: tuple[Any, ...], out: np.ndarray | None) -> Any:
 def _real(name: str, value: Any) -> np.ndarray:
     """An array of float32 or float64; other real numbers become float64."""
     array = validation.plain(name, value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: expected real numbers, got {validation.show(value)}")
     return array if array.dtype in (F32, F64) else array.astype(F64)

@@ -50,8 +50,10 @@ def apply(str name, out, a, b):
     cdef Py_ssize_t done = whole * table.width * item
     cdef char* to = <char*> <size_t> out.ctypes.data
     cdef const char* first = <const char*> <size_t> a.ctypes.data
-    cdef const char* second = NULL if b is None else <const char*> <size_t> b.ctypes.data
+    cdef const char* second = NULL
     cdef char last[3][64]
+    if b is not None:
+        second = <const char*> <size_t> b.ctypes.data
     if size >= RELEASE:
         with nogil:
             table.operate(code, whole, to, first, 1, second, 1, NULL, 0)

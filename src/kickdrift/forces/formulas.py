@@ -65,7 +65,7 @@ class Formula(Term):
     def _declare(self, texts: dict[str, str], parameters: dict[str, np.ndarray]) -> None:
         object.__setattr__(self, "texts", dict(texts))
         object.__setattr__(self, "parameters", dict(parameters))
-        self.list  # noqa: B018 - what is wrong is found now
+        self.operations  # noqa: B018 - what is wrong is found now
 
     def __getattr__(self, name: str) -> Any:
         parameters = self.__dict__.get("parameters", {})
@@ -92,7 +92,7 @@ class Formula(Term):
             raise ValueError(f"{type(self).__name__}: expected at most {4 * MOST} operations, got more") from None
 
     @cached_property
-    def list(self) -> Program:
+    def operations(self) -> Program:
         """The components of the force."""
         return self._finished(self._nodes[1])
 
@@ -121,12 +121,12 @@ class Formula(Term):
         _6 = _1 * _5
         x = _6
         """
-        return Listing(self.list)
+        return Listing(self.operations)
 
     @property
     def digest(self) -> str:
         """What tells the list from others: 32 hexadecimal digits, the same on every platform."""
-        return self.list.digest
+        return self.operations.digest
 
     @property
     def label(self) -> str:
@@ -134,7 +134,7 @@ class Formula(Term):
 
     @property
     def velocity_dependent(self) -> bool:  # type: ignore[override]
-        return not self.list.names.isdisjoint(SPEEDS)
+        return not self.operations.names.isdisjoint(SPEEDS)
 
     # How a stepper changes its parameters: the list of operations stays.
 
@@ -168,16 +168,16 @@ class Formula(Term):
         return self  # what it knows of places is its own affair
 
     def compile(self, plan: Plan) -> None:
-        title, names = type(self).__name__, self.list.names
+        title, names = type(self).__name__, self.operations.names
         for number, axis in enumerate(AXES[plan.dim :], plan.dim):
-            if axis in dict(self.list.results) or axis in names or SPEEDS[number] in names:
+            if axis in dict(self.operations.results) or axis in names or SPEEDS[number] in names:
                 raise ValueError(f"{title}: expected at most {plan.dim} dimensions, as bodies have, got {axis}")
         fields = {name: validation.per_body(f"{title}({name})", array, plan.n) for name, array in self._used(plan)}
         plan.add_push("formula", self, True, **fields)
 
     def _used(self, plan: Plan) -> list[tuple[str, np.ndarray]]:
         mass = [("m", plan.finite_mass if len(plan.finite_mass) > 1 else plan.finite_mass[0])]
-        return [*self.parameters.items(), *(mass if "m" in self.list.names else [])]
+        return [*self.parameters.items(), *(mass if "m" in self.operations.names else [])]
 
     def code(self, fields: dict[str, np.ndarray], derivative: bool = False) -> tuple[Code, list[Any], list[np.ndarray]]:
         """The list as kernels run it, the numbers that are known before, and the rows of one number per body."""
@@ -190,7 +190,7 @@ class Formula(Term):
             places |= {f"d {name}": (kind, number) for number, name in enumerate(names)}
         rows = [name for name, field in fields.items() if len(field) > 1]
         places |= {name: ("each", rows.index(name)) if name in rows else ("known", name) for name in fields}
-        return coded(type(self).__name__, self.changes if derivative else self.list, places, fields, LIMITS)
+        return coded(type(self).__name__, self.changes if derivative else self.operations, places, fields, LIMITS)
 
 
 def coded(
@@ -355,6 +355,6 @@ def evaluate(program: Program, values: dict[str, Any], real: Any = np.float64) -
             elif operation == "name":
                 seen.append(values[operands[0]])
             else:
-                function = whole.get(operation) or getattr(functions, operation)
+                function: Any = whole.get(operation) or getattr(functions, operation)
                 seen.append(function(*(np.asarray(seen[n], real) for n in operands)))
     return {name: seen[n] for name, n in program.results}

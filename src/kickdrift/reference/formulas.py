@@ -65,7 +65,7 @@ def evaluate(program: Any, real: Any, values: dict[str, Any]) -> dict[str, Any]:
 
 def formula(system: Any, push: Any, t: float, x: list[Vector], v: list[Vector]) -> list[Vector]:
     """What a formula pushes each body with."""
-    return run(system, push, push.term.list, t, {"": x, "v": v})
+    return run(system, push, push.term.operations, t, {"": x, "v": v})
 
 
 def formula_tangent(system: Any, push: Any, t: float, x: Any, v: Any, far: Any, fast: Any) -> Any:

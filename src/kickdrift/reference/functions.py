@@ -72,6 +72,7 @@ QUARTER_PI, QUARTER_PI_LO = 0.7853981633974492, -8.575622497214414e-16  # the fi
 
 # What changes bits.
 
+
 def bits(x: float) -> int:
     """A float as the whole number that has its bits."""
     return int(struct.unpack("<Q", struct.pack("<d", x))[0])
@@ -145,6 +146,7 @@ def quotient(nh: float, nl: float, dh: float, dl: float) -> float:
 
 
 # exp, tanh, log
+
 
 def exp(x: float) -> float:
     """e**x = 2**k e**r, k whole, |r| <= ln 2 / 2.
@@ -232,6 +234,7 @@ def log_parts(k: float, m: float, more: float) -> float:
 
 
 # sin, cos, tan
+
 
 def trig_reduced(x: float) -> tuple[int, float, float]:
     """(n, r, l): x = n pi/2 + r + l, |r| <= pi/4 or very little more; of n the last two bits count."""
@@ -340,6 +343,7 @@ def tan(x: float) -> float:
 
 
 # cbrt, atan2, pow
+
 
 def cbrt(x: float) -> float:
     """With x = 2**(3 k) m, 1 <= m < 8: a polynomial, and one of Halley's steps.
@@ -513,9 +517,9 @@ NEAREST: dict[str, dict[int, float]] = {}
 
 
 def call(name: str, real: type, *arguments: Any) -> Any:
-    """A function of numbers of a type, numpy.float32 or numpy.float64, as one."""
+    """A function of numbers of a type, float or one of NumPy's, as one."""
     result = FUNCTIONS[name](*map(float, arguments))
-    if real(0).itemsize == 4 and name in NEAREST:
+    if name in NEAREST and real is not float and real(0).itemsize == 4:
         near = int(arguments[0].view("u4"))
         for pattern, share in NEAREST[name].items():
             if near & 0x7FFFFFFF == pattern:

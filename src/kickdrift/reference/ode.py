@@ -200,7 +200,7 @@ class FormulaSystem(FunctionSystem):
 
     def f(self, c, y, needed=None):
         self.evaluations = [count + 1 for count in self.evaluations]
-        return Vector([number for results in self._run(self.rhs.list, c, y) for number in results.values()])
+        return Vector([number for results in self._run(self.rhs.operations, c, y) for number in results.values()])
 
     def _run(self, program, c, y):
         """The results of a program, for each trajectory."""

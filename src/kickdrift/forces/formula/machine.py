@@ -127,9 +127,7 @@ class _Translation:
         """The operand where a node is."""
         if n not in self.at:
             node = self.nodes[n]
-            if node[0] == "const":
-                self.at[n] = self._preset(node[1])
-            elif self.places[node[1]][0] == "known":
+            if node[0] == "const" or self.places[node[1]][0] == "known":
                 self.at[n] = self._preset(node[1])
             else:
                 self.at[n] = self._operand(self.places[node[1]])
@@ -179,9 +177,8 @@ class _Translation:
             for operand in given:
                 load(operand)
             read = [self._of(operand) for operand in given]
-            for operand in dict.fromkeys(given):
-                if last[operand] == number and operand in held:
-                    free.append(held.pop(operand))
+            done = [operand for operand in dict.fromkeys(given) if last[operand] == number and operand in held]
+            free += [held.pop(operand) for operand in done]
             if n in self.direct:
                 self.at[n] = self._operand(("result", self.direct[n]))
             else:

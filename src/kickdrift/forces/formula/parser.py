@@ -114,7 +114,8 @@ class _Text:
         try:
             tree = ast.parse(text.strip(), mode="eval").body
         except SyntaxError as error:
-            raise self.fail(f"no formula: {error.msg}", min(len(text), (error.offset or 1) + blank)) from None
+            column = error.offset + blank if error.offset else len(text)
+            raise self.fail(f"no formula: {error.msg}", min(len(text), column)) from None
         except (MemoryError, RecursionError, ValueError, OverflowError):
             raise self.fail("nested too deeply, or a number too long", 1) from None
         self.blank = blank
@@ -159,10 +160,11 @@ class _Text:
         raise self.failed(f"{type(node).__name__} is not allowed in formulas", node)
 
     def constant(self, node: ast.Constant) -> int:
-        if type(node.value) not in (int, float):
-            raise self.failed(f"expected a real number, got {type(node.value).__name__}", node)
+        given: Any = node.value
+        if type(given) not in (int, float):
+            raise self.failed(f"expected a real number, got {type(given).__name__}", node)
         try:
-            value = float(node.value)
+            value = float(given)
         except OverflowError:
             value = math.inf
         if not math.isfinite(value):
@@ -232,12 +234,11 @@ class _Text:
             return apply("sub", self.builder.const(1), self.test(node.operand, depth + 1))
         if isinstance(node, ast.Compare):
             values = [self.number(value, depth + 1) for value in (node.left, *node.comparators)]
-            result = None
-            for a, sign, b in zip(values, node.ops, values[1:], strict=False):
-                here = self.compared(a, sign, b, node)
-                result = here if result is None else apply("min", result, here)
-            assert result is not None
-            return result
+            steps = zip(values, node.ops, values[1:], strict=False)
+            first, *others = [self.compared(a, sign, b, node) for a, sign, b in steps]
+            for other in others:
+                first = apply("min", first, other)
+            return first
         raise self.failed("expected a comparison, as in where(x < 0, a, b)", node)
 
     def compared(self, a: int, sign: ast.cmpop, b: int, node: ast.Compare) -> int:

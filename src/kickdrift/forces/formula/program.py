@@ -56,7 +56,7 @@ class Program:
 
     def __str__(self) -> str:
         shown: list[str] = []
-        lines = []
+        lines: list[str] = []
         for operation, *operands in self.nodes:
             if operation == "const":
                 shown.append(repr(operands[0]))

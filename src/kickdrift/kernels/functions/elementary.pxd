@@ -426,9 +426,9 @@ cdef inline bint parity(double y, bint* odd) noexcept nogil:
 
 
 cdef inline double special_power(double x, double y, double* base, double* exponent, double* more) noexcept nogil:
-    """What x**y is where the formula is not for it; or 0 or -0 and that for which the formula gives it, but for its sign.
+    """What x**y is where the formula is not for it; or 0 or -0, and what the formula is to be given: `more` is no NaN.
 
-    The results of the formula are > 0: it counts where `more` is no NaN.
+    Then 0 or -0 tell the sign, which the formula knows nothing of.
     """
     cdef double a = -x if x < 0 else x
     cdef int64_t i
