@@ -268,7 +268,7 @@ class Potential(Formula):
 
     >>> import kickdrift as kd
     >>> well = kd.Potential("k/2*r**2", r="norm(x - cx, y)", k=4.0, cx=1.0)
-    >>> ball = kd.Stepper([[1.0, 2.0]], dt=0.25, forces=[well])
+    >>> ball = kd.Stepper([[1.0, 2.0]], dt=0.25, forces=[well], integrator="semi_implicit_euler")
     >>> ball.energy()
     (0.0, 8.0)
     >>> ball.step()
