@@ -160,6 +160,8 @@ def cases():
         yield f"{flow!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(solved, y, flow, scheme, dt)
     for number, scheme, dtype in product(range(len(FORCES)), ("rk4", "velocity_verlet", "implicit_euler"), DTYPES):
         yield f"{FORCES[number]!r} {scheme} {np.dtype(dtype)}", partial(pushed, number, scheme, dtype)
+    for dtype in DTYPES:
+        yield f"{FORCES[1]!r} energy_euler {np.dtype(dtype)}", partial(pushed, 1, "energy_euler", dtype)
     for scheme, dtype in product(ODE_INTEGRATORS, DTYPES):
         y = Draws(f"flow {scheme}").uniform(0.1, 1, (7, 3)).astype(dtype)
         yield f"{FLOW!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(solved, y, FLOW, scheme, 0.01)

@@ -255,6 +255,7 @@ def test_definitions_and_parameters_that_are_refused():
         ({"x": "y", "vx": "y"}, "variable"),
         ({"x": "y", "sin": 1.0}, "function"),
         ({"x": "y", "_a": 1.0}, "names"),
+        ({"x": "y", "label": 1.0}, "another name"),
         ({"x": "y", "a b": 1.0}, "names"),
         ({"x": "y", "\u0430": 1.0}, "names"),
         ({"x": "y", "a": [[1.0]]}, "number or one per body"),
@@ -345,6 +346,32 @@ def test_energy_is_kept():
         kd.Stepper([[0.0]], forces=[kd.Expression(x="x")]).energy()
     with pytest.raises(ValueError, match="time"):
         kd.Stepper([[0.0]], forces=[kd.Potential("x*sin(t)")]).energy()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_energy_euler_takes_potentials(dtype, monkeypatch):
+    rng = np.random.default_rng(6)
+    for n, dim in ((1, 1), (7, 2), (40, 3)):
+        r = f"norm({', '.join('xyz'[:dim])})"
+        wells = [kd.Potential("k/2*r**2", r=r, k=rng.uniform(1, 5, n)), kd.Potential("m*exp(-x*x)")]
+        x, v = rng.normal(size=(2, n, dim)).astype(dtype)
+        for forces in (wells[:1], [*wells, kd.Gravity(np.full(dim, -1.0)), kd.PointGravity(0.3, softening=0.5)]):
+            arguments = {"mass": rng.uniform(1, 2, n), "dt": 0.05, "integrator": "energy_euler", "forces": forces}
+            book = kd.reference.Stepper(x.copy(), v.copy(), **arguments)
+            before = sum(book.energy())
+            book.step(12)
+            assert sum(book.energy()) == pytest.approx(before, rel=1e-4 if dtype == np.float32 else 1e-12)
+            for isa in kernels.isas:
+                monkeypatch.setattr(kernels, "isa", isa)
+                ours = kd.Stepper(x.copy(), v.copy(), **arguments)
+                ours.step(12)
+                with said(isa=isa, n=n, dim=dim, forces=forces):
+                    assert_same_bits(ours.position, book.position)
+                    assert_same_bits(ours.velocity, book.velocity)
+    with pytest.raises(ValueError, match="energy_euler"):
+        kd.Stepper([[1.0]], integrator="energy_euler", forces=[kd.Expression(x="-x")])
+    with pytest.raises(ValueError, match="energy_euler"):
+        kd.Stepper([[1.0]], integrator="energy_euler", forces=[kd.Potential("x*x*t")])
 
 
 def test_implicit_euler_needs_no_differences():

@@ -13,6 +13,8 @@ cdef class BoundPush:
     cdef void* data
     cdef TangentFunction tangent    # or NULL
     cdef void* tangent_data
+    cdef PushFunction potential     # or NULL
+    cdef void* potential_data
     cdef bint whole         # does it want all bodies at once?
     cdef bint shared        # may several threads call it at once?
     cdef double cost        # of evaluating it for all bodies, in nanoseconds
@@ -34,6 +36,7 @@ cdef class PythonPush(BoundPush):
 cdef class FormulaPush(BoundPush):
     cdef BoundFormula force
     cdef BoundFormula change
+    cdef BoundFormula energy
 
 
 cdef class SpringsPush(BoundPush):

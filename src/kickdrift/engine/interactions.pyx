@@ -109,13 +109,16 @@ cdef BoundPush bind_formula(object push, object plan, const SweptTable* table):
     bound.shared = True
     bound.cost = <double> plan.n * PER_OPERATION * (bound.force.formula.operations + 1)
     if plan.integrator.name == "implicit_euler":
-        bound.change = BoundFormula.of(push.term.code(push.fields, True), plan.dtype)
+        bound.change = BoundFormula.of(push.term.code(push.fields, "changes"), plan.dtype)
         bound.tangent, bound.tangent_data = table.formula_tangent, <void*> &bound.change.formula
+    if plan.integrator.name == "energy_euler":
+        bound.energy = BoundFormula.of(push.term.code(push.fields, "energy"), plan.dtype)
+        bound.potential, bound.potential_data = table.formula, <void*> &bound.energy.formula
     return bound
 
 
 cdef class FormulaPush(BoundPush):
-    """A formula, and how it changes, for implicit steps."""
+    """A formula, how it changes, and its energy, for the schemes that ask for these."""
 
 
 cdef class SpringsPush(BoundPush):

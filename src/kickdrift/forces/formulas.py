@@ -63,6 +63,10 @@ class Formula(Term):
     parameters: dict[str, np.ndarray]
 
     def _declare(self, texts: dict[str, str], parameters: dict[str, np.ndarray]) -> None:
+        title = type(self).__name__
+        for name in parameters:
+            if hasattr(type(self), name) or name in ("texts", "parameters"):
+                raise ValueError(f"{title}({name}): expected another name, {title} has an attribute of this one")
         object.__setattr__(self, "texts", dict(texts))
         object.__setattr__(self, "parameters", dict(parameters))
         self.operations  # noqa: B018 - what is wrong is found now
@@ -176,11 +180,15 @@ class Formula(Term):
         plan.add_push("formula", self, True, **fields)
 
     def _used(self, plan: Plan) -> list[tuple[str, np.ndarray]]:
-        mass = [("m", plan.finite_mass if len(plan.finite_mass) > 1 else plan.finite_mass[0])]
-        return [*self.parameters.items(), *(mass if "m" in self.operations.names else [])]
+        mass = plan.finite_mass if len(plan.finite_mass) > 1 else plan.finite_mass[0]
+        return [*self.parameters.items(), *([("m", mass)] if self._heeds_mass else [])]
 
-    def code(self, fields: dict[str, np.ndarray], derivative: bool = False) -> tuple[Code, list[Any], list[np.ndarray]]:
-        """The list as kernels run it, the numbers that are known before, and the rows of one number per body."""
+    @property
+    def _heeds_mass(self) -> bool:
+        return "m" in self.operations.names
+
+    def code(self, fields: dict[str, np.ndarray], which: str = "operations") -> tuple[Code, list[Any], list[np.ndarray]]:
+        """A list as kernels run it, the numbers that are known before, and the rows of one number per body."""
         from ..engine.formulas import LIMITS
 
         places: dict[str, Place] = {"t": ("time", 0)}
@@ -190,7 +198,7 @@ class Formula(Term):
             places |= {f"d {name}": (kind, number) for number, name in enumerate(names)}
         rows = [name for name, field in fields.items() if len(field) > 1]
         places |= {name: ("each", rows.index(name)) if name in rows else ("known", name) for name in fields}
-        return coded(type(self).__name__, self.changes if derivative else self.operations, places, fields, LIMITS)
+        return coded(type(self).__name__, getattr(self, which), places, fields, LIMITS)
 
 
 def coded(
@@ -281,7 +289,7 @@ class Potential(Formula):
         for name in texts:
             if name in STATE:
                 raise ValueError(f"Potential({name}): expected another name for a definition, this one is a variable")
-        self._declare({"energy": energy, **texts}, parameters)
+        self._declare({"": energy, **texts}, parameters)
 
     def __repr__(self) -> str:
         energy, *definitions = self.texts.items()
@@ -291,9 +299,9 @@ class Potential(Formula):
 
     @cached_property
     def _energy(self) -> tuple[Builder, int]:
-        definitions = {name: text for name, text in self.texts.items() if name != "energy"}
+        definitions = {name: text for name, text in self.texts.items() if name}
         parser = Parser("Potential", ["t", *AXES, "m", *self.parameters], definitions)
-        energy = parser.read("energy", self.texts["energy"])
+        energy = parser.read("energy", self.texts[""])
         for name in definitions:
             parser.look_up(name, ValueError)
         return parser.builder, energy
@@ -311,19 +319,24 @@ class Potential(Formula):
 
     @property
     def conservative(self) -> bool:  # type: ignore[override]
-        return "t" not in self._work.names
+        return "t" not in self.energy.names
 
     @cached_property
-    def _work(self) -> Program:
+    def energy(self) -> Program:
+        """The energy, as if it were the component x of something."""
         builder, energy = self._energy
-        return finished(builder, {"energy": energy})
+        return finished(builder, {"x": energy})
+
+    @property
+    def _heeds_mass(self) -> bool:
+        return "m" in self.energy.names
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         if not self.conservative:
             raise ValueError("energy: Potential depends on time, so that there is no energy that stays")
         values: dict[str, Any] = dict(zip(AXES, position.T, strict=False))
         values |= {"m": plan.finite_mass, **self.parameters}
-        energy = np.asarray(evaluate(self._work, values)["energy"] + np.zeros(plan.n))
+        energy = np.asarray(evaluate(self.energy, values)["x"] + np.zeros(plan.n))
         return plan.mobility * energy
 
 

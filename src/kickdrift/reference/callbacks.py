@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .formulas import formula, formula_tangent
+from .formulas import formula, formula_energy, formula_tangent
 from .interactions import n_body, n_body_tangent, springs, springs_tangent
 from .vector import Vector, largest, sqrt
 
@@ -55,6 +55,7 @@ def size(vectors):
 
 
 PUSHES = {"python": function, "native": function, "formula": formula, "springs": springs, "n_body": n_body}
+ENERGIES = {"formula": formula_energy}
 TANGENTS = {
     "python": function_tangent,
     "native": function_tangent,

@@ -68,6 +68,11 @@ def formula(system: Any, push: Any, t: float, x: list[Vector], v: list[Vector]) 
     return run(system, push, push.term.operations, t, {"": x, "v": v})
 
 
+def formula_energy(system: Any, push: Any, t: float, x: list[Vector]) -> list[Any]:
+    """The potential energy of each body."""
+    return [energy[0] for energy in run(system, push, push.term.energy, t, {"": x})]
+
+
 def formula_tangent(system: Any, push: Any, t: float, x: Any, v: Any, far: Any, fast: Any) -> Any:
     """By the derivatives of the formula."""
 

@@ -238,7 +238,8 @@ class Plan:
                     )
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
-                if not term.conservative or any(push.term is term for push in self.pushes):
+                others = [push.term for push in self.pushes if push.kind != "formula"]
+                if not term.conservative or any(other is term for other in others):
                     raise ValueError(
                         f"integrator: {name} takes terms of single bodies with a potential and no friction, "
                         f"got {type(term).__name__}"

@@ -38,6 +38,8 @@ ctypedef struct Push:
     TangentFunction tangent     # or NULL: differences tell
     void* tangent_data
     bint velocity_dependent
+    PushFunction potential      # writes the energy of each body where a component is written; or NULL
+    void* potential_data
 
 ctypedef struct Sweep:
     const Plan* plan            # two of them in the room, with the state in one place and in the other
@@ -68,6 +70,7 @@ ctypedef struct SweptTable:
     HoldFunction tie            # pins and distances
     HoldFunction hold           # walls and collisions
     ImplicitStep implicit       # see newton_krylov.pxd
+    ImplicitStep energy         # see energy.pxd
     TangentFunction springs_tangent
     TangentFunction n_body_tangent
     TangentFunction formula_tangent

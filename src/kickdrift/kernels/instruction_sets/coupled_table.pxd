@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 
 from ..abi.interactions cimport NBody, Springs
 from ..abi.workspace cimport Room
+from ..integrators.energy cimport energy_together
 from ..integrators.newton_krylov cimport together
 from ..simd.vec cimport f32vec, f64vec
 from ..forces.interactions cimport n_body, n_body_tangent, springs, springs_tangent
@@ -36,6 +37,11 @@ cdef inline int n_body_f32(
 cdef inline int implicit_f32(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil:
     cdef f32vec* like = NULL
     return together(<const Sweep*> sweep, job, step, <const Room*> room, like)
+
+
+cdef inline int energy_f32(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil:
+    cdef f32vec* like = NULL
+    return energy_together(<const Sweep*> sweep, job, step, <const Room*> room, like)
 
 
 cdef inline int springs_tangent_f32(
@@ -83,6 +89,11 @@ cdef inline int implicit_f64(const void* sweep, Job* job, Py_ssize_t step, const
     return together(<const Sweep*> sweep, job, step, <const Room*> room, like)
 
 
+cdef inline int energy_f64(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil:
+    cdef f64vec* like = NULL
+    return energy_together(<const Sweep*> sweep, job, step, <const Room*> room, like)
+
+
 cdef inline int springs_tangent_f64(
     double t, int64_t n, int64_t dim, int64_t stride,
     const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
@@ -109,6 +120,7 @@ cdef inline void fill_swept(SweptTable* f32, SweptTable* f64) noexcept:
     f32.n_body = n_body_f32
     f32.tie = tie_f32
     f32.implicit = implicit_f32
+    f32.energy = energy_f32
     f32.springs_tangent = springs_tangent_f32
     f32.n_body_tangent = n_body_tangent_f32
     f64.run = run_f64
@@ -116,5 +128,6 @@ cdef inline void fill_swept(SweptTable* f32, SweptTable* f64) noexcept:
     f64.n_body = n_body_f64
     f64.tie = tie_f64
     f64.implicit = implicit_f64
+    f64.energy = energy_f64
     f64.springs_tangent = springs_tangent_f64
     f64.n_body_tangent = n_body_tangent_f64
