@@ -512,16 +512,20 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "atan2": atan2,
 }
 
-#: For float32: {function: {bits of the argument: what its float64 value is to be multiplied with}}.
-NEAREST: dict[str, dict[int, float]] = {}
+UP, DOWN = 1 + 2.0**-50, 1 - 2.0**-50
+#: For float32: {function: {bits of the argument: what its float64 value is to be multiplied with}}. Of functions that
+#: are odd or even the bits are those of the argument > 0.
+NEAREST: dict[str, dict[int, float]] = {
+    "sin": {0x46199998: DOWN},
+    "cos": {0x5F18B878: DOWN, 0x6115CB11: UP},
+    "log": {0x3C413D3A: DOWN, 0x41178FEB: DOWN, 0x4C5D65A5: UP, 0x65D890D3: UP, 0x6F31A8EC: UP},
+}
 
 
 def call(name: str, real: type, *arguments: Any) -> Any:
     """A function of numbers of a type, float or one of NumPy's, as one."""
     result = FUNCTIONS[name](*map(float, arguments))
     if name in NEAREST and real is not float and real(0).itemsize == 4:
-        near = int(arguments[0].view("u4"))
-        for pattern, share in NEAREST[name].items():
-            if near & 0x7FFFFFFF == pattern:
-                result = result * share
+        near = int(arguments[0].view("u4")) & (0xFFFFFFFF if name in ("exp", "log") else 0x7FFFFFFF)
+        result = result * NEAREST[name].get(near, 1.0)
     return real(result)

@@ -4,7 +4,7 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
 from .elementary cimport atan2, cbrt, cos, exp, log, pow, sin, tan, tanh
-from .nearest cimport NEAREST, NearTie
+from .nearest cimport NEAR_COS, NEAR_LOG, NEAR_SIN, NearTie
 from ..abi.formulas cimport ATAN2, CBRT, COS, EXP, LOG, POW, SIN, TAN, TANH
 from ..simd.bits cimport narrow, widen
 from ..simd.vec cimport f32vec, f64vec, width
@@ -82,11 +82,18 @@ cdef inline void functions_of_floats(
 
 cdef inline void nudge(int code, Py_ssize_t count, const double* a, double* result) noexcept nogil:
     """Results that float64 cannot tell from the middle of two floats are moved to their side of it."""
-    cdef const NearTie* tie = NEAREST
+    cdef const NearTie* tie = NULL
     cdef Py_ssize_t n
-    while tie.code >= 0:
-        if tie.code == code:
-            for n in range(count):
-                if a[n] == tie.argument or a[n] == -tie.argument and tie.even:
-                    result[n] = result[n] * tie.share
+    if code == COS:
+        tie = NEAR_COS
+    elif code == LOG:
+        tie = NEAR_LOG
+    elif code == SIN:
+        tie = NEAR_SIN
+    if tie == NULL:
+        return
+    while tie.share != 0:
+        for n in range(count):
+            if a[n] == tie.argument or (tie.even and a[n] == -tie.argument):
+                result[n] = result[n] * tie.share
         tie += 1
