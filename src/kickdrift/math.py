@@ -7,8 +7,9 @@ float64: below 1 ulp, everywhere. float32: computed in float64 and rounded; for 
 that is the nearest float for each of the 2**32 arguments. Arguments of sin, cos and tan may be as large as floats are.
 Special values (nan, inf, -0, subnormal numbers) are those of C's functions of these names; nothing is raised.
 
-Each takes a number (and returns one), or what NumPy makes an array of real numbers of, of any shape; those of two broadcast. float32 in,
-float32 out: where all arrays are; numbers of Python take the dtype of the other argument. All else is float64.
+Each takes a number (and returns one), or what NumPy makes an array of real numbers of, of any shape; two broadcast.
+float32 in, float32 out: where all arrays are; numbers of Python take the dtype of the other argument. All else is
+float64.
 out: an array of the result's shape and dtype to write to, which is returned. Several threads may call them.
 TypeError for what are no real numbers, and for an `out` of another dtype; ValueError for one of another shape.
 

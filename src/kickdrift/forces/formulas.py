@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 AXES = ("x", "y", "z")
 SPEEDS = ("vx", "vy", "vz")
+#: A list as kernels run it, the numbers that are known before, and the rows of one number per body.
+Coded = tuple[Code, list[Any], list[np.ndarray]]
 STATE = ("t", *AXES, *SPEEDS, "m")
 
 
@@ -187,7 +189,7 @@ class Formula(Term):
     def _heeds_mass(self) -> bool:
         return "m" in self.operations.names
 
-    def code(self, fields: dict[str, np.ndarray], which: str = "operations") -> tuple[Code, list[Any], list[np.ndarray]]:
+    def code(self, fields: dict[str, np.ndarray], which: str = "operations") -> Coded:
         """A list as kernels run it, the numbers that are known before, and the rows of one number per body."""
         from ..engine.formulas import LIMITS
 
@@ -208,7 +210,7 @@ def coded(
     fields: dict[str, np.ndarray],
     limits: dict[str, int],
     columns: dict[str, int] | None = None,
-) -> tuple[Code, list[Any], list[np.ndarray]]:
+) -> Coded:
     """A program as kernels run it, with the numbers that it works on."""
     try:
         code = translate(program, places, limits, columns)

@@ -205,12 +205,13 @@ def energy_together(system, h):
     a = system.a(x, v)
     works = [system.work(x, x + h * v), system.work(x, x + h * (v + h / 2 * a))]
     new = []
-    for i, (part, *row) in enumerate(zip(system.parts, x.rows(dim), v.rows(dim), a.rows(dim), strict=True)):
+    rows = zip(system.parts, x.rows(dim), v.rows(dim), a.rows(dim), strict=True)
+    for i, (part, place, speed, acceleration) in enumerate(rows):
 
-        def difference(y, turned, part=part, row=row, i=i):
-            return part.potential_difference(row[0], y) + works[turned][i]
+        def difference(y, turned, part=part, place=place, i=i):
+            return part.potential_difference(place, y) + works[turned][i]
 
-        new.append(energy_kept(*row, h, difference))
+        new.append(energy_kept(place, speed, acceleration, h, difference))
     system.x, system.v = (Vector([number for pair in new for number in pair[which]]) for which in (0, 1))
 
 
