@@ -47,8 +47,8 @@ if MODE == "sanitize":
 # symbols are shipped.
 GLUE = dict.fromkeys(("clock.fixed_clock", "engine.bodies", "engine.runner", "engine.slots", "engine.verbs"), "-O2")
 GLUE |= {"engine.applied": "-O2", "engine.frames": "-O3", "engine.ticks": "-O2"}
-GLUE |= {f"engine.{name}": "-Os" for name in ("binding", "coefficients", "constraints", "coupled", "interactions")}
-GLUE |= {f"engine.{name}": "-Os" for name in ("ode", "sharing")}
+GLUE |= {f"engine.{name}": "-Os" for name in ("binding", "coefficients", "constraints", "coupled", "formulas")}
+GLUE |= {f"engine.{name}": "-Os" for name in ("interactions", "ode", "sharing")}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s"]
 
