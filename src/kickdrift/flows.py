@@ -345,7 +345,7 @@ class Expression:
         from .forces.formulas import coded
 
         fields = self.fields(n, dtype)
-        rows = [name for name, field in fields.items() if len(field) > 1]
+        rows = [name for name, field in fields.items() if len(field) != 1]
         places: dict[str, tuple[str, Any]] = {"t": ("time", 0)}
         places |= {name: ("load", number) for number, name in enumerate(self.texts)}
         places |= {name: ("each", rows.index(name)) if name in rows else ("known", name) for name in fields}

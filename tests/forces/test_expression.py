@@ -415,6 +415,15 @@ def test_copies_snapshots_and_pickles():
     assert repr(kd.Expression(x="k", k=2)) == "Expression(x='k', k=2.0)"
 
 
+def test_no_bodies():
+    term = kd.Expression(x="-k*x", k=np.zeros(0))
+    for cls in (kd.Stepper, kd.reference.Stepper):
+        world = cls(np.zeros((0, 1)), dt=0.1, forces=[term, kd.Potential("x*x")])
+        world.step(3)
+        assert world.tick == 3
+    kd.ODEStepper(np.zeros((0, 1)), kd.flows.Expression(x="k*x", k=np.zeros(0)), dt=0.1).step(2)
+
+
 def test_bodies_of_infinite_mass_stay():
     world = kd.Stepper([[1.0], [1.0]], mass=[1, np.inf], dt=0.1, forces=[kd.Expression(x="-m*x")])
     world.step(3)

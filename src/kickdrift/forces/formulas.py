@@ -198,7 +198,7 @@ class Formula(Term):
             places |= {name: (kind, number) for number, name in enumerate(names)}
         for kind, names in zip(("moved", "sped"), (AXES, SPEEDS), strict=True):
             places |= {f"d {name}": (kind, number) for number, name in enumerate(names)}
-        rows = [name for name, field in fields.items() if len(field) > 1]
+        rows = [name for name, field in fields.items() if len(field) != 1]
         places |= {name: ("each", rows.index(name)) if name in rows else ("known", name) for name in fields}
         return coded(type(self).__name__, getattr(self, which), places, fields, LIMITS)
 
@@ -218,7 +218,7 @@ def coded(
         most = limits[str(error)]
         raise ValueError(f"{title}: a formula too long, of more than {most} {error} at once") from None
     known = [fields[preset][0] if isinstance(preset, str) else preset for preset in code.presets]
-    return code, known, [field for field in fields.values() if len(field) > 1]
+    return code, known, [field for field in fields.values() if len(field) != 1]
 
 
 class Expression(Formula):
