@@ -459,6 +459,18 @@ def test_flows_are_the_reference(scheme, dtype, monkeypatch):
         assert np.isfinite(out).all()
 
 
+def test_flows_in_snapshots():
+    def made(text="k*x", **given):
+        return kd.ODEStepper([[1.0]] * 9, kd.flows.Expression(x=text, **given), dt=0.1)
+
+    snapshot = made(k=2.0).snapshot()
+    made(k=2.0).restore(snapshot)
+    for other in (made(k=3.0), made("k*x*x", k=2.0), made(k=np.full(9, 2.0))):
+        with pytest.raises(kd.SnapshotError):
+            other.restore(snapshot)
+    assert "<9 numbers>" in repr(made(k=np.ones(9)))
+
+
 def test_flows_refuse():
     with pytest.raises(ValueError, match="shape"):
         kd.ODEStepper([[1.0, 2.0]], kd.flows.Expression(x="x"), dt=0.1)

@@ -48,6 +48,14 @@ def parted(title: str, given: dict[str, Any], reserved: tuple[str, ...]) -> tupl
     return texts, parameters
 
 
+def shown(parameters: dict[str, np.ndarray]) -> list[str]:
+    """Parameters as in a call; of many numbers only how many there are."""
+    return [
+        f"{name}={value.tolist()!r}" if value.size <= 8 else f"{name}=<{value.size} numbers>"
+        for name, value in parameters.items()
+    ]
+
+
 class Listing(str):
     """A list of operations as text, which Python's prompt shows as such."""
 
@@ -81,7 +89,7 @@ class Formula(Term):
 
     def __repr__(self) -> str:
         given = [f"{name}={text!r}" for name, text in self.texts.items()]
-        given += [f"{name}={value.tolist()!r}" for name, value in self.parameters.items()]
+        given += shown(self.parameters)
         return f"{type(self).__name__}({', '.join(given)})"
 
     # Lists of operations.
@@ -296,7 +304,7 @@ class Potential(Formula):
     def __repr__(self) -> str:
         energy, *definitions = self.texts.items()
         given = [repr(energy[1]), *(f"{name}={text!r}" for name, text in definitions)]
-        given += [f"{name}={value.tolist()!r}" for name, value in self.parameters.items()]
+        given += shown(self.parameters)
         return f"Potential({', '.join(given)})"
 
     @cached_property

@@ -149,8 +149,9 @@ class ODEBase(State):
 
     def _described(self) -> dict[str, Any]:
         # What a function computes is its owner's affair; it may well have moved to another module.
+        rhs = "function" if self._flow is None else repr(self._flow)
         return {
-            "rhs": repr(self._rhs) if isinstance(self._rhs, (Flow, Expression)) else "function",
+            "rhs": self._rhs.identity if isinstance(self._rhs, Expression) else rhs,
             "trajectories": self.n,
             "dim": self.dim,
             "dtype": str(self.dtype),
