@@ -159,7 +159,11 @@ def test_what_every_processor_loads_has_no_avx(name):
 @needs_objdump
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [(f"{isa}{part}", kind) for isa, kind in (("avx2", "ymm"), ("avx512", "zmm")) for part in ("", "_coupled", "_formulas")],
+    [
+        (f"{isa}{part}", kind)
+        for isa, kind in (("avx2", "ymm"), ("avx512", "zmm"))
+        for part in ("", "_coupled", "_formulas")
+    ],
 )
 def test_the_other_modules_use_theirs(name, kind):
     kinds, used = registers(name)
