@@ -69,9 +69,11 @@ if os.environ.get("KICKDRIFT_ISAS") == "baseline":
     ISAS = {"baseline": ISAS["baseline"]}
 
 
-# Each instruction set has two modules, and one serves all. The largest come first, so that no core is idle at the end.
+# Each instruction set has three modules, and one serves all. The largest come first, so that no core is idle at the
+# end.
 SETS = "kernels.instruction_sets"
-KERNELS = [f"{SETS}.{isa}{part}" for part in ("", "_coupled") for isa in reversed(ISAS)] + [f"{SETS}.scalar"]
+PARTS = ("", "_coupled", "_formulas")
+KERNELS = [f"{SETS}.{isa}{part}" for part in PARTS for isa in reversed(ISAS)] + [f"{SETS}.scalar"]
 C = Path("build/cython")
 
 

@@ -99,10 +99,13 @@ def main(*arguments):
             same = "--write" in options or known.get(name) == found
             known[name] = found
             failures += len(wrong) + (not same)
-            print(f"{name}: {len(wrong)} of 2**32 are not the nearest float; {found}{'' if same else ', DIFFERENT'}")
+            print(
+                f"{name}: {len(wrong)} of 2**32 are not the nearest float; {found}{'' if same else ', DIFFERENT'}",
+                flush=True,
+            )
             for pattern in wrong:
                 print(f"  {pattern:#010x}: {np.uint32(pattern).view(np.float32)!r}", flush=True)
-    if "--write" in options:
-        head = "# kd.math in float32 for all 2**32 arguments: `python tools/prove.py functions --write`.\n"
-        FILE.write_text(head + "".join(f"{digest} {name}\n" for name, digest in known.items()))
+            if "--write" in options:
+                head = "# kd.math in float32 for all 2**32 arguments: `python tools/prove.py functions --write`.\n"
+                FILE.write_text(head + "".join(f"{digest} {name}\n" for name, digest in known.items()))
     return failures

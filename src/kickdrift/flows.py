@@ -329,8 +329,19 @@ class Expression:
 
     def __repr__(self) -> str:
         given = [f"{name}={text!r}" for name, text in self.texts.items()]
-        given += [f"{name}={value.tolist()!r}" for name, value in self.parameters.items()]
-        return f"Expression({', '.join(given)})"
+        from .forces.formulas import shown
+
+        return f"Expression({', '.join([*given, *shown(self.parameters)])})"
+
+    @property
+    def identity(self) -> str:
+        """What tells it from others: the list, and its parameters."""
+        import hashlib  # as in model.py
+
+        digest = hashlib.blake2b(self.digest.encode(), digest_size=16)
+        for name, value in self.parameters.items():
+            digest.update(f"{name} {value.shape}".encode() + value.astype("<f8").tobytes())
+        return f"Expression {digest.hexdigest()}"
 
     def fields(self, n: int, dtype: np.dtype) -> dict[str, np.ndarray]:
         """The parameters for n trajectories: one number for all, or one for each."""
@@ -350,7 +361,7 @@ class Expression:
         from .forces.formulas import coded
 
         fields = self.fields(n, dtype)
-        rows = [name for name, field in fields.items() if len(field) > 1]
+        rows = [name for name, field in fields.items() if len(field) != 1]
         places: dict[str, tuple[str, Any]] = {"t": ("time", 0)}
         places |= {name: ("load", number) for number, name in enumerate(self.texts)}
         places |= {name: ("each", rows.index(name)) if name in rows else ("known", name) for name in fields}

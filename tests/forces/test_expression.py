@@ -415,6 +415,15 @@ def test_copies_snapshots_and_pickles():
     assert repr(kd.Expression(x="k", k=2)) == "Expression(x='k', k=2.0)"
 
 
+def test_no_bodies():
+    term = kd.Expression(x="-k*x", k=np.zeros(0))
+    for cls in (kd.Stepper, kd.reference.Stepper):
+        world = cls(np.zeros((0, 1)), dt=0.1, forces=[term, kd.Potential("x*x")])
+        world.step(3)
+        assert world.tick == 3
+    kd.ODEStepper(np.zeros((0, 1)), kd.flows.Expression(x="k*x", k=np.zeros(0)), dt=0.1).step(2)
+
+
 def test_bodies_of_infinite_mass_stay():
     world = kd.Stepper([[1.0], [1.0]], mass=[1, np.inf], dt=0.1, forces=[kd.Expression(x="-m*x")])
     world.step(3)
@@ -448,6 +457,18 @@ def test_flows_are_the_reference(scheme, dtype, monkeypatch):
         euler = kd.ODEStepper(np.zeros_like(y), rhs, dt=1.0, integrator="explicit_euler")
         euler._y[...] = 0
         assert np.isfinite(out).all()
+
+
+def test_flows_in_snapshots():
+    def made(text="k*x", **given):
+        return kd.ODEStepper([[1.0]] * 9, kd.flows.Expression(x=text, **given), dt=0.1)
+
+    snapshot = made(k=2.0).snapshot()
+    made(k=2.0).restore(snapshot)
+    for other in (made(k=3.0), made("k*x*x", k=2.0), made(k=np.full(9, 2.0))):
+        with pytest.raises(kd.SnapshotError):
+            other.restore(snapshot)
+    assert "<9 numbers>" in repr(made(k=np.ones(9)))
 
 
 def test_flows_refuse():

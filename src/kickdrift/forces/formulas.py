@@ -48,6 +48,14 @@ def parted(title: str, given: dict[str, Any], reserved: tuple[str, ...]) -> tupl
     return texts, parameters
 
 
+def shown(parameters: dict[str, np.ndarray]) -> list[str]:
+    """Parameters as in a call; of many numbers only how many there are."""
+    return [
+        f"{name}={value.tolist()!r}" if value.size <= 8 else f"{name}=<{value.size} numbers>"
+        for name, value in parameters.items()
+    ]
+
+
 class Listing(str):
     """A list of operations as text, which Python's prompt shows as such."""
 
@@ -83,7 +91,7 @@ class Formula(Interaction):
 
     def __repr__(self) -> str:
         given = [f"{name}={text!r}" for name, text in self.texts.items()]
-        given += [f"{name}={value.tolist()!r}" for name, value in self.parameters.items()]
+        given += shown(self.parameters)
         return f"{type(self).__name__}({', '.join(given)})"
 
     # Lists of operations.
@@ -200,7 +208,7 @@ class Formula(Interaction):
             places |= {name: (kind, number) for number, name in enumerate(names)}
         for kind, names in zip(("moved", "sped"), (AXES, SPEEDS), strict=True):
             places |= {f"d {name}": (kind, number) for number, name in enumerate(names)}
-        rows = [name for name, field in fields.items() if len(field) > 1]
+        rows = [name for name, field in fields.items() if len(field) != 1]
         places |= {name: ("each", rows.index(name)) if name in rows else ("known", name) for name in fields}
         return coded(type(self).__name__, getattr(self, which), places, fields, LIMITS)
 
@@ -220,7 +228,7 @@ def coded(
         most = limits[str(error)]
         raise ValueError(f"{title}: a formula too long, of more than {most} {error} at once") from None
     known = [fields[preset][0] if isinstance(preset, str) else preset for preset in code.presets]
-    return code, known, [field for field in fields.values() if len(field) > 1]
+    return code, known, [field for field in fields.values() if len(field) != 1]
 
 
 class Expression(Formula):
@@ -298,7 +306,7 @@ class Potential(Formula):
     def __repr__(self) -> str:
         energy, *definitions = self.texts.items()
         given = [repr(energy[1]), *(f"{name}={text!r}" for name, text in definitions)]
-        given += [f"{name}={value.tolist()!r}" for name, value in self.parameters.items()]
+        given += shown(self.parameters)
         return f"Potential({', '.join(given)})"
 
     @cached_property

@@ -198,10 +198,9 @@ class ODEBase(State):
 
     def _described(self) -> dict[str, Any]:
         # What a function computes is its owner's affair; it may well have moved to another module.
+        rhs = "function" if self._first_flow is None else repr(self._first_flow)
         return {
-            "rhs": repr(self._rhs if self._first_flow is None else self._first_flow)
-            if isinstance(self._rhs, (Flow, Expression))
-            else "function",
+            "rhs": self._rhs.identity if isinstance(self._rhs, Expression) else rhs,
             "trajectories": self.n,
             "dim": self.dim,
             "dtype": str(self.dtype),

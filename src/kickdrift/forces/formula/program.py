@@ -6,7 +6,6 @@ them. Nothing else is rearranged: sums are added in the order in which they are 
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +70,8 @@ class Program:
     @property
     def digest(self) -> str:
         """What tells this list from others, on every platform."""
+        import hashlib  # as in model.py
+
         return hashlib.blake2b(str(self).encode(), digest_size=16).hexdigest()
 
     @property
