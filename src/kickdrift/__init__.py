@@ -48,8 +48,9 @@ from .stepper.stepper import Stepper
 from .stepper.trajectory import ODETrajectory, Trajectory
 
 if _TYPE_CHECKING:
-    from . import flows, reference
+    from . import flows, math, reference
     from .constraints import Box, Contacts, Distance, ElasticCollisions, Pin, Plane
+    from .forces.formulas import Expression, Potential
     from .forces.interactions import NBody, Springs
     from .forces.native import get_include
     from .ode.stepper import ODEStepper
@@ -81,6 +82,7 @@ __all__ = [
     "Exact",
     "ExactSteps",
     "ExplicitEuler",
+    "Expression",
     "FixedClock",
     "Force",
     "Gravity",
@@ -103,6 +105,7 @@ __all__ = [
     "Pin",
     "Plane",
     "PointGravity",
+    "Potential",
     "QuadraticDrag",
     "Raise",
     "Resync",
@@ -127,6 +130,7 @@ __all__ = [
     "flows",
     "get_include",
     "kick",
+    "math",
     "reference",
     "sync_test",
 ]
@@ -134,10 +138,12 @@ __all__ = [
 # What is imported when it is asked for: together that takes longer than all the rest.
 _LATER = {
     **dict.fromkeys(("Box", "Contacts", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
+    **dict.fromkeys(("Expression", "Potential"), "forces.formulas"),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
     "ODEStepper": "ode.stepper",
     "flows": "",
     "get_include": "forces.native",
+    "math": "",
     "reference": "",
 }
 

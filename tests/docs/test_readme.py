@@ -32,7 +32,7 @@ def rows(header):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
-FIRST, PYGAME, PYGLET, ARCADE, TICKS, SPARKS, CHANGES, ROLLBACK, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
+FIRST, PYGAME, PYGLET, ARCADE, TICKS, SPARKS, CHANGES, ROLLBACK, FORMULAS, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
 LOOPS_OF_ENGINES = {"pygame": PYGAME, "pyglet": PYGLET, "arcade": ARCADE}
 
 
@@ -215,6 +215,12 @@ def test_the_table_of_integrators():
         else:
             assert forces == f"{scheme.force_evaluations}, {scheme.force_evaluations_with_drag}"
         assert symplectic == ("yes" if scheme.symplectic else "no")
+
+
+def test_formulas():
+    names = run(FORMULAS)
+    assert np.isfinite(names["motes"].position).all()
+    assert "sin" in names["swirl"].program()
 
 
 def test_the_table_of_terms():

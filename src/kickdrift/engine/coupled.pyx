@@ -10,7 +10,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from .coefficients cimport field
 from .constraints cimport BoundHold, bind_constraints
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
-from ..kernels.abi.plan cimport IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
+from ..kernels.abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_PUSHES, Push, Sweep
 from ..kernels.abi.tables cimport Kernels
@@ -53,8 +53,11 @@ cdef class Coupled(Watch):
         coupled.sweep.plan = plan
         whole = coupled.bind_pushes(model, plan, threads, previous)
         coupled.bind_holds(model, previous)
-        if whole or implicit or len(model.holds) > 0:
+        energy = plan.scheme == ENERGY_EULER and len(model.pushes) > 0
+        if whole or implicit or energy or len(model.holds) > 0:
             coupled.bind_room(model, implicit, previous)
+        if energy:
+            coupled.sweep.implicit = table.energy
         if implicit:
             coupled.bind_implicit(model, plan)
         return coupled
@@ -88,6 +91,7 @@ cdef class Coupled(Watch):
             self.bound_pushes.append(bound)
             push = &self.push[<Py_ssize_t> number]
             push.function, push.data = bound.function, bound.data
+            push.potential, push.potential_data = bound.potential, bound.potential_data
             push.factor = field(plan, term.factor, self.arrays)
             whole = whole or bound.whole
             if not (bound.shared or bound.whole):

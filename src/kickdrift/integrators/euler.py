@@ -108,4 +108,5 @@ class EnergyEuler(Integrator):
 
     name = "energy_euler"
     source = "Conserving energy in physics simulations, 2002, with the sign of v from v + h a"
+    evaluation_shares = ((0,), (0,))
     order = 1

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import newton_krylov
-from .callbacks import PUSHES
+from .callbacks import ENERGIES, PUSHES
 from .constraints import HOLDS
 from .forces import TERMS, Affine, Rotation
-from .integrators import SCHEMES, STARTS, NotConverged
+from .integrators import SCHEMES, STARTS, NotConverged, energy_together
 from .slots import present_at_rest, present_fields
 from .vector import Vector
 
@@ -245,6 +245,8 @@ class System(Body):
         """One step by the book; where it is implicit, for all bodies at once."""
         if self.integrator.name == "implicit_euler":
             newton_krylov.implicit_euler(self, h)
+        elif self.integrator.name == "energy_euler":
+            energy_together(self, h)
         else:
             super().step(h)
 
@@ -302,6 +304,15 @@ class System(Body):
             for i, part in enumerate(self.parts):
                 rows[i] = rows[i] + part._scalar(push.factor) * out[i]
         return _joined(self.of_the_living(rows))
+
+    def work(self, x: Vector, y: Vector) -> list[Any]:
+        """What the pushes' potentials per unit of mass are at y less than at x, for each body."""
+        total: list[Any] = []
+        for push in self.plan.pushes:
+            here, there = (ENERGIES[push.kind](self, push, self.time(0), place.rows(self.dim)) for place in (x, y))
+            work = [p._scalar(push.factor) * (b - a) for p, a, b in zip(self.parts, here, there, strict=True)]
+            total = [a + b for a, b in zip(total, work, strict=True)] if total else work
+        return total
 
     def time(self, after: Any) -> float:
         """So long after the last tick."""

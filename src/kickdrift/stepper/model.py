@@ -484,14 +484,15 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
                     )
-        if isinstance(self.integrator, ImplicitEuler) and self.turned and self.pushes:
+        if isinstance(self.integrator, (ImplicitEuler, EnergyEuler)) and self.turned and self.pushes:
             raise ValueError(
                 f"integrator: {name} takes Magnetic and RotatingFrame only where bodies do not see each other, got "
                 f"{type(self.pushes[0].term).__name__} beside them"
             )
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
-                if not term.conservative or any(push.term is term for push in self.pushes):
+                others = [push.term for push in self.pushes if push.kind != "formula"]
+                if not term.conservative or any(other is term for other in others):
                     raise ValueError(
                         f"integrator: {name} takes terms of single bodies with a potential and no friction, "
                         f"got {type(term).__name__}"

@@ -40,6 +40,8 @@ ctypedef struct Push:
     TangentFunction tangent     # or NULL: differences tell
     void* tangent_data
     bint velocity_dependent
+    PushFunction potential      # writes the energy of each body where a component is written; or NULL
+    void* potential_data
 
 ctypedef struct Sweep:
     const Plan* plan            # two of them in the room, with the state in one place and in the other
@@ -68,8 +70,11 @@ ctypedef struct SweptTable:
     RunSweep run
     PushFunction springs        # see interactions.pxd
     PushFunction n_body
+    PushFunction formula        # see formulas.pxd
     HoldFunction tie            # pins and distances
     HoldFunction hold           # walls and collisions
     ImplicitStep implicit       # see newton_krylov.pxd
+    ImplicitStep energy         # see energy.pxd
     TangentFunction springs_tangent
     TangentFunction n_body_tangent
+    TangentFunction formula_tangent
