@@ -46,7 +46,7 @@ if MODE == "sanitize":
 # Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
 # symbols are shipped.
 GLUE = dict.fromkeys(("clock.fixed_clock", "engine.bodies", "engine.runner", "engine.verbs"), "-O2")
-GLUE |= {"engine.frames": "-O3"}
+GLUE |= {"engine.frames": "-O3", "engine.neighbours": "-O3"}
 GLUE |= {f"engine.{name}": "-Os" for name in ("binding", "coefficients", "constraints", "coupled", "interactions")}
 GLUE |= {f"engine.{name}": "-Os" for name in ("ode", "sharing")}
 if MODE == "release" and sys.platform == "linux":

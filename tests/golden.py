@@ -101,6 +101,15 @@ def moved(dtype, layout, twin):
     return digest(position, velocity)
 
 
+def asked(dtype, dim, twin):
+    """Who is near whom."""
+    rng = Draws(f"neighbours {dim}")
+    position, places = rng.normal(size=(150, dim)).astype(dtype), rng.normal(size=(20, dim))
+    near = twin.Neighbours(position, 0.4, rng.random(150) < 0.8)
+    motion = 3 * rng.normal(size=(20, dim))
+    return digest(*near.pairs(), *near.of(places), *near.nearest(places, 3), *near.cast(places, motion, 0.1))
+
+
 def cases():
     """(what it is, function of `kickdrift` or `kickdrift.reference` that gives the digest), as golden.txt has them."""
     for number in range(ROUNDS * len(INTEGRATORS) * len(DTYPES)):
@@ -125,6 +134,8 @@ def cases():
         yield f"{flow!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(solved, y, flow, scheme, dt)
     for layout, dtype in product(LAYOUTS, DTYPES):
         yield f"kick, drift, damp {np.dtype(dtype)} {layout}", partial(moved, dtype, layout)
+    for dim, dtype in product((1, 2, 3), DTYPES):
+        yield f"Neighbours {np.dtype(dtype)} dim {dim}", partial(asked, dtype, dim)
 
 
 def digests(twin=kd):

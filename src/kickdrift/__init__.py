@@ -46,6 +46,7 @@ if _TYPE_CHECKING:
     from .constraints import Box, Distance, ElasticCollisions, Pin, Plane
     from .forces.interactions import NBody, Springs
     from .forces.native import get_include
+    from .neighbours import Neighbours
     from .ode.stepper import ODEStepper
 
 __version__ = "0.1.0"
@@ -84,6 +85,7 @@ __all__ = [
     "Midpoint",
     "NBody",
     "NativeForce",
+    "Neighbours",
     "NonFiniteError",
     "ODEStepper",
     "ODETrajectory",
@@ -121,6 +123,7 @@ __all__ = [
 _LATER = {
     **dict.fromkeys(("Box", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
+    "Neighbours": "neighbours",
     "ODEStepper": "ode.stepper",
     "flows": "",
     "get_include": "forces.native",

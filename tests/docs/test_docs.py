@@ -130,7 +130,7 @@ def test_public_names():
     steppers = "Stepper ODEStepper FixedClock Rollback Trajectory ODETrajectory"
     constraints = "Pin Distance Box Plane ElasticCollisions"
     clocks = "ExactSteps Match Locked Variable Drop Backlog Resync Raise Budget"
-    others = "sync_test INTEGRATORS kick drift damp build_info get_include"
+    others = "Neighbours sync_test INTEGRATORS kick drift damp build_info get_include"
     assert sorted(f"{terms} {constraints} {clocks} {schemes} {errors} {steppers} {others}".split()) == PUBLIC
 
 
