@@ -20,8 +20,10 @@ def take_apart(snapshot):
     return numbers, snapshot[PROLOGUE.size + NUMBERS.size : length], snapshot[length:]
 
 
-def forge(snapshot, text=None, fields=None, arrays=None, length=None, check=None, **numbers):
+def forge(snapshot, text=None, fields=None, arrays=None, length=None, check=None, sections=b"", **numbers):
     """A snapshot with other `numbers`, `text`, `fields` of it, or `arrays`: raw bytes, or arrays of shape (n, dim).
+
+    sections: bytes that follow such arrays, a multiple of 8 of them where the checksum is to be right.
 
     What is not given is as it was, or as it then has to be. A field of `...` is left out.
     """
@@ -35,8 +37,10 @@ def forge(snapshot, text=None, fields=None, arrays=None, length=None, check=None
     was["text_length"] = len(text)
     if isinstance(arrays, list):
         size = arrays[0].size
-        was["checksum"] = sum(digest(array, i * size) for i, array in enumerate(arrays)) % 2**64
-        tail = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays)
+        total = sum(digest(array, i * size) for i, array in enumerate(arrays))
+        words = np.frombuffer(sections, "<u2" if arrays[0].itemsize == 4 else "<u4").astype(arrays[0].dtype)
+        was["checksum"] = (total + digest(words, len(arrays) * size)) % 2**64
+        tail = b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in arrays) + sections
     elif arrays is not None:
         tail = arrays
     body = NUMBERS.pack(*{**was, **numbers}.values()) + text

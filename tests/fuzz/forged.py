@@ -19,7 +19,7 @@ from . import scenes
 from .common import NUMBERS, PROLOGUE, check, finite, observe, outcome, same, same_state, tally, without
 
 SOON = 0.2 if kd.build_info()["build"] == "release" else 2.0  # seconds
-MAGIC = b"kdsnap\x00\x01"
+MAGIC = b"kdsnap\x00\x02"
 
 WHOLE = [0, 1, -1, 2, 7, 2**31, 2**53, 2**62, 2**63 - 1, -(2**63), -(2**62), 255]
 REAL = [0.0, -0.0, -1.0, 1e-320, 1e308, float("nan"), float("inf"), -float("inf"), 0.5]

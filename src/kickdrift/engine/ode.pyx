@@ -173,7 +173,7 @@ cdef class ODECore(Runner):
     def _digest(self, values, uint64_t place):
         cdef Array array
         locate(&array, values)
-        return self.kernels.digest(&array, self.plan.n, self.plan.dim, place)
+        return self.kernels.digest(&array, values.shape[0], values.shape[1], place)
 
     # Running.
 

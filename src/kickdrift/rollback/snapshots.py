@@ -3,9 +3,10 @@
     8 bytes     magic and version
     8 bytes     length of the header in bytes, CRC-32 of what follows of the header
     48 bytes    tick, the clock's tick (-1: no clock), started, length of the text (int64 each), the
-                step that the history spans (float64), checksum of the arrays (uint64)
+                step that the history spans (float64), checksum of arrays and sections (uint64)
     text        JSON: what the stepper is, dt, exact time, offset; filled up with spaces to 8 bytes
     arrays      the state (positions and velocities, or y) and the history, row by row
+    sections    of the parts that have something to say, each with its name and length: see `parts.py`
 
 All numbers are little-endian, nothing is left unset, and equal states have equal bytes.
 
@@ -26,11 +27,13 @@ import numpy as np
 
 from .. import validation
 from ..errors import SnapshotError
+from . import parts
 
 if TYPE_CHECKING:
     from ..stepper.common import State
 
-_MAGIC = b"kdsnap\x00\x01"
+_MAGIC = b"kdsnap\x00"
+_VERSION = 2
 _PROLOGUE = struct.Struct("<8sII")
 _NUMBERS = struct.Struct("<qqqqdQ")
 _TICKS = 2**62  # ticks are below it, as those of clocks are
@@ -53,6 +56,8 @@ class Saved(NamedTuple):
     offset: np.ndarray
     #: The state and, where there is one, the history: arrays of shape (n, dim) that nobody else has.
     arrays: list[np.ndarray]
+    #: What the parts make of their sections.
+    changes: dict[str, Any]
 
 
 class _Header(NamedTuple):
@@ -71,25 +76,27 @@ def save(stepper: State) -> bytes:
     """The snapshot of a stepper."""
     text = _text(stepper)
     clock = stepper._clock
+    sections = parts.written(stepper)
     numbers = _NUMBERS.pack(
         stepper.tick,
         -1 if clock is None else clock.tick,
         stepper._started,
         len(text),
         stepper._last_h if stepper._started else stepper._dt,
-        stepper._checksum(),
+        stepper._checksum(sections),
     )
     length = _PROLOGUE.size + len(numbers) + len(text)
     check = zlib.crc32(text, zlib.crc32(numbers))
     form = stepper.dtype.newbyteorder("<")
     arrays = [np.ascontiguousarray(array, dtype=form) for array in stepper._arrays()]
-    return b"".join([_PROLOGUE.pack(_MAGIC, length, check), numbers, text, *(array.data for array in arrays)])
+    prologue = _PROLOGUE.pack(_MAGIC + bytes([_VERSION]), length, check)
+    return b"".join([prologue, numbers, text, *(array.data for array in arrays), sections])
 
 
 def parse(stepper: State, snapshot: Any) -> Saved:
     """What a snapshot says, for a stepper that it may be restored to; raises SnapshotError and touches nothing."""
     size = stepper.n * stepper.dim * stepper.dtype.itemsize
-    data = _bytes(snapshot, _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size)
+    data = _bytes(snapshot, _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size + parts.longest(stepper))
     header = _header(data)
     if header.text == _text(stepper):
         exact_dt, origin, origin_tick = stepper._exact_dt, stepper._origin, stepper._origin_tick
@@ -99,16 +106,26 @@ def parse(stepper: State, snapshot: Any) -> Saved:
     _check_numbers(stepper, header, exact_dt, origin_tick)
 
     count = stepper._array_count(bool(header.started))
-    if len(data) != header.length + count * size:
-        raise SnapshotError(f"snapshot: expected {header.length + count * size} bytes, got {len(data)}")
+    end = header.length + count * size
+    if len(data) < end or len(data) > end and not stepper._parts or (len(data) - end) % 8:
+        raise SnapshotError(f"snapshot: expected {end} bytes, got {len(data)}")
     arrays = [_array(stepper, data, header.length + number * size) for number in range(count)]
-    items = stepper.n * stepper.dim
-    if sum(stepper._digest(array, number * items) for number, array in enumerate(arrays)) % 2**64 != header.checksum:
+    if digest(stepper, arrays, data[end:]) != header.checksum:
         raise SnapshotError("snapshot: the arrays are damaged")
     clock_tick = header.clock_tick if header.clock_tick >= 0 else None
-    return Saved(
-        header.tick, clock_tick, bool(header.started), header.last_h, exact_dt, origin, origin_tick, offset, arrays
-    )
+    started, last_h = bool(header.started), header.last_h
+    changes = parts.together(parts.parsed(stepper, data, end))
+    return Saved(header.tick, clock_tick, started, last_h, exact_dt, origin, origin_tick, offset, arrays, changes)
+
+
+def digest(stepper: State, arrays: list[np.ndarray], sections: bytes) -> int:
+    """The checksum of arrays and sections: of these as whole numbers that the dtype of the stepper holds exactly."""
+    size = stepper.n * stepper.dim
+    total = sum(stepper._digest(array, number * size) for number, array in enumerate(arrays))
+    if sections:
+        words = np.frombuffer(sections, "<u2" if stepper.dtype.itemsize == 4 else "<u4").astype(stepper.dtype)
+        total += stepper._digest(words.reshape(-1, 1), len(arrays) * size)
+    return total % 2**64
 
 
 def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any) -> Any:
@@ -145,8 +162,10 @@ def _header(data: bytes) -> _Header:
     if len(data) < start:
         raise SnapshotError(f"snapshot: too short ({len(data)} bytes)")
     magic, length, check = _PROLOGUE.unpack_from(data)
-    if magic != _MAGIC:
+    if magic[:-1] != _MAGIC:
         raise SnapshotError(f"snapshot: expected it to begin with {_MAGIC!r}, got {magic!r}")
+    if magic[-1] != _VERSION:
+        raise SnapshotError(f"snapshot: expected one of version {_VERSION}, got one of version {magic[-1]}")
     # Nothing has a checksum too: a length that leaves no header would pass for an undamaged one.
     if (
         not start <= length <= min(len(data), start + _LONGEST_TEXT)

@@ -298,12 +298,13 @@ class StepperBase(State):
         writes = [(array, None, after) for array, after in zip(arrays, moved, strict=True)]
         self._commit(writes=writes, numbers=self._numbers(changes["binding"], self._dt), **changes)
 
-    def _shifted(self, offset: np.ndarray) -> dict[str, Any]:
+    def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]:
+        """The changes that make the plan anew with such an offset; plan: what else of it a part of a snapshot changes."""
         first = self._first_plan
         forces = [term.shifted(offset) for term in first.forces]
         constraints = [constraint.shifted(offset) for constraint in first.constraints]
-        plan = Plan(self.n, self.dim, self.dtype, first.mass, self.integrator, forces, constraints)
-        return {"binding": self._binding(plan), "attributes": {"_plan": plan, "_offset": offset}}
+        model = Plan(self.n, self.dim, self.dtype, first.mass, self.integrator, forces, constraints, **plan)
+        return {"binding": self._binding(model), "attributes": {"_plan": model, "_offset": offset}}
 
     # Saving and going back.
 

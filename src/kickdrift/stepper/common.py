@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import validation
 from ..errors import SnapshotError
-from ..rollback import snapshots
+from ..rollback import parts, snapshots
 
 
 class State:
@@ -27,6 +27,8 @@ class State:
     _offset: np.ndarray = np.zeros(0)
     #: May there be a history, so that `_started` says whether it is filled?
     _starts = True
+    #: What else belongs to the world and its snapshots.
+    _parts: tuple[parts.Part, ...] = ()
 
     if TYPE_CHECKING:
 
@@ -54,7 +56,7 @@ class State:
         def _array_count(self, started: bool) -> int: ...  # of these, with the history filled or not
         def _described(self) -> dict[str, Any]: ...  # whose snapshots it takes, as JSON
         def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays that so many saved ones go to
-        def _shifted(self, offset: np.ndarray) -> dict[str, Any]: ...  # the changes that such an offset makes
+        def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]: ...  # what such an offset changes
 
     def _begin(self, exact_dt: Fraction, threads: int) -> None:
         self._threads = validation.integer("threads", threads, 1)
@@ -146,18 +148,16 @@ class State:
             sample[number] = array
 
     def checksum(self) -> int:
-        """A 64-bit digest of the bits of the state, and of the integrator's history if it has one.
+        """A 64-bit digest of the bits of the state, of the integrator's history if it has one, and of what else is saved.
 
         Equal on every platform, for every instruction set, memory layout and number of threads. Signed
         zeros count as equal; float32 and float64 states never agree. Raises RuntimeError during a step.
         """
         return int(self._exclusively(self._checksum))
 
-    def _checksum(self) -> int:
-        total, size = 0, self.n * self.dim
-        for number, array in enumerate(self._arrays()):
-            total += self._digest(array, number * size)
-        return total % 2**64
+    def _checksum(self, sections: bytes | None = None) -> int:
+        """sections: those of the parts as they are now, where they have been written already."""
+        return snapshots.digest(self, self._arrays(), parts.written(self) if sections is None else sections)
 
     def snapshot(self) -> bytes:
         """Everything that later steps depend on, as bytes that any other machine can `restore`.
@@ -188,19 +188,22 @@ class State:
     def _restore(self, snapshot: bytes, clock_tick: bool = True, clock_rate: bool = True) -> None:
         """Go to a snapshot, with the clock's tick and rate or without."""
         saved = snapshots.parse(self, snapshot)
-        changes: dict[str, Any] = {}
-        if (saved.offset != self._offset).any():
+        changes = saved.changes
+        plan, attributes = changes.pop("plan"), changes["attributes"]
+        if plan or (saved.offset != self._offset).any():
             try:
-                changes = self._shifted(saved.offset)
+                shifted = self._shifted(saved.offset, **plan)
             except ValueError as error:  # not every offset leaves coefficients finite
-                raise SnapshotError(f"snapshot: its offset is refused here: {error}") from error
-        attributes = changes.setdefault("attributes", {})
+                what = "plan" if plan else "offset"
+                raise SnapshotError(f"snapshot: its {what} is refused here: {error}") from error
+            attributes |= shifted.pop("attributes")
+            changes |= shifted
         attributes |= {"_origin": saved.origin, "_origin_tick": saved.origin_tick}
         if saved.exact_dt != self._exact_dt or "binding" in changes:
             attributes |= {"_exact_dt": saved.exact_dt, "_dt": float(saved.exact_dt)}
             changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
         targets = self._targets(len(saved.arrays))
-        writes = [(to, None, array) for to, array in zip(targets, saved.arrays, strict=True)]
+        changes["writes"] += [(to, None, array) for to, array in zip(targets, saved.arrays, strict=True)]
         if clock_tick and self._clock is not None and saved.clock_tick is not None:
             changes["clock_tick"] = saved.clock_tick
         # What a frame measured is no rate of the clock.
@@ -208,7 +211,7 @@ class State:
         try:
             if clock_rate and saved.exact_dt != self._exact_dt:
                 changes |= self._clock_change(saved.exact_dt)
-            self._commit(writes=writes, resume=(saved.tick, saved.started, saved.last_h), **changes)
+            self._commit(resume=(saved.tick, saved.started, saved.last_h), **changes)
         except ValueError as error:  # not every dt is a rate for a clock
             raise SnapshotError(f"snapshot: its dt of {saved.exact_dt} s is refused here: {error}") from error
 

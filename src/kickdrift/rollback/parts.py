@@ -1,0 +1,113 @@
+"""What a snapshot holds beside the state: parts, each of which has a section of its own.
+
+A stepper lists its parts in `_parts`, in the order in which their sections are written. To add one:
+
+1. Derive from `Part`: `name`, `save`, `most`, `parse`. A part holds nothing itself: all is in the stepper.
+2. Append it to `_parts` where the stepper is made, before anything is saved.
+3. Forge its section in `tests/rollback/test_sections.py`: whatever is no work of `save` must be refused.
+
+`save` is canonical: equal worlds, equal bytes, on every platform. What is as it was declared is not said, so that who
+does not use a part has no section, and `parse` of no bytes goes back to what was declared. Snapshots, checksums,
+Rollback, pickle, copies and tapes then have the part in them without more ado.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ..errors import SnapshotError
+
+if TYPE_CHECKING:
+    from ..stepper.common import State
+
+#: Before each section: its name, filled up with zeros, and how many bytes follow. These are filled up to 8.
+_HEAD = struct.Struct("<16sQ")
+
+
+class Part:
+    """Something that belongs to a world, and to its snapshots."""
+
+    #: At most 16 characters of ASCII, and that of no other part of the stepper.
+    name: ClassVar[str]
+
+    def save(self, stepper: State) -> bytes:
+        """What there is to say, little-endian; nothing where all is as declared."""
+        raise NotImplementedError
+
+    def most(self, stepper: State) -> int:
+        """No fewer bytes than `save` can ever return for this stepper: longer sections are refused unread."""
+        raise NotImplementedError
+
+    def parse(self, stepper: State, data: bytes) -> dict[str, Any]:
+        """The changes that bring a stepper to what `save` said; raises SnapshotError and touches nothing.
+
+        data: any bytes, also forged ones; empty where the snapshot has no such section. What is not written as `save`
+        writes it is refused. Changes that `_commit` makes, all of them or none:
+
+        writes: a list of (array, rows or None, values), as `_commit` takes it.
+        attributes: a dict of attributes of the stepper.
+        plan: a dict of keyword arguments for `_shifted`, which makes plan and binding anew; left out where these stay.
+        Anything else is a keyword argument of `_commit`.
+        """
+        raise NotImplementedError
+
+
+def written(stepper: State) -> bytes:
+    """The sections of a stepper, one after the other."""
+    sections = []
+    for part in stepper._parts:
+        data = part.save(stepper)
+        if data:
+            sections.append(_HEAD.pack(part.name.encode(), len(data)) + data + bytes(-len(data) % 8))
+    return b"".join(sections)
+
+
+def longest(stepper: State) -> int:
+    """How many bytes sections may be at most."""
+    return sum(_HEAD.size + part.most(stepper) + 8 for part in stepper._parts)
+
+
+def parsed(stepper: State, data: bytes, place: int) -> list[dict[str, Any]]:
+    """The changes of all parts, from the sections that begin at a place; raises SnapshotError and touches nothing."""
+    sections = list(_split(data, place))
+    changes = []
+    for part in stepper._parts:
+        own = b""
+        if sections and sections[0][0] == part.name.encode():
+            own = sections.pop(0)[1]
+            if not len(own) or len(own) > part.most(stepper):
+                raise SnapshotError(f"snapshot: its section {part.name!r} is of {len(own)} bytes")
+        changes.append(part.parse(stepper, own))
+    if sections:
+        known = ", ".join(repr(part.name) for part in stepper._parts) or "none"
+        raise SnapshotError(f"snapshot: expected these sections, in order: {known}; got {sections[0][0]!r}")
+    return changes
+
+
+def _split(data: bytes, place: int) -> Iterator[tuple[bytes, bytes]]:
+    """(name, contents) of each section."""
+    while place < len(data):
+        if len(data) - place < _HEAD.size:
+            raise SnapshotError(f"snapshot: {len(data) - place} bytes too many")
+        name, size = _HEAD.unpack_from(data, place)
+        place += _HEAD.size
+        end = place + size
+        filled = end + -size % 8
+        if filled > len(data) or any(data[end:filled]):
+            raise SnapshotError(f"snapshot: its section {name.rstrip(bytes(1))!r} is damaged")
+        yield name.rstrip(bytes(1)), data[place:end]
+        place = filled
+
+
+def together(changes: list[dict[str, Any]]) -> dict[str, Any]:
+    """All changes as one: what several parts say of writes, attributes and plan is joined."""
+    whole: dict[str, Any] = {"writes": [], "attributes": {}, "plan": {}}
+    for change in changes:
+        rest = dict(change)
+        whole["writes"] += rest.pop("writes", [])
+        for name in ("attributes", "plan"):
+            whole[name] |= rest.pop(name, {})
+        whole |= rest
+    return whole

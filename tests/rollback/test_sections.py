@@ -1,0 +1,132 @@
+"""What a snapshot holds beside the state: sections of parts."""
+
+import struct
+
+import numpy as np
+import pytest
+from forge import forge
+
+import kickdrift as kd
+from kickdrift.rollback.parts import Part
+
+HEAD = struct.Struct("<16sQ")
+
+
+class Mood(Part):
+    """A number that a world has of its own; 0 where nobody said otherwise."""
+
+    name = "mood"
+
+    def save(self, stepper):
+        return struct.pack("<H", stepper.mood) if stepper.mood else b""
+
+    def most(self, stepper):
+        return 2
+
+    def parse(self, stepper, data):
+        if data and (len(data) != 2 or data == b"\0\0"):
+            raise kd.SnapshotError("snapshot: expected a mood")
+        return {"attributes": {"mood": struct.unpack("<H", data)[0] if data else 0}}
+
+
+class Trace(Part):
+    """A row of numbers, which never is as it was declared."""
+
+    name = "trace"
+
+    def save(self, stepper):
+        return stepper.trace.astype("<f8").tobytes()
+
+    def most(self, stepper):
+        return stepper.trace.nbytes
+
+    def parse(self, stepper, data):
+        if len(data) != stepper.trace.nbytes:
+            raise kd.SnapshotError(f"snapshot: expected {stepper.trace.nbytes} bytes, got {len(data)}")
+        return {"writes": [(stepper.trace, None, np.frombuffer(data, "<f8").reshape(stepper.trace.shape))]}
+
+
+def make(cls, dtype=np.float64):
+    stepper = cls(np.ones((3, 2), dtype), dt=0.5)
+    stepper.mood, stepper.trace = 0, np.zeros((2, 1))
+    stepper._parts = (Mood(), Trace())
+    return stepper
+
+
+def sections(*named):
+    return b"".join(HEAD.pack(name, len(data)) + data + bytes(-len(data) % 8) for name, data in named)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_parts_are_saved_restored_and_digested(Stepper, dtype):
+    world = make(Stepper, dtype)
+    plain = Stepper(np.ones((3, 2), dtype), dt=0.5)
+    start, first = world.snapshot(), world.checksum()
+    assert first != plain.checksum()
+    world.mood, world.trace[:] = 7, 2.0
+    assert world.checksum() != first
+    saved = world.snapshot()
+    assert len(saved) == len(start) + 32
+    assert saved.startswith(b"kdsnap\0\2")
+    world.restore(start)
+    assert (world.mood, world.trace.tolist(), world.checksum()) == (0, [[0.0], [0.0]], first)
+    world.restore(saved)
+    assert (world.mood, world.trace.tolist()) == (7, [[2.0], [2.0]])
+    assert world.snapshot() == saved
+    assert saved == forge(saved, arrays=[np.ones((3, 2), dtype), np.zeros((3, 2), dtype)], sections=saved[-72:])
+
+
+def test_implementations_agree_on_sections(isa):
+    worlds = make(kd.Stepper), make(kd.reference.Stepper)
+    for world in worlds:
+        world.mood = 3
+    assert worlds[0].snapshot() == worlds[1].snapshot()
+
+
+def test_forged_sections_are_refused_and_change_nothing(Stepper):
+    world = make(Stepper)
+    mood, trace = (b"mood", b"\5\0"), (b"trace", np.ones(2).tobytes())
+    state = [np.ones((3, 2)), np.zeros((3, 2))]
+    before = world.snapshot()
+    world.restore(forge(before, arrays=state, sections=sections(mood, trace)))
+    assert world.mood == 5
+    before = world.snapshot()
+    bad = [
+        sections(trace, mood),
+        sections(mood, mood, trace),
+        sections(mood, trace, trace),
+        sections(mood),
+        sections((b"mood", b""), trace),
+        sections((b"mood", b"\0\0"), trace),
+        sections((b"mood", b"\5\0\0"), trace),
+        sections((b"Mood", b"\5\0"), trace),
+        sections((b"", b"\5\0"), trace),
+        sections((b"\xff" * 16, b"\5\0"), trace),
+        sections(mood, (b"trace", bytes(8))),
+        sections(mood, (b"trace", bytes(24))),
+        sections(mood, trace, (b"more", b"1")),
+        sections(mood, trace)[:-8],
+        sections(mood, trace) + bytes(8),
+        sections(mood, trace) + bytes(24),
+        sections(mood, trace)[:24] + b"\5\0\1\0\0\0\0\0" + sections(trace),
+        HEAD.pack(b"mood", 2**64 - 1) + bytes(8),
+        HEAD.pack(b"mood", 2**63) + bytes(8),
+        HEAD.pack(b"mood", 9) + bytes(8),
+        b"",
+    ]
+    for forged in bad:
+        with pytest.raises(kd.SnapshotError, match="snapshot: "):
+            world.restore(forge(before, arrays=state, sections=forged))
+        assert world.snapshot() == before
+    for size in range(len(before) - 70, len(before)):
+        with pytest.raises(kd.SnapshotError):
+            world.restore(before[:size])
+    assert world.snapshot() == before
+
+
+def test_snapshots_of_other_versions_are_refused_as_such(Stepper, ODEStepper):
+    for stepper in (Stepper([[0.0]]), ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)):
+        saved = stepper.snapshot()
+        for version in (0, 1, 3, 255):
+            with pytest.raises(kd.SnapshotError, match=f"version 2, got one of version {version}"):
+                stepper.restore(saved[:7] + bytes([version]) + saved[8:])
