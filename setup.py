@@ -47,7 +47,9 @@ if MODE == "sanitize":
 # symbols are shipped.
 GLUE = dict.fromkeys(("clock.fixed_clock", "engine.bodies", "engine.runner", "engine.verbs"), "-O2")
 GLUE |= {"engine.frames": "-O3", "engine.neighbours": "-O3"}
-GLUE |= {f"engine.{name}": "-Os" for name in ("binding", "coefficients", "constraints", "coupled", "interactions")}
+GLUE |= {
+    f"engine.{name}": "-Os" for name in ("binding", "coefficients", "constraints", "coupled", "events", "interactions")
+}
 GLUE |= {f"engine.{name}": "-Os" for name in ("ode", "sharing")}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s"]

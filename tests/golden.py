@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
 from draws import Draws
-from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, scene
+from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, scene, told_scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -101,6 +101,15 @@ def moved(dtype, layout, twin):
     return digest(position, velocity)
 
 
+def told(drawn, twin):
+    """Who met whom, and who touches."""
+    stepper = drawn.make(twin.Stepper)
+    seen = [attempt(stepper.step, 6)]
+    if seen[-1] is None:
+        seen += [stepper.checksum(), stepper.snapshot()]
+    return digest(*seen, stepper.events.take().tolist(), stepper.events.dropped)
+
+
 def asked(dtype, dim, twin):
     """Who is near whom."""
     rng = Draws(f"neighbours {dim}")
@@ -126,6 +135,9 @@ def cases():
         yield name, partial(stepped, drawn, rng)
         if number < len(INTEGRATORS) * len(DTYPES):
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        drawn = told_scene(Draws(f"events {number}"), integrator, dtype=dtype)
+        yield f"events {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")

@@ -16,6 +16,7 @@ from .errors import (
     OverloadError,
     SnapshotError,
 )
+from .events import BEGIN, END, ENTER, HIT, LEAVE, Events
 from .forces.callbacks import Acceleration, Force, NativeForce
 from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
 from .integrators import (
@@ -43,7 +44,7 @@ from .stepper.trajectory import ODETrajectory, Trajectory
 
 if _TYPE_CHECKING:
     from . import flows, reference
-    from .constraints import Box, Distance, ElasticCollisions, Pin, Plane
+    from .constraints import Box, Distance, ElasticCollisions, Pin, Plane, Sensor
     from .forces.interactions import NBody, Springs
     from .forces.native import get_include
     from .neighbours import Neighbours
@@ -52,7 +53,12 @@ if _TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BEGIN",
+    "END",
+    "ENTER",
+    "HIT",
     "INTEGRATORS",
+    "LEAVE",
     "PEFRL",
     "RK4",
     "Acceleration",
@@ -68,6 +74,7 @@ __all__ = [
     "Drop",
     "ElasticCollisions",
     "EnergyEuler",
+    "Events",
     "Exact",
     "ExactSteps",
     "ExplicitEuler",
@@ -98,6 +105,7 @@ __all__ = [
     "Resync",
     "Rollback",
     "SemiImplicitEuler",
+    "Sensor",
     "SnapshotError",
     "Springs",
     "Stepper",
@@ -121,7 +129,7 @@ __all__ = [
 
 # What is imported when it is asked for: together that takes longer than all the rest.
 _LATER = {
-    **dict.fromkeys(("Box", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
+    **dict.fromkeys(("Box", "Distance", "ElasticCollisions", "Pin", "Plane", "Sensor"), "constraints"),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
     "Neighbours": "neighbours",
     "ODEStepper": "ode.stepper",

@@ -3,6 +3,7 @@
 from .base import Constraint
 from .collisions import ElasticCollisions
 from .joints import Distance, Pin
+from .sensors import Sensor
 from .walls import Box, Plane
 
-__all__ = ["Box", "Constraint", "Distance", "ElasticCollisions", "Pin", "Plane"]
+__all__ = ["Box", "Constraint", "Distance", "ElasticCollisions", "Pin", "Plane", "Sensor"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from ..declaration import numbers
-from .base import Constraint, weights
+from .base import ALL_BITS, Filtered, weights
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -19,12 +19,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Wall(Constraint):
+class Wall(Filtered):
     """Base of what bodies bounce off."""
 
     def _compile(self, kind: str, plan: Plan, **places: np.ndarray) -> None:
         each = {name: self._scalars(plan, name) for name in ("restitution", "friction", "radius")}
-        plan.add_hold(kind, self, **places, **each, weight=weights(plan), lag=np.array([plan.integrator.velocity_lag]))
+        fields = {"weight": weights(plan), "lag": np.array([plan.integrator.velocity_lag])}
+        noticed, sensor = self._noticed(plan), np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
+        # What is not noticed is not moved, and neither is what only senses.
+        fields["weight"] = np.where(noticed & ~sensor, fields["weight"], 0.0)
+        if (noticed & sensor).any():
+            fields["sensor"] = (noticed & sensor).astype(np.uint8)
+        plan.add_hold(kind, self, **places, **each, **fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +40,8 @@ class Box(Wall):
     lower, upper: m, a vector of shape (dim,) or one number for all components. restitution: 0 to 1, the
     share of the speed across a wall that a bounce leaves. friction: Coulomb's coefficient >= 0: along the
     wall a bounce takes at most this share of the speed that it changes across, and never turns it back.
-    radius: m, >= 0. The last three are scalar or (n,).
+    radius: m, >= 0. The last three are scalar or (n,). category, mask: bits, a number or (n,): a body whose category is
+    not in the mask goes through. sensor: a bool or (n,): such a body is reported as an event, and goes through.
 
     A body found outside has met the wall within the step: it is taken to have come on the parabola that
     the forces of the step bend, turned at the wall, and gone on for the rest of the step. Under uniform
@@ -57,6 +64,9 @@ class Box(Wall):
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
     friction: ArrayLike = numbers(minimum=0.0, default=0.0)
     radius: ArrayLike = numbers(minimum=0.0, default=0.0)
+    category: ArrayLike = 1
+    mask: ArrayLike = ALL_BITS
+    sensor: ArrayLike = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,6 +81,9 @@ class Box(Wall):
             raise ValueError(f"Box(lower, upper): expected lower <= upper, got {lower.tolist()} and {upper.tolist()}")
         if radius.size and width.size and 2 * radius.max() > width.min():
             raise ValueError(f"Box(radius): expected at most half the width of {width.min():g} m, got {radius.max():g}")
+
+    def walls(self, plan: Plan) -> int:
+        return 2 * plan.dim
 
     def compile(self, plan: Plan) -> None:
         places = {}
@@ -90,7 +103,7 @@ class Plane(Wall):
 
     normal: of shape (dim,), other than zero, pointing to where bodies may be; of any length, by which
     normal and offset are divided. offset: a number, in m where the normal's length is 1. restitution, friction,
-    radius and what happens at the wall: as for `Box`. Raises TypeError or ValueError for any other normal or offset.
+    radius, category, mask, sensor and what happens at the wall: as for `Box`. Raises TypeError or ValueError for any other normal or offset.
 
     >>> import kickdrift as kd
     >>> slope = Plane((-1, 2), 0, restitution=0, friction=0.6)
@@ -105,6 +118,9 @@ class Plane(Wall):
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
     friction: ArrayLike = numbers(minimum=0.0, default=0.0)
     radius: ArrayLike = numbers(minimum=0.0, default=0.0)
+    category: ArrayLike = 1
+    mask: ArrayLike = ALL_BITS
+    sensor: ArrayLike = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,6 +134,9 @@ class Plane(Wall):
 
     def shifted(self, offset: np.ndarray) -> Self:
         return dataclasses.replace(self, offset=np.asarray(self.offset) + float(dot(np.asarray(self.normal), offset)))
+
+    def walls(self, plan: Plan) -> int:
+        return 1
 
     def compile(self, plan: Plan) -> None:
         normal = np.asarray(self.normal)

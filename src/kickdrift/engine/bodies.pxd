@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 
 from .binding cimport Binding
 from .coupled cimport Coupled
+from .events cimport EventStore
 from ..kernels.abi.plan cimport Array, Job, Plan
 from ..kernels.abi.coupled cimport Sweep
 from .runner cimport Runner
@@ -21,6 +22,7 @@ cdef class Core(Runner):
     cdef list state         # position, velocity, and the history if there is one
     cdef list saved         # arrays to go back to, or None
     cdef Array saved_state[3]
+    cdef EventStore store   # of those who meet, or None
     cdef double origin      # the time at which origin_tick was
     cdef int64_t origin_tick
     cdef int64_t drawn_tick  # where the last step of a frame ended: elsewhere there is no state before it

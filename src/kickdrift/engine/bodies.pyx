@@ -4,6 +4,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
 from .binding cimport Binding, StepNumbers
+from .events cimport EventStore, Touches, touching
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, UNSOLVED
@@ -32,10 +33,14 @@ cdef class Core(Runner):
         self.state = [self._position, self._velocity]
         if self.integrator.history:
             self.state.append(np.zeros_like(self._position))
+        self.store = None if self._events is None else EventStore(self._events, self._position.shape[1])
 
     def _binding(self, object model):
         """A model laid out for the kernels; `_commit` takes it over."""
-        return Binding.of(model, self.state, self.kernels, self._threads)
+        cdef Binding binding = Binding.of(model, self.state, self.kernels, self._threads)
+        if self.store is not None and binding.coupled is not None:
+            binding.coupled.listen(self.store, model)
+        return binding
 
     def _numbers(self, Binding binding, double h):
         """What of a binding depends on dt; `_commit` takes it over."""
@@ -58,13 +63,15 @@ cdef class Core(Runner):
         self.plan, self.sweep = &binding.plan, NULL
         if self.coupled is not None:
             self.sweep, self.run_sweep = &self.coupled.sweep, self.kernels.swept.run
+        if before is not None and self.coupled is not None:
+            self.coupled.take_over(before.coupled, None)
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
 
     def _commit(
         self, *, writes=(), Binding binding=None, StepNumbers numbers=None, resume=None, dict attributes=None,
-        clock_rate=None, clock_tick=None,
+        clock_rate=None, clock_tick=None, touching=None,
     ):
         """Change several things as one: nothing can fail or interrupt once the first is changed.
 
@@ -73,6 +80,7 @@ cdef class Core(Runner):
         raised before anything has changed.
         """
         cdef Writes prepared = Writes(writes)
+        cdef Touches touches = None if touching is None else Touches(touching)
         cdef int64_t tick = 0
         cdef bint started = False
         cdef double last_h = 0
@@ -96,7 +104,11 @@ cdef class Core(Runner):
             self.binding.take(numbers)
         if resume is not None:
             self.ticks, self.started, self.plan.last_h = tick, started, last_h
+            if self.store is not None:
+                self.store.cut(tick)
             self.drawn_tick = -1
+        if touches is not None and self.coupled is not None:
+            self.coupled.take_over(None, touches)
         if not self.started:
             self.plan.last_h = self.plan.h
         self.origin, self.origin_tick = origin, origin_tick
@@ -126,6 +138,22 @@ cdef class Core(Runner):
         cdef Array array
         locate(&array, values)
         return self.kernels.digest(&array, values.shape[0], values.shape[1], place)
+
+    # Who met whom.
+
+    def _take_events(self):
+        return self.store.take()
+
+    @property
+    def _events_dropped(self):
+        return self.store.dropped
+
+    def _touching(self):
+        """(number of the constraint, keys of those who touch) for each that reports."""
+        if self.coupled is None:
+            return []
+        told = [(self.coupled.told[i].source, touching(self.coupled.told[i])) for i in range(self.coupled.tolds)]
+        return sorted(told, key=lambda pair: pair[0])
 
     # Running.
 

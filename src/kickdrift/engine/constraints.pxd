@@ -1,6 +1,9 @@
 """What holds the bodies after each step, as the kernels call it."""
 
-from ..kernels.abi.constraints cimport Hold
+from libc.stdint cimport int64_t
+
+from ..kernels.abi.constraints cimport Each, Hold
+from ..kernels.abi.events cimport Told
 from ..kernels.abi.coupled cimport SweptTable
 
 
@@ -10,6 +13,11 @@ cdef class BoundHold:
     cdef list kept          # the arrays that its data points to
     cdef object last        # of these
 
+    cdef Told told          # what it has to report, where anybody wants to know
+
+    cdef int each(self, Each* field, object values, object dtype) except -1
+    cdef int listen(self, int64_t source, object kind, int64_t n) except -1
+    cdef void hear(self, Told* told) noexcept
     cdef void* room(self, object shape, object dtype) except NULL
     cdef void* keep(self, object array, object dtype) except NULL
 

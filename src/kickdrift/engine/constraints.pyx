@@ -3,9 +3,10 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions, Distance, Each, Hold,
-    HoldKind, Pin, Wall,
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, SENSOR, Collisions, Distance, Each, Hold,
+    HoldKind, Pin, Sensor, Wall,
 )
+from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport SweptTable
 from .sharing cimport look
@@ -24,6 +25,7 @@ cdef dict KINDS = {
     "box": BOX,
     "plane": PLANE,
     "collisions": COLLISIONS,
+    "sensor": SENSOR,
 }
 
 
@@ -42,6 +44,28 @@ cdef class BoundHold:
         cdef void* place = self.room(array.size, dtype)
         self.last[: array.size] = array.ravel()
         return place
+
+    cdef int each(self, Each* field, object values, object dtype) except -1:
+        field.number = self.keep(values, dtype)
+        field.body = len(values) > 1
+        return 0
+
+    cdef int listen(self, int64_t source, object kind, int64_t n) except -1:
+        """Have it report, as a constraint of this number; kind: a `Reporting` of events.py."""
+        cdef Told* told = &self.told
+        told.source, told.region, told.room = source, kind.region, kind.room
+        told.slots = kind.room // max(1, n) if kind.walls else 0
+        told.places = told.slots * n if kind.walls else (PAIRS_PER_BODY + 1) * n
+        told.mark = <int32_t*> self.room(told.places, np.int32)
+        told.contact = <Contact*> self.room(told.places * sizeof(Contact), np.uint8)
+        told.touching = <int64_t*> self.room(told.room, np.int64)
+        told.next = <int64_t*> self.room(told.room, np.int64)
+        self.hear(told)
+        return 0
+
+    cdef void hear(self, Told* told) noexcept:
+        """Whom it reports to."""
+        pass
 
 
 cdef class BoundPin(BoundHold):
@@ -106,13 +130,29 @@ cdef class BoundWall(BoundHold):
         self.each(&self.wall.radius, fields["radius"], plan.dtype)
         self.wall.weight = self.keep(fields["weight"], plan.dtype)
         self.wall.lag = fields["lag"][0]
+        if "sensor" in fields:
+            self.wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
         self.cost = 10 * plan.n
         return 0
 
-    cdef int each(self, Each* field, object values, object dtype) except -1:
-        field.number = self.keep(values, dtype)
-        field.body = len(values) > 1
+    cdef void hear(self, Told* told) noexcept:
+        self.wall.told = told
+
+
+cdef class BoundSensor(BoundHold):
+    cdef Sensor sensor
+
+    cdef int bind(self, dict fields, object plan) except -1:
+        self.hold.data = &self.sensor
+        self.sensor.lower = self.keep(fields["lower"], plan.dtype)
+        self.sensor.upper = self.keep(fields["upper"], plan.dtype)
+        self.sensor.ball = fields["ball"][0]
+        self.sensor.watched = <const uint8_t*> self.keep(fields["watched"], np.uint8)
+        self.cost = 10 * plan.n
         return 0
+
+    cdef void hear(self, Told* told) noexcept:
+        self.sensor.told = told
 
 
 cdef class BoundCollisions(BoundHold):
@@ -126,7 +166,14 @@ cdef class BoundCollisions(BoundHold):
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         data.weight = self.keep(fields["weight"], plan.dtype)
-        data.restitution = fields["restitution"][0]
+        self.each(&data.restitution, fields["restitution"], plan.dtype)
+        if "friction" in fields:
+            self.each(&data.friction, fields["friction"], plan.dtype)
+        if "category" in fields:
+            data.category = <const uint64_t*> self.keep(np.broadcast_to(fields["category"], (n,)), np.uint64)
+            data.mask_bits = <const uint64_t*> self.keep(np.broadcast_to(fields["mask"], (n,)), np.uint64)
+        if "sensor" in fields:
+            data.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
         data.iterations = fields["iterations"][0]
         grid = Grid(radius, plan.dim)
         data.size_class = <const uint8_t*> self.keep(grid.size_class, np.uint8)
@@ -155,6 +202,9 @@ cdef class BoundCollisions(BoundHold):
         data.look = look
         self.cost = 200 * n
         return 0
+
+    cdef void hear(self, Told* told) noexcept:
+        self.collisions.told = told
 
     cdef int see(self, list walls) except -1:
         cdef BoundHold wall
@@ -191,6 +241,8 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
         bound = BoundDistance.__new__(BoundDistance)
     elif kind == COLLISIONS:
         bound = BoundCollisions.__new__(BoundCollisions)
+    elif kind == SENSOR:
+        bound = BoundSensor.__new__(BoundSensor)
     else:
         bound = BoundWall.__new__(BoundWall)
     bound.kept = []
@@ -204,6 +256,8 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
         (<BoundWall> bound).bind("lower", "upper", hold.fields, plan)
     elif kind == PLANE:
         (<BoundWall> bound).bind("normal", "offset", hold.fields, plan)
+    elif kind == SENSOR:
+        (<BoundSensor> bound).bind(hold.fields, plan)
     else:
         (<BoundCollisions> bound).bind(hold.fields, plan)
     return bound

@@ -11,6 +11,7 @@ from ..stepper.base import StepperBase
 from ..stepper.interpolation import canvas, weights
 from .checksum import digest
 from .clock import FixedClock
+from .events import Log
 from .interpolation import draw
 from .lock import Exclusive
 from .system import Body, System
@@ -43,6 +44,19 @@ class Stepper(Exclusive, StepperBase):
         self._started = False
         self._last_h = self._dt
         self._drawn: tuple | None = None
+        self._log = None if self._events is None else Log(self._events, self.dim)
+
+    def _take_events(self) -> np.ndarray:
+        return self._log.take()
+
+    @property
+    def _events_dropped(self) -> int:
+        return self._log.dropped
+
+    def _touching(self):
+        if self._log is None:
+            return []
+        return [(source, np.array(keys, np.int64)) for source, keys in sorted(self._log.touching.items())]
 
     def _binding(self, plan):
         return plan  # bodies read it anew in each call
@@ -58,8 +72,9 @@ class Stepper(Exclusive, StepperBase):
         }
 
     def _commit(
-        self, *, writes=(), binding=None, numbers=None, resume=None, attributes=None, clock_rate=None, clock_tick=None
-    ) -> None:
+        self, *, writes=(), binding=None, numbers=None, resume=None, attributes=None, clock_rate=None, clock_tick=None,
+        touching=None,
+    ) -> None:  # fmt: skip
         """Change several things; the compiled twin does it in one go."""
         if clock_rate is not None:
             self._clock.set_hz(clock_rate)  # may refuse it, so it comes first
@@ -71,6 +86,10 @@ class Stepper(Exclusive, StepperBase):
         if resume is not None:
             self._tick, self._started, self._last_h = resume
             self._drawn = None
+            if self._log is not None:
+                self._log.cut(self._tick)
+        if touching is not None:
+            self._log.touching = {source: keys.tolist() for source, keys in touching}
         if not self._started:
             self._last_h = self._h
         self.__dict__.update(attributes or {})

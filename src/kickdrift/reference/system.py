@@ -9,6 +9,7 @@ import numpy as np
 from . import newton_krylov
 from .callbacks import PUSHES
 from .constraints import HOLDS
+from .events import Reports
 from .forces import TERMS, Affine
 from .integrators import SCHEMES, STARTS, NotConverged
 from .vector import Vector
@@ -141,8 +142,11 @@ class System(Body):
     """All bodies as one, where they are not left alone: its vectors have n dim components.
 
     Forces may be evaluated for all of them at once, and constraints follow each step. `gain` is what the
-    forces of the step have added to each velocity, before any constraint.
+    forces of the step have added to each velocity, before any constraint. `near` has the pairs that were near each other
+    in the step, by the number of their constraint.
     """
+
+    source = -1  #: the number of the constraint that is being applied
 
     def __init__(self, stepper: Stepper):
         self.stepper = stepper
@@ -208,11 +212,25 @@ class System(Body):
         """The end of a step: the constraints, in their order, and then damping."""
         before = self.completed[0].rows(self.dim)
         self.gain = (self.v - self.completed[1]).rows(self.dim)
+        self.reports, self.near = Reports(), {}
         for hold in self.plan.holds:
-            HOLDS[hold.kind](self, before, **hold.fields)
+            self.apply(hold, HOLDS[hold.kind], before)
+        if self.stepper._log is not None:
+            self.stepper._log.tell(self, self.reports.contacts)
         if self.decay is not None:
             self.damp(self.decay)
         self.count()
+
+    def apply(self, hold, function, before) -> None:
+        """Let a constraint do what it does; what it reports is its own."""
+        outer, self.source = self.source, self.plan.source(hold)
+        function(self, before, **hold.fields)
+        self.source = outer
+
+    def report(self, *told) -> None:
+        """How two met, as the constraint says that is being applied; see `Contact`."""
+        if self.stepper._log is not None:
+            self.reports.add(self.source, *told)
 
     def rows(self) -> tuple[list[Vector], list[Vector], list[Vector] | None]:
         """Position, velocity and, under Verlet, previous position of each body."""

@@ -107,7 +107,7 @@ def parse(stepper: State, snapshot: Any) -> Saved:
 
     count = stepper._array_count(bool(header.started))
     end = header.length + count * size
-    if len(data) < end or len(data) > end and not stepper._parts or (len(data) - end) % 8:
+    if len(data) < end or (len(data) > end and not stepper._parts) or (len(data) - end) % 8:
         raise SnapshotError(f"snapshot: expected {end} bytes, got {len(data)}")
     arrays = [_array(stepper, data, header.length + number * size) for number in range(count)]
     if digest(stepper, arrays, data[end:]) != header.checksum:

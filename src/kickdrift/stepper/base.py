@@ -12,6 +12,7 @@ import numpy as np
 from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import declared
+from ..events import EventLog, Events, Touching, touching
 from ..forces.base import Term
 from ..integrators import Integrator, resolve
 from ..rollback import snapshots
@@ -46,6 +47,7 @@ class StepperBase(State):
         constraints: Iterable[Constraint] = (),
         threads: int = 1,
         clock: FixedClock | reference.FixedClock | None = None,
+        events: Events | None = None,
     ) -> None:
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
@@ -64,6 +66,11 @@ class StepperBase(State):
             for constraint in declared("constraints", "constraints", Constraint, constraints)
         ]
         self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
+        if events is not None:
+            if not isinstance(events, Events):
+                raise TypeError(f"events: expected kickdrift.Events(), got {validation.show(events)}")
+            self._events = events
+            self._parts = (*self._parts, Touching())
         # What was given, before any shift; it says whose a snapshot is.
         self._first_plan = self._plan
         for push in self._plan.pushes:
@@ -73,6 +80,9 @@ class StepperBase(State):
         self._identity  # noqa: B018 - it is found now
         self._commit(binding=binding, numbers=self._numbers(binding, self._dt))
         self._claim(self._clock)
+
+    #: What of those who meet is reported.
+    _events: Any = None
 
     if TYPE_CHECKING:
 
@@ -90,6 +100,10 @@ class StepperBase(State):
         def _bind(self) -> None: ...
         def _binding(self, plan: Plan) -> Any: ...
         def _last_step(self, substeps: int) -> None: ...
+        def _take_events(self) -> np.ndarray: ...
+        def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # keys of those who touch, by number of the constraint
+
+        _events_dropped: int
 
     @property
     def position(self) -> np.ndarray:
@@ -136,6 +150,24 @@ class StepperBase(State):
     def constraints(self) -> tuple[Constraint, ...]:
         """The constraints, in the order in which they are applied."""
         return self._plan.constraints
+
+    @property
+    def events(self) -> EventLog:
+        """Who met whom since the last `take()`; see `Events`. It refuses where the stepper was made without."""
+        return EventLog(self)
+
+    def touching(self) -> np.ndarray:
+        """Those who touch now: a structured array of the fields source, a, b, slot_a and slot_b, as those of `Events`.
+
+        Raises RuntimeError during a step, and where no BEGIN or END was asked for.
+
+        >>> import kickdrift as kd
+        >>> ball = kd.Stepper([[1.0]], [[-1.0]], dt=1, constraints=[kd.Box(0, 9, restitution=0)], events=kd.Events())
+        >>> ball.step()
+        >>> ball.touching()["slot_b"].tolist()
+        [-1]
+        """
+        return touching(self)
 
     def _choose_dt(self, exact: Fraction) -> None:
         if self._clock is not None:  # as it can count it
@@ -345,6 +377,7 @@ class StepperBase(State):
             "forces": self._first_plan.forces,
             "constraints": self._first_plan.constraints,
             "threads": self.threads,
+            "events": self._events,
         }
         return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock)
 

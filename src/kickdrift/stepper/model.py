@@ -149,6 +149,10 @@ class Plan:
     def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
         self.holds.append(Hold(kind, constraint, fields))
 
+    def source(self, hold: Hold) -> int:
+        """The number of the constraint that a hold is of."""
+        return next(i for i, constraint in enumerate(self.constraints) if constraint is hold.constraint)
+
     def add_links(self, *bodies: np.ndarray) -> None:
         """Bodies that links hold up: at rest they read this share of what forces add to their velocity in a step."""
         if self.at_rest is None:

@@ -23,6 +23,7 @@ class Stepper(StepperBase, Frames):
     threads: how many share the work of large steps; no bit of the result depends on it.
     clock: the FixedClock that `advance` feeds, one stepper's alone, which then sets dt; one of dt when left
     out. With substeps=k, dt and tick are those of the integrator: k to each step of the clock.
+    events: `Events()`, where `stepper.events.take()` is to say who met whom.
 
     Raises TypeError or ValueError, naming the argument, for what it cannot step; later, once bound,
     a step checks nothing. Thread-safety: one thread at a time per stepper, else RuntimeError;

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from .events cimport Told
+
 cdef enum:
     PAIRS_PER_BODY = 16     # so many near pairs there may be; of a crowd, so many partners each body looks for
     MOST_ROWS = 9           # of cells around a cell
@@ -14,6 +16,7 @@ cdef enum HoldKind:
     BOX
     PLANE
     COLLISIONS
+    SENSOR
 
 # Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
 ctypedef bint (*Look)(void* owner) noexcept nogil
@@ -48,8 +51,17 @@ ctypedef struct Wall:
     const void* lower           # of a box; of a plane: the normal
     const void* upper           # of a box; of a plane: the offset
     Each restitution, friction, radius
-    const void* weight
+    const void* weight          # 0 also for what is not noticed, or only senses
     double lag
+    const uint8_t* sensor       # of each body: does it report, and go through? or NULL
+    Told* told                  # or NULL
+
+ctypedef struct Sensor:
+    const void* lower           # or the center
+    const void* upper           # or the radius
+    bint ball
+    const uint8_t* watched
+    Told* told
 
 # Corrects all n bodies after a step. before: where they were; gain: what the forces of the step have added
 # to their velocities; s: Verlet's previous positions, or NULL; owner: whom a Look asks.
@@ -67,7 +79,12 @@ ctypedef struct Hold:
 ctypedef struct Collisions:
     const void* radius
     const void* weight
-    double restitution
+    Each restitution
+    Each friction               # its number is NULL where there is none
+    const uint64_t* category    # of each body, and NULL where all meet all
+    const uint64_t* mask_bits
+    const uint8_t* sensor       # of each body: does it report, and push nothing? or NULL
+    Told* told                  # or NULL
     int64_t iterations
     int64_t walls               # that bodies may be pushed into
     const Hold* wall

@@ -3,8 +3,10 @@
 from libc.stdint cimport int64_t
 
 from ..constraints.collisions cimport collisions
+from ..constraints.events cimport sense, tell
 from ..constraints.walls cimport box, plane
-from ..abi.constraints cimport BOX, PLANE, Collisions, HoldKind, Wall
+from ..abi.constraints cimport BOX, PLANE, SENSOR, Collisions, Hold, HoldKind, Sensor, Wall
+from ..abi.events cimport Log
 from ..simd.vec cimport real
 
 
@@ -17,6 +19,8 @@ cdef inline int held(
         return box(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
     if kind == PLANE:
         return plane(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
+    if kind == SENSOR:
+        return sense(<real> h, n, <int> dim, stride, before, x, <const Sensor*> data)
     return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)
 
 
@@ -40,3 +44,15 @@ cdef inline int hold_f64(
         kind, h, n, dim, stride,
         <const double*> before, <const double*> gain, <double*> x, <double*> v, <double*> s, data, owner,
     )
+
+
+cdef inline void tell_f32(
+    bint keep, int64_t holds, const Hold* hold, int64_t n, int64_t dim, int64_t stride, const void* x, Log* log,
+) noexcept nogil:
+    tell(keep, holds, hold, <int> dim, n, stride, <const float*> x, log)
+
+
+cdef inline void tell_f64(
+    bint keep, int64_t holds, const Hold* hold, int64_t n, int64_t dim, int64_t stride, const void* x, Log* log,
+) noexcept nogil:
+    tell(keep, holds, hold, <int> dim, n, stride, <const double*> x, log)

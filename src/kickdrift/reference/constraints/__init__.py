@@ -9,6 +9,7 @@ from typing import Any
 
 from .collisions import collisions
 from .joints import compliant_distance, distance, pin
+from .sensors import sensor
 from .walls import WALLS
 
 HOLDS: dict[str, Any] = {
@@ -16,5 +17,6 @@ HOLDS: dict[str, Any] = {
     "distance": distance,
     "compliant_distance": compliant_distance,
     "collisions": collisions,
+    "sensor": sensor,
     **WALLS,
 }

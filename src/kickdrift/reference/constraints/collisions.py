@@ -6,26 +6,37 @@ from itertools import product
 
 from ...constraints.broad_phase import CROWD, Grid, cell
 from ..vector import Vector, dot, sqrt
-from .walls import WALLS, bounce, replace
+from .filters import Filter
+from .walls import WALLS, arrival, bounce, replace, rub
 
 
-def collisions(system, before, radius, restitution, weight, iterations):
+def collisions(system, before, radius, restitution, weight, iterations, friction=None, **filters):
     x, v, s = system.rows()
     weight = [system.real(w) for w in weight]
-    radius = [system.real(r) for r in radius] * (len(x) if len(radius) == 1 else 1)
-    pairs = near_pairs(x, radius)
+    radius = each(system, radius)
+    restitution, friction = each(system, restitution), None if friction is None else each(system, friction)
+    seen = Filter(len(x), filters)
+    pairs = [pair for pair in near_pairs(x, radius) if seen.meet(*pair)]
+    system.near[system.source] = pairs
     for sweep in range(iterations[0]):
         changed = False
         for i, j in pairs if sweep % 2 == 0 else reversed(pairs):
+            if seen.senses(i, j):
+                if sweep == 0:
+                    notice(system, x[j] - x[i], v[j] - v[i], x, v, i, j, radius)
+                continue
             if not weight[i] + weight[j] > 0:
                 continue
+            e = restitution[i] if restitution[i] > restitution[j] else restitution[j]
+            mu = system.real(0) if friction is None else sqrt(friction[i] * friction[j])
             gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
             d, u, size = x[j] - x[i], v[j] - v[i], radius[i] + radius[j]
-            found = meet(d, u, size, gain, system.real(restitution[0]), system.h, sweep == 0, (j - i - 1) % len(d))
+            found = meet(d, u, size, gain, e, mu, system.h, sweep == 0, (j - i - 1) % len(d))
             if found is None:
                 continue
             changed = True
-            moved, turned = found  # the way from i to j, and how it changes
+            moved, turned, met = found  # the way from i to j, and how it changes
+            tell(system, met, x, v, i, j, radius, weight)
             share_i, share_j = weight[i] / (weight[i] + weight[j]), weight[j] / (weight[i] + weight[j])
             replace(system, x, v, s, i, x[i] - share_i * moved, v[i] - share_i * turned)
             replace(system, x, v, s, j, x[j] + share_j * moved, v[j] + share_j * turned)
@@ -35,9 +46,38 @@ def collisions(system, before, radius, restitution, weight, iterations):
         system.put(x, v, s)
         for hold in system.plan.holds:
             if hold.kind in WALLS:
-                WALLS[hold.kind](system, before, **hold.fields)
+                system.apply(hold, WALLS[hold.kind], before)
         x, v, s = system.rows()
     system.put(x, v, s)
+
+
+def each(system, numbers):
+    """One number for each body."""
+    return [system.real(number) for number in numbers] * (len(system.parts) if len(numbers) == 1 else 1)
+
+
+def tell(system, met, x, v, i, j, radius, weight):
+    """Report how two met."""
+    ago, speed, depth, pull, slow, change, n = met
+    _, fast = arrival(depth, speed, pull, system.h, ago)
+    point = x[i] - ago * v[i] + radius[i] * n
+    system.report(i, j, ago, ago, fast, slow, change / (weight[i] + weight[j]), point, n)
+
+
+def notice(system, d, u, x, v, i, j, radius):
+    """Report two that come to touch in the step, of which one pushes nothing."""
+    size, zero = radius[i] + radius[j], system.real(0)
+    overlap, together, square = size * size - dot(d, d), -dot(d, u), dot(u, u)
+    under_root = together * together + square * overlap
+    if not square > 0 or not under_root >= 0:
+        return
+    root = sqrt(under_root)
+    ago, left = (root - together) / square, (zero - root - together) / square
+    left = left if left > 0 else zero
+    if not (0 < ago <= system.h):
+        return
+    n = 1 / size * (d - ago * u)
+    system.report(i, j, ago, left, -dot(n, u), zero, zero, x[i] - ago * v[i] + radius[i] * n, n)
 
 
 def near_pairs(x, radius):
@@ -80,8 +120,8 @@ def is_near(d, size):
     return dot(d, d) < reach * reach
 
 
-def meet(d, u, size, gain, restitution, h, first, axis):
-    """None, or what to add to the way d and the velocity u from one body to the other.
+def meet(d, u, size, gain, restitution, friction, h, first, axis):
+    """None, or what to add to the way d and the velocity u from one body to the other, and how they met.
 
     size: the sum of their radii; gain: what the forces of the step have added to the velocity of each.
     first: may they have met without having been seen to? Then those that part may be halfway through.
@@ -109,11 +149,18 @@ def meet(d, u, size, gain, restitution, h, first, axis):
     pull = gains[0] - gains[1] if gains[0] > gains[1] else zero
     slow = pull if restitution == 1 else abs(gains[0]) + abs(gains[1])
     inside, parting = bounce(depth, speed, pull, slow, restitution, h, 2 * h if touched else zero)
-    turned = zero * u
+    past, turned = u + speed * n, zero * u
     if not touched and r < size:
         # Further apart, the same angular momentum goes with less speed past each other.
-        past, k = u + speed * n, r / size
+        k = r / size
         turned = (k - 1) * past
         e = restitution if parting > 0 or restitution == 1 else zero
         parting = sqrt(parting * parting + e * e * ((1 - k * k) * dot(past, past)))
-    return (depth + inside) * n, turned + (parting + speed) * n
+    moved = (depth + inside) * n
+    if friction > 0 and parting + speed > 0:
+        lost = rub(past + turned, friction * (parting + speed))
+        turned = turned - lost
+        if touched:
+            moved = moved - time * lost
+    met = time if touched else zero, speed, depth, pull, slow, parting + speed, n
+    return moved, turned + (parting + speed) * n, met

@@ -1,0 +1,98 @@
+"""Who touches at the end of a step: one function for each kind of constraint that reports.
+
+Each is given the system, the number of the constraint, the keys of those that touched before or met in the step, and the
+fields of the constraint. It returns the keys of those that touch now, and a function from a key to (point, normal).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...events import key, slots
+from ..vector import Vector, dot, sqrt
+from .filters import Filter
+
+
+def pairs(system, source, known, fields):
+    x, _, _ = system.rows()
+    radius = [system.real(r) for r in fields["radius"]] * (len(x) if len(fields["radius"]) == 1 else 1)
+    weight = [system.real(w) for w in fields["weight"]]
+    seen = Filter(len(x), fields)
+
+    def touch(i, j):
+        d, size = x[j] - x[i], radius[i] + radius[j]
+        near = size + size / 1024
+        return (seen.senses(i, j) or weight[i] + weight[j] > 0) and dot(d, d) <= near * near
+
+    def place(each):
+        i, j = slots(each)
+        d = x[j] - x[i]
+        r = sqrt(dot(d, d))
+        normal = d / r if r > 0 else 0 * d
+        return x[i] + radius[i] * normal, normal
+
+    return [key(i, j) for i, j in system.near.get(source, []) if touch(i, j)], place
+
+
+def walls(system, source, known, fields):
+    """Box and Plane: how far out a body is, and in which direction."""
+    x, _, _ = system.rows()
+    weight = [system.real(w) for w in fields["weight"]]
+    seen = Filter(len(x), fields)
+    slack, normals = 4096 * system.epsilon, {}
+
+    def radius(i):
+        return system.real(fields["radius"][i if len(fields["radius"]) > 1 else 0])
+
+    def outside(i, number):
+        """How far out, what is as good as nothing, and the normal, outwards."""
+        if "normal" in fields:
+            n, place = Vector([system.real(a) for a in fields["normal"][0]]), system.real(fields["offset"][0])
+            large = abs(place)
+            for a, b in zip(n, x[i], strict=True):
+                large = large + abs(a * b)
+            return place + radius(i) - dot(n, x[i]), large, -1 * n
+        j, sign = number // 2, system.real(2 * (number % 2) - 1)
+        bound = system.real(fields["upper" if number % 2 else "lower"][0][j])
+        place = bound - sign * radius(i)
+        normal = Vector([sign if k == j else system.real(0) for k in range(system.dim)])
+        return sign * (x[i][j] - place), abs(x[i][j]) + abs(place), normal
+
+    def touch(i, number):
+        depth, large, normal = outside(i, number)
+        normals[i, number] = normal
+        return depth >= -(radius(i) / 1024 + slack * large)
+
+    def place(each):
+        i, b = slots(each)
+        normal = outside(i, -1 - b)[2]
+        return x[i] + radius(i) * normal, normal
+
+    count = 1 if "normal" in fields else 2 * system.dim
+    bodies = [i for i in range(len(x)) if weight[i] > 0 or seen.sensor[i]]
+    return [key(i, -1 - w) for i in bodies for w in reversed(range(count)) if touch(i, w)], place
+
+
+def region(system, source, known, fields):
+    x, _, _ = system.rows()
+    inside = within(system, fields)
+    zero = Vector([system.real(0)] * system.dim)
+    watched = fields["watched"]
+    return [key(i, -1) for i in range(len(x)) if watched[i] and inside(x[i])], lambda each: (x[slots(each)[0]], zero)
+
+
+def within(system, fields):
+    """Is a place in the region of a sensor?"""
+    low, high = ([system.real(a) for a in fields[name][0]] for name in ("lower", "upper"))
+
+    def in_box(y):
+        return all(a <= b <= c for a, b, c in zip(low, y, high, strict=True))
+
+    def in_ball(y):
+        d = y - Vector(low)
+        return dot(d, d) <= high[0] * high[0]
+
+    return in_ball if fields["ball"][0] else in_box
+
+
+TOUCHING: dict[str, Any] = {"collisions": pairs, "box": walls, "plane": walls, "sensor": region}
