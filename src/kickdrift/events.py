@@ -49,11 +49,11 @@ class Events:
     impulse, N s, along the normal, the sum of the tick. Walls of a `Box` are numbered lower x, upper x, lower y, and so
     on; a `Plane` has number 0.
 
-    Two touch where they are no farther apart than 1/1024 of the sum of their radii at the end of a tick, or rounding; or
-    where they met within it: what comes together and parts in one tick is a BEGIN and an END. END has no speed and no
-    impulse; where nothing is known of the moment, it is the beginning of the tick. Where a pair meets several times in
-    a tick, time, point, normal and speed are those of the fastest meeting. Bodies that push nothing, as `sensor` says,
-    have the impulse 0. ENTER and LEAVE come from `Sensor` alone: their normal is 0, and their speed that of the body.
+    Two that met touch from then on, as long as each tick leaves them no farther apart than 1/1024 of the sum of their
+    radii, or rounding: what comes together and parts in one tick is a BEGIN and an END. END has no speed and
+    no impulse; where nothing is known of the moment, it is the beginning of the tick. Where a pair meets several times
+    in a tick, time, point, normal and speed are those of the fastest meeting. Who meets no faster than one step's forces
+    push rests, and is no HIT. Bodies that push nothing, as `sensor` says, have the impulse 0. ENTER and LEAVE come from `Sensor` alone: their normal is 0, and their speed that of the body.
 
     Raises TypeError or ValueError for wrong numbers. Who asks for no events pays for none.
 
@@ -95,7 +95,7 @@ class EventLog:
         Raises RuntimeError during a step, and for a stepper that was made without `events=`.
         """
         _asked(self._stepper)
-        return self._stepper._exclusively(self._stepper._take_events)  # type: ignore[no-any-return]
+        return self._stepper._exclusively(self._stepper._take_events)
 
     @property
     def dropped(self) -> int:

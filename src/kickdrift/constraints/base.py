@@ -85,7 +85,7 @@ class Filtered(Constraint):
         """As fields, where they say anything."""
         category, mask = self._scalars(plan, "category"), self._scalars(plan, "mask")
         sensor = self._scalars(plan, "sensor")
-        found = {}
+        found: dict[str, np.ndarray] = {}
         if (category != 1).any() or (mask != ALL_BITS).any():
             found |= {"category": category, "mask": mask}
         if sensor.any():

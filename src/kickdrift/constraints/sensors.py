@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -45,10 +46,12 @@ class Sensor(Filtered):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.center is None and self.radius is None and np.ndim(self.lower) == 1 and np.ndim(self.upper) == 0:
-            if self.upper is not None:  # a vector and a number: a ball
-                for name, value in (("center", self.lower), ("radius", self.upper), ("lower", None), ("upper", None)):
-                    object.__setattr__(self, name, value)
+        lower, upper = self.lower, self.upper
+        numbers = self.center is self.radius is None and lower is not None and upper is not None
+        if numbers and np.ndim(lower) == 1 and np.ndim(upper) == 0:  # type: ignore[arg-type]
+            # A vector and a number: a ball.
+            for name, value in (("center", lower), ("radius", upper), ("lower", None), ("upper", None)):
+                object.__setattr__(self, name, value)
         given = {name: getattr(self, name) for name in ("lower", "upper", "center", "radius")}
         names = tuple(name for name, value in given.items() if value is not None)
         if names not in (("lower", "upper"), ("center", "radius")):
@@ -70,8 +73,6 @@ class Sensor(Filtered):
         return 1
 
     def shifted(self, offset: np.ndarray) -> Self:
-        import dataclasses
-
         names = ("center",) if self.lower is None else ("lower", "upper")
         return dataclasses.replace(self, **{name: np.asarray(getattr(self, name)) + offset for name in names})
 

@@ -103,7 +103,8 @@ class Plane(Wall):
 
     normal: of shape (dim,), other than zero, pointing to where bodies may be; of any length, by which
     normal and offset are divided. offset: a number, in m where the normal's length is 1. restitution, friction,
-    radius, category, mask, sensor and what happens at the wall: as for `Box`. Raises TypeError or ValueError for any other normal or offset.
+    radius, category, mask, sensor and what happens at the wall: as for `Box`. Raises TypeError or ValueError for any
+    other normal or offset.
 
     >>> import kickdrift as kd
     >>> slope = Plane((-1, 2), 0, restitution=0, friction=0.6)

@@ -4,7 +4,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint64_t
 
 from .binding cimport Binding, StepNumbers
-from .events cimport EventStore, Touches, touching
+from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, UNSOLVED
@@ -152,7 +152,7 @@ cdef class Core(Runner):
         """(number of the constraint, keys of those who touch) for each that reports."""
         if self.coupled is None:
             return []
-        told = [(self.coupled.told[i].source, touching(self.coupled.told[i])) for i in range(self.coupled.tolds)]
+        told = [(self.coupled.told[i].source, keys_of(self.coupled.told[i])) for i in range(self.coupled.tolds)]
         return sorted(told, key=lambda pair: pair[0])
 
     # Running.

@@ -23,4 +23,4 @@ cdef class Touches:
     cdef void execute(self, Told* told) noexcept
 
 
-cdef object touching(const Told* told)
+cdef object keys_of(const Told* told)

@@ -61,7 +61,7 @@ cdef class Touches:
                 memcpy(told.touching, <const void*> <size_t> self.place_at[number], told.count * sizeof(int64_t))
 
 
-cdef object touching(const Told* told):
+cdef object keys_of(const Told* told):
     """The keys of those who touch, as a copy."""
     keys = np.empty(told.count, np.int64)
     memcpy(<void*> <size_t> keys.ctypes.data, told.touching, told.count * sizeof(int64_t))

@@ -11,7 +11,7 @@ from .constraints.touching import TOUCHING
 
 
 class Contact(NamedTuple):
-    """How two met in a step: how long before its end, and until when; how fast; at which place and in which direction."""
+    """How two met in a step: how long before its end, and until when; how fast; where and in which direction."""
 
     ago: Any
     left: Any
@@ -45,14 +45,14 @@ class Log:
         for source, kind in reporting(system.plan).items():
             hold = next(hold for hold in system.plan.holds if system.plan.source(hold) == source)
             met, was = contacts.get(source, {}), set(self.touching.get(source, []))
+            touches, place = TOUCHING[hold.kind](system, hold.fields)
             tracked = kind.region or self.asked.begin or self.asked.end
-            found = (
-                TOUCHING[hold.kind](system, source, sorted(was | met.keys()), hold.fields) if tracked else ([], None)
-            )
-            now, place = set(found[0]), found[1]
-            for each in sorted(met.keys() | was | now):
-                self.visit(system, source, kind.region, each, met.get(each), each in was, each in now, place)
-            self.touching[source] = sorted(now)
+            self.touching[source] = []
+            for each in sorted(met.keys() | was):
+                now = tracked and touches(each)
+                self.visit(system, source, kind.region, each, met.get(each), each in was, now, place)
+                if now:
+                    self.touching[source].append(each)
 
     def visit(self, system, source, region, each, contact, was, now, place) -> None:
         """The events of one pair in a step."""

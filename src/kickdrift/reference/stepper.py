@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .. import validation
@@ -44,14 +46,14 @@ class Stepper(Exclusive, StepperBase):
         self._started = False
         self._last_h = self._dt
         self._drawn: tuple | None = None
-        self._log = None if self._events is None else Log(self._events, self.dim)
+        self._log: Any = None if self._events is None else Log(self._events, self.dim)
 
     def _take_events(self) -> np.ndarray:
-        return self._log.take()
+        return np.asarray(self._log.take())
 
     @property
     def _events_dropped(self) -> int:
-        return self._log.dropped
+        return int(self._log.dropped)
 
     def _touching(self):
         if self._log is None:

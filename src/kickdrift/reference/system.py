@@ -142,8 +142,7 @@ class System(Body):
     """All bodies as one, where they are not left alone: its vectors have n dim components.
 
     Forces may be evaluated for all of them at once, and constraints follow each step. `gain` is what the
-    forces of the step have added to each velocity, before any constraint. `near` has the pairs that were near each other
-    in the step, by the number of their constraint.
+    forces of the step have added to each velocity, before any constraint.
     """
 
     source = -1  #: the number of the constraint that is being applied
@@ -212,7 +211,7 @@ class System(Body):
         """The end of a step: the constraints, in their order, and then damping."""
         before = self.completed[0].rows(self.dim)
         self.gain = (self.v - self.completed[1]).rows(self.dim)
-        self.reports, self.near = Reports(), {}
+        self.reports = Reports()
         for hold in self.plan.holds:
             self.apply(hold, HOLDS[hold.kind], before)
         if self.stepper._log is not None:

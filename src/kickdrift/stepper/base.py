@@ -103,7 +103,8 @@ class StepperBase(State):
         def _take_events(self) -> np.ndarray: ...
         def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # keys of those who touch, by number of the constraint
 
-        _events_dropped: int
+        @property
+        def _events_dropped(self) -> int: ...
 
     @property
     def position(self) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .events cimport key_of, report, senses
+from .events cimport is_known_faster, key_of, report, senses
 from .walls cimport arrival, bounce, each, replace, rub
 from .broad_phase cimport find_pairs
 from ..abi.constraints cimport Collisions, Hold
@@ -15,7 +15,7 @@ cdef enum:
     MEETINGS = 200_000      # of pairs between two looks for Ctrl-C: some milliseconds
 
 
-# How two met: how long before the end of the step; on which line; how fast, how far they were found, and what it changed.
+# How two met: how long before the end of the step, on which line, how fast, how far they were found, what it changed.
 ctypedef struct Meeting:
     double ago, speed, depth, pull, slow, change
     double normal[MAX_DIM]
@@ -241,14 +241,16 @@ cdef inline void tell_meeting(
     cdef real normal[MAX_DIM]
     cdef real fast
     cdef real ago = <real> met.ago
+    cdef real impulse = <real> met.change / (weight[i] + weight[j])
     cdef int c
+    if is_known_faster(data.told, place, met.speed, met.depth, impulse):
+        return
     arrival(<real> met.depth, <real> met.speed, <real> met.pull, h, ago, &fast)
     for c in range(dim):
         normal[c] = <real> met.normal[c]
         point[c] = x[c * stride + i] - ago * v[c * stride + i] + (<const real*> data.radius)[i] * normal[c]
     report(
-        data.told, place, key_of(i, j), ago, ago, fast, met.slow, <real> met.change / (weight[i] + weight[j]),
-        dim, point, normal,
+        data.told, place, key_of(i, j), ago, ago, fast, met.slow, impulse, dim, point, normal,
     )
 
 

@@ -52,6 +52,18 @@ cdef inline bint senses(const unsigned char* sensor, int64_t i) noexcept nogil:
     return sensor != NULL and sensor[i]
 
 
+cdef inline bint is_known_faster(Told* told, int64_t place, double speed, double depth, double impulse) noexcept nogil:
+    """Has a meeting been reported that was no slower than one can be at this depth? Then the impulse is all that counts."""
+    cdef Contact* contact
+    if told.mark[place] == 0 or not depth >= 0:
+        return False
+    contact = &told.contact[told.mark[place] - 1]
+    if not speed <= contact.speed:
+        return False
+    contact.impulse = contact.impulse + impulse
+    return True
+
+
 # Events.
 
 cdef inline void add_event(
@@ -139,36 +151,19 @@ cdef inline void tell_pairs(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, Log* log,
 ) noexcept nogil:
     cdef Told* told = data.told
-    cdef const real* radius = <const real*> data.radius
-    cdef const real* weight = <const real*> data.weight
     cdef bint tracked = log.begin or log.end
     cdef bint was, now
     cdef int64_t i, k, j, key, place
     cdef int64_t p = 0
-    cdef real d, square, near, size
-    cdef real share = 1024
     cdef Contact still
     cdef Contact* contact
-    cdef int c
-    if not tracked and told.contacts == 0:
+    if told.contacts == 0 and told.count == 0:
         return
     for i in range(n):
         for k in range(data.count[i]):
             place = data.begin[i] + k
             j = data.partner[place]
-            now = False
-            if tracked:
-                size = radius[i] + radius[j]
-                near = size + size / share
-                d = x[j] - x[i]
-                square = d * d
-                for c in range(1, dim):
-                    d = x[c * stride + j] - x[c * stride + i]
-                    square = square + d * d
-                now = square <= near * near and (
-                    weight[i] + weight[j] > 0 or senses(data.sensor, i) or senses(data.sensor, j)
-                )
-            if not now and told.mark[place] == 0 and p == told.count:
+            if told.mark[place] == 0 and p == told.count:
                 continue
             key = key_of(i, j)
             while p < told.count and told.touching[p] < key:
@@ -177,11 +172,14 @@ cdef inline void tell_pairs(
             was = p < told.count and told.touching[p] == key
             p += was
             contact = met_at(told, place)
+            if contact == NULL and not was:
+                continue
+            now = tracked and pair_touches(dim, stride, x, i, j, data)
             if contact != NULL:
                 visit(log, told, dim, contact, True, was, now)
-            elif was and now:
+            elif now:
                 keep_touching(told, key)
-            elif was or now:
+            else:
                 unmet(&still, key, log.h)
                 place_pair(dim, stride, x, i, j, data, &still)
                 visit(log, told, dim, &still, False, was, now)
@@ -194,11 +192,29 @@ cdef inline void tell_pairs(
 cdef inline void part_pair(
     int dim, int64_t stride, const real* x, int64_t key, const Collisions* data, Log* log,
 ) noexcept nogil:
-    """Two that touched are not near each other any more."""
+    """Two that touched, and were not near each other before the constraint moved them."""
     cdef Contact still
+    if pair_touches(dim, stride, x, key >> 32, other_of(key), data):
+        keep_touching(data.told, key)
+        return
     unmet(&still, key, log.h)
     place_pair(dim, stride, x, key >> 32, other_of(key), data, &still)
     visit(log, data.told, dim, &still, False, True, False)
+
+
+cdef inline bint pair_touches(
+    int dim, int64_t stride, const real* x, int64_t i, int64_t j, const Collisions* data,
+) noexcept nogil:
+    cdef real size = (<const real*> data.radius)[i] + (<const real*> data.radius)[j]
+    cdef real share = 1024
+    cdef real near = size + size / share
+    cdef real d = x[j] - x[i]
+    cdef real square = d * d
+    cdef int c
+    for c in range(1, dim):
+        d = x[c * stride + j] - x[c * stride + i]
+        square = square + d * d
+    return square <= near * near
 
 
 cdef inline void place_pair(
@@ -235,37 +251,37 @@ cdef inline void tell_walls(
     int dim, int64_t n, int64_t stride, const real* x, bint is_box, const Wall* data, Log* log,
 ) noexcept nogil:
     cdef Told* told = data.told
-    cdef const real* weight = <const real*> data.weight
     cdef bint tracked = log.begin or log.end
-    cdef bint was, now, held
+    cdef bint was, now
     cdef int64_t i, w, key, place
     cdef int64_t p = 0
     cdef real r, depth, large
     cdef real share = 1024
     cdef Contact still
     cdef Contact* contact
-    if not tracked and told.contacts == 0:
+    if told.contacts == 0 and told.count == 0:
         return
     for i in range(n):
         r = one_of(&data.radius, i, <real> 0)
-        held = tracked and (weight[i] > 0 or senses(data.sensor, i))
         for w in range(told.slots - 1, -1, -1):
             place = i * told.slots + w
-            now = False
-            if held:
-                depth = outside(dim, stride, x, i, w, r, is_box, data, &large)
-                now = depth >= -(r / share + slack(r) * large)
-            if not now and told.mark[place] == 0 and p == told.count:
+            if told.mark[place] == 0 and p == told.count:
                 continue
             key = key_of(i, -1 - w)
             was = p < told.count and told.touching[p] == key
             p += was
             contact = met_at(told, place)
+            if contact == NULL and not was:
+                continue
+            now = False
+            if tracked:
+                depth = outside(dim, stride, x, i, w, r, is_box, data, &large)
+                now = depth >= -(r / share + slack(r) * large)
             if contact != NULL:
                 visit(log, told, dim, contact, True, was, now)
-            elif was and now:
+            elif now:
                 keep_touching(told, key)
-            elif was or now:
+            else:
                 unmet(&still, key, log.h)
                 place_at_wall(dim, stride, x, i, w, r, is_box, data, &still)
                 visit(log, told, dim, &still, False, was, now)
@@ -415,6 +431,14 @@ cdef inline void tell_region(
     cdef int64_t p = 0
     cdef int c
     for i in range(n):
+        if told.mark[i] == 0 and p == told.count:
+            continue
+        key = key_of(i, -1)
+        was = p < told.count and told.touching[p] == key
+        p += was
+        contact = met_at(told, i)
+        if contact == NULL and not was:
+            continue
         now = data.watched[i]
         if now and data.ball:
             for c in range(dim):
@@ -423,17 +447,11 @@ cdef inline void tell_region(
         elif now:
             for c in range(dim):
                 now = now and low[c] <= x[c * stride + i] and x[c * stride + i] <= high[c]
-        if not now and told.mark[i] == 0 and p == told.count:
-            continue
-        key = key_of(i, -1)
-        was = p < told.count and told.touching[p] == key
-        p += was
-        contact = met_at(told, i)
         if contact != NULL:
             visit(log, told, dim, contact, True, was, now)
-        elif was and now:
+        elif now:
             keep_touching(told, key)
-        elif was or now:
+        else:
             unmet(&still, key, log.h)
             for c in range(dim):
                 still.point[c] = x[c * stride + i]

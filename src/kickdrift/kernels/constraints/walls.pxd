@@ -267,7 +267,8 @@ cdef inline void tell_box(
         point[k] = bound if k == j else y[k] - ago * u[k]
         normal[k] = sign if k == j else <real> 0
     report(
-        data.told, i * data.told.slots + number, key_of(i, -1 - number), ago, ago, fast, slow, given, dim, point, normal,
+        data.told, i * data.told.slots + number, key_of(i, -1 - number), ago, ago, fast, slow, given,
+        dim, point, normal,
     )
 
 

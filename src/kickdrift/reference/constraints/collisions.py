@@ -17,7 +17,6 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
     restitution, friction = each(system, restitution), None if friction is None else each(system, friction)
     seen = Filter(len(x), filters)
     pairs = [pair for pair in near_pairs(x, radius) if seen.meet(*pair)]
-    system.near[system.source] = pairs
     for sweep in range(iterations[0]):
         changed = False
         for i, j in pairs if sweep % 2 == 0 else reversed(pairs):

@@ -1,28 +1,26 @@
 """Who touches at the end of a step: one function for each kind of constraint that reports.
 
-Each is given the system, the number of the constraint, the keys of those that touched before or met in the step, and the
-fields of the constraint. It returns the keys of those that touch now, and a function from a key to (point, normal).
+Each is given the system and the fields of the constraint. It returns two functions of the key of a pair that touched
+before, or met in the step: whether it touches now, and (point, normal).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...events import key, slots
+from ...events import slots
 from ..vector import Vector, dot, sqrt
-from .filters import Filter
 
 
-def pairs(system, source, known, fields):
+def pairs(system, fields):
     x, _, _ = system.rows()
     radius = [system.real(r) for r in fields["radius"]] * (len(x) if len(fields["radius"]) == 1 else 1)
-    weight = [system.real(w) for w in fields["weight"]]
-    seen = Filter(len(x), fields)
 
-    def touch(i, j):
+    def touch(each):
+        i, j = slots(each)
         d, size = x[j] - x[i], radius[i] + radius[j]
         near = size + size / 1024
-        return (seen.senses(i, j) or weight[i] + weight[j] > 0) and dot(d, d) <= near * near
+        return dot(d, d) <= near * near
 
     def place(each):
         i, j = slots(each)
@@ -31,15 +29,13 @@ def pairs(system, source, known, fields):
         normal = d / r if r > 0 else 0 * d
         return x[i] + radius[i] * normal, normal
 
-    return [key(i, j) for i, j in system.near.get(source, []) if touch(i, j)], place
+    return touch, place
 
 
-def walls(system, source, known, fields):
+def walls(system, fields):
     """Box and Plane: how far out a body is, and in which direction."""
     x, _, _ = system.rows()
-    weight = [system.real(w) for w in fields["weight"]]
-    seen = Filter(len(x), fields)
-    slack, normals = 4096 * system.epsilon, {}
+    slack = 4096 * system.epsilon
 
     def radius(i):
         return system.real(fields["radius"][i if len(fields["radius"]) > 1 else 0])
@@ -58,9 +54,9 @@ def walls(system, source, known, fields):
         normal = Vector([sign if k == j else system.real(0) for k in range(system.dim)])
         return sign * (x[i][j] - place), abs(x[i][j]) + abs(place), normal
 
-    def touch(i, number):
-        depth, large, normal = outside(i, number)
-        normals[i, number] = normal
+    def touch(each):
+        i, b = slots(each)
+        depth, large, _ = outside(i, -1 - b)
         return depth >= -(radius(i) / 1024 + slack * large)
 
     def place(each):
@@ -68,17 +64,19 @@ def walls(system, source, known, fields):
         normal = outside(i, -1 - b)[2]
         return x[i] + radius(i) * normal, normal
 
-    count = 1 if "normal" in fields else 2 * system.dim
-    bodies = [i for i in range(len(x)) if weight[i] > 0 or seen.sensor[i]]
-    return [key(i, -1 - w) for i in bodies for w in reversed(range(count)) if touch(i, w)], place
+    return touch, place
 
 
-def region(system, source, known, fields):
+def region(system, fields):
     x, _, _ = system.rows()
     inside = within(system, fields)
     zero = Vector([system.real(0)] * system.dim)
-    watched = fields["watched"]
-    return [key(i, -1) for i in range(len(x)) if watched[i] and inside(x[i])], lambda each: (x[slots(each)[0]], zero)
+
+    def touch(each):
+        i = slots(each)[0]
+        return bool(fields["watched"][i]) and inside(x[i])
+
+    return touch, lambda each: (x[slots(each)[0]], zero)
 
 
 def within(system, fields):
