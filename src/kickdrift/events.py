@@ -50,10 +50,11 @@ class Events:
     on; a `Plane` has number 0.
 
     Two that met touch from then on, as long as each tick leaves them no farther apart than 1/1024 of the sum of their
-    radii, or rounding: what comes together and parts in one tick is a BEGIN and an END. END has no speed and
-    no impulse; where nothing is known of the moment, it is the beginning of the tick. Where a pair meets several times
-    in a tick, time, point, normal and speed are those of the fastest meeting. Who meets no faster than one step's forces
-    push rests, and is no HIT. Bodies that push nothing, as `sensor` says, have the impulse 0. ENTER and LEAVE come from `Sensor` alone: their normal is 0, and their speed that of the body.
+    radii, or rounding: what comes together and parts in one tick is a BEGIN and an END. END has no speed and no
+    impulse; where nothing is known of the moment, it is the beginning of the tick. Where a pair meets several times in
+    a tick, time, point, normal and speed are those of the fastest meeting. Who meets no faster than one step's forces
+    push rests, and is no HIT. Bodies that push nothing, as `sensor` says, have the impulse 0. ENTER and LEAVE come from
+    `Sensor` alone: their normal is 0, and their speed that of the body.
 
     Raises TypeError or ValueError for wrong numbers. Who asks for no events pays for none.
 

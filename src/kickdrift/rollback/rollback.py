@@ -72,13 +72,13 @@ class Rollback:
     def events(self, confirmed: int) -> Any:
         """The events up to a tick that can no longer change, each handed out once; see `Events`.
 
-        confirmed: a tick. Those of later ticks stay, and go where `rollback` takes them back: steps make them anew. They
-        are taken from the stepper, whose own `events.take()` belongs to nobody else then. Raises RuntimeError for a
-        stepper without `events=`, TypeError for what is no tick.
+        confirmed: a tick. Those of later ticks stay, and go where `rollback` takes them back: steps make them anew.
+        They are taken from the stepper, whose own `events.take()` belongs to nobody else then. Raises RuntimeError for
+        a stepper without `events=`, TypeError for what is no tick.
 
         >>> import kickdrift as kd
         >>> asked = kd.Events(begin=False, end=False)
-        >>> ball = kd.Stepper([[1.0]], [[10.0]], dt=0.5, constraints=[kd.Box(0, 2.5)], events=asked)
+        >>> ball = kd.Stepper([[1.0]], [[5.0]], dt=0.5, constraints=[kd.Box(0, 2.5)], events=asked)
         >>> past = kd.Rollback(ball)
         >>> past.resimulate(4)
         >>> past.rollback(2)
@@ -98,7 +98,7 @@ class Rollback:
 
     def _withdraw(self, tick: int) -> None:
         """Take over the stepper's events, and forget those after a tick."""
-        self._pending.append(self.stepper.events.take())  # type: ignore[attr-defined]
+        self._pending.append(self.stepper.events.take())
         self._pending = [events[events["tick"] <= tick] for events in self._pending]
 
     def resimulate(self, tick: int, inputs: Inputs | None = None) -> None:

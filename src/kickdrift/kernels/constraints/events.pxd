@@ -53,7 +53,7 @@ cdef inline bint senses(const unsigned char* sensor, int64_t i) noexcept nogil:
 
 
 cdef inline bint is_known_faster(Told* told, int64_t place, double speed, double depth, double impulse) noexcept nogil:
-    """Has a meeting been reported that was no slower than one can be at this depth? Then the impulse is all that counts."""
+    """Has a meeting been reported that was no slower than one at this depth? Then the impulse is all that counts."""
     cdef Contact* contact
     if told.mark[place] == 0 or not depth >= 0:
         return False
