@@ -134,7 +134,19 @@ def told_scene(rng, integrator=None, n=None, dtype=None, dim=None):
             return kd.Sensor(center=center, radius=float(rng.random()), **some)
         return kd.Sensor(center - rng.random(dim), center + rng.random(dim), **some)
 
+    def shapes():
+        k = int(rng.choice([1, 3, 12]))
+        enabled = rng.random(k) < 0.8 if rng.integers(2) else True
+        found = {"restitution": number(0, 1), "friction": number(0, 1), "enabled": enabled, **filters()}
+        found["radius"] = number(0, 0.3) if rng.integers(2) else 0
+        lower = 2 * rng.normal(size=(k, dim))
+        if dim == 2 and rng.integers(2):
+            points = np.stack([lower, lower + rng.normal(size=(k, 2))], axis=1)
+            return kd.Segments(points, thickness=float(rng.choice([0, 0.1])), **found)
+        return kd.Boxes(lower, lower + rng.random((k, dim)), **found)
+
     drawn.arguments["constraints"] += [meeting(), wall(), sensor()] + [wall()] * int(rng.integers(2))
+    drawn.arguments["constraints"] += [shapes()] * int(rng.integers(2))
     flags = {"begin": bool(rng.integers(4)), "end": bool(rng.integers(4))}
     capacity = int(rng.choice([4096, 40]))
     drawn.arguments["events"] = kd.Events(capacity, hits_above=float(rng.choice([0, 0.5, 2])), **flags)

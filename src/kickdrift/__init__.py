@@ -44,7 +44,7 @@ from .stepper.trajectory import ODETrajectory, Trajectory
 
 if _TYPE_CHECKING:
     from . import flows, reference
-    from .constraints import Box, Distance, ElasticCollisions, Pin, Plane, Sensor
+    from .constraints import Box, Boxes, Distance, ElasticCollisions, Pin, Plane, Segments, Sensor
     from .forces.interactions import NBody, Springs
     from .forces.native import get_include
     from .neighbours import Neighbours
@@ -65,6 +65,7 @@ __all__ = [
     "AnchorSpring",
     "Backlog",
     "Box",
+    "Boxes",
     "Budget",
     "CallbackError",
     "ConvergenceError",
@@ -104,6 +105,7 @@ __all__ = [
     "Raise",
     "Resync",
     "Rollback",
+    "Segments",
     "SemiImplicitEuler",
     "Sensor",
     "SnapshotError",
@@ -129,7 +131,9 @@ __all__ = [
 
 # What is imported when it is asked for: together that takes longer than all the rest.
 _LATER = {
-    **dict.fromkeys(("Box", "Distance", "ElasticCollisions", "Pin", "Plane", "Sensor"), "constraints"),
+    **dict.fromkeys(
+        ("Box", "Boxes", "Distance", "ElasticCollisions", "Pin", "Plane", "Segments", "Sensor"), "constraints"
+    ),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
     "Neighbours": "neighbours",
     "ODEStepper": "ode.stepper",

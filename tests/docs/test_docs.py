@@ -131,7 +131,7 @@ def test_public_names():
     )
     errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
     steppers = "Stepper ODEStepper FixedClock Rollback Trajectory ODETrajectory"
-    constraints = "Pin Distance Box Plane ElasticCollisions Sensor"
+    constraints = "Pin Distance Box Plane ElasticCollisions Sensor Segments Boxes"
     clocks = "ExactSteps Match Locked Variable Drop Backlog Resync Raise Budget"
     others = "BEGIN END ENTER HIT LEAVE Events Neighbours sync_test INTEGRATORS kick drift damp build_info get_include"
     assert sorted(f"{terms} {constraints} {clocks} {schemes} {errors} {steppers} {others}".split()) == PUBLIC

@@ -4,6 +4,7 @@ from .base import Constraint
 from .collisions import ElasticCollisions
 from .joints import Distance, Pin
 from .sensors import Sensor
+from .shapes import Boxes, Segments
 from .walls import Box, Plane
 
-__all__ = ["Box", "Constraint", "Distance", "ElasticCollisions", "Pin", "Plane", "Sensor"]
+__all__ = ["Box", "Boxes", "Constraint", "Distance", "ElasticCollisions", "Pin", "Plane", "Segments", "Sensor"]

@@ -3,8 +3,8 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, SENSOR, Collisions, Distance, Each, Hold,
-    HoldKind, Pin, Sensor, Wall,
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, SENSOR, SHAPES, Collisions, Distance, Each,
+    Hold, HoldKind, Pin, Sensor, Shapes, Wall,
 )
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import kernels
 from ..constraints.broad_phase import Grid
+from ..constraints.shapes import tree
 
 require_rounding(__name__)
 
@@ -26,6 +27,7 @@ cdef dict KINDS = {
     "plane": PLANE,
     "collisions": COLLISIONS,
     "sensor": SENSOR,
+    "shapes": SHAPES,
 }
 
 
@@ -139,6 +141,40 @@ cdef class BoundWall(BoundHold):
         self.wall.told = told
 
 
+cdef class BoundShapes(BoundHold):
+    cdef Shapes shapes
+
+    cdef int bind(self, dict fields, object plan) except -1:
+        cdef Shapes* shapes = &self.shapes
+        self.hold.data = shapes
+        shapes.segments = fields["segments"][0]
+        shapes.lower = self.keep(fields["lower"], plan.dtype)
+        shapes.upper = self.keep(fields["upper"], plan.dtype)
+        self.each(&shapes.reach, fields["reach"], plan.dtype)
+        self.each(&shapes.wall.restitution, fields["restitution"], plan.dtype)
+        self.each(&shapes.wall.friction, fields["friction"], plan.dtype)
+        self.each(&shapes.wall.radius, fields["radius"], plan.dtype)
+        shapes.wall.weight = self.keep(fields["weight"], plan.dtype)
+        shapes.wall.lag = fields["lag"][0]
+        if "sensor" in fields:
+            shapes.wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
+        there = np.flatnonzero(fields["enabled"])
+        shapes.count = len(there)
+        if shapes.count > 0:
+            ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
+            order, bounds, first, leaves = tree(np.minimum(*ends), np.maximum(*ends))
+            shapes.number = <const int64_t*> self.keep(there[order], np.int64)
+            shapes.bounds = <const double*> self.keep(bounds, np.float64)
+            shapes.first = <const int64_t*> self.keep(first, np.int64)
+            shapes.leaves = <const int64_t*> self.keep(leaves, np.int64)
+        self.cost = 100 * plan.n
+        return 0
+
+    cdef void hear(self, Told* told) noexcept:
+        self.shapes.wall.told = told
+
+
 cdef class BoundSensor(BoundHold):
     cdef Sensor sensor
 
@@ -243,6 +279,8 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
         bound = BoundCollisions.__new__(BoundCollisions)
     elif kind == SENSOR:
         bound = BoundSensor.__new__(BoundSensor)
+    elif kind == SHAPES:
+        bound = BoundShapes.__new__(BoundShapes)
     else:
         bound = BoundWall.__new__(BoundWall)
     bound.kept = []
@@ -258,6 +296,8 @@ cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_s
         (<BoundWall> bound).bind("normal", "offset", hold.fields, plan)
     elif kind == SENSOR:
         (<BoundSensor> bound).bind(hold.fields, plan)
+    elif kind == SHAPES:
+        (<BoundShapes> bound).bind(hold.fields, plan)
     else:
         (<BoundCollisions> bound).bind(hold.fields, plan)
     return bound

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..events import key
 from . import newton_krylov
 from .callbacks import PUSHES
 from .constraints import HOLDS
@@ -230,6 +231,13 @@ class System(Body):
         """How two met, as the constraint says that is being applied; see `Contact`."""
         if self.stepper._log is not None:
             self.reports.add(self.source, *told)
+
+    def has_room(self, i, number, most) -> bool:
+        """May a body report that it met this one? Those that it has met already count, and no more than so many."""
+        if self.stepper._log is None:
+            return False
+        own = self.reports.contacts.get(self.source, {})
+        return key(i, number) in own or sum(each >> 32 == i for each in own) < most
 
     def rows(self) -> tuple[list[Vector], list[Vector], list[Vector] | None]:
         """Position, velocity and, under Verlet, previous position of each body."""

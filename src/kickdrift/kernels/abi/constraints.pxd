@@ -17,6 +17,7 @@ cdef enum HoldKind:
     PLANE
     COLLISIONS
     SENSOR
+    SHAPES
 
 # Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
 ctypedef bint (*Look)(void* owner) noexcept nogil
@@ -55,6 +56,20 @@ ctypedef struct Wall:
     double lag
     const uint8_t* sensor       # of each body: does it report, and go through? or NULL
     Told* told                  # or NULL
+
+# Shapes in a tree: a node with a count is a leaf, the others have two nodes below, at `first` and after it.
+ctypedef struct Shapes:
+    Wall wall                   # restitution, friction, and so on
+    bint segments               # or boxes
+    const void* lower           # (shapes, dim), those of all numbers
+    const void* upper
+    Each reach                  # of bodies: how near they come
+    int64_t count
+    const uint8_t* enabled
+    const int64_t* number       # of the shapes in the leaves
+    const double* bounds        # of each node: lower corner, upper corner
+    const int64_t* first
+    const int64_t* leaves       # how many shapes, or 0
 
 ctypedef struct Sensor:
     const void* lower           # or the center

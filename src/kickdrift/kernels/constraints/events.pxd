@@ -4,7 +4,7 @@
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.string cimport memset
 
-from ..abi.constraints cimport BOX, COLLISIONS, PLANE, SENSOR, Collisions, Each, Hold, Sensor, Wall
+from ..abi.constraints cimport Collisions, Each, Sensor, Wall
 from ..abi.events cimport (
     BEGIN, END, ENTER, EVENT_NUMBERS, HIT, LEAVE, Contact, Log, Told,
 )
@@ -458,33 +458,3 @@ cdef inline void tell_region(
                 still.normal[c] = 0
             visit(log, told, dim, &still, False, was, now)
     finish_telling(told)
-
-
-# All constraints, in their order.
-
-cdef inline Told* told_of(const Hold* hold) noexcept nogil:
-    if hold.kind == COLLISIONS:
-        return (<const Collisions*> hold.data).told
-    if hold.kind == SENSOR:
-        return (<const Sensor*> hold.data).told
-    if hold.kind == BOX or hold.kind == PLANE:
-        return (<const Wall*> hold.data).told
-    return NULL
-
-
-cdef inline void tell(
-    bint keep, int64_t holds, const Hold* hold, int dim, int64_t n, int64_t stride, const real* x, Log* log,
-) noexcept nogil:
-    """The end of a step: what constraints were told becomes events; or nothing, where the step is not kept."""
-    cdef int64_t number
-    for number in range(holds):
-        if told_of(&hold[number]) == NULL:
-            continue
-        if not keep:
-            forget(told_of(&hold[number]))
-        elif hold[number].kind == COLLISIONS:
-            tell_pairs(dim, n, stride, x, <const Collisions*> hold[number].data, log)
-        elif hold[number].kind == SENSOR:
-            tell_region(dim, n, stride, x, <const Sensor*> hold[number].data, log)
-        else:
-            tell_walls(dim, n, stride, x, hold[number].kind == BOX, <const Wall*> hold[number].data, log)

@@ -3,9 +3,11 @@
 from libc.stdint cimport int64_t
 
 from ..constraints.collisions cimport collisions
-from ..constraints.events cimport sense, tell
+from ..constraints.events cimport sense
+from ..constraints.shapes cimport hold_shapes
+from ..constraints.telling cimport tell
 from ..constraints.walls cimport box, plane
-from ..abi.constraints cimport BOX, PLANE, SENSOR, Collisions, Hold, HoldKind, Sensor, Wall
+from ..abi.constraints cimport BOX, PLANE, SENSOR, SHAPES, Collisions, Hold, HoldKind, Sensor, Shapes, Wall
 from ..abi.events cimport Log
 from ..simd.vec cimport real
 
@@ -21,6 +23,8 @@ cdef inline int held(
         return plane(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
     if kind == SENSOR:
         return sense(<real> h, n, <int> dim, stride, before, x, <const Sensor*> data)
+    if kind == SHAPES:
+        return hold_shapes(h, n, <int> dim, stride, before, gain, x, v, s, <const Shapes*> data)
     return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from .collisions import collisions
 from .joints import compliant_distance, distance, pin
 from .sensors import sensor
+from .shapes import shapes
 from .walls import WALLS
 
 HOLDS: dict[str, Any] = {
@@ -18,5 +19,6 @@ HOLDS: dict[str, Any] = {
     "compliant_distance": compliant_distance,
     "collisions": collisions,
     "sensor": sensor,
+    "shapes": shapes,
     **WALLS,
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...events import slots
 from ..vector import Vector, dot, sqrt
+from .shapes import Shapes
 
 
 def pairs(system, fields):
@@ -93,4 +94,29 @@ def within(system, fields):
     return in_ball if fields["ball"][0] else in_box
 
 
-TOUCHING: dict[str, Any] = {"collisions": pairs, "box": walls, "plane": walls, "sensor": region}
+def shapes(system, fields):
+    x, _, _ = system.rows()
+    found = Shapes(system, fields | {"enabled": [1] * len(fields["enabled"])})
+    enabled = fields["enabled"]
+
+    def radius(i):
+        return system.real(fields["radius"][i if len(fields["radius"]) > 1 else 0])
+
+    def touch(each):
+        i, b = slots(each)
+        reach = found.reach[i]
+        large = reach
+        for y in x[i]:
+            large = large + abs(y)
+        distance, _ = found.away(x[i], *found.ends[-1 - b][1:])
+        return bool(enabled[-1 - b]) and distance <= reach + reach / 1024 + 4096 * system.epsilon * large
+
+    def place(each):
+        i, b = slots(each)
+        _, n = found.away(x[i], *found.ends[-1 - b][1:])
+        return x[i] - radius(i) * n, -1 * n
+
+    return touch, place
+
+
+TOUCHING: dict[str, Any] = {"collisions": pairs, "box": walls, "plane": walls, "sensor": region, "shapes": shapes}
