@@ -119,7 +119,8 @@ def told_scene(rng, integrator=None, n=None, dtype=None, dim=None):
 
     def meeting():
         radius = number(0.05, 0.5)
-        return kd.ElasticCollisions(radius, number(0, 1), 3, number(0, 1) if rng.integers(2) else 0, **filters())
+        few = filters() | {"swept": bool(rng.integers(2))}
+        return kd.ElasticCollisions(radius, number(0, 1), 3, number(0, 1) if rng.integers(2) else 0, **few)
 
     def wall():
         found = {"restitution": number(0, 1), "friction": number(0, 1), "radius": number(0, 0.4), **filters()}

@@ -50,7 +50,10 @@ class ElasticCollisions(Filtered):
     In a pile at rest velocities are what the forces of the step give until the next contact takes it, though no
     position changes.
 
-    A body that goes through another within one step is not noticed: keep radii above |v| dt. Bodies i < j at
+    A body that goes through another within one step is not noticed: keep radii above |v| dt, or say swept=True. Then
+    bodies are followed along their velocities of the step's end, back to its beginning: the earliest touches come first,
+    and what follows from them is looked for anew, up to 64 times; of a crowd those alone that are near at the end. Put
+    walls behind it: what is turned back by a wall first is followed from there on. Bodies i < j at
     the same place part along axis (j - i - 1) % dim. Time and memory are proportional to n, however far
     bodies are apart: grids whose cells hold the largest body of a class of size are sorted anew in each step. Radii
     differ by up to 4 in a class. What is not bounded is sizes beyond 15 classes: the last holds all smaller ones.
@@ -70,11 +73,14 @@ class ElasticCollisions(Filtered):
     category: ArrayLike = 1
     mask: ArrayLike = ALL_BITS
     sensor: ArrayLike = False
+    swept: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         iterations = validation.integer("ElasticCollisions(iterations)", self.iterations, 1, 10**6)
         object.__setattr__(self, "iterations", iterations)
+        if not isinstance(self.swept, (bool, np.bool_)):
+            raise TypeError(f"ElasticCollisions(swept): expected True or False, got {validation.show(self.swept)}")
 
     def walls(self, plan: Plan) -> int:
         return 0
@@ -90,5 +96,6 @@ class ElasticCollisions(Filtered):
             weight=weights(plan),
             iterations=np.array([self.iterations]),
             **({"friction": friction} if friction.any() else {}),
+            **({"swept": np.ones(1, np.uint8)} if self.swept else {}),
             **self._filters(plan),
         )

@@ -3,8 +3,8 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, SENSOR, SHAPES, Collisions, Distance, Each,
-    Hold, HoldKind, Pin, Sensor, Shapes, Wall,
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, SENSOR, SHAPES, Collisions, Distance,
+    Each, Hold, HoldKind, Pin, Sensor, Shapes, Wall,
 )
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -237,6 +237,16 @@ cdef class BoundCollisions(BoundHold):
         data.higher = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
         data.look = look
         self.cost = 200 * n
+        if "swept" in fields and data.classes > 0:
+            data.swept = True
+            data.since = self.room(n, plan.dtype)
+            data.earliest = self.room(n, plan.dtype)
+            data.which = <int64_t*> self.room(n, np.int64)
+            data.last = <int32_t*> self.room(n, np.int32)
+            data.time = self.room((PAIRS_PER_BODY + 1) * n, plan.dtype)
+            data.middle = self.room(plan.dim * n, plan.dtype)
+            data.extent = self.room(n, plan.dtype)
+            data.way_class = <uint8_t*> self.room(n, np.uint8)
         return 0
 
     cdef void hear(self, Told* told) noexcept:

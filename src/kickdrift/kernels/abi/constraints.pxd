@@ -100,6 +100,21 @@ ctypedef struct Collisions:
     const uint64_t* mask_bits
     const uint8_t* sensor       # of each body: does it report, and push nothing? or NULL
     Told* told                  # or NULL
+    bint swept                  # are bodies followed on their way?
+    # Room for those that are; and of the bodies that are sought, by their ways, what these are.
+    void* since                 # of each body: how long ago its present straight way began
+    void* earliest              # and when it touches first
+    int64_t* which              # at which place of the partners
+    int32_t* last               # whom it has touched last
+    void* time                  # of each place: how long ago, or 0
+    void* middle                # of each body's way
+    void* extent                # its radius, and half of its way
+    uint8_t* way_class          # the class of that
+    const void* on_way_x        # positions, velocities, radii and the step, where ways are sought; else NULL
+    const void* on_way_v
+    const void* on_way_radius
+    int64_t on_way_stride
+    double on_way_h
     int64_t iterations
     int64_t walls               # that bodies may be pushed into
     const Hold* wall

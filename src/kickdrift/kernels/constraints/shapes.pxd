@@ -49,13 +49,13 @@ cdef inline void hold_body(
     cdef int64_t number
     cdef bint sensed = senses(data.wall.sensor, i)
     cdef bint met = False
-    cdef int bounce, j
+    cdef int _bounce, j
     for j in range(dim):
         y[j] = x[j * stride + i]
         u[j] = v[j * stride + i]
         g[j] = gain[j * stride + i]
         start[j] = before[j * stride + i]
-    for bounce in range(BOUNCES):
+    for _bounce in range(BOUNCES):
         number = first_touch(dim, start, y, reach, data, &share)
         if number < 0:
             break
