@@ -51,9 +51,9 @@ class ElasticCollisions(Filtered):
     position changes.
 
     A body that goes through another within one step is not noticed: keep radii above |v| dt, or say swept=True. Then
-    bodies are followed along their velocities of the step's end, back to its beginning: the earliest touches come first,
-    and what follows from them is looked for anew, up to 64 times; of a crowd those alone that are near at the end. Put
-    walls behind it: what is turned back by a wall first is followed from there on. Bodies i < j at
+    bodies are followed along their velocities of the step's end, back to its beginning: the earliest touches come
+    first, and what follows from them is looked for anew, up to 64 times; of a crowd those alone that are near at the
+    end. Put walls behind it: what is turned back by a wall first is followed from there on. Bodies i < j at
     the same place part along axis (j - i - 1) % dim. Time and memory are proportional to n, however far
     bodies are apart: grids whose cells hold the largest body of a class of size are sorted anew in each step. Radii
     differ by up to 4 in a class. What is not bounded is sizes beyond 15 classes: the last holds all smaller ones.

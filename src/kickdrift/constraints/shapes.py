@@ -109,9 +109,9 @@ class Segments(Shapes):
 class Boxes(Shapes):
     """Solid boxes along the axes, which bodies bounce off from outside: bricks, platforms, level geometry.
 
-    lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor: as for `Box`. enabled: a bool,
-    or one per box of shape (k,): a brick that is hit may so vanish. Corners are as round as the body; all else is as for
-    `Segments`. Raises TypeError or ValueError for wrong numbers, and boxes inside out.
+    lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor: as for `Box`. enabled: a
+    bool, or one per box of shape (k,): a brick that is hit may so vanish. Corners are as round as the body; all else is
+    as for `Segments`. Raises TypeError or ValueError for wrong numbers, and boxes inside out.
 
     >>> import kickdrift as kd
     >>> bricks = kd.Boxes([(0, 0), (3, 0)], [(2, 1), (5, 1)], radius=0.5, enabled=[True, False])
