@@ -27,7 +27,7 @@ def test_pinball():
     games = [example("pinball").Game() for _ in range(2)]
     for game in games:
         game.play(240 * 20)
-    assert games[0].score > 300
+    assert games[0].score > 100
     assert games[0].score == games[1].score
     assert games[0].sounds > games[0].score / 100
 
@@ -36,7 +36,6 @@ def test_pinball():
 def test_breakout():
     game = example("breakout").Game()
     game.play(120 * 120)
-    assert 1 <= (~game.there).sum()
     gone = [10 * (6 - brick // 10) for brick in range(60) if not game.there[brick]]
     assert game.score == sum(gone)
     assert len(gone) > 20

@@ -42,7 +42,8 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
 
     for _ in range(0 if swept is None else ROUNDS):
         # The earliest touch of each body; those that are the earliest for both happen, and what follows is found anew.
-        times, earliest = {}, {}
+        times: dict = {}
+        earliest: dict = {}
         for i, j in pairs:
             if seen.senses(i, j) or not weight[i] + weight[j] > 0 or (last[i] == j and last[j] == i):
                 continue
