@@ -26,10 +26,9 @@ class Wall(Filtered):
         each = {name: self._scalars(plan, name) for name in ("restitution", "friction", "radius")}
         fields = {"weight": weights(plan), "lag": np.array([plan.integrator.velocity_lag])}
         noticed, sensor = self._noticed(plan), np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
-        # What is not noticed is not moved, and neither is what only senses.
-        fields["weight"] = np.where(noticed & ~sensor, fields["weight"], 0.0)
-        if (noticed & sensor).any():
-            fields["sensor"] = (noticed & sensor).astype(np.uint8)
+        through = np.where(noticed, sensor.astype(np.uint8), np.uint8(2))
+        if through.any():
+            fields["sensor"] = through
         plan.add_hold(kind, self, **places, **each, **fields)
 
 

@@ -52,9 +52,9 @@ ctypedef struct Wall:
     const void* lower           # of a box; of a plane: the normal
     const void* upper           # of a box; of a plane: the offset
     Each restitution, friction, radius
-    const void* weight          # 0 also for what is not noticed, or only senses
+    const void* weight
     double lag
-    const uint8_t* sensor       # of each body: does it report, and go through? or NULL
+    const uint8_t* sensor       # of each body: 1 where it reports and goes through, 2 where it goes through; or NULL
     Told* told                  # or NULL
 
 # Shapes in a tree: a node with a count is a leaf, the others have two nodes below, at `first` and after it.

@@ -49,7 +49,12 @@ cdef inline void report(
 
 cdef inline bint senses(const unsigned char* sensor, int64_t i) noexcept nogil:
     """Does a body report, and push nothing?"""
-    return sensor != NULL and sensor[i]
+    return sensor != NULL and sensor[i] == 1
+
+
+cdef inline bint takes_part(bint movable, const unsigned char* sensor, int64_t i) noexcept nogil:
+    """Does a wall take notice of a body? 1: it reports, and goes through; 2: it goes through."""
+    return movable if sensor == NULL or sensor[i] == 0 else sensor[i] == 1
 
 
 cdef inline bint is_known_faster(Told* told, int64_t place, double speed, double depth, double impulse) noexcept nogil:

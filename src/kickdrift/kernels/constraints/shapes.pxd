@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from .events cimport (
-    finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, unmet, visit,
+    finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, takes_part, unmet, visit,
 )
 from .walls cimport arrival, each, meet_wall, moving, replace, rub
 from ..abi.constraints cimport Shapes
@@ -26,7 +26,7 @@ cdef inline int hold_shapes(
     if data.count == 0:
         return 0
     for i in range(n):
-        if weight[i] > 0 or senses(data.wall.sensor, i):
+        if takes_part(weight[i] > 0, data.wall.sensor, i):
             hold_body(<real> step, dim, stride, i, before, gain, x, v, s, data)
     return 0
 

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .events cimport key_of, report, senses
+from .events cimport key_of, report, senses, takes_part
 from ..abi.constraints cimport Each, Wall
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
@@ -111,7 +111,7 @@ cdef inline int box(
             low = lower[j] + r
             high = upper[j] - r
             inner = inner and x[j * stride + i] > low and x[j * stride + i] < high
-        if not inner and (weight[i] > 0 or senses(data.sensor, i)):
+        if not inner and takes_part(weight[i] > 0, data.sensor, i):
             box_body(step, <int> dim, stride, i, gain, x, v, s, data)
     return 0
 
@@ -189,7 +189,7 @@ cdef inline int plane(
         for j in range(1, dim):
             depth = depth + normal[j] * x[j * stride + i]
         depth = place + each(&data.radius, i, depth) - depth
-        if depth >= 0 and (weight[i] > 0 or senses(data.sensor, i)):
+        if depth >= 0 and takes_part(weight[i] > 0, data.sensor, i):
             plane_body(depth, step, <int> dim, stride, i, gain, x, v, s, data)
     return 0
 

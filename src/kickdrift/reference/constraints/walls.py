@@ -63,8 +63,10 @@ class Wall:
         self._system = system
         self._rows = restitution, friction, radius
         self.weight = [system.real(w) for w in weight]
-        self.sensor = [False] * len(weight) if sensor is None else [bool(s) for s in sensor]
-        self.free = [i for i in range(len(system.parts)) if weight[i] > 0 or self.sensor[i]]
+        #: Of each body: 1 where it reports and goes through, 2 where it goes through.
+        sensor = [0] * len(weight) if sensor is None else sensor
+        self.sensor = [s == 1 for s in sensor]
+        self.free = [i for i in range(len(weight)) if (weight[i] > 0 if sensor[i] == 0 else sensor[i] == 1)]
 
     def coefficients(self, i):
         """Restitution, friction and radius of a body."""
