@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
 from draws import Draws
-from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, scene, told_scene
+from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, scene, told_scene, turned_scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -28,7 +28,7 @@ from kickdrift import kernels
 FILE = Path(__file__).with_name("golden.txt")
 DTYPES = (np.float32, np.float64)
 ROUNDS = 6  # scenes for each integrator and dtype
-ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4")
+ODE_INTEGRATORS = ("explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8")
 
 
 def digest(*values):
@@ -81,6 +81,28 @@ def saved(drawn, rng, twin):
     other.restore(snapshot)
     failure = attempt(other.step, 3)
     return digest(snapshot, failure, other.position, other.velocity)
+
+
+def lived(drawn, rng, twin):
+    """A scene whose bodies die and are born, and which goes back over that."""
+    n, dim = drawn.position.shape
+    stepper = drawn.make(twin.Stepper, alive=rng.random(n) < 0.7)
+    seen, snapshot = [], stepper.snapshot()
+    for turn in range(6):
+        living = np.flatnonzero(stepper.alive)
+        stepper.kill(rng.permutation(living)[: len(living) // 3])
+        free = n - stepper.count
+        born = rng.normal(size=((free + 1) // 2, dim)), rng.normal(size=dim)
+        seen += [stepper.spawn(*born), attempt(stepper.step, int(rng.integers(1, 4)))]
+        if seen[-1] is not None:
+            break
+        seen += [stepper.checksum(), stepper.position.copy(), stepper.velocity.copy()]
+        if turn == 1:
+            snapshot = stepper.snapshot()
+        elif turn == 4:
+            stepper.restore(snapshot)
+            seen.append(snapshot)
+    return digest(*(seen[:-1] if "NonFiniteError" in str(seen[-1]) else seen))
 
 
 def solved(y, flow, scheme, dt, twin):
@@ -138,6 +160,26 @@ def cases():
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = told_scene(Draws(f"events {number}"), integrator, dtype=dtype)
         yield f"events {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+    for number in range(2 * len(INTEGRATORS) * len(DTYPES)):
+        integrator = INTEGRATORS[number % len(INTEGRATORS)]
+        dtype = DTYPES[number // len(INTEGRATORS) % len(DTYPES)]
+        held = number >= len(INTEGRATORS) * len(DTYPES)
+        rng = Draws(f"births and deaths {number}")
+        drawn = (held_scene if held else scene)(rng, integrator, n=int(rng.choice([5, 17, 33])), dtype=dtype)
+        name = "held, " if held else ""
+        yield f"births and deaths {number} {name}{integrator!r} {np.dtype(dtype)}", partial(lived, drawn, rng)
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        drawn = scene(Draws(f"applied {number}"), integrator, dtype=dtype)
+        force = Draws(f"force {number}").normal(size=drawn.position.shape).astype(dtype)
+        drawn.arguments["forces"].append(kd.AppliedForce(force))
+        yield f"AppliedForce {integrator!r} {np.dtype(dtype)} {force.shape}", partial(stepped, drawn, Draws(number))
+    turning = [integrator for integrator in INTEGRATORS if not isinstance(integrator, kd.Exact)]
+    for number, (integrator, dtype) in enumerate(product(turning, DTYPES)):
+        rng = Draws(f"turned {number}")
+        drawn = turned_scene(rng, integrator, number % 3 == 2, dtype)
+        names = " + ".join(type(term).__name__ for term in drawn.arguments["forces"]) or "nothing"
+        shape = "x".join(map(str, drawn.position.shape))
+        yield f"turned {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}", partial(stepped, drawn, rng)
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")

@@ -154,6 +154,23 @@ def told_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     return drawn
 
 
+def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
+    """A random scene in magnetic fields and rotating frames."""
+    dim = dim or int(rng.integers(2, 4))
+    drawn = (held_scene if held else scene)(rng, integrator, dtype=dtype, dim=dim)
+    n, terms = len(drawn.position), drawn.arguments["forces"]
+    charge = rng.normal(size=n) if rng.integers(2) else float(rng.normal())
+    shape = () if dim == 2 else (3,)
+    field = rng.normal(size=(n, *shape) if rng.integers(3) == 0 else shape)
+    if rng.integers(4):
+        terms.append(kd.Magnetic(charge, field))
+    if rng.integers(2) or not rng.integers(4):
+        terms.append(kd.RotatingFrame(rng.normal(size=shape), rng.normal(size=dim) if rng.integers(2) else 0))
+    if isinstance(integrator, kd.ImplicitEuler):  # refuses to turn bodies that see each other
+        drawn.arguments["forces"] = [term for term in terms if not isinstance(term, (kd.Springs, kd.NBody))]
+    return drawn
+
+
 def constraints(rng, n, dim):
     def each(low, high):
         return rng.uniform(low, high, n) if rng.integers(3) == 0 else float(rng.uniform(low, high))

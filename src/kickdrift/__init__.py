@@ -9,7 +9,9 @@ from .clock.options import Backlog, Budget, Drop, ExactSteps, Locked, Match, Rai
 from .engine.verbs import damp, drift, kick
 from .errors import (
     CallbackError,
+    CapacityError,
     ConvergenceError,
+    DeadBodyError,
     DesyncError,
     KickdriftError,
     NonFiniteError,
@@ -17,12 +19,15 @@ from .errors import (
     SnapshotError,
 )
 from .events import BEGIN, END, ENTER, HIT, LEAVE, Events
+from .forces.applied import AppliedForce
 from .forces.callbacks import Acceleration, Force, NativeForce
 from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
+from .forces.rotations import Magnetic, RotatingFrame
 from .integrators import (
     INTEGRATORS,
     PEFRL,
     RK4,
+    Dopri8,
     EnergyEuler,
     Exact,
     ExplicitEuler,
@@ -39,6 +44,7 @@ from .integrators import (
 )
 from .kernels import build_info
 from .rollback.rollback import Rollback, sync_test
+from .rollback.tape import Tape
 from .stepper.stepper import Stepper
 from .stepper.trajectory import ODETrajectory, Trajectory
 
@@ -63,15 +69,19 @@ __all__ = [
     "RK4",
     "Acceleration",
     "AnchorSpring",
+    "AppliedForce",
     "Backlog",
     "Box",
     "Boxes",
     "Budget",
     "CallbackError",
+    "CapacityError",
     "ConvergenceError",
     "Damping",
+    "DeadBodyError",
     "DesyncError",
     "Distance",
+    "Dopri8",
     "Drop",
     "ElasticCollisions",
     "EnergyEuler",
@@ -89,6 +99,7 @@ __all__ = [
     "Leapfrog",
     "LinearDrag",
     "Locked",
+    "Magnetic",
     "Match",
     "Midpoint",
     "NBody",
@@ -105,12 +116,14 @@ __all__ = [
     "Raise",
     "Resync",
     "Rollback",
+    "RotatingFrame",
     "Segments",
     "SemiImplicitEuler",
     "Sensor",
     "SnapshotError",
     "Springs",
     "Stepper",
+    "Tape",
     "Trajectory",
     "Variable",
     "VelocityVerlet",

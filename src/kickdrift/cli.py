@@ -1,4 +1,4 @@
-"""The command line: python -m kickdrift demo NAME, python -m kickdrift info."""
+"""The command line: python -m kickdrift demo NAME, compare PROBLEM, info."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from . import __version__, build_info
-from .demos import DEMOS, LIVE, Demo, LiveDemo
+from .demos import DEMOS, LIVE, Demo, LiveDemo, compare
 from .demos.window import show
 from .errors import KickdriftError
 
@@ -21,6 +21,7 @@ examples:
   python -m kickdrift demo spring --dt 1/2 --steps 20 --plot spring.png
   python -m kickdrift demo jump
   python -m kickdrift demo loops
+  python -m kickdrift compare orbit --plot orbit.png
   python -m kickdrift info
 """
 
@@ -60,26 +61,34 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="run a demonstration", description="Run a demonstration.")
     names = demo.add_subparsers(required=True, metavar="NAME")
     for name, module in DEMOS.items():
-        headline, _, details = (module.__doc__ or "").partition("\n\n")
-        child = names.add_parser(
-            name,
-            help=headline.rstrip(".").lower(),
-            description=f"{headline}\n\n{details}",
-            epilog=f"examples:\n{module.EXAMPLES}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        module.add_arguments(child)
-        ways = child.add_mutually_exclusive_group()
-        ways.add_argument("--plot", metavar="FILE.png", help="draw a figure too (needs the extra `plot`: matplotlib)")
-        if name in LIVE:
-            ways.add_argument("--window", action="store_true", help="show it live (needs the extra `demo`: pygame-ce)")
-        child.set_defaults(command=_demo, demo=module, window=False)
+        _add(names, name, module, window=name in LIVE)
+    _add(commands, "compare", compare)
 
     info = commands.add_parser(
         "info", help="how this copy was built and what it runs on", description="Print kickdrift.build_info()."
     )
     info.set_defaults(command=_info)
     return parser
+
+
+def _add(
+    parsers: argparse._SubParsersAction[argparse.ArgumentParser], name: str, module: Demo, window: bool = False
+) -> None:
+    """A command that a module makes: its docstring is its help."""
+    headline, _, details = (module.__doc__ or "").partition("\n\n")
+    child = parsers.add_parser(
+        name,
+        help=headline.rstrip(".").lower(),
+        description=f"{headline}\n\n{details}",
+        epilog=f"examples:\n{module.EXAMPLES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(child)
+    ways = child.add_mutually_exclusive_group()
+    ways.add_argument("--plot", metavar="FILE.png", help="draw a figure too (needs the extra `plot`: matplotlib)")
+    if window:
+        ways.add_argument("--window", action="store_true", help="show it live (needs the extra `demo`: pygame-ce)")
+    child.set_defaults(command=_demo, demo=module, window=False, json=False)
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -105,7 +114,8 @@ def _demo(options: argparse.Namespace) -> int:
         figure.savefig(options.plot, dpi=150)
     except OSError as error:
         return _complain(f"--plot: {error}", FAILURE)
-    print(f"\nThe figure is in {options.plot}.")
+    if not options.json:
+        print(f"\nThe figure is in {options.plot}.")
     return OK
 
 

@@ -59,7 +59,7 @@ class DesyncError(KickdriftError, RuntimeError):
 
     def __init__(self, tick: int, expected: int, got: int):
         super().__init__(
-            f"the state at tick {tick} is not what it was before the rollback "
+            f"the state at tick {tick} is not what it was the first time "
             f"(checksum {got:#018x}, first {expected:#018x}): a force or an input depends on something "
             f"that no snapshot holds"
         )
@@ -81,6 +81,31 @@ class CallbackError(KickdriftError, RuntimeError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.function, self.code)
+
+
+class CapacityError(KickdriftError, RuntimeError):
+    """There are fewer free slots than bodies to be born: `wanted` and `free` say how many."""
+
+    def __init__(self, wanted: int, free: int) -> None:
+        super().__init__(f"position: expected at most {free} bodies, for which there are free slots, got {wanted}")
+        self.wanted = wanted
+        self.free = free
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.wanted, self.free)
+
+
+class DeadBodyError(KickdriftError, KeyError):
+    """No body that lives has the name `body`, which is an id or a slot."""
+
+    def __init__(self, body: int) -> None:
+        super().__init__(body)
+        self.body = body
+
+    def __str__(self) -> str:
+        if self.body < 2**32:
+            return f"no living body is in slot {self.body}"
+        return f"body {self.body} (slot {self.body % 2**32}, generation {self.body >> 32}) does not live"
 
 
 class SnapshotError(KickdriftError, ValueError):

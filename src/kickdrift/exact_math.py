@@ -33,6 +33,38 @@ def decays(rates: np.ndarray, h: float) -> np.ndarray:
     return _each(lambda rate: [(-Decimal(rate) * Decimal(h)).exp()], rates)[0]
 
 
+def half_tangents(omega: np.ndarray, h: float) -> np.ndarray:
+    """tan(|omega| h / 2) times the direction of omega, for each row (k, 3): what rotates by |omega| h (Boris 1970)."""
+
+    def tangent(x: float, y: float, z: float) -> list[Decimal]:
+        axis = [Decimal(x), Decimal(y), Decimal(z)]
+        speed = sum((w * w for w in axis), Decimal(0)).sqrt()
+        if not speed:
+            return axis
+        sine, cosine = _sine_and_cosine(speed * Decimal(h) / 2)
+        return [w / speed * sine / cosine for w in axis]
+
+    return np.ascontiguousarray(_each(tangent, *omega.T).T)
+
+
+def _sine_and_cosine(angle: Decimal) -> tuple[Decimal, Decimal]:
+    """By Taylor's series of a small part of the angle, which is doubled again."""
+    with localcontext() as context:
+        halvings = max(0, angle.adjusted() + 3) * 4
+        context.prec += halvings
+        small = angle / 2**halvings
+        sine, rest, term, order = Decimal(0), Decimal(0), small, 1
+        while term.adjusted() > small.adjusted() - context.prec:
+            sine += term
+            term *= small / (order + 1)
+            rest += term  # 1 - cos, which loses no digits
+            term *= -small / (order + 2)
+            order += 2
+        for _ in range(halvings):
+            sine, rest = 2 * sine * (1 - rest), 2 * sine * sine
+        return sine, 1 - rest
+
+
 def decay_rates(losses: np.ndarray) -> np.ndarray:
     """-ln(1 - loss) for each loss: the decay rate that takes this share away per unit of time."""
 

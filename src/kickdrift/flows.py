@@ -30,6 +30,11 @@ class Flow:
 
     dim: ClassVar[int] = 3
     source: ClassVar[str]
+    #: The name by which the reference and the engine know it.
+    kind: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        cls.kind = cls.__name__
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

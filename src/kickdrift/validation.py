@@ -11,12 +11,14 @@ import operator
 import re
 import sys
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Rational, Real
 from typing import Any
 
 import numpy as np
 
 _REAL_KINDS = "iuf"
+_REALS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
 def show(value: Any) -> str:
@@ -92,6 +94,13 @@ _LARGEST_BITS = 1100
 
 
 def time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
+    """The step in seconds from `dt` or `hz`: `_time_step`, which remembers those of plain numbers and text."""
+    if all(value is None or type(value) in (float, int, str, Fraction) for value in (dt, hz)):
+        return _remembered_step(dt, hz, dtype)
+    return _time_step(dt, hz, dtype)
+
+
+def _time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
     """The step in seconds from `dt` or `hz`, as the exact fraction that is meant; the rule for all clocks and steppers.
 
     Text, ints and fractions are what they say. A float stands for the simplest fraction that rounds to it
@@ -116,6 +125,9 @@ def time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
         if not float(limits.tiny) <= _float(step) <= float(limits.max):
             raise ValueError(f"{name}: expected a step within the range of {dtype}, got {show(value)}")
     return step
+
+
+_remembered_step = lru_cache(64, typed=True)(_time_step)
 
 
 def countable(step: Fraction) -> bool:
@@ -257,12 +269,17 @@ def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = 
     if array.dtype.kind not in _REAL_KINDS:
         raise TypeError(f"{name}: expected real numbers, got {show(value)}")
     array = np.array(array, dtype=np.float64)
-    if not np.all(np.isfinite(array)):
+    if array.size <= 4:  # many times as fast without NumPy
+        few = array.ravel().tolist()
+        finite, least, most = all(map(math.isfinite, few)), min(few, default=0.0), max(few, default=0.0)
+    else:
+        finite, least, most = np.isfinite(array).all(), array.min(), array.max()
+    if not finite:
         raise ValueError(f"{name}: expected finite numbers, got {show(value)}")
-    if array.size and array.min() < minimum:
-        raise ValueError(f"{name}: expected numbers of at least {minimum:g}, got {array.min():g}")
-    if array.size and array.max() > maximum:
-        raise ValueError(f"{name}: expected numbers of at most {maximum:g}, got {array.max():g}")
+    if array.size and least < minimum:
+        raise ValueError(f"{name}: expected numbers of at least {minimum:g}, got {least:g}")
+    if array.size and most > maximum:
+        raise ValueError(f"{name}: expected numbers of at most {maximum:g}, got {most:g}")
     array.flags.writeable = False
     return array
 
@@ -329,7 +346,7 @@ def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarr
     A scalar serves as a vector where it can only mean one thing: zero, or dim = 1.
     """
     if array.ndim == 0 and (dim == 1 or array == 0):
-        return np.full((1, dim), float(array))
+        return np.array([[float(array)] * dim])
     if array.shape == (dim,):
         return array.reshape(1, dim)
     if array.shape != (n, dim):
@@ -386,16 +403,18 @@ def _state_array(name: str, value: Any, most: int = 3, row: str = "body") -> np.
         array = array.astype(np.float64)
     elif not isinstance(value, np.ndarray) and not _is_buffer(value):
         array = np.array(array, dtype=np.float64 if array.dtype.kind == "f" else None)
-    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+    if array.dtype not in _REALS or not array.dtype.isnative:
         raise TypeError(f"{name}: expected float32 or float64 in native byte order, got {array.dtype}")
-    if not array.flags.writeable:
+    flags = array.flags
+    if not flags.writeable:
         raise ValueError(f"{name}: expected a writable array (it is stepped in place), got a read-only one")
-    if not array.flags.aligned:
+    if not flags.aligned:
         raise ValueError(f"{name}: expected an aligned array, got one whose items straddle their own size")
-    if overlaps_itself(array):
+    if not flags.c_contiguous and overlaps_itself(array):
         raise ValueError(f"{name}: expected an item of its own for each {row}, got overlapping ones (broadcast?)")
-    finite = np.isfinite(array).all(axis=1)
+    finite = np.isfinite(array)
     if not finite.all():
+        finite = finite.all(axis=1)
         first = int(np.argmin(finite))
         raise ValueError(f"{name}: expected finite numbers, got {array[first]} for {row} {first}")
     return array
@@ -423,8 +442,16 @@ def overlaps_itself(array: np.ndarray) -> bool:
     return not (rows_apart or planes_apart)
 
 
+_LEAST_MASS = float(np.finfo(np.float64).tiny)
+"""In kg; of smaller ones the reciprocal overflows."""
+
+
 def masses(mass: Any, n: int) -> np.ndarray:
     """Masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy."""
+    if type(mass) is float and mass >= _LEAST_MASS:  # as most are
+        array = np.array([mass])
+        array.flags.writeable = False
+        return array
     try:
         array = plain("mass", mass)
     except ValueError:
@@ -432,7 +459,7 @@ def masses(mass: Any, n: int) -> np.ndarray:
     if array.dtype.kind not in _REAL_KINDS:
         raise TypeError(f"mass: expected real numbers, got {show(mass)}")
     array = per_body("mass", np.array(array, dtype=np.float64), n)
-    bad = ~(array >= np.finfo(np.float64).tiny)  # of smaller ones the reciprocal overflows
+    bad = ~(array >= _LEAST_MASS)
     if bad.any():
         first = int(np.argmax(bad))
         raise ValueError(

@@ -219,12 +219,13 @@ def test_what_a_frozen_option_was_made_to_hold_is_checked(FixedClock):
 
 def test_an_option_without_a_rule_is_an_import_error():
     from kickdrift.clock import options
+    from kickdrift.declaration import require_entries
 
     for known in options.POLICIES, options.OVERLOADS:
-        options.require_rules("clock", known, known)
+        require_entries("clock", known, known)
         for rules in list(known)[1:], [*known, "another"]:
-            with pytest.raises(ImportError, match=f"^clock: expected a rule for each of {', '.join(known)}, got "):
-                options.require_rules("clock", rules, known)
+            with pytest.raises(ImportError, match=f"^clock: expected an entry for each of {', '.join(known)}, got "):
+                require_entries("clock", rules, known)
 
 
 def test_repr(FixedClock):

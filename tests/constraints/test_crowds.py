@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from engine.test_nothing_lost import python
 from plans import assert_same_bits, said
+from processes import python
 
 import kickdrift as kd
 from kickdrift import kernels

@@ -6,10 +6,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from engines import FAKES, Frames
 
 import kickdrift as kd
 from kickdrift.clock import options
@@ -32,7 +32,7 @@ def rows(header):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
-FIRST, PYGAME, PYGLET, ARCADE, ROLLBACK, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
+FIRST, PYGAME, PYGLET, ARCADE, TICKS, SPARKS, CHANGES, ROLLBACK, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
 LOOPS_OF_ENGINES = {"pygame": PYGAME, "pyglet": PYGLET, "arcade": ARCADE}
 
 
@@ -53,11 +53,29 @@ def test_the_first_example_runs(capsys):
     assert names["world"].position is names["position"]
 
 
+def test_the_loop_over_ticks_runs():
+    names = run(FIRST)
+    tick, lift = names["world"].tick, names["velocity"][0, 1]
+    exec(TICKS, names)
+    assert names["world"].tick == tick + 1
+    assert names["velocity"][0, 1] > lift
+
+
 def test_the_native_example_runs():
     pytest.importorskip("numba")
     names = run(NATIVE)
     # x'' = -4 x from 1, for a second
     np.testing.assert_allclose(names["swarm"].position, np.cos(2), rtol=2e-3)
+
+
+def test_the_example_of_changes_runs():
+    names = run(FIRST, CHANGES)
+    kite = names["kite"]
+    assert kite.snapshot() == names["calm"]
+    assert kite.current(names["wind"]).wind.tolist() == [2, 0]
+    assert [type(term) for term in kite.forces] == [kd.Gravity, kd.LinearDrag]
+    assert [type(each) for each in kite.constraints] == [kd.Pin, kd.Distance]
+    assert (kite.mass, kite.tick) == (0.2, 0)
 
 
 def test_the_rollback_example_runs():
@@ -91,76 +109,6 @@ def scene():
 
 
 # The game loops: with engines that are made up, and with those that are installed.
-
-
-class Frames:
-    """An engine's display: so many frames, and what was drawn in each."""
-
-    def __init__(self, count=30):
-        self.left, self.drawn = count, []
-
-    def __bool__(self):
-        self.left -= 1
-        return self.left >= 0
-
-
-def fake_pygame(frames):
-    surface = SimpleNamespace(fill=lambda colour: frames.drawn.append([]))
-    event = SimpleNamespace(get=lambda: [] if frames else [SimpleNamespace(type=256)])
-    return SimpleNamespace(
-        QUIT=256,
-        event=event,
-        time=SimpleNamespace(Clock=lambda: SimpleNamespace(tick=lambda fps: 17)),
-        display=SimpleNamespace(set_mode=lambda size: surface, flip=lambda: None),
-        draw=SimpleNamespace(circle=lambda surface, colour, center, radius: frames.drawn[-1].append(center)),
-    )
-
-
-def fake_pyglet(frames):
-    handlers, shapes = {}, []
-
-    def circle(x, y, radius, batch):
-        shapes.append(SimpleNamespace(position=(x, y)))
-        return shapes[-1]
-
-    def run_app(interval):
-        while frames:
-            handlers["on_refresh"](0.017)
-
-    window = SimpleNamespace(event=lambda f: handlers.setdefault(f.__name__, f), clear=lambda: None)
-    batch = SimpleNamespace(draw=lambda: frames.drawn.append([shape.position for shape in shapes]))
-    return SimpleNamespace(
-        window=SimpleNamespace(Window=lambda width, height: window),
-        graphics=SimpleNamespace(Batch=lambda: batch),
-        shapes=SimpleNamespace(Circle=circle),
-        app=SimpleNamespace(run=run_app),
-    )
-
-
-def fake_arcade(frames):
-    windows = []
-
-    class Window:
-        def __init__(self, width, height):
-            windows.append(self)
-
-        def clear(self):
-            pass
-
-    def run_window():
-        while frames:
-            windows[0].on_update(0.017)
-            windows[0].on_draw()
-
-    def draw_points(points, colour, size):
-        frames.drawn.append(points.copy())
-
-    return SimpleNamespace(
-        Window=Window, run=run_window, draw_points=draw_points, color=SimpleNamespace(WHITE=(255, 255, 255))
-    )
-
-
-FAKES = {"pygame": fake_pygame, "pyglet": fake_pyglet, "arcade": fake_arcade}
 
 
 @pytest.mark.parametrize("engine", FAKES)
@@ -282,3 +230,9 @@ def test_the_table_of_constraints():
 @pytest.mark.parametrize("expression", re.findall(r"`(kd\.[A-Z]\w+\([^`]*\))`", TEXT))
 def test_instances_in_the_text(expression):
     assert eval(expression, {"kd": kd}) is not None
+
+
+def test_sparks_come_and_go():
+    names = {"np": np, "kd": kd}
+    exec(SPARKS, names)
+    assert names["sparks"].count == len(names["picture"]) == 20

@@ -17,6 +17,7 @@ import kickdrift.reference.clock
 import kickdrift.reference.ode
 from kickdrift.forces import callbacks
 from kickdrift.rollback import rollback
+from kickdrift.rollback.snapshots import packed
 from kickdrift.stepper import base
 from kickdrift.stepper.common import State
 
@@ -53,7 +54,7 @@ def test_fuzzers_in_a_process_of_their_own_find_nothing(name):
 
 
 def not_forgetting(self, tick):
-    self.stepper.restore(self._snapshots[tick])
+    self.stepper.restore(packed(self.stepper, self._snapshots[tick]))
 
 
 def too_early(self, snapshot, *given, restore=State._restore):

@@ -4,7 +4,6 @@ import concurrent.futures
 import math
 import pickle
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -12,18 +11,10 @@ import time
 import numpy as np
 import pytest
 from plans import assert_same_bits
+from processes import python
 
 import kickdrift as kd
 from kickdrift.engine import workers
-
-
-def python(code, *arguments):
-    """The output of a script in a process of its own."""
-    command = [sys.executable, "-W", "error", "-c", code, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
 
 # States that overflow.
 

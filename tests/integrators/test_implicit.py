@@ -69,6 +69,8 @@ TERMS = {
     "point_gravity": forces.PointGravity(1.3, 0.04, VECTOR),
     "quadratic_drag": forces.QuadraticDrag(0.9, VECTOR),
     "vortex": forces.Vortex(1.7, 0.09, VECTOR, Vector([1 / 3, 2 / 3, -2 / 3])),
+    # In the plane it has its axis across: as if w were 0 there and w2 its square.
+    "centrifugal": forces.Centrifugal(0.8, 0.54, VECTOR, Vector([0.5, -0.2, 0.5])),
 }
 
 

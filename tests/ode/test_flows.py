@@ -11,7 +11,7 @@ import kickdrift as kd
 from kickdrift import flows
 from kickdrift.reference.flows import FLOWS, cosine, sine
 
-SCHEMES = ["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4"]
+SCHEMES = ["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8"]
 ALL = [flows.Lorenz, flows.Rossler, flows.Thomas, flows.Halvorsen, flows.Aizawa, flows.LotkaVolterra, flows.VanDerPol]
 BOTH = (kd.ODEStepper, kd.reference.ODEStepper)
 SIZES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 127, 128, 129, 130]

@@ -14,7 +14,7 @@ from plans import LAYOUTS, assert_same_bits, lay_out
 import kickdrift as kd
 
 BOTH = (kd.ODEStepper, kd.reference.ODEStepper)
-SCHEMES = ["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4"]
+SCHEMES = ["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8"]
 
 
 def swirl(t, y, out):
@@ -38,16 +38,17 @@ def linear(matrix):
 # The mathematics.
 
 
-@pytest.mark.parametrize(("scheme", "order"), list(zip(SCHEMES, [1, 1, 2, 2, 4], strict=True)))
+@pytest.mark.parametrize(("scheme", "order"), list(zip(SCHEMES, [1, 1, 2, 2, 4, 8], strict=True)))
 def test_order(ODEStepper, scheme, order):
     errors = []
-    for steps in (32, 64, 128):
+    coarsest = 4 if order == 8 else 32  # beyond 16 steps rounding is what is left of order 8
+    for steps in (coarsest, 2 * coarsest, 4 * coarsest):
         stepper = ODEStepper([[1.0], [2.0]], growth, dt=Fraction(2, steps), integrator=scheme)
         stepper.step(steps)
         assert stepper.time == 2
         errors.append(abs(stepper.y[:, 0] / math.exp(-math.sin(2)) - [1, 2]).max())
-    assert math.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.12)
-    assert math.log2(errors[1] / errors[2]) == pytest.approx(order, abs=0.08)
+    assert math.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.12 if order < 8 else 1)
+    assert math.log2(errors[1] / errors[2]) == pytest.approx(order, abs=0.08 if order < 8 else 0.5)
 
 
 @pytest.mark.parametrize("with_jacobian", [False, True])
@@ -188,7 +189,11 @@ def test_same_bits_with_a_jacobian(isa, dtype):
         ({"rhs": kd.flows.VanDerPol(), "jacobian": swirl}, ValueError, "jacobian: expected none"),
         ({"jacobian": 5}, TypeError, "jacobian: expected a function"),
         ({"jacobian": lambda t, y: y}, TypeError, "jacobian: expected a function"),
-        ({"integrator": "verlet"}, ValueError, "one of explicit_euler, implicit_euler, midpoint, heun, rk4 for"),
+        (
+            {"integrator": "verlet"},
+            ValueError,
+            "one of explicit_euler, implicit_euler, midpoint, heun, rk4, dopri8 for",
+        ),
         ({"integrator": kd.Leapfrog()}, ValueError, "expected one of explicit_euler, .* got Leapfrog"),
         ({"integrator": "rk5"}, ValueError, "expected one of explicit_euler"),
         ({"integrator": 4}, TypeError, "integrator"),
@@ -448,3 +453,10 @@ def test_rollback_and_resimulation(ODEStepper):
     past.rollback(2)
     past.resimulate(6)
     assert world.snapshot() == end
+
+
+def test_the_table_of_dopri8_is_that_of_scipy():
+    table = pytest.importorskip("scipy.integrate._ivp.dop853_coefficients")
+    weights = [dict(enumerate(row)) for row in [*table.A[1:12, :12].tolist(), table.B.tolist()]]
+    assert kd.Dopri8.tableau == tuple({i: w for i, w in row.items() if w} for row in weights)
+    assert kd.Dopri8.evaluation_shares == (tuple(table.C[:12].tolist()),) * 2

@@ -177,7 +177,7 @@ def test_an_equation_restored_saves_the_same_bytes(ODEStepper):
 
 def test_pickles_of_forgeries_are_refused(Stepper, ODEStepper):
     for stepper in (saved_stepper(Stepper), saved_equation(ODEStepper)):
-        rebuild, (cls, arguments, saved, clock) = stepper.__reduce__()[:2]
+        rebuild, (cls, arguments, saved, clock, *_) = stepper.__reduce__()[:2]
         assert rebuild(cls, arguments, saved, clock).snapshot() == saved
         for name, forged in forgeries(saved):
             with pytest.raises(kd.SnapshotError):

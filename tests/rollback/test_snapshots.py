@@ -287,3 +287,18 @@ def test_snapshots_travel_between_processes():
         )  # fmt: skip
         assert int(result.stdout) == stepper.checksum()
     assert_same_bits(stepper.position, stepper.position)
+
+
+def test_a_saved_tick_has_a_checksum(Stepper):
+    world = running(kd.Verlet(), Stepper)
+    past, sums = kd.Rollback(world, 3), {}
+    for _ in range(5):
+        past.save()
+        sums[world.tick] = world.checksum()
+        world.step()
+    assert {tick: past.checksum(tick) for tick in past.ticks} == {tick: sums[tick] for tick in past.ticks}
+    for tick in (0, 99, None, "5"):
+        with pytest.raises(ValueError, match="saved ticks"):
+            past.checksum(tick)
+    past.rollback(past.ticks[1])
+    assert world.checksum() == sums[world.tick]

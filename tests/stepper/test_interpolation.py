@@ -98,3 +98,63 @@ def test_steppers_draw_that(Stepper, mode, dtype, canvas):
                     assert abs(Fraction(float(picture[place])) - true) <= 8 * epsilon * size, (alpha, place)
                     compared += 1
     assert compared == 4 * 5 * 5 * (1 + 2 + 3)
+
+
+def vertices(text, n):
+    """A buffer of tuples, as Panda3D's vertex buffers are, and the array that it is of."""
+    import ctypes
+
+    kinds = {"f": ctypes.c_float, "d": ctypes.c_double, "i": ctypes.c_int}
+
+    class Vertex(ctypes.Structure):
+        _fields_ = [(f"column{number}", kinds[letter]) for number, letter in enumerate(text)]
+
+    return (Vertex * n)()
+
+
+@pytest.mark.parametrize(("dim", "text"), [(1, "f"), (2, "ff"), (3, "fff"), (3, "ddd"), (2, "fff"), (2, "ddd")])
+def test_vertices_of_several_numbers_are_drawn_to(Stepper, dim, text):
+    position = np.arange(5.0 * dim).reshape(5, dim)
+    world = Stepper(position.copy())
+    room = vertices(text, 5)
+    view = memoryview(room)
+    assert view.shape == (5,)
+    assert world.interpolate(out=view) is view
+    drawn = np.array([[getattr(vertex, name) for name, _ in vertex._fields_] for vertex in room])
+    assert drawn[:, :dim].tolist() == position.tolist()
+    assert not drawn[:, dim:].any()
+    records = np.zeros(5, ",".join(["f4"] * len(text)))
+    world.interpolate(out=records[::-1])
+    assert records["f0"].tolist() == position[::-1, 0].tolist()
+
+
+def test_two_dimensions_are_drawn_to_the_first_two_columns_of_three(Stepper):
+    position = np.arange(8.0).reshape(4, 2)
+    world = Stepper(position.copy())
+    for room in (np.full((4, 3), 7.0), np.full((4, 3), 7.0, np.float32, order="F"), np.full((4, 6), 7.0)[:, ::2]):
+        assert world.interpolate(out=room) is room
+        assert room[:, :2].tolist() == position.tolist()
+        assert (room[:, 2] == 7).all()
+
+
+@pytest.mark.parametrize(
+    ("dim", "dtype", "error"),
+    [
+        (3, "f4,f4", ValueError),
+        (2, "f4,f4,f4,f4", ValueError),
+        (3, "f4,f8,f4", TypeError),
+        (3, "i4,i4,i4", TypeError),
+        (1, "f4,f4,f4", ValueError),
+        (3, {"names": "abc", "formats": ["f4"] * 3, "offsets": [0, 4, 12]}, TypeError),
+        (3, {"names": "abc", "formats": ["f4"] * 3, "offsets": [0, 0, 0]}, ValueError),
+    ],
+)
+def test_other_vertices_are_refused(Stepper, dim, dtype, error):
+    world = Stepper(np.zeros((4, dim)))
+    with pytest.raises(error, match="out: expected"):
+        world.interpolate(out=np.zeros(4, dtype))
+    with pytest.raises(TypeError, match="out: expected"):
+        world.interpolate(out=np.zeros((4, dim), "f4,f4"))
+    if dim == 3:
+        with pytest.raises(ValueError, match="out: expected shape"):
+            world.interpolate(out=np.zeros((4, 4)))

@@ -13,8 +13,8 @@ KNOWN = (
     "groot_warren, leapfrog, energy_euler, yoshida4, pefrl, yoshida6, exact"
 )
 TERMS = (
-    "Acceleration, AnchorSpring, Damping, Force, Gravity, LinearDrag, NBody, NativeForce, PointGravity, QuadraticDrag, "
-    "Springs, Vortex"
+    "Acceleration, AnchorSpring, AppliedForce, Damping, Force, Gravity, LinearDrag, Magnetic, NBody, NativeForce, "
+    "PointGravity, QuadraticDrag, RotatingFrame, Springs, Vortex"
 )
 
 

@@ -55,6 +55,7 @@ cdef class FixedClock:
     cdef bint _next_keep
     cdef bint _open, _running
     cdef int64_t _taken                     # due steps that a stepper's frame is running, and counts when they are done
+    cdef int64_t _handed                    # integrator steps counted in this frame that its stepper has not run yet
     cdef public object _stepper             # a weak reference to the one that this clock is of
     cdef int64_t _began_ns                  # when the first step of the frame began; -1: not yet
 

@@ -6,6 +6,7 @@ import time
 from fractions import Fraction
 
 from . import options, rates, saved_state
+from ..declaration import require_entries
 from ..validation import exact_time
 from ..errors import OverloadError
 from .options import Settings
@@ -31,8 +32,8 @@ cdef enum:
 
 cdef dict POLICIES = {"exact": EXACT, "match": MATCH, "locked": EXACT, "variable": VARIABLE}
 cdef dict RULES = {"drop": DROP, "backlog": BACKLOG, "resync": RESYNC, "raise": RAISE, "budget": BUDGET}
-options.require_rules(__name__, POLICIES, options.POLICIES)
-options.require_rules(__name__, RULES, options.OVERLOADS)
+require_entries(__name__, POLICIES, options.POLICIES)
+require_entries(__name__, RULES, options.OVERLOADS)
 
 cdef int64_t NANO = rates.NANO
 cdef int64_t LONGEST_FRAME_NS = rates.LONGEST_FRAME_NS
@@ -141,6 +142,7 @@ cdef class FixedClock:
         self._next_num = self._next_den = 0
         self._open = False
         self._taken = 0
+        self._handed = 0
         self._began_ns = -1
 
     # --- feeding time, all steps at once ---------------------------------------------------------
@@ -366,6 +368,7 @@ cdef class FixedClock:
 
         No sum or product here can leave 64 bits: Settings.check_room bounds them together.
         """
+        self._handed = 0
         if self._paused:
             self._backlog += self._due
             self._due = 0
@@ -462,6 +465,7 @@ cdef class FixedClock:
 
     cdef int64_t _run_due(self, int64_t n) except -1:
         self.count(n)
+        self._handed = n * self._substeps
         self._close()
         return n
 
@@ -504,6 +508,7 @@ cdef class FixedClock:
     cdef int next_step(self) except -1:
         if self.may_step():
             self.count(1)
+            self._handed += self._substeps
             return True
         return False
 
@@ -706,6 +711,7 @@ cdef class FixedClock:
         if not self._paused:
             raise RuntimeError("single_step() needs a paused clock: call pause() first")
         self._tick += 1
+        self._handed = self._substeps
         if self._measures_step:
             self._origin = exact_time(self._origin + Fraction(self._den, self._num))
             self._step_ns = -1
@@ -891,6 +897,7 @@ cdef class FixedClock:
         self._backwards, self._quiet_ns = s.backwards, s.quiet_ns
         self._has_base = self._open = False
         self._began_ns = -1
+        self._handed = 0
 
     def __reduce__(self):
         return saved_state.rebuild, (type(self), self._settings.arguments()), tuple(self.state())

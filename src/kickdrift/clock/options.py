@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -245,12 +245,6 @@ class Budget(OverloadRule):
 
 POLICIES: dict[str, type[Policy]] = {cls.name: cls for cls in (ExactSteps, Match, Locked, Variable)}
 OVERLOADS: dict[str, type[OverloadRule]] = {cls.name: cls for cls in (Drop, Backlog, Resync, Raise, Budget)}
-
-
-def require_rules(module: str, rules: Collection[str], options: Mapping[str, type[Option]]) -> None:
-    """ImportError for a clock that has no rule for one of the options, or one for none of them."""
-    if set(rules) != set(options):
-        raise ImportError(f"{module}: expected a rule for each of {', '.join(options)}, got {', '.join(rules)}")
 
 
 _Kind = TypeVar("_Kind", bound=Option)

@@ -99,20 +99,31 @@ class Filtered(Constraint):
 
 
 def pinned(plan: Plan) -> np.ndarray:
-    """The indices of all bodies that are pinned."""
-    pins = [validation.within("Pin(indices)", constraint.pins, plan.n) for constraint in plan.constraints]
-    indices = np.sort(np.concatenate([np.zeros(0, np.int64), *pins]))
-    twice = indices[1:][indices[1:] == indices[:-1]]
+    """All bodies that are pinned: generation << 32 | index, ascending; the generation is 1 where none is told."""
+    ids = [np.zeros(0, np.int64)]
+    for constraint in plan.constraints:
+        pins = validation.within("Pin(indices)", constraint.pins, plan.n)
+        if len(pins):
+            tenants = getattr(constraint, "tenants", None)
+            ids.append(pins | (np.int64(1) if tenants is None else tenants) << 32)
+    bodies = np.sort(np.concatenate(ids))
+    twice = bodies[1:][bodies[1:] == bodies[:-1]]
     if twice.size:
-        raise ValueError(f"Pin(indices): expected each body once in all pins, got {twice[0]} twice")
-    return indices
+        raise ValueError(f"Pin(indices): expected each body once in all pins, got {twice[0] % 2**32} twice")
+    return bodies
 
 
-def weights(plan: Plan) -> np.ndarray:
-    """1/m of each body, shape (n,); 0 for those that no constraint moves."""
-    weight = plan.inverse_mass + np.zeros(plan.n)
-    weight[pinned(plan)] = 0
+def weights(plan: Plan, bodies: np.ndarray | None = None, tenants: np.ndarray | None = None) -> np.ndarray:
+    """1/m of bodies, of all where none are told; 0 for those that no constraint moves."""
+    bodies = np.arange(plan.n) if bodies is None else bodies
+    weight = (plan.inverse_mass + np.zeros(plan.n))[bodies]
+    weight[np.isin(bodies | (np.int64(1) if tenants is None else tenants) << 32, pinned(plan))] = 0
     return weight
+
+
+def told_apart(tenants: np.ndarray | None) -> dict[str, np.ndarray]:
+    """What a plan is told of them, if anything."""
+    return {} if tenants is None else {"tenants": tenants}
 
 
 def countable(name: str, plan: Plan) -> None:

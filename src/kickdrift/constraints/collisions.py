@@ -66,6 +66,8 @@ class ElasticCollisions(Filtered):
     ([[0.5], [3.0]], [[0.0], [4.0]])
     """
 
+    kind = "collisions"
+
     radius: ArrayLike = numbers(minimum=0.0)
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
     iterations: int = 8
@@ -89,7 +91,7 @@ class ElasticCollisions(Filtered):
         countable("ElasticCollisions", plan)
         friction = self._scalars(plan, "friction")
         plan.add_hold(
-            "collisions",
+            self.kind,
             self,
             radius=self._scalars(plan, "radius"),
             restitution=self._scalars(plan, "restitution"),

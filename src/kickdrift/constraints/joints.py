@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from .. import validation
-from ..declaration import numbers
-from .base import Constraint, countable, pinned, weights
+from ..declaration import numbers, tenants
+from .base import Constraint, countable, pinned, told_apart, weights
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..stepper.model import Plan
+    from ..stepper.slots import Slots
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,10 @@ class Pin(Constraint):
     ([[0.0, 2.0]], [[0.0, 0.0]])
     """
 
+    kind = "pin"
+
     indices: ArrayLike
+    tenants: np.ndarray | None = tenants()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "indices", validation.indices("Pin(indices)", self.indices))
@@ -46,7 +50,10 @@ class Pin(Constraint):
 
     def compile(self, plan: Plan) -> None:
         pinned(plan)
-        plan.add_hold("pin", self, indices=np.asarray(self.indices))
+        plan.add_hold(self.kind, self, indices=np.asarray(self.indices), **told_apart(self.tenants))
+
+    def held(self, slots: Slots) -> Self:
+        return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.indices)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +85,14 @@ class Distance(Constraint):
     1.0
     """
 
+    kind = ("distance", "compliant_distance")
+
     pairs: ArrayLike
     length: ArrayLike | None = None
     stiffness: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
     iterations: int = 8
     compliance: ArrayLike | None = None
+    tenants: np.ndarray | None = tenants()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,24 +114,29 @@ class Distance(Constraint):
             square = sum((component * component for component in d.T), np.zeros(len(d)))
         return dataclasses.replace(self, length=np.sqrt(square))
 
+    def held(self, slots: Slots) -> Self:
+        return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.pairs)))
+
     def compile(self, plan: Plan) -> None:
         countable("Distance", plan)
-        first, second = validation.within("Distance(pairs)", np.asarray(self.pairs), plan.n).T
-        weight = weights(plan)
-        free = weight[first] + weight[second] > 0  # others are moved by nothing
-        first, second = np.ascontiguousarray(first[free]), np.ascontiguousarray(second[free])
-        total = weight[first] + weight[second]
+        pairs = validation.within("Distance(pairs)", np.asarray(self.pairs), plan.n)
+        weight = weights(plan, pairs, self.tenants)
+        free = weight.sum(axis=1) > 0  # others are moved by nothing
+        first, second = np.ascontiguousarray(pairs[free].T)
+        weight_first, weight_second = np.ascontiguousarray(weight[free].T)
+        total = weight_first + weight_second
         fields = {"first": first, "second": second, "length": self._each("length")[free]}
         if self.compliance is None:
             stiffness = self._each("stiffness")[free]
-            fields["move_first"] = stiffness * (weight[first] / total)
-            fields["move_second"] = stiffness * (weight[second] / total)
+            fields["move_first"] = stiffness * (weight_first / total)
+            fields["move_second"] = stiffness * (weight_second / total)
         else:
-            fields["move_first"], fields["move_second"], fields["total"] = weight[first], weight[second], total
+            fields["move_first"], fields["move_second"], fields["total"] = weight_first, weight_second, total
             fields["compliance"] = self._each("compliance")[free]
-        kind = "distance" if self.compliance is None else "compliant_distance"
+        fields |= told_apart(None if self.tenants is None else self.tenants[free])
+        kind = self.kind[self.compliance is not None]
         plan.add_hold(kind, self, **fields, iterations=np.array([self.iterations]))
-        plan.add_links(*(ends[weight[ends] > 0] for ends in (first, second)))
+        plan.add_links(first[weight_first > 0], second[weight_second > 0])
 
     def _each(self, name: str) -> np.ndarray:
         """One value per pair."""

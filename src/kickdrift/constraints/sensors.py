@@ -37,6 +37,8 @@ class Sensor(Filtered):
     True
     """
 
+    kind = "sensor"
+
     lower: ArrayLike | None = None
     upper: ArrayLike | None = None
     category: ArrayLike = 1
@@ -85,4 +87,4 @@ class Sensor(Filtered):
                 raise ValueError(f"Sensor({name}): expected a number or shape ({plan.dim},), got shape {array.shape}")
             places[field] = np.broadcast_to(array, (1, plan.dim))
         watched = self._noticed(plan).astype(np.uint8)
-        plan.add_hold("sensor", self, **places, ball=np.array([ball], np.uint8), watched=watched)
+        plan.add_hold(self.kind, self, **places, ball=np.array([ball], np.uint8), watched=watched)

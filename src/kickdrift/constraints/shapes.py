@@ -24,6 +24,8 @@ LEAF = 4
 class Shapes(Wall):
     """Base of shapes that stand still."""
 
+    kind = "shapes"
+
     def walls(self, plan: Plan) -> int:
         return len(self._ends(plan)[0])
 
@@ -44,7 +46,6 @@ class Shapes(Wall):
         skin = max(1.0, float(np.abs([lower, upper]).max(initial=0))) * 4096 * float(np.finfo(plan.dtype).eps)
         reach = np.maximum(self._scalars(plan, "radius") + thickness / 2, skin)
         self._compile(
-            "shapes",
             plan,
             segments=np.array([name == "Segments"], np.uint8),
             lower=lower,

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 class Wall(Filtered):
     """Base of what bodies bounce off."""
 
-    def _compile(self, kind: str, plan: Plan, **places: np.ndarray) -> None:
+    def _compile(self, plan: Plan, **places: np.ndarray) -> None:
         each = {name: self._scalars(plan, name) for name in ("restitution", "friction", "radius")}
         fields = {"weight": weights(plan), "lag": np.array([plan.integrator.velocity_lag])}
         noticed, sensor = self._noticed(plan), np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
         through = np.where(noticed, sensor.astype(np.uint8), np.uint8(2))
         if through.any():
             fields["sensor"] = through
-        plan.add_hold(kind, self, **places, **each, **fields)
+        plan.add_hold(self.kind, self, **places, **each, **fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +57,8 @@ class Box(Wall):
     >>> ball.position.tolist(), ball.velocity.tolist()
     ([[2.0]], [[-4.0]])
     """
+
+    kind = "box"
 
     lower: ArrayLike = numbers(place=True)
     upper: ArrayLike = numbers(place=True)
@@ -93,7 +95,7 @@ class Box(Wall):
                     f"Box({name}): expected a number or a vector of shape ({plan.dim},), got shape {array.shape}"
                 )
             places[name] = np.broadcast_to(array, (1, plan.dim))
-        self._compile("box", plan, **places)
+        self._compile(plan, **places)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +114,8 @@ class Plane(Wall):
     >>> crate.position.round(9).tolist()  # tan of the slope: 0.5
     [[2.0, 1.0]]
     """
+
+    kind = "plane"
 
     normal: ArrayLike = numbers()
     offset: ArrayLike = numbers()
@@ -132,6 +136,10 @@ class Plane(Wall):
         if np.asarray(self.offset).ndim:
             raise ValueError(f"Plane(offset): expected a number, got shape {np.asarray(self.offset).shape}")
 
+    @property
+    def places(self) -> frozenset[str]:
+        return frozenset({"normal", "offset"})  # together
+
     def shifted(self, offset: np.ndarray) -> Self:
         return dataclasses.replace(self, offset=np.asarray(self.offset) + float(dot(np.asarray(self.normal), offset)))
 
@@ -145,7 +153,6 @@ class Plane(Wall):
         size = np.abs(normal).max()  # so that no square overflows
         length = math.sqrt(dot(normal / size, normal / size))
         self._compile(
-            "plane",
             plan,
             normal=(normal / size / length).reshape(1, plan.dim),
             offset=np.asarray(self.offset).reshape(1) / size / length,

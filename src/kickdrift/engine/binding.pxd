@@ -1,5 +1,6 @@
 """A model as the kernels read it."""
 
+from .applied cimport AppliedForces
 from .coupled cimport Coupled
 from ..kernels.abi.plan cimport MAX_CONSTANTS, MAX_STAGES, Field, Layout, Plan, Term
 from ..kernels.abi.tables cimport Kernels
@@ -9,7 +10,7 @@ cdef class StepNumbers:
     """What of a binding depends on dt."""
 
     cdef double h
-    cdef Field decay
+    cdef Field decay, turn, turn_share
     cdef Field flow[4]
     cdef double constants[MAX_CONSTANTS]
     cdef double after[MAX_STAGES]
@@ -21,7 +22,10 @@ cdef class Binding:
     cdef Plan plan
     cdef Term* terms
     cdef object model           # the plan of model.py
+    cdef list state             # position, velocity, and the history if there is one
     cdef list arrays            # that the plan points into
+    cdef dict coefficients      # what the fields were made from, by symbol
+    cdef AppliedForces applied  # forces in users' arrays, or None
     cdef StepNumbers numbers
     cdef bint fallible          # may a step fail?
     cdef bint fsal             # does a call evaluate once more than its steps do?
@@ -31,13 +35,16 @@ cdef class Binding:
     cdef Coupled coupled        # what bodies that are not stepped on their own need, or None
 
     @staticmethod
-    cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads)
+    cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous)
 
+    cdef bint alike(self, object model, list state) except -1
+    cdef Binding follow(self, Binding previous)
     cdef int bind_scheme(self, object integrator) except -1
     cdef Layout layout(self, list state) except *
     cdef bint componentwise(self)
-    cdef int bind_coefficients(self) except -1
-    cdef int bind_coupled(self, Py_ssize_t threads) except -1
+    cdef int bind_coefficients(self, Binding previous) except -1
+    cdef Field coefficient(self, str symbol, object values, const Field* known, dict before) except *
+    cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1
     cdef double estimate(self) except -1
     cdef StepNumbers numbers_for(self, double h)
     cdef void take(self, StepNumbers numbers) noexcept

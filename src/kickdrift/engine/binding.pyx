@@ -5,14 +5,15 @@ It is made whole, aside, before a stepper takes it over. Afterwards it changes i
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
+from .applied cimport AppliedForces
 from .coupled cimport Coupled
 from .coefficients cimport field
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
 from ..kernels.abi.plan cimport (
-    ALTERNATE, AXIS, CENTER, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER, FLAT,
-    GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_STAGES, MIDPOINT, PLANES,
+    ALTERNATE, AXIS, CENTER, CENTRIFUGAL, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER,
+    FLAT, GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_STAGES, MIDPOINT, PLANES,
     POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD,
-    VERLET_CENTRAL, VORTEX, Layout, Term,
+    VERLET_CENTRAL, VORTEX, Field, Layout, Plan, Term,
 )
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
@@ -20,7 +21,11 @@ from ..kernels.abi.tables cimport Kernels
 from .runner cimport locate
 from .sharing cimport PATIENCE
 
-from ..integrators import Composition
+import numpy as np
+
+from ..declaration import require_entries
+from ..forces.base import Field as FieldTerm
+from ..integrators import KINDS
 
 require_rounding(__name__)
 
@@ -29,26 +34,30 @@ cdef extern from "Python.h":
 
 cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
 
+# The scheme of each integrator; or the attribute that chooses one, and what its values stand for.
 cdef dict SCHEMES = {
     "explicit_euler": EXPLICIT_EULER,
-    "kick_drift": KICK_DRIFT,
-    "drift_kick": DRIFT_KICK,
-    "alternate": ALTERNATE,
+    "semi_implicit_euler": ("form", {"kick_drift": KICK_DRIFT, "drift_kick": DRIFT_KICK, "alternate": ALTERNATE}),
     "implicit_euler": IMPLICIT_EULER,
     "midpoint": MIDPOINT,
     "heun": HEUN,
     "rk4": RK4,
-    "backward": VERLET_BACKWARD,
-    "central": VERLET_CENTRAL,
+    "verlet": ("velocity", {"backward": VERLET_BACKWARD, "central": VERLET_CENTRAL}),
     "velocity_verlet": VELOCITY_VERLET,
     "groot_warren": GROOT_WARREN,
+    "composition": ("kick_rule", {"midpoint": COMPOSITION, "rk4": COMPOSITION_RK4}),
     "energy_euler": ENERGY_EULER,
     "exact": EXACT,
 }
-cdef dict TERMS = {"point_gravity": POINT_GRAVITY, "quadratic_drag": QUADRATIC_DRAG, "vortex": VORTEX}
-cdef dict TERM_FIELDS = {
-    "mu": SCALAR, "c": SCALAR, "s": SCALAR, "e2": SOFTENING, "center": CENTER, "w": CENTER, "axis": AXIS,
+# The kind of each term, and where its coefficients are.
+cdef dict TERMS = {
+    "point_gravity": (POINT_GRAVITY, {"mu": SCALAR, "e2": SOFTENING, "center": CENTER}),
+    "quadratic_drag": (QUADRATIC_DRAG, {"c": SCALAR, "w": CENTER}),
+    "vortex": (VORTEX, {"s": SCALAR, "e2": SOFTENING, "center": CENTER, "axis": AXIS}),
+    "centrifugal": (CENTRIFUGAL, {"share": SCALAR, "w2": SOFTENING, "center": CENTER, "omega": AXIS}),
 }
+require_entries(__name__, SCHEMES, KINDS)
+require_entries(__name__, TERMS, FieldTerm)
 
 
 cdef class StepNumbers:
@@ -60,15 +69,21 @@ cdef class Binding:
         PyMem_Free(self.terms)
 
     @staticmethod
-    cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads):
-        """The binding of a model to arrays: position, velocity and history, if there is one."""
+    cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous):
+        """The binding of a model to arrays: position, velocity and history, if there is one.
+
+        What would be the same as in a previous one of the same bodies, if there is one, is shared with it.
+        """
         cdef Binding binding = Binding.__new__(Binding)
         plan = &binding.plan
-        binding.model, binding.kernels = model, kernels
+        binding.model, binding.kernels, binding.state = model, kernels, state
+        if previous is not None and previous.alike(model, state):
+            return binding.follow(previous)
         binding.helpers = min(threads, max(1, (model.n + ROW - 1) // ROW))
         plan.n, plan.dim = model.n, model.dim
         plan.drag, plan.wind, plan.spring = model.drag, model.wind, model.spring
         plan.velocity_dependent, plan.damped = model.velocity_dependent, model.damped
+        plan.turned = model.turned
         binding.bind_scheme(model.integrator)
         locate(&plan.x, state[0])
         locate(&plan.v, state[1])
@@ -76,17 +91,41 @@ cdef class Binding:
             locate(&plan.s, state[2])
         plan.layout = binding.layout(state)
         binding.arrays = []
-        binding.bind_coefficients()
+        binding.bind_coefficients(previous)
         binding.fallible = plan.scheme == IMPLICIT_EULER
         binding.fsal = fsal(plan.scheme, plan.velocity_dependent)
         binding.cost = binding.estimate()
         binding.most = <Py_ssize_t> (0.125 * PATIENCE / binding.cost) + 1
         if model.pushes or model.holds:
-            binding.bind_coupled(threads)
+            binding.bind_coupled(threads, None if previous is None else previous.coupled)
         return binding
 
-    cdef int bind_coupled(self, Py_ssize_t threads) except -1:
-        self.coupled = Coupled.of(self.model, &self.kernels.swept, &self.plan, threads)
+    cdef bint alike(self, object model, list state) except -1:
+        """Does another model of the same bodies differ in the numbers of its affine terms alone?"""
+        mine = self.model
+        return (
+            state is self.state and mine.records is model.records and mine.pushes is model.pushes
+            and mine.holds is model.holds and mine.turned == model.turned
+            and mine.velocity_dependent == model.velocity_dependent
+        )
+
+    cdef Binding follow(self, Binding previous):
+        """Take over all but the affine terms from a binding of the same bodies."""
+        model = self.model
+        self.plan = previous.plan
+        self.plan.drag, self.plan.wind, self.plan.spring = model.drag, model.wind, model.spring
+        self.plan.damped = model.damped
+        self.arrays = []
+        self.bind_coefficients(previous)
+        self.helpers, self.fallible, self.fsal = previous.helpers, previous.fallible, previous.fsal
+        self.cost, self.most, self.coupled = previous.cost, previous.most, previous.coupled
+        return self
+
+    cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1:
+        if previous is not None and previous.serves(self.model):
+            self.coupled = previous
+        else:
+            self.coupled = Coupled.of(self.model, &self.kernels.swept, &self.plan, threads, previous)
         self.cost += self.coupled.cost
         self.fallible = self.coupled.room is None
         self.fsal = self.fsal and not self.model.holds  # what is held is pushed otherwise afterwards
@@ -97,20 +136,20 @@ cdef class Binding:
 
     cdef int bind_scheme(self, object integrator) except -1:
         plan = &self.plan
-        if isinstance(integrator, Composition):
-            # Without drag any rule is the same kick.
-            plan.scheme = COMPOSITION_RK4 if integrator.kick_rule == "rk4" and plan.velocity_dependent else COMPOSITION
+        scheme = SCHEMES[integrator.kind]
+        if isinstance(scheme, tuple):
+            attribute, choices = scheme
+            scheme = choices[getattr(integrator, attribute)]
+        if scheme == COMPOSITION_RK4 and not plan.velocity_dependent:
+            scheme = COMPOSITION  # any rule is the same kick then
+        plan.scheme = scheme
+        if plan.scheme == COMPOSITION or plan.scheme == COMPOSITION_RK4:
             plan.kicks = integrator.kicks
             plan.iterations = integrator.order
             if EXTRA + 2 + PER_KICK * plan.kicks > MAX_CONSTANTS or plan.kicks * plan.iterations > MAX_STAGES:
                 raise AssertionError(f"{integrator.name}: more kicks than there is room for")
-        elif integrator.name == "semi_implicit_euler":
-            plan.scheme = SCHEMES[integrator.form]
-        elif integrator.name == "verlet":
-            plan.scheme = SCHEMES[integrator.velocity]
+        if plan.scheme == VERLET_BACKWARD or plan.scheme == VERLET_CENTRAL:
             plan.taylor_start = integrator.start == "taylor"
-        else:
-            plan.scheme = SCHEMES[integrator.name]
         if plan.scheme == GROOT_WARREN:
             plan.lam = integrator.lam
         if plan.scheme == IMPLICIT_EULER:
@@ -132,17 +171,30 @@ cdef class Binding:
 
     cdef bint componentwise(self):
         """Can the components of a body be stepped one by one?"""
-        return not self.model.records and self.plan.scheme < IMPLICIT_EULER and not unspecialised(self.plan.scheme)
+        if self.model.records or self.model.turned:
+            return False
+        return self.plan.scheme < IMPLICIT_EULER and not unspecialised(self.plan.scheme)
 
-    cdef int bind_coefficients(self) except -1:
+    cdef int bind_coefficients(self, Binding previous) except -1:
+        cdef Plan* plan = &self.plan
+        cdef const Plan* known = &self.plan
+        cdef dict before = {}
         model, arrays = self.model, self.arrays
-        self.plan.g = field(&self.plan, model.g, arrays)
+        if previous is not None and previous.plan.layout == plan.layout:
+            known, before = &previous.plan, previous.coefficients
+        self.coefficients = {}
+        if model.applied and model.n:
+            # Written to in each call, and so no other binding's.
+            plan.g = field(plan, np.broadcast_to(model.g, (model.n, model.dim)), arrays)
+            self.applied = AppliedForces.of(model, plan)
+        else:
+            plan.g = self.coefficient("g", model.g, &known.g, before)
         # Rows advance all pointers alike: what is never read points to memory that exists too.
-        self.plan.c = field(&self.plan, model.c, arrays) if model.drag else self.plan.g
-        self.plan.w = field(&self.plan, model.w, arrays) if model.drag else self.plan.g
-        self.plan.k = field(&self.plan, model.k, arrays) if model.spring else self.plan.g
-        self.plan.p = field(&self.plan, model.p, arrays) if model.spring else self.plan.g
-        self.plan.decay = self.plan.g
+        plan.c = self.coefficient("c", model.c, &known.c, before) if model.drag else plan.g
+        plan.w = self.coefficient("w", model.w, &known.w, before) if model.drag else plan.g
+        plan.k = self.coefficient("k", model.k, &known.k, before) if model.spring else plan.g
+        plan.p = self.coefficient("p", model.p, &known.p, before) if model.spring else plan.g
+        plan.decay = plan.turn = plan.turn_share = plan.g
         for i in range(4):
             self.plan.flow[i] = self.plan.g
         self.plan.terms = len(model.records)
@@ -152,10 +204,23 @@ cdef class Binding:
                 raise MemoryError
             self.plan.term = self.terms
         for number, record in enumerate(model.records):
-            self.terms[number].kind = TERMS[record.kind]
+            kind, places = TERMS[record.kind]
+            self.terms[number].kind = kind
             for name, values in record.fields.items():
-                self.terms[number].field[<int> TERM_FIELDS[name]] = field(&self.plan, values, arrays)
+                self.terms[number].field[<int> places[name]] = field(&self.plan, values, arrays)
         return 0
+
+    cdef Field coefficient(self, str symbol, object values, const Field* known, dict before) except *:
+        """A coefficient of the affine terms; where a binding before has the same numbers, it is that one."""
+        cdef list arrays = []
+        cdef Field made
+        same = before.get(symbol)
+        if same is not None and same[0].shape == values.shape and same[0].tobytes() == values.tobytes():
+            made, arrays = known[0], same[1]
+        else:
+            made = field(&self.plan, values, arrays)
+        self.coefficients[symbol] = values, arrays
+        return made
 
     cdef double estimate(self) except -1:
         """Nanoseconds that a step of all bodies takes at worst, roughly: on the baseline, in float64."""
@@ -175,9 +240,13 @@ cdef class Binding:
         model = self.model
         numbers.h = h
         numbers.arrays = []
-        numbers.decay = self.plan.g
+        numbers.decay = numbers.turn = numbers.turn_share = self.plan.g
         if model.damped:
             numbers.decay = field(&self.plan, model.decay(h), numbers.arrays)
+        if model.turned:
+            t, s = model.turn(h)
+            numbers.turn = field(&self.plan, t, numbers.arrays)
+            numbers.turn_share = field(&self.plan, s, numbers.arrays)
         for i in range(4):
             numbers.flow[i] = self.plan.g
         if self.plan.scheme == EXACT:
@@ -198,7 +267,7 @@ cdef class Binding:
         """Make these the numbers of the plan; `prepare` follows."""
         cdef int i
         self.plan.h = numbers.h
-        self.plan.decay = numbers.decay
+        self.plan.decay, self.plan.turn, self.plan.turn_share = numbers.decay, numbers.turn, numbers.turn_share
         for i in range(4):
             self.plan.flow[i] = numbers.flow[i]
         for i in range(MAX_CONSTANTS):
@@ -210,6 +279,6 @@ cdef class Binding:
 
     cdef void prepare(self) noexcept:
         """To be called whenever h, last_h or the numbers of a step have changed."""
-        self.kernels.prepare(self.kernels, &self.plan)
+        self.kernels.prepare(&self.plan, self.kernels, NULL)
         if self.coupled is not None:
             self.coupled.prepare(&self.plan, self.componentwise(), self.kernels)

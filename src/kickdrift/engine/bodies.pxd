@@ -5,28 +5,34 @@ from libc.stdint cimport int64_t
 
 from .binding cimport Binding
 from .coupled cimport Coupled
+from ..kernels.abi.applied cimport Applied
 from .events cimport EventStore
 from ..kernels.abi.plan cimport Array, Job, Plan
-from ..kernels.abi.coupled cimport Sweep
+from ..kernels.abi.coupled cimport RunSweep, Sweep
 from .runner cimport Runner
+from .slots cimport Slots
 
 
 cdef class Core(Runner):
     cdef Binding binding    # what is stepped, as the kernels read it
     cdef Plan* plan  # its parts
+    cdef const Applied* applied     # forces in users' arrays, or NULL
     cdef Coupled coupled
     cdef const Sweep* sweep  # what is run: a sweep of coupled bodies, or NULL for the plan
-    cdef void (*run_sweep)(const Sweep*, Job*) noexcept nogil
+    cdef RunSweep run_sweep
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
+    cdef Slots slots        # where bodies come and go, or None
     cdef list state         # position, velocity, and the history if there is one
     cdef list saved         # arrays to go back to, or None
     cdef Array saved_state[3]
     cdef EventStore store   # of those who meet, or None
     cdef double origin      # the time at which origin_tick was
     cdef int64_t origin_tick
+    cdef const int64_t* handed  # steps that the clock has counted, to be run by `step`; or NULL, without a clock
     cdef int64_t drawn_tick  # where the last step of a frame ended: elsewhere there is no state before it
 
+    cdef int step_in_frame(self, object n) except -1
     cdef int save_for_failure(self, Binding binding) except -1
     cdef void adopt(self, Binding binding) noexcept
     cdef int turn_clock(self, object rate, object tick) except -1
@@ -37,4 +43,6 @@ cdef class Core(Runner):
     cdef int run_room(self, Py_ssize_t steps) except -1
     cdef int raise_failure(self, const Job* failed) except -1
     cdef int run(self, Py_ssize_t steps) except -1
+    cdef int run_slots(self, Py_ssize_t steps) except -1
+    cdef int make_slots(self) except -1
     cdef int complete(self, Py_ssize_t steps, bint last) except -1

@@ -1,10 +1,19 @@
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from typing_extensions import disjoint_base
 
 from .runner import Runner
 
 @disjoint_base
+class Become: ...
+
+@disjoint_base
 class Core(Runner):
     def step(self, n: int = 1) -> None: ...
     def restart(self) -> None: ...
+    def spawn(
+        self, position: ArrayLike, velocity: ArrayLike = 0.0, mass: ArrayLike | None = None
+    ) -> NDArray[np.int64]: ...
+    def kill(self, ids: ArrayLike) -> None: ...
     @property
     def force_evaluations(self) -> int: ...

@@ -1,23 +1,54 @@
 """Core: how a stepper of bodies runs its binding, and takes over another."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint64_t
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from .applied cimport merge_all, run_applied
 from .binding cimport Binding, StepNumbers
 from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, UNSOLVED
 from .runner cimport Runner, Writes, copy_array, locate
+from .slots cimport Slots
+from ..kernels.loops.living cimport park
 
+import sys
 from time import perf_counter
 
 import numpy as np
 
 from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
+from ..rollback import snapshots
+from ..stepper import slots as slots_
 
 require_rounding(__name__)
+
+cdef bint LITTLE = sys.byteorder == "little"    # which snapshots are
+
+
+cdef class Become:
+    """Masks and generations that slots are to take over, prepared so that taking them runs no Python code."""
+
+    cdef const uint8_t[::1] to_alive, to_young
+    cdef const int64_t[::1] to_generation
+
+    def __cinit__(self, Py_ssize_t n, slots):
+        alive, generation, young = slots
+        if not len(alive) == len(generation) == len(young) == n:
+            raise AssertionError("masks of another length")
+        self.to_alive, self.to_young = np.array(alive, np.uint8), np.array(young, np.uint8)
+        self.to_generation = np.array(generation, np.int64)
+
+    cdef void execute(self, Slots slots) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(slots.n):
+            slots.alive[i], slots.young[i] = self.to_alive[i], self.to_young[i]
+            slots.generation[i] = self.to_generation[i]
+            slots.id[i] = slots.generation[i] << 32 | i if slots.alive[i] else -1
+        slots.follow()
 
 
 cdef class Core(Runner):
@@ -35,12 +66,21 @@ cdef class Core(Runner):
             self.state.append(np.zeros_like(self._position))
         self.store = None if self._events is None else EventStore(self._events, self._position.shape[1])
 
-    def _binding(self, object model):
-        """A model laid out for the kernels; `_commit` takes it over."""
-        cdef Binding binding = Binding.of(model, self.state, self.kernels, self._threads)
+    def _binding(self, object model, state=None):
+        """A model laid out for the kernels, in these arrays or those that there are; `_commit` takes it over."""
+        cdef Binding previous = self.binding
+        cdef Binding binding
+        arrays = self.state if state is None else [array for array in state if array is not None]
+        if previous is not None and previous.plan.n != model.n:
+            previous = None
+        binding = Binding.of(model, arrays, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:
             binding.coupled.listen(self.store, model)
         return binding
+
+    def _rebound(self, history):
+        """What goes with other arrays, beside the binding: nothing."""
+        return {}
 
     def _numbers(self, Binding binding, double h):
         """What of a binding depends on dt; `_commit` takes it over."""
@@ -48,8 +88,8 @@ cdef class Core(Runner):
 
     cdef int save_for_failure(self, Binding binding) except -1:
         """Arrays to go back to, where steps may fail in the caller's own."""
-        if binding.fallible and self.saved is None:
-            saved = [np.empty_like(array) for array in self.state]
+        if binding.fallible and (self.saved is None or len(self.saved[0]) != binding.plan.n):
+            saved = [np.empty_like(array) for array in binding.state]
             for number, array in enumerate(saved):
                 locate(&self.saved_state[<int> number], array)
             self.saved = saved
@@ -60,23 +100,31 @@ cdef class Core(Runner):
         cdef Binding before = self.binding  # kept until nothing points into it
         cdef double last_h = 0 if before is None else self.plan.last_h
         self.binding, self.coupled = binding, binding.coupled
+        self.state, self.rows = binding.state, binding.plan.n
+        self.applied = NULL if binding.applied is None else &binding.applied.applied
         self.plan, self.sweep = &binding.plan, NULL
         if self.coupled is not None:
             self.sweep, self.run_sweep = &self.coupled.sweep, self.kernels.swept.run
-        if before is not None and self.coupled is not None:
-            self.coupled.take_over(before.coupled, None)
+            if self.coupled.room is None:
+                self.coupled.sweep.plan = self.plan
+        if self.coupled is not None:
+            self.coupled.take_over(None if before is None else before.coupled, None)
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
+        if self.slots is not None:
+            self.plan.living, self.rows = &self.slots.data, self.slots.count
+            self.slots.stale = True
 
     def _commit(
         self, *, writes=(), Binding binding=None, StepNumbers numbers=None, resume=None, dict attributes=None,
-        clock_rate=None, clock_tick=None, touching=None,
+        clock_rate=None, clock_tick=None, slots=None, touching=None,
     ):
         """Change several things as one: nothing can fail or interrupt once the first is changed.
 
         writes: (array, rows or None, values); binding, numbers: made by `_binding` and `_numbers`;
-        resume: (tick, started, last_h); attributes: those of the Python side. What the clock refuses is
+        resume: (tick, started, last_h); attributes: those of the Python side; slots: (alive, generation,
+        young), what their Slots `become`. What the clock refuses is
         raised before anything has changed.
         """
         cdef Writes prepared = Writes(writes)
@@ -87,8 +135,21 @@ cdef class Core(Runner):
         cdef dict own = self.__dict__
         cdef double origin = self.origin
         cdef int64_t origin_tick = self.origin_tick
+        cdef Slots place = self.slots
+        cdef Become become = None
+        cdef Binding links = self.binding if binding is None else binding
         if resume is not None:
             tick, started, last_h = resume
+        if attributes is not None and "_slots" in attributes:
+            place = Slots.of(attributes["_slots"], self._position.dtype)  # for more rows
+        if slots is not None:
+            if place is None:
+                place = Slots.of(self._book(), self._position.dtype)
+            become = Become(place.n, slots)
+        if place is not None and links.coupled is not None:
+            links.coupled.find_links(place)
+        # What was restored has zeros for the dead; they may have been moved with all others.
+        cdef bint written = place is not None and (resume is None or "_position" in (attributes or ()))
         if binding is not None:
             self.save_for_failure(binding)
         if attributes is None:
@@ -98,6 +159,14 @@ cdef class Core(Runner):
         self.turn_clock(clock_rate, clock_tick)
         # From here on no Python code runs.
         prepared.execute()
+        self.slots = place
+        if self.store is not None and place is not None:
+            self.store.log.generation = place.generation
+        if become is not None:
+            become.execute(place)
+            if binding is None:
+                self.plan.living = &place.data
+                self.rows = place.count
         if binding is not None:
             self.adopt(binding)
         if numbers is not None:
@@ -113,12 +182,88 @@ cdef class Core(Runner):
             self.plan.last_h = self.plan.h
         self.origin, self.origin_tick = origin, origin_tick
         self.binding.prepare()
+        if written:
+            park(self.plan, 0, self.plan.n)
         own.update(attributes)
         self.ready = True
 
     cdef int turn_clock(self, object rate, object tick) except -1:
         """Set rate and tick of the clock where they are given."""
         return 0
+
+    # Births and deaths.
+
+    cdef int make_slots(self) except -1:
+        """Rows are slots from now on: all of them hold a body."""
+        if self.slots is None:
+            book = self._book()
+            n = book.n
+            self._commit(slots=(book.mask[:n], book.generation, book.young[:n]))
+        return 0
+
+    def spawn(self, object position, object velocity=0.0, object mass=None):
+        """Bodies are born in the lowest free slots, ascending; returns their ids, int64 of shape (k,).
+
+        position: m, of shape (k, dim), or (dim,) for one body, or for all where the velocities have rows. velocity:
+        m/s, a vector for all, a row for each, or one number. mass: kg, one or (k,), which `set_mass` says the cost of;
+        left out, the body has the mass of its row, as it has the other coefficients of its row.
+
+        They live from now on: the next step moves them. A history (`verlet`, `groot_warren`) begins then for their rows
+        alone, as after `restart`; until then `interpolate` shows them where they are. Rows without a free slot are
+        those that were given for that: see `alive` of `Stepper`. Births follow from the masks alone: after
+        `restore` the same bodies get the same ids.
+
+        Raises CapacityError where there are too few free slots, TypeError or ValueError for what are no finite
+        numbers, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
+
+        >>> import kickdrift as kd
+        >>> world = kd.Stepper([[0.0, 0.0]] * 4, dt=0.5, alive=1)
+        >>> bullets = world.spawn([[1.0, 0.0], [2.0, 0.0]], velocity=(0.0, 4.0))
+        >>> world.step()
+        >>> world.position[world.slots(bullets)].tolist(), world.count
+        ([[1.0, 2.0], [2.0, 2.0]], 3)
+        """
+        self.lock()
+        try:
+            self.make_slots()
+            if mass is not None:
+                position, velocity, mass = slots_.newborn(position, velocity, mass, self.plan.dim, self.dtype)
+                self._with_masses(self._slots.free(len(position)), mass)  # by another binding, if need be
+            ids = self.slots.spawn(self.plan, position, velocity)
+            self.rows = self.slots.count
+            return ids
+        finally:
+            self.unlock()
+
+    def kill(self, object ids):
+        """Bodies die: their rows become zeros, and free for others.
+
+        ids: of `spawn` or `world.ids`, or rows, which are ints below 2**32: one, or any number of them. Or a mask of
+        shape (n,): those of its rows die that live. Springs, distances and pins of a body end with it, and do not pass
+        on to the next in its slot; `restore` brings all back.
+
+        Raises DeadBodyError, a KeyError, for those that do not live, TypeError or ValueError for what are no ids,
+        RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
+
+        >>> import kickdrift as kd
+        >>> world = kd.Stepper([[1.0], [2.0], [3.0]], alive=3)
+        >>> world.kill(world.position[:, 0] > 1.5)
+        >>> world.alive.tolist(), world.position.tolist()
+        ([True, False, False], [[1.0], [0.0], [0.0]])
+        """
+        self.lock()
+        try:
+            self.make_slots()
+            self.slots.kill(self.plan, ids)
+            self.rows = self.slots.count
+        finally:
+            self.unlock()
+
+    def _park(self):
+        """The rows of the dead become zeros, and histories that are yet to begin."""
+        if self.slots is not None:
+            park(self.plan, 0, self.plan.n)
+            self.slots.clear_histories(self.plan)
 
     # What base.py needs to save and restore.
 
@@ -134,10 +279,29 @@ cdef class Core(Runner):
     def _history(self):
         return self.state[2] if len(self.state) > 2 else None
 
+    def _copies(self):
+        """The arrays of the state in one, row by row."""
+        cdef Py_ssize_t size = self.plan.n * self.plan.dim * self.item
+        cdef bint history = self.started and self.plan.s.data != NULL
+        cdef bytes data
+        cdef Array to
+        self._park()
+        if not LITTLE:
+            return snapshots.copies(self)
+        data = PyBytes_FromStringAndSize(NULL, (2 + history) * size)
+        to.data, to.body, to.component = PyBytes_AS_STRING(data), self.plan.dim * self.item, self.item
+        copy_array(&to, &self.plan.x, self.plan.n, self.plan.dim, self.item)
+        to.data += size
+        copy_array(&to, &self.plan.v, self.plan.n, self.plan.dim, self.item)
+        to.data += size
+        if history:
+            copy_array(&to, &self.plan.s, self.plan.n, self.plan.dim, self.item)
+        return data
+
     def _digest(self, values, uint64_t place):
         cdef Array array
         locate(&array, values)
-        return self.kernels.digest(&array, values.shape[0], values.shape[1], place)
+        return self.kernels.digest(&array, values.shape[0], values.shape[1], place, NULL)
 
     # Who met whom.
 
@@ -176,9 +340,20 @@ cdef class Core(Runner):
         >>> ball.position.tolist(), ball.tick, ball.time
         ([[0.0, 5.0]], 2, 1.0)
         """
-        self.run_steps(n)
+        if self.handed != NULL and self.handed[0] > 0:
+            self.step_in_frame(n)
+        else:
+            self.run_steps(n)
+
+    cdef int step_in_frame(self, object n) except -1:
+        """`step` in a loop over the steps of the stepper's own clock."""
+        raise NotImplementedError
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
+        if self.slots is not None and self.slots.stale:
+            self.slots.layout(None if self.coupled is None else self.coupled.links)
+            if self.coupled is not None:
+                self.coupled.clear_dead()
         if self.plan.last_h != self.plan.h:
             # The history spans another dt; kernels take the constants for one pair of dt.
             steps = 1
@@ -198,14 +373,25 @@ cdef class Core(Runner):
         self.job.tick = self.ticks
         self.job.start = self.plan.s.data != NULL and not self.started
         if self.coupled is not None:
+            if self.applied != NULL:
+                merge_all(self.kernels, self.applied, self.plan)
             self.coupled.sweep.origin, self.coupled.sweep.origin_tick = self.origin, self.origin_tick
+        if self.slots is not None:
+            return self.run_slots(steps)
         return self.run_job(self.plan.n, steps * self.cost)
 
+    cdef int run_slots(self, Py_ssize_t steps) except -1:
+        """The same up to the last row that lives."""
+        self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
+        return self.run_job(self.slots.data.end, steps * self.cost * self.slots.share)
+
     cdef void call(self, Job* job) noexcept nogil:
-        if self.sweep == NULL:
-            self.plan.run(self.plan, job)
+        if self.sweep != NULL:
+            self.run_sweep(self.sweep, job, NULL)
+        elif self.applied != NULL:
+            run_applied(self.kernels, self.applied, self.plan, job)
         else:
-            self.run_sweep(self.sweep, job)
+            self.plan.run(self.plan, job, NULL)
 
     @cython.final
     cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:
@@ -214,6 +400,8 @@ cdef class Core(Runner):
         # What a part keeps for the next is evaluated anew there: it is one evaluation of the call.
         self.evaluated += self.job.evaluations - (self.later and self.binding.fsal)
         self.started = True
+        if self.slots is not None and self.slots.any_young:
+            self.slots.forget_young()
         if self.plan.last_h != self.plan.h:
             # After a step the history spans its dt.
             self.plan.last_h = self.plan.h

@@ -1,5 +1,8 @@
 """Coefficients as the kernels read them: rows that are padded to whole tiles and vectors."""
 
+from cpython.buffer cimport PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+
 from ..kernels.abi.plan cimport FLAT, MAX_DIM, ROW, Field, Plan
 from ..kernels.simd.rounding cimport require_rounding
 
@@ -10,11 +13,82 @@ from .. import kernels
 require_rounding(__name__)
 
 
+cdef class Block:
+    """Memory from the start of a cache line: vectors that straddle two take twice as long to load."""
+
+    cdef void* memory
+    cdef char* data
+
+    def __dealloc__(self):
+        PyMem_Free(self.memory)
+
+    @staticmethod
+    cdef Block of(size_t size):
+        cdef Block block = Block.__new__(Block)
+        block.memory = PyMem_Malloc(size + 63)
+        if block.memory == NULL:
+            raise MemoryError
+        block.data = <char*> block.memory + (-<size_t> block.memory) % 64
+        return block
+
+
+cdef Field uniform(const Plan* plan, object values, bint flat, list arrays) except *:
+    """A coefficient that is the same for all bodies, (1,) or (1, dim)."""
+    cdef Field field
+    cdef Py_buffer view
+    cdef Block block
+    cdef const char* source
+    cdef Py_ssize_t count, i, step, item
+    cdef int j, columns
+    cdef int dim = plan.dim
+    PyObject_GetBuffer(values, &view, PyBUF_STRIDES)
+    source, item = <const char*> view.buf, view.itemsize
+    count = view.shape[1] if view.ndim > 1 else 1
+    step = view.strides[1] if view.ndim > 1 else 0
+    columns = dim if flat or count < dim else <int> count
+    try:
+        block = Block.of(columns * ROW * item)
+    finally:
+        PyBuffer_Release(&view)
+    arrays.append(block)
+    for j in range(columns):
+        # Flat rows hold all components, one body after the other; others hold one component of all bodies.
+        # One value for all components is written out for each: kernels need not know.
+        if item == 4:
+            fill[float](
+                <float*> block.data, j if flat else j * ROW, columns if flat else 1,
+                (<const float*> (source + (j if count > 1 else 0) * step))[0],
+            )
+        else:
+            fill[double](
+                <double*> block.data, j if flat else j * ROW, columns if flat else 1,
+                (<const double*> (source + (j if count > 1 else 0) * step))[0],
+            )
+    for j in range(MAX_DIM):
+        i = 0 if flat else j * ROW * item
+        field.component[j] = block.data + i
+    field.body = 0
+    return field
+
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef inline void fill(real* to, Py_ssize_t first, Py_ssize_t step, real number) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(ROW):
+        to[first + i * step] = number
+
+
 cdef Field field(const Plan* plan, object values, list arrays) except *:
     """A coefficient, (1|n,) or (1|n, dim), in whole rows; `arrays` keeps them alive."""
     cdef Field field
     cdef bint flat = plan.layout == FLAT
     cdef int j
+    if len(values) == 1 and values.ndim < 3:
+        return uniform(plan, values, flat, arrays)
     n, dim = plan.n, plan.dim
     if n == 0:
         values = np.zeros((1, *values.shape[1:]), values.dtype)

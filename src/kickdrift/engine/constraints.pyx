@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, SENSOR, SHAPES, Collisions, Distance,
-    Each, Hold, HoldKind, Pin, Sensor, Shapes, Wall,
+    Each, Hold, Pin, Sensor, Shapes, Wall,
 )
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -14,25 +14,20 @@ from .sharing cimport look
 import numpy as np
 
 from .. import kernels
+from ..constraints import Constraint
 from ..constraints.broad_phase import Grid
 from ..constraints.shapes import tree
+from ..declaration import require_entries
 
 require_rounding(__name__)
-
-cdef dict KINDS = {
-    "pin": PIN,
-    "distance": DISTANCE,
-    "compliant_distance": COMPLIANT_DISTANCE,
-    "box": BOX,
-    "plane": PLANE,
-    "collisions": COLLISIONS,
-    "sensor": SENSOR,
-    "shapes": SHAPES,
-}
 
 
 cdef class BoundHold:
     """Base: a C function of a constraint; it holds on to all that its data points to."""
+
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        """Take over what a plan says; states are in planes of `padded` numbers."""
+        raise NotImplementedError
 
     cdef void* room(self, object shape, object dtype) except NULL:
         """An array of zeros that kernels work in, with a row to spare for vectors that reach beyond its end."""
@@ -52,16 +47,18 @@ cdef class BoundHold:
         field.body = len(values) > 1
         return 0
 
-    cdef int listen(self, int64_t source, object kind, int64_t n) except -1:
-        """Have it report, as a constraint of this number; kind: a `Reporting` of events.py."""
+    cdef int listen(self, object kind, int64_t n) except -1:
+        """Have it report; kind: a `Reporting` of events.py. What reports already goes on, as it may be in use."""
         cdef Told* told = &self.told
-        told.source, told.region, told.room = source, kind.region, kind.room
+        if told.mark != NULL:
+            return 0
+        told.region, told.room = kind.region, kind.room
         told.slots = kind.room // max(1, n) if kind.walls else 0
         told.places = told.slots * n if kind.walls else (PAIRS_PER_BODY + 1) * n
-        told.mark = <int32_t*> self.room(told.places, np.int32)
         told.contact = <Contact*> self.room(told.places * sizeof(Contact), np.uint8)
         told.touching = <int64_t*> self.room(told.room, np.int64)
         told.next = <int64_t*> self.room(told.room, np.int64)
+        told.mark = <int32_t*> self.room(told.places, np.int32)
         self.hear(told)
         return 0
 
@@ -69,26 +66,46 @@ cdef class BoundHold:
         """Whom it reports to."""
         pass
 
+    cdef int find_links(self, Links links) except -1:
+        """What ends, or is otherwise, where bodies die."""
+        return 0
+
 
 cdef class BoundPin(BoundHold):
     cdef Pin pin
 
-    cdef int bind(self, dict fields) except -1:
-        self.hold.data = &self.pin
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        self.hold.function, self.hold.data = table.tie, &self.pin
         self.pin.count = len(fields["indices"])
+        self.tenants = fields.get("tenants")
         self.pin.index = <const int64_t*> self.keep(fields["indices"], np.int64)
         self.cost = 10 * self.pin.count
         return 0
 
+    cdef int find_links(self, Links links) except -1:
+        index = self.kept[0]
+        return links.add(index, None, self.tenants, self.pin.count, [index], &self.pin.count)
+
 
 cdef class BoundDistance(BoundHold):
     cdef Distance distance
+    cdef list pairs     # arrays of one item for each pair: first body, second body, and more
+    cdef object first, second, stage    # its pairs, and in which stage each of them is
+    cdef object at_rest                 # of the plan
 
-    cdef int bind(self, dict fields, object plan, Py_ssize_t padded) except -1:
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
         cdef Distance* distance = &self.distance
+        cdef BoundDistance other
         cdef int64_t count = len(fields["first"])
-        self.hold.data = distance
-        stage = stages(fields["first"], fields["second"], plan.n)
+        self.hold.function, self.hold.data = table.tie, distance
+        self.first, self.second = fields["first"], fields["second"]
+        stage = None
+        for other in self.tied:
+            if np.array_equal(other.first, self.first) and np.array_equal(other.second, self.second):
+                stage = other.stage
+        if stage is None:
+            stage = stages(self.first, self.second, plan.n)
+        self.stage = stage
         order = np.argsort(stage, kind="stable")
         distance.stages = int(stage.max()) + 1 if count else 0
         ends = np.cumsum(np.bincount(stage, minlength=1))
@@ -102,11 +119,34 @@ cdef class BoundDistance(BoundHold):
             distance.total = self.keep(fields["total"][order], plan.dtype)
             distance.compliance = self.keep(fields["compliance"][order], plan.dtype)
             distance.force = self.room(count, plan.dtype)
+        self.pairs = self.kept[1:]
+        if "tenants" in fields:
+            self.tenants = fields["tenants"][order]
         distance.was = self.room(plan.dim * padded, plan.dtype)
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.cost = 20 * count * distance.iterations + 2 * plan.n
         return 0
+
+    cdef int find_links(self, Links links) except -1:
+        stage = self.kept[0]
+        links.add(self.pairs[0], self.pairs[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
+        return links.stages(stage, self.distance.stages, self.last)
+
+    cdef BoundDistance reading(self, object plan):
+        """The same, with the shares that links of this plan read at rest."""
+        cdef BoundDistance other = self
+        if self.at_rest is plan.at_rest:
+            return self
+        if self.at_rest is not None:
+            other = BoundDistance.__new__(BoundDistance)
+            other.hold, other.cost, other.distance = self.hold, self.cost, self.distance
+            other.kept, other.first, other.second, other.stage = [*self.kept], self.first, self.second, self.stage
+            other.hold.data = &other.distance
+            other.pairs, other.tenants = self.pairs, self.tenants
+        other.at_rest = plan.at_rest
+        other.distance.at_rest = other.keep(plan.at_rest, plan.dtype)
+        return other
 
 
 cdef object stages(object first, object second, int64_t n):
@@ -122,20 +162,26 @@ cdef object stages(object first, object second, int64_t n):
 
 cdef class BoundWall(BoundHold):
     cdef Wall wall
+    cdef object weight
 
-    cdef int bind(self, str lower, str upper, dict fields, object plan) except -1:
-        self.hold.data = &self.wall
-        self.wall.lower = self.keep(fields[lower], plan.dtype)
-        self.wall.upper = self.keep(fields[upper], plan.dtype)
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        self.hold.function, self.hold.data = table.hold, &self.wall
+        lower, upper, *_ = fields.values()  # of a plane: normal and offset
+        self.wall.lower = self.keep(lower, plan.dtype)
+        self.wall.upper = self.keep(upper, plan.dtype)
         self.each(&self.wall.restitution, fields["restitution"], plan.dtype)
         self.each(&self.wall.friction, fields["friction"], plan.dtype)
         self.each(&self.wall.radius, fields["radius"], plan.dtype)
         self.wall.weight = self.keep(fields["weight"], plan.dtype)
+        self.weight = self.last
         self.wall.lag = fields["lag"][0]
         if "sensor" in fields:
             self.wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
         self.cost = 10 * plan.n
         return 0
+
+    cdef int find_links(self, Links links) except -1:
+        return links.weigh(self.weight, None, NULL)
 
     cdef void hear(self, Told* told) noexcept:
         self.wall.told = told
@@ -143,10 +189,11 @@ cdef class BoundWall(BoundHold):
 
 cdef class BoundShapes(BoundHold):
     cdef Shapes shapes
+    cdef object weight
 
-    cdef int bind(self, dict fields, object plan) except -1:
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
         cdef Shapes* shapes = &self.shapes
-        self.hold.data = shapes
+        self.hold.function, self.hold.data = table.hold, shapes
         shapes.segments = fields["segments"][0]
         shapes.lower = self.keep(fields["lower"], plan.dtype)
         shapes.upper = self.keep(fields["upper"], plan.dtype)
@@ -155,6 +202,7 @@ cdef class BoundShapes(BoundHold):
         self.each(&shapes.wall.friction, fields["friction"], plan.dtype)
         self.each(&shapes.wall.radius, fields["radius"], plan.dtype)
         shapes.wall.weight = self.keep(fields["weight"], plan.dtype)
+        self.weight = self.last
         shapes.wall.lag = fields["lag"][0]
         if "sensor" in fields:
             shapes.wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
@@ -171,6 +219,9 @@ cdef class BoundShapes(BoundHold):
         self.cost = 100 * plan.n
         return 0
 
+    cdef int find_links(self, Links links) except -1:
+        return links.weigh(self.weight, None, NULL)
+
     cdef void hear(self, Told* told) noexcept:
         self.shapes.wall.told = told
 
@@ -178,13 +229,17 @@ cdef class BoundShapes(BoundHold):
 cdef class BoundSensor(BoundHold):
     cdef Sensor sensor
 
-    cdef int bind(self, dict fields, object plan) except -1:
-        self.hold.data = &self.sensor
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        self.hold.function, self.hold.data = table.hold, &self.sensor
         self.sensor.lower = self.keep(fields["lower"], plan.dtype)
         self.sensor.upper = self.keep(fields["upper"], plan.dtype)
         self.sensor.ball = fields["ball"][0]
         self.sensor.watched = <const uint8_t*> self.keep(fields["watched"], np.uint8)
         self.cost = 10 * plan.n
+        return 0
+
+    cdef int find_links(self, Links links) except -1:
+        self.sensor.alive = links.slots.alive
         return 0
 
     cdef void hear(self, Told* told) noexcept:
@@ -193,15 +248,18 @@ cdef class BoundSensor(BoundHold):
 
 cdef class BoundCollisions(BoundHold):
     cdef Collisions collisions
+    cdef object weight, size_class
+    cdef list walls     # that bodies are kept off as they part, or None where these are not known yet
 
-    cdef int bind(self, dict fields, object plan) except -1:
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
         cdef Collisions* data = &self.collisions
         cdef int64_t n = plan.n
         cdef int a, b
-        self.hold.data = data
+        self.hold.function, self.hold.data = table.hold, data
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         data.weight = self.keep(fields["weight"], plan.dtype)
+        self.weight = self.last
         self.each(&data.restitution, fields["restitution"], plan.dtype)
         if "friction" in fields:
             self.each(&data.friction, fields["friction"], plan.dtype)
@@ -213,6 +271,7 @@ cdef class BoundCollisions(BoundHold):
         data.iterations = fields["iterations"][0]
         grid = Grid(radius, plan.dim)
         data.size_class = <const uint8_t*> self.keep(grid.size_class, np.uint8)
+        self.size_class = self.last
         data.points = radius.size > 0 and radius.min() == 0
         data.classes = len(grid.per_cell)
         for a in range(data.classes):
@@ -252,62 +311,70 @@ cdef class BoundCollisions(BoundHold):
     cdef void hear(self, Told* told) noexcept:
         self.collisions.told = told
 
-    cdef int see(self, list walls) except -1:
+    cdef int find_links(self, Links links) except -1:
+        return links.weigh(self.weight, self.size_class, self.collisions.count)
+
+    cdef BoundCollisions seeing(self, list walls):
+        """The same, with these walls."""
+        cdef BoundCollisions other = self
         cdef BoundHold wall
         cdef Hold* place
-        self.kept.append(walls)
-        self.collisions.walls = len(walls)
-        place = <Hold*> self.room(len(walls) * sizeof(Hold), np.uint8)
-        self.collisions.wall = place
+        if self.walls is not None:
+            if list(map(id, self.walls)) == list(map(id, walls)):
+                return self
+            other = BoundCollisions.__new__(BoundCollisions)
+            other.hold, other.cost, other.collisions = self.hold, self.cost, self.collisions
+            other.kept = [*self.kept]
+            other.hold.data = &other.collisions
+            other.weight, other.size_class = self.weight, self.size_class
+            other.collisions.told = NULL
+        other.walls = walls
+        other.collisions.walls = len(walls)
+        place = <Hold*> other.room(len(walls) * sizeof(Hold), np.uint8)
+        other.collisions.wall = place
         for number, wall in enumerate(walls):
             place[<Py_ssize_t> number] = wall.hold
-        return 0
+        return other
 
 
-cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded):
-    """The constraints of a plan, for states in planes of so many numbers."""
-    cdef BoundDistance distance
-    bound = [bind_hold(hold, plan, table, padded) for hold in plan.holds]
+# What kernels know each constraint as, and what binds it.
+cdef dict KINDS = {
+    "pin": (PIN, BoundPin),
+    "distance": (DISTANCE, BoundDistance),
+    "compliant_distance": (COMPLIANT_DISTANCE, BoundDistance),
+    "box": (BOX, BoundWall),
+    "plane": (PLANE, BoundWall),
+    "collisions": (COLLISIONS, BoundCollisions),
+    "sensor": (SENSOR, BoundSensor),
+    "shapes": (SHAPES, BoundShapes),
+}
+require_entries(__name__, KINDS, Constraint)
+
+
+cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded, list known):
+    """The constraints of a plan, for states in planes of so many numbers.
+
+    known: (hold of a plan, what it was bound to) for the same bodies; of these none is changed, they may be in use.
+    """
+    same = {id(hold): bound for hold, bound in known}
+    tied = [bound for _, bound in known if isinstance(bound, BoundDistance)]
+    bound = [same.get(id(hold)) or bind_hold(hold, plan, table, padded, tied) for hold in plan.holds]
     walls = [hold for hold in bound if isinstance(hold, BoundWall)]
-    for hold in bound:
+    for number, hold in enumerate(bound):
         if isinstance(hold, BoundCollisions):
-            (<BoundCollisions> hold).see(walls)
+            bound[number] = (<BoundCollisions> hold).seeing(walls)
         elif isinstance(hold, BoundDistance):
-            distance = hold
-            distance.distance.at_rest = distance.keep(plan.at_rest, plan.dtype)
+            bound[number] = (<BoundDistance> hold).reading(plan)
     return bound
 
 
-cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_ssize_t padded):
-    cdef int kind = KINDS[hold.kind]
+cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_ssize_t padded, list tied):
     cdef BoundHold bound
-    if kind == PIN:
-        bound = BoundPin.__new__(BoundPin)
-    elif kind == DISTANCE or kind == COMPLIANT_DISTANCE:
-        bound = BoundDistance.__new__(BoundDistance)
-    elif kind == COLLISIONS:
-        bound = BoundCollisions.__new__(BoundCollisions)
-    elif kind == SENSOR:
-        bound = BoundSensor.__new__(BoundSensor)
-    elif kind == SHAPES:
-        bound = BoundShapes.__new__(BoundShapes)
-    else:
-        bound = BoundWall.__new__(BoundWall)
+    kind, binds = KINDS[hold.kind]
+    bound = binds()
     bound.kept = []
-    bound.hold.function = table.tie if kind <= COMPLIANT_DISTANCE else table.hold
-    bound.hold.kind = <HoldKind> kind
-    if kind == PIN:
-        (<BoundPin> bound).bind(hold.fields)
-    elif kind == DISTANCE or kind == COMPLIANT_DISTANCE:
-        (<BoundDistance> bound).bind(hold.fields, plan, padded)
-    elif kind == BOX:
-        (<BoundWall> bound).bind("lower", "upper", hold.fields, plan)
-    elif kind == PLANE:
-        (<BoundWall> bound).bind("normal", "offset", hold.fields, plan)
-    elif kind == SENSOR:
-        (<BoundSensor> bound).bind(hold.fields, plan)
-    elif kind == SHAPES:
-        (<BoundShapes> bound).bind(hold.fields, plan)
-    else:
-        (<BoundCollisions> bound).bind(hold.fields, plan)
+    bound.hold.kind = kind
+    bound.tied = tied
+    bound.bind(hold.fields, plan, table, padded)
+    bound.tied = None
     return bound

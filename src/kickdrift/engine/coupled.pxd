@@ -9,6 +9,7 @@ from ..kernels.abi.coupled cimport Push, Sweep, SweptTable
 from ..kernels.abi.tables cimport Kernels
 from .events cimport EventStore, Touches
 from .sharing cimport Watch
+from .slots cimport Links, Slots
 
 
 cdef class Coupled(Watch):
@@ -20,6 +21,7 @@ cdef class Coupled(Watch):
     cdef Push* push
     cdef Hold* hold
     cdef Told** told                # of those who report, by the number of the constraint
+    cdef int64_t* source            # that number
     cdef int64_t tolds
     cdef list arrays                # that these point into
     cdef double cost                # of pushes and holds, in a step of all bodies, in nanoseconds
@@ -28,18 +30,22 @@ cdef class Coupled(Watch):
     cdef object room                # the registers of all bodies, or None where each tile is on its own
     cdef object newton              # the registers of implicit steps, or None
     cdef Plan[2] whole              # the plan of the bodies in the room, for each place of their state
+    cdef Links links                # what hangs on bodies that may die, or None
     cdef double looked              # when Ctrl-C was looked for
 
     @staticmethod
-    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads)
+    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous)
 
     cdef int listen(self, EventStore store, object model) except -1
     cdef void take_over(self, Coupled other, Touches touches) noexcept
-    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads) except -1
-    cdef int bind_holds(self, object model) except -1
-    cdef int bind_room(self, object model, bint implicit) except -1
+    cdef bint serves(self, object model) except -1
+    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1
+    cdef int bind_holds(self, object model, Coupled previous) except -1
+    cdef int bind_room(self, object model, bint implicit, Coupled previous) except -1
     cdef int bind_implicit(self, object model, const Plan* plan) except -1
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept
+    cdef int find_links(self, Slots slots) except -1
+    cdef void clear_dead(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil

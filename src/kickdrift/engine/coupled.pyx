@@ -21,6 +21,8 @@ from .interactions cimport BoundPush, PythonPush, bind_push
 from .events cimport EventStore, Touches
 from .runner cimport copy_array
 from .sharing cimport Watch, look, paced
+from .slots cimport Links, Slots
+from ..kernels.loops.living cimport park
 
 from time import perf_counter
 
@@ -40,35 +42,56 @@ cdef class Coupled(Watch):
         PyMem_Free(self.push)
         PyMem_Free(self.hold)
         PyMem_Free(self.told)
+        PyMem_Free(self.source)
 
     @staticmethod
-    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads):
-        """For the pushes and holds of a model, whose plan is laid out already."""
+    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous):
+        """For the pushes and holds of a model, whose plan is laid out already.
+
+        Those that a previous one of the same bodies has bound, if there is one, are shared with it.
+        """
         cdef Coupled coupled = Coupled.__new__(Coupled)
         cdef bint implicit = plan.scheme == IMPLICIT_EULER and len(model.pushes) > 0
+        if previous is not None and previous.links is not None:
+            previous = None  # what is bound there may be cut
         coupled.table, coupled.model, coupled.item = table, model, model.dtype.itemsize
         coupled.arrays = []
         coupled.helpers = threads
         coupled.sweep.plan = plan
-        whole = coupled.bind_pushes(model, plan, threads)
-        coupled.bind_holds(model)
+        whole = coupled.bind_pushes(model, plan, threads, previous)
+        coupled.bind_holds(model, previous)
         if whole or implicit or len(model.holds) > 0:
-            coupled.bind_room(model, implicit)
+            coupled.bind_room(model, implicit, previous)
         if implicit:
             coupled.bind_implicit(model, plan)
         return coupled
 
-    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads) except -1:
+    cdef bint serves(self, object model) except -1:
+        """Are the pushes and holds of a model those that are bound here?"""
+        mine = self.model
+        return (
+            mine.n == model.n and mine.mass is model.mass and mine.at_rest is model.at_rest
+            and list(map(id, mine.pushes)) == list(map(id, model.pushes))
+            and list(map(id, mine.holds)) == list(map(id, model.holds))
+        )
+
+    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1:
         """Returns whether they want all bodies as one tile."""
         cdef BoundPush bound
+        cdef dict known = {}
         cdef Push* push
         cdef bint whole = len(model.pushes) > TILE_PUSHES
         self.push = <Push*> PyMem_Calloc(max(1, len(model.pushes)), sizeof(Push))
         if self.push == NULL:
             raise MemoryError
+        if previous is not None and previous.model.n == model.n:
+            known = dict(zip(map(id, previous.model.pushes), previous.bound_pushes))
         self.bound_pushes = []
         for number, term in enumerate(model.pushes):
-            bound = bind_push(term, model, self.table, threads)
+            bound = known.get(id(term))
+            # A Python function is shown a room, which is another one here.
+            if bound is None or isinstance(bound, PythonPush):
+                bound = bind_push(term, model, self.table, threads)
             self.bound_pushes.append(bound)
             push = &self.push[<Py_ssize_t> number]
             push.function, push.data = bound.function, bound.data
@@ -80,12 +103,15 @@ cdef class Coupled(Watch):
         self.sweep.pushes, self.sweep.push = len(model.pushes), self.push
         return whole
 
-    cdef int bind_holds(self, object model) except -1:
+    cdef int bind_holds(self, object model, Coupled previous) except -1:
         cdef BoundHold bound
+        cdef list known = []
         self.hold = <Hold*> PyMem_Calloc(max(1, len(model.holds)), sizeof(Hold))
         if self.hold == NULL:
             raise MemoryError
-        self.bound_holds = bind_constraints(model, self.table, padded(model.n))
+        if previous is not None and previous.model.n == model.n:
+            known = list(zip(previous.model.holds, previous.bound_holds))
+        self.bound_holds = bind_constraints(model, self.table, padded(model.n), known)
         for number, bound in enumerate(self.bound_holds):
             self.hold[<Py_ssize_t> number] = bound.hold
             self.cost += bound.cost
@@ -97,13 +123,15 @@ cdef class Coupled(Watch):
         cdef BoundHold bound
         kinds = events.reporting(model)
         self.told = <Told**> PyMem_Calloc(max(1, len(kinds)), sizeof(Told*))
-        if self.told == NULL:
+        self.source = <int64_t*> PyMem_Calloc(max(1, len(kinds)), sizeof(int64_t))
+        if self.told == NULL or self.source == NULL:
             raise MemoryError
         for hold, bound in zip(model.holds, self.bound_holds):
             source = model.source(hold)
             if source in kinds:
-                bound.listen(source, kinds[source], model.n)
+                bound.listen(kinds[source], model.n)
                 self.told[self.tolds] = &bound.told
+                self.source[self.tolds] = source
                 self.tolds += 1
         self.sweep.log, self.sweep.tell = &store.log, self.table.tell
         return 0
@@ -114,21 +142,26 @@ cdef class Coupled(Watch):
         cdef Told* told
         for i in range(self.tolds):
             told = self.told[i]
+            if touches is None:
+                told.source = self.source[i]  # what is shared with the binding before may have had another
             if touches is not None:
                 touches.execute(told)
             elif other is not None:
                 for k in range(other.tolds):
-                    if other.told[k].source == told.source and other.told[k].room == told.room:
+                    if other.told[k] != told and other.source[k] == told.source and other.told[k].room == told.room:
                         told.count = other.told[k].count
                         memcpy(told.touching, other.told[k].touching, told.count * sizeof(int64_t))
 
-    cdef int bind_room(self, object model, bint implicit) except -1:
+    cdef int bind_room(self, object model, bint implicit, Coupled previous) except -1:
         """Room for all bodies, which are stepped as one tile."""
         cdef PythonPush python
         n, dim, count = model.n, model.dim, len(model.pushes)
         registers = ALL_OUT + count + 1  # the last is the gain
         shape = registers, dim, padded(n)
-        self.room = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
+        if previous is not None and previous.room is not None and previous.room.shape == shape:
+            self.room = previous.room  # each call begins with the state that it copies there
+        else:
+            self.room = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
         self.sweep.room = <char*> <size_t> self.room.ctypes.data
         self.sweep.gain = <char*> <size_t> self.room[registers - 1].ctypes.data
         self.sweep.padded = shape[2]
@@ -178,7 +211,27 @@ cdef class Coupled(Watch):
             self.place(&whole.v, place * STATE + V)
             if plan.s.data != NULL:
                 self.place(&whole.s, place * STATE + S)
-            kernels.prepare(kernels, whole)
+            kernels.prepare(whole, kernels, NULL)
+
+    cdef int find_links(self, Slots slots) except -1:
+        """Be ready for births and deaths, where nothing is cut yet."""
+        cdef BoundPush push
+        cdef BoundHold hold
+        if self.links is not None:
+            return 0
+        links = Links(slots, self.model)
+        for push in self.bound_pushes:
+            push.find_links(links)
+        for hold in self.bound_holds:
+            hold.find_links(links)
+        self.links = links
+        return 0
+
+    cdef void clear_dead(self) noexcept nogil:
+        """Functions are shown zeros for the dead, in both places."""
+        if self.sweep.room != NULL:
+            park(&self.whole[0], 0, self.whole[0].n)
+            park(&self.whole[1], 0, self.whole[1].n)
 
     cdef void place(self, Array* array, Py_ssize_t number) noexcept:
         """A register of the room as an array (n, dim)."""
@@ -188,6 +241,8 @@ cdef class Coupled(Watch):
     cdef void enter(self, const Plan* plan) noexcept nogil:
         """Copy the state of all bodies into the room."""
         copy_state(&self.whole[0], plan, self.item)
+        if plan.living != NULL:
+            park(&self.whole[0], 0, plan.living.end)
 
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
         """Copy it back, from where so many steps have left it."""
@@ -204,10 +259,11 @@ cdef class Coupled(Watch):
 
 
 cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil:
-    copy_array(&to.x, &source.x, to.n, to.dim, item)
-    copy_array(&to.v, &source.v, to.n, to.dim, item)
+    cdef Py_ssize_t n = to.n if to.living == NULL else to.living.end
+    copy_array(&to.x, &source.x, n, to.dim, item)
+    copy_array(&to.v, &source.v, n, to.dim, item)
     if to.s.data != NULL:
-        copy_array(&to.s, &source.s, to.n, to.dim, item)
+        copy_array(&to.s, &source.s, n, to.dim, item)
 
 
 cdef Py_ssize_t padded(Py_ssize_t n):

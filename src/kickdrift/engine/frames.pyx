@@ -1,11 +1,12 @@
 """Frames: the loop that turns frames into steps, and drawing between two of them."""
 
-from libc.stdint cimport int64_t
+from libc.math cimport NAN, isfinite
+from libc.stdint cimport int64_t, uint8_t
 
 from ..clock.fixed_clock cimport FixedClock
 from .bodies cimport Core
 from ..kernels.interpolation cimport Weights, draw
-from ..kernels.abi.plan cimport Array
+from ..kernels.abi.plan cimport VERLET_BACKWARD, VERLET_CENTRAL, Array
 from ..kernels.simd.rounding cimport require_rounding
 from .runner cimport copy_array, locate
 
@@ -19,9 +20,6 @@ require_rounding(__name__)
 
 cdef class Frames(Core):
     """The part of a Stepper that turns frames into steps and draws between two of them."""
-
-    cdef list previous              # position and velocity before the last step of a frame, or None
-    cdef Array previous_state[2]
 
     def advance(self, object seconds):
         """Feed the time of a frame to the clock, run the steps that are due, return how many.
@@ -39,9 +37,43 @@ cdef class Frames(Core):
         """
         self.lock()
         try:
-            return self.frame(self.clock, seconds)
+            return self.frame(self.clock if self.own is None else self.own, seconds)
         finally:
             self.unlock()
+
+    def _watch(self, FixedClock clock):
+        """Draw between the steps of this clock also where a loop over them calls `step`."""
+        self.own, self.handed = clock, &clock._handed
+
+    cdef int step_in_frame(self, object n) except -1:
+        """The state before the last step of the clock is kept for drawing, as `last_step` does."""
+        cdef FixedClock clock = self.own
+        cdef int64_t substeps = clock._substeps
+        cdef int64_t steps, first, handed, before, count
+        cdef bint drawn
+        self.lock()
+        first, handed = self.ticks, clock._handed
+        try:
+            steps = validation.steps(n, first)
+            self.follow(clock)
+            count = min(steps, handed)
+            # The last of these steps is one of the clock's, which begins when so many are still to be run.
+            before = ((handed - count) // substeps + 1) * substeps
+            if count > 0 and before <= handed:
+                self.go(handed - before)
+                self.keep()
+                self.go(count - (handed - before))
+                self.drawn_tick = self.ticks
+            else:
+                drawn = self.drawn_tick == self.ticks
+                self.go(count)
+                if drawn:
+                    self.drawn_tick = self.ticks
+            self.go(steps - count)
+        finally:
+            clock._handed = max(0, handed - (self.ticks - first))
+            self.unlock()
+        return 0
 
     cdef int64_t frame(self, FixedClock clock, object seconds) except -1:
         cdef int64_t due = clock.begin_frame(seconds)
@@ -77,8 +109,17 @@ cdef class Frames(Core):
 
     cdef int last_step(self, int64_t substeps) except -1:
         """Run a step, and keep the state before it for drawing."""
+        self.keep()
+        self.go(substeps)
+        self.drawn_tick = self.ticks
+        if self.own is not None and self.own._handed > 0:
+            self.own._handed = max(0, self.own._handed - substeps)
+        return 0
+
+    cdef int keep(self) except -1:
+        """Keep the state for drawing."""
         cdef Py_ssize_t n = self.plan.n
-        if self.previous is None:
+        if self.previous is None or len(self.previous[0]) != n:
             previous = [np.empty_like(array) for array in self.state[:2]]
             for number, array in enumerate(previous):
                 locate(&self.previous_state[<int> number], array)
@@ -86,8 +127,6 @@ cdef class Frames(Core):
         self.drawn_tick = -1
         copy_array(&self.previous_state[0], &self.plan.x, n, self.plan.dim, self.item)
         copy_array(&self.previous_state[1], &self.plan.v, n, self.plan.dim, self.item)
-        self.go(substeps)
-        self.drawn_tick = self.ticks
         return 0
 
     cdef int turn_clock(self, object rate, object tick) except -1:
@@ -104,6 +143,44 @@ cdef class Frames(Core):
         """The state before the last step of the last frame, or None if it is not the last step any more."""
         return self.previous if self.previous is not None and self.drawn_tick == self.ticks else None
 
+    def _move(self, Py_ssize_t body, object position):
+        """Put one body elsewhere: `_move_rows` of base.py, without its detours."""
+        cdef Array there
+        cdef Py_ssize_t n = self.plan.n
+        cdef Py_ssize_t row = body + n if body < 0 else body
+        cdef bint history = self.started and (
+            self.plan.scheme == VERLET_BACKWARD or self.plan.scheme == VERLET_CENTRAL
+        )
+        cdef float* f32 = NULL
+        cdef double* f64 = NULL
+        cdef bint finite
+        if not 0 <= row < n:
+            raise IndexError(f"index {body} is out of bounds for axis 0 with size {n}")
+        values = np.empty((1, self.plan.dim), self._position.dtype)
+        values[0] = position if type(position) is tuple else validation.plain("position", position)
+        locate(&there, values)
+        finite = all_finite(&there, self.plan.dim, f32) if self.single else all_finite(&there, self.plan.dim, f64)
+        if not finite:
+            raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
+        if self.slots is not None and not self.slots.alive[row]:
+            return  # the dead stay where they are
+        # From here on no Python code runs.
+        if history and self.single:
+            follow_history(&self.plan.x, &self.plan.s, row, &there, self.plan.dim, f32)
+        elif history:
+            follow_history(&self.plan.x, &self.plan.s, row, &there, self.plan.dim, f64)
+        self.put(&self.plan.x, row, &there, 0)
+        if self.previous is not None and self.drawn_tick == self.ticks:
+            self.put(&self.previous_state[0], row, &there, 0)
+            self.put(&self.previous_state[1], row, &self.plan.v, row)
+
+    cdef void put(self, const Array* to, Py_ssize_t row, const Array* source, Py_ssize_t source_row) noexcept nogil:
+        """One row of one array becomes one of another."""
+        cdef Array a = to[0], b = source[0]
+        a.data += row * a.body
+        b.data += source_row * b.body
+        copy_array(&a, &b, 1, self.plan.dim, self.item)
+
     def _last_step(self, int64_t substeps):
         self.lock()
         try:
@@ -111,18 +188,22 @@ cdef class Frames(Core):
         finally:
             self.unlock()
 
-    def interpolate(self, object alpha=None, object out=None, object mode="linear"):
+    def interpolate(self, object alpha=None, object out=None, object mode="linear", object living=False):
         """Positions for drawing: between the state before the last step of the frame and the one after.
 
         The picture shows the time (tick - 1 + alpha) dt, one step behind the simulation: that is the
-        price of never guessing. Until the first frame, and after steps outside `advance`, there is
-        nothing between, and the positions are returned as they are.
+        price of never guessing. Steps of a frame are those of `advance` and `ticks`, and `step` in a loop over
+        what the stepper's own clock counts, such as `for _ in world.clock.steps(seconds): world.step()`. Until
+        the first frame, and after other steps, there is nothing between: positions are returned as they are.
 
         alpha: how far between the two, 0 to 1; the clock's when left out.
         out: a float32 or float64 array or buffer of shape (n, dim) to write to, such as a mapped
-        vertex buffer; a new array when left out. It is returned.
+        vertex buffer; a new array when left out. It is returned. Vertices of several numbers each will do as well,
+        of shape (n,) and format "fff"; in two dimensions (n, 3) too, where the third column stays as it is.
         mode: "linear"; "hermite", which follows the velocities too and suits low rates; "extrapolate",
         alpha steps beyond the last state: no latency, but overshoots at every bounce.
+        living: draw those bodies alone that live, one after the other, in the order of their rows: `out` is then of
+        shape (count, dim). Otherwise the rows of those that do not live are NaN.
 
         Never changes the state. Raises TypeError or ValueError for what cannot be drawn to.
 
@@ -134,15 +215,15 @@ cdef class Frames(Core):
         """
         self.lock()
         try:
-            return self.drawn(alpha, out, mode)
+            return self.drawn(alpha, out, mode, living)
         finally:
             self.unlock()
 
-    cdef object drawn(self, object alpha, object out, object mode):
+    cdef object drawn(self, object alpha, object out, object mode, bint living):
         cdef Weights weights
         cdef Array x, v, target
-        cdef float* f32 = NULL
-        cdef double* f64 = NULL
+        cdef bint single
+        cdef Py_ssize_t rows = self.slots.count if living and self.slots is not None else self.plan.n
         cdef FixedClock clock
         cdef double share
         if alpha is None:
@@ -161,18 +242,109 @@ cdef class Frames(Core):
         weights.curved = weights.v != 0 or weights.v_new != 0
         if between and mode != "extrapolate":
             x, v = self.previous_state[0], self.previous_state[1]
-        result = np.empty((self.plan.n, self.plan.dim), self.dtype) if out is None else out
-        array = interpolation.canvas(out, self) if out is not None else result
+        result = np.empty((rows, self.plan.dim), self.dtype) if out is None else out
+        array = interpolation.canvas(out, self, rows) if out is not None else result
         locate(&target, array)
-        if self.plan.n == 0:
+        single = array.dtype == np.float32
+        if rows == 0:
             return result
-        if array.dtype == np.float32:
-            if self.single:
-                draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f32, f32)
-            else:
-                draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f64, f32)
-        elif self.single:
-            draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f32, f64)
+        if self.slots is None:
+            self.draw_rows(&x, &v, &target, 0, 0, rows, &weights, single)
         else:
-            draw(&x, &v, &self.plan.x, &self.plan.v, &target, self.plan.n, self.plan.dim, &weights, f64, f64)
+            self.draw_living(&x, &v, &target, &weights, single, living, mode == "extrapolate")
         return result
+
+    cdef void draw_living(
+        self, const Array* x, const Array* v, const Array* target, const Weights* weights, bint single, bint living,
+        bint beyond,
+    ) noexcept:
+        """Draw those that live; who was born after the last step is where he was born, or on the way from there."""
+        cdef const uint8_t* alive = self.slots.alive
+        cdef const uint8_t* young = self.slots.young
+        cdef bint begins = self.slots.any_young and not beyond
+        cdef Weights here
+        cdef Py_ssize_t first = 0
+        cdef Py_ssize_t to = 0
+        cdef Py_ssize_t last
+        cdef bint newborn
+        here.x = here.v = here.v_new = 0
+        here.curved = False
+        while first < self.plan.n:
+            last = first + 1
+            if alive[first]:
+                newborn = begins and young[first]
+                while last < self.plan.n and alive[last] and (begins and young[last]) == newborn:
+                    last += 1
+                if newborn:
+                    self.draw_rows(&self.plan.x, &self.plan.v, target, first, to, last - first, &here, single)
+                else:
+                    self.draw_rows(x, v, target, first, to, last - first, weights, single)
+                to += last - first
+            elif not living:
+                fill_with_nan(target, first, self.plan.dim, single)
+                to += 1
+            first = last
+
+    cdef void draw_rows(
+        self, const Array* x, const Array* v, const Array* target, Py_ssize_t first, Py_ssize_t to, Py_ssize_t count,
+        const Weights* weights, bint single,
+    ) noexcept:
+        """Draw bodies from one on, to rows from another on."""
+        cdef float* f32 = NULL
+        cdef double* f64 = NULL
+        cdef Array a = from_row(x, first)
+        cdef Array b = from_row(v, first)
+        cdef Array c = from_row(&self.plan.x, first)
+        cdef Array d = from_row(&self.plan.v, first)
+        cdef Array e = from_row(target, to)
+        if single:
+            if self.single:
+                draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f32, f32)
+            else:
+                draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f64, f32)
+        elif self.single:
+            draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f32, f64)
+        else:
+            draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f64, f64)
+
+
+cdef inline Array from_row(const Array* array, Py_ssize_t row) noexcept:
+    cdef Array result = array[0]
+    result.data += row * array.body
+    return result
+
+
+cdef void fill_with_nan(const Array* target, Py_ssize_t row, int dim, bint single) noexcept:
+    cdef char* place = target.data + row * target.body
+    cdef int j
+    for j in range(dim):
+        if single:
+            (<float*> (place + j * target.component))[0] = NAN
+        else:
+            (<double*> (place + j * target.component))[0] = NAN
+
+
+ctypedef fused real:
+    float
+    double
+
+
+cdef bint all_finite(const Array* row, int dim, real* like) noexcept nogil:
+    cdef int j
+    for j in range(dim):
+        if not isfinite((<const real*> (row.data + j * row.component))[0]):
+            return False
+    return True
+
+
+cdef void follow_history(
+    const Array* x, const Array* s, Py_ssize_t row, const Array* there, int dim, real* like,
+) noexcept nogil:
+    """The previous position moves as far as the body does."""
+    cdef int j
+    cdef real* previous
+    cdef real now
+    for j in range(dim):
+        previous = <real*> (s.data + row * s.body + j * s.component)
+        now = (<const real*> (x.data + row * x.body + j * x.component))[0]
+        previous[0] = previous[0] + ((<const real*> (there.data + j * there.component))[0] - now)

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 from ..kernels.abi.interactions cimport NBody, Springs
 from ..kernels.abi.coupled cimport PushFunction, SweptTable, TangentFunction
 from .sharing cimport Sharing
+from .slots cimport Links
 
 
 cdef class BoundPush:
@@ -18,6 +19,9 @@ cdef class BoundPush:
     cdef object keep        # what the data belongs to
     cdef object error       # what it raised last, or None
 
+    cdef int find_links(self, Links links) except -1
+    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1
+
 
 cdef class PythonPush(BoundPush):
     cdef object term
@@ -30,9 +34,14 @@ cdef class PythonPush(BoundPush):
     cdef int show_tangent(self, list planes, object out) except -1
 
 
+cdef class NativePush(BoundPush):
+    pass
+
+
 cdef class SpringsPush(BoundPush):
     cdef Springs springs
     cdef list arrays
+    cdef object tenants     # for which bodies they are, or None
 
 
 cdef class NBodyPush(BoundPush):

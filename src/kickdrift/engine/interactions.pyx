@@ -10,6 +10,8 @@ from .sharing cimport SHARE
 import numpy as np
 
 from .. import kernels
+from ..declaration import require_entries
+from ..forces.base import Interaction
 
 require_rounding(__name__)
 
@@ -26,9 +28,23 @@ cdef enum:
 cdef class BoundPush:
     """Base: a C function of a push; it holds on to all that its data points to."""
 
+    cdef int find_links(self, Links links) except -1:
+        """What ends, or is otherwise, where bodies die."""
+        return 0
+
+    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+        """Take over what a plan says."""
+        raise NotImplementedError
+
 
 cdef class PythonPush(BoundPush):
     """A Python function, which is called for all bodies at once."""
+
+    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+        self.term, self.call = push.term, push.term.function
+        self.function, self.data = call_python, <void*> self
+        self.whole = True
+        return 0
 
     cdef int show(self, list places, object out) except -1:
         """The planes of all bodies that the function is to be called with, shape (n, dim)."""
@@ -82,47 +98,45 @@ cdef int call_jacobian(
     return 0
 
 
-cdef BoundPush bind_python(object push, object plan):
-    cdef PythonPush bound = PythonPush()
-    bound.term, bound.call = push.term, push.term.function
-    bound.function, bound.data = call_python, <void*> bound
-    bound.whole = True
-    return bound
+cdef class NativePush(BoundPush):
+    """A function in machine code, which may be called for some of the bodies."""
 
-
-cdef BoundPush bind_native(object push, object plan):
-    cdef BoundPush bound = BoundPush()
-    bound.keep = push.term
-    bound.function = <PushFunction> <size_t> push.term.pointer.address
-    bound.data = <void*> <size_t> push.term.data
-    bound.shared = push.term.threadsafe
-    bound.cost = 10.0 * plan.n
-    return bound
+    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+        self.keep = push.term
+        self.function = <PushFunction> <size_t> push.term.pointer.address
+        self.data = <void*> <size_t> push.term.data
+        self.shared = push.term.threadsafe
+        self.cost = 10.0 * plan.n
+        return 0
 
 
 cdef class SpringsPush(BoundPush):
     """Springs between pairs of bodies."""
 
+    cdef int find_links(self, Links links) except -1:
+        return links.add(
+            self.arrays[0], self.arrays[1], self.tenants, self.springs.count, self.arrays, &self.springs.count,
+        )
 
-cdef BoundPush bind_springs(object push, object plan, const SweptTable* table):
-    cdef SpringsPush bound = SpringsPush()
-    cdef Springs* springs = &bound.springs
-    pairs = push.fields["pairs"]
-    count = len(pairs)
-    bound.arrays = [padded(column, count) for column in (pairs[:, 0], pairs[:, 1])]
-    bound.arrays += [padded(push.fields[name], count) for name in ("k", "rest", "c")]
-    springs.count = count
-    springs.damped = push.term.velocity_dependent
-    springs.first = <const int64_t*> address(bound.arrays[0])
-    springs.second = <const int64_t*> address(bound.arrays[1])
-    springs.k = address(bound.arrays[2])
-    springs.rest = address(bound.arrays[3])
-    springs.c = address(bound.arrays[4])
-    bound.function, bound.data = table.springs, <void*> springs
-    bound.tangent, bound.tangent_data = table.springs_tangent, <void*> springs
-    bound.whole = True
-    bound.cost = count * PER_SPRING
-    return bound
+    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+        cdef Springs* springs = &self.springs
+        pairs = push.fields["pairs"]
+        count = len(pairs)
+        self.tenants = push.fields.get("tenants")
+        self.arrays = [padded(column, count) for column in (pairs[:, 0], pairs[:, 1])]
+        self.arrays += [padded(push.fields[name], count) for name in ("k", "rest", "c")]
+        springs.count = count
+        springs.damped = push.term.velocity_dependent
+        springs.first = <const int64_t*> address(self.arrays[0])
+        springs.second = <const int64_t*> address(self.arrays[1])
+        springs.k = address(self.arrays[2])
+        springs.rest = address(self.arrays[3])
+        springs.c = address(self.arrays[4])
+        self.function, self.data = table.springs, <void*> springs
+        self.tangent, self.tangent_data = table.springs_tangent, <void*> springs
+        self.whole = True
+        self.cost = count * PER_SPRING
+        return 0
 
 
 cdef object padded(object values, Py_ssize_t count):
@@ -139,24 +153,26 @@ cdef const void* address(object array) except *:
 cdef class NBodyPush(BoundPush):
     """Attraction among all bodies, in shares of several threads where it is worth it."""
 
+    cdef int find_links(self, Links links) except -1:
+        self.bodies.alive = links.slots.alive
+        return 0
 
-cdef BoundPush bind_n_body(object push, object plan, const SweptTable* table, Py_ssize_t threads):
-    cdef NBodyPush bound = NBodyPush()
-    cdef Crowd crowd
-    bound.arrays = [push.fields["mu"] + np.zeros(plan.n, plan.dtype), push.fields["e2"]]
-    bound.bodies.n = plan.n
-    bound.bodies.mu = address(bound.arrays[0])
-    bound.bodies.e2 = address(bound.arrays[1])
-    bound.function, bound.data = table.n_body, <void*> &bound.bodies
-    bound.tangent, bound.tangent_data = table.n_body_tangent, <void*> &bound.bodies
-    bound.whole = True
-    bound.cost = <double> plan.n * plan.n * PER_PAIR
-    if threads > 1 and bound.cost >= SHARE:
-        crowd = bound.crowd = Crowd()
-        crowd.kernel, crowd.data = bound.function, bound.data
-        crowd.helpers = threads
-        bound.function, bound.data = share_n_body, <void*> bound
-    return bound
+    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+        cdef Crowd crowd
+        self.arrays = [push.fields["mu"] + np.zeros(plan.n, plan.dtype), push.fields["e2"]]
+        self.bodies.n = plan.n
+        self.bodies.mu = address(self.arrays[0])
+        self.bodies.e2 = address(self.arrays[1])
+        self.function, self.data = table.n_body, <void*> &self.bodies
+        self.tangent, self.tangent_data = table.n_body_tangent, <void*> &self.bodies
+        self.whole = True
+        self.cost = <double> plan.n * plan.n * PER_PAIR
+        if threads > 1 and self.cost >= SHARE:
+            crowd = self.crowd = Crowd()
+            crowd.kernel, crowd.data = self.function, self.data
+            crowd.helpers = threads
+            self.function, self.data = share_n_body, <void*> self
+        return 0
 
 
 cdef class Crowd(Sharing):
@@ -182,10 +198,13 @@ cdef int share_n_body(
     return 0
 
 
+# What binds each.
+cdef dict PUSHES = {"python": PythonPush, "native": NativePush, "springs": SpringsPush, "n_body": NBodyPush}
+require_entries(__name__, PUSHES, Interaction)
+
+
 cdef BoundPush bind_push(object push, object plan, const SweptTable* table, Py_ssize_t threads):
     """The C function of a push of a plan."""
-    if push.kind == "springs":
-        return bind_springs(push, plan, table)
-    if push.kind == "n_body":
-        return bind_n_body(push, plan, table, threads)
-    return bind_native(push, plan) if push.kind == "native" else bind_python(push, plan)
+    cdef BoundPush bound = PUSHES[push.kind]()
+    bound.bind(push, plan, table, threads)
+    return bound

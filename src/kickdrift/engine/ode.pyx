@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ..kernels.abi.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
-from ..kernels.abi.ode cimport Newton, ODEPlan, ODETable
-from ..kernels.abi.plan cimport EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
+from ..kernels.abi.ode cimport MAX_SLOPES, Newton, ODEPlan, ODETable
+from ..kernels.abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from .runner cimport Runner, Writes, copy_array, locate
 from .sharing cimport PATIENCE, RELEASE
@@ -17,7 +17,10 @@ import numpy as np
 
 from .. import flows
 from ..errors import ConvergenceError, NonFiniteError
+from ..declaration import require_entries
+from ..integrators import EQUATION_INTEGRATORS
 from ..ode.base import QUOTIENT, refuse
+from ..rollback import snapshots
 
 require_rounding(__name__)
 
@@ -27,16 +30,19 @@ cdef dict SCHEMES = {
     "midpoint": MIDPOINT,
     "heun": HEUN,
     "rk4": RK4,
+    "dopri8": DOPRI8,
 }
 cdef dict FLOWS = {
-    flows.Lorenz: LORENZ,
-    flows.Rossler: ROSSLER,
-    flows.Thomas: THOMAS,
-    flows.Halvorsen: HALVORSEN,
-    flows.Aizawa: AIZAWA,
-    flows.LotkaVolterra: LOTKA_VOLTERRA,
-    flows.VanDerPol: VAN_DER_POL,
+    "Lorenz": LORENZ,
+    "Rossler": ROSSLER,
+    "Thomas": THOMAS,
+    "Halvorsen": HALVORSEN,
+    "Aizawa": AIZAWA,
+    "LotkaVolterra": LOTKA_VOLTERRA,
+    "VanDerPol": VAN_DER_POL,
 }
+require_entries(__name__, SCHEMES, EQUATION_INTEGRATORS)
+require_entries(__name__, FLOWS, flows.Flow)
 
 
 # As in include/kickdrift/native.h, whatever T is.
@@ -66,6 +72,16 @@ cdef class Scratch:
         self.array.flags.writeable = writable
 
 
+cdef int take_constants(double* parameters, list constants) except -1:
+    """Write the constants of a flow to where kernels find them."""
+    cdef int i
+    if len(constants) > MAX_PARAMETERS:
+        raise RuntimeError("a flow has too many constants")
+    for i in range(len(constants)):
+        parameters[i] = constants[i]
+    return 0
+
+
 cdef class ODECore(Runner):
     """The part of an ODEStepper that steps."""
 
@@ -78,7 +94,9 @@ cdef class ODECore(Runner):
     cdef Scratch now        # the state at the start of a step
     cdef Scratch stage      # where the right-hand side is evaluated
     cdef Scratch rate       # what it wrote
-    cdef Scratch total      # the sum of slopes
+    cdef Scratch total      # the sum of slopes, or the slopes of a table
+    cdef int stages
+    cdef double share[MAX_SLOPES]   # when they are evaluated, in steps
     cdef Scratch moved, moved_rate, residual, jacobian, slope, status, needed
     cdef NativeFlow native  # the right-hand side, where it is in machine code
     cdef void* user_data
@@ -99,6 +117,8 @@ cdef class ODECore(Runner):
         if plan.scheme == IMPLICIT_EULER:
             plan.tolerance = self._integrator.tolerance
             plan.iterations = self._integrator.max_iterations
+        elif plan.scheme == DOPRI8:
+            self.bind_tableau()
         if self._flow is not None:
             self.bind_flow()
             self.most = <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
@@ -106,14 +126,21 @@ cdef class ODECore(Runner):
             self.bind_function()
             self.most = 1  # how long functions take shows when they are called
 
+    cdef int bind_tableau(self) except -1:
+        cdef int stage, m = 0
+        table = &self.plan.tableau
+        table.stages = len(self._integrator.tableau)
+        for stage in range(table.stages):
+            table.start[stage] = m
+            for slope, weight in self._integrator.tableau[stage].items():
+                table.slope[m], table.weight[m] = slope, weight
+                m += 1
+        table.start[table.stages] = m
+        return 0
+
     cdef int bind_flow(self) except -1:
-        cdef int i
-        self.plan.flow = FLOWS[type(self._flow)]
-        constants = self._flow.constants(self.dtype)
-        if len(constants) > MAX_PARAMETERS:
-            raise RuntimeError(f"{self._flow}: too many constants")
-        for i in range(len(constants)):
-            self.plan.parameters[i] = constants[i]
+        self.plan.flow = FLOWS[self._flow.kind]
+        take_constants(self.plan.parameters, self._flow.constants(self.dtype))
         # Nanoseconds at worst, roughly: on the baseline, in float64.
         per_component = 100 if self.plan.scheme == IMPLICIT_EULER else 10 if self.plan.flow == THOMAS else 2
         stages = self._integrator.force_evaluations or 1
@@ -125,6 +152,7 @@ cdef class ODECore(Runner):
         return 0
 
     cdef int bind_function(self) except -1:
+        cdef int i
         n, dim = self._y.shape
         state = (n, dim)
         if isinstance(self._rhs, flows.Native):
@@ -135,7 +163,13 @@ cdef class ODECore(Runner):
         self.stage = Scratch(state, self.dtype, False)
         self.rate = Scratch(state, self.dtype, True)
         if self.plan.scheme != IMPLICIT_EULER:
-            self.total = Scratch(state, self.dtype, True)
+            stages = self._integrator.force_evaluations
+            self.stages = stages
+            for i in range(stages):
+                self.share[i] = self._integrator.evaluation_shares[0][i]
+            # Slopes of a table are kept, each in whole cache lines; other schemes sum them up.
+            kept = stages if self.plan.scheme == DOPRI8 else 1
+            self.total = Scratch((kept, -(-n * dim // 16) * 16), self.dtype, True)
             return 0
         self.moved = Scratch(state, self.dtype, False)
         self.moved_rate = Scratch(state, self.dtype, True)
@@ -155,25 +189,33 @@ cdef class ODECore(Runner):
         """What depends on dt: nothing else does."""
         return h
 
-    def _commit(self, *, writes=(), numbers=None, resume=None, dict attributes=None):
+    def _commit(self, *, writes=(), numbers=None, resume=None, constants=None, dict attributes=None):
         """Change several things as one: nothing can fail or interrupt once the first is changed. As in bodies.pyx."""
         cdef Writes prepared = Writes(writes)
         cdef dict own = self.__dict__
         cdef double h = self.plan.h if numbers is None else numbers
         cdef int64_t tick = self.ticks if resume is None else resume[0]
+        cdef double[MAX_PARAMETERS] parameters
+        memcpy(parameters, self.plan.parameters, sizeof(parameters))
+        if constants is not None:
+            take_constants(parameters, constants)
         if attributes is None:
             attributes = {}
         # From here on no Python code runs.
         prepared.execute()
+        memcpy(self.plan.parameters, parameters, sizeof(parameters))
         self.plan.h = h
         self.ticks = tick
         own.update(attributes)
         self.ready = True
 
+    def _copies(self):
+        return snapshots.copies(self)
+
     def _digest(self, values, uint64_t place):
         cdef Array array
         locate(&array, values)
-        return self.kernels.digest(&array, values.shape[0], values.shape[1], place)
+        return self.kernels.digest(&array, values.shape[0], values.shape[1], place, NULL)
 
     # Running.
 
@@ -242,9 +284,9 @@ cdef class ODECore(Runner):
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.plan.scheme == IMPLICIT_EULER:
-            self.table.solve(&self.plan, job)
+            self.table.solve(&self.plan, job, NULL)
         else:
-            self.table.run(&self.plan, job)
+            self.table.run(&self.plan, job, NULL)
 
     # Functions. Nothing that a function may see or break is the state itself: a step is made in
     # scratch, and becomes the state when it is complete.
@@ -284,18 +326,13 @@ cdef class ODECore(Runner):
 
     cdef int64_t explicit_step(self, double t) except -1:
         cdef int which
-        cdef int stages = self._integrator.force_evaluations
-        cdef double h = self.plan.h
-        cdef double c = 0
-        for which in range(stages):
-            if which > 0:
-                c = 1 if which == stages - 1 and stages != 2 or self.plan.scheme == HEUN else 0.5
-            self.ask_rhs(t + c * h, self.stage, self.rate)
+        for which in range(self.stages):
+            self.ask_rhs(t + self.share[which] * self.plan.h, self.stage, self.rate)
             self.table.sweep(
-                self.plan.scheme, which, h, self.plan.n * self.plan.dim,
+                &self.plan, which, self.plan.n * self.plan.dim,
                 self.rate.data, self.now.data, self.stage.data, self.total.data,
             )
-        return stages
+        return self.stages
 
     cdef int64_t implicit_step(self, double t) except -1:
         cdef Newton* newton = &self.newton
@@ -309,14 +346,14 @@ cdef class ODECore(Runner):
         for iteration in range(self.plan.iterations + 1):
             self.ask_rhs(t, self.stage, self.rate)
             calls += 1
-            if self.table.check(newton, iteration, iteration == self.plan.iterations) == 0:
+            if self.table.check(newton, iteration, iteration == self.plan.iterations, NULL) == 0:
                 break
             if self._jacobian is not None:
                 self.ask("jacobian", self._jacobian, t, self.stage.array, self.jacobian)
             else:
                 self.difference(t)
                 calls += self.plan.dim
-            self.table.correct(newton)
+            self.table.correct(newton, NULL)
         if newton.failed >= 0:
             raise ConvergenceError(newton.failed, self.ticks, newton.failed_residual, "trajectory")
         return calls

@@ -19,6 +19,10 @@ ctypedef struct Write:
     Array to, source
     Py_ssize_t count, dim, item
     const int64_t* row          # where each goes, or NULL: from 0 on
+    # Of an array of another shape, or of other items, which becomes items that lie in a row.
+    const Py_ssize_t* shape     # or NULL: the above
+    const Py_ssize_t* stride
+    int ndim
 
 
 cdef class Writes:
@@ -39,10 +43,12 @@ cdef class Runner(Sharing):
     cdef double cost        # of one step of all rows, in nanoseconds
     cdef Py_ssize_t most    # steps between two looks for Ctrl-C
     cdef int64_t ticks
+    cdef object tape        # what records each step, or None
     cdef int64_t evaluated  # how often forces or right-hand sides were
 
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1
+    cdef int go_taped(self, Py_ssize_t steps) except -1
     cdef int go(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1
 
@@ -51,6 +57,12 @@ cdef class Runner(Sharing):
         release(&self.busy)
 
 
+cdef void scatter(
+    char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
+) noexcept nogil
+cdef void gather(
+    const char* source, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, char** to, Py_ssize_t item,
+) noexcept nogil
 cdef int locate(Array* array, object source) except -1
 cdef void copy_array(
     const Array* to, const Array* source, Py_ssize_t n, Py_ssize_t dim, Py_ssize_t item,

@@ -73,6 +73,8 @@ cdef class Runner(Sharing):
         cdef bint timed
         if steps > LARGEST_TICK - self.ticks:
             validation.steps(steps, self.ticks)  # which refuses them
+        if self.tape is not None:
+            return self.go_taped(steps)
         if self.rows == 0:
             self.ticks += steps
             return 0
@@ -93,6 +95,28 @@ cdef class Runner(Sharing):
                 PyErr_CheckSignals()
         return 0
 
+    cdef int go_taped(self, Py_ssize_t steps) except -1:
+        """Run steps one by one, and let the tape see what is before and after each."""
+        tape, self.tape = self.tape, None
+        try:
+            for _ in range(steps):
+                tape._before(self)
+                try:
+                    self.go(1)
+                finally:
+                    tape._after(self)
+        finally:
+            self.tape = tape
+        return 0
+
+    @property
+    def _tape(self):
+        return self.tape
+
+    @_tape.setter
+    def _tape(self, tape):
+        self.tape = tape
+
     def _step(self, n):
         """`step(n)` for whoever has the stepper for himself."""
         self.go(validation.steps(n, self.ticks))
@@ -109,7 +133,10 @@ cdef class Runner(Sharing):
 
 cdef class Writes:
     def __cinit__(self, writes):
-        """writes: (array, rows or None, values), of shapes (n, dim), (k,) and (k, dim) or (n, dim)."""
+        """writes: (array, rows or None, values), of shapes (n, dim), (k,) and (k, dim) or (n, dim).
+
+        Where there are no rows, an array may have any shape, and items of any size.
+        """
         cdef Write* write
         writes = list(writes)
         self.kept = []
@@ -119,6 +146,16 @@ cdef class Writes:
         for array, rows, values in writes:
             values = np.ascontiguousarray(values, array.dtype)
             write = &self.write[self.count]
+            self.count += 1
+            if array.ndim != 2 or array.itemsize not in (4, 8):
+                axes = np.array([array.shape, array.strides], np.intp)
+                write.to.data = <char*> <size_t> array.ctypes.data
+                write.source.data = <char*> <size_t> values.ctypes.data
+                write.item, write.ndim = array.itemsize, array.ndim
+                write.shape = <const Py_ssize_t*> <size_t> axes.ctypes.data
+                write.stride = write.shape + write.ndim
+                self.kept.append((array, axes, values))
+                continue
             if rows is not None:
                 rows = np.ascontiguousarray(rows, np.int64)
                 write.row = <const int64_t*> <size_t> rows.ctypes.data
@@ -126,7 +163,6 @@ cdef class Writes:
             locate(&write.to, array)
             locate(&write.source, values)
             self.kept.append((array, rows, values))
-            self.count += 1
 
     def __dealloc__(self):
         PyMem_Free(self.write)
@@ -135,8 +171,13 @@ cdef class Writes:
         cdef Py_ssize_t number, i
         cdef Write* write
         cdef Array to, source
+        cdef const char* items
         for number in range(self.count):
             write = &self.write[number]
+            if write.shape != NULL:
+                items = write.source.data
+                scatter(write.to.data, write.shape, write.stride, write.ndim, &items, write.item)
+                continue
             if write.row == NULL:
                 copy_array(&write.to, &write.source, write.count, write.dim, write.item)
                 continue
@@ -145,6 +186,34 @@ cdef class Writes:
                 to.data = write.to.data + write.row[i] * to.body
                 source.data = write.source.data + i * source.body
                 copy_array(&to, &source, 1, write.dim, write.item)
+
+
+cdef void scatter(
+    char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
+) noexcept nogil:
+    """Items that lie in a row, into an array of any shape; `source` is where they end, then."""
+    cdef Py_ssize_t i
+    if ndim == 0 or ndim == 1 and stride[0] == item:
+        i = item if ndim == 0 else shape[0] * item
+        memcpy(to, source[0], i)
+        source[0] += i
+        return
+    for i in range(shape[0]):
+        scatter(to + i * stride[0], shape + 1, stride + 1, ndim - 1, source, item)
+
+
+cdef void gather(
+    const char* source, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, char** to, Py_ssize_t item,
+) noexcept nogil:
+    """The items of an array of any shape in a row; `to` is where they end, then."""
+    cdef Py_ssize_t i
+    if ndim == 0 or ndim == 1 and stride[0] == item:
+        i = item if ndim == 0 else shape[0] * item
+        memcpy(to[0], source, i)
+        to[0] += i
+        return
+    for i in range(shape[0]):
+        gather(source + i * stride[0], shape + 1, stride + 1, ndim - 1, to, item)
 
 
 cdef int locate(Array* array, object source) except -1:

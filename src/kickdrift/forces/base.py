@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..stepper.model import Plan
+    from ..stepper.slots import Slots
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,10 @@ class Term(Declaration):
         """Potential energy of each body in J, shape (n,), for float64 positions."""
         raise ValueError(f"energy: {type(self).__name__} has no potential")
 
+    def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
+        """The same where some bodies do not live: what it says of these does not count."""
+        return self.potential_energy(plan, position)
+
     def probe(self, position: np.ndarray, velocity: np.ndarray) -> None:
         """Refuse, when a stepper is made, what turns out not to be as declared."""
 
@@ -36,6 +41,14 @@ class Term(Declaration):
     def label(self) -> str:
         """What tells this term from others, beside the numbers in its plan."""
         return type(self).__name__
+
+
+class Field(Term):
+    """Base of the terms that push each body by itself, and are evaluated after the affine part."""
+
+
+class Interaction(Term):
+    """Base of the terms for many bodies at once: functions of users, and what bodies do to each other."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """YOUR forces: terms that are functions of the user, in Python or in machine code.
 
-They are evaluated for many bodies at once, after the terms of `forces.py`, into an array of zeros
+They are evaluated for many bodies at once, after the terms of `fields.py`, into an array of zeros
 that is then added: divided by the masses or, for accelerations, as it is.
 """
 
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .. import validation
 from ..errors import CallbackError
-from .base import Term
+from .base import Interaction
 
 if TYPE_CHECKING:
     from ..stepper.model import Plan
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Callback(Term):
+class Callback(Interaction):
     """Base of the terms that are functions of users."""
 
     function: Any
     velocity_dependent: bool  # type: ignore[misc]
     potential: Callable[..., Any] | None
     divided_by_mass: bool
-    kind: ClassVar[str]
     jacobian: Callable[..., object] | None = None
 
     def _declare(
@@ -51,6 +50,17 @@ class Callback(Term):
 
     def _argument(self, name: str) -> str:
         return f"{type(self).__name__}({name})"
+
+    @property
+    def coefficients(self) -> tuple[str, ...]:
+        return ()
+
+    def told(self) -> dict[str, Any]:
+        return {
+            "label": self.label,
+            "velocity_dependent": self.velocity_dependent,
+            "divided_by_mass": self.divided_by_mass,
+        }
 
     def shifted(self, offset: np.ndarray) -> Self:
         return self  # what its function knows of places is its own affair

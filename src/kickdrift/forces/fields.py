@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import exact_math, validation
 from ..declaration import numbers
-from .base import Elastic, Term
+from .base import Elastic, Field, Term
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -93,7 +93,7 @@ class LinearDrag(Term):
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticDrag(Term):
+class QuadraticDrag(Field):
     """Drag proportional to the square of the airspeed: F = -c |v - w| (v - w) (Rayleigh).
 
     coefficient: c >= 0 in kg/m (half of air density times drag coefficient times area), scalar or
@@ -106,13 +106,15 @@ class QuadraticDrag(Term):
     [[0.8889]]
     """
 
+    kind = "quadratic_drag"
+
     coefficient: ArrayLike = numbers(minimum=0.0)
     wind: ArrayLike = numbers(default=0.0)
     velocity_dependent: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
         coefficient = self._scalars(plan, "coefficient") * plan.inverse_mass
-        plan.add_record("quadratic_drag", self, c=coefficient, w=self._vectors(plan, "wind"))
+        plan.add_record(self.kind, self, c=coefficient, w=self._vectors(plan, "wind"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +161,7 @@ class AnchorSpring(Elastic):
 
 
 @dataclass(frozen=True, eq=False)
-class PointGravity(Term):
+class PointGravity(Field):
     """Attraction by a fixed point mass: a = -mu d / (|d|² + e²)^(3/2), d = x - center (Newton, Plummer).
 
     mu: G M in m³/s² (negative repels), scalar or (n,). center: m, 0, (dim,) or (n, dim).
@@ -174,6 +176,8 @@ class PointGravity(Term):
     [[0.5403, 0.8415]]
     """
 
+    kind = "point_gravity"
+
     mu: ArrayLike = numbers()
     center: ArrayLike = numbers(default=0.0, place=True)
     softening: ArrayLike = numbers(minimum=0.0, default=0.0)
@@ -182,7 +186,7 @@ class PointGravity(Term):
     def compile(self, plan: Plan) -> None:
         softening = self._scalars(plan, "softening")
         mu = self._scalars(plan, "mu") * plan.mobility
-        plan.add_record("point_gravity", self, mu=mu, e2=softening * softening, center=self._vectors(plan, "center"))
+        plan.add_record(self.kind, self, mu=mu, e2=softening * softening, center=self._vectors(plan, "center"))
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         softening = self._scalars(plan, "softening")
@@ -192,7 +196,7 @@ class PointGravity(Term):
 
 
 @dataclass(frozen=True, eq=False)
-class Vortex(Term):
+class Vortex(Field):
     """A swirl about an axis: a = s t / (|t|² + e²), t = axis x (x - center), for dim 2 and 3.
 
     The acceleration is s / r along the circle about the axis (the field of a line vortex), softened
@@ -207,6 +211,8 @@ class Vortex(Term):
     >>> leaf.velocity.tolist()  # 1/2 m/s² across the radius
     [[0.0, 0.005]]
     """
+
+    kind = "vortex"
 
     strength: ArrayLike = numbers()
     center: ArrayLike = numbers(default=0.0, place=True)
@@ -227,7 +233,7 @@ class Vortex(Term):
             strength, axis = strength * np.sign(axis[2]), np.array([0.0, 0.0, 1.0])
         axis = axis / np.abs(axis).max()  # so that no square overflows
         plan.add_record(
-            "vortex",
+            self.kind,
             self,
             s=strength,
             e2=softening * softening,

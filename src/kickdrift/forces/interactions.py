@@ -1,6 +1,6 @@
 """Bodies that push each other: springs between pairs of them, and gravity among all.
 
-They are evaluated for all bodies at once, after the terms of `forces.py`. What a body is pushed by is
+They are evaluated for all bodies at once, after the terms of `fields.py`. What a body is pushed by is
 summed in a fixed order, so that no number of threads and no instruction set changes a bit.
 """
 
@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from .. import validation
-from ..declaration import numbers
-from .base import Elastic, Term
+from ..constraints.base import told_apart
+from ..declaration import numbers, tenants
+from .base import Elastic, Interaction
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..stepper.model import Plan
+    from ..stepper.slots import Slots
 
 
 @dataclass(frozen=True, eq=False)
-class Springs(Elastic):
+class Springs(Elastic, Interaction):
     """Springs and dampers between pairs of bodies: F = (k (L - rest) + d L') u (Hooke; Baraff, Witkin 1998).
 
     u points from the first body of a pair to the second, L is their distance and L' its rate; the first
@@ -44,11 +46,14 @@ class Springs(Elastic):
     [[0.0], [1.25], [2.75]]
     """
 
+    kind = "springs"
+
     pairs: ArrayLike
     stiffness: ArrayLike = numbers(minimum=0.0)
     rest_length: ArrayLike | None = None
     damping: ArrayLike = numbers(minimum=0.0, default=0.0)
     per_mass: bool = dataclasses.field(default=False, kw_only=True)  # both times the reduced mass of each pair
+    tenants: np.ndarray | None = tenants()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pairs", validation.pairs("Springs(pairs)", self.pairs))
@@ -88,21 +93,31 @@ class Springs(Elastic):
         pairs = validation.within("Springs(pairs)", np.asarray(self.pairs), plan.n)
         share = self._reduced_masses(plan) if self.per_mass else np.ones(1)
         plan.add_push(
-            "springs",
+            self.kind,
             self,
             True,
             pairs=pairs,
             k=self._per_pair("stiffness") * share,
             rest=self._per_pair("rest_length"),
             c=self._per_pair("damping") * share,
+            **told_apart(self.tenants),
         )
 
+    def held(self, slots: Slots) -> Self:
+        return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.pairs)))
+
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        return self._energy(plan, position, np.ones(len(np.asarray(self.pairs)), np.bool_))
+
+    def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
+        return self._energy(plan, position, slots.uncut(np.asarray(self.pairs), self.tenants))
+
+    def _energy(self, plan: Plan, position: np.ndarray, uncut: np.ndarray) -> np.ndarray:
         pairs, distance = self._distances(position)
         stiffness = self._per_pair("stiffness") * (self._reduced_masses(plan) if self.per_mass else 1.0)
         stretch = distance - self._per_pair("rest_length")
         moves = (plan.mobility + np.zeros(plan.n))[pairs].any(axis=1)
-        energy = moves * stiffness * stretch * stretch / 2
+        energy = np.where(uncut, moves * stiffness * stretch * stretch / 2, 0.0)
         # Half of it to each end: where all ends are summed, each spring counts once.
         return np.bincount(pairs.ravel(), np.repeat(energy / 2, 2), plan.n)
 
@@ -121,7 +136,7 @@ class Springs(Elastic):
 
 
 @dataclass(frozen=True, eq=False)
-class NBody(Term):
+class NBody(Interaction):
     """Gravity among all bodies: a = sum of G m' d / (|d|² + e²)^(3/2), d = x' - x (Newton; Aarseth 1963).
 
     G: m³/(kg s²), one number (in SI units 6.6743e-11; negative repels). softening: e >= 0 in m, one
@@ -140,6 +155,8 @@ class NBody(Term):
     >>> moons.position.round(4).tolist()  # half a radian along a circle
     [[-0.8776, -0.4794], [0.8776, 0.4794]]
     """
+
+    kind = "n_body"
 
     G: float = 1.0
     softening: float = 0.0
@@ -164,12 +181,17 @@ class NBody(Term):
                     f"NBody(softening): expected 0 or enough to keep attractions within {plan.dtype}, "
                     f"got {validation.show(self.softening)}"
                 )
-        plan.add_push("n_body", self, False, mu=mu, e2=e2)
+        plan.add_push(self.kind, self, False, mu=mu, e2=e2)
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
-        mass: Any = plan.mass + np.zeros(plan.n)
-        energy = np.zeros(plan.n)
-        for i in range(plan.n - 1):  # those of the pairs (i, j > i)
+        return self._energy(plan.mass + np.zeros(plan.n), position)
+
+    def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
+        return self._energy(np.where(slots.alive, plan.mass, 0.0), position)
+
+    def _energy(self, mass: Any, position: np.ndarray) -> np.ndarray:
+        energy = np.zeros(len(mass))
+        for i in range(len(mass) - 1):  # those of the pairs (i, j > i)
             difference = position[i + 1 :] - position[i]
             distance = np.sqrt((difference * difference).sum(axis=1) + self.softening * self.softening)
             energy[i] = np.divide(mass[i + 1 :], distance, out=np.zeros_like(distance), where=distance > 0).sum()

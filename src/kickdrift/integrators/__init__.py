@@ -7,14 +7,17 @@ from .base import Integrator
 from .compositions import PEFRL, Composition, Leapfrog, Yoshida4, Yoshida6
 from .euler import EnergyEuler, ExplicitEuler, ImplicitEuler, SemiImplicitEuler
 from .exact import Exact
-from .runge_kutta import RK4, Heun, Midpoint
+from .runge_kutta import RK4, Dopri8, Heun, Midpoint
 from .verlet import GrootWarren, VelocityVerlet, Verlet
 
 __all__ = [
+    "EQUATION_INTEGRATORS",
     "INTEGRATORS",
+    "KINDS",
     "PEFRL",
     "RK4",
     "Composition",
+    "Dopri8",
     "EnergyEuler",
     "Exact",
     "ExplicitEuler",
@@ -32,6 +35,7 @@ __all__ = [
     "resolve",
 ]
 
+#: Of bodies: what `Stepper` takes.
 INTEGRATORS: dict[str, type[Integrator]] = {
     cls.name: cls
     for cls in (
@@ -53,15 +57,27 @@ INTEGRATORS: dict[str, type[Integrator]] = {
     )
 }
 
+#: How they step: what tables of `Stepper` and its twin are keyed by.
+KINDS = {cls.kind for cls in INTEGRATORS.values()}
 
-def resolve(integrator: str | Integrator | type[Integrator]) -> Integrator:
-    """The integrator that a name, an instance or a class stands for."""
-    if isinstance(integrator, str) and integrator in INTEGRATORS:
-        return INTEGRATORS[integrator]()
-    if isinstance(integrator, type) and integrator in INTEGRATORS.values():
+#: Of equations: what `ODEStepper` takes.
+EQUATION_INTEGRATORS: dict[str, type[Integrator]] = {
+    cls.name: cls for cls in (ExplicitEuler, ImplicitEuler, Midpoint, Heun, RK4, Dopri8)
+}
+
+
+def resolve(
+    integrator: str | Integrator | type[Integrator], known: dict[str, type[Integrator]], place: str = ""
+) -> Integrator:
+    """The integrator that a name, an instance or a class stands for, of those known to a stepper."""
+    if isinstance(integrator, str) and integrator in known:
+        return known[integrator]()
+    if isinstance(integrator, type) and integrator in known.values():
         return integrator()
-    if isinstance(integrator, Integrator) and getattr(integrator, "name", None) in INTEGRATORS:
+    if isinstance(integrator, Integrator) and getattr(integrator, "name", None) in known:
         return integrator
-    known = ", ".join(INTEGRATORS)
-    kind = ValueError if isinstance(integrator, str) else TypeError
-    raise kind(f"integrator: expected one of {known} or an instance of one, got {validation.show(integrator)}")
+    named = isinstance(integrator, str) or (isinstance(integrator, Integrator) and hasattr(integrator, "name"))
+    raise (ValueError if named else TypeError)(
+        f"integrator: expected one of {', '.join(known)}{place} or an instance of one, "
+        f"got {validation.show(integrator)}"
+    )

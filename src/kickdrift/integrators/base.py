@@ -31,6 +31,8 @@ class Integrator:
     """
 
     name: ClassVar[str]
+    #: The name by which the reference and the engine know how it steps: its own, where nothing else is said.
+    kind: ClassVar[str] = ""
     source: ClassVar[str]
     #: Global error is O(h**order): positions, under forces that depend on position alone.
     order: ClassVar[float]
@@ -41,6 +43,9 @@ class Integrator:
 
     #: When a step evaluates the forces; of those alone that take functions, and of no composition.
     evaluation_shares: ClassVar[Shares]
+
+    def __init_subclass__(cls) -> None:
+        cls.kind = cls.kind or getattr(cls, "name", "")
 
     @property
     def order_with_drag(self) -> float:

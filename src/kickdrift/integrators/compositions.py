@@ -22,6 +22,7 @@ class Composition(Integrator):
     not one.
     """
 
+    kind = "composition"
     symplectic = True
     kick_rule: ClassVar[str] = "midpoint"  # or "rk4"
     kicks: ClassVar[int]

@@ -7,6 +7,7 @@ start-up code may contain them. All of them compute the same bits.
 from __future__ import annotations
 
 import os
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -22,6 +23,11 @@ isas = tuple(isa for isa in KNOWN if isa in SUPPORTED and find_spec(f"{__name__}
 
 def offered() -> object:
     """The capsule with the kernels that new steppers use."""
+    return _kernels(isa)
+
+
+@cache
+def _kernels(isa: str) -> object:
     return import_module(f"{__name__}.instruction_sets.{isa}").KERNELS
 
 

@@ -36,7 +36,7 @@ cdef inline uint64_t mixed(uint64_t u, uint64_t key) noexcept nogil:
     return u + <uint64_t> (<uint32_t> key) * (key >> 32)
 
 
-cdef inline uint64_t digest(const Array* array, Py_ssize_t n, int dim, uint64_t place, real* like) noexcept nogil:
+cdef inline uint64_t digest(const Array* array, Py_ssize_t n, int dim, uint64_t place, const real* like) noexcept nogil:
     """The digest of (n, dim) numbers whose first counts as number `place`; `like` only tells the type."""
     cdef uint64_t total = 0
     cdef Py_ssize_t i

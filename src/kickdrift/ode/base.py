@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +12,17 @@ import numpy as np
 
 from .. import validation
 from ..flows import Flow, Native
-from ..integrators import RK4, ExplicitEuler, Heun, ImplicitEuler, Integrator, Midpoint, resolve
+from ..integrators import EQUATION_INTEGRATORS, Integrator, resolve
 from ..rollback import snapshots
 from ..stepper.common import State
 from ..stepper.trajectory import ODETrajectory
+from .saved_flow import SavedFlow
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 #: rhs(t, y, out) and jacobian(t, y, out), for all trajectories at once.
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
-
-SCHEMES = {cls.name: cls for cls in (ExplicitEuler, ImplicitEuler, Midpoint, Heun, RK4)}
 
 #: How far apart the states are whose difference quotient is a derivative, as a share of the state,
 #: and how small a component may get, beside the largest, before it no longer counts: powers of two
@@ -48,15 +48,20 @@ class ODEBase(State):
         integrator: str | Integrator = "rk4",
         threads: int = 1,
         jacobian: Function | None = None,
+        state: Mapping[str, np.ndarray] | None = None,
     ) -> None:
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
         self._given = validation.trajectories(y)
         self._y = self._given.view()  # as in base.py
         self._begin(validation.time_step(dt, hz, self._y.dtype), threads)
-        self._integrator = _scheme(integrator)
+        self._take_state(state, y=self._y)
+        self._integrator = resolve(integrator, EQUATION_INTEGRATORS, " for an ODEStepper")
         self._rhs = self._right_hand_side(rhs)
-        self._flow = self._rhs if isinstance(self._rhs, Flow) else None
+        self._given_rhs = rhs
+        self._flow = self._first_flow = self._rhs if isinstance(self._rhs, Flow) else None
+        if self._flow is not None:
+            self._parts = (SavedFlow(), *self._parts)
         self._jacobian = jacobian
         if jacobian is not None:
             if self._flow is not None:
@@ -113,6 +118,50 @@ class ODEBase(State):
         """The right-hand side: a flow, or the function that was given."""
         return self._rhs
 
+    def set(self, flow: Flow | type[Flow] | None = None, /, **parameters: float) -> None:
+        """Give the flow other parameters, from the next step on.
+
+        flow: the right-hand side as it was given, may be left out. parameters: those of its constructor.
+        Snapshots hold them as far as they are not as given, and `restore` goes back over them. Raises TypeError or
+        ValueError as the constructor does, and where the right-hand side is a function; RuntimeError during a step;
+        nothing has changed then. Thread-safety: as `step`.
+
+        >>> import kickdrift as kd
+        >>> weather = kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
+        >>> weather.set(rho=14)
+        >>> weather.current()
+        Lorenz(sigma=10.0, rho=14.0, beta=2.6666666666666665)
+        """
+        self._exclusively(self._set, flow, parameters)
+
+    def _set(self, flow: Any, parameters: dict[str, Any]) -> None:
+        now = self._own(flow)
+        known = [field.name for field in dataclasses.fields(now)]
+        for name in parameters:
+            if name not in known:
+                raise TypeError(f"{type(now).__name__}: expected parameters ({', '.join(known)}), got {name!r}")
+        self._commit(**self._with_flow(dataclasses.replace(now, **parameters)))
+
+    def current(self, flow: Flow | type[Flow] | None = None, /) -> Flow:
+        """The flow with today's parameters; arguments and errors as those of `set`."""
+        return self._exclusively(self._own, flow)
+
+    def _own(self, flow: Any) -> Flow:
+        if self._flow is None:
+            raise ValueError("flow: expected a stepper of a flow, whose parameters can be set; this one has a function")
+        # There is one flow only, so that an equal one can mean no other.
+        if flow is None or flow is self._given_rhs or flow in (self._first_flow, self._flow):
+            return self._flow
+        raise ValueError(
+            f"flow: expected {self._first_flow}, which this stepper was given, got {validation.show(flow)}"
+        )
+
+    def _with_flow(self, flow: Flow) -> dict[str, Any]:
+        """The changes that go over to other parameters."""
+        if flow == self._first_flow:
+            flow = self._first_flow
+        return {"constants": flow.constants(self.dtype), "attributes": {"_flow": flow, "_rhs": flow}}
+
     @property
     def jacobian(self) -> Function | None:
         """The function that was given for the derivatives of the right-hand side, or None."""
@@ -146,7 +195,7 @@ class ODEBase(State):
     def _described(self) -> dict[str, Any]:
         # What a function computes is its owner's affair; it may well have moved to another module.
         return {
-            "rhs": "function" if self._flow is None else repr(self._flow),
+            "rhs": "function" if self._first_flow is None else repr(self._first_flow),
             "trajectories": self.n,
             "dim": self.dim,
             "dtype": str(self.dtype),
@@ -159,10 +208,11 @@ class ODEBase(State):
     def _reduced(self) -> tuple[Any, ...]:
         arguments_ = {
             "y": self._y.copy(order="K"),
-            "rhs": self._rhs,
+            "rhs": self._given_rhs,
             "integrator": self.integrator,
             "threads": self.threads,
             "jacobian": self._jacobian,
+            "state": self._copied_state(),
         }
         return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), None)
 
@@ -181,16 +231,6 @@ def refuse(name: str, result: Any, out: np.ndarray) -> None:
         f"{name}: expected it to write to out, of shape {out.shape}, and return None, but it returned {got}; "
         f"write `out[:] = ...` in place of `return ...`"
     )
-
-
-def _scheme(integrator: Any) -> Integrator:
-    known = ", ".join(SCHEMES)
-    if isinstance(integrator, str) and integrator not in SCHEMES:
-        raise ValueError(f"integrator: expected one of {known} for an ODEStepper, got {validation.show(integrator)}")
-    resolved = resolve(integrator)
-    if not isinstance(resolved, tuple(SCHEMES.values())):
-        raise ValueError(f"integrator: expected one of {known} for an ODEStepper, got {resolved!r}")
-    return resolved
 
 
 def _check_function(name: str, function: Any) -> None:

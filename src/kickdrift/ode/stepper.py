@@ -17,12 +17,14 @@ class ODEStepper(ODEBase, ODECore):
     stepper's: they hold other numbers after the call.
     dt: seconds (or whatever the equation's unit of time is) per fixed step, a float, int or Fraction;
     or hz, steps per second.
-    integrator: "explicit_euler", "implicit_euler", "midpoint", "heun" or "rk4", or an instance such as
+    integrator: "explicit_euler", "implicit_euler", "midpoint", "heun", "rk4" or "dopri8", or an instance such as
     ImplicitEuler(tolerance=1e-6).
     threads: how many share the work of large steps of a flow; no bit of the result depends on it.
     jacobian: jacobian(t, y, out) for implicit Euler with a function: out[:, i, j] = df_i/dy_j, of shape
     (n, dim, dim), zeroed. Without it derivatives are difference quotients, dim more calls of rhs for
     each Newton iteration.
+    state: your own arrays that belong to the trajectories, by name, of any shape, of bool, int, uint, float or
+    complex. They are saved, restored in place, digested and copied with them, see `state`.
 
     Time is exact: stages are evaluated at t + c dt with t = tick * dt, rounded once.
     Raises TypeError or ValueError, naming the argument, for what it cannot step. Thread-safety: one

@@ -1,8 +1,8 @@
 """kickdrift in plain Python: the specification and the textbook.
 
 Everything that the compiled kernels do is written here a second time, for people. Tests hold the
-two equal to the last bit, so what is read here is what runs there. Start with `schemes`, where
-each integrator is a handful of lines, then `terms` and `stepper`; `ode` and `flows` are the same for
+two equal to the last bit, so what is read here is what runs there. Start with `integrators`, where
+each is a handful of lines, then `forces` and `stepper`; `ode` and `flows` are the same for
 y' = f(t, y).
 """
 

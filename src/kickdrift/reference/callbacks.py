@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..declaration import require_entries
+from ..forces.base import Interaction
 from .interactions import n_body, n_body_tangent, springs, springs_tangent
 from .vector import Vector, largest, sqrt
 
@@ -60,3 +62,5 @@ TANGENTS = {
     "springs": springs_tangent,
     "n_body": n_body_tangent,
 }
+require_entries(__name__, PUSHES, Interaction)
+require_entries(__name__, TANGENTS, Interaction)

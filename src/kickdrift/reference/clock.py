@@ -25,6 +25,7 @@ from ..clock import options, rates, saved_state
 from ..clock.options import Settings
 from ..clock.rates import LEDGER_FULL, LONGEST_FRAME_NS, NANO, ROOM, SCALE_ONE
 from ..clock.saved_state import State
+from ..declaration import require_entries
 from ..errors import OverloadError
 from ..validation import exact_time
 
@@ -96,6 +97,7 @@ class FixedClock:
         self._running = False  # ... by steps(), which is inside a step whenever others can call
         self._taken = 0  # due steps that a stepper's frame is running, and counts when they are done
         self._began_ns: int | None = None  # when the first step of this frame began, under "budget"
+        self._handed = 0  # integrator steps counted in this frame that its stepper has not run yet
         self._stepper: Any = None  # a weak reference to the one that this clock is of
 
     # --- feeding time, all steps at once ---------------------------------------------------------
@@ -189,6 +191,7 @@ class FixedClock:
     def _step_if_due(self) -> bool:
         if self._may_step():
             self._count(1)
+            self._handed += self.substeps
             return True
         self._close()
         return False
@@ -201,6 +204,7 @@ class FixedClock:
     def _begin(self, ns: int, float_rest: float) -> int:
         """Take in one frame of ns nanoseconds; return how many steps are due."""
         self._close()
+        self._handed = 0
         if self._paused:
             self._backlog, self._due = self._backlog + self._due, 0
             self._enter(ns, paused=ns)
@@ -265,6 +269,7 @@ class FixedClock:
 
     def _run_due(self, n: int) -> int:
         self._count(n)
+        self._handed = n * self.substeps
         self._close()
         return n
 
@@ -449,6 +454,7 @@ class FixedClock:
         if not self._paused:
             raise RuntimeError("single_step() needs a paused clock: call pause() first")
         self._tick += 1
+        self._handed = self.substeps
         if not self.deterministic:
             self._origin = exact_time(self._origin + self._step)
             self._measured = None
@@ -579,6 +585,7 @@ class FixedClock:
         self._dropped = s.dropped_steps + s.dropped_rest * self._unit / self._step
         self._backwards, self._quiet_ns = s.backwards, s.quiet_ns
         self._base_ns, self._open, self._began_ns = None, False, None
+        self._handed = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return saved_state.rebuild, (type(self), self._settings.arguments()), tuple(self.state())
@@ -615,7 +622,7 @@ def _variable(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction)
 
 # "locked" ignores time, as its class says: what it feeds in its place is `steps` times dt, which fit.
 POLICIES = {"exact": _exact, "match": _match, "locked": _exact, "variable": _variable}
-options.require_rules(__name__, POLICIES, options.POLICIES)
+require_entries(__name__, POLICIES, options.POLICIES)
 
 
 # --- overload: the steps of a frame in which too many are due, those kept for later, and what is lost ---
@@ -641,4 +648,4 @@ def _raise(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
 
 
 OVERLOADS = {"drop": _drop, "backlog": _drop, "resync": _resync, "raise": _raise, "budget": _drop}
-options.require_rules(__name__, OVERLOADS, options.OVERLOADS)
+require_entries(__name__, OVERLOADS, options.OVERLOADS)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..flows import sine_constants
+from ..declaration import require_entries
+from ..flows import Flow, sine_constants
 from .vector import Number
 
 
@@ -116,6 +117,7 @@ class VanDerPol:
 
 
 FLOWS = {cls.__name__: cls for cls in (Lorenz, Rossler, Thomas, Halvorsen, Aizawa, LotkaVolterra, VanDerPol)}
+require_entries(__name__, FLOWS, Flow)
 
 
 def sine(x):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..declaration import require_entries
+from ..forces.base import Field
 from .vector import Number, Vector, dot, sqrt
 
 
@@ -109,7 +111,60 @@ class Vortex:
         return [[zero, -u[2], u[1]], [u[2], zero, -u[0]], [-u[1], u[0], zero]]
 
 
-TERMS = {"point_gravity": PointGravity, "quadratic_drag": QuadraticDrag, "vortex": Vortex}
+@dataclass
+class Centrifugal:
+    """a = w x (d x w) = w² d - (w d) w, d = x - center; in the plane w is across it."""
+
+    share: Number
+    w2: Number
+    center: Vector
+    omega: Vector
+
+    def acceleration(self, a, x, v):
+        return a + self.share * self._outward(x)
+
+    def jacobian(self, by_x, by_v, x, v):
+        for i in range(len(x)):
+            if len(x) == 3:
+                for j in range(3):
+                    by_x[i][j] = by_x[i][j] - self.share * (self.omega[i] * self.omega[j])
+            by_x[i][i] = by_x[i][i] + self.share * self.w2
+
+    def potential_difference(self, dphi, x, y):
+        """Minus the work from x to y: that of the force in the middle, for it is linear."""
+        return dphi - self.share * dot(self._outward((x + y) / 2), y - x)
+
+    def _outward(self, x):
+        d = x - self.center
+        if len(x) == 2:
+            return self.w2 * d
+        return self.w2 * d - dot(self.omega, d) * self.omega
+
+
+TERMS = {
+    "point_gravity": PointGravity,
+    "quadratic_drag": QuadraticDrag,
+    "vortex": Vortex,
+    "centrifugal": Centrifugal,
+}
+require_entries(__name__, TERMS, Field)
+
+
+@dataclass
+class Rotation:
+    """v + s (v + v x t) x t: turns v by 2 atan |t| about t where s = 2 / (1 + t²) (Boris 1970)."""
+
+    t: Vector
+    s: Number
+
+    def __call__(self, v):
+        return v + self.s * self._cross(v + self._cross(v))
+
+    def _cross(self, v):
+        t = self.t
+        if len(v) == 2:
+            return Vector([v[1] * t[2], -(v[0] * t[2])])
+        return Vector([v[1] * t[2] - v[2] * t[1], v[2] * t[0] - v[0] * t[2], v[0] * t[1] - v[1] * t[0]])
 
 
 @dataclass

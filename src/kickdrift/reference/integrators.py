@@ -8,6 +8,8 @@ h * (v + h / 2 * a) is not h * v + h * h / 2 * a in floating point.
 
 from __future__ import annotations
 
+from ..declaration import require_entries
+from ..integrators import KINDS
 from .vector import Vector, dot, largest, sqrt
 
 
@@ -235,13 +237,11 @@ SCHEMES = {
     "verlet": verlet,
     "velocity_verlet": velocity_verlet,
     "groot_warren": groot_warren,
-    "leapfrog": composition,
+    "composition": composition,
     "energy_euler": energy_euler,
-    "yoshida4": composition,
-    "pefrl": composition,
-    "yoshida6": composition,
     "exact": exact,
 }
+require_entries(__name__, SCHEMES, KINDS)
 
 #: What fills the history before the first step.
 STARTS = {"verlet": verlet_start, "groot_warren": groot_warren_start}

@@ -30,7 +30,7 @@ def n_body(system, push, t, x, v):
     for i in range(len(x)):
         a = zero(system)
         for j in range(len(x)):
-            if j != i:
+            if j != i and system.parts[j].alive:
                 d = x[j] - x[i]
                 q = dot(d, d) + e2
                 cube = q * sqrt(q)
@@ -76,7 +76,7 @@ def n_body_tangent(system, push, t, x, v, far, fast):
         for i in range(len(x)):
             a = zero(system)
             for j in range(len(x)):
-                if j != i:
+                if j != i and system.parts[j].alive:
                     d, dd = x[j] - x[i], dx[j] - dx[i]
                     q = dot(d, d) + e2
                     cube = q * sqrt(q)
@@ -90,9 +90,18 @@ def n_body_tangent(system, push, t, x, v, far, fast):
 
 
 def coefficients(system, push):
-    """(i, j), k, rest, c of each spring."""
+    """(i, j), k, rest, c of each spring that is not cut."""
     pairs = [(int(i), int(j)) for i, j in push.fields["pairs"]]
-    return list(zip(pairs, *(numbers(system, push, name, len(pairs)) for name in ("k", "rest", "c")), strict=True))
+    springs = zip(pairs, *(numbers(system, push, name, len(pairs)) for name in ("k", "rest", "c")), strict=True)
+    if system.slots is None:
+        return list(springs)
+    return [
+        spring
+        for spring, uncut in zip(
+            springs, system.slots.uncut(push.fields["pairs"], push.fields.get("tenants")), strict=True
+        )
+        if uncut
+    ]
 
 
 def numbers(system, push, name, n):

@@ -3,13 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
+
+from ..rollback import snapshots
+
+
+def taped(step: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
+    """`_step`, one by one where a tape records what is before and after each."""
+
+    @wraps(step)
+    def _step(self: Any, n: int) -> None:
+        tape = self._tape
+        if tape is None:
+            step(self, n)
+            return
+        self._tape = None
+        try:
+            for _ in range(n):
+                tape._before(self)
+                try:
+                    step(self, 1)
+                finally:
+                    tape._after(self)
+        finally:
+            self._tape = tape
+
+    return _step
 
 
 class Exclusive:
     """Whatever reads or changes the state has the stepper for itself; a second call is refused."""
 
     _busy = False
+    _tape: Any = None
+
+    def _copies(self) -> bytes:
+        return snapshots.copies(self)  # type: ignore[arg-type]
 
     def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any:
         """function(*given), while nobody else may read or change the state."""

@@ -86,7 +86,7 @@ class Tangent:
             out = change(dx, dv)
             for i, part in enumerate(system.parts):
                 rows[i] = rows[i] + part._scalar(push.factor) * out[i]
-        change = Vector([number for row in rows for number in row])
+        change = Vector([number for row in system.of_the_living(rows) for number in row])
         slope = largest(change) / largest(p)
         self.slope = slope if slope > self.slope else self.slope
         return p - h * change

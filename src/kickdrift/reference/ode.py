@@ -11,12 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from .. import validation
+from ..declaration import require_entries
 from ..errors import ConvergenceError, NonFiniteError
+from ..integrators import EQUATION_INTEGRATORS
 from ..ode.base import QUOTIENT, ODEBase, refuse
 from .checksum import digest
 from .flows import FLOWS
 from .integrators import NotConverged, solve
-from .lock import Exclusive
+from .lock import Exclusive, taped
 from .vector import Vector, largest
 
 
@@ -41,6 +43,19 @@ def rk4(system, y, h):
     k3 = system.f(1 / 2, y + h / 2 * k2)
     k4 = system.f(1, y + h * k3)
     return y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+
+def dopri8(system, y, h):
+    slopes, u = [], y
+    tableau, times = system.integrator.tableau, system.integrator.evaluation_shares[0]
+    for c, weights in zip(times, tableau, strict=True):
+        slopes.append(system.f(c, u))
+        total = None
+        for i, weight in weights.items():
+            term = system.real(weight) * slopes[i]
+            total = term if total is None else total + term
+        u = y + h * total
+    return u
 
 
 def implicit_euler(system, y, h):
@@ -101,7 +116,9 @@ SCHEMES = {
     "midpoint": midpoint,
     "heun": heun,
     "rk4": rk4,
+    "dopri8": dopri8,
 }
+require_entries(__name__, SCHEMES, EQUATION_INTEGRATORS)
 
 
 class FlowSystem:
@@ -115,7 +132,7 @@ class FlowSystem:
         self.evaluations = [0] * self.n
         if stepper._flow is not None:
             parameters = map(self.real, stepper._flow.parameters(stepper.dtype))
-            self.flow = FLOWS[type(stepper._flow).__name__](*parameters)
+            self.flow = FLOWS[stepper._flow.kind](*parameters)
 
     def at(self, t, dt):
         """Go to the step of dt that starts at time t."""
@@ -212,7 +229,7 @@ class ODEStepper(Exclusive, ODEBase):
     def _numbers(self, binding, h: float) -> dict:
         return {"_h": h}
 
-    def _commit(self, *, writes=(), numbers=None, resume=None, attributes=None) -> None:
+    def _commit(self, *, writes=(), numbers=None, resume=None, constants=None, attributes=None) -> None:
         """Change several things; the compiled twin does it in one go."""
         for array, _, values in writes:
             array[...] = values
@@ -238,6 +255,7 @@ class ODEStepper(Exclusive, ODEBase):
         """Run n fixed steps; the arguments and errors of `kickdrift.ODEStepper.step`."""
         self._exclusively(self._step, validation.steps(n, self.tick))
 
+    @taped
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
         with np.errstate(all="ignore"):  # what overflows is found below

@@ -15,11 +15,12 @@ from .checksum import digest
 from .clock import FixedClock
 from .events import Log
 from .interpolation import draw
-from .lock import Exclusive
+from .lock import Exclusive, taped
+from .slots import Living
 from .system import Body, System
 
 
-class Stepper(Exclusive, StepperBase):
+class Stepper(Living, Exclusive, StepperBase):
     """`kickdrift.Stepper` in plain Python: the same arguments, the same bits, made to be read.
 
     Computes with NumPy's scalars of the state's dtype, one number after the other.
@@ -35,8 +36,10 @@ class Stepper(Exclusive, StepperBase):
     # What depends on dt, see `_numbers`.
     _h: float
     _decay: np.ndarray | None
+    _turn: tuple | None
     _flow: np.ndarray | None
     _composition: tuple | None
+    _held: np.ndarray  # g with the forces in users' arrays, in this call
 
     def _bind(self) -> None:
         self._tick = 0
@@ -60,8 +63,11 @@ class Stepper(Exclusive, StepperBase):
             return []
         return [(source, np.array(keys, np.int64)) for source, keys in sorted(self._log.touching.items())]
 
-    def _binding(self, plan):
+    def _binding(self, plan, state=None):
         return plan  # bodies read it anew in each call
+
+    def _rebound(self, history) -> dict:
+        return {"_history": history}
 
     def _numbers(self, plan, h: float) -> dict:
         """What of a plan depends on dt."""
@@ -69,21 +75,31 @@ class Stepper(Exclusive, StepperBase):
         return {
             "_h": h,
             "_decay": plan.decay(h) if plan.damped else None,
+            "_turn": plan.turn(h) if plan.turned else None,
             "_flow": plan.flow(h) if isinstance(self.integrator, Exact) else None,
             "_composition": plan.composition(h) if isinstance(self.integrator, Composition) else None,
         }
 
     def _commit(
-        self, *, writes=(), binding=None, numbers=None, resume=None, attributes=None, clock_rate=None, clock_tick=None,
+        self,
+        *,
+        writes=(),
+        binding=None,
+        numbers=None,
+        resume=None,
+        attributes=None,
+        clock_rate=None,
+        clock_tick=None,
+        slots=None,
         touching=None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Change several things; the compiled twin does it in one go."""
         if clock_rate is not None:
             self._clock.set_hz(clock_rate)  # may refuse it, so it comes first
         if clock_tick is not None:
             self._clock.set_tick(clock_tick)
         for array, rows, values in writes:
-            array[slice(None) if rows is None else rows] = values
+            array[... if rows is None else rows] = values
         self.__dict__.update(numbers or {})
         if resume is not None:
             self._tick, self._started, self._last_h = resume
@@ -95,6 +111,9 @@ class Stepper(Exclusive, StepperBase):
         if not self._started:
             self._last_h = self._h
         self.__dict__.update(attributes or {})
+        if slots is not None:
+            self._book().become(*slots)
+        self._park()
 
     def restart(self) -> None:
         """Forget the integrator's history: the next step starts from the arrays alone."""
@@ -108,19 +127,45 @@ class Stepper(Exclusive, StepperBase):
 
     def step(self, n: int = 1) -> None:
         """Run n fixed steps; the arguments and errors of `kickdrift.Stepper.step`."""
-        self._exclusively(self._step, validation.steps(n, self.tick))
+        n = validation.steps(n, self.tick)
+        handed = 0 if self._clock is None else self._clock._handed
+        self._exclusively(self._step_in_frame if handed else self._step, n)
 
+    def _step_in_frame(self, n: int) -> None:
+        """Steps that the clock has counted: the state before its last one is kept for drawing."""
+        clock, substeps, first, handed = self._clock, self._clock.substeps, self.tick, self._clock._handed
+        count = min(n, handed)
+        # The last of these steps is one of the clock's, which begins when so many are still to be run.
+        before = ((handed - count) // substeps + 1) * substeps
+        try:
+            if clock.substep_dt != self._dt:
+                self._follow_clock()
+            state = self._previous
+            if count and before <= handed:
+                self._step(handed - before)
+                state = self._position.copy(), self._velocity.copy()
+                self._step(count - (handed - before))
+            else:
+                self._step(count)
+            self._drawn = None if state is None else (self.tick, state)
+            self._step(n - count)
+        finally:
+            clock._handed = max(0, handed - (self.tick - first))
+
+    @taped
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
-        if n == 0 or self.n == 0:
+        if n == 0 or self.count == 0:
             self._tick += n
             return
+        self._park()
         if n > 1 and self._last_h != self._h:
             # The history spans another dt: the first step has constants of its own, and is taken by itself.
             self._step(1)
             n -= 1
             self._evaluations -= self._keeps  # kept for the next step, which is of the same call
         first = self.tick
+        self._held = self._plan.held()
         with np.errstate(all="ignore"):  # what overflows is found below
             if self._plan.pushes or self._plan.holds:
                 failure = self._advance_system(n)
@@ -129,6 +174,8 @@ class Stepper(Exclusive, StepperBase):
                 if failure is not None:
                     self._advance(done)
                 self._tick += done
+        if self._slots is not None and self.tick > first:
+            self._slots.young[:] = 0
         if failure is not None:
             raise ConvergenceError(failure.body, self.tick, failure.residual)
         finite = np.isfinite(self._position) & np.isfinite(self._velocity)
@@ -137,8 +184,9 @@ class Stepper(Exclusive, StepperBase):
             raise NonFiniteError(body, first, self.tick, history=self._history is not None)
 
     def _advance(self, n: int):
-        """Step each body n times; where one fails, change nothing and say after how many steps."""
-        bodies = [Body(self, index) for index in range(self.n)]
+        """Step each living body n times; where one fails, change nothing and say after how many steps."""
+        alive = range(self.n) if self._slots is None else np.flatnonzero(self._slots.alive).tolist()
+        bodies = [Body(self, index) for index in alive]
         for body in bodies:
             body.run(n)
         failures = [body for body in bodies if body.done < n]
@@ -214,6 +262,40 @@ class Stepper(Exclusive, StepperBase):
             clock._close()
         return (self.tick - first) // substeps
 
+    def ticks(self, seconds: float):
+        """Feed the time of a frame to the clock; loop over its steps: each runs after the body of the loop."""
+        self.clock.feed(seconds)
+        return self._each_tick(self.clock)
+
+    def _each_tick(self, clock: FixedClock):
+        clock._refuse_reentry()
+        clock._running = True
+        try:
+            while clock._may_step():
+                clock._taken = 1  # whoever throws waiting time away in the body leaves this step
+                yield self.tick
+                self._exclusively(self._owed_step, clock)
+        finally:
+            clock._running, clock._taken = False, 0
+            clock._close()
+
+    def _owed_step(self, clock: FixedClock) -> None:
+        first = self.tick
+        try:
+            if clock.substep_dt != self._dt:
+                self._follow_clock()
+            self._keep_and_step(clock.substeps)
+        finally:
+            # A step that is done counts, also where it raised: its state may be no longer finite.
+            clock._count((self.tick - first) // clock.substeps)
+            clock._taken = 0
+
+    def _move(self, body: int, position) -> None:
+        self._move_rows(body, position)
+
+    def _watch(self, clock: FixedClock) -> None:
+        pass  # `step` looks at the clock anyway
+
     def _last_step(self, substeps: int) -> None:
         self._exclusively(self._keep_and_step, substeps)
 
@@ -222,27 +304,39 @@ class Stepper(Exclusive, StepperBase):
         before = self._position.copy(), self._velocity.copy()
         self._step(substeps)
         self._drawn = (self.tick, before)
+        if self._clock is not None:
+            self._clock._handed = max(0, self._clock._handed - substeps)
 
     @property
     def _previous(self) -> tuple[np.ndarray, np.ndarray] | None:
         return self._drawn[1] if self._drawn is not None and self._drawn[0] == self.tick else None
 
-    def interpolate(self, alpha: float | None = None, out=None, mode: str = "linear"):
+    def interpolate(self, alpha: float | None = None, out=None, mode: str = "linear", living: bool = False):
         """Positions for drawing, between the last two states of a frame."""
-        return self._exclusively(self._picture, alpha, out, mode)
+        return self._exclusively(self._picture, alpha, out, mode, living)
 
-    def _picture(self, alpha: float | None, out, mode: str):
+    def _picture(self, alpha: float | None, out, mode: str, living: bool):
         share = self.alpha if alpha is None else validation.real("alpha", alpha)
         now = (self._position, self._velocity)
         before = now if self._previous is None or mode == "extrapolate" else self._previous
         if self._previous is None and mode == "hermite":
             mode = "linear"
         mix = weights(mode, share, self._frame_step)
-        result = np.empty_like(self._position, order="C") if out is None else out
-        target = result if out is None else canvas(out, self)
+        rows = np.arange(self.n) if self._slots is None else np.flatnonzero(self._slots.alive)
+        count = len(rows) if living else self.n
+        result = np.empty((count, self.dim), self.dtype) if out is None else out
+        target = result if out is None else canvas(out, self, count)
         real = float if self.dtype == np.float64 else np.float32
+        drawn = np.full((self.n, self.dim), np.nan, target.dtype)
         with np.errstate(all="ignore"):  # as compiled code, which draws whatever there is
-            draw(*before, *now, mix, real, target)
+            for i in rows:
+                # Who was born after the last step is where he was born.
+                if self._slots is not None and self._slots.young[i] and mode != "extrapolate":
+                    drawn[i] = self._position[i]
+                else:
+                    x, v, x_new, v_new = (array[i : i + 1] for array in (*before, *now))
+                    draw(x, v, x_new, v_new, mix, real, drawn[i : i + 1])
+        target[...] = drawn[rows] if living else drawn
         return result
 
 

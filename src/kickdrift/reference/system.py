@@ -11,8 +11,9 @@ from . import newton_krylov
 from .callbacks import PUSHES
 from .constraints import HOLDS
 from .events import Reports
-from .forces import TERMS, Affine
+from .forces import TERMS, Affine, Rotation
 from .integrators import SCHEMES, STARTS, NotConverged
+from .slots import present_at_rest, present_fields
 from .vector import Vector
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class Body:
         self.history: Any = (
             self._vector(stepper._history) if stepper._started and stepper._history is not None else None
         )
+        slots = stepper._slots
+        self.alive = slots is None or bool(slots.alive[index])
+        self.young = slots is not None and bool(slots.young[index])  #: was it born after the last step?
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
         self.constrained = bool(plan.holds)
@@ -41,17 +45,20 @@ class Body:
         self.affine = Affine(
             plan.drag,
             plan.spring,
-            self._vector(plan.g),
+            self._vector(stepper._held),
             self._scalar(plan.c),
             self._vector(plan.w),
             self._scalar(plan.k),
             self._vector(plan.p),
         )
         self.terms = [
-            TERMS[record.kind](*(self._coefficient(field) for field in record.fields.values()))
+            TERMS[record.kind](**{name: self._coefficient(field) for name, field in record.fields.items()})
             for record in plan.records
         ]
         self.decay = None if stepper._decay is None else self._scalar(stepper._decay)
+        self.rotation = None
+        if stepper._turn is not None:
+            self.rotation = Rotation(*(self._coefficient(row) for row in stepper._turn))
         self.flow = None if stepper._flow is None else [self._scalar(row) for row in stepper._flow]
         if stepper._composition is not None:
             self.composition = [[real(number) for number in row] for row in stepper._composition]
@@ -62,9 +69,7 @@ class Body:
 
     def run(self, n: int) -> None:
         """n steps, or fewer where one cannot be solved."""
-        start = STARTS.get(self.integrator.name)
-        if start is not None and self.history is None:
-            start(self, self.h)
+        self.begin()
         while self.done < n:
             try:
                 self.step(self.h)
@@ -74,9 +79,18 @@ class Body:
             self.last_h = self.h
             self.complete()
 
+    def begin(self) -> None:
+        """Fill the history, where there is one: as long before as the last step was."""
+        start = STARTS.get(self.integrator.name)
+        if start is not None and (self.history is None or self.young):
+            start(self, self.last_h)
+        self.young = False
+
     def step(self, h: Any) -> None:
-        """One step by the book."""
-        SCHEMES[self.integrator.name](self, h)
+        """One step by the book, between two halves of what turns velocities."""
+        self.turn()
+        SCHEMES[self.integrator.kind](self, h)
+        self.turn()
 
     def complete(self) -> None:
         """The end of a step: damping, unless constraints come before it, and then the count."""
@@ -89,6 +103,14 @@ class Body:
         self.tick += 1
         self.done += 1
         self.completed = self.x, self.v, self.history
+
+    def turn(self) -> None:
+        """Half a step of magnetic fields and rotating frames; of Verlet the last way turns too."""
+        if self.rotation is None:
+            return
+        self.v = self.rotation(self.v)
+        if self.integrator.name == "verlet":
+            self.history = self.x - self.rotation(self.x - self.history)
 
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
         """The acceleration so long after the last tick: the affine part, then the other terms in their order."""
@@ -151,6 +173,8 @@ class System(Body):
     def __init__(self, stepper: Stepper):
         self.stepper = stepper
         self.plan = stepper._plan
+        self.slots = stepper._slots
+        self.at_rest = present_at_rest(self)
         self.parts = parts = [Body(stepper, index) for index in range(stepper.n)]
         self.dim = stepper.dim
         for name in (
@@ -168,7 +192,7 @@ class System(Body):
             setattr(self, name, getattr(parts[0], name, None))
         self.x, self.v = _joined([part.x for part in parts]), _joined([part.v for part in parts])
         self.history = None if parts[0].history is None else _joined([part.history for part in parts])
-        self.decay = parts[0].decay
+        self.decay, self.rotation = parts[0].decay, parts[0].rotation
         self.weights = [part._scalar(self.plan.weight) for part in parts]
         self.evaluations = 0
         self.done = 0
@@ -181,6 +205,27 @@ class System(Body):
             super().run(n)
         else:
             self._run_parts(n)
+
+    def begin(self) -> None:
+        """The same, of the living alone, and of those born after the last step where the others have a history."""
+        start = STARTS.get(self.integrator.name)
+        v, history = self.v, self.history
+        if start is None or not (history is None or any(part.young for part in self.parts)):
+            return
+        start(self, self.last_h)
+        if history is not None:
+            self.v = self.chosen(lambda part: part.young, self.v, v)
+            self.history = self.chosen(lambda part: part.young, self.history, history)
+
+    def chosen(self, condition: Any, yes: Vector, no: Vector) -> Vector:
+        """Of each part the rows of one vector or of another."""
+        rows = zip(self.parts, yes.rows(self.dim), no.rows(self.dim), strict=True)
+        return _joined([a if condition(part) else b for part, a, b in rows])
+
+    def of_the_living(self, rows: list[Vector]) -> list[Vector]:
+        """Zeros for the dead, whatever there is."""
+        nothing = Vector([self.real(0)] * self.dim)
+        return [row if part.alive else nothing for part, row in zip(self.parts, rows, strict=True)]
 
     def step(self, h: Any) -> None:
         """One step by the book; where it is implicit, for all bodies at once."""
@@ -196,13 +241,16 @@ class System(Body):
                 part.x, part.v, part.done, part.evaluations = x, v, 0, 0
                 if self.history is not None:
                     part.history = Vector(self.history[part.index * self.dim : (part.index + 1) * self.dim])
-                part.run(1)
+                if part.alive:
+                    part.run(1)
+                else:
+                    part.done, part.history = 1, 0 * self.h * x
             failed = [part for part in self.parts if part.done == 0]
             if failed:
                 self.failed = failed[0]
                 return
             self.x, self.v = _joined([part.x for part in self.parts]), _joined([part.v for part in self.parts])
-            if self.parts[0].history is not None:
+            if self.integrator.history:
                 self.history = _joined([part.history for part in self.parts])
             self.last_h = self.h
             self.evaluations += max(part.evaluations for part in self.parts)
@@ -224,7 +272,7 @@ class System(Body):
     def apply(self, hold, function, before) -> None:
         """Let a constraint do what it does; what it reports is its own."""
         outer, self.source = self.source, self.plan.source(hold)
-        function(self, before, **hold.fields)
+        function(self, before, **present_fields(self, hold))
         self.source = outer
 
     def report(self, *told) -> None:
@@ -260,16 +308,30 @@ class System(Body):
             out = PUSHES[push.kind](self, push, t, xs, vs)
             for i, part in enumerate(self.parts):
                 rows[i] = rows[i] + part._scalar(push.factor) * out[i]
-        return _joined(rows)
+        return _joined(self.of_the_living(rows))
 
     def time(self, after: Any) -> float:
         """So long after the last tick."""
         self.stepper._tick = self.tick  # for functions that look at it
         return self.stepper._time_of(self.tick) + float(after)
 
+    def turn(self) -> None:
+        """As for one body, each with its own rotation."""
+        if self.rotation is None:
+            return
+        histories = self.history.rows(self.dim) if self.history is not None else [None] * len(self.parts)
+        for part, x, v, history in zip(
+            self.parts, self.x.rows(self.dim), self.v.rows(self.dim), histories, strict=True
+        ):
+            part.x, part.v, part.history = x, v, history
+            part.turn()
+        self.v = _joined([part.v for part in self.parts])
+        if self.history is not None:
+            self.history = _joined([part.history for part in self.parts])
+
     def damp(self, decay) -> None:
         """As for one body, each with its own rate; what hangs on links keeps the velocity that it reads at rest."""
-        at_rest = self.plan.at_rest
+        at_rest = self.at_rest
         if at_rest is not None:
             still = _joined([self.real(share) * gain for share, gain in zip(at_rest, self.gain, strict=True)])
             self.v = self.v - still

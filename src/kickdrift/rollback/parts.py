@@ -53,6 +53,9 @@ class Part:
         """
         raise NotImplementedError
 
+    def check(self, stepper: State, saved: Any) -> None:
+        """Refuse what does not go with the rest of the snapshot, which is a `Saved`: raises SnapshotError."""
+
 
 def written(stepper: State) -> bytes:
     """The sections of a stepper, one after the other."""
@@ -77,8 +80,9 @@ def parsed(stepper: State, data: bytes, place: int) -> list[dict[str, Any]]:
         own = b""
         if sections and sections[0][0] == part.name.encode():
             own = sections.pop(0)[1]
-            if not len(own) or len(own) > part.most(stepper):
-                raise SnapshotError(f"snapshot: its section {part.name!r} is of {len(own)} bytes")
+            if not 1 <= len(own) <= part.most(stepper):
+                limits = f"1 to {part.most(stepper)} bytes"
+                raise SnapshotError(f"snapshot: expected a section {part.name!r} of {limits}, got {len(own)}")
         changes.append(part.parse(stepper, own))
     if sections:
         known = ", ".join(repr(part.name) for part in stepper._parts) or "none"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import validation
 from ..errors import DesyncError
 from ..stepper.common import State
+from . import snapshots
 
 if TYPE_CHECKING:
     from ..stepper.base import StepperBase
@@ -39,7 +40,7 @@ class Rollback:
             raise TypeError(f"stepper: expected a Stepper or ODEStepper, got {validation.show(stepper)}")
         self.stepper = stepper
         self._ticks = validation.integer("ticks", ticks, 1)
-        self._snapshots: dict[int, bytes] = {}
+        self._snapshots: dict[int, snapshots.Kept] = {}
         #: Events that were not handed out yet, as arrays in the order of ticks; up to which tick they were.
         self._pending: list[Any] = []
         self._confirmed = -1
@@ -51,22 +52,36 @@ class Rollback:
 
     def save(self) -> None:
         """Keep the state at the stepper's tick, forget those of later ones; the oldest goes where there is no room."""
-        tick, snapshot = self.stepper.tick, self.stepper.snapshot()
+        kept = self.stepper._exclusively(snapshots.keep, self.stepper)
+        states = self._snapshots
+        if not states or kept.tick > next(reversed(states)):
+            states[kept.tick] = kept
+            while len(states) > self._ticks:
+                del states[next(iter(states))]
+            return
         # States of later ticks are of a future that was gone back from. One assignment: nothing can come between.
-        earlier = [(saved, state) for saved, state in self._snapshots.items() if saved < tick]
-        self._snapshots = dict([*earlier, (tick, snapshot)][-self._ticks :])
+        earlier = [(saved, state) for saved, state in states.items() if saved < kept.tick]
+        self._snapshots = dict([*earlier, (kept.tick, kept)][-self._ticks :])
+
+    def checksum(self, tick: int) -> int:
+        """The `checksum()` of the state saved at `tick`, for peers to compare; ValueError where none was saved then."""
+        return int(self.stepper._exclusively(snapshots.checksum, self.stepper, self._saved(tick)))
+
+    def _saved(self, tick: int) -> snapshots.Kept:
+        if tick not in self._snapshots:
+            raise ValueError(f"tick: expected one of the saved ticks {self.ticks}, got {tick!r}")
+        return self._snapshots[tick]
 
     def rollback(self, tick: int) -> None:
         """Bring the stepper to the state saved at `tick`, and forget the later ones.
 
         Raises ValueError, changing nothing, where none was saved then or it is kept no longer.
         """
-        if tick not in self._snapshots:
-            raise ValueError(f"tick: expected one of the saved ticks {self.ticks}, got {tick!r}")
+        snapshot = snapshots.packed(self.stepper, self._saved(tick))
         if getattr(self.stepper, "_events", None) is not None:
             self._withdraw(tick)
         # Real time does not go back, and resimulation catches up with it: the clock keeps its tick.
-        self.stepper._exclusively(self.stepper._restore, self._snapshots[tick], False)
+        self.stepper._exclusively(self.stepper._restore, snapshot, False)
         self._snapshots = {saved: state for saved, state in self._snapshots.items() if saved <= tick}
 
     def events(self, confirmed: int) -> Any:
@@ -106,18 +121,22 @@ class Rollback:
 
         inputs: called before each step as inputs(stepper, tick), to set what is known by now.
         """
-        tick = validation.integer("tick", tick, self.stepper.tick)
-        while self.stepper.tick < tick:
+        stepper = self.stepper
+        now = stepper.tick
+        tick = validation.integer("tick", tick, now)
+        while now < tick:
             self.save()
             if inputs is not None:
-                inputs(self.stepper, self.stepper.tick)
+                inputs(stepper, now)
+                now = stepper.tick
             # Whole steps of the clock, where it has several substeps to each.
-            clock = self.stepper._clock
-            step = min(1 if clock is None else clock.substeps, tick - self.stepper.tick)
-            if self.stepper.tick + step == tick:
-                self.stepper._last_step(step)
+            clock = stepper._clock
+            step = min(1 if clock is None else clock.substeps, tick - now)
+            if now + step == tick:
+                stepper._last_step(step)
             else:
-                self.stepper.step(step)
+                stepper.step(step)
+            now = stepper.tick
 
 
 def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inputs | None = None) -> None:

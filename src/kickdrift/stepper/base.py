@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,15 @@ from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import declared
 from ..events import EventLog, Events, Touching, touching
+from ..forces.applied import AppliedForces
 from ..forces.base import Term
-from ..integrators import Integrator, resolve
+from ..integrators import INTEGRATORS, Integrator, resolve
 from ..rollback import snapshots
+from .changes import Changes
 from .common import State
 from .model import Plan
+from .saved_changes import SavedChanges
+from .slots import Population, SlotsPart, living
 from .trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -27,7 +32,11 @@ if TYPE_CHECKING:
     from ..clock.fixed_clock import FixedClock
 
 
-class StepperBase(State):
+_SIXTIETH = Fraction(1, 60)
+_PARTS = (SavedChanges(), SlotsPart(), AppliedForces())
+
+
+class StepperBase(Population, Changes, State):
     """Checks the arguments once and describes the stepper.
 
     An implementation provides what is declared below: `_bind()` is called once the arrays are known,
@@ -48,6 +57,8 @@ class StepperBase(State):
         threads: int = 1,
         clock: FixedClock | reference.FixedClock | None = None,
         events: Events | None = None,
+        state: Mapping[str, np.ndarray] | None = None,
+        alive: int | ArrayLike | None = None,
     ) -> None:
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
@@ -57,14 +68,17 @@ class StepperBase(State):
         n, dim = self._position.shape
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
         self._begin(exact_dt, threads)
+        self._parts = _PARTS
+        self._take_state(state, position=self._position, velocity=self._velocity)
         self._offset = np.zeros(dim)
         masses = validation.masses(mass, n)
-        scheme = resolve(integrator)
-        forces = [term.placed(self._position) for term in declared("forces", "terms", Term, forces)]
-        constraints = [
-            constraint.placed(self._position)
-            for constraint in declared("constraints", "constraints", Constraint, constraints)
-        ]
+        mask = living(alive, n)
+        scheme = resolve(integrator, INTEGRATORS)
+        _name(scheme)  # now: an interrupted repr() of a dataclass leaves its lock, and is "..." from then on
+        terms = declared("forces", "terms", Term, forces)
+        self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))
+        self._firsts = tuple([declaration.placed(self._position) for declaration in self._handles])
+        forces, constraints = self._firsts[: len(terms)], self._firsts[len(terms) :]  # type: ignore[assignment]
         self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
         if events is not None:
             if not isinstance(events, Events):
@@ -77,8 +91,10 @@ class StepperBase(State):
             push.term.probe(self._position, self._velocity)
         self._bind()
         binding = self._binding(self._plan)
-        self._identity  # noqa: B018 - it is found now
-        self._commit(binding=binding, numbers=self._numbers(binding, self._dt))
+        changes: dict[str, Any] = {}
+        if mask is not None:
+            changes["slots"] = (mask, mask.astype(np.int64), np.zeros(n, np.bool_))
+        self._commit(binding=binding, numbers=self._numbers(binding, self._dt), **changes)
         self._claim(self._clock)
 
     #: What of those who meet is reported.
@@ -96,9 +112,12 @@ class StepperBase(State):
         def _previous(self) -> tuple[np.ndarray, np.ndarray] | None: ...  # the state that drawing starts from
 
         def restart(self) -> None: ...
+        def _move(self, body: int, position: ArrayLike) -> None: ...  # what `_move_rows` does, of one
         def record(self, steps: int, every: int = 1) -> Trajectory: ...
         def _bind(self) -> None: ...
-        def _binding(self, plan: Plan) -> Any: ...
+        def _watch(self, clock: Any) -> None: ...  # `step` looks at what it counts
+        def _binding(self, plan: Plan, state: Any = None) -> Any: ...
+        def _park(self) -> None: ...  # make the rows of the dead zeros
         def _last_step(self, substeps: int) -> None: ...
         def _take_events(self) -> np.ndarray: ...
         def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # keys of those who touch, by number of the constraint
@@ -188,7 +207,7 @@ class StepperBase(State):
 
     def _clock_and_step(self, clock: Any, dt: Any, hz: Any, dtype: np.dtype) -> tuple[Any, Fraction]:
         if clock is None:
-            return None, validation.time_step(Fraction(1, 60) if dt is None and hz is None else dt, hz, dtype)
+            return None, _SIXTIETH if dt is None and hz is None else validation.time_step(dt, hz, dtype)
         if not isinstance(clock, self._clock_type):
             kind = f"{self._clock_type.__module__.removesuffix('.fixed_clock')}.{self._clock_type.__name__}"
             raise TypeError(f"clock: expected a {kind}, got {validation.show(clock)}")
@@ -203,6 +222,7 @@ class StepperBase(State):
         if clock is not None:
             self._refuse_shared(clock)
             clock._stepper = weakref.ref(self)
+            self._watch(clock)
 
     def _refuse_shared(self, clock: Any) -> None:
         owner = None if clock._stepper is None else clock._stepper()
@@ -244,8 +264,8 @@ class StepperBase(State):
     def energy(self) -> tuple[float, float]:
         """(kinetic, potential) energy of all bodies in J, in float64 whatever the dtype.
 
-        Bodies of infinite mass are left out. Raises ValueError where a term has no potential, RuntimeError
-        during a step.
+        Bodies of infinite mass, and those that do not live, are left out. Raises ValueError where a term has no
+        potential, RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> kd.Stepper([[0.0, 2.0]], [[3.0, 0.0]], mass=2, forces=[kd.Gravity((0, -10))]).energy()
@@ -254,11 +274,19 @@ class StepperBase(State):
         return self._exclusively(self._energy)
 
     def _energy(self) -> tuple[float, float]:
-        return self._plan.energy(self._position, self._velocity)
+        if self._slots is None:
+            return self._plan.energy(self._position, self._velocity)
+        self._park()
+        return self._plan.energy(self._position, self._velocity, self._slots)
 
     def _time_of(self, tick: int) -> float:
         """The time that forces are told, in float64 arithmetic."""
         return validation.seconds(self._origin) + (tick - self._origin_tick) * self._dt
+
+    def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
+        """Give bodies other masses, where they are others."""
+        if ((self._plan.mass + np.zeros(self.n))[rows] != mass).any():
+            self._set_mass(mass, rows)
 
     # Moving bodies without stepping them.
 
@@ -278,23 +306,33 @@ class StepperBase(State):
         self._exclusively(self._teleport, index, position)
 
     def _teleport(self, index: Any, position: ArrayLike) -> None:
+        if type(index) is int:
+            self._move(index, position)
+        else:
+            self._move_rows(index, position)
+
+    def _move_rows(self, index: Any, position: ArrayLike) -> None:
         if isinstance(index, np.ndarray):
             index = validation.plain("index", index)
-        moved = self._position.copy()
-        moved[index] = validation.plain("position", position)
+        values = validation.plain("position", position)
         chosen = np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index]
-        rows = np.unique(chosen) if np.ndim(chosen) else np.array([chosen])
-        there = moved[rows]
+        rows = np.ravel(chosen)
+        if isinstance(index, tuple):  # which may choose components too
+            rows = np.unique(rows)
+            moved = self._position.copy()
+            moved[index] = values
+            there = moved[rows]
+        else:
+            there = np.empty((*np.shape(chosen), self.dim), self.dtype)
+            there[...] = values
+            there = there.reshape(-1, self.dim)
         if not np.isfinite(there).all():
             raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
         writes = [(self._position, rows, there)]
         if self._started and self.integrator.history == "previous position":
-            writes.append((self._history, rows, self._history[rows] + (there - self._position[rows])))  # type: ignore[index, arg-type]
+            writes.append((self._history, rows, self._history[rows] + (there - self._position[rows])))  # type: ignore[arg-type, index]
         if self._previous is not None:
-            for before, now in zip(self._previous, (moved, self._velocity), strict=True):
-                after = before.copy()
-                after[index] = now[index]
-                writes.append((before, rows, after[rows]))
+            writes += [(self._previous[0], rows, there), (self._previous[1], rows, self._velocity[rows])]
         self._commit(writes=writes)
 
     def shift(self, offset: ArrayLike) -> None:
@@ -331,17 +369,10 @@ class StepperBase(State):
         writes = [(array, None, after) for array, after in zip(arrays, moved, strict=True)]
         self._commit(writes=writes, numbers=self._numbers(changes["binding"], self._dt), **changes)
 
-    def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]:
-        """The changes that make the plan anew with such an offset; plan: what else of it a part of a snapshot changes."""
-        first = self._first_plan
-        forces = [term.shifted(offset) for term in first.forces]
-        constraints = [constraint.shifted(offset) for constraint in first.constraints]
-        model = Plan(self.n, self.dim, self.dtype, first.mass, self.integrator, forces, constraints, **plan)
-        return {"binding": self._binding(model), "attributes": {"_plan": model, "_offset": offset}}
-
     # Saving and going back.
 
     def _arrays(self) -> list[np.ndarray]:
+        self._park()
         history = [self._history] if self._started and self._history is not None else []
         return [self._position, self._velocity, *history]
 
@@ -357,30 +388,33 @@ class StepperBase(State):
     def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Trajectory:
         return Trajectory(time, *samples)
 
-    def _described(self) -> dict[str, Any]:
+    def _described(self, plan: Plan | None = None) -> dict[str, Any]:
+        plan = self._first_plan if plan is None else plan
         return {
-            "bodies": self.n,
-            "dim": self.dim,
-            "dtype": str(self.dtype),
-            "integrator": repr(self.integrator),
-            "forces": self._first_plan.fingerprint,
+            "bodies": plan.n,
+            "dim": plan.dim,
+            "dtype": str(plan.dtype),
+            "integrator": _name(plan.integrator),
+            "forces": plan.fingerprint,
         }
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._exclusively(self._reduced)
 
     def _reduced(self) -> tuple[Any, ...]:
+        self._park()
         arguments_ = {
             "position": self._position.copy(order="K"),
             "velocity": self._velocity.copy(order="K"),
-            "mass": self.mass,
+            "mass": self._first_plan.mass if len(self._first_plan.mass) > 1 else float(self._first_plan.mass[0]),
             "integrator": self.integrator,
             "forces": self._first_plan.forces,
             "constraints": self._first_plan.constraints,
             "threads": self.threads,
             "events": self._events,
+            "state": self._copied_state(),
         }
-        return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock)
+        return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock, self._given_so_far())
 
     def __repr__(self) -> str:
         terms = ", ".join(type(term).__name__ for term in self.forces)
@@ -388,3 +422,8 @@ class StepperBase(State):
             f"<{type(self).__module__}.{type(self).__name__}: {self.n} bodies, dim {self.dim}, {self.dtype}, "
             f"{self.integrator}, dt={self.dt:g}, forces=[{terms}], tick {self.tick}>"
         )
+
+
+@lru_cache(256)
+def _name(integrator: Integrator) -> str:
+    return repr(integrator)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,9 @@ import numpy as np
 from .. import validation
 from ..errors import SnapshotError
 from ..rollback import parts, snapshots
+from .user_state import UserState, described, user_arrays
+
+_ZERO = Fraction(0)
 
 
 class State:
@@ -41,6 +45,8 @@ class State:
         @property
         def dtype(self) -> np.dtype: ...
 
+        _tape: Any  # which records what it does, or None
+        _plan: Any  # of bodies, see model.py
         _started: bool  # is the history filled?
         _last_h: float  # the step that it spans
 
@@ -49,6 +55,7 @@ class State:
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
         def _numbers(self, binding: Any, h: float) -> Any: ...  # what depends on dt, for `_commit`
         def _commit(self, *args: Any, **changes: Any) -> None: ...  # several changes as one, see bodies.pyx
+        def _copies(self) -> bytes: ...  # the arrays of the state, as they are saved
         def _digest(self, values: np.ndarray, place: int) -> int: ...
         def _sampled(self) -> tuple[np.ndarray, ...]: ...  # what `record` keeps
         def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Any: ...
@@ -63,8 +70,36 @@ class State:
         self._exact_dt, self._dt = exact_dt, float(exact_dt)
         # Time is origin + (tick - origin_tick) * dt, both exact; the origin moves when dt changes,
         # and is then rounded to a multiple of 2**-1100 s where its terms would grow beyond that.
-        self._origin, self._origin_tick = Fraction(0), 0
+        self._origin, self._origin_tick = _ZERO, 0
         self._snapshot_text: tuple[Any, bytes] | None = None
+
+    def _take_state(self, given: Mapping[str, np.ndarray] | None, **taken: np.ndarray) -> None:
+        """The user's own arrays; taken: those of the stepper."""
+        arrays = user_arrays(given, taken)
+        self._user_given = MappingProxyType(arrays)
+        # Views, as of what is stepped: nobody can give these another shape, or resize what they lie in.
+        self._user_arrays = {name: np.asarray(arrays[name]).view() for name in sorted(arrays)}
+        if arrays:
+            self._user_text = described(self._user_arrays)
+            self._parts = (*self._parts, UserState())
+
+    def _copied_state(self) -> dict[str, np.ndarray]:
+        return {name: array.copy(order="K") for name, array in self._user_arrays.items()}
+
+    @property
+    def state(self) -> Mapping[str, np.ndarray]:
+        """The user's own arrays that belong to this world, by name, as they were given; of a copy, copies of them.
+
+        >>> import numpy as np, kickdrift as kd
+        >>> ammo = np.array([6, 6])
+        >>> world = kd.Stepper([[0.0]], state={"ammo": ammo})
+        >>> saved = world.snapshot()
+        >>> ammo[0] -= 1
+        >>> world.restore(saved)
+        >>> ammo.tolist(), world.state["ammo"] is ammo
+        ([6, 6], True)
+        """
+        return self._user_given
 
     @property
     def threads(self) -> int:
@@ -148,23 +183,22 @@ class State:
             sample[number] = array
 
     def checksum(self) -> int:
-        """A 64-bit digest of the bits of the state, of the integrator's history if it has one, and of what else is saved.
+        """A 64-bit digest of the bits of the state, of the integrator's history if there is one, and all else saved.
 
         Equal on every platform, for every instruction set, memory layout and number of threads. Signed
         zeros count as equal; float32 and float64 states never agree. Raises RuntimeError during a step.
         """
         return int(self._exclusively(self._checksum))
 
-    def _checksum(self, sections: bytes | None = None) -> int:
-        """sections: those of the parts as they are now, where they have been written already."""
-        return snapshots.digest(self, self._arrays(), parts.written(self) if sections is None else sections)
+    def _checksum(self) -> int:
+        return snapshots.digest(self, self._arrays(), parts.written(self))
 
     def snapshot(self) -> bytes:
         """Everything that later steps depend on, as bytes that any other machine can `restore`.
 
         That is: the state, the integrator's history, tick, dt and the clock's tick, but not the time
-        that waits in the clock, which is the display's affair. Coefficients are not in it, only
-        their digest. Raises RuntimeError during a step.
+        that waits in the clock, which is the display's affair. Of coefficients it has
+        what was changed since the stepper was made, and of the others a digest. Raises RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1)

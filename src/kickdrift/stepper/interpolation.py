@@ -38,12 +38,17 @@ def weights(mode: str, alpha: float, h: float) -> Weights:
     return Weights(alpha * alpha * (3 - 2 * alpha), h * alpha * rest * rest, -h * alpha * alpha * rest)
 
 
-def canvas(out: Any, stepper: StepperBase) -> np.ndarray:
-    """`out` as an array that a stepper may draw to."""
+def canvas(out: Any, stepper: StepperBase, rows: int) -> np.ndarray:
+    """`out` as an array that a stepper may draw so many bodies to."""
     array = validation.plain("out", out) if isinstance(out, np.ndarray) else _as_array(out)
-    shape = (stepper.n, stepper.dim)
+    if array.dtype.names is not None:
+        array = _columns(array)
+    shape = (rows, stepper.dim)
+    if stepper.dim == 2 and array.shape == (rows, 3):
+        array = array[:, :2]  # of vertices in a plane, whose third coordinate is the owner's
     if array.shape != shape:
-        raise ValueError(f"out: expected shape {shape}, got {array.shape}")
+        flat = f" or ({rows}, 3)" if stepper.dim == 2 else ""
+        raise ValueError(f"out: expected shape {shape}{flat}, got {array.shape}")
     if array.dtype != np.float32 and array.dtype != np.float64:
         raise TypeError(f"out: expected float32 or float64 in native byte order, got {array.dtype}")
     if not array.flags.writeable or not array.flags.aligned:
@@ -55,6 +60,20 @@ def canvas(out: Any, stepper: StepperBase) -> np.ndarray:
         if np.may_share_memory(array, state) and np.shares_memory(array, state):
             raise ValueError(f"out: shares memory with {name}, which drawing must not change")
     return array
+
+
+def _columns(array: np.ndarray) -> np.ndarray:
+    """Vertices of several numbers each, such as of Panda3D's format "fff", as an array with a column for each."""
+    names: tuple[str, ...] = array.dtype.names or ()
+    fields: Any = array.dtype.fields
+    kinds = {array.dtype[name] for name in names}
+    places = [fields[name][1] for name in names]
+    steps = set(np.diff(places).tolist()) or {array.dtype[0].itemsize}
+    if array.ndim != 1 or len(kinds) != 1 or len(steps) != 1:
+        raise TypeError(f"out: expected vertices of as many floats as there are dimensions, got {array.dtype}")
+    shape, strides = (*array.shape, len(places)), (*array.strides, *steps)
+    first = array[names[0]]
+    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=bool(array.flags.writeable))
 
 
 def _as_array(out: Any) -> np.ndarray:

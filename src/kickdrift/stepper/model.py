@@ -14,18 +14,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import exact_math
 from ..constraints.base import Constraint
-from ..declaration import declared
+from ..declaration import Declaration
 from ..forces.base import Term
-from ..integrators import Composition, EnergyEuler, Exact, Integrator, Verlet
+from ..integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator, Verlet
+from . import merging
+
+_F64 = np.dtype(np.float64)
+
+if TYPE_CHECKING:
+    from .slots import Slots
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,34 @@ class Hold:
     fields: dict[str, np.ndarray]
 
 
+class Part:
+    """What one declaration adds to a plan. It depends on no other declaration but pins, and can be used again."""
+
+    def __init__(self) -> None:
+        #: (symbol, coefficient, what it is the weight of): see `merging`.
+        self.affine: list[merging.Share] = []
+        self.records: list[Record] = []
+        self.pushes: list[Push] = []
+        self.holds: list[Hold] = []
+        self.links: list[np.ndarray] = []  #: the bodies that links hold up
+        self.applied: list[np.ndarray] = []  #: forces that users write into arrays of their own, (n, dim)
+
+    @property
+    def is_affine(self) -> bool:
+        return not (self.records or self.pushes or self.holds or self.links or self.applied)
+
+
 class Plan:
-    """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions."""
+    """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions.
+
+    previous: a plan of which the parts are taken over that are the same.
+    """
+
+    #: The bodies whose coefficients are computed, where it is not all of them: see `of_rows`.
+    rows: np.ndarray | None = None
+    inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
+    mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
+    finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
 
     def __init__(
         self,
@@ -71,38 +103,93 @@ class Plan:
         integrator: Integrator,
         forces: Iterable[Term],
         constraints: Iterable[Constraint] = (),
+        previous: Plan | None = None,
     ) -> None:
         self.n, self.dim, self.dtype = n, dim, dtype
         self.mass = mass
         self.uniform_mass = len(mass) == 1
         self.integrator = integrator
-        #: 1/m; zero for infinitely heavy bodies, which no force moves.
-        self.inverse_mass = 1 / mass
-        #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with.
-        self.mobility = np.where(np.isinf(mass), 0.0, 1.0)
-        #: m, or 0 for infinitely heavy bodies: they take no part in the energy.
-        self.finite_mass = np.where(np.isinf(mass), 0.0, mass)
-
-        self.g, self.w, self.p = (np.zeros((1, dim)) for _ in range(3))
-        self.c, self.k, self.rate = (np.zeros(1) for _ in range(3))
-        self.records: list[Record] = []
-        self.pushes: list[Push] = []
-        self.holds: list[Hold] = []
-        #: Of each body, where links hold any: see `add_links`.
-        self.at_rest: np.ndarray | None = None
-        self.forces = declared("forces", "terms", Term, forces)
-        self.constraints = declared("constraints", "constraints", Constraint, constraints)
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused below
+        self._derive_masses(previous)
+        self.forces, self.constraints = tuple(forces), tuple(constraints)
+        known = self._known(previous)
+        self._parts: dict[int, Part] = {}  # by the id of its declaration
+        parts = []
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
             for declaration in (*self.forces, *self.constraints):
-                declaration.compile(self)
+                part = known.get(id(declaration))
+                if part is None:
+                    part = self._compile(declaration)
+                self._parts[id(declaration)] = part
+                parts.append(part)
+        self.records = [record for part in parts for record in part.records]
+        self.pushes = [push for part in parts for push in part.pushes]
         # Other constraints lean on what is pinned.
-        self.holds.sort(key=lambda hold: hold.kind != "pin")
-        _check_finite("rate", self.rate, np.dtype(np.float64))
+        self.holds = sorted((hold for part in parts for hold in part.holds), key=lambda hold: hold.kind != "pin")
+        self.links = [ends for part in parts for ends in part.links]
+        #: Forces that users write into arrays of their own, (n, dim): see `held`.
+        self.applied = [force for part in parts for force in part.applied]
+        #: Of each body, where links hold any: see `add_links`.
+        self.at_rest = self._shares_at_rest(previous)
 
-        self.drag = bool(self.c.any())
-        self.wind = bool(self.w.any())
-        self.spring = bool(self.k.any())
-        self.damped = bool(self.rate.any())
+        self._merge(previous)
+
+    def replaced(self, before: Declaration, now: Declaration) -> Plan | None:
+        """The same plan with another declaration in the place of one, where both are affine; or None.
+
+        It is what a plan made with the other would be. Lists that stay are the same objects.
+        """
+        if not self._parts[id(before)].is_affine:
+            return None  # nor is what it is changed to
+        with np.errstate(over="ignore", invalid="ignore"):
+            part = self._compile(now)
+        plan = object.__new__(Plan)
+        plan.__dict__.update(self.__dict__)
+        for name in ("weight", "fingerprint"):
+            plan.__dict__.pop(name, None)
+        plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
+        plan._parts = {**self._parts, id(now): part}
+        del plan._parts[id(before)]
+        plan._merge(self)
+        return plan
+
+    def of_rows(self, rows: np.ndarray, mass: np.ndarray) -> dict[str, np.ndarray | list[dict[str, np.ndarray]]]:
+        """What the coefficients of some bodies are when these have other masses: the bits of a plan made so.
+
+        rows: ints of shape (k,). mass: kg, shape (k,). Returns g, c, w, k, p, rate, "1/mass" and "mobility" in the
+        dtype of the state and, as "records", the fields of each record; all with one row, or one for each of the
+        rows. What depends on other bodies too (pairs, attractions, constraints) is not in it.
+        """
+        few = object.__new__(Plan)
+        few.n, few.dim, few.dtype, few.integrator, few.constraints = self.n, self.dim, self.dtype, self.integrator, ()
+        few.mass, few.uniform_mass, few.rows = mass, len(mass) == 1, rows
+        few.forces = tuple(term for term in self.forces if not self._parts[id(term)].pushes)
+        few._derive_masses(None)
+        with np.errstate(over="ignore", invalid="ignore"):
+            few._parts = {id(term): few._compile(term) for term in few.forces}
+        few.records = [record for term in few.forces for record in few._parts[id(term)].records]
+        few.pushes, few.at_rest = [], None
+        few._merge(None)
+        names = ("g", "c", "w", "k", "p", "rate")
+        return {name: getattr(few, name) for name in names} | {
+            "1/mass": self._round("1/mass", few.inverse_mass),
+            "mobility": self._round("1/mass", few.mobility),
+            "records": [record.fields for record in few.records],
+        }
+
+    def _merge(self, previous: Plan | None) -> None:
+        """Merge the affine terms, and find out what follows from that."""
+        shares = [share for term in self.forces for share in self._parts[id(term)].affine]
+        merged = merging.merged(shares, self.dim)
+        if merged.damped:
+            _check_finite("rate", merged.rate, _F64)
+        if merged.turned:
+            _check_finite("omega", merged.omega, _F64)
+        self.rate, self.omega = merged.rate, merged.omega
+        # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
+        self._c, self._k = merged.c, merged.k
+        self.drag, self.wind, self.spring = merged.drag, merged.wind, merged.spring
+        self.damped, self.turned = merged.damped, merged.turned
+        self._remembered = self._still_true(previous)
         self.velocity_dependent = (
             self.drag
             or any(record.velocity_dependent for record in self.records)
@@ -113,41 +200,84 @@ class Plan:
         if backward and self.at_rest is not None:
             self.velocity_dependent = False
         self._check_integrator()
-        # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
-        self._c, self._k = self.c, self.k
-        for name in ("g", "c", "w", "k", "p"):
-            setattr(self, name, self._round(name, getattr(self, name)))
-        self.records = [dataclasses.replace(record, fields=self._rounded(record.fields)) for record in self.records]
-        self.pushes = [
-            dataclasses.replace(push, factor=self._round("1/mass", push.factor), fields=self._rounded(push.fields))
-            for push in self.pushes
-        ]
-        self.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in self.holds]
+        self.g, self.c, self.w, self.k, self.p = self._rounded_affine(merged)
+
+    def _derive_masses(self, previous: Plan | None) -> None:
+        if previous is not None and previous.mass is self.mass:
+            self.inverse_mass, self.mobility = previous.inverse_mass, previous.mobility
+            self.finite_mass = previous.finite_mass
+            return
+        if self.uniform_mass:
+            m = float(self.mass[0])
+            heavy = m == math.inf
+            self.inverse_mass = np.array([1 / m])
+            self.mobility, self.finite_mass = np.array([0.0 if heavy else 1.0]), np.array([0.0 if heavy else m])
+            return
+        mass, infinite = self.mass, np.isinf(self.mass)
+        self.inverse_mass = 1 / mass
+        self.mobility = np.where(infinite, 0.0, 1.0)
+        self.finite_mass = np.where(infinite, 0.0, mass)
+
+    def _known(self, previous: Plan | None) -> dict[int, Part]:
+        """The parts of another plan that would be the same here."""
+        if previous is None or previous.mass is not self.mass or previous.n != self.n:
+            return {}
+        if not (self.constraints or previous.constraints):
+            return previous._parts
+        pins, others = (
+            [id(constraint) for constraint in plan.constraints if len(constraint.pins)] for plan in (self, previous)
+        )
+        if pins == others:
+            return previous._parts
+        # All constraints lean on what is pinned; so that nothing is forgotten, none is taken over.
+        return {key: part for key, part in previous._parts.items() if not (part.holds or part.links)}
+
+    def _compile(self, declaration: Any) -> Part:
+        """What a declaration adds, its coefficients rounded."""
+        self._part = part = Part()
+        declaration.compile(self)
+        if part.records:
+            part.records = [dataclasses.replace(record, fields=self._rounded(record.fields)) for record in part.records]
+        if part.pushes:
+            part.pushes = [
+                dataclasses.replace(push, factor=self._round("1/mass", push.factor), fields=self._rounded(push.fields))
+                for push in part.pushes
+            ]
+        if part.holds:
+            part.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in part.holds]
+        return part
 
     # How terms add themselves. All arrays are float64 here, with one row or n rows.
 
     def add_gravity(self, g: np.ndarray) -> None:
-        self.g = self.g + g * self.mobility[:, None]
+        self._part.affine.append(merging.share("g", g * self.mobility[:, None]))
+
+    def add_applied(self, force: np.ndarray) -> None:
+        self._part.applied.append(force)
 
     def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
         """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
-        self.c, self.w = _weighted(self.c, self.w, c, w)
+        self._part.affine.append(merging.share("c", c, w))
 
     def add_spring(self, k: np.ndarray, p: np.ndarray) -> None:
         """-k (x - p): of several springs the stiffnesses add up and the anchor is their weighted mean."""
-        self.k, self.p = _weighted(self.k, self.p, k, p)
+        self._part.affine.append(merging.share("k", k, p))
 
     def add_damping(self, rate: np.ndarray) -> None:
-        self.rate = self.rate + rate
+        self._part.affine.append(merging.share("rate", rate))
+
+    def add_rotation(self, omega: np.ndarray) -> None:
+        """v' = v x omega, (1|n, 3) in rad/s, beside all accelerations."""
+        self._part.affine.append(merging.share("omega", omega))
 
     def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
-        self.records.append(Record(kind, term.velocity_dependent, fields))
+        self._part.records.append(Record(kind, term.velocity_dependent, fields))
 
     def add_push(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
-        self.pushes.append(Push(kind, term, self.inverse_mass if divided_by_mass else self.mobility, fields))
+        self._part.pushes.append(Push(kind, term, self.inverse_mass if divided_by_mass else self.mobility, fields))
 
     def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
-        self.holds.append(Hold(kind, constraint, fields))
+        self._part.holds.append(Hold(kind, constraint, fields))
 
     def source(self, hold: Hold) -> int:
         """The number of the constraint that a hold is of."""
@@ -155,10 +285,35 @@ class Plan:
 
     def add_links(self, *bodies: np.ndarray) -> None:
         """Bodies that links hold up: at rest they read this share of what forces add to their velocity in a step."""
-        if self.at_rest is None:
-            self.at_rest = np.zeros(self.n, self.dtype)
-        for ends in bodies:
-            self.at_rest[ends] = 0.5 - self.integrator.velocity_lag
+        self._part.links += bodies
+
+    def _shares_at_rest(self, previous: Plan | None) -> np.ndarray | None:
+        if not self.links:
+            return None
+        if previous is not None and list(map(id, previous.links)) == list(map(id, self.links)):
+            return previous.at_rest
+        at_rest = np.zeros(self.n, self.dtype)
+        for ends in self.links:
+            at_rest[ends] = 0.5 - self.integrator.velocity_lag
+        return at_rest
+
+    def held(self) -> np.ndarray:
+        """g with what is in users' arrays now, in the dtype of the state: what the next call steps by.
+
+        a = g + F / m, in the order of the terms; of bodies of infinite mass a = g, whatever F is.
+        """
+        if not self.applied:
+            return self.g
+        total, share = self.g, self.applied_share[:, None]
+        with np.errstate(all="ignore"):  # what is not finite is found after the step
+            for force in self.applied:
+                total = total + np.where(share > 0, force * share, self.dtype.type(0))
+        return total
+
+    @cached_property
+    def applied_share(self) -> np.ndarray:
+        """1/m, which users' forces are multiplied with: one, or one for each body."""
+        return self._round("1/mass", self.inverse_mass)
 
     # Numbers that depend on dt, in the dtype of the state.
 
@@ -167,13 +322,37 @@ class Plan:
         """The share of each mass in the largest one: what scalar products over all bodies are weighted with."""
         return self._round("mass", self.finite_mass / (self.finite_mass.max(initial=0) or 1))
 
+    def _still_true(self, previous: Plan | None) -> dict[tuple[str, float], np.ndarray]:
+        """What `decay` and `flow` found out for which dt; they take long, and most changes leave them as they are."""
+        if previous is None or not previous._remembered:
+            return {}
+        changed = {
+            "decay": not np.array_equal(previous.rate, self.rate),
+            "turn": not np.array_equal(previous.omega, self.omega),
+            "flow": not (np.array_equal(previous._c, self._c) and np.array_equal(previous._k, self._k)),
+        }
+        return {key: found for key, found in previous._remembered.items() if not changed[key[0]]}
+
+    def _remember(self, name: str, dt: float, compute: Callable[[], np.ndarray]) -> np.ndarray:
+        if (name, dt) not in self._remembered:
+            found = self._round({"decay": "rate", "turn": "omega"}.get(name, name), compute())
+            self._remembered = {key: old for key, old in self._remembered.items() if key[0] != name}
+            self._remembered[name, dt] = found
+        return self._remembered[name, dt]
+
     def decay(self, dt: float) -> np.ndarray:
         """exp(-rate dt): what `Damping` leaves of a velocity."""
-        return self._round("rate", exact_math.decays(self.rate, dt))
+        return self._remember("decay", dt, lambda: exact_math.decays(self.rate, dt))
+
+    def turn(self, dt: float) -> tuple[np.ndarray, np.ndarray]:
+        """(t, s) of the rotation over dt/2: v' = v + v x t, v + s v' x t (Boris 1970), t of shape (1|n, 3)."""
+        t = self._remember("turn", dt, lambda: exact_math.half_tangents(self.omega, dt / 2))
+        squares = t.astype(np.float64) * t
+        return t, self._round("omega", 2 / (1 + (squares[:, 0] + squares[:, 1] + squares[:, 2])))
 
     def flow(self, dt: float) -> np.ndarray:
         """(C, S, P, Q) of the exact flow, each with one row or n rows."""
-        return self._round("flow", exact_math.oscillator_flows(self._c, self._k, dt))
+        return self._remember("flow", dt, lambda: exact_math.oscillator_flows(self._c, self._k, dt))
 
     def composition(self, dt: float) -> tuple[list[Any], list[Any]]:
         """The drifts and the kicks of a composition in seconds."""
@@ -195,12 +374,18 @@ class Plan:
         shares = self.integrator.evaluation_shares[self.velocity_dependent]
         return [float(real(dt) * real(share)) for share in shares]
 
-    def energy(self, position: np.ndarray, velocity: np.ndarray) -> tuple[float, float]:
-        """(kinetic, potential) energy in J, of float64 copies, summed without rounding errors."""
+    def energy(self, position: np.ndarray, velocity: np.ndarray, slots: Slots | None = None) -> tuple[float, float]:
+        """(kinetic, potential) energy in J, of float64 copies, without rounding errors; of slots, of the living."""
         position, velocity = position.astype(np.float64), velocity.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             kinetic = self.finite_mass * (velocity * velocity).sum(axis=1) / 2
-            potential = [term.potential_energy(self, position) + np.zeros(self.n) for term in self.forces]
+            if slots is None:
+                potential = [term.potential_energy(self, position) + np.zeros(self.n) for term in self.forces]
+            else:
+                kinetic = np.where(slots.alive, kinetic, 0.0)
+                potential = [
+                    np.where(slots.alive, term.living_energy(self, position, slots), 0.0) for term in self.forces
+                ]
             return _total(kinetic), _total(np.concatenate(potential) if potential else np.zeros(0))
 
     @cached_property
@@ -210,6 +395,8 @@ class Plan:
 
         digest = hashlib.blake2b(f"{self.n} {self.dim} {self.dtype} {self.integrator}".encode(), digest_size=16)
         affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
+        if self.turned:
+            affine.append(self.omega)
         described: list[Record | Push | Hold] = [*self.records, *self.pushes, *self.holds]
         records = [(record.kind, list(record.fields.values())) for record in described]
         for name, arrays in [("affine", affine), *records]:
@@ -217,6 +404,8 @@ class Plan:
             for array in arrays:
                 digest.update(f"{array.shape}".encode())
                 digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        if self.applied:
+            digest.update(f"applied {len(self.applied)}".encode())
         for push in self.pushes:
             digest.update(f"{push.term.label} {push.term.velocity_dependent}".encode())
         return digest.hexdigest()
@@ -232,6 +421,20 @@ class Plan:
         array.flags.writeable = False
         return array
 
+    def _rounded_affine(self, merged: merging.Affine) -> list[np.ndarray]:
+        """g, c, w, k and p in the dtype of the state."""
+        if merged.uniform is not None:  # all in one, since each takes as long
+            row, numbers = merged.uniform
+            if self.dtype != _F64:
+                with np.errstate(over="ignore", under="ignore"):
+                    row = row.astype(self.dtype)
+                numbers = row.tolist()
+            if all(map(math.isfinite, numbers)):
+                row.flags.writeable = False
+                vectors, others = row[: 3 * self.dim].reshape(3, 1, self.dim), row[3 * self.dim :].reshape(2, 1)
+                return [vectors[0], others[0], vectors[1], others[1], vectors[2]]
+        return [self._round(name, getattr(merged, name)) for name in ("g", "c", "w", "k", "p")]
+
     def _check_integrator(self) -> None:
         name = self.integrator.name
         if isinstance(self.integrator, Exact):
@@ -240,6 +443,11 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
                     )
+        if isinstance(self.integrator, ImplicitEuler) and self.turned and self.pushes:
+            raise ValueError(
+                f"integrator: {name} takes Magnetic and RotatingFrame only where bodies do not see each other, got "
+                f"{type(self.pushes[0].term).__name__} beside them"
+            )
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
                 if not term.conservative or any(push.term is term for push in self.pushes):
@@ -259,13 +467,3 @@ def _total(energies: np.ndarray) -> float:
 def _check_finite(name: str, array: np.ndarray, dtype: np.dtype) -> None:
     if not np.isfinite(array).all():
         raise ValueError(f"forces: the merged coefficient {name} overflows {dtype}")
-
-
-def _weighted(
-    total: np.ndarray, mean: np.ndarray, weight: np.ndarray, value: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Add a weight and its value to a running total and weighted mean."""
-    total = total + weight
-    # In this form equal values stay what they are and a single one is taken over unrounded.
-    share = np.divide(weight + np.zeros_like(total), total, out=np.zeros_like(total), where=total > 0)
-    return total, mean + share[:, None] * (value - mean)

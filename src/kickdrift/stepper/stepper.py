@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..clock import FixedClock
-from ..engine.frames import Frames
+from ..engine.ticks import Looped
 from .base import StepperBase
 
 
-class Stepper(StepperBase, Frames):
+class Stepper(StepperBase, Looped):
     """Steps bodies that are pushed by forces: the caller's arrays, in place, in compiled code.
 
     position: (n, dim) in m, dim 1 to 3, float32 or float64, any strides, stepped in place (component-
@@ -23,6 +23,11 @@ class Stepper(StepperBase, Frames):
     threads: how many share the work of large steps; no bit of the result depends on it.
     clock: the FixedClock that `advance` feeds, one stepper's alone, which then sets dt; one of dt when left
     out. With substeps=k, dt and tick are those of the integrator: k to each step of the clock.
+    alive: how many of the first rows hold a body that lives, or a mask of shape (n,); all when left out. The other rows
+    are zeros from now on, and free for `spawn`, which takes the lowest; `kill` frees more. Who lives keeps its row.
+    state: your own arrays that belong to the world, by name, such as ammunition or scores: of any shape, of bool, int,
+    uint, float or complex. They are saved, restored in place, digested and copied with it, see `state`. A random
+    generator's seed is such an array: `np.random.default_rng(seed)` in each tick, then `seed += 1`.
     events: `Events()`, where `stepper.events.take()` is to say who met whom.
 
     Raises TypeError or ValueError, naming the argument, for what it cannot step; later, once bound,

@@ -8,6 +8,7 @@ cdef enum:
     PAIRS_PER_BODY = 16     # so many near pairs there may be; of a crowd, so many partners each body looks for
     MOST_ROWS = 9           # of cells around a cell
     MOST_CLASSES = 15       # of size
+    NOWHERE = 255           # the class of bodies that do not live
 
 cdef enum HoldKind:
     PIN
@@ -76,6 +77,7 @@ ctypedef struct Sensor:
     const void* upper           # or the radius
     bint ball
     const uint8_t* watched
+    const uint8_t* alive        # or NULL: all live
     Told* told
 
 # Corrects all n bodies after a step. before: where they were; gain: what the forces of the step have added

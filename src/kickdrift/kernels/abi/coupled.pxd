@@ -27,7 +27,9 @@ ctypedef int (*TangentFunction)(
 ) noexcept nogil
 
 # One step of all bodies as one system, from `now` to `next` of a Room (see passes.pxd).
-ctypedef int (*ImplicitStep)(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil
+ctypedef int (*ImplicitStep)(
+    const void* sweep, Job* job, Py_ssize_t step, const void* room, const void* like,
+) noexcept nogil
 
 # Is there a reason to stop between two steps?
 ctypedef bint (*Look)(void* owner) noexcept nogil
@@ -67,9 +69,11 @@ ctypedef struct Sweep:
     void* owner
     Py_ssize_t patience         # steps between two looks
 
+ctypedef void (*RunSweep)(const Sweep*, Job*, const void* like) noexcept nogil
+
 # For one kind of number.
 ctypedef struct SweptTable:
-    void (*run)(const Sweep*, Job*) noexcept nogil
+    RunSweep run
     PushFunction springs        # see interactions.pxd
     PushFunction n_body
     HoldFunction tie            # pins and distances

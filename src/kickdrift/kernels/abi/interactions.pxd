@@ -1,11 +1,12 @@
 # What the kernels of interactions.pxd are told.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 
 ctypedef struct NBody:
     int64_t n           # bodies, all of which attract
     const void* mu      # G m of each
     const void* e2
+    const uint8_t* alive    # which of them do, where bodies come and go; else NULL
 
 # Numbers of springs are padded to whole vectors of any kind; what pads them joins body 0 to itself.
 ctypedef struct Springs:

@@ -8,10 +8,22 @@ from .plan cimport Array, Job, Scheme
 cdef enum:
     ODE_ROWS = 96           # trajectories that are stepped together: whole blocks of vectors of any kind
 
+cdef enum:
+    MAX_SLOPES = 12         # of a tableau
+    MAX_WEIGHTS = 64
+
 cdef enum Status:           # of a trajectory in a Newton iteration
     OPEN
     SOLVED
     FAILED
+
+# An explicit Runge-Kutta method by its table: after stage i the next state is y + h times the sum of weights
+# times slopes, from `start[i]` up to `start[i + 1]`.
+ctypedef struct Tableau:
+    int stages
+    int start[MAX_SLOPES + 1]
+    int slope[MAX_WEIGHTS]      # which
+    double weight[MAX_WEIGHTS]
 
 ctypedef struct ODEPlan:
     Scheme scheme
@@ -23,6 +35,7 @@ ctypedef struct ODEPlan:
     double tolerance        # of Newton's method
     int iterations
     double parameters[MAX_PARAMETERS]
+    Tableau tableau         # of the schemes that have one
 
 # A Newton iteration for trajectories whose right-hand side is evaluated for all of them at once. Arrays
 # are row by row: (n, dim), but slope, status and work are (n,) and jacobian is (n, dim, dim).
@@ -41,15 +54,24 @@ ctypedef struct Newton:
     Py_ssize_t failed       # the first trajectory that failed, or -1
     double failed_residual
 
+ctypedef void (*ODERun)(const ODEPlan*, Job*, const void* like) noexcept nogil
+# s: room for sums of slopes, or for all slopes of a tableau, each in whole cache lines.
+ctypedef void (*ODEStage)(
+    const ODEPlan*, int stage, Py_ssize_t count, const void* k, const void* y, void* u, void* s,
+) noexcept nogil
+ctypedef Py_ssize_t (*Bad)(Py_ssize_t n, Py_ssize_t dim, const void* y) noexcept nogil
+ctypedef Py_ssize_t (*Check)(Newton*, int iteration, bint last, const void* like) noexcept nogil
+ctypedef void (*Correct)(Newton*, const void* like) noexcept nogil
+ctypedef void (*Increments)(Newton*, Py_ssize_t column, double share, double floor, void* moved) noexcept nogil
+ctypedef void (*Quotients)(Newton*, Py_ssize_t column, const void* moved, const void* k) noexcept nogil
+
 # For one kind of number. Arrays are row by row: (n, dim), or `count` numbers in whole cache lines.
 ctypedef struct ODETable:
-    void (*run)(const ODEPlan*, Job*) noexcept nogil    # explicit schemes
-    void (*solve)(const ODEPlan*, Job*) noexcept nogil  # implicit Euler
-    void (*sweep)(
-        int scheme, int stage, double h, Py_ssize_t count, const char* k, const char* y, char* u, char* s,
-    ) noexcept nogil
-    Py_ssize_t (*bad)(Py_ssize_t n, Py_ssize_t dim, const char* y) noexcept nogil
-    Py_ssize_t (*check)(Newton*, int iteration, bint last) noexcept nogil
-    void (*correct)(Newton*) noexcept nogil
-    void (*increments)(Newton*, Py_ssize_t column, double share, double floor, char* moved) noexcept nogil
-    void (*quotients)(Newton*, Py_ssize_t column, const char* moved, const char* k) noexcept nogil
+    ODERun run          # explicit schemes
+    ODERun solve        # implicit Euler
+    ODEStage sweep
+    Bad bad
+    Check check
+    Correct correct
+    Increments increments
+    Quotients quotients

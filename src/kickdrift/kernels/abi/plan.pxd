@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int64_t
 
+from .slots cimport Living
+
 cdef enum:
     TILE = 192          # bodies that are loaded, stepped and stored together
     ROW = 384           # bodies whose coefficients lie in a row: whole tiles, and whole blocks of vectors of any kind
@@ -24,6 +26,7 @@ cdef enum Scheme:
     COMPOSITION         # by the rule for kicks that depend on velocity
     COMPOSITION_RK4
     EXACT
+    DOPRI8              # of equations alone
     IMPLICIT_EULER      # from here on the components of a body are not stepped one by one
     ENERGY_EULER
 
@@ -31,6 +34,12 @@ cdef enum TermKind:
     POINT_GRAVITY
     QUADRATIC_DRAG
     VORTEX
+    CENTRIFUGAL
+
+cdef enum Moment:       # of a step, beside its evaluations
+    OPENING             # before the first
+    TURNING             # at its beginning and its end
+    DAMPING             # after its end
 
 cdef enum Layout:
     FLAT                # bodies' components side by side (n, dim), and so are the affine coefficients
@@ -50,10 +59,10 @@ ctypedef struct Array:
     Py_ssize_t component
 
 cdef enum:               # which field of a term holds what
-    SCALAR = 0          # mu, c, s
-    SOFTENING = 1       # e2
+    SCALAR = 0          # mu, c, s, share
+    SOFTENING = 1       # e2, w2
     CENTER = 2          # center, w
-    AXIS = 3
+    AXIS = 3            # axis, omega
 
 ctypedef struct Term:
     TermKind kind
@@ -79,6 +88,7 @@ ctypedef struct Job:
     Py_ssize_t steps
     int64_t tick
     bint start                  # fill the history first
+    bint begin                  # or that of those alone that were born after the last step
     # Results.
     int64_t evaluations
     Py_ssize_t bad_body         # first body that is not finite, or -1
@@ -89,18 +99,49 @@ ctypedef struct Job:
     int failed_push
     Py_ssize_t done             # steps completed so far, where all bodies step together
 
+# What solving the implicit steps of a tile tells.
+ctypedef struct Newton:
+    int64_t evaluations[TILE]
+    Py_ssize_t body         # that was not solved
+    double residual
+
 ctypedef struct Plan
+
+# In all that follows, arrays that a function takes are of its kind of number. Where there are none, a pointer `like`
+# is: it is NULL, and what it would point to tells the functions of float from those of double.
+
+# Runs a job.
+ctypedef void (*Run)(const Plan*, Job*, const void* like) noexcept nogil
+
+# One step of a tile in planes, for schemes that look at all components of a body at once; False, changing nothing,
+# where a body's cannot be solved.
+ctypedef bint (*Solve)(
+    const Plan*, Py_ssize_t first, Py_ssize_t count, void* x, void* v, Newton*,
+) noexcept nogil
+
+# Writes into `a` what bodies in planes of `stride` numbers are accelerated with, interactions apart.
+ctypedef void (*Accelerate)(
+    const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
+) noexcept nogil
+
+# What a stage of a pass makes of accelerations, and what is done at other moments of a step: stages.pxd.
+ctypedef void (*Finish)(int number, int scheme, const void* sweep, const void* room, const void* state) noexcept nogil
+ctypedef void (*Between)(
+    Moment moment, int scheme, const Plan*, const void* room, const void* state, const void* at_rest, const void* gain,
+) noexcept nogil
 
 ctypedef struct Plan:
     Scheme scheme
     Layout layout
     int dim
     Py_ssize_t n
-    bint drag, wind, spring, velocity_dependent, damped, taylor_start
+    bint drag, wind, spring, velocity_dependent, damped, turned, taylor_start
     Array x, v
     Array s             # the history: previous position, or acceleration
     Field g, c, w, k, p
     Field decay
+    Field turn          # t of a rotation over half a step, three components, and
+    Field turn_share    # s: v' = v + v x t, v + s v' x t
     Field flow[4]       # C, S, P, Q of the exact scheme
     int terms
     Term* term
@@ -112,18 +153,16 @@ ctypedef struct Plan:
     double constants[MAX_CONSTANTS]
     # What kernels prepare, for h and last_h, so that small calls find it done:
     char prepared[(MAX_CONSTANTS + 1) * 64]     # the scheme's constants as vectors
-    void* step                  # its function for a row, see dispatch.pxd, or the one that steps by sweeps
-    void* lone                  # its function for less than a block
+    void* step                  # its function for a row or tile: of a type with vectors, see dispatch.pxd
+    void* lone                  # its function for less than a block, of the same type
+    Solve solve                 # or else this one
+    void (*passes)(const void* sweep, Job*, const void* like) noexcept nogil    # or else this one
     int stages, fsal            # evaluations of each step, and of each call beside
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start
-    void (*run)(const Plan*, Job*) noexcept nogil
-    # What a stage of a sweep makes of accelerations, and what is done before the first and after the last: stages.pxd.
-    void (*finish)(int number, int scheme, const void* sweep, const void* room, const char* state) noexcept nogil
-    void (*between)(
-        bint after, int scheme, const Plan*, const void* room, const char* state, const void* at_rest, const void* gain,
-    ) noexcept nogil
-    # Writes into `a` what bodies in planes of `stride` numbers are accelerated with, interactions apart.
-    void (*accelerate)(
-        const Plan*, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
-    ) noexcept nogil
+    Run run
+    const Living* living        # where bodies come and go; else NULL
+    Run each                    # what runs rows with living bodies then
+    Finish finish
+    Between between
+    Accelerate accelerate

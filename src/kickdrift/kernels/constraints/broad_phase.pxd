@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 
 from libc.math cimport INFINITY
 
-from ..abi.constraints cimport MOST_CLASSES, MOST_ROWS, PAIRS_PER_BODY, Collisions
+from ..abi.constraints cimport MOST_CLASSES, MOST_ROWS, NOWHERE, PAIRS_PER_BODY, Collisions
 from ..forces.fields cimport root
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
@@ -97,7 +97,7 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
         data.start[i] = total
         total += count
     for i in range(n):
-        if data.size_class[i] == data.classes:
+        if data.size_class[i] >= data.classes:
             continue
         slot = data.start[data.bucket[i]]
         data.start[data.bucket[i]] += 1
@@ -208,6 +208,8 @@ cdef inline Found find_unlike(
     cdef int32_t i, j
     cdef int size_class
     for i in range(<int32_t> n):
+        if data.size_class[i] == NOWHERE:
+            continue
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
             look_around(bucket_of(dim, stride, x, i, size_class, data), data, &around)
             for row in range(around.ranges):
@@ -310,7 +312,7 @@ cdef inline bint find_ways(
     ways.size_class = data.way_class
     ways.on_way_x, ways.on_way_v, ways.on_way_radius = x, v, data.radius
     ways.on_way_stride, ways.on_way_h = stride, h
-    classify(n, extent, data.way_class, &ways)
+    classify(n, extent, data.size_class, data.way_class, &ways)
     sort_bodies(dim, n, n, middle, &ways)
     found = find_unlike(dim, n, n, middle, &ways, owner)
     if found == CROWD:
@@ -318,7 +320,9 @@ cdef inline bint find_ways(
     return found != GIVEN_UP
 
 
-cdef inline void classify(int64_t n, const real* radius, uint8_t* size_class, Collisions* data) noexcept nogil:
+cdef inline void classify(
+    int64_t n, const real* radius, const uint8_t* alive, uint8_t* size_class, Collisions* data,
+) noexcept nogil:
     """Classes of size, as `Grid` of broad_phase.py makes them."""
     cdef double widest, wide
     cdef int64_t i
@@ -344,8 +348,11 @@ cdef inline void classify(int64_t n, const real* radius, uint8_t* size_class, Co
         number += 1
     data.classes = number
     data.points = True
-    # Points that stand still, and what is no number, meet none of their own.
+    # Points that stand still, and what is no number, meet none of their own; and who does not live meets nobody.
     for i in range(n):
+        if alive[i] == NOWHERE:
+            size_class[i] = NOWHERE
+            continue
         if not radius[i] > 0 or not radius[i] < INFINITY:
             size_class[i] = <uint8_t> number
 
@@ -369,6 +376,8 @@ cdef inline Found find_few(
     memcpy(data.next, data.start, (data.mask + 1) * sizeof(int32_t))
     for i in range(<int32_t> n):
         count = 0
+        if data.size_class[i] == NOWHERE:
+            continue
         if data.size_class[i] < data.classes:
             data.next[data.bucket[i]] += 1
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):

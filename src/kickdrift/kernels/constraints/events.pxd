@@ -334,6 +334,10 @@ cdef inline void place_at_wall(
 
 # Bodies with regions.
 
+cdef inline bint is_watched(const Sensor* data, int64_t i) noexcept nogil:
+    return data.watched[i] and (data.alive == NULL or data.alive[i])
+
+
 cdef inline int sense(
     real h, int64_t n, int dim, int64_t stride, const real* before, const real* x, const Sensor* data,
 ) noexcept nogil:
@@ -353,7 +357,7 @@ cdef inline int sense(
     if data.told == NULL:
         return 0
     for i in range(n):
-        if not data.watched[i]:
+        if not is_watched(data, i):
             continue
         for c in range(dim):
             start[c] = before[c * stride + i]
@@ -444,7 +448,7 @@ cdef inline void tell_region(
         contact = met_at(told, i)
         if contact == NULL and not was:
             continue
-        now = data.watched[i]
+        now = is_watched(data, i)
         if now and data.ball:
             for c in range(dim):
                 d[c] = x[c * stride + i] - low[c]

@@ -7,7 +7,8 @@ from libc.math cimport sqrt
 
 from ..simd.vec cimport vec, vec_root, real, where_positive, width
 from ..abi.plan cimport (
-    AXIS, CENTER, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, SCALAR, SOFTENING, VORTEX, Field, Plan, Term, TermKind,
+    AXIS, CENTER, CENTRIFUGAL, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, SCALAR, SOFTENING, VORTEX, Field, Plan, Term,
+    TermKind,
 )
 
 cdef extern from "<math.h>" nogil:
@@ -58,6 +59,21 @@ cdef inline void add_term(
     for j in range(dim):
         d[j] = x[j] - field_vec(&term.field[CENTER], j, body, a)
         t[j] = d[j]
+    if kind == CENTRIFUGAL:
+        f = field_vec(&term.field[SOFTENING], 0, body, a)
+        for j in range(dim):
+            t[j] = f * d[j]
+        if dim == 3:
+            for j in range(3):
+                u[j] = field_vec(&term.field[AXIS], j, 0, a)
+            q = u[0] * d[0]
+            for j in range(1, 3):
+                q = q + u[j] * d[j]
+            for j in range(3):
+                t[j] = t[j] - q * u[j]
+        for j in range(dim):
+            a[j] = a[j] + scalar * t[j]
+        return
     if kind == VORTEX and dim == 2:
         t[0] = -d[1]
         t[1] = d[0]
@@ -107,8 +123,10 @@ cdef inline void accelerate(
             add_term(POINT_GRAVITY, dim, term, body, x, a)
         elif term.kind == QUADRATIC_DRAG:
             add_term(QUADRATIC_DRAG, dim, term, body, v, a)
-        elif dim > 1:
+        elif dim > 1 and term.kind == VORTEX:
             add_term(VORTEX, dim, term, body, x, a)
+        elif dim > 1:
+            add_term(CENTRIFUGAL, dim, term, body, x, a)
 
 
 cdef inline void accelerate_tile(
@@ -165,6 +183,15 @@ cdef inline void term_jacobian(
             for j in range(dim):
                 by_v[i][j] = by_v[i][j] - f * d[i] * d[j]
             by_v[i][i] = by_v[i][i] - scalar * r
+    elif term.kind == CENTRIFUGAL:
+        q = value(&term.field[SOFTENING], 0, body, zero)
+        for i in range(dim):
+            if dim == 3:
+                for j in range(3):
+                    by_x[i][j] = by_x[i][j] - scalar * (
+                        value(&term.field[AXIS], i, 0, zero) * value(&term.field[AXIS], j, 0, zero)
+                    )
+            by_x[i][i] = by_x[i][i] + scalar * q
     else:
         for j in range(3):
             u[j] = value(&term.field[AXIS], j, 0, zero)
@@ -191,11 +218,30 @@ cdef inline real potential_difference(
     const Term* term, int dim, Py_ssize_t body, real dphi, const real* x, const real* y,
 ) noexcept nogil:
     """Add the potential of one term at y less that at x; x and y hold dim numbers."""
+    cdef real d[3]
+    cdef real t[3]
+    cdef real q
+    cdef real zero = 0
+    cdef real two = 2
+    cdef int j
+    if term.kind == CENTRIFUGAL:
+        for j in range(dim):
+            d[j] = (x[j] + y[j]) / two - value(&term.field[CENTER], j, body, zero)
+            t[j] = value(&term.field[SOFTENING], 0, body, zero) * d[j]
+        if dim == 3:
+            q = value(&term.field[AXIS], 0, 0, zero) * d[0]
+            for j in range(1, 3):
+                q = q + value(&term.field[AXIS], j, 0, zero) * d[j]
+            for j in range(3):
+                t[j] = t[j] - q * value(&term.field[AXIS], j, 0, zero)
+        for j in range(dim):
+            d[j] = y[j] - x[j]
+        return dphi - value(&term.field[SCALAR], 0, body, zero) * dot(dim, &t[0], &d[0])
     return dphi - (well(term, dim, body, y) - well(term, dim, body, x))
 
 
 cdef inline real well(const Term* term, int dim, Py_ssize_t body, const real* x) noexcept nogil:
-    """mu / sqrt(|d|² + e²), for PointGravity: no other term beside the affine ones has a potential."""
+    """mu / sqrt(|d|² + e²), for PointGravity."""
     cdef real d[3]
     cdef real r
     cdef real zero = 0

@@ -5,6 +5,7 @@
 from libc.stdint cimport int64_t
 
 from ..abi.interactions cimport NBody, Springs
+from ..loops.living cimport any_of
 from ..simd.vec cimport vec, vec_root, real, spread, where_positive, width
 from ..abi.plan cimport MAX_DIM
 
@@ -34,11 +35,16 @@ cdef inline void attract(
     e2 = spread(data.e2, 0, x)
     i = first // w
     while i * w < first + count:
+        if data.alive != NULL and not any_of(data.alive + i * w, min(ABREAST * w, first + count - i * w)):
+            i += ABREAST
+            continue
         for b in range(ABREAST):
             for c in range(dim):
                 position[b * MAX_DIM + c] = x[c * plane + i + b]
                 total[b * MAX_DIM + c] = zero
         for j in range(data.n):
+            if data.alive != NULL and not data.alive[j]:
+                continue
             mu = spread(data.mu, j, x)
             for c in range(dim):
                 source[c] = spread(planes, c * stride + j, x)
@@ -193,6 +199,8 @@ cdef inline void attract_tangent(
             change[c] = dx[c * plane + i]
             total[c] = out[c * plane + i]
         for j in range(data.n):
+            if data.alive != NULL and not data.alive[j]:
+                continue
             mu = spread(data.mu, j, x)
             for c in range(dim):
                 d[c] = spread(<const char*> x, c * stride + j, x) - position[c]

@@ -1,4 +1,4 @@
-"""The kernels of an instruction set for bodies that are left alone, and for built-in flows.
+"""The kernels of an instruction set for bodies that are left alone, for interactions, and for built-in flows.
 
 setup.py makes the modules of the other instruction sets of the same C.
 """
@@ -7,6 +7,7 @@ from cpython.pycapsule cimport PyCapsule_New
 
 from .table cimport fill
 from ..simd.rounding cimport require_rounding
+from ..simd.vec cimport f32vec, f64vec
 from ..abi.tables cimport Kernels, take_over
 
 from importlib import import_module
@@ -15,5 +16,6 @@ require_rounding(__name__)
 
 cdef Kernels[2] kernels  # for float, for double
 take_over(kernels, import_module(f"{__name__}_coupled").KERNELS)
-fill(&kernels[0], &kernels[1])
+fill(&kernels[0], <const float*> NULL, <const f32vec*> NULL)
+fill(&kernels[1], <const double*> NULL, <const f64vec*> NULL)
 KERNELS = PyCapsule_New(&kernels[0], "kickdrift.Kernels", NULL)

@@ -5,10 +5,9 @@ setup.py makes the modules of the other instruction sets of the same C.
 
 from cpython.pycapsule cimport PyCapsule_New
 
-from .newton_table cimport fill_bodies
-from .ode_table cimport fill_ode
+from .coupled_table cimport fill_coupled
 from ..simd.rounding cimport require_rounding
-from .coupled_table cimport fill_swept
+from ..simd.vec cimport f32vec, f64vec
 from ..abi.tables cimport Kernels, take_over
 
 from . import scalar
@@ -17,7 +16,6 @@ require_rounding(__name__)
 
 cdef Kernels[2] kernels  # for float, for double
 take_over(kernels, scalar.KERNELS)
-fill_bodies(&kernels[0], &kernels[1])
-fill_swept(&kernels[0].swept, &kernels[1].swept)
-fill_ode(&kernels[0].ode, &kernels[1].ode)
+fill_coupled(&kernels[0], <const float*> NULL, <const f32vec*> NULL)
+fill_coupled(&kernels[1], <const double*> NULL, <const f64vec*> NULL)
 KERNELS = PyCapsule_New(&kernels[0], "kickdrift.Kernels", NULL)

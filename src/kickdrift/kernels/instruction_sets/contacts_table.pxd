@@ -28,35 +28,7 @@ cdef inline int held(
     return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)
 
 
-cdef inline int hold_f32(
-    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
-    const void* before, const void* gain, void* x, void* v, void* s, const void* data,
-    void* owner,
+cdef inline void told(
+    bint keep, int64_t holds, const Hold* hold, int64_t n, int64_t dim, int64_t stride, const real* x, Log* log,
 ) noexcept nogil:
-    return held(
-        kind, h, n, dim, stride,
-        <const float*> before, <const float*> gain, <float*> x, <float*> v, <float*> s, data, owner,
-    )
-
-
-cdef inline int hold_f64(
-    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
-    const void* before, const void* gain, void* x, void* v, void* s, const void* data,
-    void* owner,
-) noexcept nogil:
-    return held(
-        kind, h, n, dim, stride,
-        <const double*> before, <const double*> gain, <double*> x, <double*> v, <double*> s, data, owner,
-    )
-
-
-cdef inline void tell_f32(
-    bint keep, int64_t holds, const Hold* hold, int64_t n, int64_t dim, int64_t stride, const void* x, Log* log,
-) noexcept nogil:
-    tell(keep, holds, hold, <int> dim, n, stride, <const float*> x, log)
-
-
-cdef inline void tell_f64(
-    bint keep, int64_t holds, const Hold* hold, int64_t n, int64_t dim, int64_t stride, const void* x, Log* log,
-) noexcept nogil:
-    tell(keep, holds, hold, <int> dim, n, stride, <const double*> x, log)
+    tell(keep, holds, hold, <int> dim, n, stride, x, log)

@@ -1,120 +1,84 @@
-# The kernels for bodies that are not left alone.
+# The kernels of an instruction set that compilers inline as they like: for coupled bodies, and implicit steps of flows.
 
 from libc.stdint cimport int64_t
 
+from ..abi.constraints cimport HoldFunction
+from ..abi.coupled cimport ImplicitStep, RunSweep, TangentFunction
 from ..abi.interactions cimport NBody, Springs
-from ..abi.workspace cimport Room
-from ..integrators.newton_krylov cimport together
-from ..simd.vec cimport f32vec, f64vec
-from ..forces.interactions cimport n_body, n_body_tangent, springs, springs_tangent
+from ..abi.ode cimport Bad, Check, Correct, Increments, ODEPlan, ODERun, ODEStage, Quotients
 from ..abi.plan cimport Job
+from ..abi.tables cimport Kernels
+from ..forces.interactions cimport n_body_tangent, springs_tangent
+from ..integrators.newton_krylov cimport together
 from ..loops.coupled cimport run
-from ..abi.coupled cimport Sweep, SweptTable
-from .joints_table cimport tie_f32, tie_f64
+from ..ode.newton cimport solve
+from ..ode.steps cimport check, correct, finite, first_bad, increments, quotients, set_step, sweep
+from ..simd.vec cimport f32vec, f64vec, real, vec
+from .joints_table cimport tied
 
 
-cdef inline void run_f32(const Sweep* sweep, Job* job) noexcept nogil:
-    cdef f32vec* like = NULL
-    run(sweep, job, like)
-
-
-cdef inline int springs_f32(
-    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
-    const void* x, const void* v, void* out, void* data,
-) noexcept nogil:
-    cdef f32vec* like = NULL
-    return springs(dim, stride, <const float*> x, <const float*> v, <float*> out, <const Springs*> data, like)
-
-
-cdef inline int n_body_f32(
-    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
-    const void* x, const void* v, void* out, void* data,
-) noexcept nogil:
-    return n_body(first, count, dim, stride, <const f32vec*> x, <f32vec*> out, <const NBody*> data)
-
-
-cdef inline int implicit_f32(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil:
-    cdef f32vec* like = NULL
-    return together(<const Sweep*> sweep, job, step, <const Room*> room, like)
-
-
-cdef inline int springs_tangent_f32(
+cdef inline int change_springs(
     double t, int64_t n, int64_t dim, int64_t stride,
-    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
+    const real* x, const real* v, const real* dx, const real* dv, real* out, const Springs* data,
 ) noexcept nogil:
-    cdef f32vec* like = NULL
-    return springs_tangent(
-        dim, stride, <const float*> x, <const float*> v, <const float*> dx, <const float*> dv, <float*> out,
-        <const Springs*> data, like,
-    )
+    cdef f32vec* f32 = NULL
+    cdef f64vec* f64 = NULL
+    if real is float:
+        return springs_tangent(dim, stride, x, v, dx, dv, out, data, f32)
+    else:
+        return springs_tangent(dim, stride, x, v, dx, dv, out, data, f64)
 
 
-cdef inline int n_body_tangent_f32(
+cdef inline int change_n_body(
     double t, int64_t n, int64_t dim, int64_t stride,
-    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
+    const vec* x, const vec* v, const vec* dx, const vec* dv, vec* out, const NBody* data,
 ) noexcept nogil:
-    return n_body_tangent(
-        n, dim, stride, <const f32vec*> x, <const f32vec*> dx, <f32vec*> out, <const NBody*> data
-    )
+    return n_body_tangent(n, dim, stride, x, dx, out, data)
 
 
-cdef inline void run_f64(const Sweep* sweep, Job* job) noexcept nogil:
-    cdef f64vec* like = NULL
-    run(sweep, job, like)
+cdef inline void solve_flow(const ODEPlan* plan, Job* job, const real* like) noexcept nogil:
+    cdef f32vec* f32 = NULL
+    cdef f64vec* f64 = NULL
+    if real is float:
+        solve(plan, job, like, f32)
+    else:
+        solve(plan, job, like, f64)
 
 
-cdef inline int springs_f64(
-    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
-    const void* x, const void* v, void* out, void* data,
+cdef inline void sweep_stage(
+    const ODEPlan* plan, int stage, Py_ssize_t count, const vec* k, const vec* y, vec* u, vec* s,
 ) noexcept nogil:
-    cdef f64vec* like = NULL
-    return springs(dim, stride, <const double*> x, <const double*> v, <double*> out, <const Springs*> data, like)
+    cdef float* f32 = NULL
+    cdef double* f64 = NULL
+    cdef vec constants[4]
+    if vec is f32vec:
+        set_step(plan.h, f32, constants)
+        sweep(plan, stage, constants, count, k, y, u, s, f32)
+    else:
+        set_step(plan.h, f64, constants)
+        sweep(plan, stage, constants, count, k, y, u, s, f64)
 
 
-cdef inline int n_body_f64(
-    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
-    const void* x, const void* v, void* out, void* data,
-) noexcept nogil:
-    return n_body(first, count, dim, stride, <const f64vec*> x, <f64vec*> out, <const NBody*> data)
+cdef inline Py_ssize_t bad(Py_ssize_t n, Py_ssize_t dim, const vec* y) noexcept nogil:
+    if finite(n * dim, y):
+        return -1
+    if vec is f32vec:
+        return first_bad(n, dim, <const float*> y, dim, 1)
+    else:
+        return first_bad(n, dim, <const double*> y, dim, 1)
 
 
-cdef inline int implicit_f64(const void* sweep, Job* job, Py_ssize_t step, const void* room) noexcept nogil:
-    cdef f64vec* like = NULL
-    return together(<const Sweep*> sweep, job, step, <const Room*> room, like)
-
-
-cdef inline int springs_tangent_f64(
-    double t, int64_t n, int64_t dim, int64_t stride,
-    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
-) noexcept nogil:
-    cdef f64vec* like = NULL
-    return springs_tangent(
-        dim, stride, <const double*> x, <const double*> v, <const double*> dx, <const double*> dv, <double*> out,
-        <const Springs*> data, like,
-    )
-
-
-cdef inline int n_body_tangent_f64(
-    double t, int64_t n, int64_t dim, int64_t stride,
-    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
-) noexcept nogil:
-    return n_body_tangent(
-        n, dim, stride, <const f64vec*> x, <const f64vec*> dx, <f64vec*> out, <const NBody*> data
-    )
-
-
-cdef inline void fill_swept(SweptTable* f32, SweptTable* f64) noexcept:
-    f32.run = run_f32
-    f32.springs = springs_f32
-    f32.n_body = n_body_f32
-    f32.tie = tie_f32
-    f32.implicit = implicit_f32
-    f32.springs_tangent = springs_tangent_f32
-    f32.n_body_tangent = n_body_tangent_f32
-    f64.run = run_f64
-    f64.springs = springs_f64
-    f64.n_body = n_body_f64
-    f64.tie = tie_f64
-    f64.implicit = implicit_f64
-    f64.springs_tangent = springs_tangent_f64
-    f64.n_body_tangent = n_body_tangent_f64
+cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wide) noexcept:
+    """For one kind of number, which `like` and `wide` tell."""
+    kernels.swept.run = <RunSweep> run[vec]
+    kernels.swept.implicit = <ImplicitStep> together[vec]
+    kernels.swept.tie = <HoldFunction> tied[real]
+    kernels.swept.springs_tangent = <TangentFunction> change_springs[real]
+    kernels.swept.n_body_tangent = <TangentFunction> change_n_body[vec]
+    kernels.ode.solve = <ODERun> solve_flow[real]
+    kernels.ode.sweep = <ODEStage> sweep_stage[vec]
+    kernels.ode.bad = <Bad> bad[vec]
+    kernels.ode.check = <Check> check[real]
+    kernels.ode.correct = <Correct> correct[real]
+    kernels.ode.increments = <Increments> increments[real]
+    kernels.ode.quotients = <Quotients> quotients[real]

@@ -156,7 +156,7 @@ cdef inline vec exact_vectors(
     return lone_vectors(EXACT, plan, job, k, row, at, count)
 
 
-cdef inline void prepare(Plan* plan, vec* like) noexcept nogil:
+cdef inline void set_up(Plan* plan, const vec* like) noexcept nogil:
     """What does not change from call to call: constants as vectors, the scheme's function, the first rows."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef vec (*lone)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil

@@ -17,25 +17,3 @@ cdef inline int tied(
     if kind == COMPLIANT_DISTANCE:
         return distance(True, h, n, dim, stride, x, v, <const Distance*> data, owner)
     return distance(False, h, n, dim, stride, x, v, <const Distance*> data, owner)
-
-
-cdef inline int tie_f32(
-    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
-    const void* before, const void* gain, void* x, void* v, void* s, const void* data,
-    void* owner,
-) noexcept nogil:
-    return tied(
-        kind, h, n, dim, stride,
-        <const float*> before, <const float*> gain, <float*> x, <float*> v, <float*> s, data, owner,
-    )
-
-
-cdef inline int tie_f64(
-    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
-    const void* before, const void* gain, void* x, void* v, void* s, const void* data,
-    void* owner,
-) noexcept nogil:
-    return tied(
-        kind, h, n, dim, stride,
-        <const double*> before, <const double*> gain, <double*> x, <double*> v, <double*> s, data, owner,
-    )

@@ -9,5 +9,6 @@ from ..abi.tables cimport Kernels
 require_rounding(__name__)
 
 cdef Kernels[2] kernels  # for float, for double
-fill_scalar(&kernels[0], &kernels[1])
+fill_scalar(&kernels[0], <const float*> NULL)
+fill_scalar(&kernels[1], <const double*> NULL)
 KERNELS = PyCapsule_New(&kernels[0], "kickdrift.Kernels", NULL)

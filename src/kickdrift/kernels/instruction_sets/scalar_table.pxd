@@ -1,11 +1,13 @@
 # The kernels that take one number after the other, for which no instruction set is better than the baseline.
 
-from .contacts_table cimport hold_f32, hold_f64, tell_f32, tell_f64
+from ..abi.constraints cimport HoldFunction
+from ..abi.coupled cimport TellFunction
 from ..abi.tables cimport Kernels
+from ..simd.vec cimport real
+from .contacts_table cimport held, told
 
 
-cdef inline void fill_scalar(Kernels* f32, Kernels* f64) noexcept:
-    f32.swept.hold = hold_f32
-    f64.swept.hold = hold_f64
-    f32.swept.tell = tell_f32
-    f64.swept.tell = tell_f64
+cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
+    """For one kind of number, which `like` tells."""
+    kernels.swept.hold = <HoldFunction> held[real]
+    kernels.swept.tell = <TellFunction> told[real]

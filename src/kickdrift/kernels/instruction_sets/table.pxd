@@ -1,157 +1,93 @@
 # The kernels of an instruction set that are fast by constants: setup.py has everything inlined into them.
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from ..abi.workspace cimport Room
+from ..abi.coupled cimport PushFunction, Sweep
+from ..abi.interactions cimport NBody, Springs
+from ..abi.ode cimport ODEPlan, ODERun
+from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
+from ..abi.tables cimport Digest, Kernels, Merge, Prepare
 from ..checksum cimport digest
-from .dispatch cimport prepare
-from ..simd.vec cimport f32vec, f64vec
-from ..abi.ode cimport ODEPlan
-from ..ode.tiles cimport run
-from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Array, Job, Plan
+from ..forces.applied cimport merge
+from ..forces.interactions cimport n_body, springs
+from ..integrators.newton cimport energy_step, implicit_step
+from ..loops.living cimport run_living
 from ..loops.stages cimport between, finish
-from ..abi.coupled cimport Sweep
-from ..abi.tables cimport Kernels
 from ..loops.tiles cimport accelerate_planes, in_a_row, in_place, in_sweeps, run_row, run_rows, run_tiles
+from ..ode.tiles cimport run
+from ..simd.vec cimport f32vec, f64vec, real, vec
+from .dispatch cimport set_up
 
 
-cdef inline void row_f32(const Plan* plan, Job* job) noexcept nogil:
-    cdef f32vec* like = NULL
-    run_row(plan, job, like)
-
-
-cdef inline void row_f64(const Plan* plan, Job* job) noexcept nogil:
-    cdef f64vec* like = NULL
-    run_row(plan, job, like)
-
-
-cdef inline void rows_f32(const Plan* plan, Job* job) noexcept nogil:
-    cdef f32vec* like = NULL
-    run_rows(plan, job, like)
-
-
-cdef inline void rows_f64(const Plan* plan, Job* job) noexcept nogil:
-    cdef f64vec* like = NULL
-    run_rows(plan, job, like)
-
-
-cdef inline void tiles_f32(const Plan* plan, Job* job) noexcept nogil:
-    cdef f32vec* like = NULL
-    run_tiles(plan, job, like)
-
-
-cdef inline void tiles_f64(const Plan* plan, Job* job) noexcept nogil:
-    cdef f64vec* like = NULL
-    run_tiles(plan, job, like)
-
-
-cdef inline void sweeps(const Plan* plan, Job* job) noexcept nogil:
-    """A job that tiles.pxd has no loop for, by sweeps without pushes."""
+cdef inline void run_passes(const Plan* plan, Job* job, const vec* like) noexcept nogil:
+    """A job that tiles.pxd has no loop for, by passes without interactions."""
     cdef Sweep sweep
     memset(&sweep, 0, sizeof(Sweep))
     sweep.plan = plan
-    (<void (*)(const Sweep*, Job*) noexcept nogil> plan.step)(&sweep, job)
+    plan.passes(&sweep, job, like)
 
 
-cdef inline void choose(const Kernels* kernels, Plan* plan) noexcept nogil:
-    """What the plan runs where it is not in rows or tiles; NULL elsewhere."""
-    plan.run = NULL
-    if in_sweeps(plan):
-        plan.step = <void*> kernels.swept.run
-        plan.run = sweeps
-    elif plan.scheme == IMPLICIT_EULER:
-        plan.step = <void*> kernels.implicit_euler
+cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) noexcept nogil:
+    """Choose the functions of a plan."""
+    set_up(plan, like)
+    plan.accelerate = <Accelerate> accelerate_planes[vec]
+    plan.finish = <Finish> finish[vec]
+    plan.between = <Between> between[vec]
+    plan.passes = <void (*)(const void*, Job*, const void*) noexcept nogil> kernels.swept.run
+    plan.solve = NULL
+    if plan.scheme == IMPLICIT_EULER:
+        plan.solve = kernels.implicit_euler
     elif plan.scheme == ENERGY_EULER:
-        plan.step = <void*> kernels.energy_euler
+        plan.solve = kernels.energy_euler
+    if in_sweeps(plan):
+        plan.run = <Run> run_passes[vec]
+    elif in_a_row(plan):
+        plan.run = <Run> run_row[vec]
+    elif in_place(plan):
+        plan.run = <Run> run_rows[vec]
+    else:
+        plan.run = <Run> run_tiles[vec]
+    if plan.living != NULL:
+        plan.each = <Run> run_rows[vec] if in_a_row(plan) else plan.run
+        plan.run = <Run> run_living
 
 
-cdef inline void accelerate_f32(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
+cdef inline void run_flow(const ODEPlan* plan, Job* job, const real* like) noexcept nogil:
+    cdef f32vec* f32 = NULL
+    cdef f64vec* f64 = NULL
+    if real is float:
+        run(plan, job, like, f32)
+    else:
+        run(plan, job, like, f64)
+
+
+cdef inline int push_springs(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const real* x, const real* v, real* out, const Springs* data,
 ) noexcept nogil:
-    accelerate_planes(plan, first, count, stride, <const f32vec*> x, <const f32vec*> v, <f32vec*> a)
+    cdef f32vec* f32 = NULL
+    cdef f64vec* f64 = NULL
+    if real is float:
+        return springs(dim, stride, x, v, out, data, f32)
+    else:
+        return springs(dim, stride, x, v, out, data, f64)
 
 
-cdef inline void finish_f32(
-    int number, int scheme, const void* sweep, const void* room, const char* state,
+cdef inline int push_n_body(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const vec* x, const vec* v, vec* out, const NBody* data,
 ) noexcept nogil:
-    cdef f32vec* like = NULL
-    finish(number, scheme, <const Sweep*> sweep, <const Room*> room, state, like)
+    return n_body(first, count, dim, stride, x, out, data)
 
 
-cdef inline void between_f32(
-    bint after, int scheme, const Plan* plan, const void* room, const char* state,
-    const void* at_rest, const void* gain,
-) noexcept nogil:
-    cdef f32vec* like = NULL
-    between(after, scheme, plan, <const Room*> room, state, <const f32vec*> at_rest, <const f32vec*> gain, like)
-
-
-cdef inline void prepare_f32(const Kernels* kernels, Plan* plan) noexcept nogil:
-    cdef f32vec* like = NULL
-    prepare(plan, like)
-    choose(kernels, plan)
-    plan.accelerate, plan.finish, plan.between = accelerate_f32, finish_f32, between_f32
-    if plan.run == NULL:
-        plan.run = row_f32 if in_a_row(plan) else rows_f32 if in_place(plan) else tiles_f32
-
-
-cdef inline void accelerate_f64(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
-) noexcept nogil:
-    accelerate_planes(plan, first, count, stride, <const f64vec*> x, <const f64vec*> v, <f64vec*> a)
-
-
-cdef inline void finish_f64(
-    int number, int scheme, const void* sweep, const void* room, const char* state,
-) noexcept nogil:
-    cdef f64vec* like = NULL
-    finish(number, scheme, <const Sweep*> sweep, <const Room*> room, state, like)
-
-
-cdef inline void between_f64(
-    bint after, int scheme, const Plan* plan, const void* room, const char* state,
-    const void* at_rest, const void* gain,
-) noexcept nogil:
-    cdef f64vec* like = NULL
-    between(after, scheme, plan, <const Room*> room, state, <const f64vec*> at_rest, <const f64vec*> gain, like)
-
-
-cdef inline void prepare_f64(const Kernels* kernels, Plan* plan) noexcept nogil:
-    cdef f64vec* like = NULL
-    prepare(plan, like)
-    choose(kernels, plan)
-    plan.accelerate, plan.finish, plan.between = accelerate_f64, finish_f64, between_f64
-    if plan.run == NULL:
-        plan.run = row_f64 if in_a_row(plan) else rows_f64 if in_place(plan) else tiles_f64
-
-
-cdef inline void flow_f32(const ODEPlan* plan, Job* job) noexcept nogil:
-    cdef f32vec* wide = NULL
-    cdef float* like = NULL
-    run(plan, job, like, wide)
-
-
-cdef inline void flow_f64(const ODEPlan* plan, Job* job) noexcept nogil:
-    cdef f64vec* wide = NULL
-    cdef double* like = NULL
-    run(plan, job, like, wide)
-
-
-cdef inline uint64_t digest_f32(const Array* array, Py_ssize_t n, int dim, uint64_t place) noexcept nogil:
-    cdef float* like = NULL
-    return digest(array, n, dim, place, like)
-
-
-cdef inline uint64_t digest_f64(const Array* array, Py_ssize_t n, int dim, uint64_t place) noexcept nogil:
-    cdef double* like = NULL
-    return digest(array, n, dim, place, like)
-
-
-cdef inline void fill(Kernels* f32, Kernels* f64) noexcept:
-    f32.prepare = prepare_f32
-    f32.digest = digest_f32
-    f64.prepare = prepare_f64
-    f64.digest = digest_f64
-    f32.ode.run = flow_f32
-    f64.ode.run = flow_f64
+cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexcept:
+    """For one kind of number, which `like` and `wide` tell."""
+    kernels.prepare = <Prepare> prepare[vec]
+    kernels.digest = <Digest> digest[real]
+    kernels.merge = <Merge> merge[vec]
+    kernels.implicit_euler = <Solve> implicit_step[real]
+    kernels.energy_euler = <Solve> energy_step[real]
+    kernels.swept.springs = <PushFunction> push_springs[real]
+    kernels.swept.n_body = <PushFunction> push_n_body[vec]
+    kernels.ode.run = <ODERun> run_flow[real]

@@ -6,9 +6,8 @@
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 
-from ..abi.newton cimport Newton
 from ..simd.vec cimport real
-from ..abi.plan cimport MAX_DIM, TILE, Plan
+from ..abi.plan cimport MAX_DIM, TILE, Newton, Plan
 from ..forces.fields cimport dot, largest, magnitude, potential_difference, root, term_jacobian, value
 
 
@@ -46,7 +45,8 @@ cdef inline bint implicit_step(
         epsilon = DBL_EPSILON
         smallest = DBL_MIN / DBL_EPSILON
     for i in range(count):
-        solved[i] = False
+        solved[i] = plan.living != NULL and not plan.living.alive[first + i]
+        unsolved -= solved[i]
     for j in range(dim):
         for i in range(count):
             u[j * TILE + i] = v[j * TILE + i]
@@ -150,10 +150,10 @@ cdef inline bint correct(
     return True
 
 
-cdef inline void energy_step(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t count, real* x, real* v,
+cdef inline bint energy_step(
+    const Plan* plan, Py_ssize_t first, Py_ssize_t count, real* x, real* v, Newton* state,
 ) noexcept nogil:
-    """x' = x + h v; then the speed that keeps the energy, along v + h a."""
+    """x' = x + h v; then the speed that keeps the energy, along v + h a. That can always be solved."""
     cdef real h = <real> plan.h
     cdef real two = 2
     cdef real half = h / two
@@ -193,6 +193,7 @@ cdef inline void energy_step(
         for j in range(dim):
             x[j * TILE + i] = y[j]
             v[j * TILE + i] = u[j]
+    return True
 
 
 cdef inline void mirror(int dim, const real* a, real* v) noexcept nogil:

@@ -10,8 +10,8 @@ from ..abi.registers cimport (
     CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, PLACE, R, REST, SPARE, SPEED, V, WAY, X,
 )
 from ..abi.workspace cimport KEEP, Room
-from ..simd.vec cimport f32vec, vec, load_part, real, spread, width
-from ..abi.plan cimport Field, Job, Plan
+from ..simd.vec cimport f32vec, vec, load_part, real, spread, where_positive, width
+from ..abi.plan cimport DAMPING, Field, Job, Plan
 from ..loops.stages cimport size
 from ..loops.passes cimport finish, out_register, push
 from ..abi.coupled cimport UNSOLVED, Push, Sweep
@@ -247,6 +247,7 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
     cdef const vec* row
     cdef const vec* o
     cdef const Push* term
+    cdef const vec* weight
     cdef char* out
     cdef vec a
     cdef Py_ssize_t w = width(like)
@@ -284,6 +285,11 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
                 change[j * plane + n] = change[j * plane + n] + (
                     field_vec(&term.factor, 0, n * w, like) * o[j * plane + n]
                 )
+    if sweep.plan.living != NULL:
+        weight = <const vec*> sweep.plan.living.weight
+        for j in range(dim):
+            for n in range(vectors):
+                change[j * plane + n] = where_positive(weight[n], change[j * plane + n])
     slope = most(system, change, h) / most(system, p, h)
     if slope > <real> system.slope:
         system.slope = slope
@@ -407,5 +413,5 @@ cdef inline int together(
     else:
         implicit_step(sweep, job, room, t, like, whole)
     if job.code == 0 and sweep.plan.damped and sweep.holds == 0:
-        sweep.plan.between(True, sweep.plan.scheme, sweep.plan, room, room.next, NULL, NULL)
+        sweep.plan.between(DAMPING, sweep.plan.scheme, sweep.plan, room, room.next, NULL, NULL)
     return job.code

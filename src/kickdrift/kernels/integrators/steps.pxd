@@ -55,8 +55,10 @@ cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
         k[EXTRA] = h / last
         k[EXTRA + 1] = h * (h + last) / two
         k[EXTRA + 2] = last / two
-        k[EXTRA + 3] = h * h / two
-        return EXTRA + 4
+        # For the start: the history reaches back as far as the last step did.
+        k[EXTRA + 3] = last * last / two
+        k[EXTRA + 4] = last
+        return EXTRA + 5
     elif plan.scheme == COMPOSITION or plan.scheme == COMPOSITION_RK4:
         k[EXTRA] = <real> plan.constants[0]
         k[EXTRA + 1] = two
@@ -77,11 +79,11 @@ cdef inline void start(
     if scheme == GROOT_WARREN:
         s[0] = a
     else:
-        s[0] = x[0] - k[H] * v[0]
+        s[0] = x[0] - k[EXTRA + 4] * v[0]
         if taylor:
             s[0] = s[0] + k[EXTRA + 3] * a
         if scheme == VERLET_BACKWARD:
-            v[0] = (x[0] - s[0]) / k[H]
+            v[0] = (x[0] - s[0]) / k[EXTRA + 4]
 
 
 cdef inline void opening(int scheme, const vec* k, vec* x, vec* v, vec* s, vec* p, vec* q) noexcept nogil:
@@ -219,6 +221,43 @@ cdef inline void stage(
         last = v[0]
         x[0] = x[0] + (fp[0] * last + fq[0] * a)
         v[0] = fc[0] * last + fs[0] * a
+
+
+cdef inline void turn(int scheme, int dim, const vec* t, vec s, vec* x, vec* v, vec* history) noexcept nogil:
+    """Turn velocities by half a step; Verlet's velocity is the way from the previous position. t: always three."""
+    cdef vec way[3]
+    cdef int j
+    rotate(dim, t, s, v)
+    if verlet(scheme):
+        for j in range(dim):
+            way[j] = x[j] - history[j]
+        rotate(dim, t, s, way)
+        for j in range(dim):
+            history[j] = x[j] - way[j]
+
+
+cdef inline void rotate(int dim, const vec* t, vec s, vec* v) noexcept nogil:
+    """v += s (v + v x t) x t"""
+    cdef vec a[3]
+    cdef vec b[3]
+    cdef int j
+    across(dim, v, t, a)
+    for j in range(dim):
+        a[j] = v[j] + a[j]
+    across(dim, a, t, b)
+    for j in range(dim):
+        v[j] = v[j] + s * b[j]
+
+
+cdef inline void across(int dim, const vec* v, const vec* t, vec* result) noexcept nogil:
+    """v x t; in the plane t is z."""
+    if dim == 2:
+        result[0] = v[1] * t[2]
+        result[1] = -(v[0] * t[2])
+    else:
+        result[0] = v[1] * t[2] - v[2] * t[1]
+        result[1] = v[2] * t[0] - v[0] * t[2]
+        result[2] = v[0] * t[1] - v[1] * t[0]
 
 
 cdef inline void damp(int scheme, vec decay, vec* x, vec* v, vec* s) noexcept nogil:

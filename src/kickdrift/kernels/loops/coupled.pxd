@@ -3,13 +3,14 @@
 
 from libc.string cimport memset
 
-from ..abi.registers cimport OUT, P
+from ..abi.registers cimport OUT, P, S, X
 from ..abi.workspace cimport Room
-from ..simd.vec cimport f32vec, vec, width
+from ..simd.vec cimport f32vec, vec, where_positive, width
 from ..abi.plan cimport MAX_DIM, TILE, Job, Plan
 from .planes cimport aligned, end, first_bad, move_state, sum_planes
+from .living cimport any_of
 from .stages cimport size
-from .passes cimport advance
+from .passes cimport advance, plan_of
 from ..abi.coupled cimport TILE_PUSHES, Sweep
 
 
@@ -42,9 +43,14 @@ cdef inline void run_tiles(const Sweep* sweep, Job* job, vec* like) noexcept nog
     room.first = job.first
     while room.first < job.last:
         room.count = min(<Py_ssize_t> TILE, job.last - room.first)
+        if plan.living != NULL and not any_of(plan.living.alive + room.first, room.count):
+            room.first += TILE
+            continue
         part = job[0]
         part.evaluations = 0
         move_state(False, plan, room.first, room.count, r)
+        if plan.living != NULL:
+            park_tile(plan, room.first, room.count, r)
         done = advance(sweep, &part, &room, like)
         job.evaluations = max(job.evaluations, part.evaluations)
         if done < job.failed_step:
@@ -64,10 +70,23 @@ cdef inline void run_whole(const Sweep* sweep, Job* job, vec* like) noexcept nog
     room.plane = sweep.padded
     room.row = sweep.plan.dim * sweep.padded
     room.first = 0
-    room.count = sweep.plan.n
+    room.count = sweep.plan.n if sweep.plan.living == NULL else sweep.plan.living.end
     room.now = sweep.room
     room.next = room.now + P * size(&room, like)
     room.start = room.next + P * size(&room, like)
     job.failed_step = advance(sweep, job, &room, like)
-    plan = sweep.plan if room.now == sweep.room else sweep.plan + 1
-    job.bad_body = first_bad(plan, 0, plan.n, like)
+    plan = plan_of(sweep, room.now)
+    job.bad_body = first_bad(plan, 0, room.count, like)
+
+
+cdef inline void park_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:
+    """Functions are shown zeros for the dead, whatever stands in their rows; and zeros they remain."""
+    cdef const vec* weight = <const vec*> (<const char*> plan.living.weight + first * plan.living.item)
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef Py_ssize_t n, i
+    cdef int j, number
+    for number in range(X, S + 1 if plan.s.data != NULL else S):
+        for j in range(plan.dim):
+            for n in range((count + width(r) - 1) // width(r)):
+                i = (number * MAX_DIM + j) * plane + n
+                r[i] = where_positive(weight[n], r[i])

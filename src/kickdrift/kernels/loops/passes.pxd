@@ -3,15 +3,17 @@
 # The registers of steps.pxd are planes of many bodies here: of a tile, or of all. A plane is as many
 # numbers as a room says, a whole number of vectors, so that sweeps need not mind where the bodies end.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X
 from ..abi.workspace cimport KEEP, START, Room
 from ..abi.constraints cimport COMPLIANT_DISTANCE, DISTANCE, Distance
 from ..simd.vec cimport vec, width
-from ..abi.plan cimport ALTERNATE, DRIFT_KICK, KICK_DRIFT, Job, Plan
-from ..integrators.steps cimport has_opening, stages
+from ..abi.plan cimport ALTERNATE, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, Job, Plan
+from ..integrators.steps cimport has_opening, stages, start
+from .living cimport any_of
+from .planes cimport aligned
 from .stages cimport size
 from ..abi.coupled cimport INTERRUPTED, UNSOLVED, Push, Sweep
 from ..integrators.traits cimport fsal, verlet
@@ -27,12 +29,14 @@ cdef inline int push(
     """Evaluate all pushes at a state; other than 0 where one fails."""
     cdef const Push* term
     cdef char* out
-    cdef int number
+    cdef Py_ssize_t vectors = (room.count + width(like) - 1) // width(like)
+    cdef int number, j
     job.evaluations += 1
     for number in range(sweep.pushes):
         term = &sweep.push[number]
         out = out_register(room, number, like)
-        memset(out, 0, sweep.plan.dim * room.plane * <Py_ssize_t> sizeof(vec) // width(like))
+        for j in range(sweep.plan.dim):
+            memset(out + j * room.plane * <Py_ssize_t> sizeof(vec) // width(like), 0, vectors * sizeof(vec))
         job.code = term.function(
             t, room.first, room.count, sweep.plan.dim, room.plane,
             state + X * size(room, like), state + V * size(room, like), out, term.data,
@@ -67,6 +71,14 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     cdef int number
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
+    if job.begin and step == 0 and any_of(plan.living.young + room.first, room.count):
+        if push(sweep, job, room, state, t, like) != 0:
+            return job.code
+        finish(KEEP, 0, sweep, room, state, like)
+        if room.next != room.now:
+            memcpy(room.next, room.now, 3 * size(room, like))
+            state = room.next
+        begin_young(plan, room, like)
     # One loop for all that is evaluated, so that compilers inline the sweeps once.
     for number in range(START, stages(scheme, drag, plan)):
         after = 0
@@ -75,8 +87,11 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         # What holds move is pushed otherwise.
         if number == KEEP and not (fsal(scheme, drag) and (step == 0 or sweep.holds > 0)):
             continue
+        if number == 0 and plan.turned:
+            plan.between(TURNING, scheme, plan, room, state, NULL, NULL)
+            state = room.next
         if number == 0 and has_opening(scheme, drag):
-            plan.between(False, scheme, plan, room, state, NULL, NULL)
+            plan.between(OPENING, scheme, plan, room, state, NULL, NULL)
             state = room.next
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
             after = sweep.after[number]
@@ -85,23 +100,57 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         finish(number, scheme, sweep, room, state, like)
         if number != KEEP:
             state = room.next
+    if plan.turned:
+        plan.between(TURNING, scheme, plan, room, room.next, NULL, NULL)
     if plan.damped and sweep.holds == 0:
-        plan.between(True, scheme, plan, room, state, NULL, NULL)
+        plan.between(DAMPING, scheme, plan, room, state, NULL, NULL)
     return 0
+
+
+cdef inline void begin_young(const Plan* plan, const Room* room, vec* like) noexcept nogil:
+    """Fill the history of those that were born after the last step, whose accelerations are kept."""
+    cdef vec* x = <vec*> (room.next + X * size(room, like))
+    cdef vec* v = <vec*> (room.next + V * size(room, like))
+    cdef vec* s = <vec*> (room.next + S * size(room, like))
+    cdef const vec* a = <const vec*> room.start
+    cdef const vec* k = aligned(plan.prepared, like)
+    cdef const uint8_t* young = plan.living.young + room.first
+    cdef Py_ssize_t w = width(like)
+    cdef Py_ssize_t size_ = sizeof(vec) // w
+    cdef Py_ssize_t n, i, lane
+    cdef vec y, u, t
+    cdef int j
+    for j in range(plan.dim):
+        for n in range((room.count + w - 1) // w):
+            if not any_of(young + n * w, w):
+                continue
+            i = j * room.plane // w + n
+            y, u, t = x[i], v[i], s[i]
+            start(plan.scheme, plan.taylor_start, k, a[i], &y, &u, &t)
+            for lane in range(w):
+                if young[n * w + lane]:
+                    memcpy(<char*> (v + i) + lane * size_, <char*> &u + lane * size_, size_)
+                    memcpy(<char*> (s + i) + lane * size_, <char*> &t + lane * size_, size_)
+
+
+cdef inline const Plan* plan_of(const Sweep* sweep, const char* state) noexcept nogil:
+    """The plan of all bodies as one tile whose state is here: there is one for each of the two places."""
+    return sweep.plan if state == sweep.room else sweep.plan + 1
 
 
 cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like) noexcept nogil:
     """One step of bodies that meet in constraints only; other than 0 where it cannot be solved."""
-    # One of the two in the room, which are this job's own.
-    cdef Plan* plan = <Plan*> (sweep.plan if room.next == sweep.room else sweep.plan + 1)
+    # This job's own.
+    cdef Plan* plan = <Plan*> plan_of(sweep, room.next)
     cdef bint damped = plan.damped
     cdef Job lone = job[0]
     lone.steps = 1
     lone.tick = job.tick + step
     lone.start = job.start and step == 0
+    lone.begin = job.begin and step == 0
     memcpy(room.next, room.now, (3 if plan.s.data != NULL else 2) * size(room, like))
     plan.damped = False  # that comes after the constraints
-    plan.run(plan, &lone)
+    plan.run(plan, &lone, like)
     plan.damped = damped
     if lone.failed_step == 1:
         job.evaluations += lone.evaluations
@@ -145,7 +194,7 @@ cdef inline int hold(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* 
     if job.code != 0:
         return job.code
     if sweep.holds > 0 and plan.damped:
-        plan.between(True, plan.scheme, plan, room, room.next, at_rest, gain)
+        plan.between(DAMPING, plan.scheme, plan, room, room.next, at_rest, gain)
     return 0
 
 
@@ -155,7 +204,7 @@ cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, vec* li
     for step in range(job.steps):
         job.done = step
         if sweep.implicit != NULL:
-            job.code = sweep.implicit(sweep, job, step, room)
+            job.code = sweep.implicit(sweep, job, step, room, like)
         elif sweep.pushes > 0 or sweep.room == NULL:
             job.code = swept_step(sweep, job, step, room, like)
         else:

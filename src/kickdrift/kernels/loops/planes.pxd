@@ -49,11 +49,13 @@ cdef inline vec sum_planes(int dim, Py_ssize_t count, const vec* r) noexcept nog
 
 
 cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t last, vec* like) noexcept nogil:
-    """The first body whose state is not finite, or -1."""
+    """The first living body whose state is not finite, or -1."""
     cdef Py_ssize_t i, place
     cdef int j
     cdef double x, v
     for i in range(first, last):
+        if plan.living != NULL and not plan.living.alive[i]:
+            continue
         for j in range(plan.dim):
             place = i * plan.x.body + j * plan.x.component
             x = (<float*> (plan.x.data + place))[0] if vec is f32vec else (<double*> (plan.x.data + place))[0]

@@ -2,12 +2,13 @@
 
 from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, START, Room
-from ..simd.vec cimport vec, width
+from ..simd.vec cimport vec, where_positive, width
 from ..abi.plan cimport (
-    DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MIDPOINT, RK4, VELOCITY_VERLET, Plan,
+    DAMPING, DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, TURNING,
+    VELOCITY_VERLET, Moment, Plan,
 )
 from .planes cimport aligned
-from ..integrators.steps cimport damp, opening, stage, start
+from ..integrators.steps cimport damp, opening, stage, start, turn
 from ..abi.coupled cimport Sweep
 from ..forces.fields cimport affine, field_vec, values
 
@@ -28,44 +29,43 @@ cdef inline vec pushed(
 
 
 cdef inline void finish(
-    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, vec* like,
+    int number, int scheme, const Sweep* sweep, const Room* room, const vec* state,
 ) noexcept nogil:
     """What a step makes of the accelerations of all bodies at a state, to which it adds what they are pushed with."""
     if number == KEEP:
-        finish_scheme(KEEP, 0, sweep, room, state, like)
+        finish_scheme(KEEP, 0, sweep, room, state)
     elif number == START:
-        finish_scheme(START, scheme, sweep, room, state, like)
+        finish_scheme(START, scheme, sweep, room, state)
     elif scheme == EXPLICIT_EULER:
-        finish_scheme(number, EXPLICIT_EULER, sweep, room, state, like)
+        finish_scheme(number, EXPLICIT_EULER, sweep, room, state)
     elif scheme == KICK_DRIFT:
-        finish_scheme(number, KICK_DRIFT, sweep, room, state, like)
+        finish_scheme(number, KICK_DRIFT, sweep, room, state)
     elif scheme == DRIFT_KICK:
-        finish_scheme(number, DRIFT_KICK, sweep, room, state, like)
+        finish_scheme(number, DRIFT_KICK, sweep, room, state)
     elif scheme == MIDPOINT:
-        finish_scheme(number, MIDPOINT, sweep, room, state, like)
+        finish_scheme(number, MIDPOINT, sweep, room, state)
     elif scheme == HEUN:
-        finish_scheme(number, HEUN, sweep, room, state, like)
+        finish_scheme(number, HEUN, sweep, room, state)
     elif scheme == RK4:
-        finish_scheme(number, RK4, sweep, room, state, like)
+        finish_scheme(number, RK4, sweep, room, state)
     elif scheme == VELOCITY_VERLET:
-        finish_scheme(number, VELOCITY_VERLET, sweep, room, state, like)
+        finish_scheme(number, VELOCITY_VERLET, sweep, room, state)
     elif scheme == GROOT_WARREN:
-        finish_scheme(number, GROOT_WARREN, sweep, room, state, like)
+        finish_scheme(number, GROOT_WARREN, sweep, room, state)
     else:
-        finish_scheme(number, scheme, sweep, room, state, like)
+        finish_scheme(number, scheme, sweep, room, state)
 
 
 cdef inline void finish_scheme(
-    int number, int scheme, const Sweep* sweep, const Room* room, const char* state, vec* like,
+    int number, int scheme, const Sweep* sweep, const Room* room, const vec* state,
 ) noexcept nogil:
     cdef const Plan* plan = sweep.plan
-    cdef const vec* from_ = <const vec*> state
     cdef vec* to = <vec*> room.next
     cdef vec* r = <vec*> room.start
-    cdef const vec* k = aligned(plan.prepared, like)
-    cdef Py_ssize_t plane = room.plane // width(like)
-    cdef Py_ssize_t row = room.row // width(like)
-    cdef Py_ssize_t vectors = (room.count + width(like) - 1) // width(like)
+    cdef const vec* k = aligned(plan.prepared, state)
+    cdef Py_ssize_t plane = room.plane // width(state)
+    cdef Py_ssize_t row = room.row // width(state)
+    cdef Py_ssize_t vectors = (room.count + width(state) - 1) // width(state)
     cdef Py_ssize_t i, n, body
     cdef int j
     cdef vec a, x, v, s
@@ -77,20 +77,23 @@ cdef inline void finish_scheme(
     cdef bint historic = plan.s.data != NULL
     cdef int iterations = plan.iterations
     cdef const char* g
-    cdef Py_ssize_t each = plan.g.body * width(like)
+    cdef Py_ssize_t each = plan.g.body * width(state)
     cdef bint single = sweep.pushes == 1
     cdef const char* factor = NULL
     cdef Py_ssize_t every = 0
     if single:
         factor = values(&sweep.push[0].factor, 0, room.first)
-        every = sweep.push[0].factor.body * width(like)
+        every = sweep.push[0].factor.body * width(state)
+    cdef const vec* weight = NULL
+    if plan.living != NULL:
+        weight = <const vec*> (<const char*> plan.living.weight + room.first * plan.living.item)
     for j in range(plan.dim):
         g = values(&plan.g, j, room.first)
         for n in range(vectors):
             i = j * plane + n
-            body = room.first + n * width(like)
-            x = from_[X * row + i]
-            v = from_[V * row + i]
+            body = room.first + n * width(state)
+            x = state[X * row + i]
+            v = state[V * row + i]
             if plain:
                 a = (<const vec*> (g + n * each))[0]
             elif compiled:
@@ -98,18 +101,20 @@ cdef inline void finish_scheme(
             else:
                 a = affine(
                     plan.drag, plan.wind, plan.spring, x, v,
-                    field_vec(&plan.g, j, body, like), field_vec(&plan.c, j, body, like),
-                    field_vec(&plan.w, j, body, like), field_vec(&plan.k, j, body, like),
-                    field_vec(&plan.p, j, body, like),
+                    field_vec(&plan.g, j, body, state), field_vec(&plan.c, j, body, state),
+                    field_vec(&plan.w, j, body, state), field_vec(&plan.k, j, body, state),
+                    field_vec(&plan.p, j, body, state),
                 )
             if single:
                 a = a + (<const vec*> (factor + n * every))[0] * r[(OUT - P) * row + i]
             else:
                 a = pushed(sweep, body, r + (OUT - P) * row + i, row, a)
+            if weight != NULL:  # what functions write for the dead may be anything
+                a = where_positive(weight[n], a)
             if number == KEEP:
                 r[i] = a
                 continue
-            s = from_[S * row + i] if historic else x
+            s = state[S * row + i] if historic else x
             if number == START:
                 start(scheme, plan.taylor_start, k, a, &x, &v, &s)
             else:
@@ -124,39 +129,68 @@ cdef inline void finish_scheme(
 
 
 cdef inline void between(
-    bint after, int scheme, const Plan* plan, const Room* room, const char* state,
-    const vec* at_rest, const vec* gain, vec* like,
+    Moment moment, int scheme, const Plan* plan, const Room* room, const vec* state, const vec* at_rest,
+    const vec* gain,
 ) noexcept nogil:
-    """What a step does before its first evaluation, or after its last.
+    """What a step does beside its evaluations.
 
     at_rest, or NULL: of what was gained this share is what bodies read at rest, which damping leaves alone.
     """
-    cdef const vec* from_ = <const vec*> state
     cdef vec* to = <vec*> room.next
     cdef vec* r = <vec*> room.start
-    cdef const vec* k = aligned(plan.prepared, like)
-    cdef Py_ssize_t plane = room.plane // width(like)
-    cdef Py_ssize_t row = room.row // width(like)
+    cdef const vec* k = aligned(plan.prepared, state)
+    cdef Py_ssize_t plane = room.plane // width(state)
+    cdef Py_ssize_t row = room.row // width(state)
     cdef bint historic = plan.s.data != NULL
     cdef Py_ssize_t i, n
     cdef int j
     cdef vec x, v, s, still
+    if moment == TURNING:
+        turn_bodies(scheme, plan, room, state, to)
+        return
     for j in range(plan.dim):
-        for n in range((room.count + width(like) - 1) // width(like)):
+        for n in range((room.count + width(state) - 1) // width(state)):
             i = j * plane + n
-            x = from_[X * row + i]
-            v = from_[V * row + i]
-            s = from_[S * row + i] if historic else x
-            if after and at_rest != NULL:
+            x = state[X * row + i]
+            v = state[V * row + i]
+            s = state[S * row + i] if historic else x
+            if moment == DAMPING and at_rest != NULL:
                 still = at_rest[n] * gain[i]
                 v = v - still
-                damp(scheme, field_vec(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
+                damp(scheme, field_vec(&plan.decay, j, room.first + n * width(state), state), &x, &v, &s)
                 v = v + still
-            elif after:
-                damp(scheme, field_vec(&plan.decay, j, room.first + n * width(like), like), &x, &v, &s)
+            elif moment == DAMPING:
+                damp(scheme, field_vec(&plan.decay, j, room.first + n * width(state), state), &x, &v, &s)
             else:
                 opening(scheme, k, &x, &v, &s, &r[i], &r[(Q - P) * row + i])
             to[X * row + i] = x
             to[V * row + i] = v
             if historic:
                 to[S * row + i] = s
+
+
+cdef inline void turn_bodies(int scheme, const Plan* plan, const Room* room, const vec* state, vec* to) noexcept nogil:
+    """Half a step of turning, from one state to another."""
+    cdef Py_ssize_t plane = room.plane // width(to)
+    cdef Py_ssize_t row = room.row // width(to)
+    cdef bint historic = plan.s.data != NULL
+    cdef vec x[MAX_DIM]
+    cdef vec v[MAX_DIM]
+    cdef vec s[MAX_DIM]
+    cdef vec t[3]
+    cdef Py_ssize_t n, body
+    cdef int j
+    for n in range((room.count + width(to) - 1) // width(to)):
+        body = room.first + n * width(to)
+        for j in range(3):
+            t[j] = field_vec(&plan.turn, j, body, to)
+        for j in range(plan.dim):
+            x[j] = state[X * row + j * plane + n]
+            v[j] = state[V * row + j * plane + n]
+            s[j] = state[S * row + j * plane + n] if historic else x[j]
+        turn(scheme, plan.dim, t, field_vec(&plan.turn_share, 0, body, to), x, v, s)
+        for j in range(plan.dim):
+            to[X * row + j * plane + n] = x[j]
+            to[V * row + j * plane + n] = v[j]
+            if historic:
+                to[S * row + j * plane + n] = s[j]

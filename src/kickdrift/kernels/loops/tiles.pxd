@@ -7,14 +7,13 @@
 from libc.string cimport memset
 
 from ..abi.registers cimport P, Q, REGISTERS, S, V, X, Y, Z
-from ..abi.newton cimport Newton, Solve
 from ..simd.vec cimport alone, f32alone, f32vec, f64alone, f64vec, vec, width
 from ..abi.plan cimport (
-    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Plan, Row,
+    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Newton, Plan, Row,
 )
 from .planes cimport aligned, end, move_state, sum_planes
 from .rows cimport row_of_blocks
-from ..integrators.steps cimport damp, has_opening, opening, stage, stages
+from ..integrators.steps cimport damp, has_opening, opening, stage, stages, turn
 from ..forces.fields cimport accelerate, accelerate_tile, field_vec, values
 from ..integrators.traits cimport fsal, splits_on_drag, unspecialised
 
@@ -32,6 +31,31 @@ cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t vect
             )
 
 
+cdef inline void turn_planes(const Plan* plan, int dim, Py_ssize_t first, Py_ssize_t vectors, vec* r) noexcept nogil:
+    """Half a step of turning. What has a history is not stepped in planes."""
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef vec* speed = r + V * MAX_DIM * plane
+    cdef vec t[3]
+    cdef vec v[MAX_DIM]
+    cdef Py_ssize_t n
+    cdef int j
+    for n in range(vectors):
+        for j in range(3):
+            t[j] = field_vec(&plan.turn, j, first + n * width(r), r)
+        for j in range(dim):
+            v[j] = speed[j * plane + n]
+        turn(KICK_DRIFT, dim, t, field_vec(&plan.turn_share, 0, first + n * width(r), r), NULL, v, NULL)
+        for j in range(dim):
+            speed[j * plane + n] = v[j]
+
+
+cdef inline void turn_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:
+    if plan.dim == 3:
+        turn_planes(plan, 3, first, (count + width(r) - 1) // width(r), r)
+    else:
+        turn_planes(plan, 2, first, (count + width(r) - 1) // width(r), r)
+
+
 cdef inline void step_planes(
     int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
@@ -47,6 +71,8 @@ cdef inline void step_planes(
     if fsal(scheme, False):
         accelerate_tile(plan, dim, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):
+        if plan.turned:
+            turn_planes(plan, dim, first, vectors, r)
         for number in range(stages(scheme, False, plan)):
             for n in range(vectors):
                 for j in range(dim):
@@ -64,6 +90,8 @@ cdef inline void step_planes(
                     )
                     r[X * row + i] = x[j]
                     r[V * row + i] = v[j]
+        if plan.turned:
+            turn_planes(plan, dim, first, vectors, r)
         if plan.damped:
             damp_planes(plan, first, vectors, r)
 
@@ -89,20 +117,19 @@ cdef inline void accelerate_planes(
         accelerate_tile(plan, 1, first, count, stride, x, v, a)
 
 
-cdef inline void solve_planes(
-    const Plan* plan, Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
-) noexcept nogil:
+cdef inline void solve_planes(const Plan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:
     """The same for the schemes that look at all components of a body, up to the step that cannot be solved."""
     cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
     cdef vec* x = r + X * row
     cdef vec* v = r + V * row
-    cdef Solve solve = <Solve> plan.step
     cdef Py_ssize_t step, body
     cdef bint solved
     cdef Newton newton
     memset(&newton, 0, sizeof(Newton))
     for step in range(job.steps):
-        solved = solve(plan, first, count, x, v, &newton)
+        if plan.turned:
+            turn_tile(plan, first, count, r)
+        solved = plan.solve(plan, first, count, x, v, &newton)
         if not solved:
             # The earliest step counts, and the first body of those that fail there.
             if step < job.failed_step:
@@ -110,6 +137,8 @@ cdef inline void solve_planes(
                 job.failed_body = newton.body
                 job.residual = newton.residual
             break
+        if plan.turned:
+            turn_tile(plan, first, count, r)
         if plan.damped:
             damp_planes(plan, first, (count + width(r) - 1) // width(r), r)
     if plan.scheme == IMPLICIT_EULER:
@@ -199,7 +228,9 @@ cdef inline bint in_planes(const Plan* plan) noexcept nogil:
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
     """May it take the loops of rows.pxd, for which drag is what makes steps others? Links can be a reason why not."""
     cdef bint stepped_without = plan.drag and not plan.velocity_dependent
-    return plan.terms == 0 and plan.scheme < IMPLICIT_EULER and not unspecialised(plan.scheme) and not stepped_without
+    if plan.terms > 0 or plan.turned:
+        return False
+    return plan.scheme < IMPLICIT_EULER and not unspecialised(plan.scheme) and not stepped_without
 
 
 cdef inline void run_row(const Plan* plan, Job* job, vec* like) noexcept nogil:
@@ -262,7 +293,7 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
             row.first, row.planes = first, <char*> r
             check = check + step(plan, job, k, &row, 0, count)
         else:
-            solve_planes(plan, job, k, first, count, r)
+            solve_planes(plan, job, first, count, r)
             check = check + sum_planes(plan.dim, count, r)
         move_state(True, plan, first, count, r)
         first += TILE

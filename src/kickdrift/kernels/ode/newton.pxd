@@ -50,7 +50,7 @@ cdef inline void evaluate(
 
 
 cdef inline void implicit_tile(
-    const ODEPlan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, const vec* c, real* planes, vec* wide,
+    const ODEPlan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, const vec* c, real* planes, const vec* wide,
 ) noexcept nogil:
     """Step a tile through the job, or up to the step that cannot be solved."""
     cdef real u[MAX_DIM * TILE]
@@ -97,7 +97,7 @@ cdef inline void implicit_tile(
         job.evaluations = max(job.evaluations, work[i])
 
 
-cdef inline void solve(const ODEPlan* plan, Job* job, real* like, vec* wide) noexcept nogil:
+cdef inline void solve(const ODEPlan* plan, Job* job, const real* like, const vec* wide) noexcept nogil:
     """As `run` of odetiles.pxd."""
     cdef vec c[CONSTANTS]
     cdef double room[MAX_DIM * TILE + 8]

@@ -8,8 +8,8 @@ from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 
 from ..abi.flows cimport CONSTANTS, MAX_PARAMETERS, ZERO
 from ..simd.vec cimport is_zero, vec, real, width
-from ..abi.ode cimport FAILED, OPEN, SOLVED, Newton, ODEPlan
-from ..abi.plan cimport EXPLICIT_EULER, HEUN, MIDPOINT, RK4
+from ..abi.ode cimport FAILED, MAX_WEIGHTS, OPEN, SOLVED, Newton, ODEPlan, Tableau
+from ..abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, MIDPOINT, RK4
 from ..forces.fields cimport largest, magnitude
 
 cdef enum:      # the constants of the schemes: h, h/2, h/6, 2
@@ -22,7 +22,7 @@ cdef enum:      # the constants of the schemes: h, h/2, h/6, 2
 # The explicit schemes.
 
 cdef inline int stages(int scheme) noexcept nogil:
-    return 4 if scheme == RK4 else 1 if scheme == EXPLICIT_EULER else 2
+    return 12 if scheme == DOPRI8 else 4 if scheme == RK4 else 1 if scheme == EXPLICIT_EULER else 2
 
 
 cdef inline void stage(
@@ -49,7 +49,7 @@ cdef inline void stage(
         u[0] = y + h[H_6] * (s[0] + k)
 
 
-cdef inline void set_step(double step, real* like, vec* h) noexcept nogil:
+cdef inline void set_step(double step, const real* like, vec* h) noexcept nogil:
     """The constants of the schemes; `like` only tells the type of a vector's numbers."""
     cdef real two = 2
     cdef real six = 6
@@ -59,7 +59,30 @@ cdef inline void set_step(double step, real* like, vec* h) noexcept nogil:
     splat(two, h + TWICE)
 
 
-cdef inline void set_constants(const ODEPlan* plan, real* like, vec* c) noexcept nogil:
+cdef inline void set_weights(const Tableau* table, const real* like, vec* w) noexcept nogil:
+    cdef int i
+    for i in range(table.start[table.stages]):
+        splat(<real> table.weight[i], w + i)
+
+
+cdef inline void combine(
+    const Tableau* table, int which, const vec* h, const vec* w, Py_ssize_t vectors, const vec* slopes,
+    Py_ssize_t apart, const vec* y, vec* u,
+) noexcept nogil:
+    """The state after stage `which`, from all slopes so far, which lie `apart` vectors from each other."""
+    cdef int start = table.start[which]
+    cdef Py_ssize_t i
+    cdef int m
+    for i in range(vectors):
+        u[i] = w[start] * slopes[table.slope[start] * apart + i]
+    for m in range(start + 1, table.start[which + 1]):
+        for i in range(vectors):
+            u[i] = u[i] + w[m] * slopes[table.slope[m] * apart + i]
+    for i in range(vectors):
+        u[i] = y[i] + h[H] * u[i]
+
+
+cdef inline void set_constants(const ODEPlan* plan, const real* like, vec* c) noexcept nogil:
     """The flow's parameters, and the numbers that formulas name."""
     cdef Py_ssize_t i
     for i in range(MAX_PARAMETERS):
@@ -82,12 +105,35 @@ cdef inline void sweep_stage(
         stage(scheme, which, h, k[i], y[i], &u[i], &s[i])
 
 
+cdef inline void sweep_tableau(
+    const Tableau* table, int which, const vec* h, Py_ssize_t vectors, const vec* k, const vec* y, vec* u, vec* s,
+    const real* like,
+) noexcept nogil:
+    """Keep the slope beside those before, and combine them, as many vectors at a time as stay in registers."""
+    cdef vec w[MAX_WEIGHTS]
+    cdef Py_ssize_t lines = 64 // sizeof(vec)
+    cdef Py_ssize_t apart = (vectors + lines - 1) // lines * lines
+    cdef Py_ssize_t i
+    set_weights(table, like, w)
+    for i in range(vectors):
+        s[which * apart + i] = k[i]
+    i = 0
+    while i + 8 <= vectors:
+        combine(table, which, h, w, 8, s + i, apart, y + i, u + i)
+        i += 8
+    combine(table, which, h, w, vectors - i, s + i, apart, y + i, u + i)
+
+
 cdef inline void sweep(
-    int scheme, int which, const vec* h, Py_ssize_t count, const vec* k, const vec* y, vec* u, vec* s,
+    const ODEPlan* plan, int which, const vec* h, Py_ssize_t count, const vec* k, const vec* y, vec* u, vec* s,
+    const real* like,
 ) noexcept nogil:
     """`stage` for all numbers of the state, one loop for each kind."""
     cdef Py_ssize_t vectors = (count + width(u) - 1) // width(u)
-    if scheme == EXPLICIT_EULER:
+    cdef int scheme = plan.scheme
+    if scheme == DOPRI8:
+        sweep_tableau(&plan.tableau, which, h, vectors, k, y, u, s, like)
+    elif scheme == EXPLICIT_EULER:
         sweep_stage(EXPLICIT_EULER, 0, h, vectors, k, y, u, s)
     elif scheme == MIDPOINT:
         if which == 0:
@@ -186,7 +232,7 @@ cdef inline bint eliminate(Py_ssize_t dim, real h, real* m, real* r) noexcept no
     return True
 
 
-cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, real* like) noexcept nogil:
+cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, const real* like) noexcept nogil:
     """Compute the residuals and close what is solved; how many are open still."""
     cdef Py_ssize_t dim = newton.dim
     cdef Py_ssize_t i, j, still = 0
@@ -219,7 +265,7 @@ cdef inline Py_ssize_t check(Newton* newton, int iteration, bint last, real* lik
     return still
 
 
-cdef inline void correct(Newton* newton, real* like) noexcept nogil:
+cdef inline void correct(Newton* newton, const real* like) noexcept nogil:
     """Use the derivatives: a Newton step for each open trajectory."""
     cdef Py_ssize_t dim = newton.dim
     cdef Py_ssize_t i, j

@@ -9,12 +9,13 @@ from ..abi.flows cimport (
 )
 from .flows cimport rate
 from ..simd.vec cimport vec, real, width
-from ..abi.ode cimport ODE_ROWS, ODEPlan
-from .steps cimport first_bad, set_constants, set_step, stage, stages
-from ..abi.plan cimport EXPLICIT_EULER, HEUN, MAX_DIM, MIDPOINT, RK4, TILE, Job
+from ..abi.ode cimport MAX_SLOPES, MAX_WEIGHTS, ODE_ROWS, ODEPlan
+from .steps cimport combine, first_bad, set_constants, set_step, set_weights, stage, stages
+from ..abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, MAX_DIM, MIDPOINT, RK4, TILE, Job
 from ..loops.planes cimport aligned, move_tile
 
 cdef enum:
+    WEIGHTS = 4     # where those of a tableau lie, behind the constants of the other schemes
     LANES = 3       # stepped side by side: while one waits for a result, the others have work
 
 
@@ -46,6 +47,32 @@ cdef inline void block(
             planes[j * plane + i] = y[i * dim + j]
 
 
+cdef inline void tableau_block(
+    int flow, int dim, const ODEPlan* plan, const vec* h, const vec* w, const vec* c, Py_ssize_t steps, vec* planes,
+) noexcept nogil:
+    """`block` for a scheme that is told by a table: all slopes of a step stay in the first-level cache."""
+    cdef vec y[LANES * MAX_DIM]
+    cdef vec u[LANES * MAX_DIM]
+    cdef vec slopes[MAX_SLOPES * LANES * MAX_DIM]
+    cdef Py_ssize_t plane = TILE // width(planes)
+    cdef Py_ssize_t _step
+    cdef int which, i, j
+    for i in range(LANES):
+        for j in range(dim):
+            y[i * dim + j] = planes[j * plane + i]
+            u[i * dim + j] = y[i * dim + j]
+    for _step in range(steps):
+        for which in range(plan.tableau.stages):
+            for i in range(LANES):
+                rate(flow, c, &u[i * dim], &slopes[(which * LANES + i) * dim])
+            combine(&plan.tableau, which, h, w, LANES * dim, slopes, LANES * dim, y, u)
+        for i in range(LANES * dim):
+            y[i] = u[i]
+    for i in range(LANES):
+        for j in range(dim):
+            planes[j * plane + i] = y[i * dim + j]
+
+
 cdef inline void blocks(
     int flow, int dim, const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count,
     vec* planes,
@@ -58,6 +85,8 @@ cdef inline void blocks(
             block(MIDPOINT, flow, dim, h, c, steps, planes + i)
         elif plan.scheme == HEUN:
             block(HEUN, flow, dim, h, c, steps, planes + i)
+        elif plan.scheme == DOPRI8:
+            tableau_block(flow, dim, plan, h, h + WEIGHTS, c, steps, planes + i)
         else:
             block(RK4, flow, dim, h, c, steps, planes + i)
         i += LANES
@@ -110,15 +139,17 @@ cdef inline void van_der_pol(
 
 # A job: tile after tile is loaded, stepped through all steps of the call, and stored.
 
-cdef inline void run(const ODEPlan* plan, Job* job, real* like, vec* wide) noexcept nogil:
+cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec* wide) noexcept nogil:
     """Step trajectories job.first to job.last; what happened is in the job. `like` and `wide` tell types."""
     cdef void (*step_tile)(const ODEPlan*, Py_ssize_t, const vec*, const vec*, Py_ssize_t, vec*) noexcept nogil
-    cdef vec h[4]
+    cdef vec h[WEIGHTS + MAX_WEIGHTS]
     cdef vec c[CONSTANTS]
     cdef double room[MAX_DIM * TILE + 8]
     cdef vec* planes = aligned(<char*> room, wide)
     cdef Py_ssize_t count, bad, first = job.first
     set_step(plan.h, like, h)
+    if plan.scheme == DOPRI8:
+        set_weights(&plan.tableau, like, h + WEIGHTS)
     set_constants(plan, like, c)
     if plan.flow == LORENZ:
         step_tile = lorenz[vec]

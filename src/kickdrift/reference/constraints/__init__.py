@@ -7,6 +7,8 @@ previous positions, which the next step continues from.
 
 from typing import Any
 
+from ...constraints import Constraint
+from ...declaration import require_entries
 from .collisions import collisions
 from .joints import compliant_distance, distance, pin
 from .sensors import sensor
@@ -22,3 +24,4 @@ HOLDS: dict[str, Any] = {
     "shapes": shapes,
     **WALLS,
 }
+require_entries(__name__, HOLDS, Constraint)

@@ -19,7 +19,8 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
     radius = each(system, radius)
     restitution, friction = each(system, restitution), None if friction is None else each(system, friction)
     seen = Filter(len(x), filters)
-    near = near_pairs(x, radius) if swept is None else pairs_on_the_way(x, v, radius, system.h)
+    alive = [part.alive for part in system.parts]
+    near = near_pairs(x, radius, alive) if swept is None else pairs_on_the_way(x, v, radius, system.h, alive)
     pairs = [pair for pair in near if seen.meet(*pair)]
     since, last = [system.h] * len(x), [-1] * len(x)
 
@@ -120,7 +121,7 @@ def when(d, u, size):
     return (sqrt(under_root) - together) / square
 
 
-def pairs_on_the_way(x, v, radius, h):
+def pairs_on_the_way(x, v, radius, h, alive):
     """Who comes near whom within the step, i < j, in order; of a crowd those that are near at its end."""
     n = len(x)
 
@@ -129,18 +130,19 @@ def pairs_on_the_way(x, v, radius, h):
         square = dot(u, u)
         time = dot(d, u) / square if square > 0 else 0 * h
         time = h if time > h else time
-        return is_near(d - time * u if time > 0 else d, radius[i] + radius[j])
+        return alive[i] and alive[j] and is_near(d - time * u if time > 0 else d, radius[i] + radius[j])
 
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if near(i, j)]
-    return pairs if len(pairs) <= CROWD * n else near_pairs(x, radius)
+    return pairs if len(pairs) <= CROWD * n else near_pairs(x, radius, alive)
 
 
-def near_pairs(x, radius):
+def near_pairs(x, radius, alive=None):
     """Who meets whom, i < j, in order: all that are near, or where bodies crowd, so many that time stays linear."""
     n = len(x)
+    alive = [True] * n if alive is None else alive
 
     def near(i, j):
-        return is_near(x[j] - x[i], radius[i] + radius[j])
+        return alive[i] and alive[j] and is_near(x[j] - x[i], radius[i] + radius[j])
 
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if near(i, j)]
     if len(pairs) <= CROWD * n:
@@ -155,10 +157,12 @@ def near_pairs(x, radius):
 
     buckets: dict[int, list[int]] = {}
     for i in range(n):
-        if grid.size_class[i] in classes:
+        if alive[i] and grid.size_class[i] in classes:
             buckets.setdefault(grid.bucket(cells(i, grid.size_class[i])), []).append(i)
     pairs = []
     for i in range(n):
+        if not alive[i]:
+            continue
         found = []
         for size_class in classes[: grid.size_class[i] + 1]:
             own = size_class == grid.size_class[i]

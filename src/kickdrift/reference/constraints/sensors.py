@@ -5,12 +5,12 @@ from __future__ import annotations
 from ..vector import Vector, dot, sqrt
 
 
-def sensor(system, before, lower, upper, ball, watched):
+def sensor(system, before, lower, upper, ball, watched, weight=None):
     """Along the straight way of the step: when a body is in the region."""
     x, _, _ = system.rows()
     low, high = (Vector([system.real(a) for a in rows[0]]) for rows in (lower, upper))
     for i in range(len(x)):
-        if not watched[i]:
+        if not watched[i] or not system.parts[i].alive:
             continue
         motion = x[i] - before[i]
         found = (through_ball if ball[0] else through_box)(system, before[i], motion, low, high)

@@ -1,0 +1,287 @@
+"""Bodies in Dask's arrays: each chunk is stepped by a stepper of its own, wherever Dask puts it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import dask.array as da
+import numpy as np
+
+from .. import validation
+from ..constraints import Box, Plane
+from ..constraints.base import Constraint
+from ..declaration import Declaration, declared, lazy
+from ..errors import ConvergenceError, NonFiniteError
+from ..forces.base import Term
+from ..forces.callbacks import Acceleration, Force, PythonFunction
+from ..forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
+from ..forces.rotations import Magnetic, RotatingFrame
+from ..integrators import INTEGRATORS, ImplicitEuler, Integrator, resolve
+from ..ode.stepper import ODEStepper
+from ..stepper.stepper import Stepper
+from . import workers
+
+if TYPE_CHECKING:
+    from ..flows import Flow
+    from ..ode.base import Function
+
+#: What these do to a body depends on that body alone; functions are tried on each chunk.
+ALONE: tuple[type[Declaration], ...] = (
+    *(Gravity, LinearDrag, QuadraticDrag, AnchorSpring, PointGravity, Vortex, Damping, Magnetic, RotatingFrame),
+    *(Force, Acceleration),
+    *(Box, Plane),
+)
+WHAT_TO_DO = (
+    "here each chunk of bodies is stepped on its own; step bodies that see each other with one kd.Stepper(..., "
+    "threads=...), or run many such worlds with kickdrift.distributed.sweep"
+)
+
+
+def step(
+    position: da.Array,
+    velocity: da.Array | None,
+    steps: int,
+    dt: float | Fraction | str | None = None,
+    integrator: str | Integrator | type[Integrator] = "velocity_verlet",
+    mass: Any = 1.0,
+    forces: Iterable[Term] = (),
+    constraints: Iterable[Constraint] = (),
+) -> tuple[da.Array, da.Array]:
+    """Step bodies that do not see each other, in Dask's arrays: (position, velocity) after `steps` steps from time 0.
+
+    position: a dask array of shape (n, dim) in m, dim 1 to 3, float32 or float64, in chunks of any number of bodies.
+    velocity: the same in m/s, or None for zeros. mass: kg, a number, an array or a dask array of shape (n,).
+    dt, integrator, forces: as for `Stepper`; coefficients with one row per body may be arrays or dask arrays.
+    constraints: `Box` and `Plane`.
+
+    Nothing is computed before Dask is asked to, and the given arrays stay as they are. The bits are those of one
+    `Stepper`. Each chunk needs room for itself four times.
+
+    Raises TypeError or ValueError, naming the argument, for what cannot be stepped. What couples bodies is refused:
+    `NBody`, `Springs`, constraints between bodies, and functions under `implicit_euler`, which solves for all bodies
+    at once. Python functions are called with a chunk at a time; one that gives other values for half of a
+    chunk raises ValueError when that chunk is computed. `WorkerError` is raised on a worker with another kickdrift.
+    Thread-safety: any number of threads may call it and compute its arrays.
+
+    >>> import dask.array as da, kickdrift as kd
+    >>> from kickdrift import distributed
+    >>> height = da.linspace(0, 9, 10, chunks=4).reshape(10, 1)
+    >>> speed = da.zeros_like(height)
+    >>> height, speed = distributed.step(height, speed, 60, dt=1/60, forces=[kd.Gravity((-9.81,))])
+    >>> height.compute().ravel().round(3).tolist()[:3]
+    [-4.905, -3.905, -2.905]
+    """
+    position = _rows("position", position, 3)
+    n, dim = position.shape
+    if velocity is None:
+        velocity = da.zeros_like(position)
+    velocity = _rows("velocity", velocity, 3, position)
+    steps = validation.integer("steps", steps, 0)
+    scheme = resolve(integrator, INTEGRATORS)
+    kinds: list[tuple[str, tuple[Any, ...]]] = [
+        ("forces", declared("forces", "terms", Term, forces, compute=False)),
+        ("constraints", declared("constraints", "constraints", Constraint, constraints, compute=False)),
+    ]
+    rows: list[da.Array] = []
+
+    def cut(name: str, value: Any) -> int | None:
+        """The place in `rows` of a coefficient with one row per body, from the end for one number each; else None."""
+        if value.shape in ((), (dim,), (3,)) and value.shape != (n,):
+            return None
+        if value.shape not in ((n,), (n, dim)):
+            raise ValueError(
+                f"{name}: expected one value for all bodies, or one for each of the {n} bodies, got shape {value.shape}"
+            )
+        table = value if value.ndim == 2 else value[:, None]
+        chunks = (position.chunks[0], (table.shape[1],))
+        rows.append(table.rechunk(chunks) if lazy(table) else da.from_array(table, chunks=chunks))
+        return len(rows) - 1 if value.ndim == 2 else -len(rows)
+
+    def plain(value: Any) -> Any:
+        """An array; a small dask array is computed."""
+        return value if lazy(value) and value.shape in ((n,), (n, dim)) else np.asarray(value)
+
+    mass = plain(mass)
+    recipe: dict[str, Any] = {"steps": steps, "dt": dt, "integrator": scheme}
+    place = cut("mass", mass)
+    recipe["mass"] = (mass if place is None else np.float64(1), place)
+    for argument, given in kinds:
+        recipe[argument] = []
+        for declaration in given:
+            name = type(declaration).__name__
+            if type(declaration) not in ALONE:
+                raise ValueError(f"{argument}: {name} couples bodies, or knows them by number: {WHAT_TO_DO}")
+            if isinstance(declaration, PythonFunction):
+                if isinstance(scheme, ImplicitEuler):
+                    raise ValueError(f"integrator: implicit_euler couples bodies under {name}: {WHAT_TO_DO}")
+                recipe[argument].append((declaration, {}))
+                continue
+            fields = [field.name for field in dataclasses.fields(declaration) if "bounds" in field.metadata]
+            values = {field: plain(getattr(declaration, field)) for field in fields}
+            places = {field: cut(f"{name}({field})", value) for field, value in values.items()}
+            places = {field: place for field, place in places.items() if place is not None}
+            rest = values | dict.fromkeys(places, 0.0)
+            recipe[argument].append((dataclasses.replace(declaration, **rest), places))
+    # A wrong argument is named now, and not when a chunk is computed.
+    trial = [[given for given, _ in recipe[kind] if not isinstance(given, PythonFunction)] for kind, _ in kinds]
+    Stepper(np.ones((1, dim), position.dtype), None, recipe["mass"][0], dt=dt, integrator=scheme, forces=trial[0],
+            constraints=trial[1])  # fmt: skip
+    state = _by_chunk(_step_chunk, [position, velocity], rows, recipe)
+    return state[0], state[1]
+
+
+def step_ode(
+    y: da.Array,
+    rhs: Flow | Function,
+    steps: int,
+    dt: float | Fraction | str,
+    integrator: str | Integrator = "rk4",
+) -> da.Array:
+    """Step independent trajectories of y' = f(t, y), in a dask array: y after `steps` steps from time 0.
+
+    y: a dask array of shape (n, dim), float32 or float64, in chunks of any number of trajectories.
+    rhs, dt, integrator: as for `ODEStepper`; a Python function is called with a chunk at a time, and must treat
+    each trajectory alone: else ValueError is raised when a chunk is computed.
+
+    Lazy, with the bits of one `ODEStepper`. Raises TypeError or ValueError for what cannot be stepped, and
+    `WorkerError` on a worker with another kickdrift. Thread-safety: as for `step`.
+
+    >>> import dask.array as da, kickdrift as kd
+    >>> from kickdrift import distributed
+    >>> y = da.ones((10, 3), chunks=(4, 3))
+    >>> distributed.step_ode(y, kd.flows.Lorenz(), 100, dt=0.01).compute().shape
+    (10, 3)
+    """
+    y = _rows("y", y, None)
+    recipe = {"steps": validation.integer("steps", steps, 0), "rhs": rhs, "dt": dt, "integrator": integrator}
+    ODEStepper(np.ones((1, y.shape[1]), y.dtype), rhs, dt=dt, integrator=integrator)  # as above
+    state: da.Array = _by_chunk(_step_ode_chunk, [y], [], recipe)[0]
+    return state
+
+
+def _rows(name: str, array: Any, most: int | None, like: da.Array | None = None) -> da.Array:
+    """A dask array with one row per body, cut between rows alone."""
+    if not isinstance(array, da.Array):
+        raise TypeError(
+            f"{name}: expected a dask array, got {type(array).__name__}; da.from_array({name}, chunks=(100_000, -1)) "
+            f"makes one, and kd.Stepper takes NumPy's"
+        )
+    if array.ndim != 2 or not 1 <= array.shape[1] <= (most or array.shape[1]):
+        raise ValueError(f"{name}: expected shape (n, dim){f' with dim 1 to {most}' * bool(most)}, got {array.shape}")
+    if any(np.isnan(size) for size in array.shape):
+        raise ValueError(f"{name}: expected chunks of known sizes; call {name}.compute_chunk_sizes() first")
+    if array.dtype.kind in "iu":
+        array = array.astype(np.float64)
+    if array.dtype not in (np.float32, np.float64):
+        raise TypeError(f"{name}: expected float32 or float64, got {array.dtype}")
+    if like is None:
+        # Where n is that small, a vector and one number for each body may look alike: never cut.
+        return array.rechunk({0: -1, 1: -1} if array.shape[0] <= 3 else {1: -1})
+    if array.shape != like.shape:
+        raise ValueError(f"{name}: expected the shape of position, {like.shape}, got {array.shape}")
+    if array.dtype != like.dtype:
+        raise TypeError(f"{name}: expected the dtype of position, {like.dtype}, got {array.dtype}")
+    return array.rechunk(like.chunks)
+
+
+def _by_chunk(function: Any, state: list[da.Array], rows: list[da.Array], recipe: dict[str, Any]) -> da.Array:
+    """What `function` makes of each chunk, as one array of shape (len(state), n, dim)."""
+    return da.map_blocks(
+        function,
+        *state,
+        *rows,
+        recipe=recipe,
+        expected=workers.identity(),
+        new_axis=0,
+        chunks=((len(state),), *state[0].chunks),
+        dtype=state[0].dtype,
+        meta=np.empty((0, 0, 0), state[0].dtype),
+    )
+
+
+def _step_chunk(
+    position: np.ndarray,
+    velocity: np.ndarray,
+    *rows: np.ndarray,
+    recipe: dict[str, Any],
+    expected: dict[str, object],
+    block_info: Any = None,
+) -> np.ndarray:
+    workers.require(expected)
+    state = np.stack([position, velocity])
+    if not len(position):
+        return state
+
+    def part(place: int) -> np.ndarray:
+        return rows[place] if place >= 0 else rows[-place - 1][:, 0]
+
+    def parts(kind: str) -> list[Any]:
+        return [
+            dataclasses.replace(given, **{name: part(place) for name, place in places.items()}) if places else given
+            for given, places in recipe[kind]
+        ]
+
+    mass, place = recipe["mass"]
+    forces = parts("forces")
+    for term in forces:
+        if isinstance(term, PythonFunction):
+            _require_alone(f"{type(term).__name__}(function)", term.evaluate, state)
+    with _named(block_info):
+        world = Stepper(
+            state[0],
+            state[1],
+            mass if place is None else part(place),
+            dt=recipe["dt"],
+            integrator=recipe["integrator"],
+            forces=forces,
+            constraints=parts("constraints"),
+        )
+        world.step(recipe["steps"])
+    return state
+
+
+def _step_ode_chunk(
+    y: np.ndarray, *, recipe: dict[str, Any], expected: dict[str, object], block_info: Any = None
+) -> np.ndarray:
+    workers.require(expected)
+    state = np.array(y[None])
+    if not len(y):
+        return state
+    if inspect.isroutine(recipe["rhs"]):
+        _require_alone("rhs", recipe["rhs"], state)
+    with _named(block_info):
+        ODEStepper(state[0], recipe["rhs"], dt=recipe["dt"], integrator=recipe["integrator"]).step(recipe["steps"])
+    return state
+
+
+@contextlib.contextmanager
+def _named(block_info: Any) -> Iterator[None]:
+    """Name bodies by their numbers among all where something goes wrong."""
+    (first, last), _ = block_info[0]["array-location"]
+    try:
+        yield
+    except (NonFiniteError, ConvergenceError) as error:
+        made: Any = error.__reduce__()
+        raise made[0](error.body + first, *made[1][1:]) from None
+    except Exception as error:
+        error.add_note(f"in the chunk of bodies {first} to {last - 1}, which are counted from 0 there")
+        raise
+
+
+def _require_alone(name: str, function: Any, state: np.ndarray) -> None:
+    """Refuse a function whose values for the first half of a chunk depend on the other half."""
+    half = state.shape[1] // 2
+    if not half:
+        return
+    whole, part = np.zeros_like(state[0]), np.zeros_like(state[0][:half])
+    for out, given in ((whole, state.copy()), (part, state[:, :half].copy())):
+        given.flags.writeable = False
+        function(0.0, *given, out)
+    # Not to the bit: what NumPy's functions round to may depend on where a vector begins.
+    if not np.allclose(whole[:half], part, rtol=1e-5, atol=0, equal_nan=True):
+        raise ValueError(f"{name}: gives other values for a part of the bodies, so it couples them: {WHAT_TO_DO}")

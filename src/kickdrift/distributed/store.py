@@ -1,0 +1,109 @@
+"""The folder of a sweep: one file for each finished case, and one for each that is running.
+
+Files are put in place whole, so that whoever is killed leaves none that is half written. Their names are digests of
+the case, so that a case is found again whatever its number. They are pickles where no .npz will do: open none of a
+stranger's.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import dask.base
+import numpy as np
+
+from ..stepper.trajectory import ODETrajectory, Trajectory
+
+_TRAJECTORIES = (Trajectory, ODETrajectory)
+
+
+class Store:
+    """A folder that all workers see."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder).resolve()
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def finish(self, key: str, result: Any) -> None:
+        """Keep a result: arrays and what `record` returns as .npz, anything else as a pickle."""
+        arrays = _arrays(result)
+        if arrays is None:
+            self._write(f"{key}.pickle", lambda file: pickle.dump(result, file, protocol=5))
+        else:
+            self._write(f"{key}.npz", lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+        (self.folder / f"{key}.part").unlink(missing_ok=True)
+
+    def has(self, key: str) -> bool:
+        """Is this case finished?"""
+        return any((self.folder / f"{key}{suffix}").exists() for suffix in (".npz", ".pickle"))
+
+    def result(self, key: str) -> Any:
+        """The result of a finished case."""
+        file = self.folder / f"{key}.npz"
+        if file.exists():
+            with np.load(file, allow_pickle=False) as arrays:
+                return _result(dict(arrays))
+        return pickle.loads((self.folder / f"{key}.pickle").read_bytes())
+
+    def save(self, key: str, part: dict[str, Any]) -> None:
+        """Keep where a running case is."""
+        self._write(f"{key}.part", lambda file: pickle.dump(part, file, protocol=5))
+
+    def part(self, key: str) -> Any:
+        """Where a case was, or None."""
+        try:
+            return pickle.loads((self.folder / f"{key}.part").read_bytes())
+        except FileNotFoundError:
+            return None
+
+    def _write(self, name: str, write: Callable[[Any], object]) -> None:
+        draft = self.folder / f".{name}.{os.getpid()}.{id(write)}"
+        try:
+            with open(draft, "wb") as file:
+                write(file)
+            os.replace(draft, self.folder / name)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def key_of(case: dict[str, Any], *rest: Any) -> str:
+    """A digest of a case and of what is done with it: the same on every day and every machine."""
+    told = [_told(function) if callable(function) else function for function in rest]
+    return str(dask.base.tokenize(sorted(case.items()), told))
+
+
+def _told(function: Any) -> list[Any]:
+    code = getattr(function, "__code__", None)
+    name = [getattr(function, "__module__", ""), getattr(function, "__qualname__", type(function).__qualname__)]
+    name[0] = "__main__" if name[0] == "__mp_main__" else name[0]
+    if code is None:
+        return name
+    plain = [value for value in code.co_consts if isinstance(value, (int, float, complex, str, bytes))]
+    return [*name, code.co_code, code.co_names, plain]
+
+
+def _arrays(result: Any) -> dict[str, np.ndarray] | None:
+    if isinstance(result, _TRAJECTORIES):
+        return {field.name: getattr(result, field.name) for field in fields(result)}
+    if isinstance(result, np.ndarray):
+        arrays = {"array": result}
+    elif isinstance(result, list) and result and all(type(entry) is np.ndarray for entry in result):
+        if len({(entry.shape, entry.dtype) for entry in result}) > 1:
+            return None
+        arrays = {"observations": np.stack(result)}
+    else:
+        return None
+    return None if next(iter(arrays.values())).dtype.hasobject else arrays
+
+
+def _result(arrays: dict[str, np.ndarray]) -> Any:
+    if "array" in arrays:
+        return arrays["array"]
+    if "observations" in arrays:
+        return list(arrays["observations"])
+    return Trajectory(**arrays) if "position" in arrays else ODETrajectory(**arrays)

@@ -1,0 +1,19 @@
+"""Forces in users' own arrays, merged into what a binding reads."""
+
+from ..kernels.abi.applied cimport Applied
+from ..kernels.abi.plan cimport Job, Plan
+from ..kernels.abi.tables cimport Kernels
+
+
+cdef class AppliedForces:
+    cdef Applied applied
+    cdef list arrays        # that its pointers point to
+
+    @staticmethod
+    cdef AppliedForces of(object model, const Plan* plan)
+
+
+cdef void merge_all(const Kernels* kernels, const Applied* applied, const Plan* plan) noexcept nogil
+cdef void run_applied(
+    const Kernels* kernels, const Applied* applied, const Plan* plan, Job* job,
+) noexcept nogil

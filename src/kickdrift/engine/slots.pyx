@@ -1,0 +1,428 @@
+"""Slots: births and deaths in compiled code, and what of a binding is cut by them."""
+
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.string cimport memchr, memcpy, memset
+
+from ..kernels.abi.constraints cimport NOWHERE
+from ..kernels.abi.plan cimport ROW, Array, Plan
+from ..kernels.loops.living cimport clear
+from ..kernels.simd.rounding cimport require_rounding
+
+import numpy as np
+
+from ..errors import CapacityError
+from ..stepper import slots as slots_
+
+require_rounding(__name__)
+
+cdef object ndarray = np.ndarray
+cdef int64_t LAST_GENERATION = slots_.LAST_GENERATION
+
+
+cdef void* address(object array) except NULL:
+    """Where the items of an array lie that somebody holds on to."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_STRIDES | PyBUF_WRITABLE)
+    PyBuffer_Release(&view)
+    return view.buf
+
+
+# What newborn bodies are given: vectors, of which one may serve all.
+ctypedef struct Given:
+    Py_ssize_t rows         # or -1 for one vector
+    Array at
+
+
+cdef bint simple(object array, int dim, Py_ssize_t item, Given* given) except -1:
+    """Is this an array of vectors in the dtype of the state? Then where it lies."""
+    cdef Py_buffer view
+    cdef char kind
+    cdef char wanted = c"f" if item == 4 else c"d"
+    if type(array) is not ndarray:
+        return False
+    try:
+        PyObject_GetBuffer(array, &view, PyBUF_STRIDES | PyBUF_FORMAT)
+    except (BufferError, ValueError):
+        return False
+    kind = view.format[0] if view.format != NULL and view.format[1] == 0 else 0
+    cdef bint right = kind == wanted and 1 <= view.ndim <= 2
+    right = right and view.shape[view.ndim - 1] == dim
+    if right:
+        given.at.data = <char*> view.buf
+        given.at.component = view.strides[view.ndim - 1]
+        given.at.body = view.strides[0] if view.ndim == 2 else 0
+        given.rows = view.shape[0] if view.ndim == 2 else -1
+    PyBuffer_Release(&view)
+    return right
+
+
+cdef bint finite(const Given* given, int dim, Py_ssize_t item) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef int j
+    cdef const char* at
+    cdef float single
+    cdef double number
+    for i in range(1 if given.rows < 0 else given.rows):
+        for j in range(dim):
+            at = given.at.data + i * given.at.body + j * given.at.component
+            if item == 4:
+                memcpy(&single, at, 4)
+                number = single
+            else:
+                memcpy(&number, at, 8)
+            if number - number != 0:
+                return False
+    return True
+
+
+cdef bint apart(const Given* given, int dim, const Array* array, Py_ssize_t n) noexcept nogil:
+    """Do they share no memory, as far as can be seen at once?"""
+    cdef Py_ssize_t rows = 1 if given.rows < 0 else given.rows
+    cdef const char* low = given.at.data
+    cdef const char* high = low
+    cdef const char* floor = array.data
+    cdef const char* top = floor
+    reach(&low, &high, given.at.body, rows)
+    reach(&low, &high, given.at.component, dim)
+    reach(&floor, &top, array.body, n)
+    reach(&floor, &top, array.component, dim)
+    return high + 8 <= floor or top + 8 <= low
+
+
+cdef void reach(const char** low, const char** high, Py_ssize_t stride, Py_ssize_t count) noexcept nogil:
+    if count > 0 and stride < 0:
+        low[0] += stride * (count - 1)
+    elif count > 0:
+        high[0] += stride * (count - 1)
+
+
+cdef void put(
+    const Array* to, Py_ssize_t row, const Given* given, Py_ssize_t i, int dim, Py_ssize_t item,
+) noexcept nogil:
+    cdef int j
+    for j in range(dim):
+        memcpy(
+            to.data + row * to.body + j * to.component,
+            given.at.data + i * given.at.body + j * given.at.component, item,
+        )
+
+
+cdef class Slots:
+    @staticmethod
+    cdef Slots of(object book, object dtype):
+        """For the arrays of a book, which stay where they are."""
+        cdef Slots slots = Slots.__new__(Slots)
+        rows = len(book.mask)
+        slots.book, slots.n = book, book.n
+        slots.weights = slots_.kernels.aligned_zeros((1, rows), dtype)[0]
+        slots.spans = np.zeros(rows // ROW + 2, np.intp)
+        slots.alive, slots.young = <uint8_t*> address(book.mask), <uint8_t*> address(book.young)
+        slots.generation, slots.id = <int64_t*> address(book.generation), <int64_t*> address(book.id)
+        slots.weight, slots.span = <char*> address(slots.weights), <Py_ssize_t*> address(slots.spans)
+        slots.data.alive, slots.data.young = slots.alive, slots.young
+        slots.data.weight, slots.data.span = slots.weight, slots.span
+        slots.data.item = dtype.itemsize
+        slots.follow()
+        return slots
+
+    cdef void follow(self) noexcept nogil:
+        """Take over what the masks say."""
+        cdef Py_ssize_t i
+        self.count = 0
+        for i in range(self.n):
+            self.count += self.alive[i]
+            self.weigh(i)
+        self.any_young = memchr(self.young, 1, self.n) != NULL
+        self.stale = True
+
+    cdef void weigh(self, Py_ssize_t i) noexcept nogil:
+        if self.data.item == 4:
+            (<float*> self.weight)[i] = self.alive[i]
+        else:
+            (<double*> self.weight)[i] = self.alive[i]
+
+    cdef void layout(self, Links links) noexcept nogil:
+        """Find the rows that are to be stepped, and cut what is cut."""
+        cdef Py_ssize_t first = 0
+        cdef Py_ssize_t last, stepped = 0
+        cdef Py_ssize_t spans = 0
+        while first < self.n:
+            last = min(first + ROW, self.n)
+            if memchr(self.alive + first, 1, last - first) != NULL:
+                if spans > 0 and self.span[2 * spans - 1] == first:
+                    self.span[2 * spans - 1] = last
+                else:
+                    self.span[2 * spans] = first
+                    self.span[2 * spans + 1] = last
+                    spans += 1
+            first = last
+        last = self.span[2 * spans - 1] if spans > 0 else 0
+        while last > 0 and not self.alive[last - 1]:
+            last -= 1
+        if spans > 0:
+            self.span[2 * spans - 1] = last
+        for first in range(spans):
+            stepped += self.span[2 * first + 1] - self.span[2 * first]
+        self.data.spans, self.data.end = spans, last
+        self.share = <double> stepped / max(self.n, <Py_ssize_t> 1)
+        if links is not None:
+            links.layout()
+        self.stale = False
+
+    cdef void forget_young(self) noexcept nogil:
+        memset(self.young, 0, self.n)
+        self.any_young = False
+
+    cdef void clear_histories(self, const Plan* plan) noexcept nogil:
+        """Zeros where a history is yet to begin, whatever was moved meanwhile."""
+        cdef Py_ssize_t i
+        if self.any_young and plan.s.data != NULL:
+            for i in range(self.n):
+                if self.young[i]:
+                    clear(plan, &plan.s, i, i + 1)
+
+    cdef object spawn(self, const Plan* plan, object position, object velocity):
+        """Bodies are born in the lowest free slots; nothing has changed where that is refused."""
+        cdef int dim = plan.dim
+        cdef Py_ssize_t item = self.data.item
+        cdef Py_ssize_t k, i, row = 0
+        cdef Given x, v
+        cdef double number
+        cdef float single
+        cdef int64_t* ids
+        cdef const uint8_t* found
+        cdef bint easy = simple(position, dim, item, &x)
+        if easy and type(velocity) is float:
+            number = velocity
+            single = <float> number
+            v.rows = -1
+            v.at.data = <char*> &single if item == 4 else <char*> &number
+            v.at.body = v.at.component = 0
+        else:
+            easy = easy and simple(velocity, dim, item, &v)
+        # Whatever is not as simple, or is to be refused, is seen to at leisure.
+        easy = easy and (x.rows == v.rows or x.rows < 0 or v.rows < 0)
+        easy = easy and finite(&x, dim, item) and finite(&v, dim, item)
+        easy = easy and apart(&x, dim, &plan.x, self.n) and apart(&x, dim, &plan.v, self.n)
+        easy = easy and apart(&v, dim, &plan.x, self.n) and apart(&v, dim, &plan.v, self.n)
+        if not easy:
+            position, velocity, _ = slots_.newborn(position, velocity, None, dim, self.weights.dtype)
+            if not simple(position, dim, item, &x) or not simple(velocity, dim, item, &v):
+                raise AssertionError("vectors that are none")
+        k = x.rows if x.rows >= 0 else max(v.rows, <Py_ssize_t> 1)
+        result = np.empty(k, np.int64)
+        if k == 0:
+            return result
+        ids = <int64_t*> address(result)
+        for i in range(k):
+            while True:
+                found = <const uint8_t*> memchr(self.alive + row, 0, self.n - row)
+                if found == NULL:
+                    raise CapacityError(k, i)
+                row = found - self.alive
+                if self.generation[row] < LAST_GENERATION:
+                    break
+                row += 1
+            ids[i] = row
+            row += 1
+        # From here on no Python code runs.
+        for i in range(k):
+            row = ids[i]
+            put(&plan.x, row, &x, i, dim, item)
+            put(&plan.v, row, &v, i, dim, item)
+            if plan.s.data != NULL:
+                clear(plan, &plan.s, row, row + 1)
+            self.generation[row] += 1
+            self.alive[row] = self.young[row] = 1
+            self.weigh(row)
+            ids[i] = self.id[row] = self.generation[row] << 32 | row
+        self.count += k
+        self.any_young = self.stale = True
+        return result
+
+    cdef int kill(self, const Plan* plan, object ids) except -1:
+        """Bodies die; nothing has changed where that is refused."""
+        cdef Py_buffer view
+        cdef Py_ssize_t i
+        cdef bint known = False
+        cdef char kind
+        if type(ids) is ndarray and ids.ndim == 1:
+            PyObject_GetBuffer(ids, &view, PyBUF_STRIDES | PyBUF_FORMAT)
+            kind = view.format[0] if view.format != NULL and view.format[1] == 0 else 0
+            if view.itemsize == 8 and (kind == c"l" or kind == c"q"):
+                known = True
+                for i in range(view.shape[0]):
+                    known = known and self.slot_of(int64_at(&view, i)) >= 0
+                if known:
+                    for i in range(view.shape[0]):
+                        self.end(plan, self.slot_of_any(int64_at(&view, i)))
+            PyBuffer_Release(&view)
+        if not known:
+            rows = slots_.chosen(self.book, ids)
+            PyObject_GetBuffer(rows, &view, PyBUF_STRIDES)
+            for i in range(view.shape[0]):
+                self.end(plan, int64_at(&view, i))
+            PyBuffer_Release(&view)
+        self.stale = True
+        return 0
+
+    cdef int64_t slot_of(self, int64_t id) noexcept nogil:
+        """The slot of a body by id, or by slot where it lives; -1 for one that does not."""
+        cdef int64_t slot = self.slot_of_any(id)
+        if id < 0 or slot >= self.n or not self.alive[slot]:
+            return -1
+        return slot if id == slot or self.id[slot] == id else -1
+
+    cdef int64_t slot_of_any(self, int64_t id) noexcept nogil:
+        return <int64_t> (<uint32_t> id)
+
+    cdef void end(self, const Plan* plan, int64_t row) noexcept nogil:
+        self.count -= self.alive[row]  # some are told twice
+        self.alive[row] = self.young[row] = 0
+        self.id[row] = -1
+        self.weigh(row)
+        clear(plan, &plan.x, row, row + 1)
+        clear(plan, &plan.v, row, row + 1)
+        if plan.s.data != NULL:
+            clear(plan, &plan.s, row, row + 1)
+
+
+cdef inline int64_t int64_at(const Py_buffer* view, Py_ssize_t i) noexcept nogil:
+    cdef int64_t number
+    memcpy(&number, <const char*> view.buf + i * view.strides[0], 8)
+    return number
+
+
+cdef class Links:
+    """What of a binding hangs on bodies: springs, distances, pins, and who is moved by constraints."""
+
+    def __cinit__(self, Slots slots, model):
+        self.slots, self.kept = slots, []
+        mass = (model.inverse_mass + np.zeros(model.n)).astype(model.dtype)
+        self.inverse_mass = <const char*> self.keep(mass)
+
+    def __dealloc__(self):
+        PyMem_Free(self.cut)
+        PyMem_Free(self.weight)
+
+    cdef const void* keep(self, object array) except NULL:
+        self.kept.append(array)
+        return address(array)
+
+    cdef int add(
+        self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
+    ) except -1:
+        """Bodies that are held, or pairs; columns: the arrays that kernels read, one item for each."""
+        cdef Cut* cut
+        cut = <Cut*> PyMem_Realloc(self.cut, (self.cuts + 1) * sizeof(Cut))
+        if cut == NULL:
+            raise MemoryError
+        self.cut = cut
+        cut = &self.cut[self.cuts]
+        memset(cut, 0, sizeof(Cut))
+        cut.count, cut.left, cut.pins = count, left, second is None
+        cut.first = <const int64_t*> self.keep(first.astype(np.int64))
+        if tenants is not None and count:
+            cut.tenants = <const int64_t*> self.keep(tenants.astype(np.int64))
+        if second is not None:
+            cut.second = <const int64_t*> self.keep(second.astype(np.int64))
+        if len(columns) > MOST_COLUMNS:
+            raise AssertionError("more columns than there is room for")
+        for array in columns:
+            cut.column[cut.columns].to = <char*> self.keep(array)
+            cut.column[cut.columns].source = <const char*> self.keep(array.copy())
+            cut.column[cut.columns].item = array.itemsize
+            cut.columns += 1
+        self.cuts += 1
+        return 0
+
+    cdef int stages(self, object stage, int64_t count, object at_rest) except -1:
+        """Of the pairs that were added last: where each stage begins, and what bodies read at rest."""
+        cdef Cut* cut = &self.cut[self.cuts - 1]
+        cut.stages = count
+        cut.to_stage = <int64_t*> self.keep(stage)
+        cut.stage = <const int64_t*> self.keep(stage.copy())
+        cut.at_rest = <const char*> self.keep(at_rest.copy())
+        self.at_rest = <char*> self.keep(at_rest)
+        return 0
+
+    cdef int weigh(self, object weight, object size_class, int32_t* partners) except -1:
+        """Numbers that say who is moved by a constraint."""
+        cdef Weight* place
+        place = <Weight*> PyMem_Realloc(self.weight, (self.weights + 1) * sizeof(Weight))
+        if place == NULL:
+            raise MemoryError
+        self.weight = place
+        place = &self.weight[self.weights]
+        memset(place, 0, sizeof(Weight))
+        place.to = <char*> self.keep(weight)
+        if size_class is not None:
+            place.size_class = <uint8_t*> self.keep(size_class)
+            place.own_class = <const uint8_t*> self.keep(size_class.copy())
+            place.partners = partners
+        self.weights += 1
+        return 0
+
+    cdef bint uncut(self, const Cut* cut, Py_ssize_t k) noexcept nogil:
+        """Are the bodies still those for which it was declared?"""
+        cdef int ends = 1 if cut.second == NULL else 2
+        cdef int64_t body, tenant
+        cdef int end
+        for end in range(ends):
+            body = cut.second[k] if end else cut.first[k]
+            tenant = 1 if cut.tenants == NULL else cut.tenants[ends * k + end]
+            if not self.slots.alive[body] or self.slots.generation[body] != tenant:
+                return False
+        return True
+
+    cdef void layout(self) noexcept nogil:
+        """Lay out what is left, in the order in which it was declared."""
+        cdef Py_ssize_t item = self.slots.data.item
+        cdef Py_ssize_t number, k, left
+        cdef int64_t stage
+        cdef int c
+        cdef Cut* cut
+        if self.at_rest != NULL:
+            memset(self.at_rest, 0, self.slots.n * item)
+        for number in range(self.weights):
+            self.weigh_bodies(&self.weight[number])
+        for number in range(self.cuts):
+            cut = &self.cut[number]
+            left = 0
+            stage = 0
+            for k in range(cut.count):
+                while stage < cut.stages and cut.stage[stage] == k:
+                    cut.to_stage[stage] = left
+                    stage += 1
+                if not self.uncut(cut, k):
+                    continue
+                for c in range(cut.columns):
+                    memcpy(
+                        cut.column[c].to + left * cut.column[c].item, cut.column[c].source + k * cut.column[c].item,
+                        cut.column[c].item,
+                    )
+                left += 1
+                if cut.at_rest != NULL:
+                    memcpy(self.at_rest + cut.first[k] * item, cut.at_rest + cut.first[k] * item, item)
+                    memcpy(self.at_rest + cut.second[k] * item, cut.at_rest + cut.second[k] * item, item)
+                if cut.pins:
+                    for c in range(<int> self.weights):
+                        memset(self.weight[c].to + cut.first[k] * item, 0, item)
+            while stage <= cut.stages and cut.to_stage != NULL:
+                cut.to_stage[stage] = left
+                stage += 1
+            if cut.left != NULL:
+                cut.left[0] = left
+
+    cdef void weigh_bodies(self, const Weight* weight) noexcept nogil:
+        cdef Py_ssize_t item = self.slots.data.item
+        cdef Py_ssize_t i
+        memcpy(weight.to, self.inverse_mass, self.slots.n * item)
+        for i in range(self.slots.n):
+            if not self.slots.alive[i]:
+                memset(weight.to + i * item, 0, item)
+            if weight.size_class != NULL:
+                weight.size_class[i] = weight.own_class[i] if self.slots.alive[i] else NOWHERE
+                weight.partners[i] = 0

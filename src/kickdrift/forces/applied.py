@@ -1,0 +1,103 @@
+"""Forces that engines write into arrays of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from .. import validation
+from ..errors import SnapshotError
+from ..rollback.parts import Part
+from .base import Term
+
+if TYPE_CHECKING:
+    from ..stepper.common import State
+    from ..stepper.model import Plan
+
+__all__ = ["AppliedForce"]
+
+
+@dataclass(frozen=True, eq=False)
+class AppliedForce(Term):
+    """A force on each body that is read from your own array: a = F / m, constant within a step.
+
+    force: F in N, an array of shape (n, dim) in the dtype of the state, of any strides. It is held, not copied: what
+    is in it when a step begins is what pushes; nothing clears it, `force[:] = 0` does. Bodies of infinite mass are not
+    moved, whatever is written for them. It belongs to the world: snapshots have its contents, and `restore` writes them
+    back in place. It has no potential: who pushes is not known.
+
+    Raises TypeError or ValueError for what is no such array; what is not finite shows as NonFiniteError after the step.
+
+    >>> import numpy as np, kickdrift as kd
+    >>> engine = np.zeros((1, 2))
+    >>> ship = kd.Stepper([[0.0, 0.0]], mass=2.0, dt=0.5, forces=[kd.AppliedForce(engine)])
+    >>> engine[0] = (4.0, 0.0)
+    >>> ship.step()
+    >>> ship.velocity.tolist()
+    [[1.0, 0.0]]
+    """
+
+    force: np.ndarray
+
+    affine = True
+    conservative: ClassVar[bool] = True  # within a step, which is what `energy_euler` asks
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.force, np.ndarray):
+            got = validation.show(self.force)
+            raise TypeError(f"AppliedForce(force): expected an array of your own, of shape (n, dim), got {got}")
+        array = validation.plain("AppliedForce(force)", self.force)
+        if array.ndim != 2:
+            raise ValueError(f"AppliedForce(force): expected shape (n, dim), got {array.shape}")
+        if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+            raise TypeError(f"AppliedForce(force): expected float32 or float64 in native byte order, got {array.dtype}")
+        if not array.flags.writeable or not array.flags.aligned:
+            raise ValueError("AppliedForce(force): expected a writable, aligned array, for `restore` to write to")
+        if validation.overlaps_itself(array):
+            raise ValueError("AppliedForce(force): expected an item of its own for each body, got overlapping ones")
+        # A view: nobody can give it another shape, or resize what it lies in.
+        object.__setattr__(self, "_array", array.view())
+
+    def told(self) -> dict[str, Any]:
+        """Nothing: what is in the array is part of the state."""
+        return {}
+
+    @property
+    def array(self) -> np.ndarray:
+        """The array as it was when it was given."""
+        array: np.ndarray = self._array  # type: ignore[attr-defined]
+        return array
+
+    def compile(self, plan: Plan) -> None:
+        if self.array.dtype != plan.dtype:
+            raise TypeError(f"AppliedForce(force): expected {plan.dtype}, as the state is, got {self.array.dtype}")
+        if self.array.shape != (plan.n, plan.dim):
+            raise ValueError(f"AppliedForce(force): expected shape ({plan.n}, {plan.dim}), got {self.array.shape}")
+        plan.add_applied(self.array)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.force,)
+
+
+class AppliedForces(Part):
+    """The section of the forces in users' arrays: their contents, in the order of the terms."""
+
+    name = "applied"
+
+    def save(self, stepper: State) -> bytes:
+        return b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in stepper._plan.applied)
+
+    def most(self, stepper: State) -> int:
+        return sum(array.nbytes for array in stepper._plan.applied)
+
+    def parse(self, stepper: State, data: bytes) -> dict[str, Any]:
+        if len(data) != self.most(stepper):
+            raise SnapshotError(f"snapshot: expected {self.most(stepper)} bytes of applied forces, got {len(data)}")
+        place, writes = 0, []
+        for array in stepper._plan.applied:
+            values = np.frombuffer(data, array.dtype.newbyteorder("<"), array.size, place).astype(array.dtype)
+            writes.append((array, None, values.reshape(array.shape)))
+            place += array.nbytes
+        return {"writes": writes}

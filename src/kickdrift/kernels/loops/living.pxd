@@ -1,0 +1,128 @@
+# Jobs of slots: rows of bodies that live are stepped, others are not, and what is stepped between them is parked.
+#
+# Bodies that are stepped on their own do not see each other. So it does not matter what becomes of the dead among
+# them, and the loops need not know: their rows are zeros again afterwards. Kernels of coupled bodies choose zeros for
+# the accelerations of the dead instead, since functions are shown all rows in each stage.
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from ..abi.plan cimport MAX_DIM, ROW, Array, Job, Plan
+from ..abi.slots cimport Living
+
+
+cdef inline void run_living(const Plan* plan, Job* job, const void* like) noexcept nogil:
+    """Run `plan.each` where bodies live; the earliest failure counts."""
+    cdef const Living* living = plan.living
+    cdef Py_ssize_t k
+    cdef Job part
+    cdef int64_t begun = 0
+    job.bad_body = -1
+    job.failed_step = job.steps
+    job.evaluations = 0
+    for k in range(living.spans):
+        part = job[0]
+        part.first = max(job.first, living.span[2 * k])
+        part.last = min(job.last, living.span[2 * k + 1])
+        if part.first >= part.last:
+            continue
+        if job.begin:
+            begun = max(begun, begin_young(plan, &part))
+        plan.each(plan, &part, NULL)
+        park(plan, part.first, part.last)
+        job.evaluations = max(job.evaluations, part.evaluations)
+        if job.bad_body < 0:
+            job.bad_body = part.bad_body
+        if part.failed_step < job.failed_step:
+            job.failed_step = part.failed_step
+            job.failed_body = part.failed_body
+            job.residual = part.residual
+            job.code = part.code
+    job.evaluations += begun
+
+
+cdef inline int64_t begin_young(const Plan* plan, const Job* job) noexcept nogil:
+    """Fill the history of those that were born after the last step; returns how often forces were evaluated.
+
+    A job of no steps fills that of whole rows, and who has one gets it back. Sweeps do nothing in such a job: they
+    choose by themselves, see `finish_scheme`.
+    """
+    cdef double room[2 * MAX_DIM * ROW]
+    cdef char* v = <char*> room
+    cdef char* s = v + MAX_DIM * ROW * <Py_ssize_t> sizeof(double)
+    cdef Py_ssize_t i
+    cdef int64_t evaluations = 0
+    cdef Job part = job[0]
+    part.start = True
+    part.begin = False
+    part.steps = 0
+    while part.first < job.last:
+        part.last = min(part.first + ROW, job.last)
+        if any_of(plan.living.young + part.first, part.last - part.first):
+            for i in range(part.first, part.last):
+                keep_row(True, plan, &plan.v, i, v + (i - part.first) * MAX_DIM * plan.living.item)
+                keep_row(True, plan, &plan.s, i, s + (i - part.first) * MAX_DIM * plan.living.item)
+            plan.each(plan, &part, NULL)
+            for i in range(part.first, part.last):
+                if not plan.living.young[i]:
+                    keep_row(False, plan, &plan.v, i, v + (i - part.first) * MAX_DIM * plan.living.item)
+                    keep_row(False, plan, &plan.s, i, s + (i - part.first) * MAX_DIM * plan.living.item)
+            evaluations = max(evaluations, part.evaluations - plan.fsal)
+        part.first += ROW
+    return evaluations
+
+
+cdef inline void keep_row(bint there, const Plan* plan, const Array* array, Py_ssize_t i, char* room) noexcept nogil:
+    """Copy the numbers of a body to a place, or back."""
+    cdef char* at = array.data + i * array.body
+    cdef int j
+    for j in range(plan.dim):
+        if there:
+            memcpy(room + j * plan.living.item, at + j * array.component, plan.living.item)
+        else:
+            memcpy(at + j * array.component, room + j * plan.living.item, plan.living.item)
+
+
+cdef inline bint any_of(const uint8_t* mask, Py_ssize_t count) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef uint8_t found = 0
+    for i in range(count):
+        found |= mask[i]
+    return found
+
+
+cdef inline void park(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+    """The rows of the dead become zeros."""
+    cdef const uint8_t* alive = plan.living.alive
+    cdef uint64_t eight, all_eight = 0x0101010101010101u
+    cdef Py_ssize_t i = first
+    cdef Py_ssize_t k
+    while i < last:
+        if last - i >= 8:
+            memcpy(&eight, alive + i, 8)
+            if eight == all_eight:
+                i += 8
+                continue
+        if alive[i]:
+            i += 1
+            continue
+        k = i
+        while i < last and not alive[i]:
+            i += 1
+        clear(plan, &plan.x, k, i)
+        clear(plan, &plan.v, k, i)
+        if plan.s.data != NULL:
+            clear(plan, &plan.s, k, i)
+
+
+cdef inline void clear(const Plan* plan, const Array* array, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+    """Zeros in the rows of bodies."""
+    cdef Py_ssize_t item = plan.living.item
+    cdef Py_ssize_t i
+    cdef int j
+    if array.component == item and array.body == plan.dim * item:
+        memset(array.data + first * array.body, 0, (last - first) * array.body)
+        return
+    for j in range(plan.dim):
+        for i in range(first, last):
+            memset(array.data + i * array.body + j * array.component, 0, item)

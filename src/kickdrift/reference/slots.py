@@ -1,0 +1,107 @@
+"""Bodies that come and go, in plain Python: births and deaths, and what of a plan is cut by them.
+
+The rows of the dead are zeros, whatever was written there; they are in no pair and in nobody's way, and what
+functions write for them is not heeded. Springs, distances and pins hold those bodies alone that they were declared
+for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..stepper.slots import chosen, newborn
+
+if TYPE_CHECKING:
+    from ..stepper.slots import Slots
+
+
+class Living:
+    """Births and deaths of a Stepper in plain Python."""
+
+    if TYPE_CHECKING:
+        _slots: Slots | None
+        _position: np.ndarray
+        _velocity: np.ndarray
+        _history: np.ndarray | None
+        _drawn: tuple | None
+        _exclusively: Any
+        _book: Any
+        _with_masses: Any
+        dim: int
+        dtype: np.dtype
+
+    def spawn(self, position: Any, velocity: Any = 0.0, mass: Any = None) -> np.ndarray:
+        """Bodies are born in the lowest free slots; their ids."""
+        return self._exclusively(self._spawn, position, velocity, mass)
+
+    def _spawn(self, position: Any, velocity: Any, mass: Any) -> np.ndarray:
+        x, v, m = newborn(position, velocity, mass, self.dim, self.dtype)
+        slots = self._book()
+        rows = slots.free(len(x))
+        if m is not None:
+            self._with_masses(rows, m)
+        self._position[rows], self._velocity[rows] = x, v
+        if self._history is not None:
+            self._history[rows] = 0
+        return slots.spawn(rows)
+
+    def kill(self, ids: Any) -> None:
+        """Bodies die: their rows become zeros."""
+        self._exclusively(self._kill, ids)
+
+    def _kill(self, ids: Any) -> None:
+        slots = self._book()
+        slots.kill(chosen(slots, ids))
+        self._park()
+
+    def _park(self) -> None:
+        """The rows of the dead become zeros, and histories that are yet to begin."""
+        if self._slots is not None:
+            if self._history is not None:
+                self._history[self._slots.young[: self._slots.n] == 1] = 0
+            for array in (self._position, self._velocity, self._history):
+                if array is not None:
+                    array[self._slots.dead] = 0
+
+
+def present_fields(system: Any, hold: Any) -> dict[str, Any]:
+    """The coefficients of a constraint without what is cut; the dead weigh 0, and nobody on account of a cut pin."""
+    if system.slots is None:
+        return hold.fields
+    fields = {name: field for name, field in hold.fields.items() if name != "tenants"}
+    if hold.kind == "pin" or "first" in fields:
+        left = uncut(system, hold)
+        return {name: field if name == "iterations" else field[left] for name, field in fields.items()}
+    return {**fields, "weight": weights(system)}
+
+
+def uncut(system: Any, hold: Any) -> np.ndarray:
+    """Which bodies or pairs a constraint still holds."""
+    fields = hold.fields
+    bodies = fields["indices"] if hold.kind == "pin" else np.stack([fields["first"], fields["second"]], axis=1)
+    return system.slots.uncut(bodies, fields.get("tenants"))
+
+
+def weights(system: Any) -> np.ndarray:
+    """1/m of each body; 0 for those that are pinned, and for the dead."""
+    slots, plan = system.slots, system.plan
+    weight = np.where(slots.alive, plan.inverse_mass, 0.0)
+    for hold in plan.holds:
+        if hold.kind == "pin":
+            weight[hold.fields["indices"][uncut(system, hold)]] = 0
+    return weight
+
+
+def present_at_rest(system: Any) -> np.ndarray | None:
+    """What bodies read at rest where links hold them, see `Plan.add_links`: of links that are not cut."""
+    slots, plan = system.slots, system.plan
+    if slots is None or plan.at_rest is None:
+        return plan.at_rest
+    held = np.zeros(plan.n, np.bool_)
+    for hold in plan.holds:
+        if "first" in hold.fields:
+            for name in ("first", "second"):
+                held[hold.fields[name][uncut(system, hold)]] = True
+    return np.where(held, plan.at_rest, plan.dtype.type(0))

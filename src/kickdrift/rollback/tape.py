@@ -1,0 +1,203 @@
+"""A recording of a run: where it began, what was changed between ticks, and what each tick came to."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import validation
+from ..errors import DesyncError, NonFiniteError, SnapshotError
+from ..stepper.common import State
+from . import snapshots
+
+# A file: magic and version, length of the first snapshot, number of records; the snapshot; the records, each with tick,
+# checksum, kind and length of what follows; CRC-32 of all that. Numbers are little-endian.
+_MAGIC, _VERSION = b"kdtape\x00", 1
+_HEAD = struct.Struct("<8sQQ")
+_RECORD = struct.Struct("<qQQQ")
+#: What was changed before a tick: nothing; rows of the state, and sections of the parts; or so much that all is kept.
+_NOTHING, _ROWS, _ALL = range(3)
+#: Of rows: how many, and how many bytes of sections; these are the same as before where there is none such.
+_CHANGE = struct.Struct("<QQ")
+_SAME = 2**64 - 1
+
+
+class _Record(NamedTuple):
+    """One tick: the tick it led to, its checksum, and what was changed before it."""
+
+    tick: int
+    checksum: int
+    kind: int
+    change: bytes
+
+
+class Tape:
+    """Records a stepper from now on: a snapshot, what is changed between ticks, and a checksum of each tick.
+
+    stepper: a Stepper or an ODEStepper, of which one tape records at a time. Whatever changes what later ticks depend
+    on is noticed when the next one begins: what its methods do, and what was written into its arrays, into those of
+    `state=` and of `AppliedForce`. Of the state the rows that differ are kept. While it is recorded, each tick is a
+    call of its own.
+
+    Raises TypeError for what is no stepper, RuntimeError for one that is being recorded. Thread-safety: that of the
+    stepper.
+
+    >>> import kickdrift as kd
+    >>> world = kd.Stepper([[0.0]], [[1.0]], dt=1)
+    >>> tape = kd.Tape(world)
+    >>> world.step(2)
+    >>> world.velocity[0] = 3.0
+    >>> world.step()
+    >>> other = kd.Stepper([[9.0]], dt=1)
+    >>> tape.replay(other)
+    >>> other.tick, other.position.tolist(), len(tape)
+    (3, [[5.0]], 3)
+    """
+
+    def __init__(self, stepper: Any) -> None:
+        if not isinstance(stepper, State):
+            raise TypeError(f"stepper: expected a Stepper or ODEStepper, got {validation.show(stepper)}")
+        self._records: list[_Record] = []
+        self._stepper: State | None = stepper
+        stepper._exclusively(self._start, stepper)
+
+    def _start(self, stepper: State) -> None:
+        if stepper._tape is not None:
+            raise RuntimeError("stepper: expected one that is not being recorded, call stop() of its tape first")
+        self._last = snapshots.keep(stepper)
+        self._first = snapshots.packed(stepper, self._last)
+        self._change = (_NOTHING, b"")
+        stepper._tape = self
+
+    def stop(self) -> None:
+        """Record no more; what has been recorded stays."""
+        stepper, self._stepper = self._stepper, None
+        if stepper is not None:
+            stepper._exclusively(setattr, stepper, "_tape", None)
+
+    def __len__(self) -> int:
+        """How many ticks were recorded."""
+        return len(self._records)
+
+    # What steppers call, before and after each tick.
+
+    def _before(self, stepper: State) -> None:
+        self._change = _difference(stepper, self._last, snapshots.keep(stepper))
+
+    def _after(self, stepper: State) -> None:
+        now = snapshots.keep(stepper)
+        checksum = snapshots.checksum(stepper, now)
+        # A step that could not be solved was none: what was changed before it is noticed again.
+        if now.tick != self._last.tick or self._change[0] == _ALL:
+            self._records.append(_Record(now.tick, checksum, *self._change))
+            self._last = now
+
+    # Going through it.
+
+    def replay(self, stepper: Any) -> None:
+        """Run what was recorded, on a stepper that is made as the recorded one was.
+
+        The stepper goes to the first snapshot, and from there tick by tick. Raises DesyncError that names the first
+        tick which comes to another checksum; SnapshotError where the tape is of another stepper, or damaged; TypeError
+        or RuntimeError as the constructor.
+        """
+        if not isinstance(stepper, State):
+            raise TypeError(f"stepper: expected a Stepper or ODEStepper, got {validation.show(stepper)}")
+        if stepper._tape is not None:
+            raise RuntimeError("stepper: expected one that is not being recorded, call stop() of its tape first")
+        stepper._exclusively(self._replay, stepper)
+
+    def _replay(self, stepper: State) -> None:
+        stepper._restore(self._first)
+        for record in self._records:
+            if record.kind == _ALL:
+                stepper._restore(record.change)
+            elif record.kind == _ROWS:
+                stepper._restore(snapshots.packed(stepper, _changed(stepper, snapshots.keep(stepper), record.change)))
+            with suppress(NonFiniteError):  # as when it was recorded, or else the checksum tells
+                stepper._step(1)
+            checksum = stepper._checksum()
+            if (stepper.tick, checksum) != (record.tick, record.checksum):
+                raise DesyncError(record.tick, record.checksum, checksum)
+
+    # Files.
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file, which any other machine can load."""
+        parts = [_HEAD.pack(_MAGIC + bytes([_VERSION]), len(self._first), len(self._records)), self._first]
+        for record in self._records:
+            parts += [_RECORD.pack(record.tick, record.checksum, record.kind, len(record.change)), record.change]
+        data = b"".join(parts)
+        Path(path).write_bytes(data + struct.pack("<I", zlib.crc32(data)))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tape:
+        """A tape from a file; raises SnapshotError for one that is damaged, OSError where there is none."""
+        data = Path(path).read_bytes()
+        if data[:7] != _MAGIC or len(data) < _HEAD.size + 4:
+            raise SnapshotError(f"tape: expected a file that begins with {_MAGIC!r}, got {data[:8]!r}")
+        if data[7] != _VERSION:
+            raise SnapshotError(f"tape: expected one of version {_VERSION}, got one of version {data[7]}")
+        end = len(data) - 4
+        if struct.unpack_from("<I", data, end)[0] != zlib.crc32(data[:end]):
+            raise SnapshotError("tape: the file is damaged")
+        tape = cls.__new__(cls)
+        tape._stepper, tape._records = None, []
+        _, size, count = _HEAD.unpack_from(data)
+        tape._first, place = _piece(data, _HEAD.size, size, end)
+        # Each record takes some bytes: no more are read than there are.
+        for _ in range(count):
+            head, place = _piece(data, place, _RECORD.size, end)
+            tick, checksum, kind, size = _RECORD.unpack(head)
+            change, place = _piece(data, place, size, end)
+            if kind not in (_NOTHING, _ROWS, _ALL) or (kind == _NOTHING) != (not change):
+                raise SnapshotError(f"tape: its record {len(tape._records)} is of kind {kind} and {size} bytes")
+            tape._records.append(_Record(tick, checksum, kind, change))
+        if place != end:
+            raise SnapshotError(f"tape: {end - place} bytes too many")
+        return tape
+
+
+def _piece(data: bytes, place: int, size: int, end: int) -> tuple[bytes, int]:
+    if size > end - place:
+        raise SnapshotError(f"tape: expected {size} bytes from byte {place} on, got {end - place}")
+    return data[place : place + size], place + size
+
+
+def _difference(stepper: State, before: snapshots.Kept, now: snapshots.Kept) -> tuple[int, bytes]:
+    """(kind, change) of what was changed between ticks."""
+    if before._replace(clock_tick=0, data=b"", sections=b"") != now._replace(clock_tick=0, data=b"", sections=b""):
+        return _ALL, snapshots.packed(stepper, now)
+    if len(before.data) != len(now.data):
+        return _ALL, snapshots.packed(stepper, now)
+    if (before.data, before.sections) == (now.data, now.sections):
+        return _NOTHING, b""
+    size = stepper.dim * stepper.dtype.itemsize
+    old, new = (np.frombuffer(kept.data, np.uint8).reshape(-1, size) for kept in (before, now))
+    rows = np.flatnonzero((old != new).any(axis=1))
+    sections = None if before.sections == now.sections else now.sections
+    head = _CHANGE.pack(len(rows), _SAME if sections is None else len(sections))
+    return _ROWS, b"".join([head, rows.astype("<u8").tobytes(), new[rows].tobytes(), sections or b""])
+
+
+def _changed(stepper: State, now: snapshots.Kept, change: bytes) -> snapshots.Kept:
+    """The state with what was changed; a forged change is refused."""
+    size = stepper.dim * stepper.dtype.itemsize
+    count, length = _CHANGE.unpack_from(change) if len(change) >= _CHANGE.size else (_SAME, 0)
+    rest = 0 if length == _SAME else length
+    if count > len(change) or len(change) != _CHANGE.size + count * (8 + size) + rest:
+        raise SnapshotError(f"tape: a change of {len(change)} bytes is damaged")
+    rows = np.frombuffer(change, "<u8", count, _CHANGE.size)
+    values = np.frombuffer(change, np.uint8, count * size, _CHANGE.size + 8 * count)
+    data = np.frombuffer(now.data, np.uint8).reshape(-1, size).copy()
+    if count and int(rows.max()) >= len(data):
+        raise SnapshotError(f"tape: expected rows below {len(data)}, got {int(rows.max())}")
+    data[rows.astype(np.intp)] = values.reshape(-1, size)
+    sections = now.sections if length == _SAME else change[len(change) - length :]
+    return now._replace(data=data.tobytes(), sections=sections)

@@ -1,0 +1,89 @@
+"""What a stepper has of terms and constraints: as each was given, and as it is by now."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..constraints.base import Constraint
+from ..declaration import Declaration
+from ..forces.base import Term
+
+
+class Origin:
+    """A declaration as it was given, when the stepper was made or later."""
+
+    def __init__(self, number: int | None, handle: Declaration, first: Declaration, at: np.ndarray) -> None:
+        self.number = number  #: among those that the stepper was made with; None where it was added
+        self.handle = handle  #: by which it is changed: the last one, where equal ones were added in turn
+        self.first = first  #: the same, with lengths measured
+        self.at = at  #: the stepper's offset then: places are told in coordinates of that
+
+    @cached_property
+    def token(self) -> str:
+        """What tells it from others that were given, wherever the program runs."""
+        digest = hashlib.blake2b(type(self.first).__name__.encode(), digest_size=16)
+        told = self.first.told()
+        if self.first.places:
+            told["at"] = self.at
+        for name, value in told.items():
+            digest.update(f" {name} ".encode())
+            if isinstance(value, np.ndarray):
+                digest.update(f"{value.shape} ".encode())
+                value = value.astype(value.dtype.newbyteorder("<"), copy=False).tobytes()
+            digest.update(value if isinstance(value, bytes) else repr(value).encode())
+        return digest.hexdigest()
+
+
+class Entry(NamedTuple):
+    """A declaration that a stepper has, with today's values."""
+
+    origin: Origin
+    now: Declaration  #: `origin.first`, unless it was changed
+    at: np.ndarray  #: the offset whose coordinates `now` is told in
+    enabled: bool
+    offset: np.ndarray | None  #: today's
+    today: Declaration | None  #: `now` in today's coordinates
+
+    def shifted(self, offset: np.ndarray) -> Entry:
+        """The same in the coordinates of an offset."""
+        if self.offset is not None and (self.offset is offset or np.array_equal(self.offset, offset)):
+            return self
+        return self._replace(offset=offset, today=at_offset(self.now, offset - self.at))
+
+
+def at_offset(declaration: Declaration, way: np.ndarray) -> Declaration:
+    """The same in coordinates that are so far off."""
+    return declaration.shifted(way) if way.any() else declaration
+
+
+def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
+    """The entries of what a stepper is made with, as it was given."""
+    return tuple(Entry(origin, origin.first, origin.at, True, origin.at, origin.first) for origin in origins)
+
+
+def acting(entries: Iterable[Entry]) -> dict[str, list[Any]]:
+    """The terms and constraints that are switched on, as a plan takes them."""
+    today = [entry.today for entry in entries if entry.enabled]
+    return {
+        "forces": [each for each in today if isinstance(each, Term)],
+        "constraints": [each for each in today if isinstance(each, Constraint)],
+    }
+
+
+def same(a: Any, b: Any) -> bool:
+    """Are two coefficients the same, to the bit?"""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    return type(a) is type(b) and bool(a == b)
+
+
+def differences(now: Declaration, then: Declaration) -> dict[str, Any]:
+    """The coefficients of a declaration that are not those of another."""
+    return {name: getattr(now, name) for name in now.coefficients if not same(getattr(now, name), getattr(then, name))}

@@ -1,0 +1,113 @@
+"""How the affine terms of a plan become one: a = g - c (v - w) - k (x - p); the rate of damping, and of turning.
+
+All is computed in float64, in the order given. What is the same for all bodies takes plain floats, whose sums,
+products and quotients are the same numbers as NumPy's: for a few of them that is many times as fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Share(NamedTuple):
+    """What one term adds: to g, rate or omega; or to c or k, as weight of its wind or anchor."""
+
+    symbol: str
+    value: np.ndarray
+    place: np.ndarray | None
+    #: The same as floats and lists of them, where it is the same for all bodies.
+    uniform: tuple[Any, Any] | None
+
+
+class Affine(NamedTuple):
+    """The merged coefficients, in float64, with one row or one per body."""
+
+    g: np.ndarray
+    c: np.ndarray
+    w: np.ndarray
+    k: np.ndarray
+    p: np.ndarray
+    rate: np.ndarray
+    omega: np.ndarray
+    drag: bool
+    wind: bool
+    spring: bool
+    damped: bool
+    turned: bool
+    #: (g, w, p, c, k) in one row and as floats, where all are the same for all bodies.
+    uniform: tuple[np.ndarray, list[float]] | None
+
+
+def share(symbol: str, value: np.ndarray, place: np.ndarray | None = None) -> Share:
+    """What a term adds to `symbol`."""
+    uniform = None
+    if len(value) == 1 and (place is None or len(place) == 1):
+        uniform = value[0].tolist(), None if place is None else place[0].tolist()
+    return Share(symbol, value, place, uniform)
+
+
+def merged(shares: Sequence[Share], dim: int) -> Affine:
+    """The sum of what terms add, in their order."""
+    for one in shares:
+        if one.uniform is None:
+            break
+    else:
+        return _uniform(shares, dim)
+    totals = {
+        "g": np.zeros((1, dim)),
+        "c": np.zeros(1),
+        "k": np.zeros(1),
+        "rate": np.zeros(1),
+        "omega": np.zeros((1, 3)),
+    }
+    means = {"c": np.zeros((1, dim)), "k": np.zeros((1, dim))}
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by the plan
+        for symbol, value, place, _ in shares:
+            if place is None:
+                totals[symbol] = totals[symbol] + value
+            else:
+                totals[symbol], means[symbol] = _weighted(totals[symbol], means[symbol], value, place)
+    c, w, k, p, rate, omega = totals["c"], means["c"], totals["k"], means["k"], totals["rate"], totals["omega"]
+    drag, wind, spring, damped, turned = (bool(array.any()) for array in (c, w, k, rate, omega))
+    return Affine(totals["g"], c, w, k, p, rate, omega, drag, wind, spring, damped, turned, None)
+
+
+def _weighted(
+    total: np.ndarray, mean: np.ndarray, weight: np.ndarray, value: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add a weight and its value to a running total and weighted mean."""
+    total = total + weight
+    # In this form equal values stay what they are and a single one is taken over unrounded.
+    share = np.divide(weight + np.zeros_like(total), total, out=np.zeros_like(total), where=total > 0)
+    return total, mean + share[:, None] * (value - mean)
+
+
+def _uniform(shares: Sequence[Share], dim: int) -> Affine:
+    """`merged` in floats."""
+    g, w, p = [0.0] * dim, [0.0] * dim, [0.0] * dim
+    c = k = rate = 0.0
+    omega = [0.0] * 3
+    for one in shares:
+        value, place = one.uniform  # type: ignore[misc]
+        if one.symbol == "g":
+            g = [a + b for a, b in zip(g, value, strict=True)]
+        elif one.symbol == "c":
+            c += value
+            part = value / c if c > 0 else 0.0
+            w = [a + part * (b - a) for a, b in zip(w, place, strict=True)]
+        elif one.symbol == "k":
+            k += value
+            part = value / k if k > 0 else 0.0
+            p = [a + part * (b - a) for a, b in zip(p, place, strict=True)]
+        elif one.symbol == "omega":
+            omega = [a + b for a, b in zip(omega, value, strict=True)]
+        else:
+            rate += value
+    numbers = [*g, *w, *p, c, k]
+    row = np.array(numbers)
+    vectors, others = row[: 3 * dim].reshape(3, 1, dim), row[3 * dim :].reshape(2, 1)
+    arrays = vectors[0], others[0], vectors[1], others[1], vectors[2], np.array([rate]), np.array([omega])
+    return Affine(*arrays, c != 0, any(w), k != 0, rate != 0, any(omega), (row, numbers))

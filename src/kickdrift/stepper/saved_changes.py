@@ -1,0 +1,186 @@
+"""What snapshots say of a stepper that was changed: its declarations and masses, as far as they are not as declared.
+
+The section is JSON, with what there is to say of
+
+    mass    all masses (one number), or the rows whose mass is not as declared, and theirs
+    terms   the terms and constraints that the stepper has, in their order; left out where all are as declared. Of each:
+            which one it is, by its number or, where it was added, by a digest of how it was given; whether it is
+            off; the coefficients that are not as declared, and the offset whose coordinates these are told in
+
+Arrays are (dtype, shape, bytes in hexadecimal, little-endian).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import validation
+from ..errors import SnapshotError
+from ..rollback import parts
+from .entries import Entry, Origin, at_offset, differences, entered
+
+_KINDS = {"f": "<f8", "i": "<i8", "b": "|b1"}
+
+
+class SavedChanges(parts.Part):
+    """The part of a snapshot that goes back over `set`, `enable`, `add`, `remove` and `set_mass`."""
+
+    name = "changes"
+
+    def save(self, stepper: Any) -> bytes:
+        entries, mass, written = stepper._entries, stepper._plan.mass, stepper._changes_written
+        if written is None or written[0] is not entries or written[1] is not mass:
+            stepper._changes_written = written = entries, mass, _encoded(stepper, entries, mass)
+        return bytes(written[2])
+
+    def most(self, stepper: Any) -> int:
+        n, size = stepper.n, 1024 + 64 * stepper.n
+        for origin in stepper._declared:
+            size += _longest(origin, n, stepper.dim)
+        for origins in stepper._added.values():
+            size += sum(_longest(origin, n, stepper.dim) for origin in origins)
+        return size
+
+    def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
+        if data == self.save(stepper):
+            return {}
+        try:
+            entries, mass = _decoded(stepper, data)
+            same = _encoded(stepper, entries, mass) == data
+        except SnapshotError:
+            raise
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError, RecursionError) as error:
+            raise SnapshotError(f"snapshot: its changes are refused: {validation.short(error)}") from None
+        if not same:
+            raise SnapshotError("snapshot: its changes are not as snapshot() writes them")
+        return {"plan": {"entries": entries, "mass": mass}}
+
+
+def _longest(origin: Origin, n: int, dim: int) -> int:
+    """How long what is said of one may get: twice the bytes of each coefficient, and names."""
+    size = 512 + 64 * dim
+    for name in origin.first.coefficients:
+        array = np.asarray(getattr(origin.first, name))
+        most = max(n * dim, n, array.size if array.dtype != object else 0, 64)
+        pairs = getattr(origin.first, "pairs", None)
+        size += 128 + 16 * max(most, 0 if pairs is None else len(pairs))
+    return size
+
+
+def _encoded(stepper: Any, entries: tuple[Entry, ...], mass: np.ndarray) -> bytes:
+    told: dict[str, Any] = {}
+    first = stepper._first_plan.mass
+    if mass is not first:
+        if len(mass) == 1:
+            told["mass"] = _plain(mass)
+        else:
+            rows = np.flatnonzero(mass != first)
+            told["mass"] = [_plain(rows), _plain(mass[rows])]
+    declared = stepper._declared
+    untouched = len(entries) == len(declared) and all(
+        entry.origin is origin and entry.enabled and entry.now is origin.first
+        for entry, origin in zip(entries, declared, strict=True)
+    )
+    if not untouched:
+        told["terms"] = [_of(entry) for entry in entries]
+    if not told:
+        return b""
+    import json  # which who changes nothing does not wait for
+
+    return json.dumps(told, separators=(",", ":"), sort_keys=True).encode()
+
+
+def _of(entry: Entry) -> dict[str, Any]:
+    origin = entry.origin
+    told: dict[str, Any] = {"of": origin.token if origin.number is None else origin.number}
+    if not entry.enabled:
+        told["off"] = True
+    if entry.now is not origin.first:
+        told["at"] = [number.hex() for number in entry.at.tolist()]
+        then = at_offset(origin.first, entry.at - origin.at)
+        told["set"] = {name: _plain(value) for name, value in differences(entry.now, then).items()}
+    return told
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        value = np.asarray(value)
+    if not isinstance(value, np.ndarray):
+        return value
+    form = _KINDS[value.dtype.kind]
+    return [form[1:], list(value.shape), value.astype(form).tobytes().hex()]
+
+
+def _array(told: Any) -> np.ndarray:
+    form, shape, text = told
+    if form not in ("f8", "i8") or not all(type(count) is int and 0 <= count < 2**40 for count in shape):
+        raise ValueError("expected an array")
+    return np.frombuffer(bytes.fromhex(text), f"<{form}").astype(form).reshape(shape)
+
+
+def _value(told: Any) -> Any:
+    """A coefficient, as a constructor takes it."""
+    if not isinstance(told, list):
+        return told
+    array = _array(told)
+    return array if array.ndim else array.item()
+
+
+def _decoded(stepper: Any, data: bytes) -> tuple[tuple[Entry, ...], np.ndarray]:
+    import json
+
+    told = json.loads(data.decode("ascii")) if data else {}
+    if not isinstance(told, dict):
+        raise ValueError("expected a dict")
+    mass = stepper._first_plan.mass
+    if "mass" in told:
+        if isinstance(told["mass"][0], str):
+            mass = validation.masses(_array(told["mass"]).item(), stepper.n)
+        else:
+            rows, values = map(_array, told["mass"])
+            if rows.dtype != np.int64 or rows.ndim != 1 or rows.shape != values.shape:
+                raise ValueError("expected rows and their masses")
+            mass = mass + np.zeros(stepper.n)
+            mass[validation.within("mass", rows, stepper.n)] = values
+            mass = validation.masses(mass, stepper.n)
+        mass = stepper._told_once(mass)
+    if "terms" not in told:
+        return entered(stepper._declared), mass
+    present = [entry.origin for entry in stepper._entries]
+    used: set[int] = set()
+    return tuple(_entry(stepper, one, present, used) for one in told["terms"]), mass
+
+
+def _entry(stepper: Any, told: dict[str, Any], present: list[Origin], used: set[int]) -> Entry:
+    origin = _found(stepper, told["of"], present, used)
+    used.add(id(origin))
+    for entry in stepper._entries:
+        if entry.origin is origin and _of(entry) == told:
+            return entry  # with all that was made of it
+    now, at = origin.first, origin.at
+    if "set" in told:
+        at = np.array([float.fromhex(number) for number in told["at"]])
+        if at.shape != (stepper.dim,) or not np.isfinite(at).all():
+            raise ValueError("expected an offset")
+        values = {name: _value(value) for name, value in told["set"].items()}
+        now = at_offset(origin.first, at - origin.at).changed(values)
+        if any(getattr(now, name) is None for name in values):
+            now = now.placed(stepper._position)
+    return Entry(origin, now, at, not told.get("off", False), None, None)
+
+
+def _found(stepper: Any, of: Any, present: list[Origin], used: set[int]) -> Origin:
+    """The one that is meant; of equal ones rather such as the stepper has."""
+    if type(of) is int:
+        candidates = list(stepper._declared[of : of + 1]) if of >= 0 else []
+    else:
+        candidates = sorted(stepper._added.get(of, ()), key=lambda origin: origin not in present)
+    for origin in candidates:
+        if id(origin) not in used:
+            return origin
+    raise SnapshotError(
+        "snapshot: it has a term or constraint that was added and is not known here: add it first, or restore it to "
+        "the stepper that had it"
+    )

@@ -1,0 +1,295 @@
+"""Bodies that come and go: which rows are slots that a body lives in, and what it is called.
+
+A body keeps its row as long as it lives. The lowest free slots are taken first, so that mask and generations are all
+that births depend on: there is no list of free slots, and what goes back in time goes back whole.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import kernels, validation
+from ..errors import CapacityError, DeadBodyError, SnapshotError
+from ..rollback.parts import Part
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .common import State
+
+ROW = 384  # as in kernels/abi/plan.pxd
+#: Of a slot that has seen so many bodies no other is born there: ids stay positive.
+LAST_GENERATION = 2**31 - 1
+
+
+class Slots:
+    """The arrays of both twins. All but the last two are for whoever has the stepper for himself."""
+
+    def __init__(self, n: int, alive: np.ndarray | None = None) -> None:
+        rows = -(-max(n, 1) // ROW) * ROW  # kernels look at whole rows
+        self.n = n
+        self.mask, self.young = (kernels.aligned_zeros((1, rows), np.dtype(np.uint8))[0] for _ in range(2))
+        self.generation = np.zeros(n, np.int64)  #: how many bodies each slot has seen
+        self.id = np.full(n, -1, np.int64)
+        self.alive = _read_only(self.mask[:n].view(np.bool_))
+        self.ids = _read_only(self.id)
+        alive = np.ones(n, np.bool_) if alive is None else alive
+        self.become(alive, alive.astype(np.int64), np.zeros(n, np.bool_))
+
+    def become(self, alive: np.ndarray, generation: np.ndarray, young: np.ndarray) -> None:
+        """Take over other masks and generations."""
+        self.mask[: self.n], self.young[: self.n], self.generation[:] = alive, young, generation
+        self.id[:] = np.where(alive, generation << 32 | np.arange(self.n), -1)
+
+    def grown(self, n: int) -> Slots:
+        """The same with more rows, which are free."""
+        more = Slots(n, np.zeros(n, np.bool_))
+        arrays = self.alive, self.generation, self.young[: self.n]
+        more.become(*(np.concatenate([array, np.zeros(n - self.n, array.dtype)]) for array in arrays))
+        return more
+
+    @property
+    def dead(self) -> np.ndarray:
+        return np.flatnonzero(self.mask[: self.n] == 0)
+
+    def free(self, wanted: int) -> np.ndarray:
+        """The lowest free slots; raises CapacityError where they are too few."""
+        rows = np.flatnonzero((self.mask[: self.n] == 0) & (self.generation < LAST_GENERATION))
+        if len(rows) < wanted:
+            raise CapacityError(wanted, len(rows))
+        return rows[:wanted]
+
+    def spawn(self, rows: np.ndarray) -> np.ndarray:
+        """Bodies are born in these slots: their ids."""
+        self.generation[rows] += 1
+        self.mask[rows], self.young[rows] = 1, 1
+        self.id[rows] = self.generation[rows] << 32 | rows
+        return self.id[rows]
+
+    def kill(self, rows: np.ndarray) -> None:
+        self.mask[rows], self.young[rows], self.id[rows] = 0, 0, -1
+
+    def find(self, ids: np.ndarray) -> np.ndarray:
+        """The slots of bodies by id, or by slot where they live; -1 for those that do not."""
+        slots = ids & (2**32 - 1)
+        there = np.where(slots < self.n, slots, 0)
+        if self.n == 0:
+            return np.full(ids.shape, -1, np.int64)
+        lives = (ids >= 0) & (slots < self.n) & (self.mask[there] == 1)
+        lives &= (ids < 2**32) | (self.id[there] == ids)
+        return np.where(lives, slots, -1)
+
+    def tenants(self, bodies: np.ndarray) -> np.ndarray | None:
+        """For whom something is that is declared now: for those that live, or are the next to be born in free slots.
+
+        None, as for what a stepper is made with, where these are the first in all of them.
+        """
+        tenants = self.generation[bodies] + (self.mask[bodies] == 0)
+        return None if (tenants == 1).all() else tenants
+
+    def uncut(self, bodies: np.ndarray, tenants: np.ndarray | None) -> np.ndarray:
+        """Of what holds bodies, (k,), or pairs, (k, 2): whether all are those that it was declared for, and live."""
+        lasts = (self.mask[bodies] == 1) & (self.generation[bodies] == (1 if tenants is None else tenants))
+        return lasts if lasts.ndim == 1 else lasts.all(axis=1)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """A view that nobody can make writable: its buffer says that it is not."""
+    return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
+
+
+class Population:
+    """What steppers of bodies that come and go offer; how bodies are born and die is left to the twins."""
+
+    #: None as long as all bodies live that there were at first, and nobody asks.
+    _slots: Slots | None = None
+
+    if TYPE_CHECKING:
+
+        @property
+        def n(self) -> int: ...
+        @property
+        def dim(self) -> int: ...
+        @property
+        def dtype(self) -> np.dtype: ...
+
+    def _book(self) -> Slots:
+        if self._slots is None:
+            self._slots = Slots(self.n)
+        return self._slots
+
+    @property
+    def alive(self) -> np.ndarray:
+        """Which rows hold a body that lives: a read-only view that follows births and deaths, bool of shape (n,).
+
+        >>> import kickdrift as kd
+        >>> world = kd.Stepper([[0.0], [0.0], [0.0]], alive=1)
+        >>> alive = world.alive
+        >>> ids = world.spawn([[5.0]])
+        >>> alive.tolist()
+        [True, True, False]
+        """
+        return self._book().alive
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The id of each row's body, -1 where none lives: a read-only view that follows, int64 of shape (n,).
+
+        An id is generation << 32 | row: the generation counts, from 1 on, the bodies that the row has seen. No two
+        bodies of a world have the same, also after one has taken the other's row; and none is below 2**32, as rows are.
+        """
+        return self._book().ids
+
+    @property
+    def count(self) -> int:
+        """How many bodies live."""
+        return self.n if self._slots is None else int(np.count_nonzero(self._slots.mask))
+
+    def slots(self, ids: ArrayLike, *, missing: int | None = None) -> np.ndarray:
+        """The rows of bodies, by their ids: int64, of the shape of ids.
+
+        ids: from `spawn` or `ids`; ints below 2**32 are rows, and stay what they are. missing: what stands for a body
+        that does not live any more; left out, it raises DeadBodyError, which is a KeyError. TypeError for what are no
+        ints.
+
+        >>> import kickdrift as kd
+        >>> world = kd.Stepper([[0.0], [0.0]], alive=0)
+        >>> ids = world.spawn([[1.0], [2.0]])
+        >>> world.kill(ids[:1])
+        >>> world.slots(ids, missing=-1).tolist()
+        [-1, 1]
+        """
+        array = as_ids("ids", ids)
+        found = self._book().find(array)
+        if missing is None and (found < 0).any():
+            raise DeadBodyError(int(array[found < 0][0]))
+        if missing is not None:
+            found = np.where(found < 0, validation.integer("missing", missing), found)
+        return found if found.ndim else found[()]
+
+
+def as_ids(name: str, given: Any) -> np.ndarray:
+    """Ids or slots as int64."""
+    try:
+        array = validation.plain(name, given)
+    except ValueError:
+        raise ValueError(f"{name}: expected ints in a regular array, got {validation.show(given)}") from None
+    if array.size == 0:
+        return np.zeros(array.shape, np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected ids, which are ints, got {validation.show(given)}")
+    if array.dtype.kind == "u" and array.max() >= 2**63:
+        raise DeadBodyError(int(array.max()))
+    return array.astype(np.int64)
+
+
+def chosen(slots: Slots, which: Any) -> np.ndarray:
+    """The rows that `kill` is told, ascending, each once."""
+    array = validation.plain("ids", which)
+    if array.dtype == np.bool_:
+        if array.shape != (slots.n,):
+            raise ValueError(f"ids: expected a mask of shape ({slots.n},), got {array.shape}")
+        return np.flatnonzero(array & (slots.mask[: slots.n] == 1))
+    ids = as_ids("ids", array).ravel()
+    rows = slots.find(ids)
+    if (rows < 0).any():
+        raise DeadBodyError(int(ids[rows < 0][0]))
+    return np.unique(rows)
+
+
+def living(alive: Any, n: int) -> np.ndarray | None:
+    """`alive=` as a mask, or None where it was left out."""
+    if alive is None:
+        return None
+    if isinstance(alive, (int, np.integer)) and not isinstance(alive, bool):
+        return np.arange(n) < validation.integer("alive", alive, 0, n)
+    mask = validation.plain("alive", alive)
+    if mask.dtype != np.bool_ or mask.shape != (n,):
+        got = f"{mask.dtype} of shape {mask.shape}" if mask.ndim else validation.show(alive)
+        raise (TypeError if mask.dtype != np.bool_ else ValueError)(
+            f"alive: expected how many of the first rows live, or a mask of shape ({n},), got {got}"
+        )
+    return mask.copy()
+
+
+def newborn(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) -> tuple[Any, Any, Any]:
+    """Positions and velocities (k, dim) in the dtype of the state, and masses (k,) or None."""
+    x, v = _vectors("position", position, dim, dtype), _vectors("velocity", velocity, dim, dtype)
+    if x.ndim == 0:
+        raise ValueError(f"position: expected shape ({dim},) or (k, {dim}), got {validation.show(position)}")
+    m = None if mass is None else np.array(validation.plain("mass", mass))
+    k = next((len(array) for array in (x, v) if array.ndim == 2), 1 if m is None or m.ndim == 0 else len(m))
+    for name, array in (("position", x), ("velocity", v)):
+        if array.ndim == 2 and len(array) != k:
+            raise ValueError(f"{name}: expected one vector for all or {k} rows, got {len(array)}")
+    x, v = (np.ascontiguousarray(np.broadcast_to(array, (k, dim))) for array in (x, v))
+    return x, v, None if m is None else validation.masses(m, k) + np.zeros(k)
+
+
+def _vectors(name: str, given: Any, dim: int, dtype: np.dtype) -> np.ndarray:
+    array = validation.numbers(name, given)
+    if array.ndim > 2 or (array.ndim and array.shape[-1] != dim):
+        raise ValueError(f"{name}: expected shape ({dim},) or (k, {dim}), got {array.shape}")
+    with np.errstate(over="ignore"):
+        array = array.astype(dtype)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: expected numbers within the range of {dtype}, got {validation.show(given)}")
+    return array
+
+
+class SlotsPart(Part):
+    """The section of masks and generations: of each slot how many bodies it has seen, and whether one lives there.
+
+    Where all live that there were at first, nothing is said.
+    """
+
+    name = "slots"
+    _item = struct.Struct("<IB")
+
+    def save(self, stepper: State) -> bytes:
+        slots: Slots | None = stepper._slots  # type: ignore[attr-defined]
+        if slots is None:
+            return b""
+        state = self._state(stepper, slots)
+        if (state == 1).all() and (slots.generation == 1).all():
+            return b""
+        return slots.generation.astype("<u4").tobytes() + state.tobytes()
+
+    def _state(self, stepper: State, slots: Slots) -> np.ndarray:
+        """1 where a body lives, 3 where its history is yet to begin."""
+        mask = slots.mask[: slots.n]
+        begins = stepper._started and stepper._array_count(True) > 2
+        return mask + 2 * slots.young[: slots.n] if begins else mask
+
+    def most(self, stepper: State) -> int:
+        return self._item.size * stepper.n
+
+    def parse(self, stepper: State, data: bytes) -> dict[str, Any]:
+        n = stepper.n
+        if not data:
+            ones = np.ones(n, np.bool_)
+            same = stepper._slots is None  # type: ignore[attr-defined]
+            return {} if same else {"slots": (ones, ones.astype(np.int64), ~ones)}
+        if len(data) != self.most(stepper):
+            raise SnapshotError(f"snapshot: expected slots of {self.most(stepper)} bytes, got {len(data)}")
+        generation = np.frombuffer(data, "<u4", n).astype(np.int64)
+        state = np.frombuffer(data, np.uint8, n, 4 * n)
+        right = (state < 4) & (state != 2) & (generation <= LAST_GENERATION) & ((state == 0) | (generation > 0))
+        if not right.all() or ((state == 1) & (generation == 1)).all():
+            raise SnapshotError("snapshot: its slots are not as snapshot() writes them")
+        return {"slots": (state > 0, generation, state == 3)}
+
+    def check(self, stepper: State, saved: Any) -> None:
+        """The dead are zeros, and histories begin where there are any."""
+        if "slots" not in saved.changes:
+            return
+        alive, _, young = saved.changes["slots"]
+        if young.any() and len(saved.arrays) < 3:
+            raise SnapshotError("snapshot: its slots are not as snapshot() writes them")
+        for number, array in enumerate(saved.arrays):
+            nothing = ~alive | young if number == 2 else ~alive
+            if array[nothing].tobytes().strip(b"\0"):
+                raise SnapshotError("snapshot: the rows of the dead are not zeros")

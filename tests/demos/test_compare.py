@@ -1,0 +1,201 @@
+"""python -m kickdrift compare: the numbers are right, files of users are taken, figures have something on them."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift import cli
+from kickdrift.demos import compare
+
+
+def run(capsys, *arguments):
+    """In process: (exit code, standard output, standard error)."""
+    try:
+        code = cli.main(("compare", *arguments))
+    except SystemExit as error:
+        code = error.code
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def rows(report):
+    lines = report.split("\n\n")[1].splitlines()
+    return {line.split()[0]: line.split()[1:] for line in lines[2:]}
+
+
+@pytest.mark.parametrize("name", compare.PROBLEMS)
+def test_all_that_take_such_forces_are_there(capsys, name):
+    code, out, _ = run(capsys, name, "--time", "2")
+    assert code == 0
+    refused = {"spring": set(), "orbit": {"exact"}}.get(name, {"exact", "energy_euler"})
+    assert set(rows(out)) == set(kd.INTEGRATORS) - refused
+    for integrator in refused:
+        assert f"\n{integrator}: integrator: " in out
+
+
+def test_the_most_exact_come_first(capsys):
+    _, out, _ = run(capsys, "spring")
+    table = rows(out)
+    assert next(iter(table)) == "exact"
+    errors = [float(row[1]) for row in table.values()]
+    assert errors == sorted(errors)
+
+
+def test_known_numbers(capsys):
+    """A spring of period 2 pi, h = 0.2: what theory says of error and energy."""
+    _, out, _ = run(capsys, "spring")
+    table = rows(out)
+    # Verlet's phase runs ahead by h² / 24 of it.
+    assert float(table["velocity_verlet"][1]) == pytest.approx(0.04 / 24 * 20 * math.pi, rel=0.1)
+    # It keeps (1 - h²/4) x² + v²: so up to h²/4 of the energy comes and goes.
+    assert table["velocity_verlet"][2] == "-1.00%"
+    assert table["exact"][2] == "0"
+    steps = round(20 * math.pi / 0.2 / 4) * 4
+    assert table["velocity_verlet"][3] == str(steps + 1)
+    assert table["rk4"][3] == f"{4 * steps:,}"
+
+
+def test_formulas_agree_with_the_finest_run():
+    for name in ("spring", "orbit", "pendulum"):
+        problem = compare.PROBLEMS[name]
+        fine = problem.make("yoshida6", 0.01)
+        for _ in range(5):
+            fine.step(77)
+            np.testing.assert_allclose(fine.position, problem.exact(fine.time), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["rk4", "velocity_verlet", "pefrl", "yoshida6"])
+def test_errors_fall_by_the_order(capsys, name):
+    problem = "pendulum" if name == "yoshida6" else "throw"
+    _, out, _ = run(capsys, problem, "--json", "--integrator", name, "--dt", "0.1", "--time", "2")
+    errors = [entry["error"] for entry in json.loads(out)["integrators"][name]["work_precision"]]
+    first, second = errors[1:3]
+    assert math.log2(first / second) == pytest.approx(kd.INTEGRATORS[name].order, abs=0.8)
+
+
+def test_friction_is_no_energy_error(capsys):
+    """Most of the energy goes; what is left of the error is that of the method."""
+    _, out, _ = run(capsys, "throw")
+    assert rows(out)["rk4"][2] in ("0", "-2e-08%")
+
+
+def test_json(capsys):
+    code, out, _ = run(capsys, "orbit", "--json", "--dt", "1/10", "--time", "6")
+    assert code == 0
+    told = json.loads(out)
+    assert (told["problem"], told["dt"], told["steps"]) == ("orbit", 0.1, 60)
+    assert set(told["integrators"]) == set(kd.INTEGRATORS) - {"exact"}
+    assert set(told["refused"]) == {"exact"}
+    assert told["integrators"]["leapfrog"]["force_evaluations"] == 60
+    assert {type(entry["seconds"]) for entry in told["integrators"].values()} <= {float, type(None)}
+
+
+def test_what_explodes_is_told(capsys):
+    code, out, _ = run(capsys, "spring", "--dt", "3", "--time", "6000")
+    assert code == 0
+    assert rows(out)["velocity_verlet"][1] == "stopped"
+    assert "velocity_verlet: the state of body 0 is no longer finite" in out
+
+
+# Files of users.
+
+OWN = """
+import numpy as np
+import kickdrift as kd
+world = kd.Stepper(np.ones((5, 2)), mass=2.0, dt=0.1, forces=[kd.Gravity((0, -9.81)), kd.LinearDrag(0.5)])
+other = kd.Stepper([[0.0]])
+if __name__ == "__main__":
+    raise SystemExit("a window would open here")
+"""
+EQUATION = """
+import kickdrift as kd
+weather = kd.ODEStepper([[1.0, 2.0, 3.0]], kd.flows.Lorenz(), dt=0.01)
+"""
+
+
+def test_the_user_s_own_stepper(capsys, tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    code, out, _ = run(capsys, str(file))
+    assert code == 0
+    assert "600 steps of 0.1 s" in out
+    assert "kickdrift.Stepper: 5 bodies" in out
+    assert next(iter(rows(out))) in ("exact", "yoshida6")
+    assert float(rows(out)["exact"][1]) < 1e-8
+
+
+def test_the_user_s_own_equation(capsys, tmp_path):
+    file = tmp_path / "weather.py"
+    file.write_text(EQUATION)
+    code, out, _ = run(capsys, str(file), "--time", "1")
+    assert code == 0
+    assert set(rows(out)) == {"explicit_euler", "implicit_euler", "midpoint", "heun", "rk4"}
+    assert {row[2] for row in rows(out).values()} == {"-"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1", "expected it to leave one Stepper or ODEStepper, or one named `world`, got none"),
+        ("import kickdrift as kd\na, b = kd.Stepper([[0.0]]), kd.Stepper([[0.0]])", "got 2: a, b"),
+        ("1 / 0", "raised ZeroDivisionError: division by zero"),
+    ],
+)
+def test_files_without_one(capsys, tmp_path, text, message):
+    file = tmp_path / "bad.py"
+    file.write_text(text)
+    code, out, err = run(capsys, str(file))
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "arguments are required: PROBLEM"),
+        (("trampoline",), "expected one of spring, orbit, pendulum, throw, or a FILE.py, got 'trampoline'"),
+        (("none.py",), "there is no file 'none.py'"),
+        (("spring", "--time", "-1"), "argument --time: expected seconds"),
+        (("spring", "--integrator", "magic"), "invalid choice: 'magic'"),
+    ],
+)
+def test_usage_errors(capsys, arguments, message):
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_help_and_its_examples(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    assert out.isascii()
+    for line in compare.EXAMPLES.splitlines():
+        if "--plot" in line:
+            pytest.importorskip("matplotlib")
+        arguments = line.strip().removeprefix("python -m kickdrift compare ").split()
+        assert run(capsys, *arguments)[0] == 0
+
+
+@pytest.mark.parametrize("name", ["spring", "throw"])
+def test_plot(capsys, tmp_path, name):
+    image = pytest.importorskip("matplotlib.image")
+    file = tmp_path / "figure.png"
+    code, out, err = run(capsys, name, "--time", "2", "--plot", str(file))
+    assert (code, err) == (0, "")
+    assert out.endswith(f"The figure is in {file}.\n")
+    pixels = image.imread(file)
+    assert pixels.shape[1] > 1000
+    assert pixels.std() > 0.05
+
+
+def test_plot_beside_json(capsys, tmp_path):
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "figure.png"
+    code, out, _ = run(capsys, "spring", "--time", "2", "--json", "--plot", str(file))
+    assert code == 0
+    assert json.loads(out)["problem"] == "spring"
+    assert file.exists()

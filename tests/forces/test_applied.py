@@ -1,0 +1,173 @@
+"""Forces in arrays of the user's own: read when a step begins, never cleared, part of the world."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from plans import INTEGRATORS, LAYOUTS, compare_with_reference, held_scene, lay_out, scene
+
+import kickdrift as kd
+
+
+def with_forces(rng, integrator=None, make=scene, **shape):
+    """A random scene with one or two of them among its forces."""
+    drawn = make(rng, integrator, **shape)
+    for _ in range(int(rng.integers(1, 3))):
+        force = rng.normal(size=drawn.position.shape).astype(drawn.position.dtype)
+        term = kd.AppliedForce(lay_out(force, LAYOUTS[rng.integers(len(LAYOUTS) - 1)]))
+        drawn.arguments["forces"].insert(int(rng.integers(len(drawn.arguments["forces"]) + 1)), term)
+    return drawn
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+def test_every_integrator_takes_them_as_the_reference_does(monkeypatch, integrator):
+    compare_with_reference(monkeypatch, lambda seed, rng: with_forces(rng, integrator), range(6))
+
+
+def test_held_bodies_too(monkeypatch):
+    compare_with_reference(monkeypatch, lambda seed, rng: with_forces(rng, None, held_scene), range(12))
+
+
+@pytest.mark.parametrize("n", [384, 385, 800, 1537])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_more_bodies_than_one_row(monkeypatch, n, dtype):
+    schemes = [kd.SemiImplicitEuler(), kd.RK4(), kd.Verlet(), kd.Midpoint(), kd.ImplicitEuler(), kd.Exact()]
+    compare_with_reference(
+        monkeypatch, lambda seed, rng: with_forces(rng, schemes[seed], n=n, dtype=dtype), range(len(schemes))
+    )
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+def test_what_is_written_now_pushes_in_the_next_step(isa, integrator):
+    rng = np.random.default_rng(4)
+    worlds = []
+    for cls in (kd.Stepper, kd.reference.Stepper):
+        force = np.zeros((5, 2))
+        world = cls(
+            np.ones((5, 2)), mass=[1, 2, np.inf, 0.5, 1], forces=[kd.AppliedForce(force)], integrator=integrator
+        )
+        worlds.append((world, force))
+    for _ in range(6):
+        written = rng.normal(size=(5, 2))
+        for world, force in worlds:
+            force[:] = written
+            world.step(int(written[0, 0] > 0) + 1)
+        assert worlds[0][0].checksum() == worlds[1][0].checksum()
+        assert (worlds[0][1] == written).all()  # nothing clears it
+    assert (worlds[0][0].velocity[2] == 0).all()
+
+
+def test_a_constant_one_is_gravity_of_as_much(Stepper):
+    force = np.array([[2.0, 4.0], [1.0, -8.0]])  # which halves exactly
+    worlds = [
+        Stepper(np.zeros((2, 2)), mass=2.0, forces=forces)
+        for forces in ([kd.AppliedForce(force)], [kd.Gravity(force / 2)])
+    ]
+    for world in worlds:
+        world.step(9)
+    assert worlds[0].position.tolist() == worlds[1].position.tolist()
+
+
+def test_it_is_a_step_that_reads_it(Stepper):
+    """In every kind of call: between the ticks of a frame too."""
+    force = np.zeros((1, 1))
+    world = Stepper([[0.0]], dt=1 / 60, forces=[kd.AppliedForce(force)])
+    for tick in world.ticks(0.05):
+        force[0] = 60.0 * (tick + 1)
+    assert world.velocity[0, 0] == pytest.approx(1 + 2 + 3)
+
+
+def test_an_infinite_mass_is_not_moved(Stepper):
+    force = np.array([[np.nan], [np.inf], [1.0]])
+    world = Stepper(np.zeros((3, 1)), mass=[np.inf, np.inf, 1.0], dt=1, forces=[kd.AppliedForce(force)])
+    world.step(2)
+    assert world.velocity.ravel().tolist() == [0, 0, 2]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("n", [3, 500])
+def test_what_is_not_finite_shows_after_the_step(Stepper, bad, n):
+    force = np.zeros((n, 2))
+    world = Stepper(np.zeros((n, 2)), dt=1, integrator="semi_implicit_euler", forces=[kd.AppliedForce(force)])
+    force[n - 1, 1] = bad
+    with pytest.raises(kd.NonFiniteError, match=f"body {n - 1} ") as info:
+        world.step()
+    assert (info.value.body, world.tick) == (n - 1, 1)
+    force[:] = 0
+    world.position[:], world.velocity[:] = 0, 0
+    world.step()
+
+
+def test_it_belongs_to_snapshots(Stepper):
+    rng = np.random.default_rng(0)
+    forces = [rng.normal(size=(4, 2)), np.asfortranarray(rng.normal(size=(4, 2)))]
+    world = Stepper(np.zeros((4, 2)), forces=[kd.AppliedForce(force) for force in forces])
+    saved, checksum, first = world.snapshot(), world.checksum(), [force.copy() for force in forces]
+    forces[1][2] = 9
+    assert world.checksum() != checksum
+    world.step(3)
+    world.restore(saved)
+    assert all((force == was).all() for force, was in zip(forces, first, strict=True))
+    assert (world.snapshot(), world.checksum()) == (saved, checksum)
+    for twin in (copy.copy(world), copy.deepcopy(world), pickle.loads(pickle.dumps(world))):
+        assert twin.snapshot() == saved
+        twin.forces[0].force[:] = 5
+        twin.step()
+        assert (forces[0] == first[0]).all()
+    other = Stepper(np.zeros((4, 2)), forces=[kd.AppliedForce(forces[0])])
+    with pytest.raises(kd.SnapshotError, match="forces"):
+        other.restore(saved)
+    with pytest.raises(kd.SnapshotError, match="snapshot: "):
+        world.restore(saved[:-152])
+
+
+def test_going_back_sees_what_was_written(Stepper):
+    force = np.zeros((2, 2))
+    world = Stepper(np.zeros((2, 2)), forces=[kd.AppliedForce(force)])
+
+    def play(world, tick):
+        force[tick % 2] += tick
+
+    kd.sync_test(world, frames=9, inputs=play)
+
+
+def test_moving_the_origin_keeps_the_array(Stepper):
+    force = np.ones((2, 2))
+    world = Stepper(np.zeros((2, 2)), dt=1, forces=[kd.AppliedForce(force)])
+    world.shift((5.0, 0.0))
+    force[:] = 2
+    world.step()
+    assert world.velocity.tolist() == [[2, 2], [2, 2]]
+    assert world.forces[0].force is force
+
+
+def test_there_is_no_potential(Stepper):
+    world = Stepper(np.zeros((2, 2)), forces=[kd.AppliedForce(np.zeros((2, 2)))])
+    with pytest.raises(ValueError, match="AppliedForce has no potential"):
+        world.energy()
+
+
+def test_no_bodies(Stepper):
+    world = Stepper(np.zeros((0, 2)), forces=[kd.AppliedForce(np.zeros((0, 2)))])
+    world.step(3)
+    world.restore(world.snapshot())
+
+
+@pytest.mark.parametrize(
+    ("force", "error", "message"),
+    [
+        ([[0.0, 0.0]], TypeError, "expected an array of your own"),
+        (1.0, TypeError, "expected an array of your own"),
+        (np.zeros(2), ValueError, r"expected shape \(n, dim\)"),
+        (np.zeros((3, 2)), ValueError, r"expected shape \(2, 2\), got \(3, 2\)"),
+        (np.zeros((2, 2), np.float32), TypeError, "expected float64, as the state is, got float32"),
+        (np.zeros((2, 2), int), TypeError, "expected float32 or float64"),
+        (np.zeros((2, 2), np.dtype("f8").newbyteorder()), TypeError, "native byte order"),
+        (np.broadcast_to(1.0, (2, 2)), ValueError, "writable"),
+        (np.ma.zeros((2, 2)), TypeError, "mask"),
+    ],
+)
+def test_other_arrays_are_refused(Stepper, force, error, message):
+    with pytest.raises(error, match=message):
+        Stepper(np.zeros((2, 2)), forces=[kd.AppliedForce(force)])

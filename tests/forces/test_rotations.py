@@ -1,0 +1,141 @@
+"""Magnetic fields and rotating frames: twins, and what physics says of them."""
+
+import math
+
+import numpy as np
+import pytest
+from plans import INTEGRATORS, compare_with_reference, turned_scene
+
+import kickdrift as kd
+
+TURNING = [integrator for integrator in INTEGRATORS if not isinstance(integrator, kd.Exact)]
+SECOND = ["velocity_verlet", "leapfrog", "yoshida4", "midpoint", "heun", "rk4", "groot_warren"]
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("first", range(0, 120, 20))
+def test_random_plans(monkeypatch, first, held):
+    def make(seed, rng):
+        return turned_scene(rng, TURNING[seed % len(TURNING)], held)
+
+    compare_with_reference(monkeypatch, make, range(first, first + 20))
+
+
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "leapfrog", "semi_implicit_euler", "yoshida4"])
+def test_a_magnetic_field_does_no_work(integrator):
+    """1,000 turns at omega h = 0.1."""
+    charge = kd.Stepper(
+        [[1.0, 2.0, 3.0]], [[1.0, -0.5, 2.0]], mass=0.5, dt=0.1, integrator=integrator,
+        forces=[kd.Magnetic(0.5, (0.6, 0.0, 0.8))],
+    )  # fmt: skip
+    kinetic, _ = charge.energy()
+    charge.step(round(1000 * 2 * math.pi / 0.1))
+    assert charge.energy() == (pytest.approx(kinetic, rel=1e-9), 0.0)
+
+
+@pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
+@pytest.mark.parametrize("charge", [2.0, -2.0])
+def test_charges_circle_as_lorentz_says(Stepper, charge):
+    """v' = q/m v x B in the plane: a positive charge turns clockwise about a field towards the reader."""
+    start = np.array([[3.0, 0.0]])
+    particle = Stepper(np.zeros((1, 2)), start.copy(), mass=4.0, dt=0.25, forces=[kd.Magnetic(charge, 3.0)])
+    particle.step(7)
+    angle = -charge * 3.0 / 4.0 * 7 * 0.25
+    turned = [[3 * math.cos(angle), 3 * math.sin(angle)]]
+    np.testing.assert_allclose(particle.velocity, turned, rtol=1e-14)
+
+
+def crossed_fields(integrator, steps):
+    """A charge in E and B, after 2 s, and where it should be: it drifts with E x B / B² and circles."""
+    q, m, b = 1.5, 2.0, 4.0
+    e, v0 = np.array([0.3, -0.2]), np.array([1.0, 0.5])
+    stepper = kd.Stepper(
+        np.zeros((1, 2)), v0[None].copy(), mass=m, dt=2 / steps, integrator=integrator,
+        forces=[kd.Magnetic(q, b), kd.Gravity(q / m * e)],
+    )  # fmt: skip
+    stepper.step(steps)
+    w, drift = -q * b / m, np.array([e[1], -e[0]]) / b
+    u, angle = v0 - drift, w * 2
+    turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    place = drift * 2 + np.array([u[1] + (turn @ u)[1] - 2 * u[1], u[0] - (turn @ u)[0]]) / w
+    return np.abs(stepper.position[0] - place).max() + np.abs(stepper.velocity[0] - (drift + turn @ u)).max()
+
+
+@pytest.mark.parametrize("integrator", SECOND)
+def test_second_order_in_crossed_fields(integrator):
+    errors = [crossed_fields(integrator, steps) for steps in (100, 200, 400)]
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert orders == pytest.approx([2, 2], abs=0.1)
+
+
+@pytest.mark.parametrize("dim", [2, 3])
+def test_a_rotating_frame_is_the_resting_one_seen_from_within(dim):
+    """Free motion in a straight line, looked at from a frame that turns about a center."""
+    omega, center = 0.7, np.array([0.5, -0.25, 0.0])[:dim]
+    rest, speed = np.array([1.0, 2.0, 3.0])[:dim], np.array([-0.5, 0.25, 0.125])[:dim]
+
+    def turned(angle, vector):
+        result = vector.copy()
+        c, s = math.cos(angle), math.sin(angle)
+        result[0], result[1] = c * vector[0] + s * vector[1], c * vector[1] - s * vector[0]
+        return result
+
+    def across(vector):  # omega z x vector
+        result = np.zeros(dim)
+        result[0], result[1] = -omega * vector[1], omega * vector[0]
+        return result
+
+    frame = kd.RotatingFrame(omega if dim == 2 else (0, 0, omega), center)
+    stepper = kd.Stepper(
+        rest[None].copy(), (speed - across(rest - center))[None], mass=3.0, dt=0.001, forces=[frame],
+    )  # fmt: skip
+    before = sum(stepper.energy())
+    stepper.step(2000)
+    there = center + turned(2 * omega, rest + 2 * speed - center)
+    np.testing.assert_allclose(stepper.position[0], there, atol=1e-5)
+    assert sum(stepper.energy()) == pytest.approx(before, abs=1e-5)
+    moved = kd.Stepper(rest[None] + 10, (speed - across(rest - center))[None], mass=3.0, dt=0.001,
+                       forces=[kd.RotatingFrame(frame.omega, center + 10)])  # fmt: skip
+    moved.shift((-10,) * dim)
+    moved.step(2000)
+    np.testing.assert_allclose(moved.position, stepper.position, atol=1e-12)
+
+
+def test_foucault():
+    """At latitude 49 degrees the plane of a pendulum turns once in a day / sin 49°; the day has 600 s here."""
+    period = 600 / math.sin(math.radians(49))
+    swing, turn = kd.AnchorSpring.from_frequency(0.5), kd.RotatingFrame(2 * math.pi / period)
+    pendulum = kd.Stepper([[1.0, 0.0]], dt=0.01, forces=[swing, turn])
+    x, y = pendulum.record(40_000, every=1).position[:, 0].T
+    r = x * x + y * y
+    peaks = np.flatnonzero((r[1:-1] > r[:-2]) & (r[1:-1] >= r[2:])) + 1
+    angle = np.unwrap(2 * np.arctan2(y[peaks], x[peaks])) / 2
+    rate = -np.polyfit(peaks * 0.01, angle, 1)[0]
+    assert 2 * math.pi / rate == pytest.approx(period, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: kd.Stepper([[0.0]], forces=[kd.Magnetic(1, 1)]), r"^Magnetic: expected dim 2 or 3, got 1"),
+        (
+            lambda: kd.Stepper(np.zeros((2, 3)), forces=[kd.Magnetic(1, 1)]),
+            r"^Magnetic\(field\): expected shape \(3,\) or \(n, 3\), got \(\)",
+        ),
+        (
+            lambda: kd.Stepper(np.zeros((2, 3)), forces=[kd.RotatingFrame(1)]),
+            r"^RotatingFrame\(omega\): expected shape \(3,\), got \(\)",
+        ),
+        (
+            lambda: kd.Stepper(np.zeros((2, 2)), integrator="exact", forces=[kd.Magnetic(1, 1)]),
+            r"^integrator: exact takes",
+        ),
+        (
+            lambda: kd.Stepper(np.zeros((2, 2)), integrator="implicit_euler", forces=[kd.Magnetic(1, 1), kd.NBody()]),
+            r"^integrator: implicit_euler takes Magnetic and RotatingFrame only where",
+        ),
+    ],
+)
+def test_what_is_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

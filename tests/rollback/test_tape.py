@@ -1,0 +1,171 @@
+"""A tape: whatever is changed between ticks comes back with it, tick by tick, on any implementation."""
+
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from plans import INTEGRATORS, held_scene, outcome, scene
+
+import kickdrift as kd
+
+
+def game(cls, integrator="velocity_verlet", dtype=np.float64, **changes):
+    rng = np.random.default_rng(5)
+    position, force = rng.normal(size=(6, 2)).astype(dtype), np.zeros((6, 2), dtype)
+    arguments = {
+        "dt": 0.05,
+        "integrator": integrator,
+        "forces": [kd.AnchorSpring(2.0), kd.AppliedForce(force)],
+        "state": {"ammo": np.array([3, 4])},
+        **changes,
+    }
+    return cls(position, np.zeros((6, 2), dtype), **arguments)
+
+
+def play(world):
+    """A run in which everything is changed that can be."""
+    saved = world.snapshot()
+    world.step(3)
+    world.velocity[2] += 1.0
+    world.step()
+    world.forces[1].force[1] = (1.0, 2.0)
+    world.state["ammo"][0] -= 1
+    world.step(2)
+    world.teleport(4, (0.5, 0.25))
+    world.position[:] *= 1.5
+    world.advance(0.12)
+    world.dt = 0.04
+    world.step(2)
+    world.shift((1.0, -2.0))
+    world.restart()
+    for _ in world.ticks(0.1):
+        world.velocity[0, 0] -= 0.25
+    world.restore(saved)
+    world.step(2)
+
+
+@pytest.mark.parametrize("integrator", ["verlet", "groot_warren", "rk4", "energy_euler", "implicit_euler"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_was_recorded_comes_again(Stepper, integrator, dtype, tmp_path):
+    world, free = game(Stepper, integrator, dtype), game(Stepper, integrator, dtype)
+    tape = kd.Tape(world)
+    play(world)
+    tape.stop()
+    play(free)
+    assert free.snapshot() == world.snapshot()  # recording changes nothing
+    ticks = len(tape)
+    world.step(5)
+    assert len(tape) == ticks > 12
+    tape.save(tmp_path / "run")
+    for cls in (kd.Stepper, kd.reference.Stepper):
+        other = game(cls, integrator, dtype)
+        kd.Tape.load(tmp_path / "run").replay(other)
+        assert other.checksum() == free.checksum()
+        assert other.time == free.time
+
+
+@pytest.mark.parametrize("make", [scene, held_scene])
+def test_every_integrator_replays(make):
+    for seed, integrator in enumerate(INTEGRATORS):
+        drawn = make(np.random.default_rng(seed), integrator, n=5)
+        world, other = drawn.make(kd.Stepper), drawn.make(kd.Stepper)
+        tape = kd.Tape(world)
+        for number in range(4):
+            world.velocity[number] *= 0.5
+            outcome(world, number + 1)
+        tape.replay(other)
+        assert other.checksum() == world.checksum()
+
+
+def test_an_equation_is_recorded_too(ODEStepper):
+    def make():
+        return ODEStepper(np.ones((2, 3)), kd.flows.Lorenz(), dt=0.01, state={"seen": np.zeros(1)})
+
+    world, other = make(), make()
+    tape = kd.Tape(world)
+    world.step(3)
+    world.y[1] += 0.5
+    world.state["seen"][0] = 2
+    world.step(2)
+    tape.replay(other)
+    assert other.snapshot() == world.snapshot()
+
+
+def test_the_first_tick_that_differs_is_named(Stepper):
+    ratio = [1.0]
+
+    def push(t, position, velocity, out):
+        out[:] = ratio[0]
+
+    def make():
+        return Stepper(np.zeros((2, 2)), dt=0.5, forces=[kd.Acceleration(push)])
+
+    world, other = make(), make()
+    tape = kd.Tape(world)
+    for tick in range(6):
+        ratio[0] = 1.0 if tick < 3 else 2.0
+        world.step()
+    ratio[0] = 1.0
+    with pytest.raises(kd.DesyncError, match="tick 4 ") as info:
+        tape.replay(other)
+    assert info.value.tick == other.tick == 4
+
+
+def test_what_is_not_finite_is_recorded(Stepper):
+    world, other = (Stepper(np.zeros((2, 1)), dt=1) for _ in range(2))
+    tape = kd.Tape(world)
+    world.velocity[1] = np.inf
+    with pytest.raises(kd.NonFiniteError):
+        world.step()
+    world.velocity[1] = world.position[1] = 1
+    world.step()
+    tape.replay(other)
+    assert other.snapshot() == world.snapshot()
+
+
+def test_one_tape_at_a_time(Stepper):
+    world = game(Stepper)
+    tape = kd.Tape(world)
+    with pytest.raises(RuntimeError, match="being recorded"):
+        kd.Tape(world)
+    with pytest.raises(RuntimeError, match="being recorded"):
+        tape.replay(world)
+    tape.stop()
+    tape.stop()
+    kd.Tape(world).stop()
+    for nothing in (None, 5, "world", Stepper):
+        with pytest.raises(TypeError, match="stepper: expected a Stepper"):
+            kd.Tape(nothing)
+        with pytest.raises(TypeError, match="stepper: expected a Stepper"):
+            tape.replay(nothing)
+    with pytest.raises(kd.SnapshotError):
+        tape.replay(game(Stepper, "rk4"))
+
+
+def test_forged_files_are_refused(Stepper, tmp_path):
+    world = game(Stepper)
+    tape = kd.Tape(world)
+    play(world)
+    tape.save(tmp_path / "run")
+    data = (tmp_path / "run").read_bytes()
+
+    def refused(forged, seal=True):
+        if seal:
+            forged = forged[:-4] + struct.pack("<I", zlib.crc32(forged[:-4]))
+        (tmp_path / "forged").write_bytes(forged)
+        other = game(Stepper)
+        with pytest.raises((kd.SnapshotError, kd.DesyncError), match=r"tape: |snapshot: |tick"):
+            kd.Tape.load(tmp_path / "forged").replay(other)
+
+    for place in range(0, len(data), 37):
+        refused(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :], seal=False)
+        refused(data[:place], seal=False)
+    first = 24 + struct.unpack_from("<Q", data, 8)[0]
+    for place in (7, *range(8, 24), *range(first, first + 32)):
+        refused(data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :])
+    for size in (10, 24, 100, first, first + 20, len(data) - 9):
+        refused(data[:size] + bytes(4))
+    refused(data[:-4] + bytes(8))
+    with pytest.raises(OSError, match="nowhere"):
+        kd.Tape.load(tmp_path / "nowhere")

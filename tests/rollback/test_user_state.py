@@ -1,0 +1,162 @@
+"""The user's own arrays: saved, restored in place, digested and copied with the world."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from forge import forge
+
+import kickdrift as kd
+
+DTYPES = ["?", "i1", "u2", "i4", "u8", "f2", "f4", "f8", "c8", "c16"]
+
+
+def layouts():
+    """Arrays of every dtype in shapes and strides of all kinds."""
+    rng = np.random.default_rng(0)
+    for number, dtype in enumerate(DTYPES):
+        for shape in [(), (5,), (0,), (3, 2), (2, 3, 4), (1, 1)]:
+            array = np.zeros(shape, dtype)
+            array[...] = rng.integers(0, 2, shape)
+            yield f"{dtype}{shape}", array
+        wide = rng.integers(0, 2, (8, 6)).astype(dtype)
+        yield f"{dtype} columns {number}", np.asfortranarray(wide)
+        yield f"{dtype} strided", wide[::2, 1::3]
+        yield f"{dtype} back", rng.integers(0, 2, (4, 3, 2)).astype(dtype)[::-1, :, ::-1]
+
+
+def make(cls, **state):
+    return cls(np.ones((2, 2)), np.ones((2, 2)), dt=0.5, state=state)
+
+
+def test_arrays_of_all_kinds_are_restored_in_place(Stepper):
+    arrays = dict(layouts())
+    world = make(Stepper, **arrays)
+    assert list(world.state) == list(arrays)
+    assert all(world.state[name] is array for name, array in arrays.items())
+    before = {name: array.copy() for name, array in arrays.items()}
+    saved, checksum = world.snapshot(), world.checksum()
+    for array in arrays.values():
+        array[...] = 1 - array.real.astype(np.int8)
+    world.step(2)
+    assert world.checksum() != checksum
+    world.restore(saved)
+    for name, array in arrays.items():
+        assert array.tobytes() == before[name].tobytes(), name
+    assert (world.snapshot(), world.checksum(), world.tick) == (saved, checksum, 0)
+
+
+def test_implementations_and_names_in_any_order_agree(isa):
+    arrays = dict(layouts())
+    worlds = [make(kd.Stepper, **arrays), make(kd.reference.Stepper, **dict(reversed(arrays.items())))]
+    assert worlds[0].snapshot() == worlds[1].snapshot()
+    assert worlds[0].checksum() == worlds[1].checksum()
+
+
+def test_an_equation_has_it_too(ODEStepper):
+    steps = np.zeros(1, np.int64)
+    weather = ODEStepper(np.ones((2, 3)), kd.flows.Lorenz(), dt=0.01, state={"steps": steps})
+    saved = weather.snapshot()
+    steps[0] = 5
+    changed = weather.checksum()
+    twin = copy.deepcopy(weather)
+    assert twin.checksum() == changed
+    weather.restore(saved)
+    assert (steps[0], twin.state["steps"][0]) == (0, 5)
+    with pytest.raises(kd.SnapshotError, match="state"):
+        ODEStepper(np.ones((2, 3)), kd.flows.Lorenz(), dt=0.01).restore(saved)
+
+
+def test_copies_have_copies(Stepper):
+    ammo = np.arange(3)
+    world = make(Stepper, ammo=ammo)
+    for twin in (copy.copy(world), copy.deepcopy(world), pickle.loads(pickle.dumps(world))):
+        assert twin.snapshot() == world.snapshot()
+        twin.state["ammo"][0] = 9
+        assert ammo[0] == 0
+    with pytest.raises(TypeError):
+        world.state["ammo"] = ammo
+
+
+def test_who_has_none_has_an_empty_one(Stepper):
+    world, other = Stepper([[0.0]]), Stepper([[0.0]], state={})
+    assert dict(world.state) == dict(other.state) == {}
+    assert world.snapshot() == other.snapshot()
+
+
+def test_what_is_no_array_of_its_own_is_refused(Stepper):
+    position = np.zeros((4, 2))
+    shared = np.zeros(4)
+    bad = [
+        ([1, 2], TypeError, "expected a dict"),
+        ({1: np.zeros(2)}, TypeError, "names that are text"),
+        ({"a": [1, 2]}, TypeError, r"state\['a'\]: expected a NumPy array"),
+        ({"a": np.random.default_rng(0)}, TypeError, "expected a NumPy array"),
+        ({"a": np.array([None])}, TypeError, "got object"),
+        ({"a": np.array(["x"])}, TypeError, "expected bool"),
+        ({"a": np.zeros(2, "M8[s]")}, TypeError, "expected bool"),
+        ({"a": np.zeros(2, np.longdouble)}, TypeError, "expected bool"),
+        ({"a": np.zeros(2, np.dtype("f8").newbyteorder())}, TypeError, "native byte order"),
+        ({"a": np.zeros(2, "f4,f4")}, TypeError, "expected bool"),
+        ({"a": np.ma.zeros(2)}, TypeError, "mask"),
+        ({"a": np.broadcast_to(1.0, 3)}, ValueError, "writable"),
+        ({"a": np.lib.stride_tricks.as_strided(np.zeros(4), (3, 2), (8, 8))}, ValueError, "overlapping"),
+        ({"a": position[:1]}, ValueError, "shares memory with position"),
+        ({"a": shared, "b": shared[::2]}, ValueError, "shares memory with a"),
+    ]
+    for state, error, message in bad:
+        with pytest.raises(error, match=message):
+            Stepper(position, state=state)
+    Stepper(position, state={"even": shared[::2], "odd": shared[1::2]})
+
+
+def test_forged_sections_are_refused(Stepper):
+    world = make(Stepper, flag=np.array([True, False]), score=np.array([7], np.int64))
+    saved = world.snapshot()
+    place = saved.index(b"state\0")
+    size = int.from_bytes(saved[place + 16 : place + 24], "little")
+    text = saved[place + 24 : place + 24 + size - 10]
+    contents = saved[place + 24 + size - 10 : place + 24 + size]
+    assert contents == b"\1\0" + (7).to_bytes(8, "little")
+    arrays = [np.ones((2, 2)), np.ones((2, 2))]
+
+    def section(data):
+        return b"state".ljust(16, b"\0") + len(data).to_bytes(8, "little") + data + bytes(-len(data) % 8)
+
+    assert forge(saved, arrays=arrays, sections=section(text + contents)) == saved
+    forgeries = [
+        b"\2\0" + contents[2:],
+        contents[:-1],
+        contents + b"\0",
+        b"",
+    ]
+    forgeries = [text + data for data in forgeries]
+    forgeries += [text.replace(b"score", b"Score") + contents, text.replace(b"[1]", b"[2]") + contents, contents]
+    for data in forgeries:
+        with pytest.raises(kd.SnapshotError, match="snapshot: "):
+            world.restore(forge(saved, arrays=arrays, sections=section(data)))
+        assert world.snapshot() == saved
+    with pytest.raises(kd.SnapshotError, match="other state"):
+        world.restore(forge(saved, arrays=arrays))
+    with pytest.raises(kd.SnapshotError, match="state"):
+        make(Stepper, flag=np.array([True, False])).restore(saved)
+
+
+def test_going_back_covers_games_with_state_of_their_own(Stepper):
+    """Ammunition, and a random generator's seed."""
+    ammo, seed = np.array([5]), np.array([3], np.uint64)
+    world = make(Stepper, ammo=ammo, seed=seed)
+
+    def play(world, tick):
+        shots = np.random.default_rng(seed[0])
+        seed[0] += np.uint64(1)
+        if shots.random() < 0.5 and ammo[0] > 0:
+            ammo[0] -= 1
+            world.velocity[0] += 1.0
+
+    kd.sync_test(world, frames=12, inputs=play)
+    assert ammo[0] < 5
+    forgetful, ammo = make(Stepper), np.array([5])
+    with pytest.raises(kd.DesyncError):
+        kd.sync_test(forgetful, frames=12, inputs=play)

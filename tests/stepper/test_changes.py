@@ -1,0 +1,632 @@
+"""What changes between ticks: each verb, what it refuses, and that it goes back in time."""
+
+import copy
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+from changing import play
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plans import INTEGRATORS, LAYOUTS, assert_same_bits, lay_out
+from plans import scene as scene_of
+
+import kickdrift as kd
+from kickdrift import kernels
+
+GRAVITY = kd.Gravity((0, -9.81))
+
+
+def scene(cls, **more):
+    """Two balls on a spring in a windy box, and by what they are changed."""
+    wind, spring = kd.LinearDrag(1.0, (2.0, 0.0)), kd.Springs([(0, 1)], 3.0)
+    box, rod = kd.Box(-5, 5), kd.Distance([(1, 2)])
+    arguments = {"mass": 2.0, "dt": 0.01, "forces": [GRAVITY, wind, spring], "constraints": [box, rod]} | more
+    world = cls([[0.0, 0.0], [1.0, 0.5], [2.0, 0.0]], [[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]], **arguments)
+    return world, wind, spring, box, rod
+
+
+# A stepper that was changed is one that was made so.
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+def test_changed_worlds_equal_those_made_so_in_every_implementation(monkeypatch, integrator, dtype):
+    for seed in range(2):
+        book = play(kd.reference.Stepper, seed, integrator, dtype, rounds=2)
+        for isa in kernels.isas:
+            monkeypatch.setattr(kernels, "isa", isa)
+            assert play(kd.Stepper, seed, integrator, dtype, rounds=2) == book
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.integers(0, 2**63), st.sampled_from(INTEGRATORS), st.sampled_from([np.float32, np.float64]), st.integers(1, 8)
+)
+def test_changed_worlds_equal_those_made_so(seed, integrator, dtype, rounds):
+    play(kd.Stepper, seed, integrator, dtype, rounds)
+
+
+# Each verb.
+
+
+def test_set_takes_what_the_constructor_takes(Stepper):
+    world, wind, spring, box, rod = scene(Stepper)
+    world.set(wind, wind=(8, 0), coefficient=[1.0, 2.0, 3.0])
+    assert world.current(wind).wind.tolist() == [8.0, 0.0]
+    assert world.current(wind).coefficient.tolist() == [1.0, 2.0, 3.0]
+    assert world.forces[1] is world.current(wind)
+    assert wind.wind.tolist() == [2.0, 0.0], "what was declared"
+    measured = world.current(spring).rest_length
+    world.set(spring, stiffness=9)
+    world.step(20)
+    assert world.current(spring).rest_length == measured
+    world.set(spring, rest_length=None)
+    assert world.current(spring).rest_length[0] == np.linalg.norm(world.position[1] - world.position[0])
+    world.set(box, upper=(7, 8), restitution=0.5)
+    world.set(rod, iterations=3, stiffness=0.5)
+    world.set(world.forces[1], wind=0)  # what is shown is as good a handle
+    assert world.current(wind).wind == 0
+    world.set(wind)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (
+            lambda w, wind, *_: w.set(wind, coefficient=-1),
+            ValueError,
+            r"LinearDrag\(coefficient\): expected numbers of",
+        ),
+        (lambda w, wind, *_: w.set(wind, wind="a"), TypeError, r"LinearDrag\(wind\): expected real numbers"),
+        (
+            lambda w, wind, *_: w.set(wind, wind=(1, 2, 3)),
+            ValueError,
+            r"LinearDrag\(wind\): expected a vector of shape",
+        ),
+        (
+            lambda w, wind, *_: w.set(wind, winds=1),
+            TypeError,
+            r"LinearDrag: expected coefficients \(coefficient, wind\)",
+        ),
+        (lambda w, wind, spring, *_: w.set(spring, pairs=[(0, 2)]), TypeError, "'pairs'"),
+        (lambda w, wind, spring, box, rod: w.set(box, lower=6), ValueError, r"Box\(lower, upper\): expected lower <="),
+        (lambda w, wind, spring, box, rod: w.set(rod, compliance=1, stiffness=0.5), ValueError, "got both"),
+        (lambda w, *_: w.set(kd.LinearDrag(1.0, (2.0, 0.0)), wind=0), ValueError, "itself, got another LinearDrag"),
+        (lambda w, *_: w.current(kd.Gravity((0, -9.81))), ValueError, "the object itself"),
+        (lambda w, *_: w.enable(3), TypeError, r"declaration: expected a term or constraint, got 3 \(int\)"),
+        (lambda w, wind, *_: w.enable(wind, 1), TypeError, r"enabled: expected True or False, got 1"),
+        (lambda w, *_: w.remove(kd.Pin(0)), ValueError, "the object itself, got another Pin"),
+        (lambda w, wind, *_: w.add(wind), ValueError, "expected one that this stepper does not have, got LinearDrag"),
+        (lambda w, *_: w.add(kd.Gravity), TypeError, "declaration: expected a term or constraint"),
+        (lambda w, *_: w.add(kd.Distance([(0, 9)])), ValueError, r"Distance\(pairs\): expected indices from 0 to 2"),
+        (lambda w, *_: w.add(kd.Gravity((1, 2, 3))), ValueError, r"Gravity\(acceleration\)"),
+        (lambda w, *_: w.set_mass(0), ValueError, "mass: expected positive numbers"),
+        (lambda w, *_: w.set_mass("a"), TypeError, "mass: expected real numbers"),
+        (lambda w, *_: w.set_mass("a", 1), TypeError, "value: expected real numbers"),
+        (lambda w, *_: w.set_mass(-1, 1), ValueError, "got -1.0 for body 1"),
+        (
+            lambda w, *_: w.set_mass([1, 2], [0, 1, 2]),
+            ValueError,
+            r"value: expected a number or shape \(3,\), got shape",
+        ),
+        (lambda w, *_: w.set_mass(1, 3), IndexError, "out of bounds"),
+        (lambda w, *_: w.rebind(np.zeros((3, 2), np.float32), np.zeros((3, 2), np.float32)), TypeError, "float64, in"),
+        (lambda w, *_: w.rebind(np.zeros((3, 3)), np.zeros((3, 3))), ValueError, r"expected shape \(n, 2\), as before"),
+        (lambda w, *_: w.rebind(np.zeros((2, 2)), np.zeros((2, 2))), ValueError, "expected at least 3 bodies"),
+        (lambda w, *_: w.rebind(np.zeros((3, 2)), np.zeros((4, 2))), ValueError, "velocity: expected the shape of"),
+    ],
+)
+def test_what_is_refused_changes_nothing(Stepper, change, error, message):
+    world, *handles = scene(Stepper)
+    world.step(3)
+    before, now = world.snapshot(), (world.forces, world.constraints, world.mass, world.position)
+    with pytest.raises(error, match=message):
+        change(world, *handles)
+    assert world.snapshot() == before
+    assert all(a is b for a, b in zip(now[0] + now[1], world.forces + world.constraints, strict=True))
+    assert world.mass == now[2]
+    assert world.position is now[3]
+
+
+@pytest.mark.parametrize(
+    ("integrator", "term", "message"),
+    [
+        (
+            "exact",
+            kd.PointGravity(1.0),
+            "integrator: exact takes Gravity, LinearDrag and AnchorSpring, got PointGravity",
+        ),
+        ("exact", kd.Damping(1.0), "integrator: exact takes"),
+        ("energy_euler", kd.QuadraticDrag(1.0), "integrator: energy_euler takes terms of single bodies"),
+    ],
+)
+def test_what_the_integrator_refuses_is_refused_later_too(Stepper, integrator, term, message):
+    spring = kd.AnchorSpring(1.0)
+    world = Stepper([[1.0, 0.0]], integrator=integrator, forces=[spring])
+    before = world.snapshot()
+    with pytest.raises(ValueError, match=message):
+        world.add(term)
+    if integrator == "energy_euler":
+        with pytest.raises(ValueError, match=message):
+            world.set(spring, damping=1)
+        world.enable(spring, False)
+        before = world.snapshot()
+        with pytest.raises(ValueError, match=message):
+            world.set(spring, damping=1)  # also where it is off
+    assert world.snapshot() == before
+
+
+def test_the_same_object_given_twice_is_changed_in_both_places(Stepper):
+    world = Stepper([[0.0]], dt=1, integrator="explicit_euler", forces=[gravity := kd.Gravity((1.0,)), gravity])
+    world.set(gravity, acceleration=(3.0,))
+    world.step()
+    assert world.velocity[0, 0] == 6
+    world.enable(gravity, False)
+    assert world.forces == ()
+    world.remove(gravity)
+    with pytest.raises(ValueError, match="which was removed"):
+        world.current(gravity)
+
+
+def test_what_is_off_keeps_its_place_and_is_left_out(Stepper):
+    first, last = kd.QuadraticDrag(1.0), kd.PointGravity(2.0, (9.0, 9.0))
+    world = Stepper([[1.0, 0.0]], [[1.0, 1.0]], forces=[first, GRAVITY, last])
+    world.enable(first, False)
+    assert world.forces == (GRAVITY, last)
+    world.set(first, coefficient=3)
+    world.enable(first)
+    assert [type(term) for term in world.forces] == [kd.QuadraticDrag, kd.Gravity, kd.PointGravity]
+    assert world.current(first).coefficient == 3
+    # A term that is off is not multiplied by 0: inf * 0 would be NaN.
+    wild = kd.Force(lambda t, x, v, out: out.fill(np.inf), velocity_dependent=False)
+    world.enable(world.add(wild), False)
+    world.step(3)
+    assert np.isfinite(world.position).all()
+
+
+def test_added_ones_come_last_of_their_kind(Stepper):
+    world, wind, _spring, _box, _rod = scene(Stepper)
+    drag, pin = world.add(kd.QuadraticDrag(1.0)), world.add(kd.Pin(0))
+    assert world.forces[-1] is drag
+    assert world.constraints[-1] is pin
+    world.remove(wind)
+    world.add(wind)
+    assert world.forces[-1] is wind
+
+
+def test_masses(Stepper):
+    world, *_ = scene(Stepper)
+    world.set_mass(3.0, index=[0, 2])
+    assert world.mass.tolist() == [3, 2, 3]
+    world.set_mass([5, 6], index=np.array([True, True, False]))
+    world.set_mass(np.inf, index=slice(2, None))
+    assert world.mass.tolist() == [5, 6, np.inf]
+    world.set_mass(2, 1)
+    world.set_mass(2.0, index=[0, 2])
+    assert world.mass == 2.0
+    world.set_mass([1, 2, 3])
+    world.set_mass(4)
+    assert world.mass == 4.0
+
+
+# Places.
+
+
+def test_places_are_told_in_todays_coordinates(Stepper):
+    spring, plane = kd.AnchorSpring(1.0, anchor=(1.0, 2.0)), kd.Plane((0, 1), -5)
+    world = Stepper([[0.0, 0.0]], forces=[spring], constraints=[plane])
+    world.shift((0.5, 4.0))
+    saved = world.snapshot()
+    world.set(spring, anchor=(7, 7))
+    world.set(plane, offset=1, normal=(0, 2))
+    assert world.current(spring).anchor.tolist() == [7, 7]
+    world.shift((-0.5, -4.0))
+    assert world.current(spring).anchor.tolist() == [6.5, 3]
+    assert world.current(plane).offset == 1 - 2 * 4
+    later = world.snapshot()
+    world.restore(saved)
+    assert world.current(spring).anchor.tolist() == [1.5, 6]
+    world.restore(later)
+    assert world.current(spring).anchor.tolist() == [6.5, 3]
+    assert world.snapshot() == later
+    world.shift((0.5, 4.0))
+    world.set(spring, anchor=(1.5, 6))
+    world.set(plane, offset=-1, normal=(0, 1))
+    assert world.snapshot() == saved, "as declared, so nothing is said"
+
+
+# Snapshots.
+
+
+def test_restore_goes_back_over_every_change(Stepper):
+    world, wind, spring, box, rod = scene(Stepper)
+    start, first = world.snapshot(), world.checksum()
+    states = [start]
+    changes = [
+        lambda: world.set(wind, wind=(8, 0)),
+        lambda: world.enable(spring, False),
+        lambda: world.add(kd.Distance([(0, 2)])),
+        lambda: world.set_mass(3, [1]),
+        lambda: world.set(rod, length=[0.5]),
+        lambda: world.remove(box),
+        lambda: world.set(spring, stiffness=2),
+        lambda: world.set_mass(7),
+    ]
+    sums = {first}
+    for change in changes:
+        change()
+        states.append(world.snapshot())
+        sums.add(world.checksum())
+    assert len(sums) == len(states), "checksums cover changes"
+    ends = []
+    for state in states:
+        world.restore(state)
+        assert world.snapshot() == state
+        world.step(5)
+        ends.append(world.snapshot())
+    for state, end in zip(reversed(states), reversed(ends), strict=True):
+        world.restore(state)
+        world.step(5)
+        assert world.snapshot() == end
+    world.restore(start)
+    assert world.checksum() == first
+    assert world.mass == 2.0
+
+
+def test_equal_worlds_have_equal_bytes(Stepper):
+    world, wind, _spring, box, rod = scene(Stepper)
+    start = world.snapshot()
+    world.set(wind, wind=(8, 0))
+    world.set(wind, wind=(2, 0))
+    world.enable(box, False)
+    world.enable(box)
+    world.remove(world.add(kd.Pin(0)))
+    world.set_mass(3, 1)
+    world.set_mass(2, 1)
+    world.remove(rod)
+    world.add(rod)
+    assert world.snapshot() == start
+    # By another way to the same place.
+    other = scene(Stepper)[0]
+    world.set(wind, wind=(1, 1), coefficient=3)
+    world.set_mass([1, 1, 1])
+    other.set(other.forces[1], coefficient=3)
+    other.set(other.forces[1], wind=(1, 1))
+    other.set_mass(1)
+    assert world.snapshot() == other.snapshot()
+    assert world.checksum() == other.checksum()
+
+
+def test_snapshots_go_to_equal_steppers_that_were_given_the_same(Stepper):
+    world, wind, *_ = scene(Stepper)
+    world.set(wind, wind=(8, 0))
+    world.step(2)
+    other = scene(Stepper)[0]
+    other.restore(world.snapshot())
+    assert other.forces[1].wind.tolist() == [8, 0]
+    world.add(kd.Pin(0))
+    before = other.snapshot()
+    with pytest.raises(kd.SnapshotError, match="was added and is not known here: add it first"):
+        other.restore(world.snapshot())
+    assert other.snapshot() == before
+    pin = other.add(kd.Pin(0))
+    other.remove(pin)
+    other.restore(world.snapshot())
+    assert [type(each) for each in other.constraints] == [kd.Box, kd.Distance, kd.Pin]
+    other.remove(pin)  # which is the handle here
+    world.step(3)
+
+
+def test_what_is_added_again_after_going_back_has_the_same_bytes(Stepper):
+    world, *_ = scene(Stepper)
+
+    def inputs(world, tick):
+        if tick == 3:
+            world.add(kd.Pin(0))  # another object each time
+        if tick == 6:
+            world.set(world.constraints[-1], indices=1)
+        if tick == 9:
+            world.remove(world.constraints[-1])
+        if tick == 10:
+            world.set_mass(tick, 1)
+
+    kd.sync_test(world, frames=15, distance=5, inputs=inputs)
+
+
+def test_functions_are_known_by_their_label(Stepper):
+    def push(t, position, velocity, out):
+        out[:] = 1.0
+
+    world, other = (Stepper([[0.0]], integrator="explicit_euler", dt=1) for _ in range(2))
+    world.add(kd.Force(push, velocity_dependent=False))
+    other.remove(other.add(kd.Force(push, velocity_dependent=False)))
+    other.restore(world.snapshot())
+    other.step()
+    assert other.velocity[0, 0] == 1
+    with pytest.raises(TypeError, match=r"Force: expected coefficients \(none that can be changed\)"):
+        world.set(world.forces[0], function=push)
+    with pytest.raises(ValueError, match="velocity_dependent"):
+        world.add(kd.Force(lambda t, x, v, out: out.__setitem__(slice(None), v), velocity_dependent=False))
+
+
+def test_forged_changes_are_refused_and_change_nothing(Stepper):
+    from forge import forge
+
+    world, wind, *_ = scene(Stepper)
+    state = [world.position.copy(), world.velocity.copy()]
+    plain = world.snapshot()
+    world.set(wind, wind=(8, 0))
+    before = world.snapshot()
+    good = before[len(plain) + 24 :].rstrip(b"\0")
+
+    def section(data):
+        return b"changes".ljust(16, b"\0") + len(data).to_bytes(8, "little") + data + bytes(-len(data) % 8)
+
+    world.restore(forge(before, arrays=state, sections=section(good)))
+    bad = [
+        b"{}",
+        b"null",
+        b"[]",
+        b"\xff",
+        b"[" * 9999,
+        good + b" ",
+        good.replace(b'"of":1', b'"of":2'),
+        good.replace(b'"of":1', b'"of":-1'),
+        good.replace(b'"of":1', b'"of":0'),
+        good.replace(b'"of":1', b'"of":9'),
+        good.replace(b'"of":1', b'"of":[]'),
+        good.replace(b'"of":1', b'"of":"no"'),
+        good.replace(b'"of":1', b'"off":false,"of":1'),
+        good.replace(b'"wind"', b'"winds"'),
+        good.replace(b"[2]", b"[3]"),
+        good.replace(b"[2]", b"[-1]"),
+        good.replace(b"f8", b"O8"),
+        good.replace(b"0x0.0p+0", b"0x1.0p+9999"),
+        good.replace(b"0x0.0p+0", b"nan"),
+        good.replace(b"00002040", b"0000f07f"),
+        b'{"mass":["f8",[1],"0000000000000000"]}',
+        b'{"mass":["f8",[1],"0000000000000040"]}',
+        b'{"mass":[["i8",[1],"0900000000000000"],["f8",[1],"0000000000000040"]]}',
+        b'{"mass":7}',
+        b'{"terms":[{"of":0}]}'.replace(b"}]", b"},{}]"),
+        b'{"terms":7}',
+    ]
+    for data in bad:
+        with pytest.raises(kd.SnapshotError, match="snapshot: "):
+            world.restore(forge(before, arrays=state, sections=section(data)))
+        assert world.snapshot() == before
+
+
+def test_pickles_and_copies_keep_changes_and_handles(Stepper):
+    world, wind, spring, _box, _rod = scene(Stepper)
+    rope = world.add(kd.Distance([(0, 2)]))
+    gone = world.add(kd.Pin(0))
+    state = world.snapshot()
+    world.remove(gone)
+    world.set(wind, wind=(8, 0))
+    world.enable(spring, False)
+    world.set_mass(3, 0)
+    world.step(2)
+    twin = pickle.loads(pickle.dumps(world))
+    assert twin.snapshot() == world.snapshot()
+    assert twin.mass.tolist() == world.mass.tolist()
+    twin.restore(state)
+    double, wind2, rope2, gone2 = copy.deepcopy((world, wind, rope, gone))
+    assert double.snapshot() == world.snapshot()
+    assert wind2 is not wind
+    double.set(wind2, wind=0)
+    double.remove(rope2)
+    double.add(gone2)
+    assert double.snapshot() != world.snapshot()
+    twin.restore(world.snapshot())
+    for each in (world, twin):
+        each.step(5)
+    assert twin.snapshot() == world.snapshot()
+
+
+# Between ticks only.
+
+
+def test_changes_are_refused_during_a_step(Stepper):
+    seen = []
+    wind = kd.LinearDrag(1.0)
+    attempts = [
+        lambda: world.set(wind, wind=1),
+        lambda: world.current(wind),
+        lambda: world.enable(wind, False),
+        lambda: world.add(kd.Gravity((1.0,))),
+        lambda: world.remove(wind),
+        lambda: world.set_mass(3),
+        lambda: world.rebind(np.zeros((1, 1)), np.zeros((1, 1))),
+    ]
+
+    def meddle(t, position, velocity, out):
+        for attempt in attempts:
+            try:
+                attempt()
+            except RuntimeError as error:
+                seen.append(str(error))
+
+    world = Stepper([[1.0]], forces=[wind])
+    world.add(kd.Force(meddle))
+    before = world.forces
+    seen.clear()
+    world.step()
+    assert world.forces == before
+    assert len(seen) >= len(attempts)
+    assert set(seen) == {"this stepper is stepping already: it serves one thread at a time"}
+
+
+def test_changes_in_a_loop_over_ticks(Stepper):
+    wind = kd.LinearDrag(1.0)
+    world, other = (Stepper([[0.0]], [[1.0]], hz=10, forces=[wind]) for _ in range(2))
+    for tick in world.ticks(0.2):
+        world.set(wind, wind=(float(tick),))
+        world.set_mass(tick + 1)
+    for tick in range(2):
+        other.set(wind, wind=(float(tick),))
+        other.set_mass(tick + 1)
+        other.step()
+    assert_same_bits(world.position, other.position)
+    assert world.tick == 2
+
+
+def test_old_bindings_are_let_go():
+    spring = kd.Springs([(0, 1)], 3.0)
+    world = kd.Stepper(np.zeros((2, 2)), forces=[spring, kd.Force(lambda *_: None, velocity_dependent=False)])
+    gone = [weakref.ref(world._plan)]
+    for stiffness in range(20):
+        world.set(spring, stiffness=stiffness)
+        gone.append(weakref.ref(world._plan))
+        world.add(kd.Pin(0))
+        gone.append(weakref.ref(world._plan))
+        world.remove(world.constraints[-1])
+        gone.append(weakref.ref(world._plan))
+    gc.collect()
+    assert sum(plan() is not None for plan in gone) == 2, "what was declared, and what is"
+
+
+def test_what_comes_and_goes_is_forgotten_in_the_end(monkeypatch):
+    from kickdrift.stepper import changes
+
+    monkeypatch.setattr(changes, "MOST_ADDED", 5)
+    world = kd.Stepper(np.zeros((20, 1)))
+    world.add(keep := kd.Pin(19))
+    states = []
+    for body in range(10):
+        pin = world.add(kd.Pin(body))
+        states.append(world.snapshot())
+        world.remove(pin)
+    world.restore(states[-1])
+    with pytest.raises(kd.SnapshotError, match="not known here"):
+        world.restore(states[0])
+    world.remove(keep)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_coefficients_of_some_rows_are_those_of_a_whole_plan(seed):
+    rng = np.random.default_rng(seed)
+    world = scene_of(rng, INTEGRATORS[seed % len(INTEGRATORS)], n=9).make(kd.Stepper)
+    rows = rng.permutation(9)[: 1 + seed % 4]
+    mass = rng.uniform(0.5, 3, len(rows))
+    few = world._plan.of_rows(rows, mass)
+    world.set_mass(mass, rows)
+    plan = world._plan
+    whole = {name: getattr(plan, name) for name in ("g", "c", "w", "k", "p", "rate")}
+    whole["1/mass"], whole["mobility"] = (a.astype(plan.dtype) for a in (plan.inverse_mass, plan.mobility))
+    pairs = [(few[name], array) for name, array in whole.items()]
+    for mine, record in zip(few["records"], plan.records, strict=True):
+        pairs += [(mine[name], record.fields[name]) for name in mine]
+    for mine, array in pairs:
+        each = np.broadcast_to(array, (9, *array.shape[1:]))[rows]
+        assert_same_bits(np.broadcast_to(mine, each.shape), each)
+
+
+# Other arrays.
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+@pytest.mark.parametrize("layout", LAYOUTS[:3])
+def test_rebind(Stepper, integrator, layout):
+    rng = np.random.default_rng(1)
+    position, velocity = rng.normal(size=(2, 5, 2))
+    world, other = (
+        Stepper(position.copy(), velocity.copy(), hz=50, integrator=integrator, forces=[GRAVITY, kd.AnchorSpring(2.0)])
+        for _ in range(2)
+    )
+    for each in (world, other):
+        each.advance(0.05)
+    x, v = lay_out(world.position, layout), lay_out(world.velocity, layout)
+    old = world.position.copy()
+    world.rebind(x, v)
+    assert (world.position is x, world.velocity is v, world.tick, world.n) == (True, True, 2, 5)
+    assert world.time == other.time
+    assert world.snapshot() == other.snapshot(), "the same values: the history goes on"
+    for each in (world, other):
+        each.advance(0.05)
+    assert_same_bits(world.position, other.position)
+    assert_same_bits(world.interpolate(), other.interpolate())
+    assert (old != world.position).any()
+    # Other values: the history begins anew.
+    x, v = lay_out(world.position * 2, layout), lay_out(world.velocity, layout)
+    world.rebind(x, v)
+    other.position[:] *= 2
+    other.restart()
+    for each in (world, other):
+        each.step(3)
+    assert_same_bits(world.position, other.position)
+    assert world.checksum() == other.checksum()
+
+
+def test_rebind_to_more_rows(Stepper):
+    world = Stepper(np.zeros((2, 2)), np.ones((2, 2)), hz=50, integrator="implicit_euler", forces=[GRAVITY])
+    saved = world.snapshot()
+    world.advance(0.02)
+    position = np.zeros((40, 2))
+    world.rebind(position, np.ones((40, 2)))
+    fresh = Stepper(np.zeros((40, 2)), np.ones((40, 2)), hz=50, integrator="implicit_euler", forces=[GRAVITY])
+    world.advance(0.04)
+    fresh.advance(0.04)
+    assert_same_bits(world.position, fresh.position)
+    assert_same_bits(world.interpolate(0.5), fresh.interpolate(0.5))
+    assert (world.tick, fresh.tick) == (3, 2)
+    with pytest.raises(kd.SnapshotError):
+        world.restore(saved)
+    fresh.restore(world.snapshot())
+    heavy = Stepper(np.zeros((2, 2)), mass=[1.0, 2.0])
+    with pytest.raises(ValueError, match="position: expected 2 bodies, as many as there are masses, got 3"):
+        heavy.rebind(np.zeros((3, 2)), np.zeros((3, 2)))
+    each = Stepper(np.zeros((2, 2)), forces=[kd.LinearDrag([1.0, 2.0])])
+    with pytest.raises(ValueError, match=r"LinearDrag\(coefficient\): expected a scalar or shape \(3,\)"):
+        each.rebind(np.zeros((3, 2)), np.zeros((3, 2)))
+    assert each.n == 2
+    ammo = np.zeros((2, 2))
+    armed = Stepper(np.zeros((2, 2)), state={"ammo": ammo})
+    with pytest.raises(ValueError, match=r"position, velocity: share memory with state\['ammo'\]"):
+        armed.rebind(ammo, np.zeros((2, 2)))
+
+
+# Flows.
+
+
+def test_a_flow_takes_other_parameters(ODEStepper):
+    lorenz = kd.flows.Lorenz()
+    world = ODEStepper([[1.0, 1.0, 1.0]], lorenz, dt=0.01)
+    start = world.snapshot()
+    world.step(5)
+    world.set(lorenz, rho=14)
+    assert world.current(lorenz) == world.rhs == kd.flows.Lorenz(rho=14)
+    changed = world.snapshot()
+    fresh = ODEStepper(world.y.copy(), kd.flows.Lorenz(rho=14), dt=0.01)
+    for each in (world, fresh):
+        each.step(5)
+    assert_same_bits(world.y, fresh.y)
+    twin = pickle.loads(pickle.dumps(world))
+    assert twin.current().rho == 14
+    assert twin.snapshot() == world.snapshot()
+    world.restore(start)
+    assert world.current() == lorenz
+    assert world.snapshot() == start
+    world.restore(changed)
+    assert world.current().rho == 14
+    assert world.checksum() != ODEStepper(world.y.copy(), lorenz, dt=0.01).checksum()
+    before = world.snapshot()
+    for error, message, parameters in [
+        (TypeError, r"Lorenz: expected parameters \(sigma, rho, beta\), got 'r'", {"r": 1}),
+        (ValueError, r"Lorenz\(rho\)", {"rho": float("inf")}),
+        (TypeError, r"Lorenz\(rho\)", {"rho": "a"}),
+    ]:
+        with pytest.raises(error, match=message):
+            world.set(**parameters)
+    with pytest.raises(ValueError, match="flow: expected Lorenz"):
+        world.set(kd.flows.Rossler(), a=1)
+    assert world.snapshot() == before
+    world.restore(start)
+    world.set(kd.flows.Lorenz(), rho=28)
+    assert world.snapshot() == start, "as declared"
+    function = ODEStepper([[1.0]], lambda t, y, out: None, dt=0.01)
+    with pytest.raises(ValueError, match="this one has a function"):
+        function.set(rho=1)

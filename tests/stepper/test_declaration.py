@@ -1,0 +1,37 @@
+"""What is declared has an entry in the tables of all layers, and what is not has none."""
+
+import gc
+
+import pytest
+
+import kickdrift as kd
+from kickdrift import declaration
+from kickdrift.constraints import Constraint
+from kickdrift.flows import Flow
+from kickdrift.forces.base import Field, Interaction
+
+
+@pytest.mark.parametrize("base", [Constraint, Field, Flow, Interaction])
+def test_reference_and_engine_have_a_table_without_gaps_and_leftovers(base):
+    assert {kd.ODEStepper, kd.reference, kd.NBody}  # imported when asked for
+    tables = [(module, set(table)) for module, kind, table in declaration.TABLES if kind is base]
+    assert {module.split(".")[1] for module, _ in tables} == {"engine", "reference"}
+    classes, found = {base}, set()
+    while classes:
+        cls = classes.pop()
+        classes |= {sub for sub in cls.__subclasses__() if sub.__module__.startswith("kickdrift.")}
+        found |= {kind for kind in declaration.kinds_of(cls) if kind}
+    assert [table for _, table in tables] == [found] * len(tables)
+
+
+def test_a_table_with_a_gap_is_an_import_error():
+    kinds = {"point_gravity", "vortex", "centrifugal"}
+    with pytest.raises(ImportError, match=r"^here: expected an entry for 'quadratic_drag', the kind of QuadraticDrag$"):
+        declaration.require_entries("here", kinds, Field)
+    assert all(table is not kinds for _, _, table in declaration.TABLES)
+
+
+def test_what_is_declared_later_is_looked_for_too():
+    with pytest.raises(ImportError, match=r"^kickdrift.engine.binding: expected an entry for 'wind', the"):
+        type("Wind", (Field,), {"kind": "wind"})
+    gc.collect()  # or messages would name it
