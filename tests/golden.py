@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
 from draws import Draws
-from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, resting_scene, scene, turned_scene
+from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, resting_scene, scene, told_scene, turned_scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -158,6 +158,24 @@ def moved(dtype, layout, twin):
     return digest(position, velocity)
 
 
+def told(drawn, twin):
+    """Who met whom, and who touches."""
+    stepper = drawn.make(twin.Stepper)
+    seen = [attempt(stepper.step, 6)]
+    if seen[-1] is None:
+        seen += [stepper.checksum(), stepper.snapshot()]
+    return digest(*seen, stepper.events.take().tolist(), stepper.events.dropped)
+
+
+def asked(dtype, dim, twin):
+    """Who is near whom."""
+    rng = Draws(f"neighbours {dim}")
+    position, places = rng.normal(size=(150, dim)).astype(dtype), rng.normal(size=(20, dim))
+    near = twin.Neighbours(position, 0.4, rng.random(150) < 0.8)
+    motion = 3 * rng.normal(size=(20, dim))
+    return digest(*near.pairs(), *near.of(places), *near.nearest(places, 3), *near.cast(places, motion, 0.1))
+
+
 def cases():
     """(what it is, function of `kickdrift` or `kickdrift.reference` that gives the digest), as golden.txt has them."""
     for number in range(ROUNDS * len(INTEGRATORS) * len(DTYPES)):
@@ -174,6 +192,9 @@ def cases():
         yield name, partial(stepped, drawn, rng)
         if number < len(INTEGRATORS) * len(DTYPES):
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        drawn = told_scene(Draws(f"events {number}"), integrator, dtype=dtype)
+        yield f"events {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
     for number in range(2 * len(INTEGRATORS) * len(DTYPES)):
         integrator = INTEGRATORS[number % len(INTEGRATORS)]
         dtype = DTYPES[number // len(INTEGRATORS) % len(DTYPES)]
@@ -220,6 +241,8 @@ def cases():
         yield f"math.{name} {np.dtype(dtype)}", partial(computed, name, dtype)
     for layout, dtype in product(LAYOUTS, DTYPES):
         yield f"kick, drift, damp {np.dtype(dtype)} {layout}", partial(moved, dtype, layout)
+    for dim, dtype in product((1, 2, 3), DTYPES):
+        yield f"Neighbours {np.dtype(dtype)} dim {dim}", partial(asked, dtype, dim)
 
 
 def digests(twin=kd):

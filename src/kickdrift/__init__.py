@@ -18,6 +18,7 @@ from .errors import (
     OverloadError,
     SnapshotError,
 )
+from .events import BEGIN, END, ENTER, HIT, LEAVE, Events
 from .forces.applied import AppliedForce
 from .forces.callbacks import Acceleration, Force, NativeForce
 from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
@@ -49,16 +50,22 @@ from .stepper.trajectory import ODETrajectory, Trajectory
 
 if _TYPE_CHECKING:
     from . import flows, math, reference
-    from .constraints import Box, Contacts, Distance, ElasticCollisions, Pin, Plane
+    from .constraints import Box, Boxes, Contacts, Distance, ElasticCollisions, Pin, Plane, Segments, Sensor
     from .forces.formulas import Expression, Potential
     from .forces.interactions import NBody, Springs
     from .forces.native import get_include
+    from .neighbours import Neighbours
     from .ode.stepper import ODEStepper
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BEGIN",
+    "END",
+    "ENTER",
+    "HIT",
     "INTEGRATORS",
+    "LEAVE",
     "PEFRL",
     "RK4",
     "Acceleration",
@@ -66,6 +73,7 @@ __all__ = [
     "AppliedForce",
     "Backlog",
     "Box",
+    "Boxes",
     "Budget",
     "CallbackError",
     "CapacityError",
@@ -79,6 +87,7 @@ __all__ = [
     "Drop",
     "ElasticCollisions",
     "EnergyEuler",
+    "Events",
     "Exact",
     "ExactSteps",
     "ExplicitEuler",
@@ -98,6 +107,7 @@ __all__ = [
     "Midpoint",
     "NBody",
     "NativeForce",
+    "Neighbours",
     "NonFiniteError",
     "ODEStepper",
     "ODETrajectory",
@@ -111,7 +121,9 @@ __all__ = [
     "Resync",
     "Rollback",
     "RotatingFrame",
+    "Segments",
     "SemiImplicitEuler",
+    "Sensor",
     "SnapshotError",
     "Springs",
     "Stepper",
@@ -137,9 +149,11 @@ __all__ = [
 
 # What is imported when it is asked for: together that takes longer than all the rest.
 _LATER = {
-    **dict.fromkeys(("Box", "Contacts", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
+    **dict.fromkeys(("Box", "Boxes", "Contacts", "Distance", "ElasticCollisions"), "constraints"),
+    **dict.fromkeys(("Pin", "Plane", "Segments", "Sensor"), "constraints"),
     **dict.fromkeys(("Expression", "Potential"), "forces.formulas"),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
+    "Neighbours": "neighbours",
     "ODEStepper": "ode.stepper",
     "flows": "",
     "get_include": "forces.native",

@@ -3,9 +3,10 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions,
-    Contacts, Corners, Distance, Each, Hold, Pin, Wall,
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, SENSOR,
+    SHAPES, Collisions, Contacts, Corners, Distance, Each, Hold, Pin, Sensor, Shapes, Wall,
 )
+from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport SweptTable
 from .sharing cimport look
@@ -16,6 +17,7 @@ import numpy as np
 from .. import kernels
 from ..constraints import Constraint
 from ..constraints.broad_phase import Grid
+from ..constraints.shapes import tree
 from ..declaration import require_entries
 
 require_rounding(__name__)
@@ -40,6 +42,30 @@ cdef class BoundHold:
         cdef void* place = self.room(array.size, dtype)
         self.last[: array.size] = array.ravel()
         return place
+
+    cdef int each(self, Each* field, object values, object dtype) except -1:
+        field.number = self.keep(values, dtype)
+        field.body = len(values) > 1
+        return 0
+
+    cdef int listen(self, object kind, int64_t n) except -1:
+        """Have it report; kind: a `Reporting` of events.py. What reports already goes on, as it may be in use."""
+        cdef Told* told = &self.told
+        if told.mark != NULL:
+            return 0
+        told.region, told.room = kind.region, kind.room
+        told.slots = kind.room // max(1, n) if kind.walls else 0
+        told.places = told.slots * n if kind.walls else (PAIRS_PER_BODY + 1) * n
+        told.contact = <Contact*> self.room(told.places * sizeof(Contact), np.uint8)
+        told.touching = <int64_t*> self.room(told.room, np.int64)
+        told.next = <int64_t*> self.room(told.room, np.int64)
+        told.mark = <int32_t*> self.room(told.places, np.int32)
+        self.hear(told)
+        return 0
+
+    cdef void hear(self, Told* told) noexcept:
+        """Whom it reports to."""
+        pass
 
     cdef int find_links(self, Links links) except -1:
         """What ends, or is otherwise, where bodies die."""
@@ -165,16 +191,75 @@ cdef class BoundWall(BoundHold):
         self.wall.weight = self.keep(fields["weight"], plan.dtype)
         self.weight = self.last
         self.wall.lag = fields["lag"][0]
+        if "sensor" in fields:
+            self.wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
         self.cost = 10 * plan.n
         return 0
 
     cdef int find_links(self, Links links) except -1:
         return links.weigh(self.weight, None, NULL)
 
-    cdef int each(self, Each* field, object values, object dtype) except -1:
-        field.number = self.keep(values, dtype)
-        field.body = len(values) > 1
+    cdef void hear(self, Told* told) noexcept:
+        self.wall.told = told
+
+
+cdef class BoundShapes(BoundHold):
+    cdef Shapes shapes
+    cdef object weight
+
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        cdef Shapes* shapes = &self.shapes
+        self.hold.function, self.hold.data = table.hold, shapes
+        shapes.segments = fields["segments"][0]
+        shapes.lower = self.keep(fields["lower"], plan.dtype)
+        shapes.upper = self.keep(fields["upper"], plan.dtype)
+        self.each(&shapes.reach, fields["reach"], plan.dtype)
+        self.each(&shapes.wall.restitution, fields["restitution"], plan.dtype)
+        self.each(&shapes.wall.friction, fields["friction"], plan.dtype)
+        self.each(&shapes.wall.radius, fields["radius"], plan.dtype)
+        shapes.wall.weight = self.keep(fields["weight"], plan.dtype)
+        self.weight = self.last
+        shapes.wall.lag = fields["lag"][0]
+        if "sensor" in fields:
+            shapes.wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
+        there = np.flatnonzero(fields["enabled"])
+        shapes.count = len(there)
+        if shapes.count > 0:
+            ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
+            order, bounds, first, leaves = tree(np.minimum(*ends), np.maximum(*ends))
+            shapes.number = <const int64_t*> self.keep(there[order], np.int64)
+            shapes.bounds = <const double*> self.keep(bounds, np.float64)
+            shapes.first = <const int64_t*> self.keep(first, np.int64)
+            shapes.leaves = <const int64_t*> self.keep(leaves, np.int64)
+        self.cost = 100 * plan.n
         return 0
+
+    cdef int find_links(self, Links links) except -1:
+        return links.weigh(self.weight, None, NULL)
+
+    cdef void hear(self, Told* told) noexcept:
+        self.shapes.wall.told = told
+
+
+cdef class BoundSensor(BoundHold):
+    cdef Sensor sensor
+
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        self.hold.function, self.hold.data = table.hold, &self.sensor
+        self.sensor.lower = self.keep(fields["lower"], plan.dtype)
+        self.sensor.upper = self.keep(fields["upper"], plan.dtype)
+        self.sensor.ball = fields["ball"][0]
+        self.sensor.watched = <const uint8_t*> self.keep(fields["watched"], np.uint8)
+        self.cost = 10 * plan.n
+        return 0
+
+    cdef int find_links(self, Links links) except -1:
+        self.sensor.alive = links.slots.alive
+        return 0
+
+    cdef void hear(self, Told* told) noexcept:
+        self.sensor.told = told
 
 
 cdef class BoundCorners(BoundHold):
@@ -308,12 +393,33 @@ cdef class BoundCollisions(BoundGrid):
 
     cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
         cdef Collisions* data = &self.collisions
+        cdef int64_t n = plan.n
         self.hold.function, self.hold.data = table.hold, data
-        data.restitution = fields["restitution"][0]
+        self.each(&data.restitution, fields["restitution"], plan.dtype)
+        if "friction" in fields:
+            self.each(&data.friction, fields["friction"], plan.dtype)
+        if "category" in fields:
+            data.category = <const uint64_t*> self.keep(np.broadcast_to(fields["category"], (n,)), np.uint64)
+            data.mask_bits = <const uint64_t*> self.keep(np.broadcast_to(fields["mask"], (n,)), np.uint64)
+        if "sensor" in fields:
+            data.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
         data.iterations = fields["iterations"][0]
         self.lay_out(data, fields, plan)
         self.cost = 200 * plan.n
+        if "swept" in fields and data.classes > 0:
+            data.swept = True
+            data.since = self.room(n, plan.dtype)
+            data.earliest = self.room(n, plan.dtype)
+            data.which = <int64_t*> self.room(n, np.int64)
+            data.last = <int32_t*> self.room(n, np.int32)
+            data.time = self.room((PAIRS_PER_BODY + 1) * n, plan.dtype)
+            data.middle = self.room(plan.dim * n, plan.dtype)
+            data.extent = self.room(n, plan.dtype)
+            data.way_class = <uint8_t*> self.room(n, np.uint8)
         return 0
+
+    cdef void hear(self, Told* told) noexcept:
+        self.collisions.told = told
 
     cdef int find_links(self, Links links) except -1:
         return links.weigh(self.weight, self.size_class, self.collisions.count)
@@ -331,6 +437,7 @@ cdef class BoundCollisions(BoundGrid):
             other.kept = [*self.kept]
             other.hold.data = &other.collisions
             other.weight, other.size_class = self.weight, self.size_class
+            other.collisions.told = NULL
         other.walls = walls
         other.collisions.walls = len(walls)
         place = <Hold*> other.room(len(walls) * sizeof(Hold), np.uint8)
@@ -350,6 +457,8 @@ cdef dict KINDS = {
     "collisions": (COLLISIONS, BoundCollisions),
     "contacts": (CONTACTS, BoundContacts),
     "corners": (CORNERS, BoundCorners),
+    "sensor": (SENSOR, BoundSensor),
+    "shapes": (SHAPES, BoundShapes),
 }
 require_entries(__name__, KINDS, Constraint)
 

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..events import key
 from . import newton_krylov
 from .callbacks import ENERGIES, PUSHES
 from .constraints import HOLDS
+from .events import Reports
 from .forces import TERMS, Affine, Rotation
 from .integrators import SCHEMES, STARTS, NotConverged, energy_together
 from .slots import present_at_rest, present_fields
@@ -166,6 +168,8 @@ class System(Body):
     forces of the step have added to each velocity, before any constraint.
     """
 
+    source = -1  #: the number of the constraint that is being applied
+
     def __init__(self, stepper: Stepper):
         self.stepper = stepper
         self.plan = stepper._plan
@@ -276,11 +280,32 @@ class System(Body):
         """The end of a step: the constraints, in their order, and then damping."""
         before = self.completed[0].rows(self.dim)
         self.gain = (self.v - self.completed[1]).rows(self.dim)
+        self.reports = Reports()
         for hold in self.plan.holds:
-            HOLDS[hold.kind](self, before, **present_fields(self, hold))
+            self.apply(hold, HOLDS[hold.kind], before)
+        if self.stepper._log is not None:
+            self.stepper._log.tell(self, self.reports.contacts)
         if self.decay is not None:
             self.damp(self.decay)
         self.count()
+
+    def apply(self, hold, function, before) -> None:
+        """Let a constraint do what it does; what it reports is its own."""
+        outer, self.source = self.source, self.plan.source(hold)
+        function(self, before, **present_fields(self, hold))
+        self.source = outer
+
+    def report(self, *told) -> None:
+        """How two met, as the constraint says that is being applied; see `Contact`."""
+        if self.stepper._log is not None:
+            self.reports.add(self.source, *told)
+
+    def has_room(self, i, number, most) -> bool:
+        """May a body report that it met this one? Those that it has met already count, and no more than so many."""
+        if self.stepper._log is None:
+            return False
+        own = self.reports.contacts.get(self.source, {})
+        return key(i, number) in own or sum(each >> 32 == i for each in own) < most
 
     def rows(self) -> tuple[list[Vector], list[Vector], list[Vector] | None]:
         """Position, velocity and, under Verlet, previous position of each body."""

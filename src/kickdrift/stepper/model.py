@@ -318,6 +318,10 @@ class Plan:
     def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
         self._part.holds.append(Hold(kind, constraint, fields))
 
+    def source(self, hold: Hold) -> int:
+        """The number of the constraint that a hold is of."""
+        return next(i for i, constraint in enumerate(self.constraints) if constraint is hold.constraint)
+
     def add_wall(self, wall: Any) -> None:
         """One of those that hold bodies after each step, and meet each other in corners."""
         self._part.walls.append(wall)

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from .events cimport Told
+
 cdef enum:
     PAIRS_PER_BODY = 16     # so many near pairs there may be; of a crowd, so many partners each body looks for
     MOST_ROWS = 9           # of cells around a cell
@@ -19,6 +21,8 @@ cdef enum HoldKind:
     COLLISIONS
     CONTACTS
     CORNERS
+    SENSOR
+    SHAPES
 
 # Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
 ctypedef bint (*Look)(void* owner) noexcept nogil
@@ -64,6 +68,30 @@ ctypedef struct Wall:
     Each restitution, friction, radius
     const void* weight
     double lag
+    const uint8_t* sensor       # of each body: 1 where it reports and goes through, 2 where it goes through; or NULL
+    Told* told                  # or NULL
+
+# Shapes in a tree: a node with a count is a leaf, the others have two nodes below, at `first` and after it.
+ctypedef struct Shapes:
+    Wall wall                   # restitution, friction, and so on
+    bint segments               # or boxes
+    const void* lower           # (shapes, dim), those of all numbers
+    const void* upper
+    Each reach                  # of bodies: how near they come
+    int64_t count
+    const uint8_t* enabled
+    const int64_t* number       # of the shapes in the leaves
+    const double* bounds        # of each node: lower corner, upper corner
+    const int64_t* first
+    const int64_t* leaves       # how many shapes, or 0
+
+ctypedef struct Sensor:
+    const void* lower           # or the center
+    const void* upper           # or the radius
+    bint ball
+    const uint8_t* watched
+    const uint8_t* alive        # or NULL: all live
+    Told* told
 
 # Corrects all n bodies after a step. before: where they were; gain: what the forces of the step have added
 # to their velocities; s: Verlet's previous positions, or NULL; owner: whom a Look asks.
@@ -81,7 +109,27 @@ ctypedef struct Hold:
 ctypedef struct Collisions:
     const void* radius
     const void* weight
-    double restitution
+    Each restitution
+    Each friction               # its number is NULL where there is none
+    const uint64_t* category    # of each body, and NULL where all meet all
+    const uint64_t* mask_bits
+    const uint8_t* sensor       # of each body: does it report, and push nothing? or NULL
+    Told* told                  # or NULL
+    bint swept                  # are bodies followed on their way?
+    # Room for those that are; and of the bodies that are sought, by their ways, what these are.
+    void* since                 # of each body: how long ago its present straight way began
+    void* earliest              # and when it touches first
+    int64_t* which              # at which place of the partners
+    int32_t* last               # whom it has touched last
+    void* time                  # of each place: how long ago, or 0
+    void* middle                # of each body's way
+    void* extent                # its radius, and half of its way
+    uint8_t* way_class          # the class of that
+    const void* on_way_x        # positions, velocities, radii and the step, where ways are sought; else NULL
+    const void* on_way_v
+    const void* on_way_radius
+    int64_t on_way_stride
+    double on_way_h
     int64_t iterations
     int64_t walls               # that bodies may be pushed into
     const Hold* wall

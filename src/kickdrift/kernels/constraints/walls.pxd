@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
+from .events cimport key_of, report, senses, takes_part
 from ..abi.constraints cimport Corners, Each, Wall
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
@@ -11,18 +12,34 @@ cdef enum:
     SWEEPS = 256    # over the walls of a corner, at most
 
 
+cdef inline real speed_at_wall(real depth, real fast, real pull, real h) noexcept nogil:
+    """How fast a body met the wall that is found `depth` outside, this fast."""
+    cdef real one = 1
+    cdef real two = 2
+    cdef real share = two * pull / h * depth / fast / fast if fast > 0 else one
+    return fast * root(one - share) if share < one else <real> 0
+
+
+cdef inline real arrival(real depth, real speed, real pull, real h, real longest, real* fast) noexcept nogil:
+    """How long ago, and how fast, a body met the wall that is found `depth` outside, `speed` outwards."""
+    cdef real two = 2
+    cdef real time
+    fast[0] = 0
+    if not speed > 0:
+        return 0
+    fast[0] = speed_at_wall(depth, speed, pull, h)
+    time = two * depth / (fast[0] + speed)
+    return time if time <= longest else <real> 0
+
+
 cdef inline void bounce(
     real depth, real speed, real pull, real slow, real restitution, real h, real longest, real* inside, real* inwards,
 ) noexcept nogil:
     """How far inside, and how fast inwards, a body goes on that is found `depth` outside, `speed` outwards."""
-    cdef real one = 1
     cdef real two = 2
     cdef real fast = magnitude(speed)
-    cdef real share = two * pull / h * depth / fast / fast if fast > 0 else one
-    cdef real at_wall = 0
+    cdef real at_wall = speed_at_wall(depth, fast, pull, h)
     cdef real time, back
-    if share < one:
-        at_wall = fast * root(one - share)
     inside[0] = 0
     inwards[0] = 0
     if not speed > 0:
@@ -97,7 +114,7 @@ cdef inline int box(
             low = lower[j] + r
             high = upper[j] - r
             inner = inner and x[j * stride + i] > low and x[j * stride + i] < high
-        if not inner and weight[i] > 0:
+        if not inner and takes_part(weight[i] > 0, data.sensor, i):
             box_body(step, <int> dim, stride, i, gain, x, v, s, data)
     return 0
 
@@ -130,6 +147,10 @@ cdef inline void box_body(
             if not meet_wall(sign * (y[j] - place), sign * u[j], sign * g[j], e, h, lag, &inside, &inwards):
                 continue
             impulse = sign * u[j] + inwards
+            if data.told != NULL:
+                tell_box(dim, i, 2 * j + side, sign, place + sign * r, h, y, u, g, impulse, place, data)
+            if senses(data.sensor, i):
+                continue
             y[j] = place - sign * inside
             u[j] = -sign * inwards
             if sign * (y[j] - other) < 0:
@@ -171,7 +192,7 @@ cdef inline int plane(
         for j in range(1, dim):
             depth = depth + normal[j] * x[j * stride + i]
         depth = place + each(&data.radius, i, depth) - depth
-        if depth >= 0 and weight[i] > 0:
+        if depth >= 0 and takes_part(weight[i] > 0, data.sensor, i):
             plane_body(depth, step, <int> dim, stride, i, gain, x, v, s, data)
     return 0
 
@@ -199,6 +220,10 @@ cdef inline void plane_body(
     if not meet_wall(depth, -across, -pull, each(&data.restitution, i, h), h, lag, &inside, &inwards):
         return
     impulse = inwards - across
+    if data.told != NULL:
+        tell_plane(dim, i, depth, across, pull, h, y, u, impulse, data)
+    if senses(data.sensor, i):
+        return
     for j in range(dim):
         y[j] = y[j] + (depth + inside) * n[j]
         u[j] = u[j] - across * n[j]
@@ -318,3 +343,58 @@ cdef inline void settle(int dim, int count, real* y, const Corners* data) noexce
                 y[j] = y[j] + change * normal[j]
         if not changed:
             break
+
+
+# What is reported of those who meet.
+
+cdef inline void tell_wall(
+    real depth, real v, real gain, real h, real impulse, int dim, int64_t i, int64_t number, real* ago,
+    real* fast, real* slow, real* given, const Wall* data,
+) noexcept nogil:
+    """How long ago a body met the wall and how fast, what is slow there, and the impulse that it was given."""
+    cdef real speed = v + <real> data.lag * gain
+    cdef real pull = gain if gain > 0 else <real> 0
+    ago[0] = arrival(depth, speed, pull, h, h, fast)
+    slow[0] = pull
+    given[0] = 0
+    if not senses(data.sensor, i):
+        given[0] = impulse / (<const real*> data.weight)[i]
+
+
+cdef inline void tell_box(
+    int dim, int64_t i, int64_t number, real sign, real bound, real h, const real* y, const real* u, const real* g,
+    real impulse, real place, const Wall* data,
+) noexcept nogil:
+    cdef real point[MAX_DIM]
+    cdef real normal[MAX_DIM]
+    cdef real ago, fast, slow, given
+    cdef int64_t j = number // 2
+    cdef int k
+    tell_wall(
+        sign * (y[j] - place), sign * u[j], sign * g[j], h, impulse, dim, i, number, &ago, &fast, &slow, &given, data,
+    )
+    for k in range(dim):
+        point[k] = bound if k == j else y[k] - ago * u[k]
+        normal[k] = sign if k == j else <real> 0
+    report(
+        data.told, i * data.told.slots + number, key_of(i, -1 - number), ago, ago, fast, slow, given,
+        dim, point, normal,
+    )
+
+
+cdef inline void tell_plane(
+    int dim, int64_t i, real depth, real across, real pull, real h, const real* y, const real* u, real impulse,
+    const Wall* data,
+) noexcept nogil:
+    cdef const real* n = <const real*> data.lower
+    cdef real point[MAX_DIM]
+    cdef real normal[MAX_DIM]
+    cdef real ago, fast, slow, given
+    cdef real one = 1
+    cdef real inner = depth - each(&data.radius, i, h)
+    cdef int j
+    tell_wall(depth, -across, -pull, h, impulse, dim, i, 0, &ago, &fast, &slow, &given, data)
+    for j in range(dim):
+        point[j] = y[j] + inner * n[j] - ago * (u[j] - across * n[j])
+        normal[j] = -one * n[j]
+    report(data.told, i, key_of(i, -1), ago, ago, fast, slow, given, dim, point, normal)

@@ -160,8 +160,8 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     return UNSOLVED
 
 
-cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, vec* like) noexcept nogil:
-    """The constraints, in their order, and then damping."""
+cdef inline int hold(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like) noexcept nogil:
+    """The constraints, in their order, what they tell, and then damping."""
     cdef const Plan* plan = sweep.plan
     cdef char* s = room.next + S * size(room, like) if verlet(plan.scheme) else NULL
     cdef const vec* old = <const vec*> (room.now + V * size(room, like))
@@ -180,9 +180,19 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, vec* like) 
             sweep.owner,
         )
         if job.code != 0:
-            return job.code
+            break
         if sweep.hold[number].kind == DISTANCE or sweep.hold[number].kind == COMPLIANT_DISTANCE:
             at_rest = <const vec*> (<const Distance*> sweep.hold[number].data).at_rest
+    if sweep.log != NULL:
+        sweep.log.tick = job.tick + step + 1
+        sweep.log.time = sweep.origin + (sweep.log.tick - sweep.origin_tick) * plan.h
+        sweep.log.h = plan.h
+        sweep.tell(
+            job.code == 0, sweep.holds, sweep.hold, plan.n, plan.dim, room.plane,
+            room.next + X * size(room, like), sweep.log,
+        )
+    if job.code != 0:
+        return job.code
     if sweep.holds > 0 and plan.damped:
         plan.between(DAMPING, plan.scheme, plan, room, room.next, at_rest, gain)
     for number in range(sweep.holds):
@@ -208,7 +218,7 @@ cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, vec* li
         else:
             job.code = lone_step(sweep, job, step, room, like)
         if job.code == 0:
-            job.code = hold(sweep, job, room, like)
+            job.code = hold(sweep, job, step, room, like)
         if job.code != 0:
             return step
         room.now, room.next = room.next, room.now

@@ -12,6 +12,8 @@ from ...declaration import require_entries
 from .collisions import collisions
 from .contacts import contacts
 from .joints import compliant_distance, distance, pin
+from .sensors import sensor
+from .shapes import shapes
 from .walls import WALLS, corners
 
 HOLDS: dict[str, Any] = {
@@ -21,6 +23,8 @@ HOLDS: dict[str, Any] = {
     "collisions": collisions,
     "contacts": contacts,
     "corners": corners,
+    "sensor": sensor,
+    "shapes": shapes,
     **WALLS,
 }
 require_entries(__name__, HOLDS, Constraint)
