@@ -182,7 +182,8 @@ def dot(u: np.ndarray, v: np.ndarray) -> float:
 
 def add_corners(plan: Plan, walls: list[Wall]) -> None:
     """Before the first of several walls: what holds bodies that lie in a corner. The corners of a box are square."""
-    # A wall that some bodies go through is no part of a corner.
+    # A wall that some bodies go through is no part of a corner, nor are shapes, which hold on their own.
+    walls = [wall for wall in walls if isinstance(wall, Box | Plane)]
     walls = [wall for wall in walls if wall._noticed(plan).all() and not np.any(wall._scalars(plan, "sensor"))]
     if plan.dim == 1 or not any(isinstance(wall, Plane) for wall in walls) or len(walls) < 2:
         return

@@ -132,7 +132,7 @@ cdef class Coupled(Watch):
             raise MemoryError
         for hold, bound in zip(model.holds, self.bound_holds):
             source = model.source(hold)
-            if source in kinds:
+            if source in kinds and hold.kind != "corners":  # whose walls report
                 bound.listen(kinds[source], model.n)
                 self.told[self.tolds] = &bound.told
                 self.source[self.tolds] = source

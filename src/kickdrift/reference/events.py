@@ -43,7 +43,8 @@ class Log:
     def tell(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
         """The end of a step: contacts of each constraint, by key, become events."""
         for source, kind in reporting(system.plan).items():
-            hold = next(hold for hold in system.plan.holds if system.plan.source(hold) == source)
+            holds = (hold for hold in system.plan.holds if hold.kind != "corners")  # whose walls report
+            hold = next(hold for hold in holds if system.plan.source(hold) == source)
             met, was = contacts.get(source, {}), set(self.touching.get(source, []))
             touches, place = TOUCHING[hold.kind](system, hold.fields)
             tracked = kind.region or self.asked.begin or self.asked.end
