@@ -366,7 +366,11 @@ class Changes(_State):
         if n != self.n:
             plan, attributes["_first_plan"] = self._grown(self._plan, n), self._grown(self._first_plan, n)
             plan.impulses = self._impulses_for(plan)
-            attributes |= {"_plan": plan, "_impulses": plan.impulses, "_identity": self._described(attributes["_first_plan"])}
+            attributes |= {
+                "_plan": plan,
+                "_impulses": plan.impulses,
+                "_identity": self._described(attributes["_first_plan"]),
+            }
             attributes["_snapshot_text"] = None
             if self._slots is not None:
                 attributes["_slots"] = self._slots.grown(n)
