@@ -162,7 +162,7 @@ def reporting(plan: Plan) -> dict[int, Reporting]:
     """The constraints that report, by their number."""
     found = {}
     for hold in plan.holds:
-        walls = hold.constraint.walls(plan)
+        walls = hold.constraint.sides(plan)
         if walls is not None:
             room = plan.n * (16 if walls == 0 else min(walls, 8))
             found[plan.source(hold)] = Reporting(walls, hold.kind == "sensor", room)

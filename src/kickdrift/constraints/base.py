@@ -31,7 +31,7 @@ class Constraint(Declaration):
         """The indices of the bodies that this keeps where they are."""
         return np.zeros(0, np.int64)
 
-    def walls(self, plan: Plan) -> int | None:
+    def sides(self, plan: Plan) -> int | None:
         """How many walls or shapes this has that report whom they meet; 0 where bodies meet each other; or None."""
         return None
 

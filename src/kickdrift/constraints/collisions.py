@@ -84,7 +84,7 @@ class ElasticCollisions(Filtered):
         if not isinstance(self.swept, (bool, np.bool_)):
             raise TypeError(f"ElasticCollisions(swept): expected True or False, got {validation.show(self.swept)}")
 
-    def walls(self, plan: Plan) -> int:
+    def sides(self, plan: Plan) -> int:
         return 0
 
     def compile(self, plan: Plan) -> None:

@@ -71,7 +71,7 @@ class Sensor(Filtered):
                 f"Sensor(lower, upper): expected lower <= upper, got {given['lower']} and {given['upper']}"
             )
 
-    def walls(self, plan: Plan) -> int:
+    def sides(self, plan: Plan) -> int:
         return 1
 
     def shifted(self, offset: np.ndarray) -> Self:

@@ -26,7 +26,7 @@ class Shapes(Wall):
 
     kind = "shapes"
 
-    def walls(self, plan: Plan) -> int:
+    def sides(self, plan: Plan) -> int:
         return len(self._ends(plan)[0])
 
     def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:

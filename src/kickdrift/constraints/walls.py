@@ -96,7 +96,7 @@ class Box(Wall):
         axes = np.eye(plan.dim)
         return np.concatenate([axes, -axes]), np.concatenate([places["lower"][0], -places["upper"][0]])
 
-    def walls(self, plan: Plan) -> int:
+    def sides(self, plan: Plan) -> int:
         return 2 * plan.dim
 
     def compile(self, plan: Plan) -> None:
@@ -159,7 +159,7 @@ class Plane(Wall):
     def shifted(self, offset: np.ndarray) -> Self:
         return dataclasses.replace(self, offset=np.asarray(self.offset) + float(dot(np.asarray(self.normal), offset)))
 
-    def walls(self, plan: Plan) -> int:
+    def sides(self, plan: Plan) -> int:
         return 1
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:

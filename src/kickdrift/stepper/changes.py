@@ -57,6 +57,7 @@ class Changes(_State):
         def position(self) -> np.ndarray: ...
         def _described(self, plan: Plan | None = None) -> dict[str, Any]: ...
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
+        def _impulses_for(self, plan: Plan) -> Any: ...
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
 
     # Made when they are first asked for: who changes nothing does not wait for them.
@@ -366,11 +367,8 @@ class Changes(_State):
         if n != self.n:
             plan, attributes["_first_plan"] = self._grown(self._plan, n), self._grown(self._first_plan, n)
             plan.impulses = self._impulses_for(plan)
-            attributes |= {
-                "_plan": plan,
-                "_impulses": plan.impulses,
-                "_identity": self._described(attributes["_first_plan"]),
-            }
+            attributes |= {"_plan": plan, "_impulses": plan.impulses}
+            attributes["_identity"] = self._described(attributes["_first_plan"])
             attributes["_snapshot_text"] = None
             if self._slots is not None:
                 attributes["_slots"] = self._slots.grown(n)
