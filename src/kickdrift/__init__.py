@@ -52,7 +52,9 @@ if _TYPE_CHECKING:
     from .constraints import Box, Distance, ElasticCollisions, Pin, Plane
     from .forces.formulas import Expression, Potential
     from .forces.interactions import NBody, Springs
+    from .forces.langevin import Langevin
     from .forces.native import get_include
+    from .forces.pairs import PairPotential
     from .ode.stepper import ODEStepper
 
 __version__ = "0.1.0"
@@ -89,6 +91,7 @@ __all__ = [
     "Heun",
     "ImplicitEuler",
     "KickdriftError",
+    "Langevin",
     "Leapfrog",
     "LinearDrag",
     "Locked",
@@ -101,6 +104,7 @@ __all__ = [
     "ODEStepper",
     "ODETrajectory",
     "OverloadError",
+    "PairPotential",
     "Pin",
     "Plane",
     "PointGravity",
@@ -139,7 +143,9 @@ _LATER = {
     **dict.fromkeys(("Box", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
     **dict.fromkeys(("Expression", "Potential"), "forces.formulas"),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
+    "Langevin": "forces.langevin",
     "ODEStepper": "ode.stepper",
+    "PairPotential": "forces.pairs",
     "flows": "",
     "get_include": "forces.native",
     "math": "",
