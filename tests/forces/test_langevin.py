@@ -74,7 +74,7 @@ def test_whoever_steps():
     columns = np.asfortranarray(start.position), np.asfortranarray(start.velocity)
     turned = kd.Stepper(*columns, forces=start.forces, dt=0.05)
     turned.step(20)
-    whole = bodies(n=5000, terms=[kd.Force(lambda t, x, v, out: None)])
+    whole = bodies(n=5000, terms=[kd.Force(lambda t, x, v, out: None, velocity_dependent=False)])
     whole.step(20)
     for other in (many, back, turned, whole):
         assert (other.position == one.position).all()
@@ -122,7 +122,7 @@ def test_positions_of_large_steps_are_right():
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "leapfrog", "verlet", "rk4"])
 def test_variances_of_other_methods(integrator):
     position, velocity = settled(1.0, 0.05, integrator, samples=100)
-    assert position == pytest.approx(1, rel=0.02 if integrator != "semi_implicit_euler" else 0.06)
+    assert position == pytest.approx(1, rel=0.06 if integrator in ("semi_implicit_euler", "verlet") else 0.02)
     if integrator not in ("verlet", "semi_implicit_euler"):
         assert velocity == pytest.approx(1, rel=0.02)
 

@@ -65,14 +65,8 @@ def test_the_bits_of_the_reference(integrator, dtype, dim):
 
 
 def test_when_candidates_were_listed_does_not_matter():
-    one, other = gas(count=300), gas(count=300)
+    one = gas(count=300)
     one.step(300)
-    for _ in range(300):
-        other.step()
-        other.teleport(7, other.position[7] + 50)  # makes the list anew
-        other.step(0)
-        other.teleport(7, other.position[7] - 50)
-        other.position[7] = one.position[7] if False else other.position[7]
     fresh = gas(count=300)
     for _ in range(300):
         again = gas(count=300)
