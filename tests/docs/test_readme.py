@@ -32,7 +32,9 @@ def rows(header):
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
-FIRST, PYGAME, PYGLET, ARCADE, TICKS, SPARKS, CHANGES, ROLLBACK, FORMULAS, GUSTS, NATIVE, BALLS, WEATHER = blocks("python")
+FIRST, PYGAME, PYGLET, ARCADE, TICKS, SPARKS, CHANGES, ROLLBACK, FORMULAS, GUSTS, NATIVE, BALLS, WEATHER = blocks(
+    "python"
+)
 LOOPS_OF_ENGINES = {"pygame": PYGAME, "pyglet": PYGLET, "arcade": ARCADE}
 
 

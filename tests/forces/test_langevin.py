@@ -37,7 +37,9 @@ def test_the_numbers_are_normal():
 @pytest.mark.parametrize("integrator", sorted(set(kd.INTEGRATORS) - {"dopri8", "exact", "energy_euler"}))
 def test_the_bits_of_the_reference(integrator, dtype):
     for dim in (1, 2, 3):
-        pair = [bodies(each, 9, dim, dtype, integrator=integrator, seed=2**63) for each in (kd.Stepper, reference.Stepper)]
+        pair = [
+            bodies(each, 9, dim, dtype, integrator=integrator, seed=2**63) for each in (kd.Stepper, reference.Stepper)
+        ]
         for each in pair:
             each.step(12)
         assert pair[0].position.tobytes() == pair[1].position.tobytes(), dim

@@ -178,7 +178,9 @@ def test_what_is_refused():
         kd.PairPotential("r**2")
     with pytest.raises(ValueError, match="energy_euler"):
         gas(integrator="energy_euler")
-    assert repr(bond(shift=True)).startswith("PairPotential('4*e*((q/r)**12 - (q/r)**6)', cutoff=2.5, shift=True, e=1.0")
+    assert repr(bond(shift=True)).startswith(
+        "PairPotential('4*e*((q/r)**12 - (q/r)**6)', cutoff=2.5, shift=True, e=1.0"
+    )
 
 
 def test_snapshots_tell_one_from_another():

@@ -32,7 +32,9 @@ def normals(seed: int, tick: int, body: int, which: int) -> tuple[float, float]:
 
 def bath(push: Any, real: Any, dim: int, body: int, tick: int, h: Any) -> tuple[Any, list[Any]]:
     """What a step leaves of a velocity, and what it adds to each component."""
-    friction, heat = (float(field[body if len(field) > 1 else 0]) for field in map(push.fields.get, ("friction", "heat")))
+    friction, heat = (
+        float(field[body if len(field) > 1 else 0]) for field in map(push.fields.get, ("friction", "heat"))
+    )
     c = functions.call("exp", float, -(friction * float(h)))
     width = sqrt((1.0 - c) * (1.0 + c) * heat)
     z = [number for which in range((dim + 1) // 2) for number in normals(push.term.seed, tick, body, which)]
