@@ -24,8 +24,8 @@ CANDIDATES = 1 << 20
 class PairPotential(Formula):
     """A potential in J of the distance of each two bodies that are near, by a formula; the force is derived by rule.
 
-    energy: the formula, of r (m) and of parameters, which are numbers and the same for all pairs; definitions are texts,
-    as of `Expression`. cutoff: m, > 0: bodies as far apart or farther leave each other alone. shift: whether the
+    energy: the formula, of r (m) and of parameters, which are numbers and the same for all pairs; definitions are
+    texts, as of `Expression`. cutoff: m, > 0: bodies as far apart or farther leave each other alone. shift: whether the
     energy at the cutoff is taken from that of each pair, so that none of it is lost there; forces are the same.
 
     Each pair i < j with d = x_j - x_i and 0 < |d| < cutoff counts once: V'(r) d / r pushes i and its negative j, and

@@ -22,8 +22,8 @@ cdef inline void philox(uint32_t* word, uint32_t k, uint32_t m) noexcept nogil:
     """Ten rounds of Philox 4x32."""
     cdef uint64_t p, q
     cdef uint32_t b, d
-    cdef int n
-    for n in range(10):
+    cdef int _round
+    for _round in range(10):
         p = <uint64_t> 0xD2511F53u * word[0]
         q = <uint64_t> 0xCD9E8D57u * word[2]
         b = word[1]

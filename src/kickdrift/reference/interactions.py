@@ -42,7 +42,7 @@ def n_body(system, push, t, x, v):
 
 
 def pair_potential(system, push, t, x, v):
-    """V'(r) d / r on the first of each pair that is nearer than the cutoff, d = x_j - x_i, and its negative on the other."""
+    """V'(r) d / r on the first of each pair nearer than the cutoff, d = x_j - x_i, and its negative on the other."""
     cutoff = system.real(push.fields["cutoff"][0])
     known = {name: system.real(field[0]) for name, field in push.fields.items() if name != "cutoff"}
     forces = [zero(system) for _ in x]

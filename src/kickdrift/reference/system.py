@@ -11,8 +11,8 @@ from .callbacks import ENERGIES, PUSHES
 from .constraints import HOLDS
 from .forces import TERMS, Affine, Rotation
 from .integrators import SCHEMES, STARTS, NotConverged, energy_together
-from .slots import present_at_rest, present_fields
 from .noise import bath
+from .slots import present_at_rest, present_fields
 from .vector import Vector
 
 if TYPE_CHECKING:

@@ -108,7 +108,10 @@ class State:
 
     @property
     def dt(self) -> float:
-        """Seconds per step, below 0 where time runs backwards; may be set between steps (also to a Fraction or text), time stays continuous."""
+        """Seconds per step; may be set between steps (also to a Fraction or text), time stays continuous.
+
+        Below 0 time runs backwards, where there are no constraints, no noise and no clock.
+        """
         return self._dt
 
     @dt.setter

@@ -98,8 +98,8 @@ cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) 
 
 
 cdef inline int32_t gather(
-    int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach, int32_t filled,
-    const Pairs* data,
+    int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach,
+    int32_t filled, const Pairs* data,
 ) noexcept nogil:
     """Add those pairs of a body that are near; how many there are then."""
     cdef real* way = <real*> data.way
