@@ -118,6 +118,10 @@ FORCES = [
     kd.Potential("k/2*r**2 + A*exp(-r/s) + where(x < 0, x**4, cos(x))", r="norm(x, y)", k=9.0, A=1.0, s=0.2),
     kd.Expression(x="tanh(y) + cbrt(x)", y="atan2(y, x)/(1 + m) + pow(2 + x*x, y) - log(1 + t)*tan(x/3)"),
 ]
+NEAR = [
+    kd.PairPotential("4*e*((q/r)**12 - (q/r)**6)", cutoff=1.5, e=0.5, q=0.25),
+    kd.Langevin(friction=0.5, temperature=2.0, seed=2**40 + 7),
+]
 FLOW = kd.flows.Expression(x="s*(y - x)", y="x*(r - z) - sin(y)", z="x*y - b*z + exp(-t)", s=10.0, r=28.0, b=8 / 3)
 
 
@@ -128,6 +132,15 @@ def pushed(number, scheme, dtype, twin):
     stepper = twin.Stepper(position, velocity, dt=0.01, mass=1.5, integrator=scheme, forces=[FORCES[number]])
     failure = attempt(stepper.step, 5)
     return digest(failure, stepper.tick, stepper.position, stepper.velocity, stepper.checksum(), FORCES[number].digest)
+
+
+def beside(term, scheme, dtype, dt, twin):
+    """Bodies that push each other, those in a bath, and those that go back in time."""
+    rng = Draws(f"beside {scheme} {dt}")
+    position, velocity = (rng.normal(size=(23, 3)).astype(dtype) for _ in range(2))
+    stepper = twin.Stepper(position, velocity, dt=dt, mass=1.5, integrator=scheme, forces=[kd.AnchorSpring(2.0), term])
+    failure = attempt(stepper.step, 7)
+    return digest(failure, stepper.tick, stepper.position, stepper.velocity, stepper.checksum())
 
 
 def computed(name, dtype, twin):
@@ -234,6 +247,10 @@ def cases():
         yield f"{FORCES[number]!r} {scheme} {np.dtype(dtype)}", partial(pushed, number, scheme, dtype)
     for dtype in DTYPES:
         yield f"{FORCES[1]!r} energy_euler {np.dtype(dtype)}", partial(pushed, 1, "energy_euler", dtype)
+    for term, scheme, dtype in product(NEAR, ("velocity_verlet", "verlet", "rk4", "implicit_euler"), DTYPES):
+        yield f"{term!r} {scheme} {np.dtype(dtype)}", partial(beside, term, scheme, dtype, 0.01)
+    for scheme, dtype in product(("velocity_verlet", "verlet", "yoshida4", "implicit_euler", "energy_euler"), DTYPES):
+        yield f"back in time {scheme} {np.dtype(dtype)}", partial(beside, kd.PointGravity(2.0), scheme, dtype, -0.01)
     for scheme, dtype in product(ODE_INTEGRATORS, DTYPES):
         y = Draws(f"flow {scheme}").uniform(0.1, 1, (7, 3)).astype(dtype)
         yield f"{FLOW!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(solved, y, FLOW, scheme, 0.01)

@@ -53,7 +53,9 @@ if _TYPE_CHECKING:
     from .constraints import Box, Boxes, Contacts, Distance, ElasticCollisions, Pin, Plane, Segments, Sensor
     from .forces.formulas import Expression, Potential
     from .forces.interactions import NBody, Springs
+    from .forces.langevin import Langevin
     from .forces.native import get_include
+    from .forces.pairs import PairPotential
     from .neighbours import Neighbours
     from .ode.stepper import ODEStepper
 
@@ -99,6 +101,7 @@ __all__ = [
     "Heun",
     "ImplicitEuler",
     "KickdriftError",
+    "Langevin",
     "Leapfrog",
     "LinearDrag",
     "Locked",
@@ -112,6 +115,7 @@ __all__ = [
     "ODEStepper",
     "ODETrajectory",
     "OverloadError",
+    "PairPotential",
     "Pin",
     "Plane",
     "PointGravity",
@@ -154,7 +158,9 @@ _LATER = {
     **dict.fromkeys(("Expression", "Potential"), "forces.formulas"),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
     "Neighbours": "neighbours",
+    "Langevin": "forces.langevin",
     "ODEStepper": "ode.stepper",
+    "PairPotential": "forces.pairs",
     "flows": "",
     "get_include": "forces.native",
     "math": "",

@@ -96,7 +96,7 @@ def _flow(c: Decimal, k: Decimal, h: Decimal) -> list[Decimal]:
     # Power series on an interval short enough that 24 terms reach full precision, then doubling:
     # the flow over 2h is the flow over h, twice. Each doubling may cost a bit, hence the reserve.
     doublings = 0
-    while c * h > Decimal("0.01") or k * h * h > Decimal("0.0001"):
+    while abs(c * h) > Decimal("0.01") or k * h * h > Decimal("0.0001"):
         h /= 2
         doublings += 1
     with localcontext() as context:
@@ -124,7 +124,7 @@ def _flows(drag: np.ndarray, spring: np.ndarray, h: float) -> tuple[np.ndarray, 
     from .double_double import Doubled  # few programs have so many different bodies
 
     with np.errstate(all="ignore"):  # what is not finite is not certain
-        long = np.maximum(drag * h / 0.01, np.sqrt(spring) * h / 0.01)
+        long = np.maximum(drag * abs(h) / 0.01, np.sqrt(spring) * abs(h) / 0.01)
         doublings = np.where((long < 2.0**50) & (long > 1), np.ceil(np.log2(long)) + 1, 0)
         step = Doubled.of(np.ldexp(h, -doublings.astype(np.int64)))
         c, k = Doubled.of(drag) * step, Doubled.of(spring) * step * step

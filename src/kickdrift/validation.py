@@ -107,6 +107,16 @@ def time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
     return _time_step(dt, hz, dtype)
 
 
+def signed_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
+    """The same, and a step back in time where `dt` is negative: clocks count forwards alone, steppers go both ways."""
+    if hz is None:
+        if isinstance(dt, str) and dt.strip().startswith("-"):
+            return -time_step(dt.strip()[1:], None, dtype)
+        if isinstance(dt, Real) and not isinstance(dt, bool) and dt < 0:
+            return -time_step(-dt, None, dtype)
+    return time_step(dt, hz, dtype)
+
+
 def _time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
     """The step in seconds from `dt` or `hz`, as the exact fraction that is meant; the rule for all clocks and steppers.
 
@@ -139,7 +149,7 @@ _remembered_step = lru_cache(64, typed=True)(_time_step)
 
 def countable(step: Fraction) -> bool:
     """Can a clock count steps of so many seconds?"""
-    return step.numerator <= LARGEST_SECONDS and step.denominator <= LARGEST_PARTS
+    return 0 < step.numerator <= LARGEST_SECONDS and step.denominator <= LARGEST_PARTS
 
 
 def _countable(step: Fraction) -> Fraction:

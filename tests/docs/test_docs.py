@@ -124,7 +124,8 @@ def test_the_reference_offers_what_the_stepper_does():
 def test_public_names():
     terms = (
         "Gravity LinearDrag QuadraticDrag AnchorSpring PointGravity Vortex Damping Force Acceleration NativeForce "
-        "Magnetic RotatingFrame Springs NBody AppliedForce Expression Potential"
+        "Magnetic RotatingFrame Springs NBody AppliedForce Expression Potential PairPotential "
+        "Langevin"
     )
     schemes = (
         "ExplicitEuler SemiImplicitEuler ImplicitEuler Midpoint Heun RK4 Verlet VelocityVerlet GrootWarren Leapfrog "

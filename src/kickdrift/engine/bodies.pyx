@@ -84,6 +84,7 @@ cdef class Core(Runner):
 
     def _numbers(self, Binding binding, double h):
         """What of a binding depends on dt; `_commit` takes it over."""
+        (self._plan if binding is None else binding.model).check_direction(h)
         return (self.binding if binding is None else binding).numbers_for(h)
 
     cdef int save_for_failure(self, Binding binding) except -1:

@@ -17,7 +17,7 @@ from ..kernels.abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, PLANES, ROW, STRID
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_PUSHES, Push, Sweep
 from ..kernels.abi.tables cimport Kernels
-from .interactions cimport BoundPush, PythonPush, bind_push
+from .interactions cimport BoundPush, LangevinPush, PythonPush, bind_push
 from .events cimport EventStore, Touches
 from .runner cimport copy_array
 from .sharing cimport Watch, look, paced
@@ -99,6 +99,8 @@ cdef class Coupled(Watch):
             push = &self.push[<Py_ssize_t> number]
             push.function, push.data = bound.function, bound.data
             push.potential, push.potential_data = bound.potential, bound.potential_data
+            if isinstance(bound, LangevinPush):
+                self.sweep.noise = &(<LangevinPush> bound).noise
             push.factor = field(plan, term.factor, self.arrays)
             whole = whole or bound.whole
             if not (bound.shared or bound.whole):

@@ -4,6 +4,8 @@ from libc.stdint cimport int64_t
 
 from ..kernels.abi.interactions cimport NBody, Springs
 from ..kernels.abi.coupled cimport PushFunction, SweptTable, TangentFunction
+from ..kernels.abi.noise cimport Noise
+from ..kernels.abi.pairs cimport Pairs
 from .formulas cimport BoundFormula
 from .sharing cimport Sharing
 from .slots cimport Links
@@ -45,6 +47,20 @@ cdef class FormulaPush(BoundPush):
     cdef BoundFormula force
     cdef BoundFormula change
     cdef BoundFormula energy
+
+
+cdef class PairsPush(BoundPush):
+    cdef Pairs pairs
+    cdef BoundFormula slope
+    cdef list arrays
+
+    cdef void* take(self, object count, object dtype) except NULL
+    cdef void grow(self) noexcept
+
+
+cdef class LangevinPush(BoundPush):
+    cdef Noise noise
+    cdef list arrays
 
 
 cdef class SpringsPush(BoundPush):

@@ -1,9 +1,13 @@
 """What pushes many bodies at once, bound: a C function and what it works on, for each kind of push."""
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from ..kernels.abi.pairs cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..kernels.abi.plan cimport Job
+from ..kernels.abi.tables cimport Kernels
 from ..kernels.simd.rounding cimport require_rounding
 from .formulas cimport BoundFormula
 from .sharing cimport SHARE
@@ -11,6 +15,7 @@ from .sharing cimport SHARE
 import numpy as np
 
 from .. import kernels
+from ..constraints.broad_phase import Grid
 from ..declaration import require_entries
 from ..forces.base import Interaction
 
@@ -129,6 +134,124 @@ cdef class FormulaPush(BoundPush):
         return 0
 
 
+cdef class PairsPush(BoundPush):
+    """Pairs that are near; it owns the list of candidates."""
+
+    def __dealloc__(self):
+        PyMem_Free(self.pairs.partner)
+
+    cdef int find_links(self, Links links) except -1:
+        self.pairs.alive = links.slots.alive
+        return 0
+
+    cdef void* take(self, object count, object dtype) except NULL:
+        array = kernels.aligned_zeros((1, count + PAIRS_AT_ONCE), np.dtype(dtype))
+        self.arrays.append(array)
+        return <void*> address(array)
+
+    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+        cdef Pairs* pairs = &self.pairs
+        cdef int64_t n = plan.n
+        cdef int a, b
+        self.arrays = []
+        self.slope = BoundFormula.of(push.term.code(push.fields), plan.dtype)
+        pairs.n, pairs.cutoff = n, push.fields["cutoff"][0]
+        pairs.margin = pairs.cutoff / 8
+        pairs.formula, pairs.slope = table.formula, <void*> &self.slope.formula
+        grid = Grid(np.full(n, (pairs.cutoff + pairs.margin) * 0.4), plan.dim)
+        pairs.grid.classes = 1
+        pairs.grid.per_cell[0] = grid.per_cell[0] if grid.per_cell else 1.0
+        pairs.grid.mask = grid.buckets - 1
+        for a in range(plan.dim):
+            pairs.grid.step[a] = grid.step[a]
+        for a in range(-1 if plan.dim > 1 else 0, 2 if plan.dim > 1 else 1):
+            for b in range(-1 if plan.dim > 2 else 0, 2 if plan.dim > 2 else 1):
+                pairs.grid.row[pairs.grid.rows] = <uint64_t> (
+                    <int64_t> (a * pairs.grid.step[1]) + <int64_t> (b * pairs.grid.step[2]) - 1
+                )
+                pairs.grid.rows += 1
+        pairs.grid.radius = self.take(n, plan.dtype)
+        pairs.grid.size_class = <const uint8_t*> self.take(n, np.uint8)
+        pairs.grid.start = <int32_t*> self.take(grid.buckets + 2, np.int32)
+        pairs.grid.bucket = <uint32_t*> self.take(n, np.uint32)
+        pairs.grid.body = <int32_t*> self.take(n, np.int32)
+        pairs.grid.place = self.take((plan.dim + 1) * n, plan.dtype)
+        pairs.begin = <int64_t*> self.take(n + 1, np.int64)
+        pairs.lived = <uint8_t*> self.take(n, np.uint8)
+        pairs.was = self.take(plan.dim * n, plan.dtype)
+        pairs.near = <int32_t*> self.take(n, np.int32)
+        pairs.first = <int32_t*> self.take(0, np.int32)
+        pairs.second = <int32_t*> self.take(0, np.int32)
+        pairs.way = self.take(plan.dim * PAIRS_AT_ONCE, plan.dtype)
+        pairs.distance = self.take(0, plan.dtype)
+        pairs.pull = self.take(0, plan.dtype)
+        pairs.most = 512 * n
+        pairs.owner = <void*> self
+        pairs.kernel = table.pairs
+        self.function, self.data = with_room, <void*> pairs
+        self.whole = True
+        self.cost = 200.0 * n
+        return 0
+
+    cdef void grow(self) noexcept:
+        """Room for a longer list; where there is none, pairs are found anew each time."""
+        cdef int64_t room = min(self.pairs.most, max(2 * self.pairs.room, 32 * self.pairs.n + 64))
+        cdef void* longer = PyMem_Realloc(self.pairs.partner, room * sizeof(int32_t))
+        if longer == NULL:
+            self.pairs.most = self.pairs.room
+            return
+        self.pairs.partner, self.pairs.room = <int32_t*> longer, room
+
+
+cdef void grow_list(void* owner) noexcept with gil:
+    (<PairsPush> owner).grow()
+
+
+cdef int with_room(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const void* x, const void* v, void* out, void* data,
+) noexcept nogil:
+    """The kernel, again where the list was too short."""
+    cdef Pairs* pairs = <Pairs*> data
+    cdef int code = pairs.kernel(t, first, count, dim, stride, x, v, out, data)
+    while code == LIST_TOO_SHORT:
+        grow_list(pairs.owner)
+        code = pairs.kernel(t, first, count, dim, stride, x, v, out, data)
+    return code
+
+
+cdef int push_nothing(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const void* x, const void* v, void* out, void* data,
+) noexcept nogil:
+    return 0
+
+
+cdef int change_nothing(
+    double t, int64_t n, int64_t dim, int64_t stride,
+    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
+) noexcept nogil:
+    return 0
+
+
+cdef class LangevinPush(BoundPush):
+    """Friction and noise, which are no forces but come between them."""
+
+    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+        cdef const Kernels* offered = <const Kernels*> PyCapsule_GetPointer(kernels.offered(), "kickdrift.Kernels")
+        cdef Noise* noise = &self.noise
+        self.arrays = [np.ascontiguousarray(push.fields[name], np.float64) for name in ("friction", "heat")]
+        noise.seed = push.term.seed
+        noise.friction = <const double*> address(self.arrays[0])
+        noise.heat = <const double*> address(self.arrays[1])
+        noise.friction_step, noise.heat_step = (1 if len(array) > 1 else 0 for array in self.arrays)
+        noise.operate, noise.width = offered[1].formulas.operate, offered[1].formulas.width
+        self.function, self.tangent = push_nothing, change_nothing
+        self.shared = True
+        self.cost = 200.0 * plan.n
+        return 0
+
+
 cdef class SpringsPush(BoundPush):
     """Springs between pairs of bodies."""
 
@@ -220,6 +343,7 @@ cdef int share_n_body(
 # What binds each.
 cdef dict PUSHES = {
     "python": PythonPush, "native": NativePush, "formula": FormulaPush, "springs": SpringsPush, "n_body": NBodyPush,
+    "pair_potential": PairsPush, "langevin": LangevinPush,
 }
 require_entries(__name__, PUSHES, Interaction)
 

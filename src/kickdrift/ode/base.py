@@ -54,7 +54,7 @@ class ODEBase(State):
             raise RuntimeError("a stepper is made once: __init__ was called before")
         self._given = validation.trajectories(y)
         self._y = self._given.view()  # as in base.py
-        self._begin(validation.time_step(dt, hz, self._y.dtype), threads)
+        self._begin(validation.signed_step(dt, hz, self._y.dtype), threads)
         self._take_state(state, y=self._y)
         self._integrator = resolve(integrator, EQUATION_INTEGRATORS, " for an ODEStepper")
         self._rhs = self._right_hand_side(rhs)

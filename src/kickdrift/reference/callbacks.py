@@ -13,7 +13,15 @@ import numpy as np
 from ..declaration import require_entries
 from ..forces.base import Interaction
 from .formulas import formula, formula_energy, formula_tangent
-from .interactions import n_body, n_body_tangent, springs, springs_tangent
+from .interactions import (
+    n_body,
+    n_body_tangent,
+    nothing,
+    nothing_tangent,
+    pair_potential,
+    springs,
+    springs_tangent,
+)
 from .vector import Vector, largest, sqrt
 
 
@@ -36,6 +44,14 @@ def function_tangent(system, push, t, x, v, far, fast):
     """By the user's `jacobian`, or else by differences with half of the digits (Knoll, Keyes 2004, 2.2)."""
     if push.term.jacobian is not None:
         return lambda dx, dv: shown(system, push.term.evaluate_jacobian, t, x, v, dx, dv)
+    return differences(function, system, push, t, x, v, far, fast)
+
+
+def pair_tangent(system, push, t, x, v, far, fast):
+    return differences(pair_potential, system, push, t, x, v, far, fast)
+
+
+def differences(function, system, push, t, x, v, far, fast):
     here, half = function(system, push, t, x, v), sqrt(system.epsilon)
 
     def change(dx, dv):
@@ -56,7 +72,15 @@ def size(vectors):
     return largest([largest(vector) for vector in vectors])
 
 
-PUSHES = {"python": function, "native": function, "formula": formula, "springs": springs, "n_body": n_body}
+PUSHES = {
+    "python": function,
+    "native": function,
+    "formula": formula,
+    "springs": springs,
+    "n_body": n_body,
+    "pair_potential": pair_potential,
+    "langevin": nothing,
+}
 ENERGIES = {"formula": formula_energy}
 TANGENTS = {
     "python": function_tangent,
@@ -64,6 +88,8 @@ TANGENTS = {
     "formula": formula_tangent,
     "springs": springs_tangent,
     "n_body": n_body_tangent,
+    "pair_potential": pair_tangent,
+    "langevin": nothing_tangent,
 }
 require_entries(__name__, PUSHES, Interaction)
 require_entries(__name__, TANGENTS, Interaction)

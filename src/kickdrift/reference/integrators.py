@@ -47,8 +47,8 @@ def implicit_euler(body, h):
             break
         # The first guess is never good enough: for a fast body any force would seem negligible.
         if iteration > 0:
-            scale = largest(u) + largest(v) + h * largest(a)
-            noise = scale + slope * (largest(y) + h * largest(u))
+            scale = largest(u) + largest(v) + abs(h) * largest(a)
+            noise = scale + slope * (largest(y) + abs(h) * largest(u))
             if residual <= tolerance * scale + 4 * body.epsilon * noise + body.smallest:
                 break
         if iteration == limit:
@@ -148,6 +148,7 @@ def velocity_verlet(body, h):
     a = body.kept(x, v)
     x = x + h * (v + h / 2 * a)
     vp = v + h * a
+    x, vp = body.stirred(x, vp, a)
     a_new = body.keep(body.a(x, vp, h))
     body.x = x
     body.v = vp + h / 2 * (a_new - a)

@@ -5,6 +5,7 @@ Each is a push as in `callbacks.py`. What a body is pushed by is summed in a fix
 
 from __future__ import annotations
 
+from .formulas import evaluate
 from .vector import Vector, dot, sqrt
 
 
@@ -38,6 +39,32 @@ def n_body(system, push, t, x, v):
                 a = a + s * d
         accelerations.append(a)
     return accelerations
+
+
+def pair_potential(system, push, t, x, v):
+    """V'(r) d / r on the first of each pair nearer than the cutoff, d = x_j - x_i, and its negative on the other."""
+    cutoff = system.real(push.fields["cutoff"][0])
+    known = {name: system.real(field[0]) for name, field in push.fields.items() if name != "cutoff"}
+    forces = [zero(system) for _ in x]
+    alive = [i for i in range(len(x)) if system.parts[i].alive]
+    for n, i in enumerate(alive):
+        for j in alive[n + 1 :]:
+            d = x[j] - x[i]
+            square = dot(d, d)
+            if 0 < square < cutoff * cutoff:
+                s = evaluate(push.term.operations, system.real, {"r": sqrt(square), **known})["x"]
+                forces[i] = forces[i] + s * d
+                forces[j] = forces[j] - s * d
+    return forces
+
+
+def nothing(system, push, t, x, v):
+    """Of what acts beside the forces."""
+    return [zero(system) for _ in x]
+
+
+def nothing_tangent(system, push, t, x, v, far, fast):
+    return lambda dx, dv: [zero(system) for _ in x]
 
 
 def springs_tangent(system, push, t, x, v, far, fast):

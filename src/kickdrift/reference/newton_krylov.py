@@ -35,8 +35,8 @@ def implicit_euler(system, h):
         residual = largest(f)
         if residual == 0:
             break
-        scale = largest(u) + largest(v) + h * largest(a)
-        far = largest(y) + h * largest(u)
+        scale = largest(u) + largest(v) + abs(h) * largest(a)
+        far = largest(y) + abs(h) * largest(u)
         goal = tolerance * scale + 4 * system.epsilon * (scale + slope * far) + system.smallest
         # The first guess is never good enough: for fast bodies any force would seem negligible.
         if iteration > 0 and residual <= goal:

@@ -77,8 +77,8 @@ def implicit_euler(system, y, h):
         for i in sorted(open_):
             r = new[i] - old[i] - h * k[i]
             residual = largest(r)
-            scale = largest(new[i]) + largest(old[i]) + h * largest(k[i])
-            noise = scale + h * slope[i] * largest(new[i])
+            scale = largest(new[i]) + largest(old[i]) + abs(h) * largest(k[i])
+            noise = scale + abs(h) * slope[i] * largest(new[i])
             # The first guess is never good enough, unless it is perfect: where f happens to be small
             # at the old state, it need not be at the new one.
             close = residual <= tolerance * scale + 4 * system.epsilon * noise + system.smallest

@@ -72,6 +72,7 @@ class Stepper(Living, Exclusive, StepperBase):
     def _numbers(self, plan, h: float) -> dict:
         """What of a plan depends on dt."""
         plan = self._plan if plan is None else plan
+        plan.check_direction(h)
         return {
             "_h": h,
             "_decay": plan.decay(h) if plan.damped else None,

@@ -13,6 +13,7 @@ from .constraints import HOLDS
 from .events import Reports
 from .forces import TERMS, Affine, Rotation
 from .integrators import SCHEMES, STARTS, NotConverged, energy_together
+from .noise import bath
 from .slots import present_at_rest, present_fields
 from .vector import Vector
 
@@ -111,6 +112,10 @@ class Body:
         self.v = self.rotation(self.v)
         if self.integrator.name == "verlet":
             self.history = self.x - self.rotation(self.x - self.history)
+
+    def stirred(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
+        """The middle of a drift under `velocity_verlet`: only where bodies are pushed there is noise."""
+        return x, v
 
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
         """The acceleration so long after the last tick: the affine part, then the other terms in their order."""
@@ -253,6 +258,45 @@ class System(Body):
             energy_together(self, h)
         else:
             super().step(h)
+        if not self._stirs_midway:
+            self.stir()
+
+    @property
+    def _stirs_midway(self) -> bool:
+        return self.integrator.name == "velocity_verlet" and not self.velocity_dependent
+
+    def _baths(self) -> Any:
+        """What a bath leaves of the velocity of each body, and what it adds; nothing happens to the dead."""
+        for push in self.plan.pushes:
+            if push.kind == "langevin":
+                for i, part in enumerate(self.parts):
+                    if part.alive:
+                        yield i, *bath(push, self.real, self.dim, i, self.tick, self.h)
+
+    def stir(self) -> None:
+        """Friction and noise of a whole step; Verlet's velocity is the way from the previous position."""
+        x, v = self.x.rows(self.dim), self.v.rows(self.dim)
+        s = self.history.rows(self.dim) if self.integrator.name == "verlet" else None
+        for i, keep, kick in self._baths():
+            v[i] = keep * v[i] + Vector(kick)
+            if s is not None:
+                s[i] = x[i] - (keep * (x[i] - s[i]) + self.h * Vector(kick))
+        self.v = _joined(v)
+        if s is not None:
+            self.history = _joined(s)
+
+    def stirred(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
+        """The same in the middle of the drift (BAOAB): x and v are after a whole drift and a whole kick by a."""
+        if not self._stirs_midway:
+            return x, v
+        half = self.h / 2
+        xs, vs, accelerations = x.rows(self.dim), v.rows(self.dim), a.rows(self.dim)
+        for i, keep, kick in self._baths():
+            u = vs[i] - half * accelerations[i]
+            w = keep * u + Vector(kick)
+            xs[i] = xs[i] + half * (w - u)
+            vs[i] = w + half * accelerations[i]
+        return _joined(xs), _joined(vs)
 
     def _run_parts(self, n: int) -> None:
         """The same where bodies meet in constraints only: each takes its steps by itself."""

@@ -232,7 +232,7 @@ def _check_numbers(stepper: State, header: _Header, exact_dt: Fraction, origin_t
         )
     limits = np.finfo(stepper.dtype)
     if header.started:
-        plausible = float(limits.tiny) <= header.last_h <= float(limits.max)
+        plausible = float(limits.tiny) <= abs(header.last_h) <= float(limits.max)
     else:
         plausible = header.last_h == float(exact_dt)
     if not plausible:
@@ -305,19 +305,20 @@ def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, n
 def _dt(fields: dict[str, Any], dtype: np.dtype) -> Fraction:
     exact = _number("dt", fields.get("dt"))
     try:
-        validation.time_step(exact, None, dtype)
+        validation.signed_step(exact, None, dtype)
     except ValueError as error:
         raise SnapshotError(f"snapshot: {error}") from None
     return exact
 
 
 def _number(name: str, text: Any) -> Fraction:
-    """A fraction >= 0 from digits alone: exponents would make short texts into large numbers."""
-    parts = text.split("/") if isinstance(text, str) and len(text) <= 2 * _DIGITS + 1 else []
+    """A fraction from digits alone, below 0 behind a minus: exponents would make short texts into large numbers."""
+    minus = isinstance(text, str) and text.startswith("-")
+    parts = text[minus:].split("/") if isinstance(text, str) and len(text) <= 2 * _DIGITS + 2 else []
     if not 1 <= len(parts) <= 2 or not all(map(_WHOLE.fullmatch, parts)):
         raise SnapshotError(f'snapshot: expected {name} as a fraction like "1/60", got {validation.show(text)}')
     try:
-        return Fraction(*map(int, parts))
+        return -Fraction(*map(int, parts)) if minus else Fraction(*map(int, parts))
     except (ValueError, ZeroDivisionError) as error:  # int has a limit of its own, which may have been lowered
         raise SnapshotError(f"snapshot: {name}: {error}") from None
 

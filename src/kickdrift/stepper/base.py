@@ -219,7 +219,7 @@ class StepperBase(Population, Changes, State):
 
     def _clock_and_step(self, clock: Any, dt: Any, hz: Any, dtype: np.dtype) -> tuple[Any, Fraction]:
         if clock is None:
-            return None, _SIXTIETH if dt is None and hz is None else validation.time_step(dt, hz, dtype)
+            return None, _SIXTIETH if dt is None and hz is None else validation.signed_step(dt, hz, dtype)
         if not isinstance(clock, self._clock_type):
             kind = f"{self._clock_type.__module__.removesuffix('.fixed_clock')}.{self._clock_type.__name__}"
             raise TypeError(f"clock: expected a {kind}, got {validation.show(clock)}")

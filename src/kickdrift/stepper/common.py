@@ -108,12 +108,15 @@ class State:
 
     @property
     def dt(self) -> float:
-        """Seconds per step; may be set between steps (also to a Fraction or text), time stays continuous."""
+        """Seconds per step; may be set between steps (also to a Fraction or text), time stays continuous.
+
+        Below 0 time runs backwards, where there are no constraints, no noise and no clock.
+        """
         return self._dt
 
     @dt.setter
     def dt(self, value: float | Fraction | str) -> None:
-        self._exclusively(self._choose_dt, validation.time_step(value, None, self.dtype))
+        self._exclusively(self._choose_dt, validation.signed_step(value, None, self.dtype))
 
     # What begins with an underscore from here on is called by whoever has the stepper for himself.
 

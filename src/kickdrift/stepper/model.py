@@ -399,6 +399,15 @@ class Plan:
         """(C, S, P, Q) of the exact flow, each with one row or n rows."""
         return self._remember("flow", dt, lambda: exact_math.oscillator_flows(self._c, self._k, dt))
 
+    def check_direction(self, dt: float) -> None:
+        """Refuse to go back in time where that is no way back: constraints take energy, noise forgets."""
+        if dt < 0:
+            for hold in self.holds:
+                name = type(hold.constraint).__name__
+                raise ValueError(f"dt: expected a positive number where there are constraints ({name}), got {dt}")
+            if any(push.kind == "langevin" for push in self.pushes):
+                raise ValueError(f"dt: expected a positive number under Langevin, got {dt}")
+
     def composition(self, dt: float) -> tuple[list[Any], list[Any]]:
         """The drifts and the kicks of a composition in seconds."""
         assert isinstance(self.integrator, Composition)
@@ -493,6 +502,8 @@ class Plan:
                 f"integrator: {name} takes Magnetic and RotatingFrame only where bodies do not see each other, got "
                 f"{type(self.pushes[0].term).__name__} beside them"
             )
+        if sum(push.kind == "langevin" for push in self.pushes) > 1:
+            raise ValueError("forces: expected at most one Langevin, got more")
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
                 others = [push.term for push in self.pushes if push.kind != "formula"]

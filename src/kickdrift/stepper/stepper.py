@@ -17,6 +17,7 @@ class Stepper(StepperBase, Looped):
     velocity: the same shape and dtype in m/s; zeros when left out.
     mass: kg, a number or (n,); numpy.inf for a body that no force accelerates.
     dt: seconds per fixed step, a number or text such as "1001/60000", 1/60 when left out; or hz, steps per second.
+        Below 0 steps go back in time, where there are no constraints, no noise and no clock.
     integrator: a name of `INTEGRATORS`, a class or an instance, such as GrootWarren(lam=0.65).
     forces: terms such as Gravity, summed in this order: the affine ones first, Python functions last.
     constraints: what holds the bodies after each step, such as Pin or Box, applied in this order; pins first.

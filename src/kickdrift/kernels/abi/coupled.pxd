@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 
 from .constraints cimport Hold, HoldFunction
 from .events cimport Log
+from .noise cimport Noise
 from .plan cimport MAX_STAGES, Field, Job, Plan
 
 cdef enum:
@@ -53,6 +54,7 @@ ctypedef struct Sweep:
     const Plan* plan            # two of them in the room, with the state in one place and in the other
     int pushes
     const Push* push
+    const Noise* noise          # or NULL
     int holds
     const Hold* hold
     Log* log                    # of those who meet, or NULL
@@ -79,6 +81,7 @@ ctypedef struct SweptTable:
     PushFunction springs        # see interactions.pxd
     PushFunction n_body
     PushFunction formula        # see formulas.pxd
+    PushFunction pairs          # see pairs.pxd
     HoldFunction tie            # pins and distances
     HoldFunction hold           # walls and collisions
     TellFunction tell           # see constraints/events.pxd

@@ -3,12 +3,14 @@
 from libc.stdint cimport int64_t
 
 from ..abi.constraints cimport HoldFunction
-from ..abi.coupled cimport ImplicitStep, RunSweep, TangentFunction
+from ..abi.coupled cimport ImplicitStep, PushFunction, RunSweep, TangentFunction
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport Bad, Check, Correct, Increments, ODEPlan, ODERun, ODEStage, Quotients
+from ..abi.pairs cimport Pairs
 from ..abi.plan cimport Job
 from ..abi.tables cimport Kernels
 from ..forces.interactions cimport n_body_tangent, springs_tangent
+from ..forces.pairs cimport push_pairs
 from ..integrators.energy cimport energy_together
 from ..integrators.newton_krylov cimport together
 from ..loops.coupled cimport run
@@ -16,6 +18,18 @@ from ..ode.newton cimport solve
 from ..ode.steps cimport check, correct, finite, first_bad, increments, quotients, set_step, sweep
 from ..simd.vec cimport f32vec, f64vec, real, vec
 from .joints_table cimport tied
+
+
+cdef inline int near_pairs(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const real* x, const real* v, real* out, Pairs* data,
+) noexcept nogil:
+    cdef f32vec* f32 = NULL
+    cdef f64vec* f64 = NULL
+    if real is float:
+        return push_pairs(dim, stride, x, out, data, f32)
+    else:
+        return push_pairs(dim, stride, x, out, data, f64)
 
 
 cdef inline int change_springs(
@@ -75,6 +89,7 @@ cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wid
     kernels.swept.implicit = <ImplicitStep> together[vec]
     kernels.swept.energy = <ImplicitStep> energy_together[vec]
     kernels.swept.tie = <HoldFunction> tied[real]
+    kernels.swept.pairs = <PushFunction> near_pairs[real]
     kernels.swept.springs_tangent = <TangentFunction> change_springs[real]
     kernels.swept.n_body_tangent = <TangentFunction> change_n_body[vec]
     kernels.ode.solve = <ODERun> solve_flow[real]

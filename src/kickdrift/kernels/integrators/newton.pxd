@@ -67,8 +67,8 @@ cdef inline bint implicit_step(
             if residual == 0:
                 solved[i] = True
             elif iteration > 0:
-                scale = largest(dim, &guess[0]) + largest(dim, &old[0]) + h * largest(dim, &acceleration[0])
-                noise = scale + slope[i] * (largest(dim, &position[0]) + h * largest(dim, &guess[0]))
+                scale = largest(dim, &guess[0]) + largest(dim, &old[0]) + magnitude(h) * largest(dim, &acceleration[0])
+                noise = scale + slope[i] * (largest(dim, &position[0]) + magnitude(h) * largest(dim, &guess[0]))
                 solved[i] = residual <= tolerance * scale + four * epsilon * noise + smallest
             if solved[i]:
                 unsolved -= 1

@@ -10,6 +10,7 @@ from ..abi.registers cimport (
     CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, PLACE, R, REST, SPARE, SPEED, V, WAY, X,
 )
 from ..abi.workspace cimport KEEP, Room
+from ..noise cimport stir
 from ..simd.vec cimport f32vec, vec, load_part, real, spread, where_positive, width
 from ..abi.plan cimport DAMPING, Field, Job, Plan
 from ..loops.stages cimport size
@@ -368,9 +369,9 @@ cdef inline int implicit_step(
             break
         scale = (
             most(&system, shown(&system, V, like), h) + most(&system, room.now + V * size(room, like), h)
-            + h * most(&system, room.start, h)
+            + magnitude(h) * most(&system, room.start, h)
         )
-        far = most(&system, shown(&system, X, like), h) + h * most(&system, shown(&system, V, like), h)
+        far = most(&system, shown(&system, X, like), h) + magnitude(h) * most(&system, shown(&system, V, like), h)
         goal = tolerance * scale + four * epsilon * (scale + <real> system.slope * far) + smallest
         # The first guess is never good enough: for fast bodies any force would seem negligible.
         if iteration > 0 and residual <= goal:
@@ -412,6 +413,8 @@ cdef inline int together(
         implicit_step(sweep, job, room, t, like, single)
     else:
         implicit_step(sweep, job, room, t, like, whole)
+    if job.code == 0 and sweep.noise != NULL:
+        stir(sweep, room, job.tick + step, False, like)
     if job.code == 0 and sweep.plan.damped and sweep.holds == 0:
         sweep.plan.between(DAMPING, sweep.plan.scheme, sweep.plan, room, room.next, NULL, NULL)
     return job.code

@@ -10,8 +10,9 @@ from ..abi.registers cimport A, OUT, P, S, V, X
 from ..abi.workspace cimport KEEP, START, Room
 from ..abi.constraints cimport COMPLIANT_DISTANCE, CONTACTS, DISTANCE, Contacts, Distance
 from ..simd.vec cimport vec, width
-from ..abi.plan cimport ALTERNATE, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, Job, Plan
+from ..abi.plan cimport ALTERNATE, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, VELOCITY_VERLET, Job, Plan
 from ..integrators.steps cimport has_opening, stages, start
+from ..noise cimport stir
 from .living cimport any_of
 from .planes cimport aligned
 from .stages cimport size
@@ -93,6 +94,8 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         if number == 0 and has_opening(scheme, drag):
             plan.between(OPENING, scheme, plan, room, state, NULL, NULL)
             state = room.next
+            if sweep.noise != NULL and scheme == VELOCITY_VERLET and not drag:
+                stir(sweep, room, tick, True, like)
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
             after = sweep.after[number]
         if push(sweep, job, room, state, t + after, like) != 0:
@@ -102,6 +105,8 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
             state = room.next
     if plan.turned:
         plan.between(TURNING, scheme, plan, room, room.next, NULL, NULL)
+    if sweep.noise != NULL and not (scheme == VELOCITY_VERLET and not drag):
+        stir(sweep, room, tick, False, like)
     if plan.damped and sweep.holds == 0:
         plan.between(DAMPING, scheme, plan, room, state, NULL, NULL)
     return 0

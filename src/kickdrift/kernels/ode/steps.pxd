@@ -191,8 +191,8 @@ cdef inline bint close_enough(
     else:
         epsilon = DBL_EPSILON
         smallest = DBL_MIN / DBL_EPSILON
-    scale = largest(<int> dim, u) + largest(<int> dim, y) + h * largest(<int> dim, k)
-    noise = scale + h * slope * largest(<int> dim, u)
+    scale = largest(<int> dim, u) + largest(<int> dim, y) + magnitude(h) * largest(<int> dim, k)
+    noise = scale + magnitude(h) * slope * largest(<int> dim, u)
     return residual <= tolerance * scale + four * epsilon * noise + smallest
 
 

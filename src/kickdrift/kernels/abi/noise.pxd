@@ -1,0 +1,17 @@
+# What the kernel of noise.pxd is told.
+
+from libc.stdint cimport uint64_t
+
+ctypedef void (*OperateWide)(
+    int code, Py_ssize_t vectors, char* out,
+    const char* a, Py_ssize_t a_step, const char* b, Py_ssize_t b_step, const char* c, Py_ssize_t c_step,
+) noexcept nogil
+
+ctypedef struct Noise:
+    uint64_t seed
+    const double* friction      # 1/s, of each body or of all: then it is 0 to the next
+    Py_ssize_t friction_step
+    const double* heat          # temperature / mass
+    Py_ssize_t heat_step
+    OperateWide operate         # functions of float64
+    Py_ssize_t width            # numbers in its vectors

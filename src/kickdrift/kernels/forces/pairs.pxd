@@ -1,0 +1,195 @@
+# Pairs of bodies that are near: `pair_potential` of kickdrift/reference/interactions.py.
+#
+# Candidates are listed for some time (Verlet 1967). Which of them are near is decided anew each time, and pairs are
+# gone through in the order of their indices: so nothing depends on when the list was made.
+
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memset
+
+from ..abi.constraints cimport NOWHERE, Collisions
+from ..abi.pairs cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
+from ..abi.plan cimport MAX_DIM
+from ..constraints.broad_phase cimport Around, look_around, sort, sort_bodies
+from ..simd.vec cimport real, vec, vec_root, width
+
+cdef enum:
+    SPARE = 32      # with less room than that pairs are worked out first
+
+
+cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data) noexcept nogil:
+    """Does the list still have all pairs that may be near?"""
+    cdef const real* was = <const real*> data.was
+    cdef real limit = <real> (0.49 * data.margin)
+    cdef real square, d
+    cdef int64_t i
+    cdef int j
+    cdef bint near = True
+    if not data.listed:
+        return False
+    limit = limit * limit
+    if data.alive != NULL:
+        for i in range(data.n):
+            near &= data.lived[i] == data.alive[i]
+        if not near:
+            return False
+    for i in range(data.n):
+        d = x[i] - was[i]
+        square = d * d
+        for j in range(1, dim):
+            d = x[j * stride + i] - was[j * data.n + i]
+            square = square + d * d
+        near &= square <= limit
+    return near
+
+
+cdef inline int32_t candidates(
+    int dim, int64_t n, int64_t stride, const real* x, int32_t i, real reach, const Collisions* grid, int32_t* partner,
+) noexcept nogil:
+    """Bodies of higher index within reach, in ascending order; how many."""
+    cdef const real* place = <const real*> grid.place
+    cdef const int32_t* body = grid.body
+    cdef real here[MAX_DIM]
+    cdef real square, d
+    cdef int32_t count = 0
+    cdef int64_t row, k
+    cdef Around around
+    cdef int j
+    for j in range(dim):
+        here[j] = x[j * stride + i]
+    look_around(grid.bucket[i], grid, &around)
+    for row in range(around.ranges):
+        for k in range(around.first[row], around.last[row]):
+            d = place[k] - here[0]
+            square = d * d
+            for j in range(1, dim):
+                d = place[j * n + k] - here[j]
+                square = square + d * d
+            partner[count] = body[k]
+            count += (square < reach) & (body[k] > i)
+    sort(partner, count)
+    return count
+
+
+cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) noexcept nogil:
+    """List the candidates; False where there is no room for so many."""
+    cdef real reach = <real> (data.cutoff + data.margin)
+    cdef int64_t total = 0
+    cdef int64_t i
+    cdef int32_t count
+    cdef int j
+    data.listed = False
+    for i in range(data.n):
+        (<unsigned char*> data.grid.size_class)[i] = 0 if data.alive == NULL or data.alive[i] else NOWHERE
+        data.lived[i] = data.grid.size_class[i] == 0
+    for j in range(dim):
+        memcpy(<real*> data.was + j * data.n, x + j * stride, data.n * sizeof(real))
+    sort_bodies(dim, data.n, stride, x, &data.grid)
+    for i in range(data.n):
+        data.begin[i] = total
+        if data.lived[i]:
+            count = candidates(dim, data.n, stride, x, <int32_t> i, reach * reach, &data.grid, data.near)
+            if total + count > data.room:
+                return False
+            memcpy(data.partner + total, data.near, count * sizeof(int32_t))
+            total += count
+    data.begin[data.n] = total
+    data.listed = True
+    return True
+
+
+cdef inline int32_t gather(
+    int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach,
+    int32_t filled, const Pairs* data,
+) noexcept nogil:
+    """Add those pairs of a body that are near; how many there are then."""
+    cdef real* way = <real*> data.way
+    cdef real* distance = <real*> data.distance
+    cdef real here[MAX_DIM]
+    cdef real square, d
+    cdef int64_t k
+    cdef int32_t other
+    cdef int j
+    for j in range(dim):
+        here[j] = x[j * stride + i]
+    for k in range(count):
+        other = partner[k]
+        d = x[other] - here[0]
+        way[filled] = d
+        square = d * d
+        for j in range(1, dim):
+            d = x[j * stride + other] - here[j]
+            way[j * PAIRS_AT_ONCE + filled] = d
+            square = square + d * d
+        distance[filled] = square
+        data.first[filled] = i
+        data.second[filled] = other
+        filled += (square < reach) & (square > 0)
+    return filled
+
+
+cdef inline int work_out(
+    int dim, int64_t stride, int32_t filled, real* out, const Pairs* data, vec* like,
+) noexcept nogil:
+    """Push the pairs that were gathered, in their order."""
+    cdef const real* way = <const real*> data.way
+    cdef const real* pull = <const real*> data.pull
+    cdef vec* distance = <vec*> data.distance
+    cdef real f
+    cdef int64_t i, j
+    cdef int32_t k
+    cdef int c, code
+    for k in range((filled + <int32_t> width(like) - 1) // <int32_t> width(like)):
+        distance[k] = vec_root(distance[k])
+    code = data.formula(0, 0, filled, 1, PAIRS_AT_ONCE, data.distance, NULL, data.pull, data.slope)
+    if code != 0:
+        return code
+    for k in range(filled):
+        i = data.first[k]
+        j = data.second[k]
+        for c in range(dim):
+            f = pull[k] * way[c * PAIRS_AT_ONCE + k]
+            out[c * stride + i] = out[c * stride + i] + f
+            out[c * stride + j] = out[c * stride + j] - f
+    return 0
+
+
+cdef inline int push_all(int dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like) noexcept nogil:
+    cdef real reach = <real> data.cutoff
+    cdef const int32_t* partner
+    cdef int64_t i, k, count, part
+    cdef int32_t filled = 0
+    cdef int code
+    reach = reach * reach
+    if not fresh(dim, stride, x, data) and not make_list(dim, stride, x, data) and data.room < data.most:
+        return LIST_TOO_SHORT
+    for i in range(data.n):
+        if not data.lived[i]:
+            continue
+        if data.listed:
+            partner = data.partner + data.begin[i]
+            count = data.begin[i + 1] - data.begin[i]
+        else:
+            partner = data.near
+            count = candidates(dim, data.n, stride, x, <int32_t> i, 2 * reach, &data.grid, data.near)
+        k = 0
+        while k < count:
+            part = min(count - k, <int64_t> (PAIRS_AT_ONCE - 1 - filled))
+            filled = gather(dim, stride, x, <int32_t> i, partner + k, part, reach, filled, data)
+            k += part
+            if filled > PAIRS_AT_ONCE - SPARE:
+                code = work_out(dim, stride, filled, out, data, like)
+                if code != 0:
+                    return code
+                filled = 0
+    return work_out(dim, stride, filled, out, data, like)
+
+
+cdef inline int push_pairs(
+    int64_t dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like,
+) noexcept nogil:
+    """V'(r) d / r on the first of each pair, d = x_j - x_i, and its negative on the second."""
+    if dim == 1:
+        return push_all(1, stride, x, out, data, like)
+    elif dim == 2:
+        return push_all(2, stride, x, out, data, like)
+    return push_all(3, stride, x, out, data, like)

@@ -1,0 +1,143 @@
+# Friction and noise of a bath: kickdrift/reference/noise.py, and `stir` and `stirred` of kickdrift/reference/system.py.
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+
+from .abi.coupled cimport Sweep
+from .abi.formulas cimport COS, EXP, LOG, SIN
+from .abi.noise cimport Noise
+from .abi.plan cimport MAX_DIM, Plan
+from .abi.registers cimport S, V, X
+from .abi.workspace cimport Room
+from .forces.fields cimport root
+from .integrators.traits cimport verlet
+from .loops.planes cimport aligned
+from .loops.stages cimport size
+from .simd.vec cimport real, vec, width
+
+cdef enum:
+    AT_ONCE = 64
+
+
+cdef inline void philox(uint32_t* word, uint32_t k, uint32_t m) noexcept nogil:
+    """Ten rounds of Philox 4x32."""
+    cdef uint64_t p, q
+    cdef uint32_t b, d
+    cdef int _round
+    for _round in range(10):
+        p = <uint64_t> 0xD2511F53u * word[0]
+        q = <uint64_t> 0xCD9E8D57u * word[2]
+        b = word[1]
+        d = word[3]
+        word[0] = <uint32_t> (q >> 32) ^ b ^ k
+        word[1] = <uint32_t> q
+        word[2] = <uint32_t> (p >> 32) ^ d ^ m
+        word[3] = <uint32_t> p
+        k += 0x9E3779B9u
+        m += 0xBB67AE85u
+
+
+cdef inline void apply(const Noise* noise, int code, double* out, const double* a) noexcept nogil:
+    noise.operate(code, AT_ONCE // noise.width, <char*> out, <const char*> a, 1, NULL, 1, NULL, 0)
+
+
+cdef inline void normals(
+    const Noise* noise, int64_t tick, int64_t first, Py_ssize_t count, uint32_t which, double* z, double* angle,
+) noexcept nogil:
+    """Two rows of normal numbers, for so many bodies; angle: room for a row."""
+    cdef uint32_t word[4]
+    cdef double turn = 6.283185307179586
+    cdef double step = 1.0 / 9007199254740992.0
+    cdef double minus_two = -2
+    cdef Py_ssize_t n
+    cdef double radius
+    for n in range(AT_ONCE):
+        z[n] = 1
+        angle[n] = 0
+    for n in range(count):
+        word[0] = <uint32_t> <uint64_t> tick
+        word[1] = <uint32_t> (<uint64_t> tick >> 32)
+        word[2] = <uint32_t> (first + n)
+        word[3] = which
+        philox(word, <uint32_t> noise.seed, <uint32_t> (noise.seed >> 32))
+        z[n] = <double> ((((<uint64_t> word[0] << 32) | word[1]) >> 11) + 1) * step
+        angle[n] = turn * (<double> (((<uint64_t> word[2] << 32) | word[3]) >> 11) * step)
+    apply(noise, LOG, z + AT_ONCE, z)
+    apply(noise, COS, z, angle)
+    for n in range(count):
+        radius = root(minus_two * z[AT_ONCE + n])
+        z[n] = radius * z[n]
+        z[AT_ONCE + n] = radius
+    apply(noise, SIN, angle, angle)
+    for n in range(count):
+        z[AT_ONCE + n] = z[AT_ONCE + n] * angle[n]
+
+
+cdef inline void stir_some(
+    const Sweep* sweep, const Room* room, int64_t tick, bint midway, Py_ssize_t begin, Py_ssize_t count, double* memory,
+    const real* like, Py_ssize_t row,
+) noexcept nogil:
+    cdef const Plan* plan = sweep.plan
+    cdef const Noise* noise = sweep.noise
+    cdef double* c = memory
+    cdef double* wide = memory + AT_ONCE
+    cdef double* z = memory + 2 * AT_ONCE   # and a row that is left over
+    cdef real* x = <real*> room.next
+    cdef real* v = x + V * row
+    cdef real* s = x + S * row
+    cdef const real* a = <const real*> room.start
+    cdef real h = <real> plan.h
+    cdef real half = h / 2
+    cdef real keep, kick, u, w
+    cdef double minus, one = 1
+    cdef int64_t body
+    cdef Py_ssize_t n, i
+    cdef uint32_t which
+    cdef int j
+    for n in range(AT_ONCE):
+        wide[n] = 0
+    for n in range(count):
+        minus = noise.friction[(room.first + begin + n) * noise.friction_step] * <double> h
+        wide[n] = -minus
+    apply(noise, EXP, c, wide)
+    for n in range(count):
+        minus = one - c[n]
+        wide[n] = root(minus * (one + c[n]) * noise.heat[(room.first + begin + n) * noise.heat_step])
+    for which in range(<uint32_t> (plan.dim + 1) // 2):
+        normals(
+            noise, tick, room.first + begin, count, which, z + 2 * which * AT_ONCE, memory + (2 + MAX_DIM + 1) * AT_ONCE
+        )
+    for j in range(plan.dim):
+        for n in range(count):
+            body = room.first + begin + n
+            if plan.living != NULL and not plan.living.alive[body]:
+                continue
+            i = j * room.plane + begin + n
+            keep = <real> c[n]
+            kick = <real> (wide[n] * z[j * AT_ONCE + n])
+            if midway:
+                u = v[i] - half * a[i]
+                w = keep * u + kick
+                x[i] = x[i] + half * (w - u)
+                v[i] = w + half * a[i]
+                continue
+            v[i] = keep * v[i] + kick
+            if verlet(plan.scheme):
+                u = keep * (x[i] - s[i])
+                s[i] = x[i] - (u + h * kick)
+
+
+cdef inline void stir(const Sweep* sweep, const Room* room, int64_t tick, bint midway, const vec* like) noexcept nogil:
+    """Friction and noise of a step, in the next state; midway: after the opening of `velocity_verlet`."""
+    cdef double room_for_rows[(3 + MAX_DIM + 1) * AT_ONCE + 8]
+    cdef double* memory = <double*> (<size_t> (<char*> room_for_rows + 63) & ~<size_t> 63)
+    cdef const float* narrow = NULL
+    cdef const double* wide = NULL
+    cdef Py_ssize_t begin = 0
+    cdef Py_ssize_t count
+    while begin < room.count:
+        count = min(<Py_ssize_t> AT_ONCE, room.count - begin)
+        if sizeof(vec) // width(like) == sizeof(float):
+            stir_some(sweep, room, tick, midway, begin, count, memory, narrow, room.row)
+        else:
+            stir_some(sweep, room, tick, midway, begin, count, memory, wide, room.row)
+        begin += AT_ONCE

@@ -1,0 +1,41 @@
+"""Normal numbers that depend on a seed, the tick and the body alone, and what a bath makes of velocities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import functions
+from .vector import sqrt
+
+TURN = 6.283185307179586
+
+
+def philox(counter: list[int], key: list[int]) -> list[int]:
+    """Four numbers of 32 bits: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011)."""
+    a, b, c, d = counter
+    k, m = key
+    for _ in range(10):
+        p, q = 0xD2511F53 * a, 0xCD9E8D57 * c
+        a, b, c, d = (q >> 32) ^ b ^ k, q & 0xFFFFFFFF, (p >> 32) ^ d ^ m, p & 0xFFFFFFFF
+        k, m = (k + 0x9E3779B9) & 0xFFFFFFFF, (m + 0xBB67AE85) & 0xFFFFFFFF
+    return [a, b, c, d]
+
+
+def normals(seed: int, tick: int, body: int, which: int) -> tuple[float, float]:
+    """Two of them (Box and Muller 1958), in float64."""
+    words = philox([tick & 0xFFFFFFFF, tick >> 32, body, which], [seed & 0xFFFFFFFF, seed >> 32])
+    u = float(((words[0] << 32 | words[1]) >> 11) + 1) * 2.0**-53
+    angle = TURN * (float((words[2] << 32 | words[3]) >> 11) * 2.0**-53)
+    radius = sqrt(-2.0 * functions.call("log", float, u))
+    return radius * functions.call("cos", float, angle), radius * functions.call("sin", float, angle)
+
+
+def bath(push: Any, real: Any, dim: int, body: int, tick: int, h: Any) -> tuple[Any, list[Any]]:
+    """What a step leaves of a velocity, and what it adds to each component."""
+    friction, heat = (
+        float(field[body if len(field) > 1 else 0]) for field in map(push.fields.get, ("friction", "heat"))
+    )
+    c = functions.call("exp", float, -(friction * float(h)))
+    width = sqrt((1.0 - c) * (1.0 + c) * heat)
+    z = [number for which in range((dim + 1) // 2) for number in normals(push.term.seed, tick, body, which)]
+    return real(c), [real(width * number) for number in z[:dim]]

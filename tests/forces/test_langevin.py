@@ -1,0 +1,176 @@
+"""Langevin: noise of the right size, and the same for whoever steps."""
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift import reference
+from kickdrift.reference.noise import normals, philox
+
+
+def bodies(stepper=kd.Stepper, n=70, dim=2, dtype=np.float64, terms=(), **options):
+    generator = np.random.default_rng(2)
+    place, speed = generator.normal(size=(2, n, dim)).astype(dtype)
+    options = {"dt": 0.05} | options
+    bath = kd.Langevin(options.pop("friction", 1.0), options.pop("temperature", 0.5), options.pop("seed", 9))
+    return stepper(place, speed, forces=[kd.AnchorSpring(2.0), *terms, bath], **options)
+
+
+def test_philox_is_that_of_the_paper():
+    """Known answers of Random123, kat_vectors."""
+    assert philox([0] * 4, [0] * 2) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
+    ones = 0xFFFFFFFF
+    assert philox([ones] * 4, [ones] * 2) == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
+    counter = [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344]
+    assert philox(counter, [0xA4093822, 0x299F31D0]) == [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]
+
+
+def test_the_numbers_are_normal():
+    z = np.array([normals(1, tick, body, 0) for tick in range(40) for body in range(250)])
+    assert np.abs(z.mean(axis=0)).max() < 4 / 100
+    assert np.abs(z.var(axis=0) - 1).max() < 4 * 2**0.5 / 100
+    assert abs((z[:, 0] * z[:, 1]).mean()) < 4 / 100
+    assert abs((z**4).mean() - 3) < 0.3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("integrator", sorted(set(kd.INTEGRATORS) - {"dopri8", "exact", "energy_euler"}))
+def test_the_bits_of_the_reference(integrator, dtype):
+    for dim in (1, 2, 3):
+        pair = [
+            bodies(each, 9, dim, dtype, integrator=integrator, seed=2**63) for each in (kd.Stepper, reference.Stepper)
+        ]
+        for each in pair:
+            each.step(12)
+        assert pair[0].position.tobytes() == pair[1].position.tobytes(), dim
+        assert pair[0].velocity.tobytes() == pair[1].velocity.tobytes(), dim
+
+
+@pytest.mark.parametrize("terms", [[kd.QuadraticDrag(0.1)], [kd.Damping(0.2)], [kd.Magnetic(1.0, 2.0)]])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "semi_implicit_euler"])
+def test_beside_other_terms(integrator, terms):
+    mass = np.linspace(1, 2, 9)
+    mass[4] = np.inf
+    pair = [
+        bodies(each, 9, terms=terms, integrator=integrator, mass=mass, constraints=[kd.Box((-2, -2), (2, 2))])
+        for each in (kd.Stepper, reference.Stepper)
+    ]
+    for each in pair:
+        each.step(30)
+    assert pair[0].position.tobytes() == pair[1].position.tobytes()
+    assert pair[0].velocity.tobytes() == pair[1].velocity.tobytes()
+
+
+def test_whoever_steps():
+    one = bodies(n=5000)
+    saved = one.snapshot()
+    one.step(20)
+    many = bodies(n=5000, threads=3)
+    for count in (1, 7, 12):
+        many.step(count)
+    back = bodies(n=5000)
+    back.step(33)
+    back.restore(saved)
+    back.step(20)
+    start = bodies(n=5000)
+    columns = np.asfortranarray(start.position), np.asfortranarray(start.velocity)
+    turned = kd.Stepper(*columns, forces=start.forces, dt=0.05)
+    turned.step(20)
+    whole = bodies(n=5000, terms=[kd.Force(lambda t, x, v, out: None, velocity_dependent=False)])
+    whole.step(20)
+    for other in (many, back, turned, whole):
+        assert (other.position == one.position).all()
+        assert (other.velocity == one.velocity).all()
+    different = bodies(n=5000, seed=10)
+    different.step(20)
+    assert (different.velocity != one.velocity).all()
+
+
+def test_the_dead_stay_where_they_are():
+    pair = [bodies(each, 30, alive=25) for each in (kd.Stepper, reference.Stepper)]
+    for each in pair:
+        each.step(5)
+        each.kill([0, 7])
+        each.step(5)
+    assert pair[0].position.tobytes() == pair[1].position.tobytes()
+    assert pair[0].velocity.tobytes() == pair[1].velocity.tobytes()
+    assert not pair[0].velocity[[0, 7]].any()
+
+
+def settled(k, dt, integrator="velocity_verlet", samples=400, n=5000, **options):
+    """Variances of position and velocity of bodies in a spring, and how uncertain they are."""
+    bath = kd.Langevin(friction=1.0, temperature=1.0, seed=4)
+    there = kd.Stepper(np.zeros((n, 1)), dt=dt, forces=[kd.AnchorSpring(k), bath], integrator=integrator, **options)
+    there.step(int(10 / dt))
+    squares = np.zeros(2)
+    for _ in range(samples):
+        there.step(int(1 / dt))
+        squares += (there.position**2).mean(), (there.velocity**2).mean()
+    return squares / samples
+
+
+def test_variances_in_a_spring():
+    position, velocity = settled(1.0, 0.05)
+    assert position == pytest.approx(1, rel=0.005)
+    assert velocity == pytest.approx(1, rel=0.005)
+
+
+def test_positions_of_large_steps_are_right():
+    """omega dt = 1: velocity Verlet alone has 1 / (1 - 1/4), BAOAB 1 (Leimkuhler and Matthews 2013, 3.1)."""
+    position, _ = settled(4.0, 0.5)
+    assert 4 * position == pytest.approx(1, rel=0.005)
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "leapfrog", "verlet", "rk4"])
+def test_variances_of_other_methods(integrator):
+    position, velocity = settled(1.0, 0.05, integrator, samples=100)
+    assert position == pytest.approx(1, rel=0.06 if integrator in ("semi_implicit_euler", "verlet") else 0.02)
+    if integrator not in ("verlet", "semi_implicit_euler"):
+        assert velocity == pytest.approx(1, rel=0.02)
+
+
+def test_diffusion():
+    """<x²> = 2 D t, D = temperature / (m friction) (Einstein 1905), less what the beginning takes."""
+    bath = kd.Langevin(friction=2.0, temperature=3.0, seed=1)
+    there = kd.Stepper(np.zeros((20000, 1)), dt=0.1, mass=1.5, forces=[bath])
+    there.step(100)  # until velocities have settled
+    there.position[...] = 0
+    there.step(200)
+    t = 20.0
+    expected = 2 * 3 / (1.5 * 2) * (t - (1 - np.exp(-2 * t)) / 2)
+    assert (there.position**2).mean() == pytest.approx(expected, rel=0.03)
+
+
+def test_without_friction_nothing_happens():
+    still, calm = bodies(friction=0.0), bodies(friction=0.0, temperature=9.0)
+    for each in (still, calm):
+        each.step(10)
+    assert (still.position == calm.position).all()
+    assert calm.energy()[0] > 0
+
+
+def test_it_can_be_changed():
+    bath = kd.Langevin(0.0, 0.0, seed=3)
+    there = kd.Stepper([[0.0]] * 3, dt=0.1, forces=[bath])
+    there.step()
+    assert not there.velocity.any()
+    there.set(bath, friction=1.0, temperature=[0.0, 1.0, 2.0])
+    there.step()
+    assert there.velocity[0] == 0
+    assert (there.velocity[1:] != 0).all()
+
+
+def test_what_is_refused():
+    for wrong in ({"friction": -1.0}, {"temperature": -1.0}, {"seed": -1}, {"seed": 2**64}):
+        with pytest.raises(ValueError, match=f"Langevin.{next(iter(wrong))}"):
+            bodies(**wrong)
+    with pytest.raises(TypeError, match=r"Langevin\(seed\)"):
+        kd.Langevin(1.0, 1.0, seed=0.5)
+    with pytest.raises(ValueError, match="at most one Langevin"):
+        bodies(terms=[kd.Langevin(1.0, 1.0)])
+    for integrator in ("exact", "energy_euler"):
+        with pytest.raises(ValueError, match="integrator"):
+            bodies(integrator=integrator)
+    saved = bodies(n=3).snapshot()
+    with pytest.raises(kd.SnapshotError):
+        bodies(n=3, seed=1).restore(saved)

@@ -1,0 +1,145 @@
+"""dt below 0: steppers go back in time; clocks do not."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift import reference
+
+STEPPERS = [kd.Stepper, reference.Stepper]
+SYMMETRIC = ["velocity_verlet", "leapfrog", "yoshida4", "yoshida6", "pefrl"]
+TERMS = [kd.AnchorSpring(3.0), kd.PointGravity(2.0, softening=0.5)]
+PLACES = [[1.0, 0.25], [-0.5, 2.0], [0.0, 1.5]]
+SPEEDS = [[0.0, 1.0], [0.5, -0.25], [1.0, 0.0]]
+
+
+def world(stepper=kd.Stepper, **options):
+    options = {"dt": 0.01, "forces": TERMS, "mass": [1.0, 2.0, 3.0]} | options
+    dtype = options.pop("dtype", np.float64)
+    return stepper(np.array(PLACES, dtype), np.array(SPEEDS, dtype), **options)
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+@pytest.mark.parametrize("integrator", SYMMETRIC)
+def test_symmetric_schemes_return_to_where_they_began(stepper, integrator):
+    there = world(stepper, integrator=integrator)
+    there.step(300)
+    assert np.abs(there.position - PLACES).max() > 0.1
+    there.dt = -there.dt
+    there.step(300)
+    assert np.abs(there.position - PLACES).max() < 1e-12
+    assert np.abs(there.velocity - SPEEDS).max() < 1e-12
+    assert there.tick == 600
+    assert there.time == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("integrator", sorted(set(kd.INTEGRATORS) - {"dopri8", "exact"}))
+def test_the_bits_of_the_reference(integrator, dtype):
+    pair = [world(stepper, integrator=integrator, dt=-0.02, dtype=dtype) for stepper in STEPPERS]
+    for each in pair:
+        each.step(40)
+        each.dt = 0.01
+        each.step(10)
+        each.dt = "-1/64"
+        each.step(10)
+    assert pair[0].position.tobytes() == pair[1].position.tobytes()
+    assert pair[0].velocity.tobytes() == pair[1].velocity.tobytes()
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_the_exact_flow_and_damping_go_back(stepper):
+    terms = [kd.AnchorSpring(3.0), kd.LinearDrag(0.5), kd.Gravity((0.0, -1.0))]
+    there = world(stepper, integrator="exact", forces=terms, dt=0.5)
+    there.step(10)
+    there.dt = Fraction(-1, 2)
+    there.step(10)
+    assert np.abs(there.position - PLACES).max() < 1e-11
+    free = world(stepper, forces=[kd.Damping(0.5)], dt=-0.5)
+    free.step()
+    assert np.allclose(free.velocity, np.exp(0.25) * np.array(SPEEDS), rtol=1e-15)
+
+
+def test_turning_goes_back():
+    there = world(forces=[kd.Magnetic(1.0, 2.0), kd.AnchorSpring(1.0)])
+    there.step(200)
+    there.dt = -0.01
+    there.step(200)
+    assert np.abs(there.position - PLACES).max() < 1e-12
+
+
+def test_functions_are_told_the_time():
+    times = []
+    there = kd.Stepper([[0.0]], dt=-0.5, forces=[kd.Force(lambda t, x, v, out: times.append(t))], integrator="rk4")
+    there.step(2)
+    assert times[0] == 0
+    assert min(times) == there.time == -1
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "dopri8", "implicit_euler", "midpoint"])
+def test_equations_go_back(integrator):
+    rhs = kd.flows.VanDerPol()
+    pair = [each([[1.0, 0.5]], rhs, dt=-0.01, integrator=integrator) for each in (kd.ODEStepper, reference.ODEStepper)]
+    for each in pair:
+        each.step(50)
+    assert pair[0].y.tobytes() == pair[1].y.tobytes()
+    forwards = kd.ODEStepper([[1.0, 0.5]], rhs, dt=0.01, integrator="dopri8")
+    forwards.step(100)
+    forwards.dt = -0.01
+    forwards.step(100)
+    assert np.abs(forwards.y - [1.0, 0.5]).max() < 1e-12
+    assert forwards.time == 0
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_constraints_and_noise_do_not_go_back(stepper):
+    with pytest.raises(ValueError, match=r"dt: expected a positive number where there are constraints \(Box\)"):
+        world(stepper, dt=-0.01, constraints=[kd.Box((-9, -9), (9, 9))])
+    held = world(stepper, constraints=[kd.Box((-9, -9), (9, 9))])
+    with pytest.raises(ValueError, match="dt: expected a positive number where there are constraints"):
+        held.dt = -0.01
+    assert held.dt == 0.01
+    held.step()
+    stirred = world(stepper, forces=[kd.Langevin(1.0, 1.0)])
+    with pytest.raises(ValueError, match="dt: expected a positive number under Langevin"):
+        stirred.dt = -0.01
+    stirred.step()
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_clocks_do_not_go_back(stepper):
+    there = world(stepper, dt=-0.01)
+    with pytest.raises(ValueError, match="clock: expected dt"):
+        _ = there.clock
+    with pytest.raises(ValueError, match="clock: expected dt"):
+        there.advance(0.1)
+    timed = world(stepper)
+    timed.advance(0.1)
+    with pytest.raises(ValueError, match="expected a positive number"):
+        timed.dt = -0.01
+    for wrong in (0.0, -0.0, "--1", "0", float("-inf"), float("nan")):
+        with pytest.raises(ValueError, match="dt"):
+            there.dt = wrong
+    with pytest.raises(ValueError, match="hz"):
+        kd.Stepper([[0.0]], hz=-60)
+    with pytest.raises(ValueError, match=r"positive|greater"):
+        kd.FixedClock(dt=-0.01)
+
+
+@pytest.mark.parametrize("integrator", ["verlet", "velocity_verlet", "groot_warren"])
+def test_snapshots_know_the_way(integrator):
+    there = world(dt=-0.01, integrator=integrator)
+    there.step(10)
+    saved = there.snapshot()
+    there.step(10)
+    end = there.position.copy()
+    other = world(dt=0.5, integrator=integrator)
+    other.restore(saved)
+    assert other.dt == -0.01
+    assert other.time == -0.1
+    other.dt = -0.01
+    other.restore(saved)
+    other.step(10)
+    assert (other.position == end).all()
