@@ -11,22 +11,23 @@ import numpy as np
 
 import kickdrift as kd
 
-WIDTH, HEIGHT, COUNT = 960, 640, 3000
+WIDTH, HEIGHT, COUNT, MU = 960, 640, 6000, 2e7
 
 
 def make_world():
     """Lengths are pixels here, and y points up, as in arcade."""
     rng = np.random.default_rng(4)
     middle = np.array([WIDTH, HEIGHT]) / 2
-    pull = kd.PointGravity(6e7, center=middle, softening=60)
-    place = rng.uniform(0, (WIDTH, HEIGHT), (COUNT, 2))
-    velocity = (place - middle)[:, ::-1] * [-0.9, 0.9]  # they circle
+    pull = kd.PointGravity(MU, center=middle, softening=10)
+    radius, angle = rng.uniform(30, 280, COUNT), rng.uniform(0, 2 * np.pi, COUNT)
+    outward = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    place = middle + radius[:, None] * outward
+    velocity = np.sqrt(MU / radius)[:, None] * outward[:, ::-1] * [-1, 1]  # a circle for each
     world = kd.Stepper(
         place,
         velocity,
         clock=kd.FixedClock(60, policy="match"),
         forces=[pull],
-        constraints=[kd.Box(0, (WIDTH, HEIGHT), restitution=0.8)],
     )
     return world, pull
 
@@ -51,8 +52,8 @@ def main(frames=None, picture=None):
 
         def on_update(self, seconds):
             if frames:  # without a player the centre goes round
-                angle = self.shown / 40
-                centre = WIDTH / 2 + 150 * math.cos(angle), HEIGHT / 2 + 150 * math.sin(angle)
+                angle = self.shown / 60
+                centre = WIDTH / 2 + 60 * math.sin(angle), HEIGHT / 2 + 60 * math.sin(2 * angle)
                 self.world.set(self.pull, center=centre)
             self.world.advance(1 / 60 if frames else seconds)
 

@@ -41,7 +41,7 @@ def main(frames=None, picture=None):
     base.disableMouse()
     base.camera.setPos(0, -24, 9)
     base.camera.lookAt(0, 0, 3)
-    for light, strength in ((AmbientLight("ambient"), 0.45), (DirectionalLight("sun"), 0.8)):
+    for light, strength in ((AmbientLight("ambient"), 0.35), (DirectionalLight("sun"), 0.7)):
         light.setColor((strength, strength, strength, 1))
         node = base.render.attachNewNode(light)
         node.setHpr(-30, -55, 0)
@@ -53,10 +53,11 @@ def main(frames=None, picture=None):
     ground.setColor(0.25, 0.32, 0.48, 1)
 
     world, radius = make_world()
-    sphere, balls = base.loader.loadModel("models/misc/sphere"), []
+    sphere, balls = base.loader.loadModel("models/smiley"), []
     for number, size in enumerate(radius.tolist()):
         ball = sphere.copyTo(base.render)
         ball.setScale(size)
+        ball.setTextureOff(1)
         ball.setColor(*COLOURS[number % len(COLOURS)], 1)
         balls.append(ball)
 

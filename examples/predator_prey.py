@@ -31,7 +31,7 @@ def make_world():
 
 
 def seen(y):
-    return y * [260, -390] + [60, HEIGHT - 60]
+    return y * [255, -165] + [60, HEIGHT - 60]
 
 
 def main(frames=None):

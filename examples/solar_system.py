@@ -11,7 +11,7 @@ import numpy as np
 
 import kickdrift as kd
 
-WIDTH, HEIGHT, TRAIL = 960, 720, 220
+WIDTH, HEIGHT, TRAIL = 960, 720, 400
 G = 2.9591220828559e-4  # au^3 / day^2 / solar mass
 BODIES = (  # name, mass (suns), nearest distance (au), eccentricity, direction of it (degrees), pixels, colour
     ("Sun", 1.0, 0.0, 0.0, 0, 15, "#ffd166"),
@@ -35,7 +35,7 @@ def make_world():
     position = near[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     velocity = speed[:, None] * np.stack([-np.sin(angle), np.cos(angle)], axis=1)
     velocity -= mass @ velocity / mass.sum()  # all together stay where they are
-    clock = kd.FixedClock(dt=2, scale=30.0, max_steps=200, max_frame=20)  # time is days here: 30 a second
+    clock = kd.FixedClock(dt=2, scale=200.0, max_steps=200, max_frame=20)  # time is days here: 200 a second
     return kd.Stepper(position, velocity, mass=mass, clock=clock, integrator="yoshida6", forces=[kd.NBody(G)])
 
 
@@ -78,7 +78,11 @@ def main(frames=None):
                 bright = pygame.Color(colour).lerp("#05070f", 0.95 - 0.6 * part / len(way))
                 pygame.draw.aalines(screen, bright, False, way[part : part + 11].tolist())
             pygame.draw.aacircle(screen, colour, place, size)
-            screen.blit(small.render(name, True, "#aab2c8"), (place[0] + size + 4, place[1] - 7))
+            if name != "Sun":  # names are on the side away from the Sun
+                x, y = np.subtract(place, places[0]) / np.linalg.norm(np.subtract(place, places[0]))
+                label = small.render(name, True, "#aab2c8")
+                middle = place[0] + x * (size + 8 + label.get_width() / 2), place[1] + y * (size + 12)
+                screen.blit(label, label.get_rect(center=middle))
         years, error = world.time / 365.25, sum(world.energy()) / total - 1
         text = f"{years:6.2f} years   {world.clock.scale:.0f} days a second [+, -]   stop [Space]   turn round [B]"
         screen.blit(font.render(text, True, "#e5e5e5"), (12, 10))
