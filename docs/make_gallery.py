@@ -29,7 +29,7 @@ EXAMPLES = {
     "netplay": 240,
     "torn_cloth": 150,
     "rope_bridge": 150,
-    "solar_system": 420,
+    "solar_system": 300,
     "magnetic_bottle": 150,
     "predator_prey": 150,
 }
@@ -62,9 +62,9 @@ def play(name, frames, out):
 
 
 def save(picture, name):
-    """As a small file: 128 colours are enough here."""
+    """As a small file: 256 colours are enough here."""
     path = FOLDER / f"{name}.png"
-    picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.convert("RGB").quantize(256).save(path, optimize=True)
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size:,} bytes", flush=True)
 
 
