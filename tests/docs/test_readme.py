@@ -115,7 +115,7 @@ def test_the_game_loops_run_on_the_real_engines(engine):
     game = python(HEADLESS[engine], FIRST, LOOPS_OF_ENGINES[engine], count)
     assert game.returncode == 0, game.stderr
     # Three seconds on a machine that may be busy.
-    assert 20 <= int(game.stdout.rpartition("ticks: ")[2]) - 120 <= 200
+    assert 3 <= int(game.stdout.rpartition("ticks: ")[2]) - 120 <= 200
 
 
 def test_the_commands_set_up_what_they_use():
