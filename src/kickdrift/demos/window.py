@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE = (960, 720)  #: of the window at first, in pixels
-PAPER, INK, PENCIL = "#ffffff", "#222222", "#bbbbbb"  #: background, lines and names, what does not move
+PAPER, INK, GREY, PENCIL = "#ffffff", "#222222", "#777777", "#bbbbbb"  #: background, lines and names, notes, what rests
+KEYS = "stop [Space]   close [Escape]"
 NO_PAIRS = np.zeros((0, 2), np.int64)
 
 
@@ -55,6 +56,7 @@ class Scene:
     names: Mapping[int, str] = field(default_factory=dict)  #: of some bodies
     flat: Callable[[np.ndarray], np.ndarray] = _first_two
     mode: Literal["linear", "hermite"] = "linear"  #: of `interpolate`
+    note: str = ""  #: what the picture does not say by itself
 
 
 def show(scene: Scene, seconds: float = float("inf")) -> None:
@@ -103,9 +105,27 @@ def _paint(pygame: Any, screen: Any, font: Any, scene: Scene) -> None:
     for place, radius, colour in zip(places, (scale * scene.radius).tolist(), scene.colour, strict=True):
         if radius > 0:
             pygame.draw.aacircle(screen, colour, place, max(radius, 1.0))
+    _write_names(pygame, screen, font, scene, places, scale)
+    screen.blit(font.render(f"{scene.title.partition(': ')[2]}   {KEYS}", True, INK), (12, 10))
+    screen.blit(font.render(scene.note, True, GREY), (12, 30))
+
+
+def _write_names(pygame: Any, screen: Any, font: Any, scene: Scene, places: list[Any], scale: float) -> None:
+    """Beside the bodies, on the first side where nothing is written or drawn yet."""
+    gap = {body: scale * scene.radius[body] + 3 for body in scene.names}
+    taken = [pygame.Rect(x - gap[body], y - gap[body], 2 * gap[body], 2 * gap[body])
+             for body, (x, y) in ((body, places[body]) for body in scene.names)]  # fmt: skip
     for body, name in scene.names.items():
-        x, y = places[body]
-        screen.blit(font.render(name, True, INK), (x + scale * scene.radius[body] + 3, y + 3))
+        text, (x, y) = font.render(name, True, INK), places[body]
+        width, height = text.get_size()
+        sides = [pygame.Rect(x + gap[body], y + 3, width, height), pygame.Rect(x + gap[body], y - height, width, height),
+                 pygame.Rect(x - gap[body] - width, y + 3, width, height),
+                 pygame.Rect(x - gap[body] - width, y - height, width, height),
+                 pygame.Rect(x - width / 2, y + gap[body] + 2, width, height),
+                 pygame.Rect(x - width / 2, y - gap[body] - height - 2, width, height)]  # fmt: skip
+        free = next((side for side in sides if side.collidelist(taken) < 0), sides[0])
+        screen.blit(text, free)
+        taken.append(free)
 
 
 def draw(panel: Axes, scene: Scene) -> None:

@@ -14,7 +14,7 @@ from .. import validation
 from . import cases as one_case
 from . import workers
 from .cases import STOPPED, CaseError, Job
-from .progress import Progress, shown
+from ..progress import Progress, shown
 from .store import Store, key_of
 
 if TYPE_CHECKING:
