@@ -1,7 +1,7 @@
 """Sparks that follow the mouse, in a window of arcade. Escape ends; `--frames 300` plays by itself.
 
-`on_update` feeds the world the time of the frame, `on_draw` draws what `interpolate` returns. The mouse is the centre of
-a gravity: `set` moves it, and snapshots would know.
+`on_update` feeds the world the time of the frame, `on_draw` draws what `interpolate` returns. The mouse is the
+centre of a gravity: `set` moves it, and snapshots would know.
 """
 
 import argparse

@@ -61,7 +61,8 @@ def main(frames=None):
         screen.fill("#14213d")
         for number, (place, size) in enumerate(zip(pixels, sizes, strict=True)):
             pygame.draw.aacircle(screen, COLOURS[number % len(COLOURS)], place, size)
-        text = f"{1 / world.dt:.0f} steps a second [1, 2]   interpolation {'on' if smooth else 'off'} [I]   stop [Space]"
+        state = "on" if smooth else "off"
+        text = f"{1 / world.dt:.0f} steps a second [1, 2]   interpolation {state} [I]   stop [Space]"
         screen.blit(font.render(text, True, "#e5e5e5"), (12, 10))
         pygame.display.flip()
         shown += 1

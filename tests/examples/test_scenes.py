@@ -107,7 +107,12 @@ def test_a_scene_in_another_engine(engine, tmp_path):
     code = f"import {engine}_scene as scene; world = scene.main({FRAMES}, 'picture.png'); print('ticks:', world.tick)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), *filter(None, sys.path)])}
     played = subprocess.run(
-        [*screen, sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=environment, cwd=tmp_path
+        [*screen, sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        cwd=tmp_path,
     )
     assert played.returncode == 0, played.stderr
     assert int(played.stdout.rpartition("ticks: ")[2]) >= FRAMES - 1

@@ -133,7 +133,7 @@ def scene(options: argparse.Namespace) -> Scene:
     return Scene(
         f"kickdrift: {options.balls:,} elastic balls",
         gas(options.balls),
-        view=(-0.02 * w, 1.02 * w, -0.02 * w, 1.02 * w),
+        view=(-0.02 * w, 1.02 * w, -0.02 * w, 1.1 * w),
         radius=np.full(options.balls, RADIUS),
         colour=["#d62728" if ball == options.balls // 2 else "#7aa6d1" for ball in range(options.balls)],
         note="the red ball is like all others: follow it",

@@ -113,16 +113,18 @@ def _paint(pygame: Any, screen: Any, font: Any, scene: Scene) -> None:
 def _write_names(pygame: Any, screen: Any, font: Any, scene: Scene, places: list[Any], scale: float) -> None:
     """Beside the bodies, on the first side where nothing is written or drawn yet."""
     gap = {body: scale * scene.radius[body] + 3 for body in scene.names}
-    taken = [pygame.Rect(x - gap[body], y - gap[body], 2 * gap[body], 2 * gap[body])
-             for body, (x, y) in ((body, places[body]) for body in scene.names)]  # fmt: skip
+    taken = []
+    for body, size in gap.items():
+        x, y = places[body]
+        taken.append(pygame.Rect(x - size, y - size, 2 * size, 2 * size))
     for body, name in scene.names.items():
         text, (x, y) = font.render(name, True, INK), places[body]
         width, height = text.get_size()
-        sides = [pygame.Rect(x + gap[body], y + 3, width, height), pygame.Rect(x + gap[body], y - height, width, height),
-                 pygame.Rect(x - gap[body] - width, y + 3, width, height),
-                 pygame.Rect(x - gap[body] - width, y - height, width, height),
-                 pygame.Rect(x - width / 2, y + gap[body] + 2, width, height),
-                 pygame.Rect(x - width / 2, y - gap[body] - height - 2, width, height)]  # fmt: skip
+        right, left, middle = x + gap[body], x - gap[body] - width, x - width / 2
+        below, above = y + 3, y - height
+        corners = [(right, below), (right, above), (left, below), (left, above)]
+        corners += [(middle, y + gap[body] + 2), (middle, y - gap[body] - height - 2)]
+        sides = [pygame.Rect(*corner, width, height) for corner in corners]
         free = next((side for side in sides if side.collidelist(taken) < 0), sides[0])
         screen.blit(text, free)
         taken.append(free)
