@@ -14,7 +14,7 @@ from PIL import Image
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "pictures"
-WIDTH = 480  #: pixels, of a picture in the gallery
+WIDTH, HEIGHT = 480, 400  #: pixels, of a picture in the gallery at most
 #: The frame that is kept of each example.
 EXAMPLES = {
     "pygame_scene": 70,
@@ -26,10 +26,9 @@ EXAMPLES = {
     "breakout": 200,
     "pinball": 200,
     "fountain": 240,
-    "netplay": 240,
     "torn_cloth": 150,
     "rope_bridge": 150,
-    "solar_system": 300,
+    "solar_system": 600,
     "magnetic_bottle": 150,
     "predator_prey": 150,
 }
@@ -37,27 +36,39 @@ EXAMPLES = {
 HERO = ("panda3d_scene", "torn_cloth", "solar_system", "rope_bridge", "predator_prey", "arcade_scene")
 
 PLAY = """
-import importlib, inspect, sys
-name, frames, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-main = importlib.import_module(name).main
-if "picture" in inspect.signature(main).parameters:
+import inspect, runpy, sys
+path, frames, out = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+main = runpy.run_path(path).get("main")
+if main and "picture" in inspect.signature(main).parameters:
     main(frames, out)
-else:
-    import pygame
+    sys.exit()
+import pygame
+flip, shown = pygame.display.flip, 0
+def flip_and_count():
+    global shown
+    flip()
+    shown += 1
+    if shown == frames:
+        pygame.image.save(pygame.display.get_surface(), out)
+        sys.exit()
+pygame.display.flip = flip_and_count
+if main and "frames" in inspect.signature(main).parameters:
     main(frames)
-    pygame.image.save(pygame.display.get_surface(), out)
+else:
+    sys.argv = [path]
+    runpy.run_path(path, run_name="__main__")
 """
 
 
 def play(name, frames, out):
     """Play so many frames of an example, and keep the last one as it is."""
-    paths = [str(ROOT / "examples"), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "SDL_AUDIODRIVER": "dummy"}
     screen = []
     if not os.environ.get("DISPLAY"):
         environment["SDL_VIDEODRIVER"] = "dummy"  # of pygame; the others ask for a screen
         screen = ["xvfb-run", "-a"] if shutil.which("xvfb-run") else []
-    command = [*screen, sys.executable, "-c", PLAY, name, str(frames), str(out)]
+    command = [*screen, sys.executable, "-c", PLAY, str(ROOT / "examples" / f"{name}.py"), str(frames), str(out)]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -69,7 +80,9 @@ def save(picture, name):
 
 
 def small(picture):
-    return picture.convert("RGB").resize((WIDTH, WIDTH * picture.height // picture.width), Image.Resampling.LANCZOS)
+    picture = picture.convert("RGB")
+    picture.thumbnail((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
+    return picture
 
 
 def hero(pictures):
