@@ -32,6 +32,7 @@ EXAMPLES = {
     "magnetic_bottle": 150,
     "predator_prey": 150,
 }
+DEMOS = ("attractor", "ragdoll", "cloth", "orbit", "growth")  #: whose `--plot` is shown
 #: Of README: two rows of three, left to right.
 HERO = ("panda3d_scene", "torn_cloth", "solar_system", "rope_bridge", "predator_prey", "arcade_scene")
 
@@ -79,9 +80,9 @@ def save(picture, name):
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size:,} bytes", flush=True)
 
 
-def small(picture):
+def small(picture, width=WIDTH):
     picture = picture.convert("RGB")
-    picture.thumbnail((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
+    picture.thumbnail((width, width * HEIGHT // WIDTH), Image.Resampling.LANCZOS)
     return picture
 
 
@@ -114,6 +115,14 @@ def main(names):
             with Image.open(raw) as picture:
                 pictures[name] = picture.copy()
             save(small(pictures[name]), f"gallery-{name}")
+        for name in DEMOS:
+            if names and name not in names:
+                continue
+            raw = Path(folder) / f"{name}.png"
+            command = [sys.executable, "-m", "kickdrift", "demo", name, "--plot", str(raw)]
+            subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+            with Image.open(raw) as picture:
+                save(small(picture, 720), f"gallery-demo-{name}")
     if set(HERO) <= pictures.keys():
         save(hero(pictures), "hero")
 

@@ -275,8 +275,10 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     energy, picture = figure.subplots(1, 2, width_ratios=(1.15, 1))
     colours = dict(zip(NAMES, ("tab:red", "tab:orange", "black", "tab:blue", "tab:green"), strict=True))
     for name, colour in over(colours.items(), "orbit", "curves"):
-        largest = np.maximum.accumulate(np.abs(run(name, options.dt, options.years).energy_error))
-        energy.loglog(np.arange(1, len(largest)), largest[1:], color=colour, linewidth=2, label=name)
+        each = run(name, options.dt, options.years)
+        largest = np.maximum.accumulate(np.abs(each.energy_error))
+        label = f"{name} (loses Mercury)" if each.axes[MERCURY] > 1000 else name
+        energy.loglog(np.arange(1, len(largest)), largest[1:], color=colour, linewidth=2, label=label)
     energy.set(title=f"Largest error of the energy so far, dt = {options.dt:g} days", xlim=(1, max(options.years, 2)))
     energy.set(xlabel="years", ylabel="share of the energy at the start")
     energy.legend(frameon=False)
