@@ -12,8 +12,8 @@ WANTED = (
     r"kickdrift/.*\.(py|pyi)|kickdrift/py\.typed|kickdrift/.*\.(so|pyd)|kickdrift-[^/]*\.dist-info/.*"
     r"|kickdrift/native\.pxd|kickdrift/include/kickdrift/[^/]*\.h"
 )
-FOLDERS = ("src", "tests", "tools", "bench", "docs")
-SOURCES = ("*.py", "*.pyx", "*.pxd", "*.pyi", "*.c", "*.h", "*.txt", "*.md", "*.png", "py.typed")
+FOLDERS = ("src", "tests", "tools", "bench", "docs", "examples")
+SOURCES = ("*.py", "*.pyx", "*.pxd", "*.pyi", "*.c", "*.h", "*.txt", "*.md", "*.png", "*.ipynb", "py.typed")
 
 
 def check_sdist(path: Path) -> list[str]:

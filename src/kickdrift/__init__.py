@@ -1,4 +1,45 @@
-"""Fixed-step integrators and the fixed-step clock for Python games and simulations, in compiled code."""
+"""Fixed-step integrators and the fixed-step clock for Python games and simulations, in compiled code.
+
+>>> import numpy as np, kickdrift as kd
+>>> position, velocity = np.zeros((1000, 2)), np.ones((1000, 2))
+>>> world = kd.Stepper(position, velocity, hz=60, forces=[kd.Gravity((0, -9.81))])
+>>> world.step(60)  # one second: both arrays have changed in place
+>>> world.time
+1.0
+
+In a game: `world.advance(seconds)` with the time of each frame, and draw what `world.interpolate()` returns.
+
+Worlds
+  Stepper             bodies that forces push: step, advance, ticks, interpolate; spawn, kill; set, enable, add
+  ODEStepper, flows   many trajectories of y' = f(t, y)
+  Trajectory, ODETrajectory   what `record` returns
+  kick, drift, damp   the steps alone, for loops of your own
+
+Forces
+  Gravity, PointGravity, Vortex, RotatingFrame, Magnetic   fields
+  LinearDrag, QuadraticDrag, Damping                       air and friction
+  AnchorSpring, Springs, NBody                             springs, and bodies that attract each other
+  AppliedForce, Force, Acceleration, NativeForce           your own: an array, Python, machine code
+
+Constraints
+  Pin, Distance, Box, Plane, ElasticCollisions   hooks, ropes and cloth, walls, floors, balls that meet
+
+Time
+  FixedClock                          how many steps are due in a frame
+  ExactSteps, Match, Locked, Variable, Drop, Backlog, Resync, Raise, Budget   its rules
+
+Going back
+  Stepper.snapshot, restore, checksum; Rollback, Tape, sync_test
+
+Integrators
+  INTEGRATORS lists them by name; "velocity_verlet" is the default. A class where there is something to choose,
+  such as GrootWarren(lam=0.65). Dopri8 is for ODEStepper.
+
+Errors are all a KickdriftError, and the closest built-in one too. `build_info()` says how this copy was built,
+`get_include()` where the C headers are, `reference` is all of it in plain Python, to be read.
+
+`python -m kickdrift` shows demos. The pages in docs/ begin with the first ten minutes.
+"""
 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -59,7 +100,7 @@ if _TYPE_CHECKING:
     from .neighbours import Neighbours
     from .ode.stepper import ODEStepper
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BEGIN",

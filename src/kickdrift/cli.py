@@ -1,4 +1,4 @@
-"""The command line: python -m kickdrift demo NAME, compare PROBLEM, info."""
+"""The command line: python -m kickdrift demo NAME, compare PROBLEM, info. Alone it says what there is."""
 
 from __future__ import annotations
 
@@ -15,19 +15,27 @@ from .errors import KickdriftError
 # What the process returns; argparse itself leaves with USAGE too.
 OK, FAILURE, USAGE, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 128 + 2, 128 + 13
 
-EXAMPLES = """\
+GUIDE = """\
+demos, with --plot FILE.png as a picture, and some with --window live:
+{demos}
+
 examples:
   python -m kickdrift demo spring
   python -m kickdrift demo spring --dt 1/2 --steps 20 --plot spring.png
   python -m kickdrift demo jump
   python -m kickdrift demo loops
+  python -m kickdrift demo cloth --window
   python -m kickdrift compare orbit --plot orbit.png
   python -m kickdrift info
+
+`python -m kickdrift demo NAME --help` tells more. In Python: help(kickdrift).
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    if not (sys.argv[1:] if arguments is None else arguments):
+        arguments = ["--help"]
     options = _parser().parse_args(arguments)
     try:
         code: int = options.command(options)
@@ -52,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m kickdrift",
         description="Fixed-step integrators for Python games and simulations.",
-        epilog=EXAMPLES,
+        epilog=GUIDE.format(demos="\n".join(_headlines())),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"kickdrift {__version__}")
@@ -69,6 +77,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     info.set_defaults(command=_info)
     return parser
+
+
+def _headlines() -> list[str]:
+    """A line for each demo."""
+    lines = []
+    for name, module in DEMOS.items():
+        headline = (module.__doc__ or "").partition("\n\n")[0].rstrip(".")
+        lines.append(f"  {name:10} {headline}{' (--window)' if name in LIVE else ''}")
+    return lines
 
 
 def _add(

@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 import kickdrift as kd
-from kickdrift import cli
+from kickdrift import cli, progress
 from kickdrift.demos import DEMOS, jump, spring
 
 COMMAND = [sys.executable, "-m", "kickdrift"]
@@ -225,6 +225,37 @@ def test_the_examples_in_the_help_run(capsys, name, tmp_path, monkeypatch):
         assert run(capsys, *arguments[0].split())[0] == 0
 
 
+def test_alone_it_says_what_there_is(capsys):
+    code, out, err = run(capsys)
+    assert (code, err) == (0, "")
+    assert "{demo,compare,info}" in out or "COMMAND" in out
+    for name in [*DEMOS, "compare", "info", "--window", "--plot", "help(kickdrift)"]:
+        assert name in out
+
+
+def test_long_work_says_how_far_it_is(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    assert list(progress.over("abc", "counting", "letters")) == ["a", "b", "c"]
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert [line.partition(" letters")[0] for line in told.err.splitlines()] == [
+        f"counting: {done} of 3" for done in (1, 2, 3)
+    ]
+
+
+def test_short_work_says_nothing(capsys):
+    assert list(progress.over(range(3), "counting", "letters")) == [0, 1, 2]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_long_work_has_a_bar_in_a_terminal(capsys, monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as in a terminal
+    monkeypatch.setenv("TERM", "xterm")
+    assert list(progress.over("abc", "counting", "letters")) == ["a", "b", "c"]
+    assert "counting" in capsys.readouterr().err
+
+
 def test_version(capsys):
     assert run(capsys, "--version") == (0, f"kickdrift {kd.__version__}\n", "")
 
@@ -232,7 +263,6 @@ def test_version(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "arguments are required: COMMAND"),
         (("demo",), "arguments are required: NAME"),
         (("demo", "trampoline"), "invalid choice: 'trampoline'"),
         (("dance",), "invalid choice: 'dance'"),
@@ -304,7 +334,8 @@ def test_plot(capsys, name, tmp_path):
     matplotlib_image = pytest.importorskip("matplotlib.image")
     file = tmp_path / "figure.png"
     code, out, err = run(capsys, "demo", name, "--plot", str(file))
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert all(line.startswith(f"{name}: ") for line in err.splitlines())  # how far it is
     assert out.endswith(f"\nThe figure is in {file}.\n")
     pixels = matplotlib_image.imread(file)
     assert pixels.shape[0] > 600

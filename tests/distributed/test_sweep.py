@@ -18,9 +18,8 @@ pytest.importorskip("dask.array")
 import worlds
 
 import kickdrift as kd
-from kickdrift import distributed
+from kickdrift import distributed, progress
 from kickdrift.distributed import cases as one_case
-from kickdrift.distributed import progress
 from kickdrift.distributed.store import Store, key_of
 
 CASES = [{"alpha": 0.5 + number / 20, "n": 1 + number % 3} for number in range(20)]

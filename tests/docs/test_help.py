@@ -69,3 +69,13 @@ def test_every_argument_is_explained(cls):
     text = inspect.getdoc(cls)
     for name in inspect.signature(cls).parameters:
         assert re.search(rf"\b{name}\b", text), name
+
+
+def test_help_on_the_package_is_an_overview():
+    text = rendered(kd)
+    schemes = {cls.__name__ for cls in kd.INTEGRATORS.values()}
+    for name in NAMES:
+        value = getattr(kd, name)
+        if name not in schemes and not (inspect.isclass(value) and issubclass(value, Exception)):
+            assert re.search(rf"\b{name}\b", kd.__doc__), name
+    assert "python -m kickdrift" in text

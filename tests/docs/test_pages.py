@@ -9,6 +9,11 @@ from engines import FAKES, Frames
 
 import kickdrift as kd
 from kickdrift import cli
+from kickdrift.clock import options
+from kickdrift.constraints.base import Constraint
+from kickdrift.declaration import known
+from kickdrift.demos.loops import LOOPS
+from kickdrift.forces.base import Term
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path.name for path in DOCS.glob("*.md"))
@@ -18,6 +23,12 @@ NEEDS = {"beyond-one-machine.md": "dask", "own-code.md": "numba"}
 
 def blocks(name, language):
     return re.findall(rf"^```{language}\n(.*?)^```", TEXTS[name], re.MULTILINE | re.DOTALL)
+
+
+def rows(name, header):
+    """The cells of the table of a page whose header row starts with this."""
+    (body,) = re.findall(rf"^\| {header} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", TEXTS[name], re.MULTILINE)
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in body.splitlines()]
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if "```python" in TEXTS[name]])
@@ -70,3 +81,64 @@ def test_the_reference_lists_every_public_name():
     public = {name for name in kd.__all__ if not name.startswith("_")}
     assert public - listed <= {"INTEGRATORS", "flows", "math", "reference"}
     assert listed - {"kickdrift"} <= public
+
+
+def test_the_table_of_clocks():
+    calls = [row[0].strip("`") for row in rows("clock.md", "clock")]
+    assert sorted(calls) == sorted(loop.call for loop in LOOPS)
+    assert {row[2]: row[0].strip("`") for row in rows("clock.md", "clock") if row[2] < "5"} == {
+        loop.name: loop.call for loop in LOOPS if loop.name < "5"
+    }
+    for call in re.findall(r"`(FixedClock\([^`]*\))`", TEXTS["clock.md"]):
+        assert eval(call, {"FixedClock": kd.FixedClock}).tick == 0
+
+
+def test_the_table_of_overload_rules():
+    rules = [row[0].strip("`") for row in rows("clock.md", "`overload=`")]
+    assert [rule.strip('"').partition("(")[0] for rule in rules] == list(options.OVERLOADS)
+    for rule in rules:
+        kd.FixedClock(overload=rule.strip('"'))
+
+
+def test_the_table_of_integrators():
+    described = {}
+    for name, order, forces, symplectic, advice in rows("integrators.md", "name"):
+        described[name.strip("`")] = order, forces, symplectic
+        assert advice.endswith(".")
+    assert described.keys() == kd.INTEGRATORS.keys()
+    for name, (order, forces, symplectic) in described.items():
+        scheme = kd.INTEGRATORS[name]()
+        if scheme.order_with_drag == scheme.order:
+            assert order == ("exact" if name == "exact" else f"{scheme.order:g}")
+        else:
+            assert order == f"{scheme.order:g} (drag: {scheme.order_with_drag:g})"
+        if name == "energy_euler":
+            assert forces == "1, –"
+        elif scheme.force_evaluations is None:
+            assert forces == "iterates"
+        else:
+            assert forces == f"{scheme.force_evaluations}, {scheme.force_evaluations_with_drag}"
+        assert symplectic == ("yes" if scheme.symplectic else "no")
+
+
+def test_the_table_of_terms():
+    signatures = [row[0].strip("`") for row in rows("forces.md", "term")]
+    assert {signature.partition("(")[0] for signature in signatures} == {cls.__name__ for cls in known(Term)}
+
+
+def test_the_table_of_constraints():
+    signatures = [row[0].strip("`") for row in rows("constraints.md", "constraint")]
+    assert {signature.partition("(")[0] for signature in signatures} == {cls.__name__ for cls in known(Constraint)}
+
+
+EXPRESSIONS = sorted({found for text in TEXTS.values() for found in re.findall(r"`(kd\.[A-Z]\w+\([^`]*\))`", text)})
+
+
+@pytest.mark.parametrize("expression", [each for each in EXPRESSIONS if "..." not in each])
+def test_instances_in_the_text(expression):
+    assert eval(expression, {"kd": kd}) is not None
+
+
+def test_pictures_are_small():
+    for path in DOCS.glob("pictures/*.png"):
+        assert path.stat().st_size < 150_000, path.name

@@ -1,4 +1,4 @@
-"""Fuzzers, which hold the compiled steppers to what README promises.
+"""Fuzzers, which hold the compiled steppers to what the documentation promises.
 
 A subject is a function of a seed, which makes one example: it raises AssertionError for what it finds, and counts what
 it compared in `common.tally`. tests/engine/test_fuzz.py runs a few seeds of each, `python tools/prove.py fuzz` many.

@@ -20,6 +20,7 @@ import numpy as np
 
 import kickdrift as kd
 
+from ..progress import over
 from .options import count
 from .table import fixed, table
 
@@ -83,7 +84,7 @@ def report(options: argparse.Namespace) -> str:
     weather = cloud(options)
     rows = [["time", "width of the cloud", "share with x > 0", "mean x", "mean z", "deviation of z"]]
     spent = 0.0
-    for now in TIMES:
+    for now in over(TIMES, "attractor", "times"):
         begin = time.perf_counter()
         weather.step(now * HZ - weather.tick)
         spent += time.perf_counter() - begin
@@ -114,7 +115,7 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     weather.step(MIXED * HZ - weather.tick)
     density = np.zeros((600, 600))
     samples = max(40, 4_000_000 // weather.n)
-    for _ in range(samples):
+    for _ in over(range(samples), "attractor", "looks"):
         weather.step(HZ // 20)
         density += _density(weather.y, 600)
     panel = figure.add_subplot(grid[:, 2:])

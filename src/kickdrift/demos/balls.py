@@ -128,14 +128,15 @@ def _without_walls(count: int) -> str:
 
 
 def scene(options: argparse.Namespace) -> Scene:
-    """One ball is red, so that the eye can follow it."""
+    """One ball is red, so that the eye can follow it: it is like all others."""
     w = width(options.balls)
     return Scene(
         f"kickdrift: {options.balls:,} elastic balls",
         gas(options.balls),
-        view=(-0.02 * w, 1.02 * w, -0.02 * w, 1.02 * w),
+        view=(-0.02 * w, 1.02 * w, -0.02 * w, 1.1 * w),
         radius=np.full(options.balls, RADIUS),
         colour=["#d62728" if ball == options.balls // 2 else "#7aa6d1" for ball in range(options.balls)],
+        note="the red ball is like all others: follow it",
         backdrop=[w * np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)])],
     )
 
@@ -148,7 +149,7 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     balls = now.stepper
     balls.step(MIXED * HZ)
     draw(picture, now)
-    picture.set(title=f"{options.balls:,} balls after {balls.time:g} s", xlabel="x (m)", ylabel="y (m)")
+    picture.set(title=f"{options.balls:,} balls after {balls.time:g} s; {now.note}", xlabel="x (m)", ylabel="y (m)")
     samples = []
     for _ in range(20):
         balls.step(HZ)

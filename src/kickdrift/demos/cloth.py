@@ -19,6 +19,7 @@ import numpy as np
 
 import kickdrift as kd
 
+from ..progress import over
 from .table import fixed, table
 from .window import Scene, draw, floor, oblique
 
@@ -109,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def report(options: argparse.Namespace) -> str:
     rows = [["threads", "steps/s", "iterations", "longest", "mean", "fastest (m/s)", "lowest (m)", "time (s)"]]
-    for each in (run(*plan) for plan in PLANS):
+    for each in (run(*plan) for plan in over(PLANS, "cloth", "runs")):
         threads = "stiff" if each.compliance is None else f"compliance {each.compliance:g} m/N"
         longer = [f"{100 * each.stretch.max():+.1f}%", f"{100 * each.stretch.mean():+.2f}%"]
         numbers = [fixed(each.fastest, 4), fixed(each.lowest), f"{each.seconds:.2f}"]

@@ -30,6 +30,7 @@ import numpy as np
 
 import kickdrift as kd
 
+from ..progress import over
 from .spring import _seconds
 from .table import percent, table
 
@@ -304,7 +305,7 @@ class Comparison:
 def compare(comparison: Comparison, names: Iterable[str]) -> tuple[list[Run], dict[str, str]]:
     """The runs, the most exact first; and why integrators refuse."""
     runs, refused = [], {}
-    for name in names:
+    for name in over(names, "compare", "integrators"):
         try:
             runs.append(comparison.run(name, clock=True))
         except ValueError as error:
@@ -417,7 +418,7 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     places = {name: place for place, name in enumerate(kd.INTEGRATORS)}
     markers = "osD^v"
     least = 1e-16
-    for run in sorted(runs, key=lambda run: places[run.name]):
+    for run in over(sorted(runs, key=lambda run: places[run.name]), "compare", "curves"):
         place = places[run.name]
         style = {"color": f"C{place % 10}", "linestyle": ("-", "--")[place // 10], "linewidth": 1.2}
         series = [fine for fine in _series(comparison, run.name) if fine.error < 1e6]

@@ -228,23 +228,22 @@ def _comparison() -> str:
 
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
-    """A panel per future, scaled alike, as in the book."""
-    figure.set_size_inches(12, 4.6)
-    panels = figure.subplots(1, len(FUTURES), sharex=True, sharey=True, squeeze=False)[0]
-    for panel, (name, each) in zip(panels, run(every=1).items(), strict=True):
+    """Two panels per future, scaled alike: what there is above, and how it is lived below."""
+    figure.set_size_inches(12, 7)
+    panels = figure.subplots(2, len(FUTURES), sharex=True, sharey="row", squeeze=False)
+    for (upper, lower), (name, each) in zip(panels.T, run(every=1).items(), strict=True):
         people, resources, capital, _, _ = each.stocks.T
-        curves = {
-            "people (8e9)": people / 8e9,
-            "resources (900e9)": resources / RESOURCES,
-            "capital (20e9)": capital / 20e9,
-            "pollution (40 x 1970)": each.ratios.pollution / 40,
-            "quality of life (2 x 1970)": each.ratios.quality / 2,
-        }
-        for (label, curve), colour in zip(
-            curves.items(), ("black", "tab:green", "tab:blue", "tab:red", "tab:orange"), strict=True
-        ):
-            panel.plot(each.year, curve, color=colour, label=label)
-        panel.axvline(CHANGE, color="0.8", linewidth=0.8, zorder=0)
-        panel.set(title=name, xlim=(START, END), ylim=(0, 1.05), xlabel="year")
-    panels[0].set_ylabel("share of what the legend names")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
+        upper.plot(each.year, people / 1e9, color="black", label="people, in billions")
+        upper.plot(each.year, 10 * resources / RESOURCES, color="tab:green", label="resources, in tenths of 1900's")
+        upper.plot(each.year, capital / 2e9, color="tab:blue", label="capital, in 2 billion units")
+        lower.semilogy(each.year, each.ratios.pollution, color="tab:red", label="pollution, as a multiple of 1970's")
+        lower.semilogy(each.year, each.ratios.quality, color="tab:orange", label="quality of life, likewise")
+        for panel in (upper, lower):
+            panel.axvline(CHANGE, color="0.8", linewidth=0.8, zorder=0)
+            panel.set(xlim=(START, END))
+        upper.set(title=name, ylim=(0, None))
+        lower.set(xlabel="year")
+    panels[0, 0].set_ylabel("people, resources, capital")
+    panels[1, 0].set_ylabel("times 1970's")
+    lines = [line for panel in panels[:, 0] for line in panel.get_legend_handles_labels()[0]]
+    figure.legend(lines, [line.get_label() for line in lines], loc="outside upper center", ncols=3, frameon=False)

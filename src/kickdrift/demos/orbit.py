@@ -27,6 +27,7 @@ import numpy as np
 import kickdrift as kd
 from kickdrift.forces.base import Term
 
+from ..progress import over
 from .options import count
 from .pulls import WAYS, AbsentError
 from .table import table
@@ -167,7 +168,7 @@ def _days(text: str) -> float:
 def report(options: argparse.Namespace) -> str:
     marks = sorted({min(year, options.years) for year in (1, 10, 100, 1000, options.years)})
     rows = [["integrator", *map(_years, marks), "largest", "Mercury (au)", "Earth (au)", "time (s)"]]
-    for name in NAMES:
+    for name in over(NAMES, "orbit", "integrators"):
         each = run(name, options.dt, options.years)
         errors = [f"{each.energy_error[year]:+.0e}" for year in marks]
         largest = f"{np.abs(each.energy_error).max():.0e}"
@@ -272,9 +273,12 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     """Energy errors over the years, beside the planets as they are in the end."""
     figure.set_size_inches(12.5, 6)
     energy, picture = figure.subplots(1, 2, width_ratios=(1.15, 1))
-    for name, colour in zip(NAMES, ("tab:red", "tab:orange", "black", "tab:blue", "tab:green"), strict=True):
-        largest = np.maximum.accumulate(np.abs(run(name, options.dt, options.years).energy_error))
-        energy.loglog(np.arange(1, len(largest)), largest[1:], color=colour, linewidth=2, label=name)
+    colours = dict(zip(NAMES, ("tab:red", "tab:orange", "black", "tab:blue", "tab:green"), strict=True))
+    for name, colour in over(colours.items(), "orbit", "curves"):
+        each = run(name, options.dt, options.years)
+        largest = np.maximum.accumulate(np.abs(each.energy_error))
+        label = f"{name} (loses Mercury)" if each.axes[MERCURY] > 1000 else name
+        energy.loglog(np.arange(1, len(largest)), largest[1:], color=colour, linewidth=2, label=label)
     energy.set(title=f"Largest error of the energy so far, dt = {options.dt:g} days", xlim=(1, max(options.years, 2)))
     energy.set(xlabel="years", ylabel="share of the energy at the start")
     energy.legend(frameon=False)

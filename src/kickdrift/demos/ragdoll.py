@@ -1,8 +1,9 @@
-"""Ragdolls: rods for bones, springs for muscles, and a floor.
+"""Ragdolls: rods for bones, springs for muscles, and two slopes to slide down.
 
 Each doll is 14 points. Rods hold it together (kd.Distance, after Jakobsen 2001, Advanced Character
 Physics), weak springs keep its knees, elbows and back from folding up (kd.Springs), and Verlet's method
-moves it. The first one is pinned by a hand; the others are thrown, fall, and come to rest.
+moves it. Balls at their joints keep dolls apart (kd.ElasticCollisions). The first one is pinned by a hand;
+the others are thrown, fall, slide down the slopes, and come to rest in a heap.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import kickdrift as kd
 
 from .options import count
 from .table import fixed, table
-from .window import Scene, draw, floor, oblique
+from .window import Scene, draw, oblique
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,14 +40,14 @@ HAND = HANDS[0]  #: that the first doll hangs by
 
 BODY = np.array(
     [  # of a standing doll: x, y, z (m), mass (kg), radius (m)
-        (0.00, 0.00, 1.68, 5, 0.12),  # head
-        (0.00, 0.00, 1.45, 5, 0.05),  # neck
-        (-0.20, 0.00, 1.40, 8, 0.05), (0.20, 0.00, 1.40, 8, 0.05),  # shoulders
-        (-0.47, 0.02, 1.38, 2, 0.04), (0.47, 0.02, 1.38, 2, 0.04),  # elbows
-        (-0.72, 0.00, 1.36, 1, 0.04), (0.72, 0.00, 1.36, 1, 0.04),  # hands
-        (-0.12, 0.00, 0.92, 9, 0.07), (0.12, 0.00, 0.92, 9, 0.07),  # hips
-        (-0.14, -0.02, 0.48, 6, 0.05), (0.14, -0.02, 0.48, 6, 0.05),  # knees
-        (-0.15, 0.00, 0.05, 3, 0.05), (0.15, 0.00, 0.05, 3, 0.05),  # feet
+        (0.00, 0.00, 1.68, 5, 0.14),  # head
+        (0.00, 0.00, 1.45, 5, 0.07),  # neck
+        (-0.20, 0.00, 1.40, 8, 0.11), (0.20, 0.00, 1.40, 8, 0.11),  # shoulders
+        (-0.47, 0.02, 1.38, 2, 0.06), (0.47, 0.02, 1.38, 2, 0.06),  # elbows
+        (-0.72, 0.00, 1.36, 1, 0.05), (0.72, 0.00, 1.36, 1, 0.05),  # hands
+        (-0.12, 0.00, 0.92, 9, 0.11), (0.12, 0.00, 0.92, 9, 0.11),  # hips
+        (-0.14, -0.02, 0.48, 6, 0.08), (0.14, -0.02, 0.48, 6, 0.08),  # knees
+        (-0.15, 0.00, 0.06, 3, 0.06), (0.15, 0.00, 0.06, 3, 0.06),  # feet
     ]
 )  # fmt: skip
 PLACES, MASSES, RADII = BODY[:, :3], BODY[:, 3], BODY[:, 4]
@@ -62,8 +63,9 @@ MUSCLES = [
     *zip(SHOULDERS, HANDS, strict=True), *zip(HIPS, FEET, strict=True),
     *zip(SHOULDERS, KNEES, strict=True), *((HEAD, each) for each in HIPS),
 ]  # fmt: skip
-HERTZ, DAMPING = 1.5, 0.7  #: of two points that a muscle alone would join
-APART = 1.6  #: m, from doll to doll
+HERTZ, DAMPING = 3.0, 0.7  #: of two points that a muscle alone would join
+APART = 1.2  #: m, from doll to doll
+VALLEY, SLOPE = 0.6, math.radians(28)  #: where the two slopes meet (m, on the y axis), and how steep they are
 
 
 def of_all(pairs: Sequence[tuple[int, int]], count: int) -> np.ndarray:
@@ -83,6 +85,11 @@ def crowd(count: int) -> kd.Stepper:
         around_centre = (PLACES - MASSES @ PLACES / MASSES.sum()) @ turn.T
         place = [APART * (doll % columns), APART * (doll // columns), random.uniform(1.5, 3)]
         position[doll], velocity[doll] = place + around_centre, np.cross(random.uniform(-3, 3, 3), around_centre)
+    radius, across, up = np.tile(RADII, count), math.sin(SLOPE), math.cos(SLOPE)
+    slopes = [
+        kd.Plane((0, side * across, up), side * across * VALLEY, restitution=0.1, friction=0.35, radius=radius)
+        for side in (1, -1)
+    ]
     return kd.Stepper(
         position.reshape(-1, 3),
         velocity.reshape(-1, 3),
@@ -93,7 +100,8 @@ def crowd(count: int) -> kd.Stepper:
         constraints=[
             kd.Pin(HAND),
             kd.Distance(of_all(BONES, count), iterations=ITERATIONS),
-            kd.Plane((0, 0, 1), 0.0, restitution=0.2, friction=0.6, radius=np.tile(RADII, count)),
+            kd.ElasticCollisions(radius, restitution=0.1),
+            *slopes,
         ],
     )
 
@@ -109,6 +117,19 @@ def bones_off(dolls: kd.Stepper) -> float:
     return float(np.abs(lengths(position) / lengths(PLACES) - 1).max())
 
 
+def ground(y: np.ndarray) -> np.ndarray:
+    """How high the slopes are."""
+    return math.tan(SLOPE) * np.abs(y - VALLEY)
+
+
+def slope(left: float, right: float, far: float) -> list[np.ndarray]:
+    """A grid on both slopes, as it is seen."""
+    ys = VALLEY + np.linspace(-1, 1, 13) * far
+    lines = [np.column_stack([[left, right], np.full(2, y), np.full(2, ground(y))]) for y in ys]
+    lines += [np.column_stack([np.full(13, x), ys, ground(ys)]) for x in np.linspace(left, right, 7)]
+    return [oblique(line) for line in lines]
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dolls", type=count("dolls", 5, least=2), default=5, metavar="N", help="how many, at least 2 (default: 5)"
@@ -119,11 +140,11 @@ def report(options: argparse.Namespace) -> str:
     dolls = crowd(options.dolls)
     hand = dolls.position[HAND].copy()
     radius = np.tile(RADII, options.dolls)
-    rows = [["time (s)", "energy (J)", "fastest (m/s)", "highest head (m)", "gap to floor (m)", "bones off by"]]
+    rows = [["time (s)", "energy (J)", "fastest (m/s)", "highest head (m)", "gap to ground (m)", "bones off by"]]
     for now in TIMES:
         dolls.step(round(now * HZ) - dolls.tick)
         fallen, speed = dolls.position[len(PLACES) :], np.sqrt((dolls.velocity[len(PLACES) :] ** 2).sum(axis=1))
-        gap = (dolls.position[:, 2] - radius).min()
+        gap = (math.cos(SLOPE) * (dolls.position[:, 2] - ground(dolls.position[:, 1])) - radius).min()
         numbers = [fixed(sum(dolls.energy()), 1), *map(fixed, (speed.max(), fallen[:: len(PLACES), 2].max(), gap))]
         rows.append([f"{now:g}", *numbers, f"{100 * bones_off(dolls):.2f}%"])
     heading = (
@@ -140,8 +161,8 @@ def scene(options: argparse.Namespace) -> Scene:
     """The dolls, each in a colour of its own."""
     dolls, count = crowd(options.dolls), options.dolls
     far = dolls.position.max(axis=0) + 0.5
-    ground = floor(-2.4, far[0], -1.2, far[1])
-    seen = np.concatenate([oblique(dolls.position), *ground])
+    lines = slope(-1.8, far[0] + 0.4, max(2.2, far[1] - VALLEY))
+    seen = np.concatenate([oblique(dolls.position), *lines])
     (left, bottom), (right, top) = seen.min(axis=0) - 0.2, seen.max(axis=0) + 0.2
     return Scene(
         "kickdrift: ragdolls",
@@ -150,7 +171,7 @@ def scene(options: argparse.Namespace) -> Scene:
         radius=np.tile(RADII, count),
         colour=np.repeat([COLOURS[doll % len(COLOURS)] for doll in range(count)], len(PLACES)).tolist(),
         pairs=of_all(BONES, count),
-        backdrop=ground,
+        backdrop=lines,
         flat=oblique,
     )
 
@@ -163,7 +184,7 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     figure.set_size_inches(12, 5.4)
     now = scene(options)
     dolls = now.stepper
-    for panel, seconds in zip(figure.subplots(2, 3).flat, (0, 0.4, 0.8, 1.2, 2, 10), strict=True):
+    for panel, seconds in zip(figure.subplots(2, 3).flat, (0, 0.3, 0.5, 0.8, 1.2, 5), strict=True):
         dolls.step(round(seconds * HZ) - dolls.tick)
         draw(panel, now)
         panel.set(title=f"after {seconds:g} s", xticks=[], yticks=[])

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE = (960, 720)  #: of the window at first, in pixels
-PAPER, INK, PENCIL = "#ffffff", "#222222", "#bbbbbb"  #: background, lines and names, what does not move
+PAPER, INK, GREY, PENCIL = "#ffffff", "#222222", "#777777", "#bbbbbb"  #: background, lines and names, notes, what rests
+KEYS = "stop [Space]   close [Escape]"
 NO_PAIRS = np.zeros((0, 2), np.int64)
 
 
@@ -55,6 +56,7 @@ class Scene:
     names: Mapping[int, str] = field(default_factory=dict)  #: of some bodies
     flat: Callable[[np.ndarray], np.ndarray] = _first_two
     mode: Literal["linear", "hermite"] = "linear"  #: of `interpolate`
+    note: str = ""  #: what the picture does not say by itself
 
 
 def show(scene: Scene, seconds: float = float("inf")) -> None:
@@ -103,9 +105,29 @@ def _paint(pygame: Any, screen: Any, font: Any, scene: Scene) -> None:
     for place, radius, colour in zip(places, (scale * scene.radius).tolist(), scene.colour, strict=True):
         if radius > 0:
             pygame.draw.aacircle(screen, colour, place, max(radius, 1.0))
-    for body, name in scene.names.items():
+    _write_names(pygame, screen, font, scene, places, scale)
+    screen.blit(font.render(f"{scene.title.partition(': ')[2]}   {KEYS}", True, INK), (12, 10))
+    screen.blit(font.render(scene.note, True, GREY), (12, 30))
+
+
+def _write_names(pygame: Any, screen: Any, font: Any, scene: Scene, places: list[Any], scale: float) -> None:
+    """Beside the bodies, on the first side where nothing is written or drawn yet."""
+    gap = {body: scale * scene.radius[body] + 3 for body in scene.names}
+    taken = []
+    for body, size in gap.items():
         x, y = places[body]
-        screen.blit(font.render(name, True, INK), (x + scale * scene.radius[body] + 3, y + 3))
+        taken.append(pygame.Rect(x - size, y - size, 2 * size, 2 * size))
+    for body, name in scene.names.items():
+        text, (x, y) = font.render(name, True, INK), places[body]
+        width, height = text.get_size()
+        right, left, middle = x + gap[body], x - gap[body] - width, x - width / 2
+        below, above = y + 3, y - height
+        corners = [(right, below), (right, above), (left, below), (left, above)]
+        corners += [(middle, y + gap[body] + 2), (middle, y - gap[body] - height - 2)]
+        sides = [pygame.Rect(*corner, width, height) for corner in corners]
+        free = next((side for side in sides if side.collidelist(taken) < 0), sides[0])
+        screen.blit(text, free)
+        taken.append(free)
 
 
 def draw(panel: Axes, scene: Scene) -> None:

@@ -11,10 +11,10 @@ from concurrent import futures
 from typing import TYPE_CHECKING, Any
 
 from .. import validation
+from ..progress import Progress, shown
 from . import cases as one_case
 from . import workers
 from .cases import STOPPED, CaseError, Job
-from .progress import Progress, shown
 from .store import Store, key_of
 
 if TYPE_CHECKING:

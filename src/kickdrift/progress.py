@@ -1,0 +1,102 @@
+"""How far long work is: rich's bar in a terminal, and a line now and then elsewhere; on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+EVERY = 5.0  #: seconds between two lines of a sweep
+PATIENCE = 2.0  #: seconds that a command may take without a word
+
+T = TypeVar("T")
+
+
+class Progress(Protocol):
+    """Is told of each finished case."""
+
+    def advance(self) -> None: ...
+    def say(self, text: str) -> None: ...
+
+
+class _Silent:
+    def advance(self) -> None: ...
+    def say(self, text: str) -> None: ...
+
+
+class _Lines:
+    """For files, notebooks and terminals without rich."""
+
+    def __init__(self, total: int | None, what: str, of: str, every: float) -> None:
+        self.total, self.what, self.of, self.every, self.done = total, what, of, every, 0
+        self.begun = self.told = time.monotonic()
+
+    def advance(self) -> None:
+        self.done += 1
+        now = time.monotonic()
+        # The last is told too, of work that was long enough to be told of.
+        if now - self.told >= self.every or (self.done == self.total and now - self.begun >= self.every):
+            self.told = now
+            rate = self.done / (now - self.begun)
+            done = f"{self.done}" if self.total is None else f"{self.done} of {self.total}"
+            line = f"{self.what}: {done} {self.of}, {rate:.3g} a second"
+            if self.total is not None:
+                line += f", {(self.total - self.done) / rate:.0f} s left"
+            self.say(line)
+
+    def say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextlib.contextmanager
+def shown(
+    total: int | None, wanted: bool, what: str = "sweep", of: str = "cases", every: float | None = None
+) -> Iterator[Progress]:
+    """Show progress on standard error while the block runs: `what` is being done, and it has so many `of`."""
+    every = EVERY if every is None else every
+    if not wanted or sys.stderr is None:
+        yield _Silent()
+        return
+    try:
+        from rich import progress
+        from rich.console import Console
+        from rich.text import Text
+    except ImportError:
+        yield _Lines(total, what, of, every)
+        return
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines(total, what, of, every)
+        return
+
+    class Rate(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
+            return Text(f"{task.finished_speed or task.speed or 0:.3g}/s")
+
+    columns = (
+        *(what, progress.BarColumn(), progress.MofNCompleteColumn(), Rate()),
+        *(progress.TimeElapsedColumn(), "left", progress.TimeRemainingColumn()),
+    )
+    # A sweep's bar stays; that of a command goes when what it prints comes.
+    with progress.Progress(*columns, console=console, transient=every < EVERY) as bar:
+        task = bar.add_task(what, total=total)
+
+        class Bar:
+            def advance(self) -> None:
+                bar.advance(task)
+
+            def say(self, text: str) -> None:
+                console.print(text, markup=False, highlight=False)
+
+        yield Bar()
+
+
+def over(items: Iterable[T], what: str, of: str) -> Iterator[T]:
+    """The items, one after the other; progress is shown where they take longer than `PATIENCE`."""
+    items = list(items)
+    with shown(len(items), True, what, of, PATIENCE) as bar:
+        for item in items:
+            yield item
+            bar.advance()

@@ -1,0 +1,138 @@
+"""The scenes of examples/: each plays by itself without a screen, ends, and has moved what it shows."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FRAMES = 40
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def play(monkeypatch):
+    """Plays an example under pygame-ce without a screen; returns what it showed, and the last picture."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setenv("SDL_AUDIODRIVER", "dummy")
+    pygame = pytest.importorskip("pygame")
+
+    def run(name, frames=FRAMES):
+        shown, screen = load(name).main(frames)
+        picture = np.array(pygame.surfarray.array3d(screen))
+        pygame.quit()
+        # Something is drawn on more than a hundredth of a picture, in several colours.
+        assert (picture != picture[0, -1]).any(axis=-1).mean() > 0.01
+        return shown
+
+    return run
+
+
+def test_balls_stay_in_the_window_and_keep_apart(play):
+    world = play("pygame_scene")
+    assert world.tick >= 2 * FRAMES - 1
+    assert (world.position > 0).all()
+    assert (world.position < (12, 8)).all()
+
+
+def test_the_curtain_tears_where_it_is_cut(play):
+    curtain = play("torn_cloth", 60)
+    torn = curtain.compliance > 0
+    assert 5 < torn.sum() < len(torn) / 4
+    np.testing.assert_array_equal(curtain.world.current(curtain.threads).compliance, curtain.compliance)
+    one, other = curtain.world.position[curtain.pairs[~torn].T]
+    assert np.linalg.norm(other - one, axis=1).max() < 28  # twice a thread
+
+
+def test_the_bridge_carries_balls_until_its_rope_is_cut(play):
+    bridge = play("rope_bridge", 120)
+    world = bridge.world
+    assert world.count > 27
+    assert world.position[:27, 1].min() > 3
+    bridge.toggle()
+    for _ in range(240):
+        world.advance(1 / 60)
+        bridge.tidy()
+    assert world.count == 27
+    bridge.toggle()
+    assert len(world.constraints) == 4
+
+
+def test_planets_keep_their_energy(play):
+    world = play("solar_system")
+    assert world.time > 50
+    away = np.linalg.norm(world.position - world.position[0], axis=1)
+    assert away[3] == pytest.approx(1, abs=0.02)
+    start = sum(load("solar_system").make_world().energy())
+    assert sum(world.energy()) == pytest.approx(start, rel=1e-7)
+
+
+def test_the_bottle_holds_most_particles_and_their_speed(play):
+    world = play("magnetic_bottle")
+    assert 200 < world.count <= 300
+    np.testing.assert_allclose(np.linalg.norm(world.velocity[world.alive], axis=1), 2.5, rtol=1e-4)
+
+
+def test_rich_islands_swing_and_poor_ones_settle(play):
+    world = play("predator_prey")
+    world.step(8000)
+    run = world.record(1000, every=10).y
+    swing = np.ptp(run[:, :, 0], axis=0)
+    assert swing[0] < 1e-3
+    assert swing[-1] > 1
+
+
+# The other engines, each in a process of its own: what they load does not come off again.
+
+
+@pytest.mark.parametrize("engine", ["pyglet", "arcade", "raylib", "panda3d"])
+def test_a_scene_in_another_engine(engine, tmp_path):
+    if importlib.util.find_spec(engine) is None:
+        pytest.skip(f"{engine} is not installed")
+    screen = ["xvfb-run", "-a"] if shutil.which("xvfb-run") else []
+    if not screen and not os.environ.get("DISPLAY") and engine != "panda3d":
+        pytest.skip("there is no screen")
+    code = f"import {engine}_scene as scene; world = scene.main({FRAMES}, 'picture.png'); print('ticks:', world.tick)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), *filter(None, sys.path)])}
+    played = subprocess.run(
+        [*screen, sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        cwd=tmp_path,
+    )
+    assert played.returncode == 0, played.stderr
+    assert int(played.stdout.rpartition("ticks: ")[2]) >= FRAMES - 1
+    assert (tmp_path / "picture.png").stat().st_size > 2000
+
+
+def test_the_notebook_runs():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    book = json.loads((EXAMPLES / "first_steps.ipynb").read_text(encoding="utf-8"))
+    names = {}
+    for cell in book["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+            plt.close("all")
+    assert names["planet"].tick == 20_100
+
+
+def test_examples_are_short():
+    for path in EXAMPLES.glob("*_*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 120, path.name
