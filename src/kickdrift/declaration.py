@@ -131,6 +131,10 @@ class Declaration:
             other._check(name, value)
         return other
 
+    def equals(self, other: Declaration) -> bool:
+        """May it stand for another one that is told the same?"""
+        return type(self) is type(other)
+
     def told(self) -> dict[str, Any]:
         """What tells it from others of its class, as arrays, numbers and text."""
         told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}

@@ -147,8 +147,7 @@ class Plan:
         for name in ("weight", "fingerprint"):
             plan.__dict__.pop(name, None)
         plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
-        plan._parts = {**self._parts, id(now): part}
-        del plan._parts[id(before)]
+        plan._parts = {key: old for key, old in self._parts.items() if key != id(before)} | {id(now): part}
         plan._merge(self)
         return plan
 
