@@ -8,6 +8,7 @@ import argparse
 import math
 
 import numpy as np
+import pygame
 
 import kickdrift as kd
 
@@ -30,7 +31,7 @@ class Fountain:
         if len(old := np.flatnonzero(self.end <= world.time)):
             world.kill(old)
             self.end[old] = np.inf
-        angle, speed = self.random.normal(0, 0.15, count), self.random.normal(650, 60, count)
+        angle, speed = self.random.normal(0, 0.16, count), self.random.normal(860, 70, count)
         velocity = np.stack([speed * np.sin(angle), -speed * np.cos(angle)], axis=1)
         slots = world.slots(world.spawn((WIDTH / 2, HEIGHT - 20), velocity))
         self.end[slots] = world.time + LIFE
@@ -42,26 +43,25 @@ class Fountain:
 
 
 def main(frames=None):
-    import pygame
-
-    pygame.init()
+    pygame.display.init(), pygame.font.init()
     screen, watch, fountain = pygame.display.set_mode((WIDTH, HEIGHT)), pygame.time.Clock(), Fountain()
     font, shown = pygame.font.Font(None, 26), 0
-    light = np.zeros((WIDTH, HEIGHT), np.float32)
-    while shown != frames and not pygame.event.get(pygame.QUIT):
+    glow = pygame.Surface((WIDTH // 2, HEIGHT // 2))
+    light = np.zeros(glow.get_size(), np.float32)
+    while shown != frames and not any(event.type == pygame.QUIT for event in pygame.event.get()):
         seconds = watch.tick(60) / 1000
         fountain.frame(1 / 60 if frames else seconds)
-        # Each particle adds a little light to its pixel, which fades.
-        light *= 0.8
-        pixels = fountain.world.interpolate(living=True).astype(int)
-        pixels = pixels[((pixels >= 0) & (pixels < (WIDTH, HEIGHT))).all(axis=1)]
-        np.add.at(light, tuple(pixels.T), 90)
-        colour = np.minimum(light[..., None] * np.array([0.5, 0.8, 1.3]), 255).astype(np.uint8)
-        pygame.surfarray.blit_array(screen, colour)
+        # Each particle adds a little light to its place, which fades.
+        light *= 0.7
+        pixels = np.floor(fountain.world.interpolate(living=True) / 2).astype(int)
+        pixels = pixels[((pixels >= 0) & (pixels < light.shape)).all(axis=1)]
+        np.add.at(light, tuple(pixels.T), 45)
+        colour = np.minimum(light[..., None] * (0.5, 0.9, 1.6) + (8, 10, 22), 255).astype(np.uint8)
+        pygame.surfarray.blit_array(glow, colour)
+        pygame.transform.smoothscale(glow, screen.get_size(), screen)
         text = f"{fountain.world.count} particles   wind {250 * math.sin(fountain.world.time):+.0f} px/s"
         screen.blit(font.render(text, True, (170, 170, 180)), (12, 10))
         pygame.display.flip()
-        pygame.event.pump()
         shown += 1
     return fountain, screen
 

@@ -44,7 +44,10 @@ def coefficients(rng, declaration, n, dim):
         "Plane": {"offset": lambda: -float(rng.random()), "normal": lambda: rng.normal(size=dim)},
         "Pin": {"indices": lambda: rng.permutation(n)[:2]},
         "Magnetic": {"charge": lambda: each(-1, 1), "field": lambda: rng.normal(size=() if dim == 2 else 3)},
-        "RotatingFrame": {"omega": lambda: rng.normal(size=() if dim == 2 else 3), "center": lambda: rng.normal(size=dim)},
+        "RotatingFrame": {
+            "omega": lambda: rng.normal(size=() if dim == 2 else 3),
+            "center": lambda: rng.normal(size=dim),
+        },
         "ElasticCollisions": {"radius": lambda: each(0.05, 0.5), "restitution": lambda: float(rng.uniform(0, 1))},
         "Distance": {
             "length": lambda: each(0, 2, pairs),
@@ -115,9 +118,7 @@ class World:
         if births and rng.integers(2):
             more["alive"] = alive = rng.random(self.n) < 0.7
         #: Added now and then; and another, that it has from the beginning.
-        self.applied, first = (
-            kd.AppliedForce(rng.normal(size=(self.n, self.dim)).astype(dtype)) for _ in range(2)
-        )
+        self.applied, first = (kd.AppliedForce(rng.normal(size=(self.n, self.dim)).astype(dtype)) for _ in range(2))
         if births and rng.integers(4) == 0 and not isinstance(integrator, kd.Exact):
             self.scene.arguments["forces"].append(first)
         self.stepper = self.scene.make(cls, **more)
@@ -151,7 +152,20 @@ class World:
 
     def change(self):
         """Change the stepper and what it is said to be; or nothing of either, where it is refused."""
-        kinds = ["set", "set", "enable", "add", "remove", "mass", "restore", "save", "push", "teleport", "shift", "rebind"]
+        kinds = [
+            "set",
+            "set",
+            "enable",
+            "add",
+            "remove",
+            "mass",
+            "restore",
+            "save",
+            "push",
+            "teleport",
+            "shift",
+            "rebind",
+        ]
         kind = self.rng.choice(kinds + self.births * ["spawn", "spawn", "kill", "kill", "kill", "dirt"])
         before, kept = self.stepper.snapshot(), self.book
         call = getattr(self, str(kind))()

@@ -159,9 +159,8 @@ def run(frames, seed=0, loss=0.15, delay=(1, 7), say=None):
             compared += 1
         agreed = min(peer.checked for peer in peers)
         for sums in (first, second):
-            for tick in [tick for tick in sums if tick <= agreed and (tick < agreed or tick in first and tick in second)]:
-                if tick != agreed:
-                    del sums[tick]
+            for tick in [tick for tick in sums if tick < agreed]:
+                del sums[tick]
         frame += 1
         if say is not None and frame % 100_000 == 0:
             say(f"{agreed:,} ticks, {sum(peer.resimulated for peer in peers):,} of them again")

@@ -8,6 +8,7 @@
     python tools/prove.py contraction   what a contracting compiler built is refused
     python tools/prove.py matrix        the wheels that cibuildwheel would build are the promised ones
     python tools/prove.py fuzz [...]    random plans, snapshots, callbacks, threads and signals, for as long as you like
+    python tools/prove.py netplay [...] a million ticks of two peers with rollback over a bad line, without a desync
     python tools/prove.py digests DIR   the digests that other machines left there are one
 
 CONTRIBUTING.md says what each needs. They build in build/prove and leave the tree alone.
@@ -25,6 +26,7 @@ COMMANDS = {
     "contraction": ("contraction", "main"),
     "matrix": ("matrix", "main"),
     "fuzz": ("fuzzing", "main"),
+    "netplay": ("rollback", "main"),
     "digests": ("cross", "collected"),
 }
 

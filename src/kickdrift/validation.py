@@ -262,6 +262,13 @@ def plain(name: str, value: Any) -> np.ndarray:
 
 def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf) -> np.ndarray:
     """A finite float64 array of any shape; a read-only copy."""
+    if type(value) in (float, tuple):  # as most are
+        few = value if type(value) is tuple else (value,)
+        if all(type(number) is float and math.isfinite(number) and minimum <= number <= maximum for number in few):
+            array = np.array(value)
+            if array.dtype == np.float64:
+                array.flags.writeable = False
+                return array
     try:
         array = plain(name, value)
     except ValueError:
@@ -357,9 +364,7 @@ def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarr
     return array
 
 
-def state_arrays(
-    position: Any, velocity: Any, living: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def state_arrays(position: Any, velocity: Any, living: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Position and velocity as the arrays that are stepped in place; living: whose rows must be finite, if not all."""
     position = _state_array("position", position, living=living)
     if velocity is None:

@@ -65,7 +65,8 @@ class Changes(_State):
     @cached_property
     def _declared(self) -> tuple[Origin, ...]:
         """All that the stepper was made with; snapshots find what was removed since."""
-        offset = np.zeros(self._plan.dim)
+        # The stepper's own, where it is still that: what is the same object needs no comparison.
+        offset = np.zeros(self._plan.dim) if self._offset.any() else self._offset
         pairs = zip(self._handles, self._firsts, strict=True)
         return tuple(Origin(number, *pair, offset) for number, pair in enumerate(pairs))
 
