@@ -22,8 +22,7 @@ class Game:
     def __init__(self):
         self.kind = np.zeros(SLOTS, np.int8)
         self.radius, self.fuse = np.zeros((2, SLOTS))  # fuse: s that are left
-        self.ship = np.zeros(2)  # heading in radians, s until the gun is loaded
-        self.score = np.zeros(2, np.int64)  # points, waves
+        self.ship, self.score = np.zeros(2), np.zeros(2, np.int64)  # heading, s until the gun is loaded; points, waves
         own = {name: getattr(self, name) for name in ("kind", "radius", "fuse", "ship", "score")}
         self.world = kd.Stepper(np.zeros((SLOTS, 2)), dt=DT, alive=0, state=own)
         self.add(SHIP, SIZE / 2, 0.0, 10.0)
@@ -68,8 +67,8 @@ class Game:
             self.score[0] += 10
             place, speed, size = position[rock].copy(), velocity[rock].copy(), self.radius[rock] / 2
             self.kill(rock)
-            across = np.outer((-1, 1), (-speed[1], speed[0]))  # to both sides
             if size >= 10:
+                across = np.outer((-1, 1), (-speed[1], speed[0]))  # to both sides
                 self.add(ROCK, place + size * across / np.hypot(*speed), speed + across, size)
         self.kill(bullets[near.any(axis=1)])
         way = position[rocks] - position[ship]

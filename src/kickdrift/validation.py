@@ -263,8 +263,8 @@ def plain(name: str, value: Any) -> np.ndarray:
 def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf) -> np.ndarray:
     """A finite float64 array of any shape; a read-only copy."""
     if type(value) in (float, tuple):  # as most are
-        few = value if type(value) is tuple else (value,)
-        if all(type(number) is float and math.isfinite(number) and minimum <= number <= maximum for number in few):
+        given = value if type(value) is tuple else (value,)
+        if all(type(number) is float and math.isfinite(number) and minimum <= number <= maximum for number in given):
             array = np.array(value)
             if array.dtype == np.float64:
                 array.flags.writeable = False

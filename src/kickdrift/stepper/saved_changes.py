@@ -169,7 +169,7 @@ def _entry(stepper: Any, told: dict[str, Any], present: list[Origin], used: set[
         tenants = {name: values.pop(name) for name in ("tenants",) if name in values}
         now = at_offset(origin.first, at - origin.at).changed(values)
         if tenants:
-            now = dataclasses.replace(now, tenants=_tenants(now, tenants["tenants"]))
+            now = dataclasses.replace(now, tenants=_tenants(now, tenants["tenants"]))  # type: ignore[call-arg]
         if any(getattr(now, name) is None for name in values):
             now = now.placed(stepper._position)
     return Entry(origin, now, at, not told.get("off", False), None, None)
