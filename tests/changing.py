@@ -1,7 +1,9 @@
 """A world that is changed at random, beside the book-keeping that says what it should be by then."""
 
 import dataclasses
+import pickle
 import re
+from typing import Any, NamedTuple
 
 import numpy as np
 import plans
@@ -41,6 +43,11 @@ def coefficients(rng, declaration, n, dim):
         },
         "Plane": {"offset": lambda: -float(rng.random()), "normal": lambda: rng.normal(size=dim)},
         "Pin": {"indices": lambda: rng.permutation(n)[:2]},
+        "Magnetic": {"charge": lambda: each(-1, 1), "field": lambda: rng.normal(size=() if dim == 2 else 3)},
+        "RotatingFrame": {
+            "omega": lambda: rng.normal(size=() if dim == 2 else 3),
+            "center": lambda: rng.normal(size=dim),
+        },
         "ElasticCollisions": {"radius": lambda: each(0.05, 0.5), "restitution": lambda: float(rng.uniform(0, 1))},
         "Distance": {
             "length": lambda: each(0, 2, pairs),
@@ -53,110 +60,293 @@ def coefficients(rng, declaration, n, dim):
     return {name: choices[name]() for name in names}
 
 
-class World:
-    """A stepper, and what it is said to be: (handle, declaration, enabled) of each term and constraint, and masses."""
+def held_by(declaration):
+    """The bodies, (k,), or pairs, (k, 2), that end with their bodies; None where it is for all."""
+    name = next((name for name in ("pairs", "indices") if hasattr(declaration, name)), None)
+    return None if name is None else (name, np.asarray(getattr(declaration, name)))
 
-    def __init__(self, cls, rng, integrator, dtype):
-        self.cls, self.rng = cls, rng
-        self.scene = plans.held_scene(rng, integrator, n=int(rng.choice([2, 3, 5, 9])), dtype=dtype)
+
+class Told(NamedTuple):
+    """What a stepper is said to have: a handle, what it is by now, and for the how manieth in its slots it is."""
+
+    handle: Any
+    now: Any
+    enabled: bool
+    tenants: np.ndarray | None
+
+
+class Book(NamedTuple):
+    """What a stepper is said to be."""
+
+    told: tuple[Told, ...]
+    mass: Any
+    alive: np.ndarray
+    generation: np.ndarray  #: how many bodies each slot has seen
+
+    def tenants(self, declaration):
+        held = held_by(declaration)
+        return None if held is None else (self.generation + ~self.alive)[held[1]]
+
+    def left(self, one):
+        """A declaration as it would be given now: without what ended with its bodies."""
+        if one.tenants is None or len(one.tenants) == 0:
+            return one.now
+        name, held = held_by(one.now)
+        lasts = (self.generation + ~self.alive)[held] == one.tenants
+        lasts = lasts if lasts.ndim == 1 else lasts.all(axis=1)
+        if lasts.all() and one.now.tenants is None:
+            return one.now
+        fields = {name: held[lasts], "tenants": None}
+        for other in one.now.coefficients:
+            value = getattr(one.now, other)
+            if other != name and np.shape(value) == (len(held),):
+                fields[other] = value[lasts]
+        return dataclasses.replace(one.now, **fields)
+
+
+class World:
+    """A stepper, and the book that says what it should be."""
+
+    def __init__(self, cls, rng, integrator, dtype, births=False):
+        self.cls, self.rng, self.births = cls, rng, births
+        self.scene = plans.held_scene(rng, integrator, n=int(rng.choice([2, 3, 5, 9, 17])), dtype=dtype)
         self.n, self.dim = self.scene.position.shape
         if rng.integers(2):
             self.scene.arguments["constraints"] = []
-        self.stepper = self.scene.make(cls)
-        self.mass = self.scene.arguments["mass"]
+        alive = np.ones(self.n, np.bool_)
+        more = {}
+        if births and rng.integers(2):
+            more["alive"] = alive = rng.random(self.n) < 0.7
+        #: Added now and then; and another, that it has from the beginning.
+        self.applied, first = (kd.AppliedForce(rng.normal(size=(self.n, self.dim)).astype(dtype)) for _ in range(2))
+        if births and rng.integers(4) == 0 and not isinstance(integrator, kd.Exact):
+            self.scene.arguments["forces"].append(first)
+        self.stepper = self.scene.make(cls, **more)
         handles = [*self.scene.arguments["forces"], *self.scene.arguments["constraints"]]
-        self.told = [(handle, self.stepper.current(handle), True) for handle in handles]
-        self.saved = [(self.stepper.snapshot(), self.told, self.mass)]
+        book = Book((), self.scene.arguments["mass"], alive, alive.astype(np.int64))
+        told = (Told(each, now := self.stepper.current(each), True, book.tenants(now)) for each in handles)
+        self.book = book._replace(told=tuple(told))
+        self.saved = [(self.stepper.snapshot(), self.book, self.pushes())]
+
+    def pushes(self):
+        """What is in the arrays of applied forces, by their handles."""
+        return {one.handle: one.handle.force.copy() for one in self.book.told if isinstance(one.now, kd.AppliedForce)}
 
     def anew(self):
         """A stepper that is made as this one is said to be, in the same state."""
-        forces = [now for _, now, enabled in self.told if enabled and isinstance(now, kd.forces.Term)]
-        constraints = [now for _, now, enabled in self.told if enabled and not isinstance(now, kd.forces.Term)]
-        arguments = self.scene.arguments | {"forces": forces, "constraints": constraints, "mass": self.mass}
-        world = self.stepper
-        other = self.cls(world.position.copy(), world.velocity.copy(), **arguments)
+        world, book = self.stepper, self.book
+        today = [book.left(one) for one in book.told if one.enabled]
+        forces = [now for now in today if isinstance(now, kd.forces.Term)]
+        constraints = [now for now in today if not isinstance(now, kd.forces.Term)]
+        arguments = self.scene.arguments | {"forces": forces, "constraints": constraints, "mass": book.mass}
+        slots = {}
+        if world._slots is not None:
+            arguments["alive"] = book.alive
+            slots["slots"] = book.alive, book.alive.astype(np.int64), world._slots.young[: self.n].astype(np.bool_)
+        state = [np.where(book.alive[:, None], array, 0) for array in (world.position, world.velocity)]
+        other = self.cls(*state, **arguments)
         writes = [(other._history, None, world._history.copy())] if world._started and world.integrator.history else []
         time = {name: getattr(world, name) for name in ("_origin", "_origin_tick")}
-        other._commit(writes=writes, resume=(world.tick, world._started, world._last_h), attributes=time)
+        other._commit(writes=writes, resume=(world.tick, world._started, world._last_h), attributes=time, **slots)
         return other
 
     def change(self):
         """Change the stepper and what it is said to be; or nothing of either, where it is refused."""
-        rng, world = self.rng, self.stepper
-        kind = rng.choice(["set", "set", "enable", "add", "remove", "mass", "restore", "save"])
-        before = world.snapshot()
-        told, mass = list(self.told), self.mass
-        place = int(rng.integers(len(told))) if told else None
-        call = None
-        if kind == "save":
-            self.saved.append((before, self.told, self.mass))
-        elif kind == "restore":
-            snapshot, told, mass = self.saved[int(rng.integers(len(self.saved)))]
-            call = lambda: world.restore(snapshot)  # noqa: E731
-        elif kind == "mass":
-            index = None if rng.integers(2) else rng.permutation(self.n)[: int(rng.integers(1, self.n + 1))]
-            value = float(rng.uniform(0.5, 3)) if index is None or rng.integers(2) else rng.uniform(0.5, 3, len(index))
-            if index is None:
-                mass = value
-            else:
-                mass = mass + np.zeros(self.n)
-                mass[index] = value
-            call = lambda: world.set_mass(value, index)  # noqa: E731
-        elif kind == "add":
-            drawn = plans.held_scene(rng, world.integrator, self.n, world.dtype, self.dim).arguments
-            several = [*drawn["forces"], *drawn["constraints"]]
-            new = several[int(rng.integers(len(several)))]
-            told.append((new, new.placed(world.position), True))
-            call = lambda: world.add(new)  # noqa: E731
-        elif place is not None:
-            handle, now, enabled = told[place]
-            if kind == "set":
-                given = coefficients(rng, now, self.n, self.dim)
-                try:
-                    told[place] = handle, dataclasses.replace(now, **given), enabled
-                except ValueError:
-                    told[place] = handle, None, enabled  # which no stepper can be made with
-                call = lambda: world.set(handle, **given)  # noqa: E731
-            elif kind == "enable":
-                told[place] = handle, now, not enabled
-                call = lambda: world.enable(handle, not enabled)  # noqa: E731
-            else:
-                del told[place]
-                call = lambda: world.remove(handle)  # noqa: E731
+        kinds = [
+            "set",
+            "set",
+            "enable",
+            "add",
+            "remove",
+            "mass",
+            "restore",
+            "save",
+            "push",
+            "teleport",
+            "shift",
+            "rebind",
+        ]
+        kind = self.rng.choice(kinds + self.births * ["spawn", "spawn", "kill", "kill", "kill", "dirt"])
+        before, kept = self.stepper.snapshot(), self.book
+        call = getattr(self, str(kind))()
         if call is None:
             return
-        kept, self.told, self.mass = (self.told, self.mass), told, mass
+        new, self.book = self.book, kept
         try:
             call()
         except ValueError as refused:
-            assert world.snapshot() == before
-            off = [now for _, now, enabled in told if not enabled or now is None]
-            if not off:
+            assert self.stepper.snapshot() == before
+            if all(one.enabled and one.now is not None for one in new.told):
+                self.book = new
                 with pytest.raises(ValueError, match=re.escape(str(refused))):  # nor could one be made so
                     self.anew()
-            self.told, self.mass = kept
+                self.book = kept
+            return
+        self.book = new
+        if kind == "shift":  # whose rounding is not what is tested here
+            current = self.stepper.current
+            self.book = new._replace(told=tuple(one._replace(now=current(one.handle)) for one in new.told))
+        if kind == "restore":
+            for handle, force in self.restored.items():
+                assert (handle.force == force).all()
+
+    # Each says what the stepper should be by then, and returns how it becomes that.
+
+    def save(self):
+        self.saved.append((self.stepper.snapshot(), self.book, self.pushes()))
+
+    def restore(self):
+        snapshot, self.book, self.restored = self.saved[int(self.rng.integers(len(self.saved)))]
+        return lambda: self.stepper.restore(snapshot)
+
+    def mass(self):
+        rng, living = self.rng, np.flatnonzero(self.book.alive)
+        if rng.integers(2):
+            value = float(rng.uniform(0.5, 3))
+            self.book = self.book._replace(mass=value)
+            return lambda: self.stepper.set_mass(value)
+        by_id = rng.integers(2)
+        rows = rng.permutation(living if by_id else self.n)
+        rows = rows[: int(rng.integers(1, self.n + 1))]
+        value = float(rng.uniform(0.5, 3)) if rng.integers(2) else rng.uniform(0.5, 3, len(rows))
+        mass = self.book.mass + np.zeros(self.n)
+        mass[rows] = value
+        self.book = self.book._replace(mass=mass)
+        index = self.stepper.ids[rows] if by_id else rows
+        return lambda: self.stepper.set_mass(value, index)
+
+    def add(self):
+        rng, world = self.rng, self.stepper
+        drawn = plans.held_scene(rng, world.integrator, self.n, world.dtype, self.dim).arguments
+        several = [*drawn["forces"], *drawn["constraints"], self.applied]
+        if self.dim > 1:
+            field = rng.normal(size=() if self.dim == 2 else 3)
+            several += [kd.Magnetic(float(rng.normal()), field), kd.RotatingFrame(field)]
+        new = several[int(rng.integers(len(several)))]
+        if new in [one.handle for one in self.book.told]:
+            return None
+        self.book = self.book._replace(
+            told=(*self.book.told, Told(new, new.placed(world.position), True, self.book.tenants(new)))
+        )
+        return lambda: world.add(new)
+
+    def _replace(self, change):
+        """Change one of those that it has; None where there is none, or `change` returns no call."""
+        told = list(self.book.told)
+        if not told:
+            return None
+        place = int(self.rng.integers(len(told)))
+        told[place : place + 1], call = change(told[place])
+        self.book = self.book._replace(told=tuple(told))
+        return call
+
+    def set(self):
+        def change(one):
+            if isinstance(one.now, kd.AppliedForce):
+                return [one], None
+            given = coefficients(self.rng, one.now, self.n, self.dim)
+            call = lambda: self.stepper.set(one.handle, **given)  # noqa: E731
+            try:
+                now = dataclasses.replace(one.now, **given)
+            except ValueError:
+                return [one._replace(now=None)], call  # which no stepper can be made with
+            tenants = self.book.tenants(now) if "indices" in given else one.tenants
+            return [one._replace(now=now, tenants=tenants)], call
+
+        return self._replace(change)
+
+    def enable(self):
+        return self._replace(
+            lambda one: (
+                [one._replace(enabled=not one.enabled)],
+                lambda: self.stepper.enable(one.handle, not one.enabled),
+            )
+        )
+
+    def remove(self):
+        return self._replace(lambda one: ([], lambda: self.stepper.remove(one.handle)))
+
+    def push(self):
+        """Nothing is called: the array is the game's."""
+        for handle, force in self.pushes().items():
+            handle.force[...] = self.rng.normal(size=force.shape)
+
+    def teleport(self):
+        living = np.flatnonzero(self.book.alive)
+        rows = self.rng.permutation(living)[:2]
+        there = self.rng.normal(size=(len(rows), self.dim))
+        return lambda: self.stepper.teleport(rows, there)
+
+    def shift(self):
+        way = self.rng.integers(-4, 5, self.dim) / 2
+        return lambda: self.stepper.shift(way)
+
+    def rebind(self):
+        layout = plans.LAYOUTS[self.rng.integers(4)]
+        world = self.stepper
+        return lambda: world.rebind(plans.lay_out(world.position, layout), plans.lay_out(world.velocity, layout))
+
+    def spawn(self):
+        rng, book = self.rng, self.book
+        free = np.flatnonzero(~book.alive)
+        rows = free[: int(rng.integers(0, len(free) + 1))]
+        x, v = rng.normal(size=(2, len(rows), self.dim))
+        alive, generation, more = book.alive.copy(), book.generation.copy(), {}
+        alive[rows], generation[rows] = True, generation[rows] + 1
+        if len(rows) and rng.integers(2):
+            more["mass"] = rng.uniform(0.5, 3, len(rows))
+            mass = book.mass + np.zeros(self.n)
+            mass[rows] = more["mass"]
+            book = book._replace(mass=mass)
+        self.book = book._replace(alive=alive, generation=generation)
+
+        def call():
+            ids = self.stepper.spawn(x, v, **more)
+            assert ids.tolist() == (generation[rows] << 32 | rows).tolist()
+
+        return call
+
+    def kill(self):
+        living = np.flatnonzero(self.book.alive)
+        rows = self.rng.permutation(living)[: int(self.rng.integers(0, 3))]
+        alive = self.book.alive.copy()
+        alive[rows] = False
+        self.book = self.book._replace(alive=alive)
+        which = self.stepper.ids[rows] if self.rng.integers(2) else rows
+        return lambda: self.stepper.kill(which)
+
+    def dirt(self):
+        """What engines write into the rows of the dead is nobody's business."""
+        self.stepper.position[~self.book.alive] = np.nan
+        self.stepper.velocity[~self.book.alive] = 1e30
 
     def compare(self, steps):
         """Step this world and one that is made so; whether that went well."""
-        world = self.stepper
-        assert (world.mass + np.zeros(self.n) == self.mass + np.zeros(self.n)).all()
-        self.mass = world.mass  # one for all and one for each are the same world, but not the same plan
+        world, alive = self.stepper, self.book.alive
+        assert (world.mass + np.zeros(self.n) == self.book.mass + np.zeros(self.n)).all()
+        assert world.alive.tolist() == alive.tolist()
+        self.book = self.book._replace(mass=world.mass)  # one for all and one for each: the same world, another plan
         other = self.anew()
-        assert world._plan.fingerprint == other._plan.fingerprint
+        if not self.births:
+            assert world._plan.fingerprint == other._plan.fingerprint
         evaluations = world.force_evaluations, other.force_evaluations
         ended = plans.outcome(world, steps)
         assert plans.outcome(other, steps) == ended
         if ended and ended[0] is kd.NonFiniteError:
             return False
         for mine, others in zip(world._arrays(), other._arrays(), strict=True):
-            plans.assert_same_bits(mine, others)
-        assert world.force_evaluations - evaluations[0] == other.force_evaluations - evaluations[1]
+            plans.assert_same_bits(mine[alive], others[alive])
+        if all(self.book.left(one) is one.now for one in self.book.told):  # no springs at all have no damping either
+            assert world.force_evaluations - evaluations[0] == other.force_evaluations - evaluations[1]
+        acting = [one.now for one in self.book.told if one.enabled and isinstance(one.now, kd.forces.Term)]
+        if all(term.conservative and not isinstance(term, kd.AppliedForce) for term in acting):
+            plans.assert_same_bits(*(np.array(each.energy()) + 0 for each in (world, other)))
         return not ended
 
 
-def play(cls, seed, integrator, dtype, rounds=6):
+def play(cls, seed, integrator, dtype, rounds=6, births=False):
     """Change a world at random, and compare it after each change; the snapshots on the way."""
-    world = World(cls, np.random.default_rng(seed), integrator, dtype)
+    world = World(cls, np.random.default_rng(seed), integrator, dtype, births)
     trace = [world.stepper.snapshot()]
     for _ in range(rounds):
         for _ in range(int(world.rng.integers(1, 4))):
@@ -165,4 +355,8 @@ def play(cls, seed, integrator, dtype, rounds=6):
         if not world.compare(steps):
             break
         trace.append(world.stepper.snapshot())
+        twin = pickle.loads(pickle.dumps(world.stepper))
+        assert twin.snapshot() == trace[-1]
+        if world.rng.integers(4) == 0:
+            trace.append(world.stepper.interpolate(living=True).tobytes())
     return trace

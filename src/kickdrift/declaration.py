@@ -117,12 +117,12 @@ class Declaration:
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
         """The same with other coefficients, checked as the constructor does."""
-        cls = type(self)
+        cls, fields = type(self), self._fields
         for name in coefficients:
-            if name not in self.coefficients:
-                known = ", ".join(self.coefficients) or "none that can be changed"
+            if name not in fields.coefficients:
+                known = ", ".join(fields.coefficients) or "none that can be changed"
                 raise TypeError(f"{cls.__name__}: expected coefficients ({known}), got {name!r}")
-        if cls.__post_init__ is not Declaration.__post_init__ or not self._fields.bounds.keys() >= coefficients.keys():
+        if cls.__post_init__ is not Declaration.__post_init__ or not fields.bounds.keys() >= coefficients.keys():
             return dataclasses.replace(self, **coefficients)
         # Nothing else is checked there: only what is new needs to be.
         other = object.__new__(cls)
@@ -130,6 +130,10 @@ class Declaration:
         for name, value in coefficients.items():
             other._check(name, value)
         return other
+
+    def equals(self, other: Declaration) -> bool:
+        """May it stand for another one that is told the same?"""
+        return type(self) is type(other)
 
     def told(self) -> dict[str, Any]:
         """What tells it from others of its class, as arrays, numbers and text."""
@@ -163,10 +167,16 @@ class Declaration:
     # Coefficients in the two shapes that plans work with.
 
     def _scalars(self, plan: Plan, name: str) -> np.ndarray:
+        array = getattr(self, name)
+        if array.ndim == 0:
+            return array.reshape(1)
         array = validation.per_body(f"{type(self).__name__}({name})", getattr(self, name), plan.n)
         return array if plan.rows is None or len(array) == 1 else array[plan.rows]
 
     def _vectors(self, plan: Plan, name: str) -> np.ndarray:
+        array = getattr(self, name)
+        if array.shape == (plan.dim,):
+            return array.reshape(1, plan.dim)
         array = validation.per_body_vectors(f"{type(self).__name__}({name})", getattr(self, name), plan.n, plan.dim)
         return array if plan.rows is None or len(array) == 1 else array[plan.rows]
 

@@ -279,6 +279,13 @@ def plain(name: str, value: Any) -> np.ndarray:
 
 def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf) -> np.ndarray:
     """A finite float64 array of any shape; a read-only copy."""
+    if type(value) in (float, tuple):  # as most are
+        given = value if type(value) is tuple else (value,)
+        if all(type(number) is float and math.isfinite(number) and minimum <= number <= maximum for number in given):
+            array = np.array(value)
+            if array.dtype == np.float64:
+                array.flags.writeable = False
+                return array
     try:
         array = plain(name, value)
     except ValueError:
@@ -374,15 +381,15 @@ def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarr
     return array
 
 
-def state_arrays(position: Any, velocity: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Position and velocity as the arrays that are stepped in place."""
-    position = _state_array("position", position)
+def state_arrays(position: Any, velocity: Any, living: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Position and velocity as the arrays that are stepped in place; living: whose rows must be finite, if not all."""
+    position = _state_array("position", position, living=living)
     if velocity is None:
         velocity = np.zeros_like(position)
         return position, velocity
     if not isinstance(velocity, np.ndarray) and not _is_buffer(velocity):
         velocity = _in_dtype(velocity, position.dtype)
-    velocity = _state_array("velocity", velocity)
+    velocity = _state_array("velocity", velocity, living=living)
     if velocity.shape != position.shape:
         raise ValueError(f"velocity: expected the shape of position, {position.shape}, got {velocity.shape}")
     if velocity.dtype != position.dtype:
@@ -407,7 +414,9 @@ def trajectories(y: Any) -> np.ndarray:
     return _state_array("y", y, sys.maxsize, "trajectory")
 
 
-def _state_array(name: str, value: Any, most: int = 3, row: str = "body") -> np.ndarray:
+def _state_array(
+    name: str, value: Any, most: int = 3, row: str = "body", living: np.ndarray | None = None
+) -> np.ndarray:
     try:
         array = plain(name, value)
     except ValueError:
@@ -432,8 +441,13 @@ def _state_array(name: str, value: Any, most: int = 3, row: str = "body") -> np.
     finite = np.isfinite(array)
     if not finite.all():
         finite = finite.all(axis=1)
-        first = int(np.argmin(finite))
-        raise ValueError(f"{name}: expected finite numbers, got {array[first]} for {row} {first}")
+        if living is not None:
+            rows = min(len(finite), len(living))
+            finite[:rows] |= ~living[:rows]
+            finite[rows:] = True
+        if not finite.all():
+            first = int(np.argmin(finite))
+            raise ValueError(f"{name}: expected finite numbers, got {array[first]} for {row} {first}")
     return array
 
 

@@ -49,6 +49,24 @@ def test_changed_worlds_equal_those_made_so(seed, integrator, dtype, rounds):
     play(kd.Stepper, seed, integrator, dtype, rounds)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+def test_the_same_where_bodies_come_and_go(monkeypatch, integrator, dtype):
+    for seed in range(100, 103):
+        book = play(kd.reference.Stepper, seed, integrator, dtype, rounds=5, births=True)
+        for isa in kernels.isas:
+            monkeypatch.setattr(kernels, "isa", isa)
+            assert play(kd.Stepper, seed, integrator, dtype, rounds=5, births=True) == book
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.integers(0, 2**63), st.sampled_from(INTEGRATORS), st.sampled_from([np.float32, np.float64]), st.integers(1, 12)
+)
+def test_the_same_where_bodies_come_and_go_at_random(seed, integrator, dtype, rounds):
+    play(kd.Stepper, seed, integrator, dtype, rounds, births=True)
+
+
 # Each verb.
 
 
@@ -630,3 +648,95 @@ def test_a_flow_takes_other_parameters(ODEStepper):
     function = ODEStepper([[1.0]], lambda t, y, out: None, dt=0.01)
     with pytest.raises(ValueError, match="this one has a function"):
         function.set(rho=1)
+
+
+# Where changes meet births and deaths.
+
+
+def test_ids_choose_bodies_as_rows_do(Stepper):
+    world = Stepper(np.zeros((3, 2)), mass=1.0, alive=1)
+    ids = world.spawn([[1.0, 0.0], [2.0, 0.0]])
+    world.set_mass([5, 6], index=ids)
+    world.teleport(ids[1], (7.0, 0.0))
+    world.teleport(int(ids[0]), (6.0, 0.0))
+    world.teleport(ids[:0], np.zeros((0, 2)))
+    assert world.mass.tolist() == [1, 5, 6]
+    assert world.position[:, 0].tolist() == [0, 6, 7]
+    world.kill(ids[0])
+    before = world.snapshot()
+    for call in (lambda: world.set_mass(2.0, index=ids), lambda: world.teleport(ids, np.zeros((2, 2)))):
+        with pytest.raises(kd.DeadBodyError):
+            call()
+    assert world.snapshot() == before
+
+
+def test_set_to_what_it_is_already(Stepper):
+    world, wind, *_ = scene(Stepper)
+    before = world.snapshot()
+    world.set(wind, wind=(2, 0))
+    world.set(wind, coefficient=1)
+    world.step()
+    world.restore(before)
+    assert world.snapshot() == before
+
+
+def test_other_bodies_that_are_pinned_are_those_of_now(Stepper):
+    pin = kd.Pin(0)
+    world = Stepper(np.zeros((3, 2)), np.ones((3, 2)), dt=1, constraints=[pin], alive=3)
+    world.kill([0, 1])
+    world.spawn([[0.0, 0.0], [0.0, 0.0]], (1.0, 1.0))
+    first = world.snapshot()
+    world.step()
+    assert world.position[0].tolist() == [1, 1], "which is not the one that was pinned"
+    world.set(pin, indices=[0, 1])
+    saved = world.snapshot()
+    world.step()
+    assert world.position.tolist() == [[1, 1], [1, 1], [2, 2]]
+    twin = pickle.loads(pickle.dumps(world))
+    world.restore(first)
+    world.step()
+    assert world.position[0].tolist() == [1, 1]
+    for each in (world, twin):
+        each.restore(saved)
+        each.step()
+        assert each.position.tolist() == [[1, 1], [1, 1], [2, 2]]
+    world.set(pin, indices=0)  # as declared, but for another body
+    world.velocity[:] = 1
+    saved = world.snapshot()
+    world.step()
+    assert world.position[:2].tolist() == [[1, 1], [2, 2]]
+    world.restore(saved)
+    assert world.snapshot() == saved
+
+
+def test_applied_forces_come_and_go(Stepper):
+    first, second = (kd.AppliedForce(np.full((2, 1), value)) for value in (1.0, 10.0))
+    world = Stepper([[0.0], [0.0]], dt=1, integrator="explicit_euler", forces=[first])
+    start = world.snapshot()
+    world.remove(first)
+    without = world.snapshot()
+    world.add(second)
+    world.step()
+    assert world.velocity.tolist() == [[10], [10]]
+    saved = world.snapshot()
+    first.force[:], second.force[:] = 3, 4
+    world.restore(without)
+    assert world.forces == ()
+    world.restore(saved)
+    assert second.force.tolist() == [[10], [10]]
+    world.restore(start)
+    assert world.forces == (first,)
+    assert first.force.tolist() == [[1], [1]]
+
+
+def test_new_arrays_may_have_anything_in_rows_of_the_dead(Stepper):
+    world = Stepper(np.zeros((3, 2)), alive=1)
+    position, velocity = np.full((4, 2), np.nan), np.full((4, 2), np.inf)
+    position[0], velocity[0] = 1, 0
+    world.rebind(position, velocity)
+    world.step()
+    assert world.position.tolist() == [[1, 1], [0, 0], [0, 0], [0, 0]]
+    position = world.position.copy()
+    position[0, 1] = np.nan
+    with pytest.raises(ValueError, match="position: expected finite numbers"):
+        world.rebind(position, world.velocity.copy())

@@ -187,7 +187,9 @@ cdef class Binding:
             # Written to in each call, and so no other binding's.
             plan.g = field(plan, np.broadcast_to(model.g, (model.n, model.dim)), arrays)
             self.applied = AppliedForces.of(model, plan)
+            plan.applied = &self.applied.applied
         else:
+            plan.applied = NULL
             plan.g = self.coefficient("g", model.g, &known.g, before)
         # Rows advance all pointers alike: what is never read points to memory that exists too.
         plan.c = self.coefficient("c", model.c, &known.c, before) if model.drag else plan.g

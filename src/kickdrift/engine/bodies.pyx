@@ -389,7 +389,7 @@ cdef class Core(Runner):
     cdef void call(self, Job* job) noexcept nogil:
         if self.sweep != NULL:
             self.run_sweep(self.sweep, job, NULL)
-        elif self.applied != NULL:
+        elif self.applied != NULL and not self.plan.merges:
             run_applied(self.kernels, self.applied, self.plan, job)
         else:
             self.plan.run(self.plan, job, NULL)

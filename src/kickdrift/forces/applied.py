@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from .. import validation
+from ..declaration import Declaration
 from ..errors import SnapshotError
 from ..rollback.parts import Part
 from .base import Term
 
 if TYPE_CHECKING:
-    from ..stepper.common import State
     from ..stepper.model import Plan
 
 __all__ = ["AppliedForce"]
@@ -60,6 +60,13 @@ class AppliedForce(Term):
         # A view: nobody can give it another shape, or resize what it lies in.
         object.__setattr__(self, "_array", array.view())
 
+    def equals(self, other: Declaration) -> bool:
+        """Only for the same array: it is that which is written to."""
+        if not isinstance(other, AppliedForce):
+            return False
+        mine, others = self.array.__array_interface__, other.array.__array_interface__
+        return all(mine[name] == others[name] for name in ("data", "shape", "strides"))
+
     def told(self) -> dict[str, Any]:
         """Nothing: what is in the array is part of the state."""
         return {}
@@ -86,18 +93,29 @@ class AppliedForces(Part):
 
     name = "applied"
 
-    def save(self, stepper: State) -> bytes:
+    def save(self, stepper: Any) -> bytes:
         return b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in stepper._plan.applied)
 
-    def most(self, stepper: State) -> int:
-        return sum(array.nbytes for array in stepper._plan.applied)
+    def most(self, stepper: Any) -> int:
+        """Of all that the stepper knows: a snapshot may be from when it had others."""
+        added = [old.first for origins in stepper.__dict__.get("_added", {}).values() for old in origins]
+        known = sum(isinstance(term, AppliedForce) for term in (*stepper._handles, *added))
+        return known * stepper.n * stepper.dim * int(stepper.dtype.itemsize)
 
-    def parse(self, stepper: State, data: bytes) -> dict[str, Any]:
-        if len(data) != self.most(stepper):
-            raise SnapshotError(f"snapshot: expected {self.most(stepper)} bytes of applied forces, got {len(data)}")
-        place, writes = 0, []
-        for array in stepper._plan.applied:
+    def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
+        return {"applied": data}  # of which terms, another part says
+
+    def check(self, stepper: Any, saved: Any) -> None:
+        data, plan = saved.changes.pop("applied"), saved.changes["plan"]
+        arrays = stepper._plan.applied
+        if "entries" in plan:
+            terms = [entry.now for entry in plan["entries"] if entry.enabled]
+            arrays = [term.array for term in terms if isinstance(term, AppliedForce)]
+        expected = sum(array.nbytes for array in arrays)
+        if len(data) != expected:
+            raise SnapshotError(f"snapshot: expected {expected} bytes of applied forces, got {len(data)}")
+        place = 0
+        for array in arrays:
             values = np.frombuffer(data, array.dtype.newbyteorder("<"), array.size, place).astype(array.dtype)
-            writes.append((array, None, values.reshape(array.shape)))
+            saved.changes["writes"].append((array, None, values.reshape(array.shape)))
             place += array.nbytes
-        return {"writes": writes}

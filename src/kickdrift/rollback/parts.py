@@ -56,7 +56,10 @@ class Part:
         raise NotImplementedError
 
     def check(self, stepper: State, saved: Any) -> None:
-        """Refuse what does not go with the rest of the snapshot, which is a `Saved`: raises SnapshotError."""
+        """Refuse what does not go with the rest of the snapshot, which is a `Saved`: raises SnapshotError.
+
+        What `parse` could not make of its section alone may be made here: a part sees the changes of all others.
+        """
 
 
 def written(stepper: State) -> bytes:

@@ -305,7 +305,7 @@ class StepperBase(Population, Changes, State):
     def teleport(self, index: Any, position: ArrayLike) -> None:
         """Put bodies elsewhere at once: nothing is drawn between the old and the new place.
 
-        index: an int, slice, array of ints or mask of bodies. position: m, what
+        index: an int, slice, array of ints or mask of bodies, or ids. position: m, what
         `stepper.position[index]` takes. Velocities stay, also those that `verlet` keeps as history.
         Raises IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
 
@@ -318,7 +318,7 @@ class StepperBase(Population, Changes, State):
         self._exclusively(self._teleport, index, position)
 
     def _teleport(self, index: Any, position: ArrayLike) -> None:
-        if type(index) is int:
+        if type(index) is int and index < 2**32:
             self._move(index, position)
         else:
             self._move_rows(index, position)
@@ -326,6 +326,7 @@ class StepperBase(Population, Changes, State):
     def _move_rows(self, index: Any, position: ArrayLike) -> None:
         if isinstance(index, np.ndarray):
             index = validation.plain("index", index)
+        index = self._rows_of(index)
         values = validation.plain("position", position)
         chosen = np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index]
         rows = np.ravel(chosen)

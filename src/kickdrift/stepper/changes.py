@@ -53,6 +53,7 @@ class Changes(_State):
         _history: np.ndarray | None
         _slots: Slots | None
 
+        def _rows_of(self, index: Any) -> Any: ...
         @property
         def position(self) -> np.ndarray: ...
         def _described(self, plan: Plan | None = None) -> dict[str, Any]: ...
@@ -65,7 +66,8 @@ class Changes(_State):
     @cached_property
     def _declared(self) -> tuple[Origin, ...]:
         """All that the stepper was made with; snapshots find what was removed since."""
-        offset = np.zeros(self._plan.dim)
+        # The stepper's own, where it is still that: what is the same object needs no comparison.
+        offset = np.zeros(self._plan.dim) if self._offset.any() else self._offset
         pairs = zip(self._handles, self._firsts, strict=True)
         return tuple(Origin(number, *pair, offset) for number, pair in enumerate(pairs))
 
@@ -157,6 +159,8 @@ class Changes(_State):
             assert entry.today is not None
             base, at = entry.today, offset
         now = base.changed(coefficients).placed(self._position)
+        if "indices" in coefficients and self._slots is not None:
+            now = now.held(self._slots)
         if at is not origin.at or all(same(getattr(now, name), getattr(origin.first, name)) for name in coefficients):
             then = at_offset(origin.first, at - origin.at)
             if not differences(now, then):
@@ -234,7 +238,7 @@ class Changes(_State):
         origin = Origin(None, declaration, first, self._offset)
         # Equal ones that come and go in turn are one to snapshots: what is done again has the same bytes again.
         absent = [old for old in (*self._declared, *self._added.get(origin.token, ())) if id(old) not in present]
-        alike = (old for old in absent if type(old.first) is type(first) and old.token == origin.token)
+        alike = (old for old in absent if old.first.equals(first) and old.token == origin.token)
         origin = next(alike, origin)
         entry = Entry(
             origin, origin.first, origin.at, True, self._offset, at_offset(origin.first, self._offset - origin.at)
@@ -283,7 +287,7 @@ class Changes(_State):
         """Give bodies other masses, from the next step on.
 
         value: kg, a number or one for each of the bodies; numpy.inf for one that no force accelerates. index: an int,
-        slice, array of ints or mask of bodies; all when left out. Velocities stay, so momentum does not.
+        slice, array of ints or mask of bodies, or ids; all when left out. Velocities stay, so momentum does not.
         Every coefficient that is divided by mass is made anew, for all bodies.
         Raises TypeError, ValueError or IndexError, RuntimeError during a step; nothing has changed then.
 
@@ -302,6 +306,7 @@ class Changes(_State):
         else:
             if isinstance(index, np.ndarray):
                 index = validation.plain("index", index)
+            index = self._rows_of(index)
             given = validation.plain("value", value)
             if given.dtype.kind not in "iuf":
                 raise TypeError(f"value: expected real numbers, got {validation.show(value)}")
@@ -350,7 +355,7 @@ class Changes(_State):
         self._exclusively(self._rebind, position, velocity)
 
     def _rebind(self, position: Any, velocity: Any) -> None:
-        given = validation.state_arrays(position, velocity)
+        given = validation.state_arrays(position, velocity, None if self._slots is None else self._slots.alive)
         (n, dim), dtype = given[0].shape, given[0].dtype
         if dtype != self.dtype:
             raise TypeError(f"position: expected {self.dtype}, in which this stepper computes, got {dtype}")

@@ -85,5 +85,6 @@ def same(a: Any, b: Any) -> bool:
 
 
 def differences(now: Declaration, then: Declaration) -> dict[str, Any]:
-    """The coefficients of a declaration that are not those of another."""
-    return {name: getattr(now, name) for name in now.coefficients if not same(getattr(now, name), getattr(then, name))}
+    """The coefficients of a declaration that are not those of another; and for whom it is now, if it is for others."""
+    names = [*now.coefficients, "tenants"] if "indices" in now.coefficients else now.coefficients
+    return {name: getattr(now, name) for name in names if not same(getattr(now, name), getattr(then, name))}

@@ -89,25 +89,41 @@ def _uniform(shares: Sequence[Share], dim: int) -> Affine:
     """`merged` in floats."""
     g, w, p = [0.0] * dim, [0.0] * dim, [0.0] * dim
     c = k = rate = 0.0
-    omega = [0.0] * 3
-    for one in shares:
-        value, place = one.uniform  # type: ignore[misc]
-        if one.symbol == "g":
-            g = [a + b for a, b in zip(g, value, strict=True)]
-        elif one.symbol == "c":
+    omega = None
+    components = range(dim)
+    for symbol, _, _, uniform in shares:
+        value, place = uniform  # type: ignore[misc]
+        if symbol == "g":
+            g = [g[j] + value[j] for j in components]
+        elif symbol == "c":
             c += value
             part = value / c if c > 0 else 0.0
-            w = [a + part * (b - a) for a, b in zip(w, place, strict=True)]
-        elif one.symbol == "k":
+            w = [w[j] + part * (place[j] - w[j]) for j in components]
+        elif symbol == "k":
             k += value
             part = value / k if k > 0 else 0.0
-            p = [a + part * (b - a) for a, b in zip(p, place, strict=True)]
-        elif one.symbol == "omega":
-            omega = [a + b for a, b in zip(omega, value, strict=True)]
+            p = [p[j] + part * (place[j] - p[j]) for j in components]
+        elif symbol == "omega":
+            omega = [a + b for a, b in zip(omega or [0.0] * 3, value, strict=True)]
         else:
             rate += value
     numbers = [*g, *w, *p, c, k]
     row = np.array(numbers)
-    vectors, others = row[: 3 * dim].reshape(3, 1, dim), row[3 * dim :].reshape(2, 1)
-    arrays = vectors[0], others[0], vectors[1], others[1], vectors[2], np.array([rate]), np.array([omega])
-    return Affine(*arrays, c != 0, any(w), k != 0, rate != 0, any(omega), (row, numbers))
+    row.flags.writeable = False
+    g_, c_, w_, k_, p_ = in_row(row, dim)
+    rates = np.array([rate]) if rate else _NO_RATE
+    turns = np.array([omega]) if omega else _NO_TURN
+    return Affine(
+        g_, c_, w_, k_, p_, rates, turns, c != 0, any(w), k != 0, rate != 0, omega is not None and any(omega),
+        (row, numbers),
+    )  # fmt: skip
+
+
+def in_row(row: np.ndarray, dim: int) -> list[np.ndarray]:
+    """g, c, w, k and p, of which each has one row, in the numbers (g, w, p, c, k)."""
+    vectors, end = row[: 3 * dim].reshape(3, 1, dim), 3 * dim
+    return [vectors[0], row[end : end + 1], vectors[1], row[end + 1 :], vectors[2]]
+
+
+_NO_RATE, _NO_TURN = np.zeros(1), np.zeros((1, 3))
+_NO_RATE.flags.writeable = _NO_TURN.flags.writeable = False

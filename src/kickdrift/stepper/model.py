@@ -180,12 +180,13 @@ class Plan:
         with np.errstate(over="ignore", invalid="ignore"):
             part = self._compile(now)
         plan = object.__new__(Plan)
-        plan.__dict__.update(self.__dict__)
-        for name in ("weight", "fingerprint"):
-            plan.__dict__.pop(name, None)
+        plan.__dict__ = state = self.__dict__.copy()
+        state.pop("weight", None)
+        state.pop("fingerprint", None)
         plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
-        plan._parts = {**self._parts, id(now): part}
+        plan._parts = self._parts.copy()
         del plan._parts[id(before)]
+        plan._parts[id(now)] = part
         plan._merge(self)
         if any(map(_splits, self.holds)) and not np.array_equal(plan._c, self._c):
             return None
@@ -482,14 +483,17 @@ class Plan:
             if self.dtype != _F64:
                 with np.errstate(over="ignore", under="ignore"):
                     row = row.astype(self.dtype)
+                row.flags.writeable = False
                 numbers = row.tolist()
             if all(map(math.isfinite, numbers)):
-                row.flags.writeable = False
-                vectors, others = row[: 3 * self.dim].reshape(3, 1, self.dim), row[3 * self.dim :].reshape(2, 1)
-                return [vectors[0], others[0], vectors[1], others[1], vectors[2]]
+                if self.dtype == _F64:
+                    return [merged.g, merged.c, merged.w, merged.k, merged.p]
+                return merging.in_row(row, self.dim)
         return [self._round(name, getattr(merged, name)) for name in ("g", "c", "w", "k", "p")]
 
     def _check_integrator(self) -> None:
+        if not isinstance(self.integrator, (Exact, ImplicitEuler, EnergyEuler)):
+            return
         name = self.integrator.name
         if isinstance(self.integrator, Exact):
             for term in self.forces:

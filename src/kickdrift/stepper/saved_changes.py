@@ -12,6 +12,7 @@ Arrays are (dtype, shape, bytes in hexadecimal, little-endian).
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class SavedChanges(parts.Part):
 def _longest(origin: Origin, n: int, dim: int) -> int:
     """How long what is said of one may get: twice the bytes of each coefficient, and names."""
     size = 512 + 64 * dim
-    for name in origin.first.coefficients:
+    for name in (*origin.first.coefficients, *(["indices"] if "indices" in origin.first.coefficients else [])):
         array = np.asarray(getattr(origin.first, name))
         most = max(n * dim, n, array.size if array.dtype != object else 0, 64)
         pairs = getattr(origin.first, "pairs", None)
@@ -165,10 +166,25 @@ def _entry(stepper: Any, told: dict[str, Any], present: list[Origin], used: set[
         if at.shape != (stepper.dim,) or not np.isfinite(at).all():
             raise ValueError("expected an offset")
         values = {name: _value(value) for name, value in told["set"].items()}
+        tenants = {name: values.pop(name) for name in ("tenants",) if name in values}
         now = at_offset(origin.first, at - origin.at).changed(values)
+        if tenants:
+            now = dataclasses.replace(now, tenants=_tenants(now, tenants["tenants"]))  # type: ignore[call-arg]
         if any(getattr(now, name) is None for name in values):
             now = now.placed(stepper._position)
     return Entry(origin, now, at, not told.get("off", False), None, None)
+
+
+def _tenants(now: Any, told: Any) -> np.ndarray | None:
+    """For whom bodies are held: a generation for each of them."""
+    if told is None:
+        return None
+    held = now.indices
+    if not isinstance(told, np.ndarray) or told.dtype != np.int64 or told.shape != held.shape:
+        raise ValueError("expected generations")
+    if told.size and not 0 < told.min() <= told.max() < 2**31:
+        raise ValueError("expected generations")
+    return told
 
 
 def _found(stepper: Any, of: Any, present: list[Origin], used: set[int]) -> Origin:

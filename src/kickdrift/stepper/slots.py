@@ -148,6 +148,14 @@ class Population:
         """How many bodies live."""
         return self.n if self._slots is None else int(np.count_nonzero(self._slots.mask))
 
+    def _rows_of(self, index: Any) -> Any:
+        """What chooses rows, with the rows of ids in their place: no row is 2**32 or more, and every id is."""
+        if isinstance(index, (list, np.ndarray, int, np.integer)):
+            array = np.asarray(index)
+            if array.dtype.kind in "iu" and array.size and array.max() >= 2**32:
+                return self.slots(index)
+        return index
+
     def slots(self, ids: ArrayLike, *, missing: int | None = None) -> np.ndarray:
         """The rows of bodies, by their ids: int64, of the shape of ids.
 

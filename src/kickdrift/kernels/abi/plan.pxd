@@ -162,6 +162,8 @@ ctypedef struct Plan:
     Row row[MAX_DIM]            # where they start
     Run run
     const Living* living        # where bodies come and go; else NULL
+    const void* applied         # Applied of this plan, where forces are in users' arrays; else NULL
+    bint merges                 # does `run` merge these by itself? Else g has them already.
     Run each                    # what runs rows with living bodies then
     Finish finish
     Between between

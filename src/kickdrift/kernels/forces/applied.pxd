@@ -6,28 +6,35 @@ from ..simd.vec cimport load_part, store_part, vec, where_positive, width
 from .fields cimport values
 
 
+cdef enum:
+    TOGETHER = 4    # vectors whose work overlaps
+
+
 cdef inline void merge(
     const Applied* applied, Py_ssize_t first, Py_ssize_t count, char** out, const vec* like,
 ) noexcept nogil:
     """g + F / m of so many bodies, of one row at most; `like` only tells the type."""
+    cdef int j
+    for j in range(1 if applied.flat else applied.dim):
+        merge_row(applied, j, first, count, out[j], like)
+
+
+cdef inline void merge_row(
+    const Applied* applied, int j, Py_ssize_t first, Py_ssize_t count, char* out, const vec* like,
+) noexcept nogil:
+    """Of one component, or of all where they lie side by side."""
     cdef double room[ROW * MAX_DIM]
     cdef Py_ssize_t item = sizeof(vec) // width(like)
-    cdef const Array* force
-    cdef const char* base
-    cdef int number, j
-    cdef int planes = 1 if applied.flat else applied.dim
+    cdef const char* base = values(&applied.g, j, first)
+    cdef int number
     cdef int components = applied.dim if applied.flat else 1
     for number in range(applied.count):
-        force = &applied.force[number]
-        for j in range(planes):
-            if number > 0:
-                base = out[j]
-            else:
-                base = values(&applied.g, j, first)
-            add(
-                base, values(&applied.inverse_mass, j, first),
-                row_of(force, first, count, j, components, item, <char*> room), out[j], count * components, like,
-            )
+        add(
+            base, values(&applied.inverse_mass, j, first),
+            row_of(&applied.force[number], first, count, j, components, item, <char*> room), out, count * components,
+            like,
+        )
+        base = out
 
 
 cdef inline const char* row_of(
@@ -57,6 +64,16 @@ cdef inline void add(
 ) noexcept nogil:
     """out = base + F / m; whatever is written for a body of infinite mass, it is not moved."""
     cdef vec f, q
+    cdef int i
+    while count >= TOGETHER * width(like):
+        for i in range(TOGETHER):
+            q = (<const vec*> inverse_mass)[i]
+            (<vec*> out)[i] = (<const vec*> base)[i] + where_positive(q, (<const vec*> force)[i] * q)
+        base += TOGETHER * sizeof(vec)
+        inverse_mass += TOGETHER * sizeof(vec)
+        force += TOGETHER * sizeof(vec)
+        out += TOGETHER * sizeof(vec)
+        count -= TOGETHER * width(like)
     while count >= width(like):
         q = (<const vec*> inverse_mass)[0]
         (<vec*> out)[0] = (<const vec*> base)[0] + where_positive(q, (<const vec*> force)[0] * q)

@@ -14,7 +14,7 @@ from ..forces.interactions cimport n_body, springs
 from ..integrators.newton cimport energy_step, implicit_step
 from ..loops.living cimport run_living
 from ..loops.stages cimport between, finish
-from ..loops.tiles cimport accelerate_planes, in_a_row, in_place, in_sweeps, run_row, run_rows, run_tiles
+from ..loops.tiles cimport accelerate_planes, in_a_row, in_place, in_sweeps, run_merged_rows, run_row, run_rows, run_tiles
 from ..ode.tiles cimport run
 from ..simd.vec cimport f32vec, f64vec, real, vec
 from .dispatch cimport set_up
@@ -40,8 +40,11 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
         plan.solve = kernels.implicit_euler
     elif plan.scheme == ENERGY_EULER:
         plan.solve = kernels.energy_euler
+    plan.merges = plan.applied != NULL and in_place(plan)
     if in_sweeps(plan):
         plan.run = <Run> run_passes[vec]
+    elif plan.merges:
+        plan.run = <Run> run_merged_rows[vec]
     elif in_a_row(plan):
         plan.run = <Run> run_row[vec]
     elif in_place(plan):
@@ -49,7 +52,7 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
     else:
         plan.run = <Run> run_tiles[vec]
     if plan.living != NULL:
-        plan.each = <Run> run_rows[vec] if in_a_row(plan) else plan.run
+        plan.each = <Run> run_rows[vec] if in_a_row(plan) and not plan.merges else plan.run
         plan.run = <Run> run_living
 
 

@@ -14,6 +14,8 @@ from ..abi.plan cimport (
 from .planes cimport aligned, end, move_state, sum_planes
 from .rows cimport row_of_blocks
 from ..integrators.steps cimport damp, has_opening, opening, stage, stages, turn
+from ..abi.applied cimport Applied
+from ..forces.applied cimport merge_row
 from ..forces.fields cimport accelerate, accelerate_tile, field_vec, values
 from ..integrators.traits cimport fsal, splits_on_drag, unspecialised
 
@@ -262,6 +264,38 @@ cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
                 locate(plan, first, j, &row)
                 here = &row
             check = check + step(plan, job, k, here, 0, min(<Py_ssize_t> ROW, job.last - first) * plan.numbers)
+            first += ROW
+    end(plan, job, check)
+
+
+cdef enum:
+    BEYOND = 1024   # bytes: of coefficients whole blocks are read, which end at most so far behind the last
+
+
+cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
+    """`run_rows` where forces are in users' arrays: each row's are merged just before it is stepped."""
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef char room[ROW * MAX_DIM * 8 + BEYOND + 64]
+    cdef char* g = <char*> aligned(room, like)
+    cdef const vec* k = aligned(plan.prepared, like)
+    cdef Py_ssize_t item = sizeof(vec) // width(k)
+    cdef Py_ssize_t first, count
+    cdef int j
+    cdef Row row
+    cdef vec check
+    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    begin(plan, job)
+    memset(&check, 0, sizeof(vec))
+    for j in range(plan.rows):
+        first = job.first
+        while first < job.last:
+            count = min(<Py_ssize_t> ROW, job.last - first)
+            locate(plan, first, j, &row)
+            merge_row(<const Applied*> plan.applied, j, first, count, g, k)
+            if count < ROW:
+                memset(g + count * plan.numbers * item, 0, BEYOND)     # finite, as what is read there must be
+            row.g = g
+            check = check + step(plan, job, k, &row, 0, count * plan.numbers)
             first += ROW
     end(plan, job, check)
 

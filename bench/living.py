@@ -1,0 +1,269 @@
+"""A living world: what births, deaths, changes and loops over ticks cost: `python -m bench.living`.
+
+`--before DIR` measures making a stepper beside that of another tree too, which is built in place.
+"""
+
+import argparse
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import kickdrift as kd
+
+from . import table
+from .table import Row, compare, seconds
+from .timing import measure, ratio
+
+Run = Callable[[], object]
+GRAVITY = (0.0, -9.81)
+MAKE = """
+import sys, numpy as np, kickdrift as kd
+from time import perf_counter
+best = 1e9
+for _ in range(60):
+    start = perf_counter()
+    for _ in range(20):
+        kd.Stepper(np.zeros((1000, 2)), np.zeros((1000, 2)), dt=0.01,
+                   forces=[kd.Gravity((0, -9.81)), kd.LinearDrag(1.0, (2.0, 0.0))])
+    best = min(best, (perf_counter() - start) / 20)
+print(best)
+"""
+
+
+def world(n: int, **more: object) -> kd.Stepper:
+    rng = np.random.default_rng(1)
+    chosen = {"hz": 100, "forces": [kd.Gravity(GRAVITY), kd.LinearDrag(0.1)]} | more
+    return kd.Stepper(rng.normal(size=(n, 2)), rng.normal(size=(n, 2)), **chosen)  # type: ignore[arg-type]
+
+
+def short(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
+    """`measure` in many short turns: most of them are not interrupted, also where others work."""
+    return measure(runs, 10 * rounds, least=3e-4)
+
+
+def at_most(title: str, runs: dict[str, Run], most: float | None, rounds: int) -> Row:
+    """The first of two beside the second, of whose time it may take so much."""
+    times = short(runs, rounds)
+    (name, ours), (peer, theirs) = times.items()
+    r = ratio(ours, theirs)
+    middle = [seconds(sorted(values)[len(values) // 2]) for values in (ours, theirs)]
+    goal = "" if most is None else f"≤ {most:.3g} times as long"
+    met = None if most is None else r.median <= most
+    return Row(f"{title}: {name}", middle[0], peer, middle[1], r.median, r.low, r.high, goal, met)
+
+
+def loops(rounds: int) -> list[Row]:
+    rows = []
+    for n in (100, 6000, 100_000):
+        one, other = world(n), world(n)
+
+        def ticks(one: kd.Stepper = one) -> None:
+            for _ in one.ticks(0.01):
+                pass
+
+        runs: dict[str, Run] = {"ticks": ticks, "advance": lambda other=other: other.advance(0.01)}
+        rows.append(at_most(f"{n:,} bodies, a frame of one tick", runs, 1.5, rounds))
+    return rows
+
+
+def forces(rounds: int) -> list[Row]:
+    rows = []
+    for n in (100, 6000, 100_000):
+        for dtype in (np.float32, np.float64):
+            rng = np.random.default_rng(1)
+            start = rng.normal(size=(2, n, 2)).astype(dtype)
+            one = kd.Stepper(*start.copy(), dt=0.01, forces=[kd.AppliedForce(np.ones((n, 2), dtype))])
+            other = kd.Stepper(*start.copy(), dt=0.01, forces=[kd.Gravity(np.ones((n, 2)))])
+            runs: dict[str, Run] = {"AppliedForce": one.step, "gravity of each body": other.step}
+            rows.append(at_most(f"{n:,} bodies, f{start.itemsize * 8}, step()", runs, 1.5, rounds))
+    return rows
+
+
+def changes(rounds: int, before: str) -> list[Row]:
+    wind, number = kd.LinearDrag(1.0, (2.0, 0.0)), iter(range(10**9))
+
+    def make() -> kd.Stepper:
+        return kd.Stepper(
+            np.zeros((1000, 2)),
+            np.zeros((1000, 2)),
+            dt=0.01,
+            forces=[kd.Gravity(GRAVITY), kd.LinearDrag(1.0, (2.0, 0.0))],
+        )
+
+    one = kd.Stepper(np.zeros((1000, 2)), np.zeros((1000, 2)), dt=0.01, forces=[kd.Gravity(GRAVITY), wind])
+    runs: dict[str, Run] = {
+        "set of a wind": lambda: one.set(wind, wind=(float(next(number)), 0.0)),
+        "making the stepper": make,
+    }
+    title = "1,000 bodies"
+    rows = [at_most(title, runs, None, rounds)]
+    if before:
+        path = str(Path(before) / "src")
+        command = [sys.executable, "-c", MAKE]
+        then = min(
+            float(subprocess.run(command, env={"PYTHONPATH": path}, capture_output=True, check=True).stdout)
+            for _ in range(3)
+        )
+        times = short(runs, rounds)
+        for name, most in (("making the stepper", 1 / 3), ("set of a wind", 0.1)):
+            share = min(times[name]) / then
+            goal = f"≤ {most:.2g} times as long"
+            row = Row(f"{title}: {name}", seconds(min(times[name])), f"making it in {before}", seconds(then), share)
+            row.goal, row.met = goal, share <= most
+            rows.append(row)
+    return rows
+
+
+def slots(rounds: int) -> list[Row]:
+    some = world(6000)
+    some.kill(np.arange(0, 3300, 100))
+    x, v = np.random.default_rng(2).normal(size=(2, 33, 2))
+    rows, array = np.random.default_rng(3).permutation(6000)[:33], np.zeros((6000, 2))
+
+    def births() -> None:
+        some.kill(some.spawn(x, v))
+
+    def assign() -> None:
+        array[rows] = x
+
+    few, many = world(100), world(10_000)
+    many.kill(np.arange(100, 10_000))
+    return [
+        at_most("33 of 6,000 bodies", {"spawn and kill": births, "a NumPy fancy assignment": assign}, 5, rounds),
+        at_most("step()", {"10,000 slots of which 100 live": many.step, "100 bodies": few.step}, 1.5, rounds),
+    ]
+
+
+def rollback(rounds: int) -> list[Row]:
+    one, other = world(100), world(100)
+    past = kd.Rollback(one, ticks=12)
+    past.save()
+    past.resimulate(10)
+    start = one.tick - 10
+
+    def again() -> None:
+        past.rollback(start)
+        past.resimulate(start + 10)
+
+    def back() -> None:
+        past.rollback(start)
+        past.resimulate(start + 1)
+
+    def steps() -> None:
+        for _ in range(9):
+            other.step()
+
+    ten, single, nine = map(min, short({"ten": again, "one": back, "steps": steps}, rounds).values())
+    above = (ten - single - nine) / 9
+    row = Row("100 bodies: resimulate, of each tick, above its step", seconds(max(above, 1e-9)), "")
+    row.goal, row.met = "≤ 3 µs on a quiet machine", above <= 3e-6
+    return [row]
+
+
+def games(rounds: int) -> list[Row]:
+    """What moves in the examples, frame by frame, beside the same in plain NumPy: births, deaths, wind, steps."""
+    n, count, life, dt = 10_000, 33, 240, 1 / 60
+    rng = np.random.default_rng(4)
+    speeds = rng.normal(0, 300, (count, 2)).astype(np.float32)
+    wind = kd.LinearDrag(0.8, wind=(0.0, 0.0))
+    ours = kd.Stepper(
+        np.zeros((n, 2), np.float32),
+        dt=dt,
+        alive=0,
+        integrator="semi_implicit_euler",
+        forces=[kd.Gravity((0, 500)), wind],
+    )
+    born: list[np.ndarray] = []
+    x, v, alive = np.zeros((n, 2), np.float32), np.zeros((n, 2), np.float32), np.zeros(n, np.bool_)
+    theirs: list[np.ndarray] = []
+    gravity, frame = np.array((0, 500), np.float32), [0, 0]
+
+    def fountain() -> None:
+        if len(born) >= life:
+            ours.kill(born.pop(0))
+        born.append(ours.spawn((480.0, 620.0), speeds))
+        ours.set(wind, wind=(250 * math.sin(frame[0] * dt), 0.0))
+        frame[0] += 1
+        ours.step()
+
+    def plain() -> None:
+        if len(theirs) >= life:
+            alive[theirs.pop(0)] = False
+        slots = np.flatnonzero(~alive)[:count]
+        alive[slots], x[slots], v[slots] = True, (480, 620), speeds
+        theirs.append(slots)
+        blow = np.array((250 * math.sin(frame[1] * dt), 0), np.float32)
+        frame[1] += 1
+        v[alive] += np.float32(dt) * (gravity - np.float32(0.8) * (v[alive] - blow))
+        x[alive] += np.float32(dt) * v[alive]
+
+    for _ in range(life + 10):
+        fountain()
+        plain()
+    if not np.allclose(ours.position[ours.alive], x[alive], rtol=1e-3, atol=1e-2):
+        raise SystemExit("the fountain in NumPy computes something else than ours")
+    rows = compare(
+        "fountain, 7,920 particles, a tick", {"ours": fountain, "NumPy": plain}, {"NumPy": 3}, 5 * rounds, []
+    )
+
+    place, speed = rng.uniform(0, 640, (40, 2)), rng.normal(0, 60, (40, 2))
+    rocks = kd.Stepper(np.zeros((512, 2)), dt=1 / 120, alive=0)
+    rocks.spawn(place, speed)
+    a, b, lives = np.zeros((512, 2)), np.zeros((512, 2)), np.zeros(512, np.bool_)
+    a[:40], b[:40], lives[:40] = place, speed, True
+    shot = np.array([[480.0, 320.0]])
+
+    def asteroids() -> None:
+        rocks.kill(rocks.spawn(shot, 0.0))
+        rocks.step()
+
+    def numpy_asteroids() -> None:
+        slots = np.flatnonzero(~lives)[:1]
+        lives[slots], a[slots], b[slots] = True, shot, 0.0
+        lives[slots] = False
+        a[lives] += b[lives] / 120
+
+    rows += compare(
+        "asteroids, 40 rocks, a shot born and gone, a tick",
+        {"ours": asteroids, "NumPy": numpy_asteroids},
+        {"NumPy": 3},
+        5 * rounds,
+        [],
+    )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.living", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few rounds")
+    parser.add_argument("--before", metavar="DIR", default="", help="another tree to measure making a stepper in")
+    parser.add_argument("--json", metavar="FILE", help="write everything to a file as well")
+    options = parser.parse_args()
+    rounds = 5 if options.quick else 21
+    about = table.machine({"numpy": np.__version__})
+    for key, value in about.items():
+        print(f"- {key}: {value}")
+    print(f"\n{table.header()}")
+    printed: list[Row] = []
+    for rows in (
+        lambda: loops(rounds),
+        lambda: forces(rounds),
+        lambda: changes(rounds, options.before),
+        lambda: slots(rounds),
+        lambda: rollback(rounds),
+        lambda: games(rounds),
+    ):
+        for row in rows():
+            printed.append(row)
+            print(table.line(row.cells()), flush=True)
+    print(f"\n{sum(row.met is True for row in printed)} goals met, {sum(row.met is False for row in printed)} missed.")
+    if options.json:
+        table.save(options.json, about, printed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The games in examples/: they run without a window, and what they do is what they say."""
+
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="examples/ is not beside the tests")
+
+
+def load(name):
+    if name != "netplay":
+        pytest.importorskip("pygame")
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(autouse=True)
+def no_window(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+
+
+def test_each_is_short():
+    files = sorted(EXAMPLES.glob("*.py"))
+    assert {"asteroids", "fountain", "netplay"} < {file.stem for file in files}
+    for file in files:
+        assert len(file.read_text().splitlines()) <= 120, file.name
+
+
+def test_asteroids_can_be_seen():
+    game, screen = load("asteroids").main(frames=4)
+    assert screen.get_size() == (960, 640)
+    assert game.world.tick == 4 * 2
+    assert game.score.tolist() == [0, 1]
+
+
+def test_asteroids_go_back_in_time():
+    asteroids = load("asteroids")
+    game = asteroids.Game()
+    saved, seen = None, []
+    for frame in range(1200):
+        if frame == 300:
+            saved = game.world.snapshot()
+        if frame >= 300:
+            seen.append(game.world.checksum())
+        game.frame(1 / 60, np.sin(frame / 50), frame % 90 < 20, True)
+        assert ((game.kind != asteroids.NOTHING) == game.world.alive).all()
+    assert game.score[0] != 0
+    again = asteroids.Game()
+    again.world.restore(saved)
+    for frame in range(300, 1200):
+        assert again.world.checksum() == seen[frame - 300], frame
+        again.frame(1 / 60, np.sin(frame / 50), frame % 90 < 20, True)
+
+
+def test_the_fountain_can_be_seen():
+    fountain, screen = load("fountain").main(frames=4)
+    assert 33 * 3 <= fountain.world.count <= 33 * 5
+    assert screen.get_at((480, 615)) != screen.get_at((5, 600))
+
+
+def test_the_fountain_never_runs_out_of_slots():
+    module = load("fountain")
+    fountain = module.Fountain()
+    for _ in range(300):
+        fountain.frame(1 / 60)
+    assert fountain.world.count == pytest.approx(module.RATE * module.LIFE, rel=0.02)
+    assert fountain.world.current(fountain.wind).wind[0] != 0
+
+
+def test_netplay_in_two_processes():
+    command = [sys.executable, EXAMPLES / "netplay.py", "--ticks", "90", "--speed", "6"]
+    port = random.randrange(20000, 60000)
+    run = subprocess.run(
+        [*command, "--port", str(port)], capture_output=True, text=True, timeout=120, env={**os.environ}, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("90 ticks") == 2
+    assert run.stdout.count("no desync") == 2

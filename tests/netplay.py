@@ -1,0 +1,190 @@
+"""Two peers in one process, who play one game with rollback over a bad line: do they ever differ?
+
+    python tools/prove.py netplay --frames 1000000
+
+Each has a world of its own and predicts what the other presses. Packets come late, in any order or not at all; who was
+wrong goes back and plays again. Ships shoot, so that bodies are born and die; wind, springs, ropes, masses and forces
+change. Of every tick whose inputs both know, both checksums are compared.
+"""
+
+import argparse
+import random
+import sys
+import time
+
+import numpy as np
+
+import kickdrift as kd
+
+SLOTS, WINDOW = 16, 16
+FIRE, THRUST, WIND = 1, 2, 4  # the rest of a key, if any, is something rare
+RARE = 8
+
+
+class Peer:
+    """One player's world, with all that both have pressed as far as this one knows."""
+
+    def __init__(self, me, frames):
+        self.me = me
+        self.pressed = [bytearray(frames), bytearray(frames)]
+        self.count = [0, 0]  #: how many ticks of each player are known
+        self.used = bytearray(frames)  #: what was taken for the other's
+        self.sums = {}
+        self.checked = 0  #: up to where what was taken is known to be right
+        self.resimulated = self.rollbacks = 0
+        self.ammo = np.full(2, 50, np.int64)
+        self.fuse = np.zeros(SLOTS, np.int64)
+        self.push = np.zeros((SLOTS, 2))
+        self.wind, self.spring = kd.LinearDrag(0.5, (0.0, 0.0)), kd.Springs([(0, 1)], 2.0, rest_length=3.0)
+        self.world = kd.Stepper(
+            np.zeros((SLOTS, 2)),
+            mass=1.0,
+            hz=60,
+            alive=0,
+            integrator="semi_implicit_euler",
+            forces=[self.wind, self.spring, kd.AppliedForce(self.push)],
+            constraints=[kd.Box(-20.0, 20.0, restitution=0.8)],
+            state={"ammo": self.ammo, "fuse": self.fuse},
+        )
+        self.world.spawn([[-5.0, 0.0], [5.0, 0.0]])
+        self.rope = None
+        self.past = kd.Rollback(self.world, ticks=WINDOW)
+
+    def inputs(self, world, tick):
+        """What happens at a tick: by nothing but the tick, the state and what both press."""
+        me, other = self.me, 1 - self.me
+        known = self.count[other]
+        theirs = self.pressed[other][tick] if tick < known else (self.pressed[other][known - 1] if known else 0)
+        self.used[tick] = theirs
+        fuse = self.fuse
+        fuse -= 1
+        if (fuse == 0).any():
+            dead = np.flatnonzero(fuse == 0)
+            world.kill(dead[world.alive[dead]])
+        for player in (0, 1):
+            key = self.pressed[me][tick] if player == me else theirs
+            if key & FIRE and self.ammo[player] > 0 and world.count < SLOTS:
+                self.ammo[player] -= 1
+                speed = (9.0 - 18.0 * player, float(tick % 7 - 3))
+                slot = world.slots(world.spawn(world.position[player], speed, **({"mass": 0.5} if key & RARE else {})))
+                fuse[slot] = 20 + tick % 11
+            self.push[player, tick % 2] = 4.0 if key & THRUST else 0.0
+            if key & WIND:
+                world.set(self.wind, wind=(float(key - 6), float(player)))
+            if key >= RARE:
+                self.rare(world, tick, player, key)
+
+    def rare(self, world, tick, player, key):
+        what = (tick + key) % 5
+        if what == 0:
+            world.enable(self.spring, bool(key & FIRE))
+        elif what == 1:
+            ropes = [each for each in world.constraints if isinstance(each, kd.Distance)]
+            if ropes:
+                world.remove(ropes[0])
+            else:
+                world.add(kd.Distance([(0, 1)], length=4.0 + player, iterations=2))
+        elif what == 2:
+            world.set_mass(1.0 + player, index=world.ids[[player]])
+        elif what == 3:
+            world.teleport(player, (float(tick % 9), 1.0))
+        else:
+            self.ammo[player] += 20
+
+    def hear(self, count):
+        """The other's inputs up to a tick are here: go back to the first that was taken for another."""
+        other = 1 - self.me
+        if count <= self.count[other]:
+            return
+        self.count[other] = count
+        now = self.world.tick
+        end = min(count, now)
+        theirs, used = self.pressed[other][self.checked : end], self.used[self.checked : end]
+        if theirs != used:
+            wrong = self.checked + next(i for i, (a, b) in enumerate(zip(theirs, used, strict=True)) if a != b)
+            self.past.rollback(wrong)
+            self.past.resimulate(now, self.inputs)
+            self.rollbacks += 1
+            self.resimulated += now - wrong
+        self.checked = end
+
+    def play(self):
+        """One tick more, unless the other is too far behind."""
+        tick = self.world.tick
+        if tick < len(self.used) and tick - self.checked < WINDOW - 2:
+            self.past.resimulate(tick + 1, self.inputs)
+
+    def sum(self):
+        """Of the last tick whose inputs are all known here."""
+        tick, world = self.checked, self.world
+        if tick not in self.sums:
+            self.sums[tick] = world.checksum() if tick == world.tick else self.past.checksum(tick)
+
+
+def press(dice, before):
+    draw = dice.random()
+    if draw < 0.8:
+        return before & 3
+    key = dice.randrange(4)
+    return key | (WIND if draw < 0.84 else 0) | (RARE if draw < 0.82 else 0)
+
+
+def run(frames, seed=0, loss=0.15, delay=(1, 7), say=None):
+    """Play until both have played all frames; raises AssertionError where they differ."""
+    dice = random.Random(seed)
+    peers = Peer(0, frames), Peer(1, frames)
+    line = [{}, {}]  #: what arrives at each, by the frame in which it does
+    frame = compared = 0
+    while min(peer.checked for peer in peers) < frames:
+        for me, peer in enumerate(peers):
+            other = peers[1 - me]
+            for count in line[me].pop(frame, ()):
+                # A packet has all inputs that are not known to have arrived.
+                peer.pressed[1 - me][peer.count[1 - me] : count] = other.pressed[1 - me][peer.count[1 - me] : count]
+                peer.hear(count)
+            tick = peer.world.tick
+            if tick == peer.count[me] < frames:
+                peer.pressed[me][tick] = press(dice, peer.pressed[me][tick - 1] if tick else 0)
+                peer.count[me] += 1
+            peer.play()
+            # What was taken before it was played is right too.
+            if peer.count[1 - me] > peer.checked:
+                peer.checked = min(peer.count[1 - me], peer.world.tick)
+            peer.sum()
+            if dice.random() >= loss:
+                line[1 - me].setdefault(frame + dice.randint(*delay), []).append(peer.count[me])
+        first, second = (peer.sums for peer in peers)
+        for tick in first.keys() & second.keys():
+            assert first[tick] == second[tick], f"seed {seed}: desync at tick {tick}"
+            compared += 1
+        agreed = min(peer.checked for peer in peers)
+        for sums in (first, second):
+            for tick in [tick for tick in sums if tick < agreed]:
+                del sums[tick]
+        frame += 1
+        if say is not None and frame % 100_000 == 0:
+            say(f"{agreed:,} ticks, {sum(peer.resimulated for peer in peers):,} of them again")
+    assert peers[0].world.snapshot() == peers[1].world.snapshot()
+    assert peers[0].world.checksum() == peers[1].world.checksum()
+    return {
+        "ticks": frames,
+        "compared": compared,
+        "rollbacks": sum(peer.rollbacks for peer in peers),
+        "resimulated": sum(peer.resimulated for peer in peers),
+        "born": int(peers[0].world._slots.generation.sum()),
+    }
+
+
+def main(*arguments):
+    parser = argparse.ArgumentParser(prog="python tools/prove.py netplay", description=__doc__)
+    parser.add_argument("--frames", type=int, default=1_000_000, help="ticks of each peer")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--loss", type=float, default=0.15, help="share of packets")
+    chosen = parser.parse_args(arguments)
+    start = time.perf_counter()
+    found = run(chosen.frames, chosen.seed, chosen.loss, say=lambda text: print(text, flush=True))
+    print(", ".join(f"{name} {number:,}" for name, number in found.items()), f"in {time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
