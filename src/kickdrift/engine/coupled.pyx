@@ -10,7 +10,7 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from .coefficients cimport field
 from .constraints cimport BoundHold, bind_constraints
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
-from ..kernels.abi.plan cimport IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
+from ..kernels.abi.plan cimport EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_PUSHES, Push, Sweep
 from ..kernels.abi.tables cimport Kernels
@@ -28,6 +28,11 @@ from ..errors import CallbackError
 # Evaluations of a push in an implicit step, roughly.
 cdef enum:
     PRODUCTS = 100
+
+# What `of_tile` in passes.pxd knows of a wall.
+cdef frozenset WALL = frozenset(
+    ("lower", "upper", "normal", "offset", "restitution", "friction", "radius", "weight", "lag")
+)
 
 require_rounding(__name__)
 
@@ -53,7 +58,7 @@ cdef class Coupled(Watch):
         coupled.sweep.plan = plan
         whole = coupled.bind_pushes(model, plan, threads, previous)
         coupled.bind_holds(model, previous)
-        if whole or implicit or len(model.holds) > 0:
+        if whole or implicit or not coupled.walls_alone(model, plan):
             coupled.bind_room(model, implicit, previous)
         if implicit:
             coupled.bind_implicit(model, plan)
@@ -110,6 +115,14 @@ cdef class Coupled(Watch):
             self.cost += bound.cost
         self.sweep.holds, self.sweep.hold = len(model.holds), self.hold
         return 0
+
+    cdef bint walls_alone(self, object model, const Plan* plan) except -1:
+        """Is there nothing but walls, which hold each body on its own? They are met tile by tile."""
+        if len(model.holds) == 0:
+            return True
+        return len(model.pushes) == 0 and plan.scheme < EXACT and all(
+            hold.kind in ("box", "plane") and WALL.issuperset(hold.fields) for hold in model.holds
+        )
 
     cdef int bind_room(self, object model, bint implicit, Coupled previous) except -1:
         """Room for all bodies, which are stepped as one tile."""
