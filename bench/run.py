@@ -8,7 +8,7 @@ import numpy as np
 
 from kickdrift import kernels
 
-from . import footprint, peers, table, together
+from . import footprint, peers, roofline, table, together
 from .cases import CASES, Case
 from .scene import Contestant, Scene
 from .table import Row, compare
@@ -60,13 +60,19 @@ def rows(case: Case, scene: Scene, rounds: int) -> list[Row]:
         rival.run()
         check(name, scene, ours, rival, name in peers.EXACT or name.startswith("ours"))
     runs = {"ours": ours.run, **{name: rival.run for name, rival in rivals.items()}}
-    return compare(title, runs, goals, rounds, missing)
+    compared = compare(title, runs, goals, rounds, missing)
+    for row in compared:
+        if row.ours_seconds is not None and scene.n >= 10_000:  # fewer wait for calls
+            row.work = roofline.work(scene, row.ours_seconds)
+    return compared
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="under a minute: float32 only, few rounds")
     parser.add_argument("--json", metavar="FILE", help="write everything to a file as well")
+    parser.add_argument("--plot", metavar="FILE", help="draw the table, such as table.png; needs matplotlib")
+    parser.add_argument("--note", default="", help="what to know about this run, such as who else is on the machine")
     parser.add_argument("--case", metavar="NAME", action="append", help="only this case; may be repeated")
     parser.add_argument("--rounds", type=int, help="how often each contestant has its turn")
     parser.add_argument("--list", action="store_true", help="print the cases and their goals")
@@ -85,6 +91,8 @@ def main() -> None:
     wanted = options.case or names
     rounds = options.rounds or (3 if options.quick else 11)
     about = table.machine(peers.versions())
+    if options.note:
+        about["note"] = options.note
     for key, value in about.items():
         print(f"- {key}: {value}")
     print()
@@ -107,3 +115,5 @@ def main() -> None:
     print(f"\n{sum(row.met is True for row in printed)} goals met, {len(missed)} missed.")
     if options.json:
         table.save(options.json, about, printed)
+    if options.plot:
+        table.plot(options.plot, about, printed)

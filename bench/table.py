@@ -11,7 +11,7 @@ import kickdrift as kd
 
 from .timing import measure, ratio
 
-HEADER = ("case", "ours", "against", "theirs", "theirs / ours", "middle half", "goal", "met")
+HEADER = ("case", "ours", "against", "theirs", "theirs / ours", "middle half", "goal", "met", "roofline")
 
 
 @dataclass
@@ -27,12 +27,20 @@ class Row:
     high: float | None = None
     goal: str = ""
     met: bool | None = None
+    ours_seconds: float | None = None  #: the median
+    work: dict[str, float] | None = None  #: of ours: bytes and operations per second, share of the limit
 
     def cells(self) -> tuple[str, ...]:
         median = "" if self.ratio is None else f"{self.ratio:.2f}"
         spread = "" if self.low is None else f"{self.low:.2f} to {self.high:.2f}"
         met = {None: "", True: "yes", False: "**no**"}[self.met]
-        return self.case, self.ours, self.peer, self.theirs, median, spread, self.goal, met
+        return self.case, self.ours, self.peer, self.theirs, median, spread, self.goal, met, self.roofline()
+
+    def roofline(self) -> str:
+        if self.work is None:
+            return ""
+        moved, operations = self.work["bytes"] / 1e9, self.work["operations"] / 1e9
+        return f"{moved:.3g} GB/s ({self.work['share']:.0%}), {operations:.3g} Gop/s"
 
 
 def compare(
@@ -40,14 +48,17 @@ def compare(
 ) -> list[Row]:
     """Measure "ours" and the rivals in turns: a row for each with a goal, and for each that is not installed."""
     times = measure(runs, rounds)
-    middle = {name: seconds(sorted(values)[len(values) // 2]) for name, values in times.items()}
+    median = {name: sorted(values)[len(values) // 2] for name, values in times.items()}
+    middle = {name: seconds(value) for name, value in median.items()}
     rows = []
     for name, goal in goals.items():
         if name in runs:
             r = ratio(times[name], times["ours"])
             met = None if goal is None else r.median >= goal
             wanted = "" if goal is None else f"≥ {goal:.3g}"
-            rows.append(Row(title, middle["ours"], name, middle[name], r.median, r.low, r.high, wanted, met))
+            row = Row(title, middle["ours"], name, middle[name], r.median, r.low, r.high, wanted, met)
+            row.ours_seconds = median["ours"]
+            rows.append(row)
     return rows + [Row(title, "", name, "not installed") for name in missing]
 
 
@@ -94,3 +105,26 @@ def save(path: str, about: dict[str, str], rows: list[Row]) -> None:
     """Everything as JSON, with the command that produced it."""
     content = {"command": sys.argv, "machine": about, "rows": [asdict(row) for row in rows]}
     Path(path).write_text(json.dumps(content, indent=1) + "\n")
+
+
+def plot(path: str, about: dict[str, str], rows: list[Row]) -> None:
+    """The table as a picture: for each row, how many times as long the others take."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    shown = [row for row in rows if row.ratio is not None][::-1]
+    figure, axes = pyplot.subplots(figsize=(14, 1 + 0.2 * len(shown)), layout="constrained")
+    colors = {None: "tab:gray", True: "tab:green", False: "tab:red"}
+    for place, row in enumerate(shown):
+        axes.barh(place, row.ratio, color=colors[row.met])
+        if row.low is not None:
+            axes.plot([row.low, row.high], [place, place], color="black", linewidth=1)
+    axes.set_yticks(range(len(shown)), [f"{row.case}: {row.peer}" for row in shown], fontsize=6)
+    axes.set_xscale("log")
+    axes.axvline(1, color="black", linewidth=0.5)
+    axes.set_xlabel("their time / ours; green: goal met, red: missed, gray: no goal; lines: middle half")
+    axes.set_title(about["processor"])
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)

@@ -115,3 +115,29 @@ def test_everything_at_once_is_shared_among_threads(monkeypatch):
     """So many bodies that threads have work to do."""
     drawn = everything(np.random.default_rng(4), 2500, np.float64, "velocity_verlet")
     assert len(checksums(monkeypatch, drawn, 3)) == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "verlet", "velocity_verlet", "exact"])
+def test_walls_in_tiles_are_those_of_the_reference(integrator, dtype):
+    rng = np.random.default_rng(5)
+    n = 500  # three tiles, and coefficients of each body in all of them
+    radius, mass = rng.uniform(0.01, 0.3, n), rng.uniform(1, 2, n)
+    mass[::7] = np.inf
+    walls = [
+        kd.Box(0.0, 3.0, radius=radius, restitution=rng.uniform(0, 1, n), friction=rng.uniform(0, 1, n)),
+        kd.Plane((0.6, 0.8), 0.5, restitution=0.0, friction=0.3, radius=radius),
+    ]
+    forces = [kd.Gravity((1.0, -9.81)), kd.LinearDrag(0.2)]
+    if integrator != "exact":
+        forces += [kd.Damping(0.2), kd.QuadraticDrag(rng.uniform(0, 0.1, n))]
+    state = rng.uniform(0, 3, (n, 2)).astype(dtype), rng.normal(0, 3, (n, 2)).astype(dtype)
+    given = {"dt": 1 / 60, "integrator": integrator, "forces": forces, "constraints": walls}
+    ours = kd.Stepper(*(array.copy() for array in state), mass, threads=2, **given)
+    theirs = kd.reference.Stepper(*(array.copy() for array in state), mass, **given)
+    for steps in (1, 2, 40):
+        ours.step(steps)
+        theirs.step(steps)
+        assert_same_bits(ours.position, theirs.position)
+        assert_same_bits(ours.velocity, theirs.velocity)
+    assert ours.force_evaluations == theirs.force_evaluations

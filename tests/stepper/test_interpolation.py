@@ -158,3 +158,27 @@ def test_other_vertices_are_refused(Stepper, dim, dtype, error):
     if dim == 3:
         with pytest.raises(ValueError, match="out: expected shape"):
             world.interpolate(out=np.zeros((4, 4)))
+
+
+@pytest.mark.parametrize("layout", ["row", "component", "apart"])
+@pytest.mark.parametrize("what", ["rows", "tiles", "passes", "walls"])
+def test_the_state_before_a_step_of_many_bodies_is_kept_as_it_was(what, layout):
+    rng = np.random.default_rng(3)
+    n = 1000  # so many that the step itself keeps it
+    given = {"forces": [kd.PointGravity(1.0, (0, 0)) if what == "tiles" else kd.LinearDrag(0.1)], "dt": 0.25}
+    if what == "passes":
+        given["integrator"] = "groot_warren"
+    if what == "walls":
+        given["constraints"] = [kd.Plane((0, 1), 0.0)]
+    arrays = [rng.normal(size=(n, 2)) for _ in range(2)]
+    if layout == "component":
+        arrays = [np.asfortranarray(array) for array in arrays]
+    elif layout == "apart":
+        arrays = [array.repeat(2, axis=1)[:, ::2] for array in arrays]
+    world = kd.Stepper(*arrays, threads=2, **given)
+    for _ in range(3):
+        before = world.position.copy(), world.velocity.copy()
+        assert world.advance(0.25) == 1
+        assert np.array_equal(world.interpolate(0.0), before[0])
+        assert np.array_equal(world._previous[1], before[1])
+        assert not np.array_equal(world.position, before[0])

@@ -37,6 +37,7 @@ cdef class Binding:
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous)
 
+    cdef Py_ssize_t steps_at_once(self) noexcept
     cdef bint alike(self, object model, list state) except -1
     cdef Binding follow(self, Binding previous)
     cdef int bind_scheme(self, object integrator) except -1

@@ -95,10 +95,14 @@ cdef class Binding:
         binding.fallible = plan.scheme == IMPLICIT_EULER
         binding.fsal = fsal(plan.scheme, plan.velocity_dependent)
         binding.cost = binding.estimate()
-        binding.most = <Py_ssize_t> (0.125 * PATIENCE / binding.cost) + 1
+        binding.most = binding.steps_at_once()
         if model.pushes or model.holds:
             binding.bind_coupled(threads, None if previous is None else previous.coupled)
         return binding
+
+    cdef Py_ssize_t steps_at_once(self) noexcept:
+        """Between two looks for Ctrl-C, by the estimate of what they cost."""
+        return <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
 
     cdef bint alike(self, object model, list state) except -1:
         """Does another model of the same bodies differ in the numbers of its affine terms alone?"""
@@ -127,11 +131,16 @@ cdef class Binding:
         else:
             self.coupled = Coupled.of(self.model, &self.kernels.swept, &self.plan, threads, previous)
         self.cost += self.coupled.cost
-        self.fallible = self.coupled.room is None
+        self.fallible = self.coupled.room is None and len(self.model.pushes) > 0
         self.fsal = self.fsal and not self.model.holds  # what is held is pushed otherwise afterwards
         self.helpers = min(self.helpers, self.coupled.helpers)
         # How long functions take shows when they are called. In a room a call is one part: it looks by itself.
-        self.most = 1 if self.fallible else MOST
+        if self.fallible:
+            self.most = 1
+        elif self.coupled.room is not None:
+            self.most = MOST
+        else:
+            self.most = self.steps_at_once()
         return 0
 
     cdef int bind_scheme(self, object integrator) except -1:

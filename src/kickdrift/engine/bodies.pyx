@@ -73,6 +73,7 @@ cdef class Core(Runner):
         arrays = self.state if state is None else [array for array in state if array is not None]
         if previous is not None and previous.plan.n != model.n:
             previous = None
+        model.told = self.store is not None
         binding = Binding.of(model, arrays, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:
             binding.coupled.listen(self.store, model)

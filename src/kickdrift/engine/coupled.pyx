@@ -13,7 +13,7 @@ from .coefficients cimport field
 from .constraints cimport BoundHold, bind_constraints
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
-from ..kernels.abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
+from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_PUSHES, Push, Sweep
 from ..kernels.abi.tables cimport Kernels
@@ -33,6 +33,11 @@ from ..errors import CallbackError
 # Evaluations of a push in an implicit step, roughly.
 cdef enum:
     PRODUCTS = 100
+
+# What `of_tile` in passes.pxd knows of a wall.
+cdef frozenset WALL = frozenset(
+    ("lower", "upper", "normal", "offset", "restitution", "friction", "radius", "weight", "lag")
+)
 
 require_rounding(__name__)
 
@@ -61,7 +66,7 @@ cdef class Coupled(Watch):
         whole = coupled.bind_pushes(model, plan, threads, previous)
         coupled.bind_holds(model, previous)
         energy = plan.scheme == ENERGY_EULER and len(model.pushes) > 0
-        if whole or implicit or energy or len(model.holds) > 0:
+        if whole or implicit or energy or not coupled.walls_alone(model, plan):
             coupled.bind_room(model, implicit, previous)
         if energy:
             coupled.sweep.implicit = table.energy
@@ -123,6 +128,15 @@ cdef class Coupled(Watch):
             self.cost += bound.cost
         self.sweep.holds, self.sweep.hold = len(model.holds), self.hold
         return 0
+
+    cdef bint walls_alone(self, object model, const Plan* plan) except -1:
+        """Is there nothing but walls, which hold each body on its own? They are met tile by tile."""
+        if len(model.holds) == 0:
+            return True
+        # Those who are told who met whom look at all bodies at once.
+        return not model.told and len(model.pushes) == 0 and plan.scheme < EXACT and all(
+            hold.kind in ("box", "plane") and WALL.issuperset(hold.fields) for hold in model.holds
+        )
 
     cdef int listen(self, EventStore store, object model) except -1:
         """Have constraints report to where events are kept."""

@@ -93,6 +93,7 @@ class Plan:
 
     #: The bodies whose coefficients are computed, where it is not all of them: see `of_rows`.
     rows: np.ndarray | None = None
+    told: bool = False  #: is it reported who meets whom?
     impulses: Any = None  #: where contacts keep theirs; the stepper has them
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
     mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with

@@ -89,6 +89,7 @@ ctypedef struct Job:
     int64_t tick
     bint start                  # fill the history first
     bint begin                  # or that of those alone that were born after the last step
+    const Array* before         # where positions and velocities from before the steps go; or NULL
     # Results.
     int64_t evaluations
     Py_ssize_t bad_body         # first body that is not finite, or -1

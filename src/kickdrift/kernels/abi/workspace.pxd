@@ -6,6 +6,7 @@ ctypedef struct Room:
     char* now           # X, V and S
     char* next
     char* start         # the others, from P on
+    char* gain          # what the forces of a step have added to V, for holds
     Py_ssize_t first, count
     Py_ssize_t plane    # numbers from a component to the next
     Py_ssize_t row      # and from a register to the next

@@ -65,6 +65,10 @@ cdef inline bint meet_wall(
     cdef real pull = gain if gain > 0 else <real> 0
     if not (depth > 0 or (depth == 0 and speed > 0)):
         return False
+    if 0 < speed <= pull:
+        # It meets the wall no faster than it is found, and so rests: `bounce` says the same after a root and a quotient.
+        inside[0] = inwards[0] = 0
+        return True
     bounce(depth, speed, pull, pull, restitution, h, h, inside, inwards)
     inwards[0] = inwards[0] + lag * gain if inwards[0] > 0 else <real> 0
     return True

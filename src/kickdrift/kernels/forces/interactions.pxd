@@ -14,9 +14,9 @@ cdef enum:
 
 
 cdef inline void attract(
-    int dim, int64_t first, int64_t count, int64_t stride, const vec* x, vec* out, const NBody* data,
+    int abreast, int dim, int64_t first, int64_t count, int64_t stride, const vec* x, vec* out, const NBody* data,
 ) noexcept nogil:
-    """Sum over all bodies, from the first on, what they do to ABREAST vectors of bodies at a time.
+    """Sum over all bodies, from the first on, what they do to `abreast` vectors of bodies at a time.
 
     Bodies attract themselves too, by zero. What is read and written behind the last body does not matter.
     """
@@ -35,10 +35,10 @@ cdef inline void attract(
     e2 = spread(data.e2, 0, x)
     i = first // w
     while i * w < first + count:
-        if data.alive != NULL and not any_of(data.alive + i * w, min(ABREAST * w, first + count - i * w)):
-            i += ABREAST
+        if data.alive != NULL and not any_of(data.alive + i * w, min(abreast * w, first + count - i * w)):
+            i += abreast
             continue
-        for b in range(ABREAST):
+        for b in range(abreast):
             for c in range(dim):
                 position[b * MAX_DIM + c] = x[c * plane + i + b]
                 total[b * MAX_DIM + c] = zero
@@ -48,7 +48,7 @@ cdef inline void attract(
             mu = spread(data.mu, j, x)
             for c in range(dim):
                 source[c] = spread(planes, c * stride + j, x)
-            for b in range(ABREAST):
+            for b in range(abreast):
                 for c in range(dim):
                     d[c] = source[c] - position[b * MAX_DIM + c]
                 q = product(dim, d, d) + e2
@@ -56,22 +56,27 @@ cdef inline void attract(
                 s = where_positive(q, mu / q)
                 for c in range(dim):
                     total[b * MAX_DIM + c] = total[b * MAX_DIM + c] + s * d[c]
-        for b in range(ABREAST):
+        for b in range(abreast):
             for c in range(dim):
                 out[c * plane + i + b] = total[b * MAX_DIM + c]
-        i += ABREAST
+        i += abreast
 
 
 cdef inline int n_body(
     int64_t first, int64_t count, int64_t dim, int64_t stride, const vec* x, vec* out, const NBody* data,
 ) noexcept nogil:
     """a = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x, for a range of bodies that begins with a tile."""
+    cdef bint few = count <= width(x)   # the second vector would be empty
     if dim == 1:
-        attract(1, first, count, stride, x, out, data)
+        attract(ABREAST, 1, first, count, stride, x, out, data)
+    elif dim == 2 and few:
+        attract(1, 2, first, count, stride, x, out, data)
     elif dim == 2:
-        attract(2, first, count, stride, x, out, data)
+        attract(ABREAST, 2, first, count, stride, x, out, data)
+    elif few:
+        attract(1, 3, first, count, stride, x, out, data)
     else:
-        attract(3, first, count, stride, x, out, data)
+        attract(ABREAST, 3, first, count, stride, x, out, data)
     return 0
 
 

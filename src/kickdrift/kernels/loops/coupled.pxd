@@ -7,7 +7,7 @@ from ..abi.registers cimport OUT, P, S, X
 from ..abi.workspace cimport Room
 from ..simd.vec cimport f32vec, vec, where_positive, width
 from ..abi.plan cimport MAX_DIM, TILE, Job, Plan
-from .planes cimport aligned, end, first_bad, move_state, sum_planes
+from .planes cimport aligned, end, first_bad, keep_tile, move_state, sum_planes
 from .living cimport any_of
 from .stages cimport size
 from .passes cimport advance, plan_of
@@ -36,8 +36,7 @@ cdef inline void run_tiles(const Sweep* sweep, Job* job, vec* like) noexcept nog
     cdef Room room
     cdef vec check
     memset(&check, 0, sizeof(vec))
-    room.now = room.next = <char*> r
-    room.start = room.now + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(vec) // width(like)
+    room.start = <char*> r + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(vec) // width(like)
     room.plane = TILE
     room.row = MAX_DIM * TILE
     room.first = job.first
@@ -48,7 +47,13 @@ cdef inline void run_tiles(const Sweep* sweep, Job* job, vec* like) noexcept nog
             continue
         part = job[0]
         part.evaluations = 0
+        room.now = room.next = <char*> r
+        if sweep.holds > 0:
+            # Walls want the state before the step as well. There are no pushes then, whose registers are these.
+            room.next = room.start + (OUT - P) * size(&room, like)
+            room.gain = room.next + P * size(&room, like)
         move_state(False, plan, room.first, room.count, r)
+        keep_tile(plan, job, room.first, room.count, r)
         if plan.living != NULL:
             park_tile(plan, room.first, room.count, r)
         done = advance(sweep, &part, &room, like)
@@ -58,8 +63,8 @@ cdef inline void run_tiles(const Sweep* sweep, Job* job, vec* like) noexcept nog
             job.code = part.code
             job.failed_push = part.failed_push
             job.failed_body = room.first
-        check = check + sum_planes(plan.dim, room.count, r)
-        move_state(True, plan, room.first, room.count, r)
+        check = check + sum_planes(plan.dim, room.count, <vec*> room.now)
+        move_state(True, plan, room.first, room.count, <vec*> room.now)
         room.first += TILE
     end(plan, job, check)
 
@@ -74,6 +79,7 @@ cdef inline void run_whole(const Sweep* sweep, Job* job, vec* like) noexcept nog
     room.now = sweep.room
     room.next = room.now + P * size(&room, like)
     room.start = room.next + P * size(&room, like)
+    room.gain = sweep.gain
     job.failed_step = advance(sweep, job, &room, like)
     plan = plan_of(sweep, room.now)
     job.bad_body = first_bad(plan, 0, room.count, like)

@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X
 from ..abi.workspace cimport KEEP, START, Room
-from ..abi.constraints cimport COMPLIANT_DISTANCE, CONTACTS, DISTANCE, Contacts, Distance
+from ..abi.constraints cimport COMPLIANT_DISTANCE, CONTACTS, DISTANCE, Contacts, Distance, Each, Hold, Wall
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport ALTERNATE, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, VELOCITY_VERLET, Job, Plan
 from ..integrators.steps cimport has_opening, stages, start
@@ -150,6 +150,7 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     cdef bint damped = plan.damped
     cdef Job lone = job[0]
     lone.steps = 1
+    lone.before = NULL
     lone.tick = job.tick + step
     lone.start = job.start and step == 0
     lone.begin = job.begin and step == 0
@@ -165,13 +166,31 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     return UNSOLVED
 
 
+cdef inline const void* of_tile(const Hold* hold, Py_ssize_t first, Wall* there, const vec* like) noexcept nogil:
+    """What a constraint reads, for bodies from one on: of tiles but the first, these are walls."""
+    cdef Py_ssize_t offset = first * <Py_ssize_t> sizeof(vec) // width(like)
+    if first == 0:
+        return hold.data
+    there[0] = (<const Wall*> hold.data)[0]
+    move_on(&there.restitution, offset)
+    move_on(&there.friction, offset)
+    move_on(&there.radius, offset)
+    there.weight = <const char*> there.weight + offset
+    return there
+
+
+cdef inline void move_on(Each* values, Py_ssize_t offset) noexcept nogil:
+    values.number = <const char*> values.number + values.body * offset
+
+
 cdef inline int hold(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like) noexcept nogil:
     """The constraints, in their order, what they tell, and then damping."""
     cdef const Plan* plan = sweep.plan
     cdef char* s = room.next + S * size(room, like) if verlet(plan.scheme) else NULL
     cdef const vec* old = <const vec*> (room.now + V * size(room, like))
     cdef const vec* v = <const vec*> (room.next + V * size(room, like))
-    cdef vec* gain = <vec*> sweep.gain
+    cdef vec* gain = <vec*> room.gain
+    cdef Wall wall
     cdef const vec* at_rest = NULL
     cdef Py_ssize_t i
     cdef int number
@@ -180,9 +199,9 @@ cdef inline int hold(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* 
             gain[i] = v[i] - old[i]
     for number in range(sweep.holds):
         job.code = sweep.hold[number].function(
-            sweep.hold[number].kind, plan.h, plan.n, plan.dim, room.plane, room.now + X * size(room, like), sweep.gain,
-            room.next + X * size(room, like), room.next + V * size(room, like), s, sweep.hold[number].data,
-            sweep.owner,
+            sweep.hold[number].kind, plan.h, room.count if sweep.room == NULL else plan.n, plan.dim, room.plane,
+            room.now + X * size(room, like), room.gain, room.next + X * size(room, like),
+            room.next + V * size(room, like), s, of_tile(&sweep.hold[number], room.first, &wall, like), sweep.owner,
         )
         if job.code != 0:
             break

@@ -1,7 +1,7 @@
 # Tiles in planes: a plane is TILE numbers, a register MAX_DIM planes.
 
 from libc.stdint cimport uintptr_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport S, V, X
 from ..simd.copies cimport move_f32, move_f64
@@ -74,6 +74,38 @@ cdef inline void move_state(
     move_tile(out, &plan.v, plan.dim, first, count, r + V * row)
     if plan.s.data != NULL:
         move_tile(out, &plan.s, plan.dim, first, count, r + S * row)
+
+
+cdef inline void keep_tile(
+    const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
+) noexcept nogil:
+    """The state before the steps, while it is in planes anyway."""
+    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
+    if job.before != NULL:
+        move_tile(True, &job.before[0], plan.dim, first, count, r + X * row)
+        move_tile(True, &job.before[1], plan.dim, first, count, r + V * row)
+
+
+cdef inline void keep_rows(
+    const Plan* plan, const Job* job, Py_ssize_t first, int component, Py_ssize_t count, const vec* like,
+) noexcept nogil:
+    """The same for `count` numbers of rows: they are in the first-level cache when they are stepped.
+
+    `before` has the plan's layout then.
+    """
+    cdef Py_ssize_t size = count * <Py_ssize_t> sizeof(vec) // width(like)
+    cdef const Array* to
+    if job.before != NULL:
+        to = &job.before[0]
+        memcpy(
+            to.data + first * to.body + component * to.component,
+            plan.x.data + first * plan.x.body + component * plan.x.component, size,
+        )
+        to = &job.before[1]
+        memcpy(
+            to.data + first * to.body + component * to.component,
+            plan.v.data + first * plan.v.body + component * plan.v.component, size,
+        )
 
 
 cdef inline void end(const Plan* plan, Job* job, vec check) noexcept nogil:

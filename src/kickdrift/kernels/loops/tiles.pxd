@@ -11,7 +11,7 @@ from ..simd.vec cimport alone, f32alone, f32vec, f64alone, f64vec, vec, width
 from ..abi.plan cimport (
     COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Newton, Plan, Row,
 )
-from .planes cimport aligned, end, move_state, sum_planes
+from .planes cimport aligned, end, keep_rows, keep_tile, move_state, sum_planes
 from .rows cimport row_of_blocks
 from ..integrators.steps cimport damp, has_opening, opening, stage, stages, turn
 from ..abi.applied cimport Applied
@@ -247,7 +247,7 @@ cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """Step bodies job.first to job.last in the caller's memory; what happened is in the job."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef const vec* k = aligned(plan.prepared, like)
-    cdef Py_ssize_t first
+    cdef Py_ssize_t first, numbers
     cdef int j
     cdef const Row* here
     cdef Row row
@@ -263,7 +263,9 @@ cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
             if first > 0:
                 locate(plan, first, j, &row)
                 here = &row
-            check = check + step(plan, job, k, here, 0, min(<Py_ssize_t> ROW, job.last - first) * plan.numbers)
+            numbers = min(<Py_ssize_t> ROW, job.last - first) * plan.numbers
+            keep_rows(plan, job, first, j, numbers, like)
+            check = check + step(plan, job, k, here, 0, numbers)
             first += ROW
     end(plan, job, check)
 
@@ -319,6 +321,7 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
     while first < job.last:
         count = min(<Py_ssize_t> TILE, job.last - first)
         move_state(False, plan, first, count, r)
+        keep_tile(plan, job, first, count, r)
         if affine_only(plan):
             for j in range(plan.dim):
                 locate_planes(plan, first, j, r, &row)
