@@ -9,7 +9,7 @@ from .binding cimport Binding, StepNumbers
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, UNSOLVED
-from .runner cimport Runner, Writes, copy_array, locate
+from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .slots cimport Slots
 from ..kernels.loops.living cimport park
 
@@ -60,17 +60,18 @@ cdef class Core(Runner):
         self.find_kernels(self._position.dtype)
         self.item = self._position.itemsize
         self.rows = self._position.shape[0]
-        self.state = [self._position, self._velocity]
+        arrays = [self._position, self._velocity]
         if self.integrator.history:
-            self.state.append(np.zeros_like(self._position))
+            arrays.append(np.zeros_like(self._position))
+        self.state = views(arrays)
 
     def _binding(self, object model, state=None):
         """A model laid out for the kernels, in these arrays or those that there are; `_commit` takes it over."""
         cdef Binding previous = self.binding
-        arrays = self.state if state is None else [array for array in state if array is not None]
+        state = self.state if state is None else views([array for array in state if array is not None])
         if previous is not None and previous.plan.n != model.n:
             previous = None
-        return Binding.of(model, arrays, self.kernels, self._threads, previous)
+        return Binding.of(model, state, self.kernels, self._threads, previous)
 
     def _rebound(self, history):
         """What goes with other arrays, beside the binding: nothing."""
@@ -82,11 +83,8 @@ cdef class Core(Runner):
 
     cdef int save_for_failure(self, Binding binding) except -1:
         """Arrays to go back to, where steps may fail in the caller's own."""
-        if binding.fallible and (self.saved is None or len(self.saved[0]) != binding.plan.n):
-            saved = [np.empty_like(array) for array in binding.state]
-            for number, array in enumerate(saved):
-                locate(&self.saved_state[<int> number], array)
-            self.saved = saved
+        if binding.fallible and (self.saved is None or (<View> self.saved[0]).n != binding.plan.n):
+            self.saved = views([np.empty_like((<View> view).array) for view in binding.state])
         return 0
 
     cdef void adopt(self, Binding binding) noexcept:
@@ -262,7 +260,7 @@ cdef class Core(Runner):
 
     @property
     def _history(self):
-        return self.state[2] if len(self.state) > 2 else None
+        return (<View> self.state[2]).array if len(self.state) > 2 else None
 
     def _copies(self):
         """The arrays of the state in one, row by row."""
@@ -387,12 +385,12 @@ cdef class Core(Runner):
         """Run steps that may fail: then all bodies stand where the first of them could not go on."""
         cdef Py_ssize_t possible = steps
         cdef Job failed
-        self.copy_saved(False)
+        copy_views(self.saved, self.state)
         self.run(possible)
         while self.job.failed_step < possible:
             failed = self.job
             possible = failed.failed_step
-            self.copy_saved(True)
+            copy_views(self.state, self.saved)
             if possible > 0:
                 self.run(possible)
         if possible > 0:
@@ -401,16 +399,6 @@ cdef class Core(Runner):
             self.raise_interrupt()
             self.raise_failure(&failed)
         return 0
-
-    cdef void copy_saved(self, bint back) noexcept:
-        """Copy the state to where it is saved, or back."""
-        self.copy_one(back, &self.plan.x, &self.saved_state[0])
-        self.copy_one(back, &self.plan.v, &self.saved_state[1])
-        if self.plan.s.data != NULL:
-            self.copy_one(back, &self.plan.s, &self.saved_state[2])
-
-    cdef void copy_one(self, bint back, const Array* array, const Array* saved) noexcept:
-        copy_array(array if back else saved, saved if back else array, self.plan.n, self.plan.dim, self.item)
 
     cdef int run_room(self, Py_ssize_t steps) except -1:
         """Step coupled bodies; whatever goes wrong, they stand at the last completed step."""

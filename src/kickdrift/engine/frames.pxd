@@ -10,14 +10,14 @@ from ..kernels.interpolation cimport Weights
 
 cdef class Frames(Core):
     cdef FixedClock own             # whose steps `step` runs, where that counted some; None as long as there is none
-    cdef list previous              # position and velocity before the last step of a frame, or None
-    cdef Array previous_state[2]
+    cdef list previous              # views of position and velocity before the last step of a frame, or None
 
     cdef int64_t frame(self, FixedClock clock, object seconds) except -1
     cdef int follow(self, FixedClock clock) except -1
     cdef int last_step(self, int64_t substeps) except -1
     cdef void put(self, const Array* to, Py_ssize_t row, const Array* source, Py_ssize_t source_row) noexcept nogil
     cdef int keep(self) except -1
+    cdef bint has_previous(self) noexcept
     cdef object drawn(self, object alpha, object out, object mode, bint living)
     cdef void draw_living(
         self, const Array* x, const Array* v, const Array* target, const Weights* weights, bint single, bint living,
