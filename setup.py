@@ -45,8 +45,8 @@ if MODE == "sanitize":
 
 # Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
 # symbols are shipped.
-GLUE = dict.fromkeys(("clock.fixed_clock", "engine.bodies", "engine.runner", "engine.slots", "engine.verbs"), "-O2")
-GLUE |= {"engine.applied": "-O2", "engine.frames": "-O3", "engine.ticks": "-O2"}
+GLUE = dict.fromkeys(("clock.fixed_clock", "engine.bodies", "engine.runner", "engine.slots"), "-O2")
+GLUE |= {"engine.applied": "-O2", "engine.frames": "-O3", "engine.ticks": "-O2", "engine.verbs": "-O3"}
 GLUE |= {f"engine.{name}": "-Os" for name in ("binding", "coefficients", "constraints", "coupled", "interactions")}
 GLUE |= {f"engine.{name}": "-Os" for name in ("ode", "sharing")}
 if MODE == "release" and sys.platform == "linux":

@@ -251,9 +251,9 @@ cdef class FixedClock:
         frames_array = rates.frame_array(frame_times)
         counts = rates.output_array("counts", counts, len(frames_array), "int64")
         alphas = rates.output_array("alphas", alphas, len(frames_array), "float64")
-        cdef const double[:] frames = frames_array
-        cdef int64_t[:] counts_out = counts
-        cdef double[:] alphas_out = alphas
+        cdef const double[::1] frames = frames_array
+        cdef int64_t[::1] counts_out = counts
+        cdef double[::1] alphas_out = alphas
         cdef Py_ssize_t i
         cdef int64_t ns, n = 0
         cdef double rest

@@ -28,6 +28,8 @@ from .. import validation
 
 require_rounding(__name__)
 
+cdef object ONE = 1
+
 
 cdef class Runner(Sharing):
     """The part of a stepper that runs steps; what derives from it makes a part of them: `run_part`."""
@@ -55,7 +57,9 @@ cdef class Runner(Sharing):
         """What `step(n)` does."""
         cdef int overflow = 1
         cdef long long steps = 0
-        if type(n) is int:
+        if n is ONE:  # as most say
+            overflow, steps = 0, 1
+        elif type(n) is int:
             steps = PyLong_AsLongLongAndOverflow(n, &overflow)
         if overflow or steps < 0:
             steps = validation.steps(n, self.ticks)

@@ -151,19 +151,22 @@ cdef void accumulate(real[:, :] target, const real[:, :] source, real h) except 
     """target += h * source"""
     cdef bint packed = target.strides[1] == sizeof(real) and source.strides[1] == sizeof(real)
     cdef Py_ssize_t i, j
-    cdef real* to
-    cdef const real* by
     if target.shape[1] == 0:
         return
     with nogil:
         for i in range(target.shape[0]):
-            if packed:  # so that compilers make vectors of it
-                to, by = &target[i, 0], &source[i, 0]
-                for j in range(target.shape[1]):
-                    to[j] += h * by[j]
+            if packed:
+                accumulate_row(&target[i, 0], &source[i, 0], target.shape[1], h)
             else:
                 for j in range(target.shape[1]):
                     target[i, j] += h * source[i, j]
+
+
+cdef inline void accumulate_row(real* target, const real* source, Py_ssize_t n, real h) noexcept nogil:
+    """The same of items side by side, of which compilers make vectors."""
+    cdef Py_ssize_t j
+    for j in range(n):
+        target[j] += h * source[j]
 
 
 cdef void scale(real[:, :] target, const real[:, :] factors) except *:
