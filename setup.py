@@ -45,8 +45,9 @@ if MODE == "sanitize":
 
 # Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
 # symbols are shipped.
-GLUE = dict.fromkeys(("clock.fixed_clock", "engine.bodies", "engine.runner", "engine.slots", "engine.verbs"), "-O2")
+GLUE = dict.fromkeys(("clock.fixed_clock", "engine.bodies", "engine.runner", "engine.slots"), "-O2")
 GLUE |= {"engine.applied": "-O2", "engine.frames": "-O3", "engine.neighbours": "-O3", "engine.ticks": "-O2"}
+GLUE |= {"engine.verbs": "-O3"}
 GLUE |= {f"engine.{name}": "-Os" for name in ("binding", "coefficients", "constraints", "coupled", "formulas")}
 GLUE |= {f"engine.{name}": "-Os" for name in ("interactions", "ode", "sharing")}
 GLUE |= {"engine.events": "-Os"}

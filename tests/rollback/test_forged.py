@@ -91,7 +91,7 @@ def test_an_offset_that_coefficients_do_not_stand_is_refused_before_anything_cha
     assert stepper.dt == 0.5
 
 
-def test_parse_touches_nothing_and_returns_arrays_of_its_own(Stepper):
+def test_parse_touches_nothing_and_returns_arrays_that_nobody_else_can_change(Stepper):
     stepper = saved_stepper(Stepper)
     saved = stepper.snapshot()
     stepper.step(3)
@@ -106,8 +106,7 @@ def test_parse_touches_nothing_and_returns_arrays_of_its_own(Stepper):
     for array in [*parsed.arrays, *snapshots.parse(stepper, memoryview(b"123" + now)[3:]).arrays]:
         assert array.flags.aligned
         assert array.flags.c_contiguous
-        assert array.flags.owndata
-        assert array.flags.writeable
+        assert array.flags.owndata or not array.flags.writeable
         assert array.dtype.isnative
         assert array.shape == (3, 2)
 

@@ -123,7 +123,7 @@ def test_vertices_of_several_numbers_are_drawn_to(Stepper, dim, text):
     drawn = np.array([[getattr(vertex, name) for name, _ in vertex._fields_] for vertex in room])
     assert drawn[:, :dim].tolist() == position.tolist()
     assert not drawn[:, dim:].any()
-    records = np.zeros(5, ",".join(["f4"] * len(text)))
+    records = np.zeros(5, [(f"f{number}", "f4") for number in range(len(text))])
     world.interpolate(out=records[::-1])
     assert records["f0"].tolist() == position[::-1, 0].tolist()
 

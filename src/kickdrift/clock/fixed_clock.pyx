@@ -251,16 +251,16 @@ cdef class FixedClock:
         frames_array = rates.frame_array(frame_times)
         counts = rates.output_array("counts", counts, len(frames_array), "int64")
         alphas = rates.output_array("alphas", alphas, len(frames_array), "float64")
-        cdef const double* frames = <const double*> <size_t> frames_array.ctypes.data
-        cdef int64_t* counts_out = <int64_t*> <size_t> counts.ctypes.data
-        cdef double* alphas_out = <double*> <size_t> alphas.ctypes.data
-        cdef Py_ssize_t i, many = len(frames_array)
+        cdef const double[::1] frames = frames_array
+        cdef int64_t[::1] counts_out = counts
+        cdef double[::1] alphas_out = alphas
+        cdef Py_ssize_t i
         cdef int64_t ns, n = 0
         cdef double rest
         self._close()
         self._running = True
         with nogil:
-            for i in range(many):
+            for i in range(frames.shape[0]):
                 ns = self._to_ns(frames[i], &rest)
                 n = self._take_in(ns, rest)
                 if n < 0:

@@ -6,7 +6,7 @@ from .coefficients cimport field
 from ..kernels.abi.applied cimport Applied
 from ..kernels.abi.plan cimport FLAT, MAX_DIM, ROW, Array, Job, Plan
 from ..kernels.simd.rounding cimport require_rounding
-from .runner cimport locate
+from .runner cimport View, views
 
 import numpy as np
 
@@ -24,11 +24,11 @@ cdef class AppliedForces:
         cdef AppliedForces forces = AppliedForces.__new__(AppliedForces)
         cdef Applied* applied = &forces.applied
         cdef Array* places
-        arrays = forces.arrays = list(model.applied)
+        arrays = forces.arrays = views(model.applied)
         room = np.zeros(len(arrays) * sizeof(Array), np.uint8)
         places = <Array*> <size_t> room.ctypes.data
-        for number, array in enumerate(model.applied):
-            locate(&places[<int> number], array)
+        for number, view in enumerate(arrays):
+            places[<int> number] = (<View> view).place
         arrays.append(room)
         applied.dim, applied.count, applied.force = plan.dim, len(model.applied), places
         applied.flat = plan.layout == FLAT

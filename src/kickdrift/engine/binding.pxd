@@ -22,7 +22,7 @@ cdef class Binding:
     cdef Plan plan
     cdef Term* terms
     cdef object model           # the plan of model.py
-    cdef list state             # position, velocity, and the history if there is one
+    cdef list state             # views of position, velocity, and the history if there is one
     cdef list arrays            # that the plan points into
     cdef dict coefficients      # what the fields were made from, by symbol
     cdef AppliedForces applied  # forces in users' arrays, or None
@@ -41,7 +41,7 @@ cdef class Binding:
     cdef bint alike(self, object model, list state) except -1
     cdef Binding follow(self, Binding previous)
     cdef int bind_scheme(self, object integrator) except -1
-    cdef Layout layout(self, list state) except *
+    cdef Layout layout(self, list arrays) except *
     cdef bint componentwise(self)
     cdef int bind_coefficients(self, Binding previous) except -1
     cdef Field coefficient(self, str symbol, object values, const Field* known, dict before) except *

@@ -18,7 +18,7 @@ from ..kernels.abi.plan cimport (
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport Kernels
-from .runner cimport locate
+from .runner cimport View
 from .sharing cimport PATIENCE
 
 import numpy as np
@@ -70,7 +70,7 @@ cdef class Binding:
 
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous):
-        """The binding of a model to arrays: position, velocity and history, if there is one.
+        """The binding of a model to views of arrays: position, velocity and history, if there is one.
 
         What would be the same as in a previous one of the same bodies, if there is one, is shared with it.
         """
@@ -85,11 +85,10 @@ cdef class Binding:
         plan.velocity_dependent, plan.damped = model.velocity_dependent, model.damped
         plan.turned = model.turned
         binding.bind_scheme(model.integrator)
-        locate(&plan.x, state[0])
-        locate(&plan.v, state[1])
+        plan.x, plan.v = (<View> state[0]).place, (<View> state[1]).place
         if len(state) > 2:
-            locate(&plan.s, state[2])
-        plan.layout = binding.layout(state)
+            plan.s = (<View> state[2]).place
+        plan.layout = binding.layout([(<View> view).array for view in state])
         binding.arrays = []
         binding.bind_coefficients(previous)
         binding.fallible = plan.scheme == IMPLICIT_EULER
@@ -166,15 +165,15 @@ cdef class Binding:
             plan.iterations = integrator.max_iterations
         return 0
 
-    cdef Layout layout(self, list state) except *:
+    cdef Layout layout(self, list arrays) except *:
         """FLAT and PLANES let kernels read the caller's rows as they are."""
         if self.model.pushes or self.model.holds:
             return STRIDED
-        if all(array.flags.c_contiguous for array in state):
+        if all(array.flags.c_contiguous for array in arrays):
             # Other schemes work on planes in any case.
             return FLAT if self.componentwise() else STRIDED
-        itemsize = state[0].itemsize
-        if self.componentwise() and all(array.strides[0] == itemsize for array in state):
+        itemsize = arrays[0].itemsize
+        if self.componentwise() and all(array.strides[0] == itemsize for array in arrays):
             return PLANES
         return STRIDED
 

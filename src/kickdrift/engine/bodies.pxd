@@ -7,7 +7,7 @@ from .binding cimport Binding
 from .coupled cimport Coupled
 from ..kernels.abi.applied cimport Applied
 from .events cimport EventStore
-from ..kernels.abi.plan cimport Array, Job, Plan
+from ..kernels.abi.plan cimport Job, Plan
 from ..kernels.abi.coupled cimport RunSweep, Sweep
 from .runner cimport Runner
 from .slots cimport Slots
@@ -23,9 +23,8 @@ cdef class Core(Runner):
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
     cdef Slots slots        # where bodies come and go, or None
-    cdef list state         # position, velocity, and the history if there is one
-    cdef list saved         # arrays to go back to, or None
-    cdef Array saved_state[3]
+    cdef list state         # views of position, velocity, and the history if there is one
+    cdef list saved         # views of arrays to go back to, or None
     cdef EventStore store   # of those who meet, or None
     cdef double origin      # the time at which origin_tick was
     cdef int64_t origin_tick
@@ -36,8 +35,6 @@ cdef class Core(Runner):
     cdef int save_for_failure(self, Binding binding) except -1
     cdef void adopt(self, Binding binding) noexcept
     cdef int turn_clock(self, object rate, object tick) except -1
-    cdef void copy_saved(self, bint back) noexcept
-    cdef void copy_one(self, bint back, const Array* array, const Array* saved) noexcept
     cdef int raise_waiting(self, Py_ssize_t steps) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
     cdef int run_room(self, Py_ssize_t steps) except -1

@@ -10,7 +10,7 @@ from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, UNSOLVED
-from .runner cimport Runner, Writes, copy_array, locate
+from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .slots cimport Slots
 from ..kernels.loops.living cimport park
 
@@ -61,20 +61,21 @@ cdef class Core(Runner):
         self.find_kernels(self._position.dtype)
         self.item = self._position.itemsize
         self.rows = self._position.shape[0]
-        self.state = [self._position, self._velocity]
+        arrays = [self._position, self._velocity]
         if self.integrator.history:
-            self.state.append(np.zeros_like(self._position))
+            arrays.append(np.zeros_like(self._position))
+        self.state = views(arrays)
         self.store = None if self._events is None else EventStore(self._events, self._position.shape[1])
 
     def _binding(self, object model, state=None):
         """A model laid out for the kernels, in these arrays or those that there are; `_commit` takes it over."""
         cdef Binding previous = self.binding
         cdef Binding binding
-        arrays = self.state if state is None else [array for array in state if array is not None]
+        state = self.state if state is None else views([array for array in state if array is not None])
         if previous is not None and previous.plan.n != model.n:
             previous = None
         model.told = self.store is not None
-        binding = Binding.of(model, arrays, self.kernels, self._threads, previous)
+        binding = Binding.of(model, state, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:
             binding.coupled.listen(self.store, model)
         return binding
@@ -90,11 +91,8 @@ cdef class Core(Runner):
 
     cdef int save_for_failure(self, Binding binding) except -1:
         """Arrays to go back to, where steps may fail in the caller's own."""
-        if binding.fallible and (self.saved is None or len(self.saved[0]) != binding.plan.n):
-            saved = [np.empty_like(array) for array in binding.state]
-            for number, array in enumerate(saved):
-                locate(&self.saved_state[<int> number], array)
-            self.saved = saved
+        if binding.fallible and (self.saved is None or (<View> self.saved[0]).n != binding.plan.n):
+            self.saved = views([np.empty_like((<View> view).array) for view in binding.state])
         return 0
 
     cdef void adopt(self, Binding binding) noexcept:
@@ -279,7 +277,7 @@ cdef class Core(Runner):
 
     @property
     def _history(self):
-        return self.state[2] if len(self.state) > 2 else None
+        return (<View> self.state[2]).array if len(self.state) > 2 else None
 
     def _copies(self):
         """The arrays of the state in one, row by row."""
@@ -420,12 +418,12 @@ cdef class Core(Runner):
         """Run steps that may fail: then all bodies stand where the first of them could not go on."""
         cdef Py_ssize_t possible = steps
         cdef Job failed
-        self.copy_saved(False)
+        copy_views(self.saved, self.state)
         self.run(possible)
         while self.job.failed_step < possible:
             failed = self.job
             possible = failed.failed_step
-            self.copy_saved(True)
+            copy_views(self.state, self.saved)
             if possible > 0:
                 self.run(possible)
         if possible > 0:
@@ -434,16 +432,6 @@ cdef class Core(Runner):
             self.raise_interrupt()
             self.raise_failure(&failed)
         return 0
-
-    cdef void copy_saved(self, bint back) noexcept:
-        """Copy the state to where it is saved, or back."""
-        self.copy_one(back, &self.plan.x, &self.saved_state[0])
-        self.copy_one(back, &self.plan.v, &self.saved_state[1])
-        if self.plan.s.data != NULL:
-            self.copy_one(back, &self.plan.s, &self.saved_state[2])
-
-    cdef void copy_one(self, bint back, const Array* array, const Array* saved) noexcept:
-        copy_array(array if back else saved, saved if back else array, self.plan.n, self.plan.dim, self.item)
 
     cdef int run_room(self, Py_ssize_t steps) except -1:
         """Step coupled bodies; whatever goes wrong, they stand at the last completed step."""

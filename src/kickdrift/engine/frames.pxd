@@ -10,8 +10,8 @@ from ..kernels.interpolation cimport Weights
 
 cdef class Frames(Core):
     cdef FixedClock own             # whose steps `step` runs, where that counted some; None as long as there is none
-    cdef list previous              # position and velocity before the last step of a frame, or None
-    cdef Array previous_state[2]
+    cdef list previous              # views of position and velocity before the last step of a frame, or None
+    cdef Array before[2]    # where they lie, while kernels write there
 
     cdef int64_t frame(self, FixedClock clock, object seconds) except -1
     cdef int follow(self, FixedClock clock) except -1
@@ -20,6 +20,7 @@ cdef class Frames(Core):
     cdef bint kept_by_steps(self, int64_t substeps) noexcept
     cdef int make_room(self) except -1
     cdef int keep(self) except -1
+    cdef bint has_previous(self) noexcept
     cdef object drawn(self, object alpha, object out, object mode, bint living)
     cdef void draw_living(
         self, const Array* x, const Array* v, const Array* target, const Weights* weights, bint single, bint living,

@@ -8,7 +8,7 @@ from .bodies cimport Core
 from ..kernels.interpolation cimport Weights, draw
 from ..kernels.abi.plan cimport ROW, STRIDED, VERLET_BACKWARD, VERLET_CENTRAL, Array, Plan
 from ..kernels.simd.rounding cimport require_rounding
-from .runner cimport copy_array, locate
+from .runner cimport View, copy_array, copy_views, locate, views
 
 import numpy as np
 
@@ -112,7 +112,8 @@ cdef class Frames(Core):
         if self.plan.n > ROW:
             self.make_room()
         if self.plan.n > ROW and self.kept_by_steps(substeps):
-            self.job.before = &self.previous_state[0]
+            self.before[0], self.before[1] = (<View> self.previous[0]).place, (<View> self.previous[1]).place
+            self.job.before = &self.before[0]
             try:
                 self.go(substeps)
             finally:
@@ -132,7 +133,8 @@ cdef class Frames(Core):
         """
         cdef Plan* plan = self.plan
         cdef bint same = (
-            self.previous_state[0].body == plan.x.body and self.previous_state[1].body == plan.v.body
+            (<View> self.previous[0]).place.body == plan.x.body
+            and (<View> self.previous[1]).place.body == plan.v.body
         )
         return (
             self.slots is None and self.tape is None and (same or plan.layout == STRIDED)
@@ -142,21 +144,15 @@ cdef class Frames(Core):
 
     cdef int make_room(self) except -1:
         """Where the state before a step is kept, which is not there while it changes."""
-        cdef Py_ssize_t n = self.plan.n
         self.drawn_tick = -1
-        if self.previous is None or len(self.previous[0]) != n:
-            previous = [np.empty_like(array) for array in self.state[:2]]
-            for number, array in enumerate(previous):
-                locate(&self.previous_state[<int> number], array)
-            self.previous = previous
+        if self.previous is None or (<View> self.previous[0]).n != self.plan.n:
+            self.previous = views([np.empty_like((<View> view).array) for view in self.state[:2]])
         return 0
 
     cdef int keep(self) except -1:
         """Keep the state for drawing."""
-        cdef Py_ssize_t n = self.plan.n
         self.make_room()
-        copy_array(&self.previous_state[0], &self.plan.x, n, self.plan.dim, self.item)
-        copy_array(&self.previous_state[1], &self.plan.v, n, self.plan.dim, self.item)
+        copy_views(self.previous, self.state)
         return 0
 
     cdef int turn_clock(self, object rate, object tick) except -1:
@@ -171,11 +167,15 @@ cdef class Frames(Core):
     @property
     def _previous(self):
         """The state before the last step of the last frame, or None if it is not the last step any more."""
-        return self.previous if self.previous is not None and self.drawn_tick == self.ticks else None
+        return [(<View> view).array for view in self.previous] if self.has_previous() else None
+
+    cdef bint has_previous(self) noexcept:
+        return self.previous is not None and self.drawn_tick == self.ticks
 
     def _move(self, Py_ssize_t body, object position):
         """Put one body elsewhere: `_move_rows` of base.py, without its detours."""
         cdef Array there
+        cdef View view
         cdef Py_ssize_t n = self.plan.n
         cdef Py_ssize_t row = body + n if body < 0 else body
         cdef bint history = self.started and (
@@ -200,9 +200,11 @@ cdef class Frames(Core):
         elif history:
             follow_history(&self.plan.x, &self.plan.s, row, &there, self.plan.dim, f64)
         self.put(&self.plan.x, row, &there, 0)
-        if self.previous is not None and self.drawn_tick == self.ticks:
-            self.put(&self.previous_state[0], row, &there, 0)
-            self.put(&self.previous_state[1], row, &self.plan.v, row)
+        if self.has_previous():
+            view = self.previous[0]
+            self.put(&view.place, row, &there, 0)
+            view = self.previous[1]
+            self.put(&view.place, row, &self.plan.v, row)
 
     cdef void put(self, const Array* to, Py_ssize_t row, const Array* source, Py_ssize_t source_row) noexcept nogil:
         """One row of one array becomes one of another."""
@@ -262,7 +264,7 @@ cdef class Frames(Core):
         else:
             share = validation.real("alpha", alpha)
         x, v = self.plan.x, self.plan.v
-        between = self._previous is not None
+        between = self.has_previous()
         if mode == "linear":
             weights.x, weights.v, weights.v_new = share, 0, 0
         else:
@@ -271,7 +273,7 @@ cdef class Frames(Core):
             weights.x, weights.v, weights.v_new = interpolation.weights(mode, share, self._frame_step)
         weights.curved = weights.v != 0 or weights.v_new != 0
         if between and mode != "extrapolate":
-            x, v = self.previous_state[0], self.previous_state[1]
+            x, v = (<View> self.previous[0]).place, (<View> self.previous[1]).place
         result = np.empty((rows, self.plan.dim), self.dtype) if out is None else out
         array = interpolation.canvas(out, self, rows) if out is not None else result
         locate(&target, array)

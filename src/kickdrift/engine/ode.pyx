@@ -9,7 +9,7 @@ from ..kernels.abi.ode cimport MAX_SLOPES, Newton, ODEPlan, ODETable
 from ..kernels.abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from .formulas cimport BoundFormula
-from .runner cimport Runner, Writes, copy_array, locate
+from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .sharing cimport PATIENCE, RELEASE
 
 from math import lcm, prod
@@ -90,8 +90,7 @@ cdef class ODECore(Runner):
     cdef ODEPlan plan
     cdef Newton newton
     cdef Py_ssize_t item    # bytes of a number
-    cdef object saved       # a state to go back to
-    cdef Array saved_state
+    cdef list state, saved  # a view of it, and of one to go back to
     cdef Scratch now        # the state at the start of a step
     cdef Scratch stage      # where the right-hand side is evaluated
     cdef Scratch rate       # what it wrote
@@ -115,7 +114,8 @@ cdef class ODECore(Runner):
         self.helpers = min(self._threads, max(1, (self._y.shape[0] + TILE - 1) // TILE))
         plan.scheme = SCHEMES[self._integrator.name]
         plan.n, plan.dim = self._y.shape
-        locate(&plan.y, self._y)
+        self.state = views([self._y])
+        plan.y = (<View> self.state[0]).place
         if plan.scheme == IMPLICIT_EULER:
             plan.tolerance = self._integrator.tolerance
             plan.iterations = self._integrator.max_iterations
@@ -148,8 +148,7 @@ cdef class ODECore(Runner):
         stages = self._integrator.force_evaluations or 1
         self.cost = max(10.0, self.plan.n * stages * per_component * self.plan.dim)
         if self.plan.scheme == IMPLICIT_EULER:
-            self.saved = np.empty_like(self._y)
-            locate(&self.saved_state, self.saved)
+            self.saved = views([np.empty_like(self._y)])
             self.fallible = True
         return 0
 
@@ -274,12 +273,12 @@ cdef class ODECore(Runner):
     cdef int run_or_restore(self, Py_ssize_t steps) except -1:
         """Run steps that may fail: then all stand where the first trajectory could not go on."""
         cdef Job failed
-        copy_array(&self.saved_state, &self.plan.y, self.plan.n, self.plan.dim, self.item)
+        copy_views(self.saved, self.state)
         self.run(steps)
         if self.job.failed_step == steps:
             return self.complete(steps)
         failed = self.job
-        copy_array(&self.plan.y, &self.saved_state, self.plan.n, self.plan.dim, self.item)
+        copy_views(self.state, self.saved)
         if failed.failed_step > 0:
             self.run(failed.failed_step)
             self.complete(failed.failed_step)

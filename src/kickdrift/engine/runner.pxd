@@ -57,6 +57,15 @@ cdef class Runner(Sharing):
         release(&self.busy)
 
 
+# An array of shape (n, dim) for as long as a stepper holds it, and where it lies, as kernels are told.
+cdef class View:
+    cdef object array
+    cdef Array place
+    cdef Py_ssize_t n, dim, item    # bytes of a number
+
+
+cdef list views(arrays)
+cdef void copy_views(list to, list source) noexcept
 cdef void scatter(
     char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
 ) noexcept nogil

@@ -28,6 +28,8 @@ from .. import validation
 
 require_rounding(__name__)
 
+cdef object ONE = 1
+
 
 cdef class Runner(Sharing):
     """The part of a stepper that runs steps; what derives from it makes a part of them: `run_part`."""
@@ -55,7 +57,9 @@ cdef class Runner(Sharing):
         """What `step(n)` does."""
         cdef int overflow = 1
         cdef long long steps = 0
-        if type(n) is int:
+        if n is ONE:  # as most say
+            overflow, steps = 0, 1
+        elif type(n) is int:
             steps = PyLong_AsLongLongAndOverflow(n, &overflow)
         if overflow or steps < 0:
             steps = validation.steps(n, self.ticks)
@@ -188,6 +192,58 @@ cdef class Writes:
                 copy_array(&to, &source, 1, write.dim, write.item)
 
 
+cdef class View:
+    """Base: an array as a typed memoryview, and where that lies, as kernels are told."""
+
+    def __cinit__(self, array):
+        self.array = array
+        self.n, self.dim = array.shape
+        self.item = array.itemsize
+
+
+# Here and not in runner.pxd: modules that know of memoryviews are twice as large.
+cdef class SingleView(View):
+    cdef float[:, :] numbers
+
+    def __init__(self, array):
+        self.numbers = array
+        self.place = place_of[float](self.numbers)
+
+
+cdef class DoubleView(View):
+    cdef double[:, :] numbers
+
+    def __init__(self, array):
+        self.numbers = array
+        self.place = place_of[double](self.numbers)
+
+
+ctypedef fused number:
+    float
+    double
+
+
+@cython.boundscheck(False)
+cdef Array place_of(number[:, :] numbers) noexcept:
+    cdef Array place
+    place.data = <char*> &numbers[0, 0]  # or where it would be
+    place.body, place.component = numbers.strides[0], numbers.strides[1]
+    return place
+
+
+cdef list views(arrays):
+    return [SingleView(array) if array.dtype == np.float32 else DoubleView(array) for array in arrays]
+
+
+cdef void copy_views(list to, list source) noexcept:
+    """Copy arrays to as many others of the same shapes and dtype."""
+    cdef Py_ssize_t number
+    cdef View here, there
+    for number in range(len(to)):
+        here, there = <View> to[number], <View> source[number]
+        copy_array(&here.place, &there.place, here.n, here.dim, here.item)
+
+
 cdef void scatter(
     char* to, const Py_ssize_t* shape, const Py_ssize_t* stride, int ndim, const char** source, Py_ssize_t item,
 ) noexcept nogil:
@@ -217,7 +273,7 @@ cdef void gather(
 
 
 cdef int locate(Array* array, object source) except -1:
-    """Where an array of shape (n, dim) lies."""
+    """Where an array of shape (n, dim) lies that is not held any longer than the call."""
     cdef Py_buffer view  # three times as fast as asking NumPy for address and strides
     PyObject_GetBuffer(source, &view, PyBUF_STRIDES)
     array.data = <char*> view.buf

@@ -70,6 +70,7 @@ def damp(velocity, rate, dt):
         factors = exact_math.decays(validation.per_body("rate", rates, len(target)), h)
     factors = factors.astype(target.dtype)
     factors = np.broadcast_to(factors.reshape(len(factors), *[1] * (target.ndim - 1)), target.shape)
+    target, factors = ordered(target, factors)
     if target.dtype == np.float32:
         scale[float](target, factors)
     else:
@@ -120,6 +121,7 @@ cdef void add(str name, object array, str other_name, object other, object dt) e
         raise ValueError(f"{other_name}: shares memory with {name}, expected arrays of their own")
     if not source.flags.aligned:
         source = source.copy()
+    target, source = ordered(target, source)
     if target.dtype == np.float32:
         accumulate[float](target, source, h)
     else:
@@ -134,49 +136,43 @@ cdef object numbers(str name, object value, object dtype):
     return array
 
 
-# Loops over a view of two axes; the inner one is over the axis whose items are closest together.
-
-cdef void order(object target, object source, Py_ssize_t* shape, Py_ssize_t* to, Py_ssize_t* by) except *:
-    a, b = (0, 1) if target.ndim == 2 and target.strides[0] > target.strides[1] else (1, 0)
+cdef tuple ordered(object target, object source):
+    """Both with two axes, of which the inner one is that whose items are closest together; in one row if they can."""
     if target.ndim == 1:
-        target, source = target[:, None], source[:, None]
-    shape[0], shape[1] = target.shape[a], target.shape[b]
-    to[0], to[1] = target.strides[a], target.strides[b]
-    by[0], by[1] = source.strides[a], source.strides[b]
-    if to[0] == shape[1] * to[1] and by[0] == shape[1] * by[1]:
-        shape[1] *= shape[0]
-        shape[0] = 1
+        return target[None], source[None]
+    if target.strides[0] <= target.strides[1]:
+        target, source = target.T, source.T
+    if all(array.strides[0] == array.shape[1] * array.strides[1] for array in (target, source)):
+        target, source = target.reshape(1, -1), source.reshape(1, -1)
+    return target, source
 
 
-cdef void accumulate(object target, object source, real h) except *:
-    cdef Py_ssize_t shape[2]
-    cdef Py_ssize_t to[2]
-    cdef Py_ssize_t by[2]
+cdef void accumulate(real[:, :] target, const real[:, :] source, real h) except *:
+    """target += h * source"""
+    cdef bint packed = target.strides[1] == sizeof(real) and source.strides[1] == sizeof(real)
     cdef Py_ssize_t i, j
-    cdef char* t = <char*> <size_t> target.ctypes.data
-    cdef const char* s = <const char*> <size_t> source.ctypes.data
-    order(target, source, shape, to, by)
+    if target.shape[1] == 0:
+        return
     with nogil:
-        for i in range(shape[0]):
-            if to[1] == sizeof(real) and by[1] == sizeof(real):
-                for j in range(shape[1]):
-                    (<real*> (t + i * to[0]))[j] += h * (<const real*> (s + i * by[0]))[j]
+        for i in range(target.shape[0]):
+            if packed:
+                accumulate_row(&target[i, 0], &source[i, 0], target.shape[1], h)
             else:
-                for j in range(shape[1]):
-                    (<real*> (t + i * to[0] + j * to[1]))[0] += h * (<const real*> (s + i * by[0] + j * by[1]))[0]
+                for j in range(target.shape[1]):
+                    target[i, j] += h * source[i, j]
 
 
-cdef void scale(object target, object factors, real like=0) except *:
-    cdef Py_ssize_t shape[2]
-    cdef Py_ssize_t to[2]
-    cdef Py_ssize_t by[2]
+cdef inline void accumulate_row(real* target, const real* source, Py_ssize_t n, real h) noexcept nogil:
+    """The same of items side by side, of which compilers make vectors."""
+    cdef Py_ssize_t j
+    for j in range(n):
+        target[j] += h * source[j]
+
+
+cdef void scale(real[:, :] target, const real[:, :] factors) except *:
+    """target *= factors"""
     cdef Py_ssize_t i, j
-    cdef char* t = <char*> <size_t> target.ctypes.data
-    cdef const char* s = <const char*> <size_t> factors.ctypes.data
-    order(target, factors, shape, to, by)
     with nogil:
-        for i in range(shape[0]):
-            for j in range(shape[1]):
-                (<real*> (t + i * to[0] + j * to[1]))[0] = (
-                    (<const real*> (s + i * by[0] + j * by[1]))[0] * (<real*> (t + i * to[0] + j * to[1]))[0]
-                )
+        for i in range(target.shape[0]):
+            for j in range(target.shape[1]):
+                target[i, j] = factors[i, j] * target[i, j]

@@ -54,7 +54,7 @@ class Saved(NamedTuple):
     origin: Fraction
     origin_tick: int
     offset: np.ndarray
-    #: The state and, where there is one, the history: arrays of shape (n, dim) that nobody else has.
+    #: The state and, where there is one, the history: arrays of shape (n, dim) that nobody can change.
     arrays: list[np.ndarray]
     #: What the parts make of their sections.
     changes: dict[str, Any]
@@ -84,8 +84,8 @@ class Kept(NamedTuple):
     sections: bytes
 
 
-def keep(stepper: State) -> Kept:
-    """What `packed` makes a snapshot of."""
+def keep(stepper: State, data: bytes | None = None) -> Kept:
+    """What `packed` makes a snapshot of; data: the arrays, where they are told already."""
     clock, started = stepper._clock, stepper._started
     time = stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset.tobytes()
     return Kept(
@@ -94,19 +94,23 @@ def keep(stepper: State) -> Kept:
         started,
         stepper._last_h if started else stepper._dt,
         time,
-        stepper._copies(),
+        stepper._copies() if data is None else data,
         parts.written(stepper),
     )
 
 
 def packed(stepper: State, kept: Kept) -> bytes:
     """The snapshot of what was kept of a stepper."""
+    return _joined(stepper, kept, checksum(stepper, kept), [kept.data])
+
+
+def _joined(stepper: State, kept: Kept, check_of_state: int, data: list[Any]) -> bytes:
     text = _text(stepper, kept.time)
-    numbers = _NUMBERS.pack(kept.tick, kept.clock_tick, kept.started, len(text), kept.last_h, checksum(stepper, kept))
+    numbers = _NUMBERS.pack(kept.tick, kept.clock_tick, kept.started, len(text), kept.last_h, check_of_state)
     length = _PROLOGUE.size + len(numbers) + len(text)
     check = zlib.crc32(text, zlib.crc32(numbers))
     prologue = _PROLOGUE.pack(_MAGIC + bytes([_VERSION]), length, check)
-    return b"".join([prologue, numbers, text, kept.data, kept.sections])
+    return b"".join([prologue, numbers, text, *data, kept.sections])
 
 
 def checksum(stepper: State, kept: Kept) -> int:
@@ -119,7 +123,12 @@ def checksum(stepper: State, kept: Kept) -> int:
 
 def save(stepper: State) -> bytes:
     """The snapshot of a stepper."""
-    return packed(stepper, keep(stepper))
+    arrays = stepper._arrays()
+    kept = keep(stepper, b"")
+    form = stepper.dtype.newbyteorder("<")
+    # The arrays themselves, as nobody can change them meanwhile: a copy of large ones takes longer than all else.
+    data = [np.ascontiguousarray(array, form) for array in arrays]
+    return _joined(stepper, kept, digest(stepper, arrays, kept.sections), data)
 
 
 def copies(stepper: State) -> bytes:
@@ -131,12 +140,16 @@ def copies(stepper: State) -> bytes:
 def parse(stepper: State, snapshot: Any) -> Saved:
     """What a snapshot says, for a stepper that it may be restored to; raises SnapshotError and touches nothing."""
     size = stepper.n * stepper.dim * stepper.dtype.itemsize
-    data = _bytes(snapshot, _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size + parts.longest(stepper))
+    most = _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size  # without sections
+    if type(snapshot) is bytes and len(snapshot) <= most:
+        data = snapshot
+    else:
+        data = _bytes(snapshot, most + parts.longest(stepper))
     header = _header(data)
     own = stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset.tobytes()
     if header.text == _text(stepper, own):
         exact_dt, origin, origin_tick = stepper._exact_dt, stepper._origin, stepper._origin_tick
-        offset = stepper._offset.copy()
+        offset = stepper._offset
     else:
         exact_dt, origin, origin_tick, offset = _parse_text(stepper, header.text)
     _check_numbers(stepper, header, exact_dt, origin_tick)
@@ -240,8 +253,13 @@ def _check_numbers(stepper: State, header: _Header, exact_dt: Fraction, origin_t
 
 
 def _array(stepper: State, data: bytes, place: int) -> np.ndarray:
-    """One array of the state: a copy, since bytes lie where they like, and numbers must be aligned."""
-    fresh = np.empty((stepper.n, stepper.dim), stepper.dtype.newbyteorder("<"))
+    """One array of the state."""
+    form = stepper.dtype.newbyteorder("<")
+    array = np.frombuffer(data, form, stepper.n * stepper.dim, place).reshape(stepper.n, stepper.dim)
+    if array.flags.aligned:
+        return array.astype(stepper.dtype, copy=False)
+    # Bytes may lie anywhere.
+    fresh = np.empty((stepper.n, stepper.dim), form)
     fresh.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)[place : place + fresh.nbytes]
     return fresh.astype(stepper.dtype, copy=False)
 

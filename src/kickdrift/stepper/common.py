@@ -227,7 +227,7 @@ class State:
         saved = snapshots.parse(self, snapshot)
         changes = saved.changes
         plan, attributes = changes.pop("plan"), changes["attributes"]
-        if plan or (saved.offset != self._offset).any():
+        if plan or (saved.offset is not self._offset and (saved.offset != self._offset).any()):
             try:
                 shifted = self._shifted(saved.offset, **plan)
             except ValueError as error:  # not every offset leaves coefficients finite
@@ -238,7 +238,8 @@ class State:
         for function in changes.pop("later"):
             changes["writes"] += function(attributes)
         attributes |= {"_origin": saved.origin, "_origin_tick": saved.origin_tick}
-        if saved.exact_dt != self._exact_dt or "binding" in changes:
+        other_dt = saved.exact_dt is not self._exact_dt and saved.exact_dt != self._exact_dt
+        if other_dt or "binding" in changes:
             attributes |= {"_exact_dt": saved.exact_dt, "_dt": float(saved.exact_dt)}
             changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
         targets = self._targets(len(saved.arrays))
@@ -248,7 +249,7 @@ class State:
         # What a frame measured is no rate of the clock.
         clock_rate = clock_rate and (self._clock is None or self._clock.deterministic)
         try:
-            if clock_rate and saved.exact_dt != self._exact_dt:
+            if clock_rate and other_dt:
                 changes |= self._clock_change(saved.exact_dt)
             self._commit(resume=(saved.tick, saved.started, saved.last_h), **changes)
         except ValueError as error:  # not every dt is a rate for a clock

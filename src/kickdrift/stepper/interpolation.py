@@ -40,20 +40,25 @@ def weights(mode: str, alpha: float, h: float) -> Weights:
 
 def canvas(out: Any, stepper: StepperBase, rows: int) -> np.ndarray:
     """`out` as an array that a stepper may draw so many bodies to."""
-    array = validation.plain("out", out) if isinstance(out, np.ndarray) else _as_array(out)
+    if type(out) is np.ndarray:
+        array = out
+    else:
+        array = validation.plain("out", out) if isinstance(out, np.ndarray) else _as_array(out)
     if array.dtype.names is not None:
         array = _columns(array)
-    shape = (rows, stepper.dim)
-    if stepper.dim == 2 and array.shape == (rows, 3):
+    dim = stepper.dim
+    shape = (rows, dim)
+    if dim == 2 and array.shape == (rows, 3):
         array = array[:, :2]  # of vertices in a plane, whose third coordinate is the owner's
     if array.shape != shape:
-        flat = f" or ({rows}, 3)" if stepper.dim == 2 else ""
+        flat = f" or ({rows}, 3)" if dim == 2 else ""
         raise ValueError(f"out: expected shape {shape}{flat}, got {array.shape}")
     if array.dtype != np.float32 and array.dtype != np.float64:
         raise TypeError(f"out: expected float32 or float64 in native byte order, got {array.dtype}")
-    if not array.flags.writeable or not array.flags.aligned:
+    flags = array.flags
+    if not flags.writeable or not flags.aligned:
         raise ValueError("out: expected a writable, aligned buffer")
-    if validation.overlaps_itself(array):
+    if not flags.forc and validation.overlaps_itself(array):
         raise ValueError("out: expected an item of its own for each body, got overlapping ones (broadcast?)")
     for name in ("position", "velocity"):
         state = getattr(stepper, name)
