@@ -71,7 +71,21 @@ def forgeries(snapshot):
     yield "more arrays", snapshot + take_apart(snapshot)[2]
 
     text = take_apart(snapshot)[1]
-    numbers = ["1/0", "0", "0/1", "-1/60", "1e3000000", "1e-3000000", "1/" + "9" * 5000, "1/1/1", "/", ""]
+    numbers = [
+        "1/0",
+        "0",
+        "0/1",
+        "--1/60",
+        "-0",
+        "-",
+        "- 1/60",
+        "1e3000000",
+        "1e-3000000",
+        "1/" + "9" * 5000,
+        "1/1/1",
+        "/",
+        "",
+    ]
     numbers += ["2/4", "01/60", " 1/60", "1/60 ", "0.5", "nan", "inf", "1_0/60", "१/60", "\ud800", "9" * 30000]
     for name in ("dt", "origin"):
         for number in [*numbers, 5, 0.5, None, True, [], {}, ["1/60"], ...]:
