@@ -13,8 +13,8 @@ KNOWN = (
     "groot_warren, leapfrog, energy_euler, yoshida4, pefrl, yoshida6, exact"
 )
 TERMS = (
-    "Acceleration, AnchorSpring, AppliedForce, Damping, Force, Gravity, LinearDrag, Magnetic, NBody, NativeForce, "
-    "PointGravity, QuadraticDrag, RotatingFrame, Springs, Vortex"
+    "Acceleration, AnchorSpring, AppliedForce, Damping, Expression, Force, Gravity, Langevin, "
+    "LinearDrag, Magnetic, NBody, NativeForce, PairPotential, PointGravity, Potential, QuadraticDrag, RotatingFrame, Springs, Vortex"
 )
 
 
