@@ -14,7 +14,8 @@ KNOWN = (
 )
 TERMS = (
     "Acceleration, AnchorSpring, AppliedForce, Damping, Expression, Force, Gravity, Langevin, "
-    "LinearDrag, Magnetic, NBody, NativeForce, PairPotential, PointGravity, Potential, QuadraticDrag, RotatingFrame, Springs, Vortex"
+    "LinearDrag, Magnetic, "
+    "NBody, NativeForce, PairPotential, PointGravity, Potential, QuadraticDrag, RotatingFrame, Springs, Vortex"
 )
 
 
