@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from forge import forge
 
 import kickdrift as kd
 from kickdrift import reference
@@ -143,3 +144,13 @@ def test_snapshots_know_the_way(integrator):
     other.restore(saved)
     other.step(10)
     assert (other.position == end).all()
+
+
+def test_who_cannot_go_back_refuses_such_snapshots():
+    for options in ({"forces": [kd.Langevin(1.0, 1.0)]}, {"clock": kd.FixedClock(100), "dt": None}):
+        there = world(**options)
+        saved = there.snapshot()
+        forged = forge(saved, last_h=-0.01, fields={"dt": "-1/100"})
+        with pytest.raises(kd.SnapshotError, match="dt"):
+            there.restore(forged)
+        assert there.snapshot() == saved

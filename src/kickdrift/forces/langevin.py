@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 class Langevin(Interaction):
     """Friction and noise of a bath: dv = F/m dt - friction v dt + sqrt(2 friction temperature / m) dW (Langevin 1908).
 
-    friction: 1/s, >= 0, scalar or (n,). temperature: k_B T in J, >= 0, scalar or (n,): each component of a velocity
-    comes to vary by temperature / m. seed: 0 to 2**64 - 1. Bodies of infinite mass feel neither. One to a stepper.
+    friction: 1/s, >= 0, scalar or (n,). temperature: k_B T in J = kg m²/s², >= 0, scalar or (n,): the variance of each
+    component of a velocity comes to temperature / m. seed: 0 to 2**64 - 1. Bodies of infinite mass feel neither. One
+    to a stepper.
 
     With c = exp(-friction dt), v' = c v + sqrt((1 - c²) temperature / m) z is exact for friction and noise alone (an
     Ornstein-Uhlenbeck process). Under `velocity_verlet` it comes in the middle of the drift, in the order kick,

@@ -243,6 +243,8 @@ def _check_numbers(stepper: State, header: _Header, exact_dt: Fraction, origin_t
         raise SnapshotError(
             f"snapshot: expected started to be {'0 or 1' if stepper._starts else 0}, got {header.started}"
         )
+    if exact_dt < 0 and getattr(stepper, "_clock", None) is not None:
+        raise SnapshotError(f"snapshot: expected a dt that a clock can count, got {exact_dt}")
     limits = np.finfo(stepper.dtype)
     if header.started:
         plausible = float(limits.tiny) <= abs(header.last_h) <= float(limits.max)

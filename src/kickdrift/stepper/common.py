@@ -241,7 +241,6 @@ class State:
         other_dt = saved.exact_dt is not self._exact_dt and saved.exact_dt != self._exact_dt
         if other_dt or "binding" in changes:
             attributes |= {"_exact_dt": saved.exact_dt, "_dt": float(saved.exact_dt)}
-            changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
         targets = self._targets(len(saved.arrays))
         changes["writes"] += [(to, None, array) for to, array in zip(targets, saved.arrays, strict=True)]
         if clock_tick and self._clock is not None and saved.clock_tick is not None:
@@ -249,6 +248,8 @@ class State:
         # What a frame measured is no rate of the clock.
         clock_rate = clock_rate and (self._clock is None or self._clock.deterministic)
         try:
+            if "_exact_dt" in attributes:
+                changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
             if clock_rate and other_dt:
                 changes |= self._clock_change(saved.exact_dt)
             self._commit(resume=(saved.tick, saved.started, saved.last_h), **changes)
