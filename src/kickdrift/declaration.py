@@ -119,8 +119,8 @@ class Declaration:
         """The same with other coefficients, checked as the constructor does."""
         cls, fields = type(self), self._fields
         for name in coefficients:
-            if name not in fields.coefficients:
-                known = ", ".join(fields.coefficients) or "none that can be changed"
+            if name not in self.coefficients:
+                known = ", ".join(self.coefficients) or "none that can be changed"
                 raise TypeError(f"{cls.__name__}: expected coefficients ({known}), got {name!r}")
         if cls.__post_init__ is not Declaration.__post_init__ or not fields.bounds.keys() >= coefficients.keys():
             return dataclasses.replace(self, **coefficients)

@@ -14,7 +14,9 @@ from ..forces.interactions cimport n_body, springs
 from ..integrators.newton cimport energy_step, implicit_step
 from ..loops.living cimport run_living
 from ..loops.stages cimport between, finish
-from ..loops.tiles cimport accelerate_planes, in_a_row, in_place, in_sweeps, run_merged_rows, run_row, run_rows, run_tiles
+from ..loops.tiles cimport (
+    accelerate_planes, in_a_row, in_place, in_sweeps, run_merged_rows, run_row, run_rows, run_tiles,
+)
 from ..ode.tiles cimport run
 from ..simd.vec cimport f32vec, f64vec, real, vec
 from .dispatch cimport set_up
