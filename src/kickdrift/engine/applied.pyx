@@ -25,11 +25,11 @@ cdef class AppliedForces:
         cdef Applied* applied = &forces.applied
         cdef Array* places
         arrays = forces.arrays = views(model.applied)
-        room = np.zeros(len(arrays) * sizeof(Array), np.uint8)
-        places = <Array*> <size_t> room.ctypes.data
+        workspace = np.zeros(len(arrays) * sizeof(Array), np.uint8)
+        places = <Array*> <size_t> workspace.ctypes.data
         for number, view in enumerate(arrays):
             places[<int> number] = (<View> view).place
-        arrays.append(room)
+        arrays.append(workspace)
         applied.dim, applied.count, applied.force = plan.dim, len(model.applied), places
         applied.flat = plan.layout == FLAT
         applied.g = field(plan, model.g, arrays)
@@ -60,8 +60,8 @@ cdef void run_applied(
     const Kernels* kernels, const Applied* applied, const Plan* plan, Job* job,
 ) noexcept nogil:
     """Run a job some rows at a time: what is merged is in the fastest cache when it is read."""
-    cdef char room[(SPAN * MAX_DIM + 8) * 8]
-    cdef char* start = room + (64 - <size_t> room % 64) % 64
+    cdef char workspace[(SPAN * MAX_DIM + 8) * 8]
+    cdef char* start = workspace + (64 - <size_t> workspace % 64) % 64
     cdef char* out[MAX_DIM]
     # A plan is prepared for where it lies within a cache line.
     cdef Plan place[2]
@@ -74,7 +74,7 @@ cdef void run_applied(
         merge_all(kernels, applied, plan)
         plan.run(plan, job, NULL)
         return
-    memset(room, 0, sizeof(room))   # what is read beyond the last body is finite
+    memset(workspace, 0, sizeof(workspace))   # what is read beyond the last body is finite
     own[0] = plan[0]
     plane = 0 if applied.flat else SPAN * own.g.body     # flat rows hold all components
     for j in range(own.dim):

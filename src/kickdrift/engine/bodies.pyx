@@ -148,7 +148,7 @@ cdef class Core(Runner):
             become = Become(place.n, slots)
         if place is not None and links.coupled is not None:
             links.coupled.find_links(place)
-        # What was restored has zeros for the dead; they may have been moved with all others.
+        # Rows of the dead are zeros in a snapshot. Other writes may have moved them with all others.
         cdef bint written = place is not None and (resume is None or "_position" in (attributes or ()))
         if binding is not None:
             self.save_for_failure(binding)
@@ -395,9 +395,9 @@ cdef class Core(Runner):
 
     @cython.final
     cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:
-        """Count steps that all bodies have done; last: does nothing else remain to be told?"""
+        """Count steps that all bodies have done; last: are they the last of the call, which raises errors?"""
         self.ticks += steps
-        # What a part keeps for the next is evaluated anew there: it is one evaluation of the call.
+        # The first evaluation of a later part repeats the last one of the part before: it is counted once.
         self.evaluated += self.job.evaluations - (self.later and self.binding.fsal)
         self.started = True
         if self.slots is not None and self.slots.any_young:

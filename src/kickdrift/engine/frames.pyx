@@ -290,7 +290,7 @@ cdef class Frames(Core):
         self, const Array* x, const Array* v, const Array* target, const Weights* weights, bint single, bint living,
         bint beyond,
     ) noexcept:
-        """Draw those that live; who was born after the last step is where he was born, or on the way from there."""
+        """Draw the bodies that live. One that was born after the last step is drawn where it is now."""
         cdef const uint8_t* alive = self.slots.alive
         cdef const uint8_t* young = self.slots.young
         cdef bint begins = self.slots.any_young and not beyond

@@ -61,11 +61,11 @@ cdef class Scratch:
     cdef Array place        # where it lies, if it is of shape (n, dim)
 
     def __cinit__(self, shape, dtype, bint writable):
-        # Sweeps go over whole cache lines, from the start of one.
+        # Loops go over whole cache lines, from the start of one.
         size = prod(shape)
-        room = np.zeros(size + 128, dtype)
-        first = -room.ctypes.data % 64 // room.itemsize
-        self.array = room[first : first + size].reshape(shape)
+        workspace = np.zeros(size + 128, dtype)
+        first = -workspace.ctypes.data % 64 // workspace.itemsize
+        self.array = workspace[first : first + size].reshape(shape)
         self.data = <char*> <size_t> self.array.ctypes.data
         self.size = self.array.nbytes
         if len(shape) == 2:

@@ -122,7 +122,7 @@ cdef class Runner(Sharing):
         self.tape = tape
 
     def _step(self, n):
-        """`step(n)` for whoever has the stepper for himself."""
+        """`step(n)`, where the lock is held already."""
         self.go(validation.steps(n, self.ticks))
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:

@@ -1,4 +1,4 @@
-"""Slots: births and deaths in compiled code, and what of a binding is cut by them."""
+"""Slots: births and deaths in compiled code, and the springs and constraints of a binding that end with them."""
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -78,7 +78,7 @@ cdef bint finite(const Given* given, int dim, Py_ssize_t item) noexcept nogil:
 
 
 cdef bint apart(const Given* given, int dim, const Array* array, Py_ssize_t n) noexcept nogil:
-    """Do they share no memory, as far as can be seen at once?"""
+    """Do the ranges of memory from first to last byte not overlap? Then they share nothing."""
     cdef Py_ssize_t rows = 1 if given.rows < 0 else given.rows
     cdef const char* low = given.at.data
     cdef const char* high = low
@@ -202,7 +202,7 @@ cdef class Slots:
             v.at.body = v.at.component = 0
         else:
             easy = easy and simple(velocity, dim, item, &v)
-        # Whatever is not as simple, or is to be refused, is seen to at leisure.
+        # Anything else goes the slower way, which converts it or says why it is refused.
         easy = easy and (x.rows == v.rows or x.rows < 0 or v.rows < 0)
         easy = easy and finite(&x, dim, item) and finite(&v, dim, item)
         easy = easy and apart(&x, dim, &plan.x, self.n) and apart(&x, dim, &plan.v, self.n)
@@ -279,7 +279,7 @@ cdef class Slots:
         return <int64_t> (<uint32_t> id)
 
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil:
-        self.count -= self.alive[row]  # some are told twice
+        self.count -= self.alive[row]  # a row may be given twice
         self.alive[row] = self.young[row] = 0
         self.id[row] = -1
         self.weigh(row)
@@ -296,7 +296,7 @@ cdef inline int64_t int64_at(const Py_buffer* view, Py_ssize_t i) noexcept nogil
 
 
 cdef class Links:
-    """What of a binding hangs on bodies: springs, distances, pins, and who is moved by constraints."""
+    """The parts of a binding that end with a body: springs, distances and pins; and the weights of constraints."""
 
     def __cinit__(self, Slots slots, model):
         self.slots, self.kept, self.dim = slots, [], model.dim

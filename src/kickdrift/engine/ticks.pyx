@@ -58,7 +58,7 @@ cdef class Ticks:
             if self.pending:
                 self.run()
             if self.clock.may_step():
-                # Whoever throws waiting time away in the body leaves this step.
+                # If the body of the loop drops waiting time, this step is kept.
                 self.clock._taken = 1
                 self.pending = True
                 return self.world.ticks

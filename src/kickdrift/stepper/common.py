@@ -245,7 +245,7 @@ class State:
         changes["writes"] += [(to, None, array) for to, array in zip(targets, saved.arrays, strict=True)]
         if clock_tick and self._clock is not None and saved.clock_tick is not None:
             changes["clock_tick"] = saved.clock_tick
-        # What a frame measured is no rate of the clock.
+        # Under policy "variable" dt is the length of the last frame, and not the rate of the clock.
         clock_rate = clock_rate and (self._clock is None or self._clock.deterministic)
         try:
             if "_exact_dt" in attributes:
