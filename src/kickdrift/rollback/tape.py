@@ -6,7 +6,6 @@ import os
 import struct
 import zlib
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,12 +133,14 @@ class Tape:
         for record in self._records:
             parts += [_RECORD.pack(record.tick, record.checksum, record.kind, len(record.change)), record.change]
         data = b"".join(parts)
-        Path(path).write_bytes(data + struct.pack("<I", zlib.crc32(data)))
+        with open(path, "wb") as file:
+            file.write(data + struct.pack("<I", zlib.crc32(data)))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tape:
         """A tape from a file; raises SnapshotError for one that is damaged, OSError where there is none."""
-        data = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            data = file.read()
         if data[:7] != _MAGIC or len(data) < _HEAD.size + 4:
             raise SnapshotError(f"tape: expected a file that begins with {_MAGIC!r}, got {data[:8]!r}")
         if data[7] != _VERSION:
