@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 
-@dataclass(frozen=True, eq=False)
 class Term(Declaration):
     """Base of all force terms."""
 
@@ -51,7 +49,6 @@ class Interaction(Term):
     """Base of the terms for many bodies at once: functions of users, and what bodies do to each other."""
 
 
-@dataclass(frozen=True, eq=False)
 class Elastic(Term):
     """Base of springs, which may be damped."""
 

@@ -9,16 +9,21 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 
 import numpy as np
 
+from . import instruction_sets
 from .instruction_sets.processor import BUILD, COMPILER, FLAGS, SUPPORTED
 
 KNOWN = ("baseline", "avx2", "avx512")
 
 #: The instruction sets that this build and this machine share, slowest first.
-isas = tuple(isa for isa in KNOWN if isa in SUPPORTED and find_spec(f"{__name__}.instruction_sets.{isa}"))
+isas = tuple(
+    isa
+    for isa in KNOWN
+    if isa in SUPPORTED and PathFinder.find_spec(f"{__name__}.instruction_sets.{isa}", instruction_sets.__path__)
+)
 
 
 def offered() -> object:

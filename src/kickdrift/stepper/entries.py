@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,7 +25,9 @@ class Origin:
     @cached_property
     def token(self) -> str:
         """What tells it from others that were given, wherever the program runs."""
-        digest = hashlib.blake2b(type(self.first).__name__.encode(), digest_size=16)
+        from hashlib import blake2b  # which brings OpenSSL: as long as a tenth of our import
+
+        digest = blake2b(type(self.first).__name__.encode(), digest_size=16)
         told = self.first.told()
         if self.first.places:
             told["at"] = self.at
