@@ -46,9 +46,10 @@ if MODE == "sanitize":
 # Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
 # symbols are shipped.
 GLUE = dict.fromkeys(("clock.fixed_clock", "engine.bodies", "engine.runner", "engine.slots", "engine.verbs"), "-O2")
-GLUE |= {"engine.applied": "-O2", "engine.frames": "-O3", "engine.ticks": "-O2"}
-GLUE |= {f"engine.{name}": "-Os" for name in ("binding", "coefficients", "constraints", "coupled", "interactions")}
-GLUE |= {f"engine.{name}": "-Os" for name in ("ode", "sharing")}
+GLUE |= {"engine.applied": "-O2", "engine.frames": "-O3", "engine.neighbours": "-O3", "engine.ticks": "-O2"}
+GLUE |= {f"engine.{name}": "-Os" for name in ("binding", "coefficients", "constraints", "coupled", "formulas")}
+GLUE |= {f"engine.{name}": "-Os" for name in ("interactions", "ode", "sharing")}
+GLUE |= {"engine.events": "-Os"}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s"]
 
@@ -69,9 +70,11 @@ if os.environ.get("KICKDRIFT_ISAS") == "baseline":
     ISAS = {"baseline": ISAS["baseline"]}
 
 
-# Each instruction set has two modules, and one serves all. The largest come first, so that no core is idle at the end.
+# Each instruction set has three modules, and one serves all. The largest come first, so that no core is idle at the
+# end.
 SETS = "kernels.instruction_sets"
-KERNELS = [f"{SETS}.{isa}{part}" for part in ("", "_coupled") for isa in reversed(ISAS)] + [f"{SETS}.scalar"]
+PARTS = ("", "_coupled", "_formulas")
+KERNELS = [f"{SETS}.{isa}{part}" for part in PARTS for isa in reversed(ISAS)] + [f"{SETS}.scalar"]
 C = Path("build/cython")
 
 

@@ -20,10 +20,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
 from draws import Draws
-from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, scene, turned_scene
+from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, resting_scene, scene, told_scene, turned_scene
 
 import kickdrift as kd
 from kickdrift import kernels
+from kickdrift.reference.functions import FUNCTIONS, call
 
 FILE = Path(__file__).with_name("golden.txt")
 DTYPES = (np.float32, np.float64)
@@ -112,6 +113,40 @@ def solved(y, flow, scheme, dt, twin):
     return digest(failure, stepper.tick, stepper.y, stepper.checksum())
 
 
+FORCES = [
+    kd.Expression(x="-a*x + b*sin(w*t) - vx*abs(vx)", a=1.0, b=0.3, w=2.0),
+    kd.Potential("k/2*r**2 + A*exp(-r/s) + where(x < 0, x**4, cos(x))", r="norm(x, y)", k=9.0, A=1.0, s=0.2),
+    kd.Expression(x="tanh(y) + cbrt(x)", y="atan2(y, x)/(1 + m) + pow(2 + x*x, y) - log(1 + t)*tan(x/3)"),
+]
+FLOW = kd.flows.Expression(x="s*(y - x)", y="x*(r - z) - sin(y)", z="x*y - b*z + exp(-t)", s=10.0, r=28.0, b=8 / 3)
+
+
+def pushed(number, scheme, dtype, twin):
+    """Bodies under a formula."""
+    rng = Draws(f"formula {number} {scheme}")
+    position, velocity = (rng.normal(size=(17, 2)).astype(dtype) for _ in range(2))
+    stepper = twin.Stepper(position, velocity, dt=0.01, mass=1.5, integrator=scheme, forces=[FORCES[number]])
+    failure = attempt(stepper.step, 5)
+    return digest(failure, stepper.tick, stepper.position, stepper.velocity, stepper.checksum(), FORCES[number].digest)
+
+
+def computed(name, dtype, twin):
+    """Functions of arrays; the reference's of numbers, one by one."""
+    rng = Draws(f"function {name}")
+    anything = rng.uniform(-400, 400, 100)
+    x, y = (
+        np.concatenate([anything, rng.normal(size=100), np.ldexp(rng.normal(size=100), rng.integers(-99, 99, 100))])
+        for _ in range(2)
+    )
+    given = [a.astype(dtype) for a in ((abs(x), y / 99) if name == "pow" else (x, y) if name == "atan2" else (x,))]
+    if twin is kd:
+        results = getattr(kd.math, name)(*given)
+    else:
+        with np.errstate(all="ignore"):
+            results = np.array([call(name, dtype, *numbers) for numbers in zip(*given, strict=True)])
+    return digest(np.where(np.isnan(results), dtype(0), results))
+
+
 def moved(dtype, layout, twin):
     """The verbs alone, which have no twin."""
     rng = Draws(layout)
@@ -121,6 +156,24 @@ def moved(dtype, layout, twin):
     kd.drift(position, velocity, 0.7)
     kd.damp(velocity, rng.uniform(0, 3, 37), 0.11)
     return digest(position, velocity)
+
+
+def told(drawn, twin):
+    """Who met whom, and who touches."""
+    stepper = drawn.make(twin.Stepper)
+    seen = [attempt(stepper.step, 6)]
+    if seen[-1] is None:
+        seen += [stepper.checksum(), stepper.snapshot()]
+    return digest(*seen, stepper.events.take().tolist(), stepper.events.dropped)
+
+
+def asked(dtype, dim, twin):
+    """Who is near whom."""
+    rng = Draws(f"neighbours {dim}")
+    position, places = rng.normal(size=(150, dim)).astype(dtype), rng.normal(size=(20, dim))
+    near = twin.Neighbours(position, 0.4, rng.random(150) < 0.8)
+    motion = 3 * rng.normal(size=(20, dim))
+    return digest(*near.pairs(), *near.of(places), *near.nearest(places, 3), *near.cast(places, motion, 0.1))
 
 
 def cases():
@@ -139,6 +192,9 @@ def cases():
         yield name, partial(stepped, drawn, rng)
         if number < len(INTEGRATORS) * len(DTYPES):
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        drawn = told_scene(Draws(f"events {number}"), integrator, dtype=dtype)
+        yield f"events {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
     for number in range(2 * len(INTEGRATORS) * len(DTYPES)):
         integrator = INTEGRATORS[number % len(INTEGRATORS)]
         dtype = DTYPES[number // len(INTEGRATORS) % len(DTYPES)]
@@ -159,14 +215,34 @@ def cases():
         names = " + ".join(type(term).__name__ for term in drawn.arguments["forces"]) or "nothing"
         shape = "x".join(map(str, drawn.position.shape))
         yield f"turned {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}", partial(stepped, drawn, rng)
+    for number, dtype in product(range(len(INTEGRATORS)), DTYPES):
+        rng = Draws(f"resting {number}")
+        drawn = resting_scene(rng, INTEGRATORS[number], dtype=dtype)
+        shape = "x".join(map(str, drawn.position.shape))
+        names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
+        name = f"resting {number} {INTEGRATORS[number]!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
+        yield name, partial(stepped, drawn, rng)
+        if number % 5 == 0:
+            yield f"snapshot {name}", partial(saved, drawn, Draws(number))
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")
         y = rng.uniform(0.1, 1, (int(rng.integers(1, 40)), flow.dim)).astype(dtype)
         dt = rng.uniform(0.001, 0.05)
         yield f"{flow!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(solved, y, flow, scheme, dt)
+    for number, scheme, dtype in product(range(len(FORCES)), ("rk4", "velocity_verlet", "implicit_euler"), DTYPES):
+        yield f"{FORCES[number]!r} {scheme} {np.dtype(dtype)}", partial(pushed, number, scheme, dtype)
+    for dtype in DTYPES:
+        yield f"{FORCES[1]!r} energy_euler {np.dtype(dtype)}", partial(pushed, 1, "energy_euler", dtype)
+    for scheme, dtype in product(ODE_INTEGRATORS, DTYPES):
+        y = Draws(f"flow {scheme}").uniform(0.1, 1, (7, 3)).astype(dtype)
+        yield f"{FLOW!r} {scheme} {np.dtype(dtype)} {len(y)}", partial(solved, y, FLOW, scheme, 0.01)
+    for name, dtype in product(FUNCTIONS, DTYPES):
+        yield f"math.{name} {np.dtype(dtype)}", partial(computed, name, dtype)
     for layout, dtype in product(LAYOUTS, DTYPES):
         yield f"kick, drift, damp {np.dtype(dtype)} {layout}", partial(moved, dtype, layout)
+    for dim, dtype in product((1, 2, 3), DTYPES):
+        yield f"Neighbours {np.dtype(dtype)} dim {dim}", partial(asked, dtype, dim)
 
 
 def digests(twin=kd):

@@ -100,6 +100,60 @@ def held_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     return drawn
 
 
+def told_scene(rng, integrator=None, n=None, dtype=None, dim=None):
+    """A random scene whose bodies meet, take notice of some, and are reported."""
+    drawn = held_scene(rng, integrator, n, dtype, dim)
+    n, dim = drawn.position.shape
+
+    def each(draw):
+        return np.array([draw() for _ in range(n)]) if rng.integers(2) else draw()
+
+    def filters():
+        if rng.integers(2):
+            return {}
+        few = {"category": each(lambda: int(rng.integers(1, 4))), "mask": each(lambda: int(rng.integers(1, 4)))}
+        return few | {"sensor": each(lambda: bool(rng.integers(4) == 0))}
+
+    def number(low, high):
+        return each(lambda: float(rng.uniform(low, high)))
+
+    def meeting():
+        radius = number(0.05, 0.5)
+        few = filters() | {"swept": bool(rng.integers(2))}
+        return kd.ElasticCollisions(radius, number(0, 1), 3, number(0, 1) if rng.integers(2) else 0, **few)
+
+    def wall():
+        found = {"restitution": number(0, 1), "friction": number(0, 1), "radius": number(0, 0.4), **filters()}
+        if rng.integers(2):
+            return kd.Box(-1 - rng.random(dim), 1 + rng.random(dim), **found)
+        return kd.Plane(rng.normal(size=dim), -float(rng.random()), **found)
+
+    def sensor():
+        some = {"mask": 1, "category": each(lambda: int(rng.integers(1, 3)))} if rng.integers(2) else {}
+        center = rng.normal(size=dim)
+        if rng.integers(2):
+            return kd.Sensor(center=center, radius=float(rng.random()), **some)
+        return kd.Sensor(center - rng.random(dim), center + rng.random(dim), **some)
+
+    def shapes():
+        k = int(rng.choice([1, 3, 12]))
+        enabled = rng.random(k) < 0.8 if rng.integers(2) else True
+        found = {"restitution": number(0, 1), "friction": number(0, 1), "enabled": enabled, **filters()}
+        found["radius"] = number(0, 0.3) if rng.integers(2) else 0
+        lower = 2 * rng.normal(size=(k, dim))
+        if dim == 2 and rng.integers(2):
+            points = np.stack([lower, lower + rng.normal(size=(k, 2))], axis=1)
+            return kd.Segments(points, thickness=float(rng.choice([0, 0.1])), **found)
+        return kd.Boxes(lower, lower + rng.random((k, dim)), **found)
+
+    drawn.arguments["constraints"] += [meeting(), wall(), sensor()] + [wall()] * int(rng.integers(2))
+    drawn.arguments["constraints"] += [shapes()] * int(rng.integers(2))
+    flags = {"begin": bool(rng.integers(4)), "end": bool(rng.integers(4))}
+    capacity = int(rng.choice([4096, 40]))
+    drawn.arguments["events"] = kd.Events(capacity, hits_above=float(rng.choice([0, 0.5, 2])), **flags)
+    return drawn
+
+
 def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
     """A random scene in magnetic fields and rotating frames."""
     dim = dim or int(rng.integers(2, 4))
@@ -114,6 +168,34 @@ def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
         terms.append(kd.RotatingFrame(rng.normal(size=shape), rng.normal(size=dim) if rng.integers(2) else 0))
     if isinstance(integrator, kd.ImplicitEuler):  # refuses to turn bodies that see each other
         drawn.arguments["forces"] = [term for term in terms if not isinstance(term, (kd.Springs, kd.NBody))]
+    return drawn
+
+
+def resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
+    """A random scene of bodies that rest on each other, on walls, and hang on rods."""
+    n = n or int(rng.choice([2, 3, 5, 8, 17]))
+    drawn = scene(rng, integrator, n, dtype, dim)
+    dim = drawn.position.shape[1]
+
+    def each(low, high):
+        return rng.uniform(low, high, n) if rng.integers(3) == 0 else float(rng.uniform(low, high))
+
+    chain = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    compliance = float(rng.choice([0, 0.01])) if rng.integers(2) else None
+    joints = [kd.Distance(chain[: 1 + rng.integers(n - 1)], compliance=compliance, iterations=int(rng.integers(1, 5)))]
+    walls = [kd.Box(-2.0, 2.0), kd.Plane(rng.normal(size=dim), -1.0, friction=0.3)]
+    resting = kd.Contacts(
+        each(0.05, 0.5),
+        each(0, 1),
+        each(0, 1),
+        hertz=None if rng.integers(2) else 20.0,
+        walls=walls[: int(rng.integers(3))],
+        joints=joints[: int(rng.integers(2))],
+        substeps=int(rng.integers(1, 5)),
+    )
+    around = [kd.Plane(rng.normal(size=dim), -1.0, 0.0, 0.3), kd.Plane(rng.normal(size=dim), -1.0, 0.5)]
+    pins = [kd.Pin(int(rng.integers(n)))] if rng.integers(3) == 0 else []
+    drawn.arguments["constraints"] = [*pins, resting, *around[: 2 * int(rng.integers(2))]]
     return drawn
 
 

@@ -8,6 +8,7 @@
     python tools/prove.py contraction   what a contracting compiler built is refused
     python tools/prove.py matrix        the wheels that cibuildwheel would build are the promised ones
     python tools/prove.py fuzz [...]    random plans, snapshots, callbacks, threads and signals, for as long as you like
+    python tools/prove.py functions [...]  kd.math in float32 is the nearest float for all 2**32 arguments
     python tools/prove.py digests DIR   the digests that other machines left there are one
 
 CONTRIBUTING.md says what each needs. They build in build/prove and leave the tree alone.
@@ -25,6 +26,7 @@ COMMANDS = {
     "contraction": ("contraction", "main"),
     "matrix": ("matrix", "main"),
     "fuzz": ("fuzzing", "main"),
+    "functions": ("functions", "main"),
     "digests": ("cross", "collected"),
 }
 

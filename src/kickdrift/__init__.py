@@ -20,9 +20,14 @@ Forces
   LinearDrag, QuadraticDrag, Damping                       air and friction
   AnchorSpring, Springs, NBody                             springs, and bodies that attract each other
   AppliedForce, Force, Acceleration, NativeForce           your own: an array, Python, machine code
+  Expression, Potential                                    your own as text; math has their functions
 
 Constraints
   Pin, Distance, Box, Plane, ElasticCollisions   hooks, ropes and cloth, walls, floors, balls that meet
+  Contacts, Segments, Boxes                      piles that rest, and shapes that stand still
+
+Who met whom
+  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE; Neighbours says who is near whom
 
 Time
   FixedClock                          how many steps are due in a frame
@@ -59,6 +64,7 @@ from .errors import (
     OverloadError,
     SnapshotError,
 )
+from .events import BEGIN, END, ENTER, HIT, LEAVE, Events
 from .forces.applied import AppliedForce
 from .forces.callbacks import Acceleration, Force, NativeForce
 from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
@@ -89,16 +95,23 @@ from .stepper.stepper import Stepper
 from .stepper.trajectory import ODETrajectory, Trajectory
 
 if _TYPE_CHECKING:
-    from . import flows, reference
-    from .constraints import Box, Distance, ElasticCollisions, Pin, Plane
+    from . import flows, math, reference
+    from .constraints import Box, Boxes, Contacts, Distance, ElasticCollisions, Pin, Plane, Segments, Sensor
+    from .forces.formulas import Expression, Potential
     from .forces.interactions import NBody, Springs
     from .forces.native import get_include
+    from .neighbours import Neighbours
     from .ode.stepper import ODEStepper
 
 __version__ = "0.2.0"
 
 __all__ = [
+    "BEGIN",
+    "END",
+    "ENTER",
+    "HIT",
     "INTEGRATORS",
+    "LEAVE",
     "PEFRL",
     "RK4",
     "Acceleration",
@@ -106,9 +119,11 @@ __all__ = [
     "AppliedForce",
     "Backlog",
     "Box",
+    "Boxes",
     "Budget",
     "CallbackError",
     "CapacityError",
+    "Contacts",
     "ConvergenceError",
     "Damping",
     "DeadBodyError",
@@ -118,9 +133,11 @@ __all__ = [
     "Drop",
     "ElasticCollisions",
     "EnergyEuler",
+    "Events",
     "Exact",
     "ExactSteps",
     "ExplicitEuler",
+    "Expression",
     "FixedClock",
     "Force",
     "Gravity",
@@ -136,6 +153,7 @@ __all__ = [
     "Midpoint",
     "NBody",
     "NativeForce",
+    "Neighbours",
     "NonFiniteError",
     "ODEStepper",
     "ODETrajectory",
@@ -143,12 +161,15 @@ __all__ = [
     "Pin",
     "Plane",
     "PointGravity",
+    "Potential",
     "QuadraticDrag",
     "Raise",
     "Resync",
     "Rollback",
     "RotatingFrame",
+    "Segments",
     "SemiImplicitEuler",
+    "Sensor",
     "SnapshotError",
     "Springs",
     "Stepper",
@@ -167,17 +188,22 @@ __all__ = [
     "flows",
     "get_include",
     "kick",
+    "math",
     "reference",
     "sync_test",
 ]
 
 # What is imported when it is asked for: together that takes longer than all the rest.
 _LATER = {
-    **dict.fromkeys(("Box", "Distance", "ElasticCollisions", "Pin", "Plane"), "constraints"),
+    **dict.fromkeys(("Box", "Boxes", "Contacts", "Distance", "ElasticCollisions"), "constraints"),
+    **dict.fromkeys(("Pin", "Plane", "Segments", "Sensor"), "constraints"),
+    **dict.fromkeys(("Expression", "Potential"), "forces.formulas"),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
+    "Neighbours": "neighbours",
     "ODEStepper": "ode.stepper",
     "flows": "",
     "get_include": "forces.native",
+    "math": "",
     "reference": "",
 }
 

@@ -12,8 +12,8 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
-from functools import cache
-from typing import Any, ClassVar
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,22 @@ from . import validation
 from .errors import CallbackError
 from .forces import native
 
-__all__ = ["Aizawa", "Flow", "Halvorsen", "Lorenz", "LotkaVolterra", "Native", "Rossler", "Thomas", "VanDerPol"]
+if TYPE_CHECKING:
+    from .forces.formula.machine import Code
+    from .forces.formula.program import Builder, Program
+
+__all__ = [
+    "Aizawa",
+    "Expression",
+    "Flow",
+    "Halvorsen",
+    "Lorenz",
+    "LotkaVolterra",
+    "Native",
+    "Rossler",
+    "Thomas",
+    "VanDerPol",
+]
 
 
 @dataclass(frozen=True)
@@ -225,3 +240,142 @@ class Native:
         return CallbackError(
             f"flows.Native {getattr(self.function, '__qualname__', type(self.function).__name__)}", code
         )
+
+
+class Expression:
+    """The right-hand side of y' = f(t, y) as formulas: text, which has the same bits on every platform.
+
+    Keywords that are texts: the components, by names that formulas call them by, in the order in which states have
+    them; as many as there are dimensions. Keywords that are numbers, or one per trajectory, shape (n,): parameters.
+    Formulas are those of `kickdrift.Expression`, of these names and t. `implicit_euler` uses derivatives by rule.
+
+    Called from Python as any right-hand side is: flow(t, y, out). Raises ValueError, pointing at the column, for what
+    is no such formula; TypeError for parameters that are no real numbers.
+
+    >>> import kickdrift as kd
+    >>> rhs = kd.flows.Expression(x="s*(y - x)", y="x*(r - z) - y", z="x*y - b*z", s=10.0, r=28.0, b=8/3)
+    >>> weather = kd.ODEStepper([[1.0, 1.0, 1.0]], rhs, dt=0.01)
+    >>> weather.step(100)
+    >>> weather.y.round(3).tolist()
+    [[-9.379, -8.357, 29.362]]
+    """
+
+    def __init__(self, **formulas: Any) -> None:
+        from .forces.formulas import parted
+
+        self.texts, self.parameters = parted("Expression", formulas, ("t",))
+        if not self.texts:
+            raise ValueError("Expression: expected a formula for each component, got none")
+        if "t" in self.texts:
+            raise ValueError("Expression(t): expected another name for a component, this one is a variable")
+        self.operations  # noqa: B018 - what is wrong is found now
+
+    @property
+    def dim(self) -> int:
+        """How many components a state has."""
+        return len(self.texts)
+
+    @cached_property
+    def _nodes(self) -> tuple[Builder, dict[str, int]]:
+        from .forces.formula.parser import Parser
+
+        parser = Parser("Expression", ["t", *self.texts, *self.parameters], {})
+        return parser.builder, {name: parser.read(name, text) for name, text in self.texts.items()}
+
+    @cached_property
+    def operations(self) -> Program:
+        """The derivatives by t."""
+        from .forces.formula.program import finished
+
+        return finished(*self._nodes)
+
+    @cached_property
+    def derivatives(self) -> Program:
+        """The matrix of derivatives by the components, but for what is 0 everywhere: results are called "x y"."""
+        from .forces.formula.derivatives import tangent
+        from .forces.formula.program import MOST, TooLongError, finished
+
+        builder, components = self._nodes
+        builder.most = 8 * MOST
+        found = {}
+        try:
+            for name, node in components.items():
+                for other in components:
+                    change = tangent(builder, node, {builder.node("name", other): builder.const(1)})
+                    if change is not None:
+                        found[f"{name} {other}"] = change
+            return finished(builder, found)
+        except TooLongError:
+            raise ValueError("Expression: too long for its derivatives") from None
+
+    def program(self) -> str:
+        """The list of operations that is run for each trajectory, as text.
+
+        >>> import kickdrift as kd
+        >>> print(kd.flows.Expression(x="v", v="-k*x", k=4.0).program())
+        _0 = -k
+        _1 = _0 * x
+        x = v
+        v = _1
+        """
+        from .forces.formulas import Listing
+
+        return Listing(self.operations)
+
+    @property
+    def digest(self) -> str:
+        """What tells the list from others: 32 hexadecimal digits, the same on every platform."""
+        return self.operations.digest
+
+    def __repr__(self) -> str:
+        given = [f"{name}={text!r}" for name, text in self.texts.items()]
+        from .forces.formulas import shown
+
+        return f"Expression({', '.join([*given, *shown(self.parameters)])})"
+
+    @property
+    def identity(self) -> str:
+        """What tells it from others: the list, and its parameters."""
+        import hashlib  # as in model.py
+
+        digest = hashlib.blake2b(self.digest.encode(), digest_size=16)
+        for name, value in self.parameters.items():
+            digest.update(f"{name} {value.shape}".encode() + value.astype("<f8").tobytes())
+        return f"Expression {digest.hexdigest()}"
+
+    def fields(self, n: int, dtype: np.dtype) -> dict[str, np.ndarray]:
+        """The parameters for n trajectories: one number for all, or one for each."""
+        fields = {}
+        for name, array in self.parameters.items():
+            label = f"Expression({name})"
+            with np.errstate(over="ignore", under="ignore"):
+                fields[name] = validation.per_body(label, array, n, "trajectory").astype(dtype)
+            if not np.isfinite(fields[name]).all():
+                raise ValueError(f"{label}: overflows {dtype}")
+        return fields
+
+    def code(
+        self, n: int, dtype: np.dtype, derivatives: bool = False
+    ) -> tuple[Code, list[Any], list[np.ndarray]]:  # as Formula.code
+        from .engine.formulas import LIMITS
+        from .forces.formulas import coded
+
+        fields = self.fields(n, dtype)
+        rows = [name for name, field in fields.items() if len(field) != 1]
+        places: dict[str, tuple[str, Any]] = {"t": ("time", 0)}
+        places |= {name: ("load", number) for number, name in enumerate(self.texts)}
+        places |= {name: ("each", rows.index(name)) if name in rows else ("known", name) for name in fields}
+        pairs = [f"{name} {other}" for name in self.texts for other in self.texts]
+        columns = {name: number for number, name in enumerate(pairs if derivatives else self.texts)}
+        program = self.derivatives if derivatives else self.operations
+        return coded("Expression", program, places, fields, LIMITS, columns)
+
+    def __call__(self, t: float, y: np.ndarray, out: np.ndarray) -> None:
+        """Write the derivatives at y, of shape (n, dim), to out."""
+        from .forces.formulas import evaluate
+
+        if y.shape[1:] != (self.dim,) or out.shape != y.shape:
+            raise ValueError(f"y: expected shape (n, {self.dim}), and out the same, got {y.shape} and {out.shape}")
+        values: dict[str, Any] = {"t": t, **self.fields(len(y), y.dtype), **dict(zip(self.texts, y.T, strict=True))}
+        for column, (_, result) in enumerate(evaluate(self.operations, values, y.dtype.type).items()):
+            out[:, column] = result

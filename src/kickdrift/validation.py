@@ -67,6 +67,13 @@ def steps(n: Any, tick: int) -> int:
     return number
 
 
+def one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """One of several words."""
+    if value not in choices:
+        known = ", ".join(map(repr, choices))
+        raise ValueError(f"{name}: expected one of {known}, got {show(value)}")
+
+
 def real(
     name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf, above: float = -math.inf
 ) -> float:

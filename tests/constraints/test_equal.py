@@ -4,7 +4,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, KINDS, Scene, assert_same_bits, compare_with_reference, held_scene, outcome, said
+from plans import (
+    INTEGRATORS,
+    KINDS,
+    Scene,
+    assert_same_bits,
+    compare_with_reference,
+    held_scene,
+    outcome,
+    resting_scene,
+    said,
+)
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -16,6 +26,14 @@ PLANS = 420
 def test_random_plans(monkeypatch, first):
     def make(seed, rng):
         return held_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
+
+    compare_with_reference(monkeypatch, make, range(first, first + 30))
+
+
+@pytest.mark.parametrize("first", range(0, 120, 30))
+def test_random_piles(monkeypatch, first):
+    def make(seed, rng):
+        return resting_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
 
     compare_with_reference(monkeypatch, make, range(first, first + 30))
 

@@ -130,3 +130,48 @@ def test_snapshots_of_other_versions_are_refused_as_such(Stepper, ODEStepper):
         for version in (0, 1, 3, 255):
             with pytest.raises(kd.SnapshotError, match=f"version 2, got one of version {version}"):
                 stepper.restore(saved[:7] + bytes([version]) + saved[8:])
+
+
+# The impulses of contacts.
+
+
+def heap(cls):
+    return cls(
+        [[0.0, 0.5], [0.1, 1.4], [0.0, 2.3]],
+        forces=[kd.Gravity((0, -9.81))],
+        constraints=[kd.Contacts(0.5, walls=[kd.Plane((0, 1), 0.0)], joints=[kd.Distance([(0, 1)])])],
+    )
+
+
+@pytest.mark.parametrize("cls", [kd.Stepper, kd.reference.Stepper])
+def test_forged_impulses_are_refused(cls):
+    world = heap(cls)
+    assert b"contacts" not in world.snapshot()  # as declared
+    world.step(9)
+    part = next(part for part in world._parts if part.name == "contacts")
+    data = part.save(world)
+    count = struct.unpack_from("<q", data)[0]
+    assert count > 1
+    assert len(data) <= part.most(world)
+    pairs = np.frombuffer(data, "<i4", 2 * count, 8).reshape(count, 2)
+    numbers = np.frombuffer(data, "<f8", offset=8 + 8 * count)
+
+    def forged(new_pairs=pairs, new_numbers=numbers, new_count=count):
+        return struct.pack("<q", new_count) + new_pairs.astype("<i4").tobytes() + new_numbers.tobytes()
+
+    def restored(data):
+        (writes,) = part.parse(world, data)["later"]
+        return writes({})
+
+    assert forged() == data
+    assert len(restored(data)) == len(restored(b"")) == 4
+    wrong = [data[:-1], data + b"\0", data[:4], forged(new_count=count - 1), forged(new_count=-1)]
+    wrong += [forged(new_count=2**62), forged(pairs[::-1]), forged(pairs[:, ::-1]), forged(pairs * 100)]
+    for place, value in ((0, np.nan), (0, 0.0), (0, -1.0), (1, np.inf), (1, -0.0), (-1, np.nan)):
+        changed = numbers.copy()
+        changed[place] = value
+        wrong.append(forged(new_numbers=changed))
+    wrong.append(struct.pack("<q", 0) + bytes(8))
+    for forgery in wrong:
+        with pytest.raises(kd.SnapshotError):
+            restored(forgery)

@@ -2,7 +2,21 @@
 
 from .base import Constraint
 from .collisions import ElasticCollisions
+from .contacts import Contacts
 from .joints import Distance, Pin
+from .sensors import Sensor
+from .shapes import Boxes, Segments
 from .walls import Box, Plane
 
-__all__ = ["Box", "Constraint", "Distance", "ElasticCollisions", "Pin", "Plane"]
+__all__ = [
+    "Box",
+    "Boxes",
+    "Constraint",
+    "Contacts",
+    "Distance",
+    "ElasticCollisions",
+    "Pin",
+    "Plane",
+    "Segments",
+    "Sensor",
+]

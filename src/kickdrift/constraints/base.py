@@ -1,7 +1,7 @@
 """WHAT holds the bodies: one small declaration per constraint.
 
 Constraints are applied after each step, in the order given, but for pins, which come first; `Damping` comes
-after them. They keep nothing from one step to the next: a snapshot has no more in it on their account.
+after them. They keep nothing from one step to the next, but for `Contacts`, whose impulses are in snapshots.
 
 Bodies that are pinned or infinitely heavy are moved by no other constraint; the rest share a correction
 by the inverse of their masses. Under `verlet`, whose next step follows positions and not velocities, the
@@ -11,7 +11,7 @@ previous position is moved so that it agrees with what a constraint has made of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,72 @@ class Constraint(Declaration):
     def pins(self) -> np.ndarray:
         """The indices of the bodies that this keeps where they are."""
         return np.zeros(0, np.int64)
+
+    def sides(self, plan: Plan) -> int | None:
+        """How many walls or shapes this has that report whom they meet; 0 where bodies meet each other; or None."""
+        return None
+
+
+ALL_BITS = 2**64 - 1
+
+
+def bits(name: str, value: Any) -> np.ndarray:
+    """Bits as uint64, a number or one per body; a read-only copy."""
+    array = validation.plain(name, value)
+    if array.dtype.kind not in "iu" and not (array.dtype == object or isinstance(value, (list, tuple))):
+        raise TypeError(f"{name}: expected ints of up to 64 bits, got {validation.show(value)}")
+    if array.ndim > 1:
+        raise ValueError(f"{name}: expected an int or shape (n,), got {array.shape}")
+    try:
+        if any(number < 0 or number > ALL_BITS or number != int(number) for number in array.ravel().tolist()):
+            raise ValueError(f"{name}: expected ints from 0 to 2**64 - 1, got {validation.show(value)}")
+    except TypeError:
+        raise TypeError(f"{name}: expected ints of up to 64 bits, got {validation.show(value)}") from None
+    array = np.array(value, np.uint64)
+    array.flags.writeable = False
+    return array
+
+
+def flags(name: str, value: Any) -> np.ndarray:
+    """True or False, or one per body; a read-only copy."""
+    array = np.array(validation.plain(name, value))
+    if array.dtype != bool:
+        raise TypeError(f"{name}: expected True or False, or bool of shape (n,), got {validation.show(value)}")
+    if array.ndim > 1:
+        raise ValueError(f"{name}: expected a bool or shape (n,), got {array.shape}")
+    array.flags.writeable = False
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Filtered(Constraint):
+    """Base of what takes notice of bodies by what they are.
+
+    It has the fields `category`, `mask` and `sensor`. Of two bodies each must have a category that is in the other's
+    mask; a wall or shape takes notice of bodies whose category is in their mask, of which one may be the wall's own.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, check in (("category", bits), ("mask", bits), ("sensor", flags)):
+            if hasattr(self, name):
+                object.__setattr__(self, name, check(f"{type(self).__name__}({name})", getattr(self, name)))
+
+    def _filters(self, plan: Plan) -> dict[str, np.ndarray]:
+        """As fields, where they say anything."""
+        category, mask = self._scalars(plan, "category"), self._scalars(plan, "mask")
+        sensor = self._scalars(plan, "sensor")
+        found: dict[str, np.ndarray] = {}
+        if (category != 1).any() or (mask != ALL_BITS).any():
+            found |= {"category": category, "mask": mask}
+        if sensor.any():
+            found["sensor"] = np.broadcast_to(sensor, (plan.n,)).astype(np.uint8)
+        return found
+
+    def _noticed(self, plan: Plan) -> np.ndarray:
+        """Of each body: does a wall or shape take notice of it?"""
+        noticed = (self._scalars(plan, "category") & self._scalars(plan, "mask")) != 0
+        return np.broadcast_to(noticed, (plan.n,))
 
 
 def pinned(plan: Plan) -> np.ndarray:

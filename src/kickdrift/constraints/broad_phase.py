@@ -38,17 +38,21 @@ class Grid:
             # Wider than any reach, 5/4 of two radii, by more than rounding can hide.
             self.per_cell.append(min(1 / widest / (2.5 * (1 + 1 / 64)), 1e300))
         self.size_class[radius == 0] = len(self.per_cell)
-        self.buckets = 256
-        while self.buckets < 2 * len(radius):
-            self.buckets *= 2
-        # Whole cells around a body share no bucket: the steps spread them evenly (Roberts 2018, The unreasonable
-        # effectiveness of quasirandom sequences).
-        shares = {1: (), 2: (0.6180339887498949,), 3: (0.7548776662466927, 0.5698402909980532)}[dim]
-        #: From a cell to the next along each axis, in buckets.
-        self.step = [1, *(int(share * self.buckets) | 1 for share in shares)]
+        self.buckets, self.step = ring(len(radius), dim)
 
     def bucket(self, cell: list[int]) -> int:
         return sum(step * number for step, number in zip(self.step, cell, strict=True)) % self.buckets
+
+
+def ring(count: int, dim: int) -> tuple[int, list[int]]:
+    """How many buckets so many bodies have, and from a cell to the next along each axis, in buckets."""
+    buckets = 256
+    while buckets < 2 * count:
+        buckets *= 2
+    # Whole cells around a body share no bucket: the steps spread them evenly (Roberts 2018, The unreasonable
+    # effectiveness of quasirandom sequences).
+    shares = {1: (), 2: (0.6180339887498949,), 3: (0.7548776662466927, 0.5698402909980532)}[dim]
+    return buckets, [1, *(int(share * buckets) | 1 for share in shares)]
 
 
 def cell(place: float, per_cell: float, body: int) -> int:

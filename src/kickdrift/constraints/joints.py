@@ -58,24 +58,31 @@ class Pin(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class Distance(Constraint):
-    """Pairs of bodies at a fixed distance: rods, ropes, cloth (Jakobsen 2001, Advanced Character Physics).
+    """Pairs of bodies at a fixed distance: rods, ropes, cloth (SHAKE and RATTLE, or Jakobsen's relaxation).
 
     pairs: ints of shape (k, 2), two different bodies each. length: m, scalar or (k,); left out, it is the
     distance at which the stepper begins. The pairs are corrected one after the other in the order given,
-    `iterations` times a step; each correction moves its two bodies along the line between them, the
-    lighter one more, by `stiffness` of what the distance is off: 0 < stiffness <= 1, scalar or (k,). How
-    stiff that makes a cloth depends on iterations and dt.
+    `iterations` times a step; each correction moves its two bodies, the lighter one more, by `stiffness` of
+    what the distance is off: 0 < stiffness <= 1, scalar or (k,). How stiff that makes a cloth depends on
+    iterations and dt.
+
+    direction: along which bodies are moved. "before" is the line between them before the step (SHAKE: Ryckaert,
+    Ciccotti, Berendsen 1977): as exact as `verlet` itself, second order in dt, and what swings keeps its energy once
+    the iterations have converged. A pair that turned by more than 60 degrees in the step, or is pulled by more than
+    half of its length, is moved along the line after it: what hangs under such tension would swing up. "after" is
+    that line for all (Jakobsen 2001, Advanced Character Physics): first order, and it damps.
 
     compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); with it this is XPBD (Macklin,
     Müller, Chentanez 2016), whose result, once converged, depends on neither; 0 is rigid.
 
-    Positions are corrected, and velocities follow: v += (x' - x) / h. That suits `verlet` and
-    `semi_implicit_euler`, under which what hangs has no velocity; under `velocity_verlet` and others that are
-    as far, it reads half a step of gravity, which `Damping` leaves alone but drag feels: what hangs on a compliant link
-    is then pulled less by up to the coefficient of drag (in 1/s) times dt. Under `verlet`, drag in a stepper with
-    distances feels the velocity of the last step, (x - x_prev) / h. Bodies at the same place have no direction to be
-    moved in, and are left. Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong
-    numbers.
+    Positions are corrected, and velocities follow: v += (x' - x) / h. Where velocities belong to the end of
+    the step, as under `velocity_verlet`, those along a rod are taken away in as many iterations (RATTLE:
+    Andersen 1983), and a compliant pair pulls in both halves of the step: what hangs has no velocity. With
+    direction="after", and for compliant pairs under `explicit_euler`, `verlet` with "central" velocities and
+    `semi_implicit_euler` other than "kick_drift", it reads up to a step of gravity instead, which `Damping` leaves
+    alone and drag feels. Under `verlet`, drag in a stepper with distances feels the velocity of the last step,
+    (x - x_prev) / h. Bodies at the same place have no direction to be moved in, and are left.
+    Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers.
 
     >>> import kickdrift as kd
     >>> bob = kd.Stepper([[0.0, 0.0], [1.0, 0.0]], dt=0.01, integrator="verlet", forces=[kd.Gravity((0, -9.81))],
@@ -92,10 +99,12 @@ class Distance(Constraint):
     stiffness: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
     iterations: int = 8
     compliance: ArrayLike | None = None
+    direction: str = "before"
     tenants: np.ndarray | None = tenants()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        validation.one_of("Distance(direction)", self.direction, ("before", "after"))
         object.__setattr__(self, "pairs", validation.pairs("Distance(pairs)", self.pairs))
         object.__setattr__(self, "iterations", validation.integer("Distance(iterations)", self.iterations, 1, 10**6))
         for name in ("length", "compliance"):
@@ -131,12 +140,29 @@ class Distance(Constraint):
             fields["move_first"] = stiffness * (weight_first / total)
             fields["move_second"] = stiffness * (weight_second / total)
         else:
-            fields["move_first"], fields["move_second"], fields["total"] = weight_first, weight_second, total
-            fields["compliance"] = self._each("compliance")[free]
+            splits = self.direction == "before" and plan.integrator.splits_pulls
+            fields["move_first"], fields["move_second"] = weight_first, weight_second
+            # What drag there is belongs to the plan, which says it once all forces are merged.
+            fields["drag_first"] = fields["drag_second"] = np.zeros(len(first))
+            fields["response"] = np.array(plan.integrator.responses_to_drag)
+            # The pull at the beginning of the step moves bodies by half as much, and has another half at the end.
+            fields["compliance"] = self._each("compliance")[free] * (2 if splits else 1)
         fields |= told_apart(None if self.tenants is None else self.tenants[free])
         kind = self.kind[self.compliance is not None]
-        plan.add_hold(kind, self, **fields, iterations=np.array([self.iterations]))
-        plan.add_links(first[weight_first > 0], second[weight_second > 0])
+        direction = 0
+        if self.direction == "before":
+            ahead = plan.integrator.velocity_lag < 0.5 if self.compliance is None else plan.integrator.splits_pulls
+            direction = 2 if ahead else 1
+        plan.add_hold(kind, self, **fields, direction=np.array([direction]), iterations=np.array([self.iterations]))
+        plan.add_links(first[weight_first > 0], second[weight_second > 0], at_rest=direction < 2)
+
+    def rods(self, plan: Plan) -> tuple[np.ndarray, ...]:
+        """Pairs that can be moved: first and second body, length, compliance, and for which bodies in their slots."""
+        pairs = validation.within("Distance(pairs)", np.asarray(self.pairs), plan.n)
+        free = weights(plan, pairs, self.tenants).sum(axis=1) > 0
+        compliance = np.zeros(len(pairs)) if self.compliance is None else self._each("compliance")
+        tenants = np.ones((len(pairs), 2), np.int64) if self.tenants is None else self.tenants
+        return *pairs[free].T, self._each("length")[free], compliance[free], tenants[free]
 
     def _each(self, name: str) -> np.ndarray:
         """One value per pair."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from ..declaration import numbers
-from .base import Constraint, weights
+from .base import ALL_BITS, Filtered, weights
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -19,13 +19,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Wall(Constraint):
+class Wall(Filtered):
     """Base of what bodies bounce off."""
 
+    kind = "corners"  # what several of them are together
+
+    def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """The wall as planes: normals of length 1, shape (faces, dim), and offsets."""
+        raise NotImplementedError
+
     def _compile(self, plan: Plan, **places: np.ndarray) -> None:
+        plan.add_wall(self)
         each = {name: self._scalars(plan, name) for name in ("restitution", "friction", "radius")}
-        lag = np.array([plan.integrator.velocity_lag])
-        plan.add_hold(self.kind, self, **places, **each, weight=weights(plan), lag=lag)
+        fields = {"weight": weights(plan), "lag": np.array([plan.integrator.velocity_lag])}
+        noticed, sensor = self._noticed(plan), np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
+        through = np.where(noticed, sensor.astype(np.uint8), np.uint8(2))
+        if through.any():
+            fields["sensor"] = through
+        plan.add_hold(self.kind, self, **places, **each, **fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +46,8 @@ class Box(Wall):
     lower, upper: m, a vector of shape (dim,) or one number for all components. restitution: 0 to 1, the
     share of the speed across a wall that a bounce leaves. friction: Coulomb's coefficient >= 0: along the
     wall a bounce takes at most this share of the speed that it changes across, and never turns it back.
-    radius: m, >= 0. The last three are scalar or (n,).
+    radius: m, >= 0. The last three are scalar or (n,). category, mask: bits, a number or (n,): a body whose category is
+    not in the mask goes through. sensor: a bool or (n,): such a body is reported as an event, and goes through.
 
     A body found outside has met the wall within the step: it is taken to have come on the parabola that
     the forces of the step bend, turned at the wall, and gone on for the rest of the step. Under uniform
@@ -60,6 +72,9 @@ class Box(Wall):
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
     friction: ArrayLike = numbers(minimum=0.0, default=0.0)
     radius: ArrayLike = numbers(minimum=0.0, default=0.0)
+    category: ArrayLike = 1
+    mask: ArrayLike = ALL_BITS
+    sensor: ArrayLike = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +90,19 @@ class Box(Wall):
         if radius.size and width.size and 2 * radius.max() > width.min():
             raise ValueError(f"Box(radius): expected at most half the width of {width.min():g} m, got {radius.max():g}")
 
+    def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """The wall as planes: normals of length 1, shape (faces, dim), and offsets."""
+        places = self._places(plan)
+        axes = np.eye(plan.dim)
+        return np.concatenate([axes, -axes]), np.concatenate([places["lower"][0], -places["upper"][0]])
+
+    def sides(self, plan: Plan) -> int:
+        return 2 * plan.dim
+
     def compile(self, plan: Plan) -> None:
+        self._compile(plan, **self._places(plan))
+
+    def _places(self, plan: Plan) -> dict[str, np.ndarray]:
         places = {}
         for name in ("lower", "upper"):
             array = np.asarray(getattr(self, name))
@@ -84,7 +111,7 @@ class Box(Wall):
                     f"Box({name}): expected a number or a vector of shape ({plan.dim},), got shape {array.shape}"
                 )
             places[name] = np.broadcast_to(array, (1, plan.dim))
-        self._compile(plan, **places)
+        return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +120,8 @@ class Plane(Wall):
 
     normal: of shape (dim,), other than zero, pointing to where bodies may be; of any length, by which
     normal and offset are divided. offset: a number, in m where the normal's length is 1. restitution, friction,
-    radius and what happens at the wall: as for `Box`. Raises TypeError or ValueError for any other normal or offset.
+    radius, category, mask, sensor and what happens at the wall: as for `Box`. Raises TypeError or ValueError for any
+    other normal or offset.
 
     >>> import kickdrift as kd
     >>> slope = Plane((-1, 2), 0, restitution=0, friction=0.6)
@@ -110,6 +138,9 @@ class Plane(Wall):
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
     friction: ArrayLike = numbers(minimum=0.0, default=0.0)
     radius: ArrayLike = numbers(minimum=0.0, default=0.0)
+    category: ArrayLike = 1
+    mask: ArrayLike = ALL_BITS
+    sensor: ArrayLike = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -128,18 +159,48 @@ class Plane(Wall):
     def shifted(self, offset: np.ndarray) -> Self:
         return dataclasses.replace(self, offset=np.asarray(self.offset) + float(dot(np.asarray(self.normal), offset)))
 
-    def compile(self, plan: Plan) -> None:
+    def sides(self, plan: Plan) -> int:
+        return 1
+
+    def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """The wall as a plane: its normal of length 1, shape (1, dim), and its offset."""
         normal = np.asarray(self.normal)
         if normal.shape != (plan.dim,):
             raise ValueError(f"Plane(normal): expected shape ({plan.dim},), got {normal.shape}")
         size = np.abs(normal).max()  # so that no square overflows
         length = math.sqrt(dot(normal / size, normal / size))
-        self._compile(
-            plan,
-            normal=(normal / size / length).reshape(1, plan.dim),
-            offset=np.asarray(self.offset).reshape(1) / size / length,
-        )
+        return (normal / size / length).reshape(1, plan.dim), np.asarray(self.offset).reshape(1) / size / length
+
+    def compile(self, plan: Plan) -> None:
+        normal, offset = self.faces(plan)
+        self._compile(plan, normal=normal, offset=offset)
 
 
 def dot(u: np.ndarray, v: np.ndarray) -> float:
     return float(sum(float(a) * float(b) for a, b in zip(u, v, strict=True)))
+
+
+def add_corners(plan: Plan, walls: list[Wall]) -> None:
+    """Before the first of several walls: what holds bodies that lie in a corner. The corners of a box are square."""
+    # A wall that some bodies go through is no part of a corner, nor are shapes, which hold on their own.
+    walls = [wall for wall in walls if isinstance(wall, Box | Plane)]
+    walls = [wall for wall in walls if wall._noticed(plan).all() and not np.any(wall._scalars(plan, "sensor"))]
+    if plan.dim == 1 or not any(isinstance(wall, Plane) for wall in walls) or len(walls) < 2:
+        return
+    faces = [wall.faces(plan) for wall in walls]
+    each: dict[str, np.ndarray] = {}
+    for name in ("restitution", "friction", "radius"):
+        rows = [
+            np.broadcast_to(wall._scalars(plan, name), (len(offset), plan.n))
+            for wall, (_, offset) in zip(walls, faces, strict=True)
+        ]
+        each[name] = np.concatenate(rows)
+    plan.add_hold(
+        Wall.kind,
+        walls[0],
+        normal=np.concatenate([normal for normal, _ in faces]),
+        offset=np.concatenate([offset for _, offset in faces]),
+        **each,
+        weight=weights(plan),
+        lag=np.array([plan.integrator.velocity_lag]),
+    )

@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t
 from .binding cimport Binding
 from .coupled cimport Coupled
 from ..kernels.abi.applied cimport Applied
+from .events cimport EventStore
 from ..kernels.abi.plan cimport Array, Job, Plan
 from ..kernels.abi.coupled cimport RunSweep, Sweep
 from .runner cimport Runner
@@ -25,6 +26,7 @@ cdef class Core(Runner):
     cdef list state         # position, velocity, and the history if there is one
     cdef list saved         # arrays to go back to, or None
     cdef Array saved_state[3]
+    cdef EventStore store   # of those who meet, or None
     cdef double origin      # the time at which origin_tick was
     cdef int64_t origin_tick
     cdef const int64_t* handed  # steps that the clock has counted, to be run by `step`; or NULL, without a clock

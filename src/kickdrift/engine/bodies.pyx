@@ -6,6 +6,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from .applied cimport merge_all, run_applied
 from .binding cimport Binding, StepNumbers
+from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, UNSOLVED
@@ -63,14 +64,19 @@ cdef class Core(Runner):
         self.state = [self._position, self._velocity]
         if self.integrator.history:
             self.state.append(np.zeros_like(self._position))
+        self.store = None if self._events is None else EventStore(self._events, self._position.shape[1])
 
     def _binding(self, object model, state=None):
         """A model laid out for the kernels, in these arrays or those that there are; `_commit` takes it over."""
         cdef Binding previous = self.binding
+        cdef Binding binding
         arrays = self.state if state is None else [array for array in state if array is not None]
         if previous is not None and previous.plan.n != model.n:
             previous = None
-        return Binding.of(model, arrays, self.kernels, self._threads, previous)
+        binding = Binding.of(model, arrays, self.kernels, self._threads, previous)
+        if self.store is not None and binding.coupled is not None:
+            binding.coupled.listen(self.store, model)
+        return binding
 
     def _rebound(self, history):
         """What goes with other arrays, beside the binding: nothing."""
@@ -101,6 +107,8 @@ cdef class Core(Runner):
             self.sweep, self.run_sweep = &self.coupled.sweep, self.kernels.swept.run
             if self.coupled.room is None:
                 self.coupled.sweep.plan = self.plan
+        if self.coupled is not None:
+            self.coupled.take_over(None if before is None else before.coupled, None)
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
@@ -110,7 +118,7 @@ cdef class Core(Runner):
 
     def _commit(
         self, *, writes=(), Binding binding=None, StepNumbers numbers=None, resume=None, dict attributes=None,
-        clock_rate=None, clock_tick=None, slots=None,
+        clock_rate=None, clock_tick=None, slots=None, touching=None,
     ):
         """Change several things as one: nothing can fail or interrupt once the first is changed.
 
@@ -120,6 +128,7 @@ cdef class Core(Runner):
         raised before anything has changed.
         """
         cdef Writes prepared = Writes(writes)
+        cdef Touches touches = None if touching is None else Touches(touching)
         cdef int64_t tick = 0
         cdef bint started = False
         cdef double last_h = 0
@@ -151,6 +160,8 @@ cdef class Core(Runner):
         # From here on no Python code runs.
         prepared.execute()
         self.slots = place
+        if self.store is not None and place is not None:
+            self.store.log.generation = place.generation
         if become is not None:
             become.execute(place)
             if binding is None:
@@ -162,7 +173,11 @@ cdef class Core(Runner):
             self.binding.take(numbers)
         if resume is not None:
             self.ticks, self.started, self.plan.last_h = tick, started, last_h
+            if self.store is not None:
+                self.store.cut(tick)
             self.drawn_tick = -1
+        if touches is not None and self.coupled is not None:
+            self.coupled.take_over(None, touches)
         if not self.started:
             self.plan.last_h = self.plan.h
         self.origin, self.origin_tick = origin, origin_tick
@@ -287,6 +302,22 @@ cdef class Core(Runner):
         cdef Array array
         locate(&array, values)
         return self.kernels.digest(&array, values.shape[0], values.shape[1], place, NULL)
+
+    # Who met whom.
+
+    def _take_events(self):
+        return self.store.take()
+
+    @property
+    def _events_dropped(self):
+        return self.store.dropped
+
+    def _touching(self):
+        """(number of the constraint, keys of those who touch) for each that reports."""
+        if self.coupled is None:
+            return []
+        told = [(self.coupled.told[i].source, keys_of(self.coupled.told[i])) for i in range(self.coupled.tolds)]
+        return sorted(told, key=lambda pair: pair[0])
 
     # Running.
 

@@ -1,6 +1,9 @@
 """What holds the bodies after each step, as the kernels call it."""
 
-from ..kernels.abi.constraints cimport Hold
+from libc.stdint cimport int64_t
+
+from ..kernels.abi.constraints cimport Each, Hold
+from ..kernels.abi.events cimport Told
 from ..kernels.abi.coupled cimport SweptTable
 from .slots cimport Links
 
@@ -13,7 +16,12 @@ cdef class BoundHold:
     cdef object last        # of these
     cdef list tied          # while it is bound: other rods, whose stages serve where they have the same pairs
 
+    cdef Told told          # what it has to report, where anybody wants to know
+
     cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1
+    cdef int each(self, Each* field, object values, object dtype) except -1
+    cdef int listen(self, object kind, int64_t n) except -1
+    cdef void hear(self, Told* told) noexcept
     cdef void* room(self, object shape, object dtype) except NULL
     cdef void* keep(self, object array, object dtype) except NULL
     cdef int find_links(self, Links links) except -1

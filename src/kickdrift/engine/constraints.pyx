@@ -3,18 +3,21 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COMPLIANT_DISTANCE, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, Collisions, Distance, Each, Hold,
-    Pin, Wall,
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, SENSOR,
+    SHAPES, Collisions, Contacts, Corners, Distance, Each, Hold, Pin, Sensor, Shapes, Wall,
 )
+from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport SweptTable
 from .sharing cimport look
+from .slots cimport address
 
 import numpy as np
 
 from .. import kernels
 from ..constraints import Constraint
 from ..constraints.broad_phase import Grid
+from ..constraints.shapes import tree
 from ..declaration import require_entries
 
 require_rounding(__name__)
@@ -39,6 +42,30 @@ cdef class BoundHold:
         cdef void* place = self.room(array.size, dtype)
         self.last[: array.size] = array.ravel()
         return place
+
+    cdef int each(self, Each* field, object values, object dtype) except -1:
+        field.number = self.keep(values, dtype)
+        field.body = len(values) > 1
+        return 0
+
+    cdef int listen(self, object kind, int64_t n) except -1:
+        """Have it report; kind: a `Reporting` of events.py. What reports already goes on, as it may be in use."""
+        cdef Told* told = &self.told
+        if told.mark != NULL:
+            return 0
+        told.region, told.room = kind.region, kind.room
+        told.slots = kind.room // max(1, n) if kind.walls else 0
+        told.places = told.slots * n if kind.walls else (PAIRS_PER_BODY + 1) * n
+        told.contact = <Contact*> self.room(told.places * sizeof(Contact), np.uint8)
+        told.touching = <int64_t*> self.room(told.room, np.int64)
+        told.next = <int64_t*> self.room(told.room, np.int64)
+        told.mark = <int32_t*> self.room(told.places, np.int32)
+        self.hear(told)
+        return 0
+
+    cdef void hear(self, Told* told) noexcept:
+        """Whom it reports to."""
+        pass
 
     cdef int find_links(self, Links links) except -1:
         """What ends, or is otherwise, where bodies die."""
@@ -65,7 +92,7 @@ cdef class BoundDistance(BoundHold):
     cdef Distance distance
     cdef list pairs     # arrays of one item for each pair: first body, second body, and more
     cdef object first, second, stage    # its pairs, and in which stage each of them is
-    cdef object at_rest                 # of the plan
+    cdef object at_rest, reads          # of the plan, and as kernels read it
 
     cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
         cdef Distance* distance = &self.distance
@@ -90,36 +117,51 @@ cdef class BoundDistance(BoundHold):
         distance.move_first = self.keep(fields["move_first"][order], plan.dtype)
         distance.move_second = self.keep(fields["move_second"][order], plan.dtype)
         if "compliance" in fields:
-            distance.total = self.keep(fields["total"][order], plan.dtype)
             distance.compliance = self.keep(fields["compliance"][order], plan.dtype)
-            distance.force = self.room(count, plan.dtype)
+            distance.drag_first = self.keep(fields["drag_first"][order], plan.dtype)
+            distance.drag_second = self.keep(fields["drag_second"][order], plan.dtype)
+        # What is kept from here on has no item for each pair, or is filled anew in each step.
         self.pairs = self.kept[1:]
         if "tenants" in fields:
             self.tenants = fields["tenants"][order]
+        if "compliance" in fields:
+            for number in range(4):
+                distance.response[<int> number] = fields["response"][number]
+            distance.share_first = self.room(count, plan.dtype)
+            distance.share_second = self.room(count, plan.dtype)
+            distance.alpha = self.room(count, plan.dtype)
+        distance.force = self.room(count, plan.dtype)
+        distance.pull = self.room(count, plan.dtype)
+        distance.direction = fields["direction"][0]
         distance.was = self.room(plan.dim * padded, plan.dtype)
+        distance.way = self.room(plan.dim * count, plan.dtype)
         distance.iterations = fields["iterations"][0]
         distance.look = look
-        self.cost = 20 * count * distance.iterations + 2 * plan.n
+        self.cost = 20 * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
 
     cdef int find_links(self, Links links) except -1:
         stage = self.kept[0]
         links.add(self.pairs[0], self.pairs[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
-        return links.stages(stage, self.distance.stages, self.last)
+        # With velocities at the end of a step, which is what a direction of 2 stands for, they read nothing at rest.
+        return links.stages(stage, self.distance.stages, self.reads, self.distance.direction < 2)
 
     cdef BoundDistance reading(self, object plan):
         """The same, with the shares that links of this plan read at rest."""
         cdef BoundDistance other = self
         if self.at_rest is plan.at_rest:
             return self
-        if self.at_rest is not None:
+        if self.reads is not None:
             other = BoundDistance.__new__(BoundDistance)
             other.hold, other.cost, other.distance = self.hold, self.cost, self.distance
             other.kept, other.first, other.second, other.stage = [*self.kept], self.first, self.second, self.stage
             other.hold.data = &other.distance
             other.pairs, other.tenants = self.pairs, self.tenants
         other.at_rest = plan.at_rest
-        other.distance.at_rest = other.keep(plan.at_rest, plan.dtype)
+        other.distance.at_rest, other.reads = NULL, None
+        if plan.at_rest is not None:
+            other.distance.at_rest = other.keep(plan.at_rest, plan.dtype)
+            other.reads = other.last
         return other
 
 
@@ -149,34 +191,116 @@ cdef class BoundWall(BoundHold):
         self.wall.weight = self.keep(fields["weight"], plan.dtype)
         self.weight = self.last
         self.wall.lag = fields["lag"][0]
+        if "sensor" in fields:
+            self.wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
         self.cost = 10 * plan.n
         return 0
 
     cdef int find_links(self, Links links) except -1:
         return links.weigh(self.weight, None, NULL)
 
-    cdef int each(self, Each* field, object values, object dtype) except -1:
-        field.number = self.keep(values, dtype)
-        field.body = len(values) > 1
-        return 0
+    cdef void hear(self, Told* told) noexcept:
+        self.wall.told = told
 
 
-cdef class BoundCollisions(BoundHold):
-    cdef Collisions collisions
-    cdef object weight, size_class
-    cdef list walls     # that bodies are kept off as they part, or None where these are not known yet
+cdef class BoundShapes(BoundHold):
+    cdef Shapes shapes
+    cdef object weight
 
     cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
-        cdef Collisions* data = &self.collisions
+        cdef Shapes* shapes = &self.shapes
+        self.hold.function, self.hold.data = table.hold, shapes
+        shapes.segments = fields["segments"][0]
+        shapes.lower = self.keep(fields["lower"], plan.dtype)
+        shapes.upper = self.keep(fields["upper"], plan.dtype)
+        self.each(&shapes.reach, fields["reach"], plan.dtype)
+        self.each(&shapes.wall.restitution, fields["restitution"], plan.dtype)
+        self.each(&shapes.wall.friction, fields["friction"], plan.dtype)
+        self.each(&shapes.wall.radius, fields["radius"], plan.dtype)
+        shapes.wall.weight = self.keep(fields["weight"], plan.dtype)
+        self.weight = self.last
+        shapes.wall.lag = fields["lag"][0]
+        if "sensor" in fields:
+            shapes.wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
+        there = np.flatnonzero(fields["enabled"])
+        shapes.count = len(there)
+        if shapes.count > 0:
+            ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
+            order, bounds, first, leaves = tree(np.minimum(*ends), np.maximum(*ends))
+            shapes.number = <const int64_t*> self.keep(there[order], np.int64)
+            shapes.bounds = <const double*> self.keep(bounds, np.float64)
+            shapes.first = <const int64_t*> self.keep(first, np.int64)
+            shapes.leaves = <const int64_t*> self.keep(leaves, np.int64)
+        self.cost = 100 * plan.n
+        return 0
+
+    cdef int find_links(self, Links links) except -1:
+        return links.weigh(self.weight, None, NULL)
+
+    cdef void hear(self, Told* told) noexcept:
+        self.shapes.wall.told = told
+
+
+cdef class BoundSensor(BoundHold):
+    cdef Sensor sensor
+
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        self.hold.function, self.hold.data = table.hold, &self.sensor
+        self.sensor.lower = self.keep(fields["lower"], plan.dtype)
+        self.sensor.upper = self.keep(fields["upper"], plan.dtype)
+        self.sensor.ball = fields["ball"][0]
+        self.sensor.watched = <const uint8_t*> self.keep(fields["watched"], np.uint8)
+        self.cost = 10 * plan.n
+        return 0
+
+    cdef int find_links(self, Links links) except -1:
+        self.sensor.alive = links.slots.alive
+        return 0
+
+    cdef void hear(self, Told* told) noexcept:
+        self.sensor.told = told
+
+
+cdef class BoundCorners(BoundHold):
+    cdef Corners corners
+
+    cdef object weight
+
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        cdef Corners* data = &self.corners
+        self.hold.function, self.hold.data = table.hold, data
+        data.faces = len(fields["offset"])
+        data.normal = self.keep(fields["normal"], plan.dtype)
+        data.offset = self.keep(fields["offset"], plan.dtype)
+        data.restitution = self.keep(fields["restitution"], plan.dtype)
+        data.friction = self.keep(fields["friction"], plan.dtype)
+        data.radius = self.keep(fields["radius"], plan.dtype)
+        data.weight = self.keep(fields["weight"], plan.dtype)
+        self.weight = self.last
+        data.lag = fields["lag"][0]
+        data.there = <int32_t*> self.room(data.faces, np.int32)
+        data.size = self.room(data.faces, plan.dtype)
+        data.push = self.room(data.faces, plan.dtype)
+        self.cost = 3 * data.faces * plan.n
+        return 0
+
+    cdef int find_links(self, Links links) except -1:
+        return links.weigh(self.weight, None, NULL)
+
+
+cdef class BoundGrid(BoundHold):
+    """Base of what looks for pairs of bodies that are near."""
+
+    cdef object weight, size_class
+
+    cdef int lay_out(self, Collisions* data, dict fields, object plan) except -1:
         cdef int64_t n = plan.n
         cdef int a, b
-        self.hold.function, self.hold.data = table.hold, data
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         data.weight = self.keep(fields["weight"], plan.dtype)
         self.weight = self.last
-        data.restitution = fields["restitution"][0]
-        data.iterations = fields["iterations"][0]
         grid = Grid(radius, plan.dim)
         data.size_class = <const uint8_t*> self.keep(grid.size_class, np.uint8)
         self.size_class = self.last
@@ -203,8 +327,99 @@ cdef class BoundCollisions(BoundHold):
         data.lower = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
         data.higher = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
         data.look = look
-        self.cost = 200 * n
         return 0
+
+
+cdef class BoundContacts(BoundGrid):
+    cdef Contacts contacts
+    cdef list rods      # arrays of one item for each rod: first body, second body, and more
+
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        cdef Contacts* data = &self.contacts
+        cdef int64_t n = plan.n
+        cdef int64_t most
+        cdef int place
+        impulses, real = plan.impulses, plan.dtype
+        self.hold.function, self.hold.data = table.hold, data
+        self.lay_out(&data.grid, fields, plan)
+        data.restitution = self.keep(fields["restitution"], real)
+        data.friction = self.keep(fields["friction"], real)
+        data.faces, data.rods, data.substeps = impulses.faces, impulses.rods, fields["substeps"][0]
+        data.sweeps = fields["sweeps"][0]
+        data.normal = self.keep(fields["normal"], real)
+        data.offset = self.keep(fields["offset"], real)
+        data.wall_friction = self.keep(fields["wall_friction"], real)
+        data.declared = data.rods
+        kept = len(self.kept)
+        data.rod_first = <const int32_t*> self.keep(fields["first"], np.int32)
+        data.rod_second = <const int32_t*> self.keep(fields["second"], np.int32)
+        data.length = self.keep(fields["length"], real)
+        data.compliance = self.keep(fields["compliance"], real)
+        data.number = <const int32_t*> self.keep(fields["number"], np.int32)
+        self.rods, self.tenants = self.kept[kept:], fields["tenants"]
+        data.stiffness = self.keep(fields["stiffness"], real)
+        data.moved = <uint8_t*> self.room(n, np.uint8)
+        data.state = <int64_t*> address(impulses.state)
+        for place in range(2):
+            data.pair[place] = <int32_t*> address(impulses.pair[place])
+            data.push[place] = address(impulses.push[place])
+            data.pull[place] = address(impulses.pull[place])
+        self.kept.append(impulses)
+        most = impulses.room
+        data.body = self.room(2 * plan.dim * (n + data.faces), real)
+        data.one = <int32_t*> self.room(most, np.int32)
+        data.other = <int32_t*> self.room(most, np.int32)
+        data.colour = <uint8_t*> self.room(most, np.uint8)
+        data.place = <int32_t*> self.room(most, np.int32)
+        data.first = <int32_t*> self.room(most, np.int32)
+        data.second = <int32_t*> self.room(most, np.int32)
+        data.contact = self.room((2 * plan.dim + CONTACT) * most, real)
+        data.rod = self.room((plan.dim + 1) * data.rods, real)
+        data.taken = <uint64_t*> self.room(n, np.uint64)
+        data.touched = <uint8_t*> self.room(n + data.faces, np.uint8)
+        self.cost = 200 * n + (60 * n + 30 * data.rods * data.sweeps) * data.substeps
+        return 0
+
+    cdef int find_links(self, Links links) except -1:
+        links.weigh(self.weight, self.size_class, self.contacts.grid.count)
+        links.add(self.rods[0], self.rods[1], self.tenants, self.contacts.declared, self.rods, &self.contacts.rods)
+        links.contacts = &self.contacts
+        return 0
+
+
+cdef class BoundCollisions(BoundGrid):
+    cdef Collisions collisions
+    cdef list walls     # that bodies are kept off as they part, or None where these are not known yet
+
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        cdef Collisions* data = &self.collisions
+        cdef int64_t n = plan.n
+        self.hold.function, self.hold.data = table.hold, data
+        self.each(&data.restitution, fields["restitution"], plan.dtype)
+        if "friction" in fields:
+            self.each(&data.friction, fields["friction"], plan.dtype)
+        if "category" in fields:
+            data.category = <const uint64_t*> self.keep(np.broadcast_to(fields["category"], (n,)), np.uint64)
+            data.mask_bits = <const uint64_t*> self.keep(np.broadcast_to(fields["mask"], (n,)), np.uint64)
+        if "sensor" in fields:
+            data.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        data.iterations = fields["iterations"][0]
+        self.lay_out(data, fields, plan)
+        self.cost = 200 * plan.n
+        if "swept" in fields and data.classes > 0:
+            data.swept = True
+            data.since = self.room(n, plan.dtype)
+            data.earliest = self.room(n, plan.dtype)
+            data.which = <int64_t*> self.room(n, np.int64)
+            data.last = <int32_t*> self.room(n, np.int32)
+            data.time = self.room((PAIRS_PER_BODY + 1) * n, plan.dtype)
+            data.middle = self.room(plan.dim * n, plan.dtype)
+            data.extent = self.room(n, plan.dtype)
+            data.way_class = <uint8_t*> self.room(n, np.uint8)
+        return 0
+
+    cdef void hear(self, Told* told) noexcept:
+        self.collisions.told = told
 
     cdef int find_links(self, Links links) except -1:
         return links.weigh(self.weight, self.size_class, self.collisions.count)
@@ -222,6 +437,7 @@ cdef class BoundCollisions(BoundHold):
             other.kept = [*self.kept]
             other.hold.data = &other.collisions
             other.weight, other.size_class = self.weight, self.size_class
+            other.collisions.told = NULL
         other.walls = walls
         other.collisions.walls = len(walls)
         place = <Hold*> other.room(len(walls) * sizeof(Hold), np.uint8)
@@ -239,6 +455,10 @@ cdef dict KINDS = {
     "box": (BOX, BoundWall),
     "plane": (PLANE, BoundWall),
     "collisions": (COLLISIONS, BoundCollisions),
+    "contacts": (CONTACTS, BoundContacts),
+    "corners": (CORNERS, BoundCorners),
+    "sensor": (SENSOR, BoundSensor),
+    "shapes": (SHAPES, BoundShapes),
 }
 require_entries(__name__, KINDS, Constraint)
 

@@ -1,9 +1,13 @@
 """What the steps of coupled bodies need beside their plan."""
 
+from libc.stdint cimport int64_t
+
 from ..kernels.abi.constraints cimport Hold
+from ..kernels.abi.events cimport Told
 from ..kernels.abi.plan cimport Array, Job, Plan
 from ..kernels.abi.coupled cimport Push, Sweep, SweptTable
 from ..kernels.abi.tables cimport Kernels
+from .events cimport EventStore, Touches
 from .sharing cimport Watch
 from .slots cimport Links, Slots
 
@@ -16,6 +20,9 @@ cdef class Coupled(Watch):
     cdef list bound_pushes, bound_holds
     cdef Push* push
     cdef Hold* hold
+    cdef Told** told                # of those who report, by the number of the constraint
+    cdef int64_t* source            # that number
+    cdef int64_t tolds
     cdef list arrays                # that these point into
     cdef double cost                # of pushes and holds, in a step of all bodies, in nanoseconds
     cdef Py_ssize_t helpers         # how many threads may share the work
@@ -29,6 +36,8 @@ cdef class Coupled(Watch):
     @staticmethod
     cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous)
 
+    cdef int listen(self, EventStore store, object model) except -1
+    cdef void take_over(self, Coupled other, Touches touches) noexcept
     cdef bint serves(self, object model) except -1
     cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1
     cdef int bind_holds(self, object model, Coupled previous) except -1

@@ -6,15 +6,19 @@ so that whatever fails goes back to that at no cost.
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from .coefficients cimport field
 from .constraints cimport BoundHold, bind_constraints
+from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
-from ..kernels.abi.plan cimport IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
+from ..kernels.abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_PUSHES, Push, Sweep
 from ..kernels.abi.tables cimport Kernels
 from .interactions cimport BoundPush, PythonPush, bind_push
+from .events cimport EventStore, Touches
 from .runner cimport copy_array
 from .sharing cimport Watch, look, paced
 from .slots cimport Links, Slots
@@ -22,6 +26,7 @@ from ..kernels.loops.living cimport park
 
 from time import perf_counter
 
+from .. import events
 from .. import kernels as kernels_
 from ..errors import CallbackError
 
@@ -36,6 +41,8 @@ cdef class Coupled(Watch):
     def __dealloc__(self):
         PyMem_Free(self.push)
         PyMem_Free(self.hold)
+        PyMem_Free(self.told)
+        PyMem_Free(self.source)
 
     @staticmethod
     cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous):
@@ -53,8 +60,11 @@ cdef class Coupled(Watch):
         coupled.sweep.plan = plan
         whole = coupled.bind_pushes(model, plan, threads, previous)
         coupled.bind_holds(model, previous)
-        if whole or implicit or len(model.holds) > 0:
+        energy = plan.scheme == ENERGY_EULER and len(model.pushes) > 0
+        if whole or implicit or energy or len(model.holds) > 0:
             coupled.bind_room(model, implicit, previous)
+        if energy:
+            coupled.sweep.implicit = table.energy
         if implicit:
             coupled.bind_implicit(model, plan)
         return coupled
@@ -88,6 +98,7 @@ cdef class Coupled(Watch):
             self.bound_pushes.append(bound)
             push = &self.push[<Py_ssize_t> number]
             push.function, push.data = bound.function, bound.data
+            push.potential, push.potential_data = bound.potential, bound.potential_data
             push.factor = field(plan, term.factor, self.arrays)
             whole = whole or bound.whole
             if not (bound.shared or bound.whole):
@@ -110,6 +121,40 @@ cdef class Coupled(Watch):
             self.cost += bound.cost
         self.sweep.holds, self.sweep.hold = len(model.holds), self.hold
         return 0
+
+    cdef int listen(self, EventStore store, object model) except -1:
+        """Have constraints report to where events are kept."""
+        cdef BoundHold bound
+        kinds = events.reporting(model)
+        self.told = <Told**> PyMem_Calloc(max(1, len(kinds)), sizeof(Told*))
+        self.source = <int64_t*> PyMem_Calloc(max(1, len(kinds)), sizeof(int64_t))
+        if self.told == NULL or self.source == NULL:
+            raise MemoryError
+        for hold, bound in zip(model.holds, self.bound_holds):
+            source = model.source(hold)
+            if source in kinds and hold.kind != "corners":  # whose walls report
+                bound.listen(kinds[source], model.n)
+                self.told[self.tolds] = &bound.told
+                self.source[self.tolds] = source
+                self.tolds += 1
+        self.sweep.log, self.sweep.tell = &store.log, self.table.tell
+        return 0
+
+    cdef void take_over(self, Coupled other, Touches touches) noexcept:
+        """Those who touch, from the binding before or as they are to be; either may be None."""
+        cdef int64_t i, k
+        cdef Told* told
+        for i in range(self.tolds):
+            told = self.told[i]
+            if touches is None:
+                told.source = self.source[i]  # what is shared with the binding before may have had another
+            if touches is not None:
+                touches.execute(told)
+            elif other is not None:
+                for k in range(other.tolds):
+                    if other.told[k] != told and other.source[k] == told.source and other.told[k].room == told.room:
+                        told.count = other.told[k].count
+                        memcpy(told.touching, other.told[k].touching, told.count * sizeof(int64_t))
 
     cdef int bind_room(self, object model, bint implicit, Coupled previous) except -1:
         """Room for all bodies, which are stepped as one tile."""

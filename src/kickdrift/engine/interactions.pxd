@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 
 from ..kernels.abi.interactions cimport NBody, Springs
 from ..kernels.abi.coupled cimport PushFunction, SweptTable, TangentFunction
+from .formulas cimport BoundFormula
 from .sharing cimport Sharing
 from .slots cimport Links
 
@@ -13,6 +14,8 @@ cdef class BoundPush:
     cdef void* data
     cdef TangentFunction tangent    # or NULL
     cdef void* tangent_data
+    cdef PushFunction potential     # or NULL
+    cdef void* potential_data
     cdef bint whole         # does it want all bodies at once?
     cdef bint shared        # may several threads call it at once?
     cdef double cost        # of evaluating it for all bodies, in nanoseconds
@@ -36,6 +39,12 @@ cdef class PythonPush(BoundPush):
 
 cdef class NativePush(BoundPush):
     pass
+
+
+cdef class FormulaPush(BoundPush):
+    cdef BoundFormula force
+    cdef BoundFormula change
+    cdef BoundFormula energy
 
 
 cdef class SpringsPush(BoundPush):

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 
 from ..kernels.abi.plan cimport Job
 from ..kernels.simd.rounding cimport require_rounding
+from .formulas cimport BoundFormula
 from .sharing cimport SHARE
 
 import numpy as np
@@ -19,6 +20,7 @@ require_rounding(__name__)
 cdef enum:
     PER_SPRING = 15
     PER_PAIR = 2
+    PER_OPERATION = 2
 
 # As many numbers as any vector holds.
 cdef enum:
@@ -107,6 +109,23 @@ cdef class NativePush(BoundPush):
         self.data = <void*> <size_t> push.term.data
         self.shared = push.term.threadsafe
         self.cost = 10.0 * plan.n
+        return 0
+
+
+cdef class FormulaPush(BoundPush):
+    """A formula, how it changes, and its energy, for the schemes that ask for these."""
+
+    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+        self.force = BoundFormula.of(push.term.code(push.fields), plan.dtype)
+        self.function, self.data = table.formula, <void*> &self.force.formula
+        self.shared = True
+        self.cost = <double> plan.n * PER_OPERATION * (self.force.formula.operations + 1)
+        if plan.integrator.name == "implicit_euler":
+            self.change = BoundFormula.of(push.term.code(push.fields, "changes"), plan.dtype)
+            self.tangent, self.tangent_data = table.formula_tangent, <void*> &self.change.formula
+        if plan.integrator.name == "energy_euler":
+            self.energy = BoundFormula.of(push.term.code(push.fields, "energy"), plan.dtype)
+            self.potential, self.potential_data = table.formula, <void*> &self.energy.formula
         return 0
 
 
@@ -199,7 +218,9 @@ cdef int share_n_body(
 
 
 # What binds each.
-cdef dict PUSHES = {"python": PythonPush, "native": NativePush, "springs": SpringsPush, "n_body": NBodyPush}
+cdef dict PUSHES = {
+    "python": PythonPush, "native": NativePush, "formula": FormulaPush, "springs": SpringsPush, "n_body": NBodyPush,
+}
 require_entries(__name__, PUSHES, Interaction)
 
 

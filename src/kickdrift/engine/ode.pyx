@@ -8,6 +8,7 @@ from ..kernels.abi.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_
 from ..kernels.abi.ode cimport MAX_SLOPES, Newton, ODEPlan, ODETable
 from ..kernels.abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from ..kernels.simd.rounding cimport require_rounding
+from .formulas cimport BoundFormula
 from .runner cimport Runner, Writes, copy_array, locate
 from .sharing cimport PATIENCE, RELEASE
 
@@ -100,6 +101,7 @@ cdef class ODECore(Runner):
     cdef Scratch moved, moved_rate, residual, jacobian, slope, status, needed
     cdef NativeFlow native  # the right-hand side, where it is in machine code
     cdef void* user_data
+    cdef BoundFormula formula, derivatives  # the right-hand side, where it is a formula
     cdef object origin, pace, numerator, denominator    # of the time, as whole numbers
 
     # Binding.
@@ -159,6 +161,13 @@ cdef class ODECore(Runner):
             self.native = <NativeFlow> <size_t> self._rhs.pointer.address
             self.user_data = <void*> <size_t> self._rhs.data
             self.cost = n * dim  # of one evaluation
+        elif isinstance(self._rhs, flows.Expression):
+            self.formula = BoundFormula.of(self._rhs.code(n, self.dtype), self.dtype)
+            self.native = <NativeFlow> self.kernels.formulas.flow
+            self.user_data = <void*> &self.formula.formula
+            self.cost = n * self.formula.formula.operations
+            if self.plan.scheme == IMPLICIT_EULER:
+                self.derivatives = BoundFormula.of(self._rhs.code(n, self.dtype, True), self.dtype)
         self.now = Scratch(state, self.dtype, True)
         self.stage = Scratch(state, self.dtype, False)
         self.rate = Scratch(state, self.dtype, True)
@@ -350,6 +359,8 @@ cdef class ODECore(Runner):
                 break
             if self._jacobian is not None:
                 self.ask("jacobian", self._jacobian, t, self.stage.array, self.jacobian)
+            elif self.derivatives is not None:
+                self.derive(t)
             else:
                 self.difference(t)
                 calls += self.plan.dim
@@ -367,6 +378,16 @@ cdef class ODECore(Runner):
             self.table.increments(&self.newton, column, share, floor, self.moved.data)
             self.ask_rhs(t, self.moved, self.moved_rate)
             self.table.quotients(&self.newton, column, self.moved.data, self.moved_rate.data)
+        return 0
+
+    cdef int derive(self, double t) except -1:
+        """The derivatives of a formula."""
+        cdef void* formula = <void*> &self.derivatives.formula
+        cdef Py_ssize_t n = self.plan.n
+        cdef Py_ssize_t dim = self.plan.dim
+        memset(self.jacobian.data, 0, self.jacobian.size)
+        with nogil:
+            self.native(t, 0, n, dim, self.stage.data, self.jacobian.data, formula)
         return 0
 
     cdef int ask_rhs(self, double t, Scratch y, Scratch out) except -1:

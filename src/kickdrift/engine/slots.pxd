@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
+from ..kernels.abi.constraints cimport Contacts
 from ..kernels.abi.plan cimport Plan
 from ..kernels.abi.slots cimport Living
 
@@ -37,6 +38,9 @@ ctypedef struct Weight:
     int32_t* partners
 
 
+cdef void* address(object array) except NULL
+
+
 cdef class Links:
     cdef Slots slots
     cdef Cut* cut
@@ -45,17 +49,21 @@ cdef class Links:
     cdef Py_ssize_t weights
     cdef const char* inverse_mass   # of each body, in the dtype of the state
     cdef char* at_rest
+    cdef Contacts* contacts         # of which impulses end with bodies, or NULL
+    cdef int dim
     cdef list kept
 
     cdef const void* keep(self, object array) except NULL
     cdef int add(
         self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
     ) except -1
-    cdef int stages(self, object stage, int64_t count, object at_rest) except -1
+    cdef int stages(self, object stage, int64_t count, object at_rest, bint reads) except -1
     cdef int weigh(self, object weight, object size_class, int32_t* partners) except -1
     cdef bint uncut(self, const Cut* cut, Py_ssize_t k) noexcept nogil
     cdef void layout(self) noexcept nogil
     cdef void weigh_bodies(self, const Weight* weight) noexcept nogil
+    cdef void end_impulses(self) noexcept nogil
+    cdef bint ended(self, int32_t body) noexcept nogil
 
 
 cdef class Slots:

@@ -3,7 +3,7 @@
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
-from libc.string cimport memchr, memcpy, memset
+from libc.string cimport memchr, memcpy, memmove, memset
 
 from ..kernels.abi.constraints cimport NOWHERE
 from ..kernels.abi.plan cimport ROW, Array, Plan
@@ -299,7 +299,7 @@ cdef class Links:
     """What of a binding hangs on bodies: springs, distances, pins, and who is moved by constraints."""
 
     def __cinit__(self, Slots slots, model):
-        self.slots, self.kept = slots, []
+        self.slots, self.kept, self.dim = slots, [], model.dim
         mass = (model.inverse_mass + np.zeros(model.n)).astype(model.dtype)
         self.inverse_mass = <const char*> self.keep(mass)
 
@@ -338,14 +338,19 @@ cdef class Links:
         self.cuts += 1
         return 0
 
-    cdef int stages(self, object stage, int64_t count, object at_rest) except -1:
-        """Of the pairs that were added last: where each stage begins, and what bodies read at rest."""
+    cdef int stages(self, object stage, int64_t count, object at_rest, bint reads) except -1:
+        """Of the pairs that were added last: where each stage begins, and what bodies read at rest, if they read it.
+
+        The array of the last pairs that are added is the one that kernels look at.
+        """
         cdef Cut* cut = &self.cut[self.cuts - 1]
         cut.stages = count
         cut.to_stage = <int64_t*> self.keep(stage)
         cut.stage = <const int64_t*> self.keep(stage.copy())
-        cut.at_rest = <const char*> self.keep(at_rest.copy())
-        self.at_rest = <char*> self.keep(at_rest)
+        if at_rest is not None:
+            self.at_rest = <char*> self.keep(at_rest)
+            if reads:
+                cut.at_rest = <const char*> self.keep(at_rest.copy())
         return 0
 
     cdef int weigh(self, object weight, object size_class, int32_t* partners) except -1:
@@ -388,6 +393,8 @@ cdef class Links:
             memset(self.at_rest, 0, self.slots.n * item)
         for number in range(self.weights):
             self.weigh_bodies(&self.weight[number])
+        if self.contacts != NULL:
+            self.end_impulses()
         for number in range(self.cuts):
             cut = &self.cut[number]
             left = 0
@@ -415,6 +422,28 @@ cdef class Links:
                 stage += 1
             if cut.left != NULL:
                 cut.left[0] = left
+
+    cdef void end_impulses(self) noexcept nogil:
+        """What contacts begin with ends with their bodies; that of rods is laid out below, and ends where it is cut."""
+        cdef Contacts* contacts = self.contacts
+        cdef int place = <int> contacts.state[0]
+        cdef int32_t* pair = contacts.pair[place]
+        cdef Py_ssize_t size = (2 + self.dim) * self.slots.data.item
+        cdef char* push = <char*> contacts.push[place]
+        cdef int64_t kept = 0
+        cdef int64_t k
+        for k in range(contacts.state[2 + place]):
+            if self.ended(pair[2 * k]) or self.ended(pair[2 * k + 1]):
+                continue
+            pair[2 * kept] = pair[2 * k]
+            pair[2 * kept + 1] = pair[2 * k + 1]
+            memmove(push + kept * size, push + k * size, size)
+            kept += 1
+        contacts.state[2 + place] = kept
+
+    cdef bint ended(self, int32_t body) noexcept nogil:
+        """Has it died since the last step, or is it another? Walls, whose numbers follow, stay."""
+        return body < self.slots.n and (not self.slots.alive[body] or self.slots.young[body])
 
     cdef void weigh_bodies(self, const Weight* weight) noexcept nogil:
         cdef Py_ssize_t item = self.slots.data.item

@@ -13,8 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .. import validation
-
 #: When a step evaluates the forces, in steps: under those that ignore velocity, and under others.
 Shares = tuple[tuple[float, ...], tuple[float, ...]]
 
@@ -65,8 +63,13 @@ class Integrator:
         """How far, in steps, the velocity of a step is behind its position, as constant forces show."""
         return 0.0
 
+    @property
+    def splits_pulls(self) -> bool:
+        """Is the velocity of a step that at its end, so that half of a steady pull's impulse follows the drift?"""
+        return self.velocity_lag == 0
 
-def one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        known = ", ".join(map(repr, choices))
-        raise ValueError(f"{name}: expected one of {known}, got {validation.show(value)}")
+    @property
+    def responses_to_drag(self) -> tuple[float, float, float, float]:
+        """What drag c leaves of a steady pull in a step: 1 - a c h + b (c h)², of the position; and of twice the
+        velocity less the position: a, b of both. These are the series of the motion itself."""
+        return 1 / 3, 1 / 12, 2 / 3, 1 / 4

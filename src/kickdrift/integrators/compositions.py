@@ -48,6 +48,7 @@ class Leapfrog(Composition):
     """Drift h/2, kick h, drift h/2; position and velocity are of the same time after each step."""
 
     name = "leapfrog"
+    responses_to_drag = (1 / 2, 0.0, 1 / 2, 0.0)  # both feel that in the middle of the step
     source = "Hairer, Lubich, Wanner 2003, Acta Numerica 12, 399, eq. 1.8"
     order = 2
     kicks = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .. import validation
-from .base import Integrator, Shares, one_of
+from .base import Integrator, Shares
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SemiImplicitEuler(Integrator):
     symplectic = True
 
     def __post_init__(self) -> None:
-        one_of("SemiImplicitEuler(form)", self.form, ("kick_drift", "drift_kick", "alternate"))
+        validation.one_of("SemiImplicitEuler(form)", self.form, ("kick_drift", "drift_kick", "alternate"))
         if self.form == "alternate":
             object.__setattr__(self, "order", 2)
 
@@ -49,6 +49,8 @@ class SemiImplicitEuler(Integrator):
     @property
     def velocity_lag(self) -> float:
         return {"kick_drift": 0.5, "drift_kick": -0.5, "alternate": 0.0}[self.form]
+
+    splits_pulls = False  # each step of "alternate" has an impulse of its own
 
     @property
     def evaluation_shares(self) -> Shares:  # type: ignore[override]
@@ -106,4 +108,5 @@ class EnergyEuler(Integrator):
 
     name = "energy_euler"
     source = "Conserving energy in physics simulations, 2002, with the sign of v from v + h a"
+    evaluation_shares = ((0,), (0,))
     order = 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .. import validation
-from .base import Integrator, Shares, one_of
+from .base import Integrator, Shares
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Verlet(Integrator):
     history = "previous position"
 
     def __post_init__(self) -> None:
-        one_of("Verlet(velocity)", self.velocity, ("backward", "central"))
-        one_of("Verlet(start)", self.start, ("taylor", "backward"))
+        validation.one_of("Verlet(velocity)", self.velocity, ("backward", "central"))
+        validation.one_of("Verlet(start)", self.start, ("taylor", "backward"))
         if self.start == "backward":
             object.__setattr__(self, "order", 1)
 
@@ -44,6 +44,8 @@ class Verlet(Integrator):
     @property
     def velocity_lag(self) -> float:
         return 0.5 if self.velocity == "backward" else 0.0
+
+    splits_pulls = False  # the next step goes on from positions, whatever velocity is read out
 
     @property
     def evaluation_shares(self) -> Shares:  # type: ignore[override]
@@ -59,6 +61,7 @@ class VelocityVerlet(Integrator):
     """
 
     name = "velocity_verlet"
+    responses_to_drag = (0.0, 0.0, 1.0, 0.0)  # positions feel that of before the step
     source = "Swope et al. 1982, J. Chem. Phys. 76, 637"
     evaluation_shares = ((1,), (0, 1))
     order = 2

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import validation
-from ..flows import Flow, Native
+from ..flows import Expression, Flow, Native
 from ..integrators import EQUATION_INTEGRATORS, Integrator, resolve
 from ..rollback import snapshots
 from ..stepper.common import State
@@ -86,6 +86,10 @@ class ODEBase(State):
             if self.dim != rhs.dim:
                 raise ValueError(f"y: expected shape (n, {rhs.dim}) for {type(rhs).__name__}, got {self._y.shape}")
             rhs.parameters(self.dtype)
+        elif isinstance(rhs, Expression):
+            if self.dim != rhs.dim:
+                raise ValueError(f"y: expected shape (n, {rhs.dim}) for {rhs!r}, got {self._y.shape}")
+            rhs.code(self.n, self.dtype)
         elif isinstance(rhs, Native):
             if rhs.dtype != self.dtype:
                 raise TypeError(f"rhs: expected a function for {self.dtype}, as y is, got one for {rhs.dtype}")
@@ -194,8 +198,9 @@ class ODEBase(State):
 
     def _described(self) -> dict[str, Any]:
         # What a function computes is its owner's affair; it may well have moved to another module.
+        rhs = "function" if self._first_flow is None else repr(self._first_flow)
         return {
-            "rhs": "function" if self._first_flow is None else repr(self._first_flow),
+            "rhs": self._rhs.identity if isinstance(self._rhs, Expression) else rhs,
             "trajectories": self.n,
             "dim": self.dim,
             "dtype": str(self.dtype),

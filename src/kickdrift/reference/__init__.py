@@ -7,7 +7,8 @@ y' = f(t, y).
 """
 
 from .clock import FixedClock
+from .neighbours import Neighbours
 from .ode import ODEStepper
 from .stepper import Stepper
 
-__all__ = ["FixedClock", "ODEStepper", "Stepper"]
+__all__ = ["FixedClock", "Neighbours", "ODEStepper", "Stepper"]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..declaration import require_entries
 from ..forces.base import Interaction
+from .formulas import formula, formula_energy, formula_tangent
 from .interactions import n_body, n_body_tangent, springs, springs_tangent
 from .vector import Vector, largest, sqrt
 
@@ -55,10 +56,12 @@ def size(vectors):
     return largest([largest(vector) for vector in vectors])
 
 
-PUSHES = {"python": function, "native": function, "springs": springs, "n_body": n_body}
+PUSHES = {"python": function, "native": function, "formula": formula, "springs": springs, "n_body": n_body}
+ENERGIES = {"formula": formula_energy}
 TANGENTS = {
     "python": function_tangent,
     "native": function_tangent,
+    "formula": formula_tangent,
     "springs": springs_tangent,
     "n_body": n_body_tangent,
 }

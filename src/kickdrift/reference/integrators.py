@@ -198,19 +198,38 @@ def kick(body, x, v, d, after):
 
 def energy_euler(body, h):
     x, v = body.x, body.v
-    a = body.a(x, v)
-    y = x + h * v
-    if dot(v, v) - 2 * body.potential_difference(x, y) <= 0:  # a turning point is near
-        y = x + h * (v + h / 2 * a)
-    speed2 = dot(v, v) - 2 * body.potential_difference(x, y)
+    body.x, body.v = energy_kept(x, v, body.a(x, v), h, lambda y, turned: body.potential_difference(x, y))
+
+
+def energy_together(system, h):
+    """The same for bodies that are pushed too: the potentials of pushes are told of all of them, at both places."""
+    x, v, dim = system.x, system.v, system.dim
+    a = system.a(x, v)
+    works = [system.work(x, x + h * v), system.work(x, x + h * (v + h / 2 * a))]
+    new = []
+    rows = zip(system.parts, x.rows(dim), v.rows(dim), a.rows(dim), strict=True)
+    for i, (part, place, speed, acceleration) in enumerate(rows):
+
+        def difference(y, turned, part=part, place=place, i=i):
+            return part.potential_difference(place, y) + works[turned][i]
+
+        new.append(energy_kept(place, speed, acceleration, h, difference))
+    system.x, system.v = (Vector([number for pair in new for number in pair[which]]) for which in (0, 1))
+
+
+def energy_kept(x, v, a, h, difference):
+    """Where a body goes, and the speed that keeps its energy; `difference` is that of the potential from x to there."""
+    y, turned = x + h * v, False
+    if dot(v, v) - 2 * difference(y, turned) <= 0:  # a turning point is near
+        y, turned = x + h * (v + h / 2 * a), True
+    speed2 = dot(v, v) - 2 * difference(y, turned)
     if speed2 < 0:  # even the parabola leaves what the energy reaches
-        body.v = mirrored(v, a)
-        return
+        return x, mirrored(v, a)
     u = v + h * a
     u2 = dot(u, u)
     if u2 > 0:
         u2 = sqrt(speed2 / u2)
-    body.x, body.v = y, u2 * u
+    return y, u2 * u
 
 
 def mirrored(v, a):

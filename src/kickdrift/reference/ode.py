@@ -13,10 +13,12 @@ import numpy as np
 from .. import validation
 from ..declaration import require_entries
 from ..errors import ConvergenceError, NonFiniteError
+from ..flows import Expression
 from ..integrators import EQUATION_INTEGRATORS
 from ..ode.base import QUOTIENT, ODEBase, refuse
 from .checksum import digest
 from .flows import FLOWS
+from .formulas import evaluate
 from .integrators import NotConverged, solve
 from .lock import Exclusive, taped
 from .vector import Vector, largest
@@ -206,6 +208,32 @@ class FunctionSystem(FlowSystem):
         return share * size
 
 
+class FormulaSystem(FunctionSystem):
+    """n trajectories whose right-hand side is a formula."""
+
+    def __init__(self, stepper):
+        super().__init__(stepper)
+        self.fields = self.rhs.fields(self.n, self.dtype)
+
+    def f(self, c, y, needed=None):
+        self.evaluations = [count + 1 for count in self.evaluations]
+        return Vector([number for results in self._run(self.rhs.operations, c, y) for number in results.values()])
+
+    def _run(self, program, c, y):
+        """The results of a program, for each trajectory."""
+        for i, row in enumerate(y.rows(self.dim)):
+            values = {"t": self.real(self.t + c * self.dt), **dict(zip(self.rhs.texts, row, strict=True))}
+            values |= {name: self.real(field[i if len(field) > 1 else 0]) for name, field in self.fields.items()}
+            yield evaluate(program, self.real, values)
+
+    def jacobians(self, u, old, k):
+        if self.jacobian is not None:
+            return super().jacobians(u, old, k)
+        names = self.rhs.texts
+        rows = self._run(self.rhs.derivatives, 1, u)
+        return [[[row.get(f"{a} {b}", self.real(0)) for b in names] for a in names] for row in rows]
+
+
 class ODEStepper(Exclusive, ODEBase):
     """`kickdrift.ODEStepper` in plain Python: the same arguments, the same bits, made to be read.
 
@@ -264,9 +292,10 @@ class ODEStepper(Exclusive, ODEBase):
             elif self._flow is not None:
                 self._run(FlowSystem(self), n)
             else:
+                system = FormulaSystem if isinstance(self.rhs, Expression) else FunctionSystem
                 # Functions take long enough to look at what they did after each step.
                 for _ in range(n):
-                    self._run(FunctionSystem(self), 1)
+                    self._run(system(self), 1)
 
     def _run(self, system: FlowSystem, n: int) -> None:
         """n steps, or up to the one that cannot be solved; the array holds completed steps only."""

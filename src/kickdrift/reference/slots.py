@@ -66,14 +66,22 @@ class Living:
                     array[self._slots.dead] = 0
 
 
+#: Coefficients that have no item for each pin or pair.
+FOR_ALL = ("iterations", "direction", "response")
+
+
 def present_fields(system: Any, hold: Any) -> dict[str, Any]:
     """The coefficients of a constraint without what is cut; the dead weigh 0, and nobody on account of a cut pin."""
-    if system.slots is None:
-        return hold.fields
     fields = {name: field for name, field in hold.fields.items() if name != "tenants"}
+    if system.slots is None:
+        return fields
+    if hold.kind == "contacts":
+        left = uncut(system, hold)
+        rods = {name: fields[name][left] for name in ("first", "second", "length", "compliance", "number")}
+        return {**fields, **rods, "weight": weights(system)}
     if hold.kind == "pin" or "first" in fields:
         left = uncut(system, hold)
-        return {name: field if name == "iterations" else field[left] for name, field in fields.items()}
+        return {name: field if name in FOR_ALL else field[left] for name, field in fields.items()}
     return {**fields, "weight": weights(system)}
 
 
@@ -101,7 +109,7 @@ def present_at_rest(system: Any) -> np.ndarray | None:
         return plan.at_rest
     held = np.zeros(plan.n, np.bool_)
     for hold in plan.holds:
-        if "first" in hold.fields:
+        if "first" in hold.fields and hold.kind != "contacts" and hold.fields["direction"][0] < 2:
             for name in ("first", "second"):
                 held[hold.fields[name][uncut(system, hold)]] = True
     return np.where(held, plan.at_rest, plan.dtype.type(0))

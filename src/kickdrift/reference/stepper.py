@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .. import validation
@@ -11,6 +13,7 @@ from ..stepper.base import StepperBase
 from ..stepper.interpolation import canvas, weights
 from .checksum import digest
 from .clock import FixedClock
+from .events import Log
 from .interpolation import draw
 from .lock import Exclusive, taped
 from .slots import Living
@@ -46,6 +49,19 @@ class Stepper(Living, Exclusive, StepperBase):
         self._started = False
         self._last_h = self._dt
         self._drawn: tuple | None = None
+        self._log: Any = None if self._events is None else Log(self._events, self.dim)
+
+    def _take_events(self) -> np.ndarray:
+        return np.asarray(self._log.take())
+
+    @property
+    def _events_dropped(self) -> int:
+        return int(self._log.dropped)
+
+    def _touching(self):
+        if self._log is None:
+            return []
+        return [(source, np.array(keys, np.int64)) for source, keys in sorted(self._log.touching.items())]
 
     def _binding(self, plan, state=None):
         return plan  # bodies read it anew in each call
@@ -75,6 +91,7 @@ class Stepper(Living, Exclusive, StepperBase):
         clock_rate=None,
         clock_tick=None,
         slots=None,
+        touching=None,
     ) -> None:
         """Change several things; the compiled twin does it in one go."""
         if clock_rate is not None:
@@ -87,6 +104,10 @@ class Stepper(Living, Exclusive, StepperBase):
         if resume is not None:
             self._tick, self._started, self._last_h = resume
             self._drawn = None
+            if self._log is not None:
+                self._log.cut(self._tick)
+        if touching is not None:
+            self._log.touching = {source: keys.tolist() for source, keys in touching}
         if not self._started:
             self._last_h = self._h
         self.__dict__.update(attributes or {})
@@ -194,6 +215,15 @@ class Stepper(Living, Exclusive, StepperBase):
                     if array is not None:
                         array[...] = np.reshape(np.array(vector, self.dtype), array.shape)
                 self._started, self._last_h = True, self._h
+                if self._impulses is not None:
+                    pushing = sorted(system.remembered.items())
+                    pair = np.array([ends for ends, _ in pushing], np.int32).reshape(-1, 2)
+                    push = np.array([[along, load, *across] for _, (along, load, across) in pushing], self.dtype)
+                    pull = np.array(system.remembered_rods, self.dtype).reshape(-1, 1)
+                    for array, _rows, values in self._impulses.writes(
+                        pair, push.reshape(len(pair), 2 + self.dim), pull
+                    ):
+                        array[...] = values
             self._tick = first + system.done
             self._evaluations += system.evaluations
             self._keeps = system._kept is not None

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..events import key
 from . import newton_krylov
-from .callbacks import PUSHES
+from .callbacks import ENERGIES, PUSHES
 from .constraints import HOLDS
+from .events import Reports
 from .forces import TERMS, Affine, Rotation
-from .integrators import SCHEMES, STARTS, NotConverged
+from .integrators import SCHEMES, STARTS, NotConverged, energy_together
 from .slots import present_at_rest, present_fields
 from .vector import Vector
 
@@ -166,6 +168,8 @@ class System(Body):
     forces of the step have added to each velocity, before any constraint.
     """
 
+    source = -1  #: the number of the constraint that is being applied
+
     def __init__(self, stepper: Stepper):
         self.stepper = stepper
         self.plan = stepper._plan
@@ -194,6 +198,24 @@ class System(Body):
         self.done = 0
         self._kept = None
         self.completed = self.x, self.v, self.history
+        #: The impulses of contacts and of rods with which the step begins, and those with which it ends.
+        self.remembered: dict[tuple[int, int], Any] = {}
+        self.remembered_rods: list[Any] = []
+        if stepper._impulses is not None:
+            pair, push, pull = stepper._impulses.now(self.slots)
+            for ends, (along, load, *across) in zip(pair.tolist(), push, strict=True):
+                self.remembered[ends[0], ends[1]] = along, load, Vector(across)
+            self.remembered_rods = list(pull[:, 0])
+        self._next: Any = None
+
+    def remember(self, pushing: dict[tuple[int, int], Any], pull: list[Any]) -> None:
+        """What the next step begins with, once this one is done."""
+        self._next = pushing, pull
+
+    def count(self) -> None:
+        super().count()
+        if self._next is not None:
+            self.remembered, self.remembered_rods = self._next
 
     def run(self, n: int) -> None:
         """n steps, or fewer where one cannot be solved."""
@@ -227,6 +249,8 @@ class System(Body):
         """One step by the book; where it is implicit, for all bodies at once."""
         if self.integrator.name == "implicit_euler":
             newton_krylov.implicit_euler(self, h)
+        elif self.integrator.name == "energy_euler":
+            energy_together(self, h)
         else:
             super().step(h)
 
@@ -256,11 +280,32 @@ class System(Body):
         """The end of a step: the constraints, in their order, and then damping."""
         before = self.completed[0].rows(self.dim)
         self.gain = (self.v - self.completed[1]).rows(self.dim)
+        self.reports = Reports()
         for hold in self.plan.holds:
-            HOLDS[hold.kind](self, before, **present_fields(self, hold))
+            self.apply(hold, HOLDS[hold.kind], before)
+        if self.stepper._log is not None:
+            self.stepper._log.tell(self, self.reports.contacts)
         if self.decay is not None:
             self.damp(self.decay)
         self.count()
+
+    def apply(self, hold, function, before) -> None:
+        """Let a constraint do what it does; what it reports is its own."""
+        outer, self.source = self.source, self.plan.source(hold)
+        function(self, before, **present_fields(self, hold))
+        self.source = outer
+
+    def report(self, *told) -> None:
+        """How two met, as the constraint says that is being applied; see `Contact`."""
+        if self.stepper._log is not None:
+            self.reports.add(self.source, *told)
+
+    def has_room(self, i, number, most) -> bool:
+        """May a body report that it met this one? Those that it has met already count, and no more than so many."""
+        if self.stepper._log is None:
+            return False
+        own = self.reports.contacts.get(self.source, {})
+        return key(i, number) in own or sum(each >> 32 == i for each in own) < most
 
     def rows(self) -> tuple[list[Vector], list[Vector], list[Vector] | None]:
         """Position, velocity and, under Verlet, previous position of each body."""
@@ -284,6 +329,15 @@ class System(Body):
             for i, part in enumerate(self.parts):
                 rows[i] = rows[i] + part._scalar(push.factor) * out[i]
         return _joined(self.of_the_living(rows))
+
+    def work(self, x: Vector, y: Vector) -> list[Any]:
+        """What the pushes' potentials per unit of mass are at y less than at x, for each body."""
+        total: list[Any] = []
+        for push in self.plan.pushes:
+            here, there = (ENERGIES[push.kind](self, push, self.time(0), place.rows(self.dim)) for place in (x, y))
+            work = [p._scalar(push.factor) * (b - a) for p, a, b in zip(self.parts, here, there, strict=True)]
+            total = [a + b for a, b in zip(total, work, strict=True)] if total else work
+        return total
 
     def time(self, after: Any) -> float:
         """So long after the last tick."""

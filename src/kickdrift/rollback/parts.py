@@ -49,6 +49,8 @@ class Part:
         writes: a list of (array, rows or None, values), as `_commit` takes it.
         attributes: a dict of attributes of the stepper.
         plan: a dict of keyword arguments for `_shifted`, which makes plan and binding anew; left out where these stay.
+        later: a list of functions of the attributes that will be, which return more writes or raise SnapshotError:
+        for what is written to rooms that belong to a plan.
         Anything else is a keyword argument of `_commit`.
         """
         raise NotImplementedError
@@ -107,10 +109,11 @@ def _split(data: bytes, place: int) -> Iterator[tuple[bytes, bytes]]:
 
 def together(changes: list[dict[str, Any]]) -> dict[str, Any]:
     """All changes as one: what several parts say of writes, attributes and plan is joined."""
-    whole: dict[str, Any] = {"writes": [], "attributes": {}, "plan": {}}
+    whole: dict[str, Any] = {"writes": [], "attributes": {}, "plan": {}, "later": []}
     for change in changes:
         rest = dict(change)
-        whole["writes"] += rest.pop("writes", [])
+        for name in ("writes", "later"):
+            whole[name] += rest.pop(name, [])
         for name in ("attributes", "plan"):
             whole[name] |= rest.pop(name, {})
         whole |= rest

@@ -41,6 +41,9 @@ class Rollback:
         self.stepper = stepper
         self._ticks = validation.integer("ticks", ticks, 1)
         self._snapshots: dict[int, snapshots.Kept] = {}
+        #: Events that were not handed out yet, as arrays in the order of ticks; up to which tick they were.
+        self._pending: list[Any] = []
+        self._confirmed = -1
 
     @property
     def ticks(self) -> list[int]:
@@ -75,9 +78,43 @@ class Rollback:
         Raises ValueError, changing nothing, where none was saved then or it is kept no longer.
         """
         snapshot = snapshots.packed(self.stepper, self._saved(tick))
+        if getattr(self.stepper, "_events", None) is not None:
+            self._withdraw(tick)
         # Real time does not go back, and resimulation catches up with it: the clock keeps its tick.
         self.stepper._exclusively(self.stepper._restore, snapshot, False)
         self._snapshots = {saved: state for saved, state in self._snapshots.items() if saved <= tick}
+
+    def events(self, confirmed: int) -> Any:
+        """The events up to a tick that can no longer change, each handed out once; see `Events`.
+
+        confirmed: a tick. Those of later ticks stay, and go where `rollback` takes them back: steps make them anew.
+        They are taken from the stepper, whose own `events.take()` belongs to nobody else then. Raises RuntimeError for
+        a stepper without `events=`, TypeError for what is no tick.
+
+        >>> import kickdrift as kd
+        >>> asked = kd.Events(begin=False, end=False)
+        >>> ball = kd.Stepper([[1.0]], [[5.0]], dt=0.5, constraints=[kd.Box(0, 2.5)], events=asked)
+        >>> past = kd.Rollback(ball)
+        >>> past.resimulate(4)
+        >>> past.rollback(2)
+        >>> past.resimulate(4)
+        >>> [past.events(confirmed=tick)["tick"].tolist() for tick in (1, 1, 4)]
+        [[1], [], [2, 3, 4]]
+        """
+        import numpy as np
+
+        confirmed = validation.integer("confirmed", confirmed)
+        self._withdraw(int(self.stepper.tick))
+        fresh = np.concatenate(self._pending)
+        due = fresh["tick"] <= confirmed
+        self._pending = [fresh[~due]]
+        known, self._confirmed = self._confirmed, max(self._confirmed, confirmed)
+        return fresh[due & (fresh["tick"] > known)]
+
+    def _withdraw(self, tick: int) -> None:
+        """Take over the stepper's events, and forget those after a tick."""
+        self._pending.append(self.stepper.events.take())
+        self._pending = [events[events["tick"] <= tick] for events in self._pending]
 
     def resimulate(self, tick: int, inputs: Inputs | None = None) -> None:
         """Step up to `tick`, saving each state on the way; `interpolate` then works as after a frame.

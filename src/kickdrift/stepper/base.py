@@ -13,10 +13,12 @@ import numpy as np
 from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import declared
+from ..events import EventLog, Events, Touching, touching
 from ..forces.applied import AppliedForces
 from ..forces.base import Term
 from ..integrators import INTEGRATORS, Integrator, resolve
 from ..rollback import snapshots
+from ..rollback.impulses import ContactsPart, Impulses, has_contacts
 from .changes import Changes
 from .common import State
 from .model import Plan
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 _SIXTIETH = Fraction(1, 60)
-_PARTS = (SavedChanges(), SlotsPart(), AppliedForces())
+_PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart())
 
 
 class StepperBase(Population, Changes, State):
@@ -55,6 +57,7 @@ class StepperBase(Population, Changes, State):
         constraints: Iterable[Constraint] = (),
         threads: int = 1,
         clock: FixedClock | reference.FixedClock | None = None,
+        events: Events | None = None,
         state: Mapping[str, np.ndarray] | None = None,
         alive: int | ArrayLike | None = None,
     ) -> None:
@@ -78,8 +81,14 @@ class StepperBase(Population, Changes, State):
         self._firsts = tuple([declaration.placed(self._position) for declaration in self._handles])
         forces, constraints = self._firsts[: len(terms)], self._firsts[len(terms) :]  # type: ignore[assignment]
         self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
+        if events is not None:
+            if not isinstance(events, Events):
+                raise TypeError(f"events: expected kickdrift.Events(), got {validation.show(events)}")
+            self._events = events
+            self._parts = (*self._parts, Touching())
         # What was given, before any shift; it says whose a snapshot is.
         self._first_plan = self._plan
+        self._impulses = self._plan.impulses = self._impulses_for(self._plan)
         for push in self._plan.pushes:
             push.term.probe(self._position, self._velocity)
         self._bind()
@@ -89,6 +98,9 @@ class StepperBase(Population, Changes, State):
             changes["slots"] = (mask, mask.astype(np.int64), np.zeros(n, np.bool_))
         self._commit(binding=binding, numbers=self._numbers(binding, self._dt), **changes)
         self._claim(self._clock)
+
+    #: What of those who meet is reported.
+    _events: Any = None
 
     if TYPE_CHECKING:
 
@@ -109,6 +121,11 @@ class StepperBase(Population, Changes, State):
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _park(self) -> None: ...  # make the rows of the dead zeros
         def _last_step(self, substeps: int) -> None: ...
+        def _take_events(self) -> np.ndarray: ...
+        def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # keys of those who touch, by number of the constraint
+
+        @property
+        def _events_dropped(self) -> int: ...
 
     @property
     def position(self) -> np.ndarray:
@@ -156,6 +173,24 @@ class StepperBase(Population, Changes, State):
         """The constraints, in the order in which they are applied."""
         return self._plan.constraints
 
+    @property
+    def events(self) -> EventLog:
+        """Who met whom since the last `take()`; see `Events`. It refuses where the stepper was made without."""
+        return EventLog(self)
+
+    def touching(self) -> np.ndarray:
+        """Those who touch now: a structured array of the fields source, a, b, slot_a and slot_b, as those of `Events`.
+
+        Raises RuntimeError during a step, and where no BEGIN or END was asked for.
+
+        >>> import kickdrift as kd
+        >>> ball = kd.Stepper([[1.0]], [[-1.0]], dt=1, constraints=[kd.Box(0, 9, restitution=0)], events=kd.Events())
+        >>> ball.step()
+        >>> ball.touching()["slot_b"].tolist()
+        [-1]
+        """
+        return touching(self)
+
     def _choose_dt(self, exact: Fraction) -> None:
         if self._clock is not None:  # as it can count it
             exact = validation.time_step(exact * self._clock.substeps, None) / self._clock.substeps
@@ -169,6 +204,16 @@ class StepperBase(Population, Changes, State):
         if not validation.countable(step):
             raise ValueError(f"hz: expected a step that the clock can count, got one of {validation.show(step)} s")
         return {"clock_rate": 1 / step}
+
+    #: Where contacts keep theirs, if there are any.
+    _impulses: Impulses | None = None
+
+    def _impulses_for(self, plan: Plan) -> Impulses | None:
+        """The impulses that a plan goes on with: those that there are, where they are of the same contacts."""
+        if not has_contacts(plan):
+            return None
+        own = self._impulses
+        return own if own is not None and own.serves(plan) else Impulses(plan)
 
     # The clock, which frames are fed to.
 
@@ -378,6 +423,7 @@ class StepperBase(Population, Changes, State):
             "forces": self._first_plan.forces,
             "constraints": self._first_plan.constraints,
             "threads": self.threads,
+            "events": self._events,
             "state": self._copied_state(),
         }
         return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock, self._given_so_far())

@@ -57,6 +57,7 @@ class Changes(_State):
         def position(self) -> np.ndarray: ...
         def _described(self, plan: Plan | None = None) -> dict[str, Any]: ...
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
+        def _impulses_for(self, plan: Plan) -> Any: ...
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
 
     # Made when they are first asked for: who changes nothing does not wait for them.
@@ -365,7 +366,9 @@ class Changes(_State):
         plan = self._plan
         if n != self.n:
             plan, attributes["_first_plan"] = self._grown(self._plan, n), self._grown(self._first_plan, n)
-            attributes |= {"_plan": plan, "_identity": self._described(attributes["_first_plan"])}
+            plan.impulses = self._impulses_for(plan)
+            attributes |= {"_plan": plan, "_impulses": plan.impulses}
+            attributes["_identity"] = self._described(attributes["_first_plan"])
             attributes["_snapshot_text"] = None
             if self._slots is not None:
                 attributes["_slots"] = self._slots.grown(n)
@@ -420,7 +423,8 @@ class Changes(_State):
         mass = self._plan.mass if mass is None else mass
         old = self._plan
         model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
-        attributes = {"_plan": model, "_offset": offset, "_entries": entries}
+        model.impulses = self._impulses_for(model)
+        attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
         return {"binding": self._binding(model), "attributes": attributes}
 
     def _change(self, entries: tuple[Entry, ...], checked: Iterable[int] = ()) -> None:

@@ -232,6 +232,8 @@ class State:
                 raise SnapshotError(f"snapshot: its {what} is refused here: {error}") from error
             attributes |= shifted.pop("attributes")
             changes |= shifted
+        for function in changes.pop("later"):
+            changes["writes"] += function(attributes)
         attributes |= {"_origin": saved.origin, "_origin_tick": saved.origin_tick}
         if saved.exact_dt != self._exact_dt or "binding" in changes:
             attributes |= {"_exact_dt": saved.exact_dt, "_dt": float(saved.exact_dt)}

@@ -23,6 +23,7 @@ import numpy as np
 
 from .. import exact_math
 from ..constraints.base import Constraint
+from ..constraints.walls import add_corners
 from ..declaration import Declaration
 from ..forces.base import Term
 from ..integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator, Verlet
@@ -75,11 +76,13 @@ class Part:
         self.pushes: list[Push] = []
         self.holds: list[Hold] = []
         self.links: list[np.ndarray] = []  #: the bodies that links hold up
+        self.linked = False
+        self.walls: list[Any] = []  #: which meet in corners
         self.applied: list[np.ndarray] = []  #: forces that users write into arrays of their own, (n, dim)
 
     @property
     def is_affine(self) -> bool:
-        return not (self.records or self.pushes or self.holds or self.links or self.applied)
+        return not (self.records or self.pushes or self.holds or self.linked or self.applied)
 
 
 class Plan:
@@ -90,6 +93,7 @@ class Plan:
 
     #: The bodies whose coefficients are computed, where it is not all of them: see `of_rows`.
     rows: np.ndarray | None = None
+    impulses: Any = None  #: where contacts keep theirs; the stepper has them
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
     mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
     finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
@@ -123,8 +127,13 @@ class Plan:
                 parts.append(part)
         self.records = [record for part in parts for record in part.records]
         self.pushes = [push for part in parts for push in part.pushes]
+        self._corners = self._meeting([wall for part in parts for wall in part.walls], previous)
+        holds = self._with_corners(parts)
+        if sum(hold.kind == "contacts" for hold in holds) > 1:
+            raise ValueError("constraints: expected one Contacts at most, got two")
         # Other constraints lean on what is pinned.
-        self.holds = sorted((hold for part in parts for hold in part.holds), key=lambda hold: hold.kind != "pin")
+        self.holds = sorted(holds, key=lambda hold: hold.kind != "pin")
+        self.linked = any(part.linked for part in parts)
         self.links = [ends for part in parts for ends in part.links]
         #: Forces that users write into arrays of their own, (n, dim): see `held`.
         self.applied = [force for part in parts for force in part.applied]
@@ -132,6 +141,34 @@ class Plan:
         self.at_rest = self._shares_at_rest(previous)
 
         self._merge(previous)
+        self.holds = [self._dragged(hold) for hold in self.holds]
+
+    def _meeting(self, walls: list[Any], previous: Plan | None) -> Part:
+        """What holds bodies in the corners of all walls together."""
+        if previous is not None and previous.mass is self.mass and previous._corners.walls == walls:
+            return previous._corners
+        self._part = part = Part()
+        add_corners(self, walls)
+        part.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in part.holds]
+        part.walls = walls
+        return part
+
+    def _with_corners(self, parts: list[Part]) -> list[Hold]:
+        """All constraints in their order; corners come before the first of the walls."""
+        holds = []
+        for part in parts:
+            if part.walls and part.walls[0] is self._corners.walls[0]:
+                holds += self._corners.holds
+            holds += part.holds
+        return holds
+
+    def _dragged(self, hold: Hold) -> Hold:
+        """A constraint that pulls in both halves of a step is told what drag there is."""
+        if not (_splits(hold) and self._c.any()):
+            return hold
+        drag = self._c + np.zeros(self.n)
+        ends = {f"drag_{end}": drag[hold.fields[end]] for end in ("first", "second")}
+        return dataclasses.replace(hold, fields=hold.fields | self._rounded(ends))
 
     def replaced(self, before: Declaration, now: Declaration) -> Plan | None:
         """The same plan with another declaration in the place of one, where both are affine; or None.
@@ -150,6 +187,8 @@ class Plan:
         plan._parts = {**self._parts, id(now): part}
         del plan._parts[id(before)]
         plan._merge(self)
+        if any(map(_splits, self.holds)) and not np.array_equal(plan._c, self._c):
+            return None
         return plan
 
     def of_rows(self, rows: np.ndarray, mass: np.ndarray) -> dict[str, np.ndarray | list[dict[str, np.ndarray]]]:
@@ -197,7 +236,7 @@ class Plan:
         )
         # What hangs on links has the velocity of its last step: half a step of gravity more would be felt as wind.
         backward = isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward"
-        if backward and self.at_rest is not None:
+        if backward and self.linked:
             self.velocity_dependent = False
         self._check_integrator()
         self.g, self.c, self.w, self.k, self.p = self._rounded_affine(merged)
@@ -230,7 +269,7 @@ class Plan:
         if pins == others:
             return previous._parts
         # All constraints lean on what is pinned; so that nothing is forgotten, none is taken over.
-        return {key: part for key, part in previous._parts.items() if not (part.holds or part.links)}
+        return {key: part for key, part in previous._parts.items() if not (part.holds or part.linked)}
 
     def _compile(self, declaration: Any) -> Part:
         """What a declaration adds, its coefficients rounded."""
@@ -279,9 +318,19 @@ class Plan:
     def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
         self._part.holds.append(Hold(kind, constraint, fields))
 
-    def add_links(self, *bodies: np.ndarray) -> None:
-        """Bodies that links hold up: at rest they read this share of what forces add to their velocity in a step."""
-        self._part.links += bodies
+    def source(self, hold: Hold) -> int:
+        """The number of the constraint that a hold is of."""
+        return next(i for i, constraint in enumerate(self.constraints) if constraint is hold.constraint)
+
+    def add_wall(self, wall: Any) -> None:
+        """One of those that hold bodies after each step, and meet each other in corners."""
+        self._part.walls.append(wall)
+
+    def add_links(self, *bodies: np.ndarray, at_rest: bool) -> None:
+        """Bodies that links hold up. at_rest: do they read a share of what forces add to their velocity in a step?"""
+        self._part.linked = True
+        if at_rest:
+            self._part.links += bodies
 
     def _shares_at_rest(self, previous: Plan | None) -> np.ndarray | None:
         if not self.links:
@@ -439,18 +488,24 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
                     )
-        if isinstance(self.integrator, ImplicitEuler) and self.turned and self.pushes:
+        if isinstance(self.integrator, (ImplicitEuler, EnergyEuler)) and self.turned and self.pushes:
             raise ValueError(
                 f"integrator: {name} takes Magnetic and RotatingFrame only where bodies do not see each other, got "
                 f"{type(self.pushes[0].term).__name__} beside them"
             )
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
-                if not term.conservative or any(push.term is term for push in self.pushes):
+                others = [push.term for push in self.pushes if push.kind != "formula"]
+                if not term.conservative or any(other is term for other in others):
                     raise ValueError(
                         f"integrator: {name} takes terms of single bodies with a potential and no friction, "
                         f"got {type(term).__name__}"
                     )
+
+
+def _splits(hold: Hold) -> bool:
+    """Does it pull in both halves of a step alike?"""
+    return hold.kind == "compliant_distance" and int(hold.fields["direction"][0]) == 2
 
 
 def _total(energies: np.ndarray) -> float:

@@ -28,6 +28,7 @@ class Stepper(StepperBase, Looped):
     state: your own arrays that belong to the world, by name, such as ammunition or scores: of any shape, of bool, int,
     uint, float or complex. They are saved, restored in place, digested and copied with it, see `state`. A random
     generator's seed is such an array: `np.random.default_rng(seed)` in each tick, then `seed += 1`.
+    events: `Events()`, where `stepper.events.take()` is to say who met whom.
 
     Raises TypeError or ValueError, naming the argument, for what it cannot step; later, once bound,
     a step checks nothing. Thread-safety: one thread at a time per stepper, else RuntimeError;

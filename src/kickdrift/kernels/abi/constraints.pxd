@@ -2,11 +2,15 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
+from .events cimport Told
+
 cdef enum:
     PAIRS_PER_BODY = 16     # so many near pairs there may be; of a crowd, so many partners each body looks for
     MOST_ROWS = 9           # of cells around a cell
     MOST_CLASSES = 15       # of size
     NOWHERE = 255           # the class of bodies that do not live
+    CONTACT = 12            # numbers of a contact beside its two vectors
+    COLOURS = 64            # of which a body knows which are taken; contacts without one come last
 
 cdef enum HoldKind:
     PIN
@@ -15,6 +19,10 @@ cdef enum HoldKind:
     BOX
     PLANE
     COLLISIONS
+    CONTACTS
+    CORNERS
+    SENSOR
+    SHAPES
 
 # Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
 ctypedef bint (*Look)(void* owner) noexcept nogil
@@ -32,12 +40,21 @@ ctypedef struct Distance:
     const void* length
     const void* move_first
     const void* move_second
-    const void* total           # of compliant ones, and NULL for others
-    const void* compliance
-    void* force                 # room: a number per pair
-    void* was                   # room: positions
+    int64_t direction           # 0: after the step; 1: before it; 2: so, and velocities along it end too
+    const void* compliance      # of compliant ones, and NULL for others
+    const void* drag_first
+    const void* drag_second
+    double response[4]
+    # Room.
+    void* was                   # positions
+    void* way                   # component after component, of each pair
+    void* force                 # how much each was pulled along itself
+    void* pull                  # the same, of velocities; of pairs that are not compliant: > 0 where they are left
+    void* share_first           # of compliant ones: a number per pair
+    void* share_second
+    void* alpha
     int64_t iterations
-    const void* at_rest         # of what forces add to the velocity of each body, this share is what it reads at rest
+    const void* at_rest         # of what forces add to a body's velocity, the share it reads at rest; NULL for none
     Look look
 
 # A number for all bodies or one for each: then bodies are one apart, else zero.
@@ -51,6 +68,30 @@ ctypedef struct Wall:
     Each restitution, friction, radius
     const void* weight
     double lag
+    const uint8_t* sensor       # of each body: 1 where it reports and goes through, 2 where it goes through; or NULL
+    Told* told                  # or NULL
+
+# Shapes in a tree: a node with a count is a leaf, the others have two nodes below, at `first` and after it.
+ctypedef struct Shapes:
+    Wall wall                   # restitution, friction, and so on
+    bint segments               # or boxes
+    const void* lower           # (shapes, dim), those of all numbers
+    const void* upper
+    Each reach                  # of bodies: how near they come
+    int64_t count
+    const uint8_t* enabled
+    const int64_t* number       # of the shapes in the leaves
+    const double* bounds        # of each node: lower corner, upper corner
+    const int64_t* first
+    const int64_t* leaves       # how many shapes, or 0
+
+ctypedef struct Sensor:
+    const void* lower           # or the center
+    const void* upper           # or the radius
+    bint ball
+    const uint8_t* watched
+    const uint8_t* alive        # or NULL: all live
+    Told* told
 
 # Corrects all n bodies after a step. before: where they were; gain: what the forces of the step have added
 # to their velocities; s: Verlet's previous positions, or NULL; owner: whom a Look asks.
@@ -68,7 +109,27 @@ ctypedef struct Hold:
 ctypedef struct Collisions:
     const void* radius
     const void* weight
-    double restitution
+    Each restitution
+    Each friction               # its number is NULL where there is none
+    const uint64_t* category    # of each body, and NULL where all meet all
+    const uint64_t* mask_bits
+    const uint8_t* sensor       # of each body: does it report, and push nothing? or NULL
+    Told* told                  # or NULL
+    bint swept                  # are bodies followed on their way?
+    # Room for those that are; and of the bodies that are sought, by their ways, what these are.
+    void* since                 # of each body: how long ago its present straight way began
+    void* earliest              # and when it touches first
+    int64_t* which              # at which place of the partners
+    int32_t* last               # whom it has touched last
+    void* time                  # of each place: how long ago, or 0
+    void* middle                # of each body's way
+    void* extent                # its radius, and half of its way
+    uint8_t* way_class          # the class of that
+    const void* on_way_x        # positions, velocities, radii and the step, where ways are sought; else NULL
+    const void* on_way_v
+    const void* on_way_radius
+    int64_t on_way_stride
+    double on_way_h
     int64_t iterations
     int64_t walls               # that bodies may be pushed into
     const Hold* wall
@@ -92,3 +153,55 @@ ctypedef struct Collisions:
     int32_t* lower              # of each pair, as they are found
     int32_t* higher
     Look look
+
+ctypedef struct Contacts:
+    Collisions grid             # radius, weight, where pairs are looked for; and whom to ask for a reason to stop
+    const void* restitution     # of each body
+    const void* friction
+    int64_t faces               # of walls: their normals, offsets, and frictions with each body
+    const void* normal
+    const void* offset
+    const void* wall_friction
+    int64_t rods
+    const int32_t* rod_first
+    const int32_t* rod_second
+    const void* length
+    const void* compliance
+    const int32_t* number       # of each rod that is not cut, among those declared
+    int64_t declared
+    int64_t sweeps              # over all rods
+    const void* stiffness
+    int64_t substeps
+    uint8_t* moved              # may each body be moved?
+    # What outlives the step: see kickdrift/rollback/impulses.py.
+    int64_t* state
+    int32_t* pair[2]
+    void* push[2]
+    void* pull[2]
+    # Room.
+    void* body                  # velocity and position of each body, then of each wall
+    int32_t* one                # of each contact, in ascending order
+    int32_t* other
+    uint8_t* colour
+    int32_t* place              # behind which others it is solved
+    int32_t* first              # of each contact, in this order
+    int32_t* second
+    void* contact
+    void* rod
+    uint64_t* taken             # colours of each body
+    uint8_t* touched
+
+# Walls as planes, `faces` of them; of each with each body: restitution, friction, radius.
+ctypedef struct Corners:
+    int64_t faces
+    const void* normal
+    const void* offset
+    const void* restitution
+    const void* friction
+    const void* radius
+    const void* weight
+    double lag
+    # Room: the walls of a corner, with sizes and pushes.
+    int32_t* there
+    void* size
+    void* push

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t
 
 from .constraints cimport Hold, HoldFunction
+from .events cimport Log
 from .plan cimport MAX_STAGES, Field, Job, Plan
 
 cdef enum:
@@ -40,6 +41,13 @@ ctypedef struct Push:
     TangentFunction tangent     # or NULL: differences tell
     void* tangent_data
     bint velocity_dependent
+    PushFunction potential      # writes the energy of each body where a component is written; or NULL
+    void* potential_data
+
+# What becomes of those who met in a step, or in one that is not kept.
+ctypedef void (*TellFunction)(
+    bint keep, int64_t holds, const Hold* hold, int64_t n, int64_t dim, int64_t stride, const void* x, Log* log,
+) noexcept nogil
 
 ctypedef struct Sweep:
     const Plan* plan            # two of them in the room, with the state in one place and in the other
@@ -47,6 +55,8 @@ ctypedef struct Sweep:
     const Push* push
     int holds
     const Hold* hold
+    Log* log                    # of those who meet, or NULL
+    TellFunction tell
     double origin               # the time at which origin_tick was
     int64_t origin_tick
     double after[MAX_STAGES]   # when a stage evaluates, in seconds after the tick
@@ -68,8 +78,12 @@ ctypedef struct SweptTable:
     RunSweep run
     PushFunction springs        # see interactions.pxd
     PushFunction n_body
+    PushFunction formula        # see formulas.pxd
     HoldFunction tie            # pins and distances
     HoldFunction hold           # walls and collisions
+    TellFunction tell           # see constraints/events.pxd
     ImplicitStep implicit       # see newton_krylov.pxd
+    ImplicitStep energy         # see energy.pxd
     TangentFunction springs_tangent
     TangentFunction n_body_tangent
+    TangentFunction formula_tangent

@@ -4,6 +4,7 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport uint64_t
 
 from .applied cimport Applied
+from .formulas cimport FormulaTable
 from .ode cimport ODETable
 from .plan cimport Array, Plan, Solve
 from .coupled cimport SweptTable
@@ -27,6 +28,7 @@ ctypedef struct Kernels:
     Solve energy_euler
     SweptTable swept        # for bodies that are not left alone
     ODETable ode            # for y' = f(t, y)
+    FormulaTable formulas
 
 
 cdef inline int take_over(Kernels* kernels, object capsule) except -1:

@@ -4,7 +4,10 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport MOST_ROWS, NOWHERE, PAIRS_PER_BODY, Collisions
+from libc.math cimport INFINITY
+
+from ..abi.constraints cimport MOST_CLASSES, MOST_ROWS, NOWHERE, PAIRS_PER_BODY, Collisions
+from ..forces.fields cimport root
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
 
@@ -239,6 +242,8 @@ cdef inline bint is_partner(
     cdef int c
     if data.size_class[j] != size_class or (data.size_class[i] == size_class and j <= i):
         return False
+    if data.on_way_x != NULL:
+        return comes_near(dim, i, j, data, <const real*> data.on_way_x, <const real*> data.on_way_v)
     size = (<const real*> data.radius)[i] + place[dim * n + k]
     reach = size + quarter * size
     d = place[k] - x[i]
@@ -247,6 +252,109 @@ cdef inline bint is_partner(
         d = place[c * n + k] - x[c * stride + i]
         square = square + d * d
     return square < reach * reach
+
+
+cdef inline bint comes_near(
+    int dim, int64_t i, int64_t j, const Collisions* data, const real* x, const real* v,
+) noexcept nogil:
+    """Do two come near each other within the step?"""
+    cdef int64_t stride = data.on_way_stride
+    cdef real h = <real> data.on_way_h
+    cdef real size, reach, time
+    cdef real square = 0
+    cdef real along = 0
+    cdef real quarter = 0.25
+    cdef real d[MAX_DIM]
+    cdef real u[MAX_DIM]
+    cdef int64_t swap = i
+    cdef int c
+    if i > j:
+        i = j
+        j = swap
+    size = (<const real*> data.on_way_radius)[i] + (<const real*> data.on_way_radius)[j]
+    reach = size + quarter * size
+    for c in range(dim):
+        d[c] = x[c * stride + j] - x[c * stride + i]
+        u[c] = v[c * stride + j] - v[c * stride + i]
+        square = square + u[c] * u[c] if c > 0 else u[c] * u[c]
+        along = along + d[c] * u[c] if c > 0 else d[c] * u[c]
+    time = along / square if square > 0 else <real> 0
+    if time > h:
+        time = h
+    square = 0
+    for c in range(dim):
+        if time > 0:
+            d[c] = d[c] - time * u[c]
+        square = square + d[c] * d[c] if c > 0 else d[c] * d[c]
+    return square < reach * reach
+
+
+cdef inline bint find_ways(
+    int dim, double h, int64_t n, int64_t stride, const real* x, const real* v, const Collisions* data, void* owner,
+) noexcept nogil:
+    """The partners of all bodies within the step; False where somebody wants to stop."""
+    cdef Collisions ways = data[0]
+    cdef real* middle = <real*> data.middle
+    cdef real* extent = <real*> data.extent
+    cdef real half = 0.5
+    cdef real way, square
+    cdef int64_t i
+    cdef int c
+    cdef Found found
+    for i in range(n):
+        square = 0
+        for c in range(dim):
+            way = half * (<real> h * v[c * stride + i])
+            middle[c * n + i] = x[c * stride + i] - way
+            square = square + way * way
+        extent[i] = (<const real*> data.radius)[i] + root(square)
+    ways.radius = extent
+    ways.size_class = data.way_class
+    ways.on_way_x, ways.on_way_v, ways.on_way_radius = x, v, data.radius
+    ways.on_way_stride, ways.on_way_h = stride, h
+    classify(n, extent, data.size_class, data.way_class, &ways)
+    sort_bodies(dim, n, n, middle, &ways)
+    found = find_unlike(dim, n, n, middle, &ways, owner)
+    if found == CROWD:
+        return find_pairs(dim, n, stride, x, data, owner)
+    return found != GIVEN_UP
+
+
+cdef inline void classify(
+    int64_t n, const real* radius, const uint8_t* alive, uint8_t* size_class, Collisions* data,
+) noexcept nogil:
+    """Classes of size, as `Grid` of broad_phase.py makes them."""
+    cdef double widest, wide
+    cdef int64_t i
+    cdef int number = 0
+    cdef bint more = True
+    for i in range(n):
+        size_class[i] = 0
+    while more and number < MOST_CLASSES:
+        # Those of this class are the ones that are left of the last.
+        widest = 0
+        for i in range(n):
+            if size_class[i] == number and radius[i] > widest and radius[i] < INFINITY:
+                widest = radius[i]
+        if not widest > 0:
+            break
+        wide = 1 / widest / (2.5 * (1 + 1.0 / 64))
+        data.per_cell[number] = wide if wide < 1e300 else 1e300
+        more = False
+        for i in range(n):
+            if size_class[i] == number and not radius[i] > widest / 4 and number + 1 < MOST_CLASSES:
+                size_class[i] = <uint8_t> (number + 1)
+                more = True
+        number += 1
+    data.classes = number
+    data.points = True
+    # Points that stand still, and what is no number, meet none of their own; and who does not live meets nobody.
+    for i in range(n):
+        if alive[i] == NOWHERE:
+            size_class[i] = NOWHERE
+            continue
+        if not radius[i] > 0 or not radius[i] < INFINITY:
+            size_class[i] = <uint8_t> number
 
 
 # Of a crowd, few.

@@ -2,8 +2,9 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from .walls cimport bounce, replace
-from .broad_phase cimport find_pairs
+from .events cimport is_known_faster, key_of, report, senses
+from .walls cimport arrival, bounce, each, replace, rub
+from .broad_phase cimport find_pairs, find_ways
 from ..abi.constraints cimport Collisions, Hold
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
@@ -11,7 +12,14 @@ from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport dot, magnitude, root
 
 cdef enum:
+    ROUNDS = 64             # in which the earliest touches of a step are looked for anew
     MEETINGS = 200_000      # of pairs between two looks for Ctrl-C: some milliseconds
+
+
+# How two met: how long before the end of the step, on which line, how fast, how far they were found, what it changed.
+ctypedef struct Meeting:
+    double ago, speed, depth, pull, slow, change
+    double normal[MAX_DIM]
 
 
 cdef inline int collisions(
@@ -34,7 +42,14 @@ cdef inline int collide(
     cdef int64_t sweep, i, k
     cdef int64_t met = 0
     cdef bint changed
-    if not find_pairs(dim, n, stride, x, data, owner):
+    if data.swept:
+        if not find_ways(dim, h, n, stride, x, v, data, owner):
+            return INTERRUPTED
+    elif not find_pairs(dim, n, stride, x, data, owner):
+        return INTERRUPTED
+    if data.category != NULL:
+        drop_strangers(n, data)
+    if data.swept and not meet_in_time(dim, h, n, stride, gain, x, v, s, data, owner):
         return INTERRUPTED
     for sweep in range(data.iterations):
         changed = False
@@ -73,19 +88,22 @@ cdef inline bint meet_partners(
 ) noexcept nogil:
     """Let a body meet its partners; did any of them?"""
     cdef int32_t count = data.count[i]
-    cdef const int32_t* partner = data.partner + data.begin[i]
     cdef bint changed = False
     cdef int32_t k
+    cdef int32_t place
     for k in range(count):
-        if meet_pair(sweep == 0, dim, h, stride, i, partner[count - 1 - k if sweep % 2 else k], gain, x, v, s, data):
+        place = count - 1 - k if sweep % 2 else k
+        if meet_pair(sweep == 0, 0, dim, h, stride, i, data.begin[i] + place, gain, x, v, s, data):
             changed = True
     return changed
 
 
 cdef inline bint meet_pair(
-    bint first, int dim, real h, int64_t stride, int64_t i, int64_t j, const real* gain, real* x, real* v, real* s,
-    const Collisions* data,
+    bint first, real given, int dim, real h, int64_t stride, int64_t i, int64_t place, const real* gain,
+    real* x, real* v, real* s, const Collisions* data,
 ) noexcept nogil:
+    """given: how long ago they touched, where that is known, and else 0."""
+    cdef int64_t j = data.partner[place]
     cdef const real* radius = <const real*> data.radius
     cdef const real* weight = <const real*> data.weight
     cdef real d[MAX_DIM]
@@ -96,12 +114,18 @@ cdef inline bint meet_pair(
     cdef real w[MAX_DIM]
     cdef real zero = 0
     cdef real size = radius[i] + radius[j]
-    cdef real overlap, share
+    cdef real overlap, share, e
+    cdef real mu = 0
+    cdef Meeting met
     cdef int c
+    if senses(data.sensor, i) or senses(data.sensor, j):
+        if first and data.told != NULL:
+            notice(dim, h, stride, i, j, place, x, v, data)
+        return False
     for c in range(dim):
         d[c] = x[c * stride + j] - x[c * stride + i]
     overlap = size * size - dot(dim, d, d)
-    if not overlap > 0 or not weight[i] + weight[j] > 0:
+    if not (overlap > 0 or given > 0) or not weight[i] + weight[j] > 0:
         return False
     for c in range(dim):
         u[c] = v[c * stride + j] - v[c * stride + i]
@@ -111,8 +135,16 @@ cdef inline bint meet_pair(
             f[c] = zero * f[c]
         if not weight[j] > 0:
             g[c] = zero * g[c]
-    if not meet(dim, d, u, size, overlap, f, g, <real> data.restitution, h, first, <int> ((j - i - 1) % dim)):
+    e = each(&data.restitution, i, h)
+    share = each(&data.restitution, j, h)
+    e = e if e > share else share
+    if data.friction.number != NULL:
+        mu = root(each(&data.friction, i, h) * each(&data.friction, j, h))
+    first = first and not data.swept
+    if not meet(dim, d, u, size, overlap, f, g, e, mu, h, first, given, <int> ((j - i - 1) % dim), &met):
         return False
+    if data.told != NULL:
+        tell_meeting(dim, h, stride, i, j, place, x, v, &met, data)
     share = weight[i] / (weight[i] + weight[j])
     for c in range(dim):
         y[c] = x[c * stride + i] - share * d[c]
@@ -128,7 +160,7 @@ cdef inline bint meet_pair(
 
 cdef inline bint meet(
     int dim, real* d, real* u, real size, real overlap, const real* gain_i, const real* gain_j, real restitution,
-    real h, bint first, int axis,
+    real friction, real h, bint first, real given, int axis, Meeting* met,
 ) noexcept nogil:
     """The way d and the velocity u from a body to the other become what is to be added to them."""
     cdef real zero = 0
@@ -139,11 +171,14 @@ cdef inline bint meet(
     cdef real at[MAX_DIM]
     cdef real n[MAX_DIM]
     cdef real past[MAX_DIM]
+    cdef real lost[MAX_DIM]
     cdef real r, speed, depth, pull, slow, inside, parting, k, e
     cdef int j
     cdef bint touched
     cdef real square = dot(dim, u, u)
-    if together > 0:
+    if given > 0:
+        time = given
+    elif together > 0:
         time = overlap / (root(together * together + square * overlap) + together)
     elif first and square > 0:
         time = (root(together * together + square * overlap) - together) / square
@@ -175,5 +210,169 @@ cdef inline bint meet(
         parting = root(parting * parting + e * e * ((one - k * k) * dot(dim, past, past)))
     for j in range(dim):
         d[j] = (depth + inside) * n[j]
+    if friction > 0 and parting + speed > 0:
+        for j in range(dim):
+            lost[j] = past[j] + u[j]
+        rub(dim, lost, friction * (parting + speed))
+        for j in range(dim):
+            u[j] = u[j] - lost[j]
+            if touched:
+                d[j] = d[j] - time * lost[j]
+    for j in range(dim):
         u[j] = u[j] + (parting + speed) * n[j]
+        met.normal[j] = n[j]
+    met.ago = time if touched else zero
+    met.speed, met.depth, met.pull, met.slow, met.change = speed, depth, pull, slow, parting + speed
     return True
+
+
+cdef inline bint meet_in_time(
+    int dim, real h, int64_t n, int64_t stride, const real* gain, real* x, real* v, real* s, const Collisions* data,
+    void* owner,
+) noexcept nogil:
+    """The earliest touches of all bodies happen, and what follows is found anew; False where somebody wants to stop."""
+    cdef real* since = <real*> data.since
+    cdef real* earliest = <real*> data.earliest
+    cdef real* times = <real*> data.time
+    cdef int64_t i, j, k, place
+    cdef int64_t met = 0
+    cdef int _round
+    cdef bint ready
+    for i in range(n):
+        since[i] = h
+        data.last[i] = -1
+    for _round in range(ROUNDS):
+        ready = False
+        for i in range(n):
+            earliest[i] = 0
+            data.which[i] = -1
+        for i in range(n):
+            met += data.count[i]
+            for k in range(data.count[i]):
+                place = data.begin[i] + k
+                j = data.partner[place]
+                times[place] = time_of_touch(dim, stride, i, j, x, v, data)
+                if not times[place] > 0:
+                    continue
+                if times[place] > earliest[i]:
+                    earliest[i], data.which[i] = times[place], place
+                if times[place] > earliest[j]:
+                    earliest[j], data.which[j] = times[place], place
+        for i in range(n):
+            for k in range(data.count[i]):
+                place = data.begin[i] + k
+                j = data.partner[place]
+                if data.which[i] != place or data.which[j] != place:
+                    continue
+                meet_pair(False, times[place], dim, h, stride, i, place, gain, x, v, s, data)
+                since[i] = since[j] = times[place]
+                data.last[i], data.last[j] = <int32_t> j, <int32_t> i
+                ready = True
+        if not ready:
+            break
+        if met > MEETINGS:
+            met = 0
+            if data.look(owner):
+                return False
+    return True
+
+
+cdef inline real time_of_touch(
+    int dim, int64_t stride, int64_t i, int64_t j, const real* x, const real* v, const Collisions* data,
+) noexcept nogil:
+    """How long ago two came to touch, on the straight ways that they are on; or 0."""
+    cdef const real* radius = <const real*> data.radius
+    cdef const real* weight = <const real*> data.weight
+    cdef const real* since = <const real*> data.since
+    cdef real size = radius[i] + radius[j]
+    cdef real d[MAX_DIM]
+    cdef real u[MAX_DIM]
+    cdef real overlap, together, square, under_root, time
+    cdef int c
+    if senses(data.sensor, i) or senses(data.sensor, j) or not weight[i] + weight[j] > 0:
+        return 0
+    if data.last[i] == j and data.last[j] == i:
+        return 0
+    for c in range(dim):
+        d[c] = x[c * stride + j] - x[c * stride + i]
+        u[c] = v[c * stride + j] - v[c * stride + i]
+    overlap = size * size - dot(dim, d, d)
+    together, square = -dot(dim, d, u), dot(dim, u, u)
+    under_root = together * together + square * overlap
+    if not square > 0 or not under_root >= 0:
+        return 0
+    time = (root(under_root) - together) / square
+    return time if time > 0 and time <= since[i] and time <= since[j] else <real> 0
+
+
+cdef inline void drop_strangers(int64_t n, const Collisions* data) noexcept nogil:
+    """Of those that are near, who takes notice of whom."""
+    cdef int64_t i, j
+    cdef int32_t k, count
+    cdef int32_t* partner
+    for i in range(n):
+        partner = data.partner + data.begin[i]
+        count = 0
+        for k in range(data.count[i]):
+            j = partner[k]
+            partner[count] = <int32_t> j
+            count += (data.category[i] & data.mask_bits[j]) != 0 and (data.category[j] & data.mask_bits[i]) != 0
+        data.count[i] = count
+
+
+cdef inline void tell_meeting(
+    int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* x, const real* v,
+    const Meeting* met, const Collisions* data,
+) noexcept nogil:
+    """Report how two met."""
+    cdef const real* weight = <const real*> data.weight
+    cdef real point[MAX_DIM]
+    cdef real normal[MAX_DIM]
+    cdef real fast
+    cdef real ago = <real> met.ago
+    cdef real impulse = <real> met.change / (weight[i] + weight[j])
+    cdef int c
+    if is_known_faster(data.told, place, met.speed, met.depth, impulse):
+        return
+    arrival(<real> met.depth, <real> met.speed, <real> met.pull, h, ago, &fast)
+    for c in range(dim):
+        normal[c] = <real> met.normal[c]
+        point[c] = x[c * stride + i] - ago * v[c * stride + i] + (<const real*> data.radius)[i] * normal[c]
+    report(
+        data.told, place, key_of(i, j), ago, ago, fast, met.slow, impulse, dim, point, normal,
+    )
+
+
+cdef inline void notice(
+    int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* x, const real* v,
+    const Collisions* data,
+) noexcept nogil:
+    """Report two that come to touch in the step, of which one pushes nothing."""
+    cdef const real* radius = <const real*> data.radius
+    cdef real size = radius[i] + radius[j]
+    cdef real d[MAX_DIM]
+    cdef real u[MAX_DIM]
+    cdef real point[MAX_DIM]
+    cdef real overlap, together, square, under_root, ago, left
+    cdef real zero = 0
+    cdef real one = 1
+    cdef int c
+    for c in range(dim):
+        d[c] = x[c * stride + j] - x[c * stride + i]
+        u[c] = v[c * stride + j] - v[c * stride + i]
+    overlap = size * size - dot(dim, d, d)
+    together, square = -dot(dim, d, u), dot(dim, u, u)
+    under_root = together * together + square * overlap
+    if not square > 0 or not under_root >= 0:
+        return
+    under_root = root(under_root)
+    ago = (under_root - together) / square
+    left = (zero - under_root - together) / square
+    if not (ago > 0 and ago <= h):
+        return
+    for c in range(dim):
+        d[c] = one / size * (d[c] - ago * u[c])
+        point[c] = x[c * stride + i] - ago * v[c * stride + i] + radius[i] * d[c]
+    report(
+        data.told, place, key_of(i, j), ago, left if left > 0 else zero, -dot(dim, d, u), 0, 0, dim, point, d,
+    )

@@ -1,25 +1,45 @@
 # Bodies that meet a wall: the formulas of kickdrift/reference/walls.py.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
-from ..abi.constraints cimport Each, Wall
+from .events cimport key_of, report, senses, takes_part
+from ..abi.constraints cimport Corners, Each, Wall
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude, root
+
+cdef enum:
+    SWEEPS = 256    # over the walls of a corner, at most
+
+
+cdef inline real speed_at_wall(real depth, real fast, real pull, real h) noexcept nogil:
+    """How fast a body met the wall that is found `depth` outside, this fast."""
+    cdef real one = 1
+    cdef real two = 2
+    cdef real share = two * pull / h * depth / fast / fast if fast > 0 else one
+    return fast * root(one - share) if share < one else <real> 0
+
+
+cdef inline real arrival(real depth, real speed, real pull, real h, real longest, real* fast) noexcept nogil:
+    """How long ago, and how fast, a body met the wall that is found `depth` outside, `speed` outwards."""
+    cdef real two = 2
+    cdef real time
+    fast[0] = 0
+    if not speed > 0:
+        return 0
+    fast[0] = speed_at_wall(depth, speed, pull, h)
+    time = two * depth / (fast[0] + speed)
+    return time if time <= longest else <real> 0
 
 
 cdef inline void bounce(
     real depth, real speed, real pull, real slow, real restitution, real h, real longest, real* inside, real* inwards,
 ) noexcept nogil:
     """How far inside, and how fast inwards, a body goes on that is found `depth` outside, `speed` outwards."""
-    cdef real one = 1
     cdef real two = 2
     cdef real fast = magnitude(speed)
-    cdef real share = two * pull / h * depth / fast / fast if fast > 0 else one
-    cdef real at_wall = 0
+    cdef real at_wall = speed_at_wall(depth, fast, pull, h)
     cdef real time, back
-    if share < one:
-        at_wall = fast * root(one - share)
     inside[0] = 0
     inwards[0] = 0
     if not speed > 0:
@@ -94,7 +114,7 @@ cdef inline int box(
             low = lower[j] + r
             high = upper[j] - r
             inner = inner and x[j * stride + i] > low and x[j * stride + i] < high
-        if not inner and weight[i] > 0:
+        if not inner and takes_part(weight[i] > 0, data.sensor, i):
             box_body(step, <int> dim, stride, i, gain, x, v, s, data)
     return 0
 
@@ -127,6 +147,10 @@ cdef inline void box_body(
             if not meet_wall(sign * (y[j] - place), sign * u[j], sign * g[j], e, h, lag, &inside, &inwards):
                 continue
             impulse = sign * u[j] + inwards
+            if data.told != NULL:
+                tell_box(dim, i, 2 * j + side, sign, place + sign * r, h, y, u, g, impulse, place, data)
+            if senses(data.sensor, i):
+                continue
             y[j] = place - sign * inside
             u[j] = -sign * inwards
             if sign * (y[j] - other) < 0:
@@ -168,7 +192,7 @@ cdef inline int plane(
         for j in range(1, dim):
             depth = depth + normal[j] * x[j * stride + i]
         depth = place + each(&data.radius, i, depth) - depth
-        if depth >= 0 and weight[i] > 0:
+        if depth >= 0 and takes_part(weight[i] > 0, data.sensor, i):
             plane_body(depth, step, <int> dim, stride, i, gain, x, v, s, data)
     return 0
 
@@ -196,6 +220,10 @@ cdef inline void plane_body(
     if not meet_wall(depth, -across, -pull, each(&data.restitution, i, h), h, lag, &inside, &inwards):
         return
     impulse = inwards - across
+    if data.told != NULL:
+        tell_plane(dim, i, depth, across, pull, h, y, u, impulse, data)
+    if senses(data.sensor, i):
+        return
     for j in range(dim):
         y[j] = y[j] + (depth + inside) * n[j]
         u[j] = u[j] - across * n[j]
@@ -208,3 +236,165 @@ cdef inline void plane_body(
     for j in range(dim):
         u[j] = u[j] + inwards * n[j]
     replace(dim, h, stride, i, y, u, x, v, s)
+
+
+# Corners.
+
+cdef inline int corners(
+    double step, int64_t n, int64_t dim, int64_t stride, const real* gain, real* x, real* v, real* s,
+    const Corners* data,
+) noexcept nogil:
+    """Bodies that several walls hold at once: each wall pushes as much as it must, given how much the others push."""
+    cdef const real* normal = <const real*> data.normal
+    cdef const real* offset = <const real*> data.offset
+    cdef const real* radius = <const real*> data.radius
+    cdef const real* weight = <const real*> data.weight
+    cdef real* size = <real*> data.size
+    cdef real along
+    cdef int64_t i, k
+    cdef int count, j
+    for i in range(n):
+        if not weight[i] > 0:
+            continue
+        count = 0
+        for k in range(data.faces):
+            along = normal[k * dim] * x[i]
+            for j in range(1, <int> dim):
+                along = along + normal[k * dim + j] * x[j * stride + i]
+            size[count] = offset[k] + radius[k * n + i]
+            if size[count] - along >= 0:
+                data.there[count] = <int32_t> k
+                count += 1
+        if count > 1:
+            corner_body(step, <int> dim, n, stride, i, count, gain, x, v, s, data)
+    return 0
+
+
+cdef inline void corner_body(
+    double step, int dim, int64_t n, int64_t stride, int64_t i, int count, const real* gain,
+    real* x, real* v, real* s, const Corners* data,
+) noexcept nogil:
+    cdef real h = <real> step
+    cdef real lag = <real> data.lag
+    cdef real zero = 0
+    cdef real* size = <real*> data.size
+    cdef real* push = <real*> data.push
+    cdef const real* normal
+    cdef real y[MAX_DIM]
+    cdef real u[MAX_DIM]
+    cdef real g[MAX_DIM]
+    cdef real lost[MAX_DIM]
+    cdef real pull, speed, mu
+    cdef int64_t face
+    cdef int k, j
+    for j in range(dim):
+        y[j] = x[j * stride + i]
+        u[j] = v[j * stride + i]
+        g[j] = gain[j * stride + i]
+    for k in range(count):
+        face = data.there[k]
+        normal = <const real*> data.normal + face * dim
+        speed = -dot(dim, normal, g)
+        pull = speed if speed > 0 else zero
+        speed = lag * speed - dot(dim, normal, u)
+        if (<const real*> data.restitution)[face * n + i] > 0 and speed > pull + pull:
+            return
+    settle(dim, count, y, data)
+    for k in range(count):
+        size[k] = zero
+    settle(dim, count, u, data)
+    for k in range(count):
+        face = data.there[k]
+        normal = <const real*> data.normal + face * dim
+        mu = (<const real*> data.friction)[face * n + i]
+        if not (mu > 0 and push[k] > 0):
+            continue
+        speed = dot(dim, normal, u)
+        for j in range(dim):
+            lost[j] = u[j] - speed * normal[j]
+        rub(dim, lost, mu * push[k])
+        for j in range(dim):
+            u[j] = u[j] - lost[j]
+            y[j] = y[j] - moving(h, lag) * lost[j]
+    replace(dim, h, stride, i, y, u, x, v, s)
+
+
+cdef inline void settle(int dim, int count, real* y, const Corners* data) noexcept nogil:
+    """The nearest to y with dot(normal, y) >= size for all walls of the corner, and how much each has pushed."""
+    cdef const real* size = <const real*> data.size
+    cdef real* pushes = <real*> data.push
+    cdef const real* normal
+    cdef real push, change
+    cdef bint changed
+    cdef int _sweep, k, j
+    for k in range(count):
+        pushes[k] = 0 * y[0]
+    for _sweep in range(SWEEPS):
+        changed = False
+        for k in range(count):
+            normal = <const real*> data.normal + data.there[k] * dim
+            push = pushes[k] + (size[k] - dot(dim, normal, y))
+            push = push if push > 0 else 0 * push
+            change = push - pushes[k]
+            if change != 0:
+                changed = True
+            pushes[k] = push
+            for j in range(dim):
+                y[j] = y[j] + change * normal[j]
+        if not changed:
+            break
+
+
+# What is reported of those who meet.
+
+cdef inline void tell_wall(
+    real depth, real v, real gain, real h, real impulse, int dim, int64_t i, int64_t number, real* ago,
+    real* fast, real* slow, real* given, const Wall* data,
+) noexcept nogil:
+    """How long ago a body met the wall and how fast, what is slow there, and the impulse that it was given."""
+    cdef real speed = v + <real> data.lag * gain
+    cdef real pull = gain if gain > 0 else <real> 0
+    ago[0] = arrival(depth, speed, pull, h, h, fast)
+    slow[0] = pull
+    given[0] = 0
+    if not senses(data.sensor, i):
+        given[0] = impulse / (<const real*> data.weight)[i]
+
+
+cdef inline void tell_box(
+    int dim, int64_t i, int64_t number, real sign, real bound, real h, const real* y, const real* u, const real* g,
+    real impulse, real place, const Wall* data,
+) noexcept nogil:
+    cdef real point[MAX_DIM]
+    cdef real normal[MAX_DIM]
+    cdef real ago, fast, slow, given
+    cdef int64_t j = number // 2
+    cdef int k
+    tell_wall(
+        sign * (y[j] - place), sign * u[j], sign * g[j], h, impulse, dim, i, number, &ago, &fast, &slow, &given, data,
+    )
+    for k in range(dim):
+        point[k] = bound if k == j else y[k] - ago * u[k]
+        normal[k] = sign if k == j else <real> 0
+    report(
+        data.told, i * data.told.slots + number, key_of(i, -1 - number), ago, ago, fast, slow, given,
+        dim, point, normal,
+    )
+
+
+cdef inline void tell_plane(
+    int dim, int64_t i, real depth, real across, real pull, real h, const real* y, const real* u, real impulse,
+    const Wall* data,
+) noexcept nogil:
+    cdef const real* n = <const real*> data.lower
+    cdef real point[MAX_DIM]
+    cdef real normal[MAX_DIM]
+    cdef real ago, fast, slow, given
+    cdef real one = 1
+    cdef real inner = depth - each(&data.radius, i, h)
+    cdef int j
+    tell_wall(depth, -across, -pull, h, impulse, dim, i, 0, &ago, &fast, &slow, &given, data)
+    for j in range(dim):
+        point[j] = y[j] + inner * n[j] - ago * (u[j] - across * n[j])
+        normal[j] = -one * n[j]
+    report(data.told, i, key_of(i, -1), ago, ago, fast, slow, given, dim, point, normal)

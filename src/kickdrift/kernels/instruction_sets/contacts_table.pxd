@@ -3,8 +3,15 @@
 from libc.stdint cimport int64_t
 
 from ..constraints.collisions cimport collisions
-from ..constraints.walls cimport box, plane
-from ..abi.constraints cimport BOX, PLANE, Collisions, HoldKind, Wall
+from ..constraints.contacts cimport contacts
+from ..constraints.events cimport sense
+from ..constraints.shapes cimport hold_shapes
+from ..constraints.telling cimport tell
+from ..constraints.walls cimport box, corners, plane
+from ..abi.constraints cimport (
+    BOX, CONTACTS, CORNERS, PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Hold, HoldKind, Sensor, Shapes, Wall,
+)
+from ..abi.events cimport Log
 from ..simd.vec cimport real
 
 
@@ -17,4 +24,18 @@ cdef inline int held(
         return box(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
     if kind == PLANE:
         return plane(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
+    if kind == CORNERS:
+        return corners(h, n, dim, stride, gain, x, v, s, <const Corners*> data)
+    if kind == CONTACTS:
+        return contacts(h, n, dim, stride, before, gain, x, v, s, <const Contacts*> data, owner)
+    if kind == SENSOR:
+        return sense(<real> h, n, <int> dim, stride, before, x, <const Sensor*> data)
+    if kind == SHAPES:
+        return hold_shapes(h, n, <int> dim, stride, before, gain, x, v, s, <const Shapes*> data)
     return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)
+
+
+cdef inline void told(
+    bint keep, int64_t holds, const Hold* hold, int64_t n, int64_t dim, int64_t stride, const real* x, Log* log,
+) noexcept nogil:
+    tell(keep, holds, hold, <int> dim, n, stride, x, log)

@@ -9,6 +9,7 @@ from ..abi.ode cimport Bad, Check, Correct, Increments, ODEPlan, ODERun, ODEStag
 from ..abi.plan cimport Job
 from ..abi.tables cimport Kernels
 from ..forces.interactions cimport n_body_tangent, springs_tangent
+from ..integrators.energy cimport energy_together
 from ..integrators.newton_krylov cimport together
 from ..loops.coupled cimport run
 from ..ode.newton cimport solve
@@ -72,6 +73,7 @@ cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wid
     """For one kind of number, which `like` and `wide` tell."""
     kernels.swept.run = <RunSweep> run[vec]
     kernels.swept.implicit = <ImplicitStep> together[vec]
+    kernels.swept.energy = <ImplicitStep> energy_together[vec]
     kernels.swept.tie = <HoldFunction> tied[real]
     kernels.swept.springs_tangent = <TangentFunction> change_springs[real]
     kernels.swept.n_body_tangent = <TangentFunction> change_n_body[vec]

@@ -15,5 +15,5 @@ cdef inline int tied(
     if kind == PIN:
         return pin(dim, stride, before, x, v, s, <const Pin*> data)
     if kind == COMPLIANT_DISTANCE:
-        return distance(True, h, n, dim, stride, x, v, <const Distance*> data, owner)
-    return distance(False, h, n, dim, stride, x, v, <const Distance*> data, owner)
+        return distance(True, h, n, dim, stride, before, x, v, <const Distance*> data, owner)
+    return distance(False, h, n, dim, stride, before, x, v, <const Distance*> data, owner)

@@ -1,11 +1,13 @@
 # The kernels that take one number after the other, for which no instruction set is better than the baseline.
 
 from ..abi.constraints cimport HoldFunction
+from ..abi.coupled cimport TellFunction
 from ..abi.tables cimport Kernels
 from ..simd.vec cimport real
-from .contacts_table cimport held
+from .contacts_table cimport held, told
 
 
 cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
     """For one kind of number, which `like` tells."""
     kernels.swept.hold = <HoldFunction> held[real]
+    kernels.swept.tell = <TellFunction> told[real]

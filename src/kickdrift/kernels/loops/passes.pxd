@@ -8,7 +8,7 @@ from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X
 from ..abi.workspace cimport KEEP, START, Room
-from ..abi.constraints cimport COMPLIANT_DISTANCE, DISTANCE, Distance
+from ..abi.constraints cimport COMPLIANT_DISTANCE, CONTACTS, DISTANCE, Contacts, Distance
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport ALTERNATE, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, Job, Plan
 from ..integrators.steps cimport has_opening, stages, start
@@ -160,8 +160,8 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     return UNSOLVED
 
 
-cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, vec* like) noexcept nogil:
-    """The constraints, in their order, and then damping."""
+cdef inline int hold(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like) noexcept nogil:
+    """The constraints, in their order, what they tell, and then damping."""
     cdef const Plan* plan = sweep.plan
     cdef char* s = room.next + S * size(room, like) if verlet(plan.scheme) else NULL
     cdef const vec* old = <const vec*> (room.now + V * size(room, like))
@@ -180,12 +180,30 @@ cdef inline int hold(const Sweep* sweep, Job* job, const Room* room, vec* like) 
             sweep.owner,
         )
         if job.code != 0:
-            return job.code
+            break
         if sweep.hold[number].kind == DISTANCE or sweep.hold[number].kind == COMPLIANT_DISTANCE:
             at_rest = <const vec*> (<const Distance*> sweep.hold[number].data).at_rest
+    if sweep.log != NULL:
+        sweep.log.tick = job.tick + step + 1
+        sweep.log.time = sweep.origin + (sweep.log.tick - sweep.origin_tick) * plan.h
+        sweep.log.h = plan.h
+        sweep.tell(
+            job.code == 0, sweep.holds, sweep.hold, plan.n, plan.dim, room.plane,
+            room.next + X * size(room, like), sweep.log,
+        )
+    if job.code != 0:
+        return job.code
     if sweep.holds > 0 and plan.damped:
         plan.between(DAMPING, plan.scheme, plan, room, room.next, at_rest, gain)
+    for number in range(sweep.holds):
+        if sweep.hold[number].kind == CONTACTS:
+            # The step is done, and nothing goes back before it: the next begins with the impulses of this one.
+            remember(<const Contacts*> sweep.hold[number].data)
     return 0
+
+
+cdef inline void remember(const Contacts* contacts) noexcept nogil:
+    contacts.state[0] = 1 - contacts.state[0]
 
 
 cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, vec* like) noexcept nogil:
@@ -200,7 +218,7 @@ cdef inline Py_ssize_t advance(const Sweep* sweep, Job* job, Room* room, vec* li
         else:
             job.code = lone_step(sweep, job, step, room, like)
         if job.code == 0:
-            job.code = hold(sweep, job, room, like)
+            job.code = hold(sweep, job, step, room, like)
         if job.code != 0:
             return step
         room.now, room.next = room.next, room.now

@@ -10,14 +10,21 @@ from typing import Any
 from ...constraints import Constraint
 from ...declaration import require_entries
 from .collisions import collisions
+from .contacts import contacts
 from .joints import compliant_distance, distance, pin
-from .walls import WALLS
+from .sensors import sensor
+from .shapes import shapes
+from .walls import WALLS, corners
 
 HOLDS: dict[str, Any] = {
     "pin": pin,
     "distance": distance,
     "compliant_distance": compliant_distance,
     "collisions": collisions,
+    "contacts": contacts,
+    "corners": corners,
+    "sensor": sensor,
+    "shapes": shapes,
     **WALLS,
 }
 require_entries(__name__, HOLDS, Constraint)

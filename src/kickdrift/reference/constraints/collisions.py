@@ -6,38 +6,134 @@ from itertools import product
 
 from ...constraints.broad_phase import CROWD, Grid, cell
 from ..vector import Vector, dot, sqrt
-from .walls import WALLS, bounce, replace
+from .filters import Filter
+from .walls import WALLS, arrival, bounce, replace, rub
+
+#: So many times the earliest touches of a step are looked for anew.
+ROUNDS = 64
 
 
-def collisions(system, before, radius, restitution, weight, iterations):
+def collisions(system, before, radius, restitution, weight, iterations, friction=None, swept=None, **filters):
     x, v, s = system.rows()
     weight = [system.real(w) for w in weight]
-    radius = [system.real(r) for r in radius] * (len(x) if len(radius) == 1 else 1)
-    pairs = near_pairs(x, radius, [part.alive for part in system.parts])
+    radius = each(system, radius)
+    restitution, friction = each(system, restitution), None if friction is None else each(system, friction)
+    seen = Filter(len(x), filters)
+    alive = [part.alive for part in system.parts]
+    near = near_pairs(x, radius, alive) if swept is None else pairs_on_the_way(x, v, radius, system.h, alive)
+    pairs = [pair for pair in near if seen.meet(*pair)]
+    since, last = [system.h] * len(x), [-1] * len(x)
+
+    def move(i, j, sweep, time=None):
+        """Let two meet; did they?"""
+        e = restitution[i] if restitution[i] > restitution[j] else restitution[j]
+        mu = system.real(0) if friction is None else sqrt(friction[i] * friction[j])
+        gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
+        d, u, size = x[j] - x[i], v[j] - v[i], radius[i] + radius[j]
+        first = sweep == 0 and swept is None
+        found = meet(d, u, size, gain, e, mu, system.h, first, (j - i - 1) % len(d), time)
+        if found is None:
+            return False
+        moved, turned, met = found  # the way from i to j, and how it changes
+        tell(system, met, x, v, i, j, radius, weight)
+        share_i, share_j = weight[i] / (weight[i] + weight[j]), weight[j] / (weight[i] + weight[j])
+        replace(system, x, v, s, i, x[i] - share_i * moved, v[i] - share_i * turned)
+        replace(system, x, v, s, j, x[j] + share_j * moved, v[j] + share_j * turned)
+        return True
+
+    for _ in range(0 if swept is None else ROUNDS):
+        # The earliest touch of each body; those that are the earliest for both happen, and what follows is found anew.
+        times: dict = {}
+        earliest: dict = {}
+        for i, j in pairs:
+            if seen.senses(i, j) or not weight[i] + weight[j] > 0 or (last[i] == j and last[j] == i):
+                continue
+            time = when(x[j] - x[i], v[j] - v[i], radius[i] + radius[j])
+            if not (0 < time <= since[i] and time <= since[j]):
+                continue
+            times[i, j] = time
+            for k in (i, j):
+                if k not in earliest or time > times[earliest[k]]:
+                    earliest[k] = (i, j)
+        ready = [pair for pair in times if earliest[pair[0]] == earliest[pair[1]] == pair]
+        for i, j in ready:
+            move(i, j, 0, times[i, j])
+            since[i] = since[j] = times[i, j]
+            last[i], last[j] = j, i
+        if not ready:
+            break
     for sweep in range(iterations[0]):
         changed = False
         for i, j in pairs if sweep % 2 == 0 else reversed(pairs):
+            if seen.senses(i, j):
+                if sweep == 0:
+                    notice(system, x[j] - x[i], v[j] - v[i], x, v, i, j, radius)
+                continue
             if not weight[i] + weight[j] > 0:
                 continue
-            gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
-            d, u, size = x[j] - x[i], v[j] - v[i], radius[i] + radius[j]
-            found = meet(d, u, size, gain, system.real(restitution[0]), system.h, sweep == 0, (j - i - 1) % len(d))
-            if found is None:
-                continue
-            changed = True
-            moved, turned = found  # the way from i to j, and how it changes
-            share_i, share_j = weight[i] / (weight[i] + weight[j]), weight[j] / (weight[i] + weight[j])
-            replace(system, x, v, s, i, x[i] - share_i * moved, v[i] - share_i * turned)
-            replace(system, x, v, s, j, x[j] + share_j * moved, v[j] + share_j * turned)
+            changed = move(i, j, sweep) or changed
         if not changed:
             break
         # What leans on a body that leans on a wall is held up by the wall in this step, not in later ones.
         system.put(x, v, s)
         for hold in system.plan.holds:
             if hold.kind in WALLS:
-                WALLS[hold.kind](system, before, **hold.fields)
+                system.apply(hold, WALLS[hold.kind], before)
         x, v, s = system.rows()
     system.put(x, v, s)
+
+
+def each(system, numbers):
+    """One number for each body."""
+    return [system.real(number) for number in numbers] * (len(system.parts) if len(numbers) == 1 else 1)
+
+
+def tell(system, met, x, v, i, j, radius, weight):
+    """Report how two met."""
+    ago, speed, depth, pull, slow, change, n = met
+    _, fast = arrival(depth, speed, pull, system.h, ago)
+    point = x[i] - ago * v[i] + radius[i] * n
+    system.report(i, j, ago, ago, fast, slow, change / (weight[i] + weight[j]), point, n)
+
+
+def notice(system, d, u, x, v, i, j, radius):
+    """Report two that come to touch in the step, of which one pushes nothing."""
+    size, zero = radius[i] + radius[j], system.real(0)
+    overlap, together, square = size * size - dot(d, d), -dot(d, u), dot(u, u)
+    under_root = together * together + square * overlap
+    if not square > 0 or not under_root >= 0:
+        return
+    root = sqrt(under_root)
+    ago, left = (root - together) / square, (zero - root - together) / square
+    left = left if left > 0 else zero
+    if not (0 < ago <= system.h):
+        return
+    n = 1 / size * (d - ago * u)
+    system.report(i, j, ago, left, -dot(n, u), zero, zero, x[i] - ago * v[i] + radius[i] * n, n)
+
+
+def when(d, u, size):
+    """How long ago two came to touch that are d apart and go on with u; 0 where they never did."""
+    overlap, together, square = size * size - dot(d, d), -dot(d, u), dot(u, u)
+    under_root = together * together + square * overlap
+    if not square > 0 or not under_root >= 0:
+        return 0 * size
+    return (sqrt(under_root) - together) / square
+
+
+def pairs_on_the_way(x, v, radius, h, alive):
+    """Who comes near whom within the step, i < j, in order; of a crowd those that are near at its end."""
+    n = len(x)
+
+    def near(i, j):
+        d, u = x[j] - x[i], v[j] - v[i]
+        square = dot(u, u)
+        time = dot(d, u) / square if square > 0 else 0 * h
+        time = h if time > h else time
+        return alive[i] and alive[j] and is_near(d - time * u if time > 0 else d, radius[i] + radius[j])
+
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if near(i, j)]
+    return pairs if len(pairs) <= CROWD * n else near_pairs(x, radius, alive)
 
 
 def near_pairs(x, radius, alive=None):
@@ -83,19 +179,21 @@ def is_near(d, size):
     return dot(d, d) < reach * reach
 
 
-def meet(d, u, size, gain, restitution, h, first, axis):
-    """None, or what to add to the way d and the velocity u from one body to the other.
+def meet(d, u, size, gain, restitution, friction, h, first, axis, given=None):
+    """None, or what to add to the way d and the velocity u from one body to the other, and how they met.
 
     size: the sum of their radii; gain: what the forces of the step have added to the velocity of each.
     first: may they have met without having been seen to? Then those that part may be halfway through.
-    axis: along which those part that are at the same place.
+    axis: along which those part that are at the same place. given: how long ago they touched, where that is known.
     """
     zero = 0 * h
     overlap = size * size - dot(d, d)
-    if not overlap > 0:
+    if not overlap > 0 and given is None:
         return None
     together, time = -dot(d, u), zero
-    if together > 0:
+    if given is not None:
+        time = given
+    elif together > 0:
         time = overlap / (sqrt(together * together + dot(u, u) * overlap) + together)
     elif first and dot(u, u) > 0:
         time = (sqrt(together * together + dot(u, u) * overlap) - together) / dot(u, u)
@@ -112,11 +210,18 @@ def meet(d, u, size, gain, restitution, h, first, axis):
     pull = gains[0] - gains[1] if gains[0] > gains[1] else zero
     slow = pull if restitution == 1 else abs(gains[0]) + abs(gains[1])
     inside, parting = bounce(depth, speed, pull, slow, restitution, h, 2 * h if touched else zero)
-    turned = zero * u
+    past, turned = u + speed * n, zero * u
     if not touched and r < size:
         # Further apart, the same angular momentum goes with less speed past each other.
-        past, k = u + speed * n, r / size
+        k = r / size
         turned = (k - 1) * past
         e = restitution if parting > 0 or restitution == 1 else zero
         parting = sqrt(parting * parting + e * e * ((1 - k * k) * dot(past, past)))
-    return (depth + inside) * n, turned + (parting + speed) * n
+    moved = (depth + inside) * n
+    if friction > 0 and parting + speed > 0:
+        lost = rub(past + turned, friction * (parting + speed))
+        turned = turned - lost
+        if touched:
+            moved = moved - time * lost
+    met = time if touched else zero, speed, depth, pull, slow, parting + speed, n
+    return moved, turned + (parting + speed) * n, met

@@ -16,8 +16,7 @@ def bounce(depth, speed, pull, slow, restitution, h, longest):
     """
     zero = 0 * h
     fast = abs(speed)
-    share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # of the energy, lost on the way back
-    at_wall = fast * sqrt(1 - share) if share < 1 else zero
+    at_wall = speed_at_wall(depth, fast, pull, h)
     if not speed > 0:
         return zero, at_wall  # it is on its way back
     if at_wall <= slow:
@@ -31,6 +30,23 @@ def bounce(depth, speed, pull, slow, restitution, h, longest):
     return (inwards - pull / h / 2 * time) * time, inwards - pull / h * time
 
 
+def speed_at_wall(depth, fast, pull, h):
+    """How fast a body met the wall that is found `depth` outside, this fast."""
+    zero = 0 * h
+    share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # of the energy, lost on the way back
+    return fast * sqrt(1 - share) if share < 1 else zero
+
+
+def arrival(depth, speed, pull, h, longest):
+    """How long ago, and how fast, a body met the wall that is found `depth` outside, `speed` outwards."""
+    zero = 0 * h
+    if not speed > 0:
+        return zero, zero
+    at_wall = speed_at_wall(depth, speed, pull, h)
+    time = 2 * depth / (at_wall + speed)
+    return (time if time <= longest else zero), at_wall
+
+
 def rub(v, limit):
     """What friction takes of a velocity along a wall: at most `limit`."""
     speed = sqrt(dot(v, v))
@@ -40,13 +56,17 @@ def rub(v, limit):
 class Wall:
     """What walls of all shapes have in common: coefficients and the state that they work on."""
 
-    def __init__(self, system, restitution, friction, radius, weight, lag):
+    def __init__(self, system, restitution, friction, radius, weight, lag, sensor=None):
         self.h = system.h
         self.lag = system.real(lag[0])
         self.zero = system.real(0)
         self._system = system
         self._rows = restitution, friction, radius
-        self.free = [i for i in range(len(system.parts)) if weight[i] > 0]
+        self.weight = [system.real(w) for w in weight]
+        #: Of each body: 1 where it reports and goes through, 2 where it goes through.
+        sensor = [0] * len(weight) if sensor is None else sensor
+        self.sensor = [s == 1 for s in sensor]
+        self.free = [i for i in range(len(weight)) if (weight[i] > 0 if sensor[i] == 0 else sensor[i] == 1)]
 
     def coefficients(self, i):
         """Restitution, friction and radius of a body."""
@@ -66,15 +86,23 @@ class Wall:
         # At rest is at rest, whatever time velocities belong to.
         return inside, inwards + self.lag * gain if inwards > 0 else self.zero
 
+    def tell(self, i, number, depth, v, gain, impulse, normal, surface):
+        """Report that a body met a wall. surface: from how long ago to the place of touch."""
+        speed = v + self.lag * gain
+        pull = gain if gain > 0 else self.zero
+        ago, fast = arrival(depth, speed, pull, self.h, self.h)
+        impulse = self.zero if self.sensor[i] else impulse / self.weight[i]
+        self._system.report(i, -1 - number, ago, ago, fast, pull, impulse, surface(ago), normal)
+
     @property
     def moving(self):
         """How long what forces add to a velocity in a step has moved the position in it."""
         return self.h * (0.5 + self.lag)
 
 
-def box(system, before, lower, upper, restitution, friction, radius, weight, lag):
+def box(system, before, lower, upper, restitution, friction, radius, weight, lag, sensor=None):
     x, v, s = system.rows()
-    wall = Wall(system, restitution, friction, radius, weight, lag)
+    wall = Wall(system, restitution, friction, radius, weight, lag, sensor)
     for i in wall.free:
         e, mu, r = wall.coefficients(i)
         y, u = list(x[i]), list(v[i])
@@ -87,6 +115,16 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
                     continue
                 inside, inwards = found
                 impulse = sign * u[j] + inwards
+
+                def surface(ago, j=j, sign=sign, bound=place + sign * r, y=tuple(y), u=tuple(u)):
+                    return Vector([bound if k == j else y[k] - ago * u[k] for k in range(len(y))])
+
+                normal = Vector([system.real(sign) if k == j else wall.zero for k in range(system.dim)])
+                wall.tell(
+                    i, 2 * j + (sign > 0), sign * (y[j] - place), sign * u[j], sign * gain[j], impulse, normal, surface
+                )
+                if wall.sensor[i]:
+                    continue
                 y[j], u[j] = place - sign * inside, -sign * inwards
                 if sign * (y[j] - other) < 0:
                     y[j] = other
@@ -100,9 +138,9 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
     system.put(x, v, s)
 
 
-def plane(system, before, normal, offset, restitution, friction, radius, weight, lag):
+def plane(system, before, normal, offset, restitution, friction, radius, weight, lag, sensor=None):
     x, v, s = system.rows()
-    wall = Wall(system, restitution, friction, radius, weight, lag)
+    wall = Wall(system, restitution, friction, radius, weight, lag, sensor)
     n, place = Vector([system.real(number) for number in normal[0]]), system.real(offset[0])
     for i in wall.free:
         e, mu, r = wall.coefficients(i)
@@ -114,12 +152,75 @@ def plane(system, before, normal, offset, restitution, friction, radius, weight,
         inside, inwards = found
         y, along = x[i] + (depth + inside) * n, v[i] - across * n
         impulse = inwards - across
+
+        def surface(ago, inner=x[i] + (depth - r) * n, along=along):
+            return inner - ago * along
+
+        wall.tell(i, 0, depth, -across, -gain, impulse, -1 * n, surface)
+        if wall.sensor[i]:
+            continue
         if mu > 0 and impulse > 0:
             lost = rub(along, mu * impulse)
             along = along - lost
             y = y - wall.moving * lost
         replace(system, x, v, s, i, y, along + inwards * n)
     system.put(x, v, s)
+
+
+#: How often the walls of a corner are gone through at most, until nothing moves any more.
+SWEEPS = 256
+
+
+def corners(system, before, normal, offset, restitution, friction, radius, weight, lag):
+    """Bodies that several walls hold at once: each wall pushes as much as it must, given how much the others push.
+
+    One after the other, each wall would send a body back into the one before, or up along it. A body that comes
+    to a wall which would throw it back, with more speed than the forces of two steps give, is left to the walls.
+    """
+    x, v, s = system.rows()
+    lag, zero = system.real(lag[0]), system.real(0)
+    moving = system.h * (system.real(0.5) + lag)
+    normal = [Vector([system.real(number) for number in row]) for row in normal]
+    for i in range(len(x)):
+        size = [system.real(place) + system.real(row[i]) for place, row in zip(offset, radius, strict=True)]
+        there = [k for k, n in enumerate(normal) if size[k] - dot(n, x[i]) >= 0]
+        if not weight[i] > 0 or len(there) < 2:
+            continue
+        thrown = False
+        for k in there:
+            gain = -dot(normal[k], system.gain[i])
+            pull = gain if gain > 0 else zero
+            if restitution[k][i] > 0 and lag * gain - dot(normal[k], v[i]) > pull + pull:
+                thrown = True
+        if thrown:
+            continue
+        y, _ = settle(x[i], [(normal[k], size[k]) for k in there])
+        u, pushes = settle(v[i], [(normal[k], zero) for k in there])
+        for k, push in zip(there, pushes, strict=True):
+            mu = system.real(friction[k][i])
+            if mu > 0 and push > 0:
+                lost = rub(u - dot(normal[k], u) * normal[k], mu * push)
+                u, y = u - lost, y - moving * lost
+        replace(system, x, v, s, i, y, u)
+    system.put(x, v, s)
+
+
+def settle(y, walls):
+    """The nearest to y with dot(n, y) >= size for all walls, and how much each has pushed."""
+    pushes = [0 * y[0]] * len(walls)
+    for _ in range(SWEEPS):
+        changed = False
+        for k, (n, size) in enumerate(walls):
+            push = pushes[k] + (size - dot(n, y))
+            push = push if push > 0 else 0 * push
+            change = push - pushes[k]
+            if change != 0:
+                changed = True
+            pushes[k] = push
+            y = y + change * n
+        if not changed:
+            break
+    return y, pushes
 
 
 def replace(system, x, v, s, i, y, u):

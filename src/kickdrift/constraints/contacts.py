@@ -1,0 +1,166 @@
+"""Bodies that rest on each other."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from .. import validation
+from ..declaration import numbers
+from .base import Constraint, countable, weights
+from .joints import Distance
+from .walls import Box, Plane, Wall
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..stepper.model import Plan
+    from ..stepper.slots import Slots
+
+
+@dataclass(frozen=True, eq=False)
+class Contacts(Constraint):
+    """Bodies that rest on each other: piles, columns, rope bridges (Soft Step: Catto 2024, Solver2D; Box2D 3).
+
+    radius: m, >= 0, scalar or (n,): spheres, circles in the plane, segments on a line. They do not turn.
+    restitution: 0 to 1, scalar or (n,), what a blow leaves of the speed at which two come together; of two
+    bodies the larger counts. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls;
+    of two bodies the geometric mean. walls: `Box` and `Plane`, of which only the places count, and friction where
+    it is more than 0. joints: `Distance` constraints that are kept in the same solve; they are rods, or springs
+    by compliance, and are gone through to and fro in each substep, as often as the largest of their iterations
+    says. shapes: none so far.
+
+    A step is cut into `substeps`. In each, the forces of the step give their share; every contact pushes, beginning
+    with the impulse that it had in the substep before, and takes away the speed of approach and a part of the
+    overlap, two diameters a second at most; bodies move; and contacts take away the speed that pushing out has
+    given. Contacts are springs of `hertz` and `damping_ratio`, left out as stiff as substeps allow, which is a
+    quarter of their rate: at rest they give by F (1/m + 1/m') (dt / substeps)² / 2.5 under a force F. Where they rub,
+    nine tenths of what is more than the weight of ten bodies like these is carried without giving way, after some
+    24 steps. More substeps make piles stiffer, and heavy bodies on light ones bearable.
+
+    Bodies that touch nothing in a step are left as the integrator has moved them, to the bit. The others are taken
+    from where they were before the step through the substeps, by what forces have added to their velocities
+    in it. For them that is semi-implicit Euler at dt / substeps, whatever the integrator; its velocity is that at the
+    end of the step, and at rest it is zero. `ElasticCollisions` is for gases and billiards, where energy counts.
+
+    The impulses are part of the state, of snapshots and of checksums. Contacts are solved in colours, given
+    anew in each step in the order of the bodies' indices, so that the result depends on nothing else. Which pairs are
+    near is found as by `ElasticCollisions`, and of a crowd each body meets as many. Pinned and infinitely
+    heavy bodies push and are not pushed. Place this constraint after others that correct positions.
+
+    Raises TypeError or ValueError for wrong numbers, for walls and joints of other kinds, for fewer than one
+    substep, and where there are two of this kind in a stepper.
+
+    >>> import kickdrift as kd
+    >>> pile = kd.Stepper([[0.0, 1.0], [0.0, 3.0]], dt=1 / 60, forces=[kd.Gravity((0, -9.81))],
+    ...                   constraints=[kd.Contacts(1.0, walls=[kd.Plane((0, 1), 0.0)])])
+    >>> pile.step(600)
+    >>> pile.position.round(2).tolist(), float(abs(pile.velocity).max().round(6))
+    ([[0.0, 1.0], [0.0, 3.0]], 0.0)
+    """
+
+    kind = "contacts"
+
+    radius: ArrayLike = numbers(minimum=0.0)
+    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=0.0)
+    friction: ArrayLike = numbers(minimum=0.0, default=0.4)
+    hertz: float | None = None
+    damping_ratio: float = 10
+    walls: tuple[Wall, ...] = ()
+    shapes: tuple[Any, ...] = ()
+    joints: tuple[Distance, ...] = ()
+    substeps: int = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        substeps = validation.integer("Contacts(substeps)", self.substeps, 1, 10**6)
+        object.__setattr__(self, "substeps", substeps)
+        ratio = validation.real("Contacts(damping_ratio)", self.damping_ratio, minimum=0.0)
+        object.__setattr__(self, "damping_ratio", ratio)
+        if self.hertz is not None:
+            object.__setattr__(self, "hertz", validation.real("Contacts(hertz)", self.hertz, above=0.0))
+        for name, kinds in (("walls", (Box, Plane)), ("shapes", ()), ("joints", (Distance,))):
+            object.__setattr__(self, name, self._parts(name, kinds))
+        for joint in self.joints:
+            if np.any(np.asarray(joint.stiffness) != 1):
+                raise ValueError("Contacts(joints): expected rods or compliance, got stiffness")
+
+    def _parts(self, name: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
+        known = " or ".join(kind.__name__ for kind in kinds) or "none so far"
+        try:
+            parts = tuple(getattr(self, name))
+        except TypeError:
+            given = validation.show(getattr(self, name))
+            raise TypeError(f"Contacts({name}): expected a sequence ({known}), got {given}") from None
+        for part in parts:
+            if not isinstance(part, kinds):
+                raise TypeError(f"Contacts({name}): expected {known}, got {validation.show(part)}")
+        return parts
+
+    def placed(self, position: np.ndarray) -> Self:
+        return dataclasses.replace(self, joints=tuple(joint.placed(position) for joint in self.joints))
+
+    def shifted(self, offset: np.ndarray) -> Self:
+        return dataclasses.replace(self, walls=tuple(wall.shifted(offset) for wall in self.walls))
+
+    def held(self, slots: Slots) -> Self:
+        return dataclasses.replace(self, joints=tuple(joint.held(slots) for joint in self.joints))
+
+    @property
+    def places(self) -> frozenset[str]:
+        return frozenset(["walls"])
+
+    def told(self) -> dict[str, Any]:
+        """Walls and joints are told one by one."""
+        told = super().told()
+        for name in ("walls", "joints"):
+            for number, part in enumerate(told.pop(name)):
+                label = f"{name} {number} {type(part).__name__}"
+                told |= {f"{label} {key}": value for key, value in part.told().items()}
+        return told
+
+    def compile(self, plan: Plan) -> None:
+        countable("Contacts", plan)
+        weight = weights(plan)
+        radius, restitution, friction = (
+            np.broadcast_to(self._scalars(plan, name), (plan.n,)) for name in ("radius", "restitution", "friction")
+        )
+        normals, offsets, rubs = [np.zeros((0, plan.dim))], [np.zeros(0)], [np.zeros((0, plan.n))]
+        for wall in self.walls:
+            normal, offset = wall.faces(plan)
+            own = wall._scalars(plan, "friction") + np.zeros(plan.n)
+            normals.append(normal)
+            offsets.append(offset)
+            rubs.append(np.broadcast_to(np.where(own > 0, own, friction), (len(offset), plan.n)))
+        rods = [joint.rods(plan) for joint in self.joints]
+        whole = np.zeros(0, np.int64)
+        none = whole, whole, np.zeros(0), np.zeros(0), np.zeros((0, 2), np.int64)
+        first, second, length, compliance, tenants = (np.concatenate(each) for each in zip(none, *rods, strict=True))
+        plan.add_hold(
+            self.kind,
+            self,
+            radius=radius,
+            restitution=restitution,
+            friction=friction,
+            weight=weight,
+            normal=np.concatenate(normals),
+            offset=np.concatenate(offsets),
+            wall_friction=np.concatenate(rubs),
+            first=first,
+            second=second,
+            length=length,
+            compliance=compliance,
+            number=np.arange(len(first)),
+            tenants=tenants,
+            stiffness=np.array([2 * math.pi * (self.hertz or 0.0), self.damping_ratio, ROD_DAMPING]),
+            sweeps=np.array([max((joint.iterations for joint in self.joints), default=0)]),
+            substeps=np.array([self.substeps]),
+        )
+
+
+#: Damping ratio of rods, which never let go and so need less: more of what they are off is taken at once.
+ROD_DAMPING = 5.0

@@ -1,0 +1,90 @@
+"""Regions that report who goes through them."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from .. import validation
+from .base import ALL_BITS, Filtered
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..stepper.model import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Sensor(Filtered):
+    """A region that reports who comes in and who leaves, and holds nobody.
+
+    Sensor(lower, upper): a box, vectors of shape (dim,) or numbers for all components, in m. Sensor(center, radius): a
+    ball, a vector and a number >= 0; also by name. Bodies are points here, and their way in a step is straight, so that
+    none is so fast that it is missed. They are events of the kinds `ENTER` and `LEAVE`, with b = -1, for a stepper that
+    has `events=`; without it this does nothing. Who is inside when the first step begins enters then.
+
+    category, mask: bits, a number or (n,): bodies whose category is in the mask are reported.
+
+    Raises TypeError or ValueError for what is no region.
+
+    >>> import kickdrift as kd
+    >>> world = kd.Stepper([[0.0]], [[8.0]], dt=1, constraints=[kd.Sensor(lower=2, upper=4)], events=kd.Events())
+    >>> world.step()
+    >>> world.events.take()[["kind", "time"]].tolist() == [(kd.ENTER, 0.25), (kd.LEAVE, 0.5)]
+    True
+    """
+
+    kind = "sensor"
+
+    lower: ArrayLike | None = None
+    upper: ArrayLike | None = None
+    category: ArrayLike = 1
+    mask: ArrayLike = ALL_BITS
+    center: ArrayLike | None = None
+    radius: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        lower, upper = self.lower, self.upper
+        numbers = self.center is self.radius is None and lower is not None and upper is not None
+        if numbers and np.ndim(lower) == 1 and np.ndim(upper) == 0:  # type: ignore[arg-type]
+            # A vector and a number: a ball.
+            for name, value in (("center", lower), ("radius", upper), ("lower", None), ("upper", None)):
+                object.__setattr__(self, name, value)
+        given = {name: getattr(self, name) for name in ("lower", "upper", "center", "radius")}
+        names = tuple(name for name, value in given.items() if value is not None)
+        if names not in (("lower", "upper"), ("center", "radius")):
+            raise TypeError(
+                f"Sensor: expected lower and upper, or center and radius, got {', '.join(names) or 'neither'}"
+            )
+        for name in names:
+            array = validation.numbers(f"Sensor({name})", given[name], 0.0 if name == "radius" else -np.inf)
+            if array.ndim > (0 if name == "radius" else 1):
+                expected = "a number" if name == "radius" else "a number or a vector of shape (dim,)"
+                raise ValueError(f"Sensor({name}): expected {expected}, got shape {array.shape}")
+            object.__setattr__(self, name, array)
+        if self.radius is None and (np.asarray(self.lower) > np.asarray(self.upper)).any():
+            raise ValueError(
+                f"Sensor(lower, upper): expected lower <= upper, got {given['lower']} and {given['upper']}"
+            )
+
+    def sides(self, plan: Plan) -> int:
+        return 1
+
+    def shifted(self, offset: np.ndarray) -> Self:
+        names = ("center",) if self.lower is None else ("lower", "upper")
+        return dataclasses.replace(self, **{name: np.asarray(getattr(self, name)) + offset for name in names})
+
+    def compile(self, plan: Plan) -> None:
+        ball = self.lower is None
+        places: dict[str, Any] = {}
+        for field, name in (("lower", "center" if ball else "lower"), ("upper", "radius" if ball else "upper")):
+            array = np.asarray(getattr(self, name))
+            if array.shape not in ((), (plan.dim,)):
+                raise ValueError(f"Sensor({name}): expected a number or shape ({plan.dim},), got shape {array.shape}")
+            places[field] = np.broadcast_to(array, (1, plan.dim))
+        watched = self._noticed(plan).astype(np.uint8)
+        plan.add_hold(self.kind, self, **places, ball=np.array([ball], np.uint8), watched=watched)

@@ -1,0 +1,183 @@
+"""Shapes that stand still: platforms, bricks, the walls of a level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..declaration import numbers
+from .base import ALL_BITS, countable, flags
+from .walls import Wall
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from ..stepper.model import Plan
+
+#: Shapes in a leaf of the tree in which they are found.
+LEAF = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes(Wall):
+    """Base of shapes that stand still."""
+
+    kind = "shapes"
+
+    def sides(self, plan: Plan) -> int:
+        return len(self._ends(plan)[0])
+
+    def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        """Two places of each shape, of shape (k, dim)."""
+        raise NotImplementedError
+
+    def _compile_shapes(self, plan: Plan, thickness: np.ndarray) -> None:
+        name = type(self).__name__
+        countable(name, plan)
+        lower, upper = self._ends(plan)
+        enabled = np.asarray(self.enabled)  # type: ignore[attr-defined]
+        if enabled.shape not in ((), (len(lower),)):
+            raise ValueError(
+                f"{name}(enabled): expected a bool or shape ({len(lower)},), one per shape, got shape {enabled.shape}"
+            )
+        # Not even points are so thin that rounding takes them to the other side.
+        skin = max(1.0, float(np.abs([lower, upper]).max(initial=0))) * 4096 * float(np.finfo(plan.dtype).eps)
+        reach = np.maximum(self._scalars(plan, "radius") + thickness / 2, skin)
+        self._compile(
+            plan,
+            segments=np.array([name == "Segments"], np.uint8),
+            lower=lower,
+            upper=upper,
+            enabled=np.broadcast_to(enabled, (len(lower),)).astype(np.uint8),
+            reach=reach,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Segments(Shapes):
+    """Straight walls between two points each, solid from both sides, in the plane.
+
+    points: m, shape (k, 2, 2): k segments of two ends; neighbours may share them. restitution, friction, radius,
+    category, mask, sensor: as for `Box`, a number or one per body. thickness: m, >= 0, of all; ends are round.
+    enabled: a bool, or one per segment of shape (k,): those that are not are not there.
+
+    Bodies come no nearer than their radius. Each is followed along the straight way of the step, from touch to touch,
+    up to 8 of them, so that none goes through however fast it is; and bounces as off a `Plane` at the place of touch.
+    What is found inside is put out along the shortest way. Put shapes behind what moves bodies, such as
+    `ElasticCollisions`. The shapes near a body are found in a tree. Events have b = -1 - number of the segment. Raises
+    TypeError or ValueError for wrong numbers, and where bodies are not in the plane.
+
+    >>> import kickdrift as kd
+    >>> roof = kd.Segments([[(-1, 0), (1, 0)]])
+    >>> ball = kd.Stepper([[0.0, 5.0]], [[0.0, -6000.0]], dt=1/60, constraints=[roof])
+    >>> ball.step()
+    >>> ball.position.round(6).tolist(), ball.velocity.tolist()
+    ([[0.0, 95.0]], [[0.0, 6000.0]])
+    """
+
+    points: ArrayLike = numbers(place=True)
+    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
+    friction: ArrayLike = numbers(minimum=0.0, default=0.0)
+    radius: ArrayLike = numbers(minimum=0.0, default=0.0)
+    thickness: ArrayLike = numbers(minimum=0.0, default=0.0)
+    enabled: ArrayLike = True
+    category: ArrayLike = 1
+    mask: ArrayLike = ALL_BITS
+    sensor: ArrayLike = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        points = np.asarray(self.points)
+        if points.ndim != 3 or points.shape[1:] != (2, 2):
+            raise ValueError(f"Segments(points): expected shape (k, 2, 2), got {points.shape}")
+        if np.asarray(self.thickness).ndim:
+            raise ValueError(f"Segments(thickness): expected a number, got shape {np.asarray(self.thickness).shape}")
+        object.__setattr__(self, "enabled", flags("Segments(enabled)", self.enabled))
+
+    def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        points = np.asarray(self.points)
+        return points[:, 0], points[:, 1]
+
+    def compile(self, plan: Plan) -> None:
+        if plan.dim != 2:
+            raise ValueError(f"Segments: expected bodies in 2 dimensions, got {plan.dim}")
+        self._compile_shapes(plan, np.asarray(self.thickness))
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes(Shapes):
+    """Solid boxes along the axes, which bodies bounce off from outside: bricks, platforms, level geometry.
+
+    lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor: as for `Box`. enabled: a
+    bool, or one per box of shape (k,): a brick that is hit may so vanish. Corners are as round as the body; all else is
+    as for `Segments`. Raises TypeError or ValueError for wrong numbers, and boxes inside out.
+
+    >>> import kickdrift as kd
+    >>> bricks = kd.Boxes([(0, 0), (3, 0)], [(2, 1), (5, 1)], radius=0.5, enabled=[True, False])
+    >>> ball = kd.Stepper([[1.0, 4.0]], [[0.0, -8.0]], dt=0.5, constraints=[bricks])
+    >>> ball.step()
+    >>> ball.position.tolist(), ball.velocity.tolist()
+    ([[1.0, 3.0]], [[0.0, 8.0]])
+    """
+
+    lower: ArrayLike = numbers(place=True)
+    upper: ArrayLike = numbers(place=True)
+    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
+    friction: ArrayLike = numbers(minimum=0.0, default=0.0)
+    radius: ArrayLike = numbers(minimum=0.0, default=0.0)
+    enabled: ArrayLike = True
+    category: ArrayLike = 1
+    mask: ArrayLike = ALL_BITS
+    sensor: ArrayLike = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        lower, upper = np.asarray(self.lower), np.asarray(self.upper)
+        if lower.ndim != 2 or lower.shape != upper.shape:
+            raise ValueError(f"Boxes(lower, upper): expected shapes (k, dim), got {lower.shape} and {upper.shape}")
+        wrong = np.flatnonzero((lower > upper).any(axis=1))
+        if len(wrong):
+            raise ValueError(f"Boxes(lower, upper): expected lower <= upper, got the contrary in box {wrong[0]}")
+        object.__setattr__(self, "enabled", flags("Boxes(enabled)", self.enabled))
+
+    def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+        return np.asarray(self.lower), np.asarray(self.upper)
+
+    def compile(self, plan: Plan) -> None:
+        if np.shape(self.lower)[1] != plan.dim:
+            raise ValueError(f"Boxes(lower): expected shape (k, {plan.dim}), got {np.shape(self.lower)}")
+        self._compile_shapes(plan, np.zeros(1))
+
+
+def tree(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A tree of boxes around shapes, by halves along the longest axis: shapes in order; bounds, first, count of nodes.
+
+    bounds: lower and upper corners, shape (nodes, 2, dim). A node with a count is a leaf, whose shapes begin at
+    `first`; the others have two nodes below, at `first` and after it.
+    """
+    order = np.arange(len(lower))
+    middle = lower + (upper - lower) / 2
+    waiting = [(0, len(lower))]
+    bounds: list[Any] = [None]
+    first, count = [0], [0]
+    places = [0]
+    while waiting:
+        begin, end = waiting.pop()
+        node = places.pop()
+        own = order[begin:end]
+        bounds[node] = np.array([lower[own].min(axis=0), upper[own].max(axis=0)])
+        if end - begin <= LEAF:
+            first[node], count[node] = begin, end - begin
+            continue
+        axis = int(np.argmax(middle[own].max(axis=0) - middle[own].min(axis=0)))
+        order[begin:end] = own[np.argsort(middle[own, axis], kind="stable")]
+        half = (begin + end) // 2
+        first[node] = len(bounds)
+        places += [len(bounds), len(bounds) + 1]
+        bounds += [None, None]
+        first += [0, 0]
+        count += [0, 0]
+        waiting += [(begin, half), (half, end)]
+    return order, np.array(bounds), np.array(first), np.array(count)

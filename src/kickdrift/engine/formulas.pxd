@@ -1,0 +1,13 @@
+"""Formulas as the kernels run them."""
+
+from ..kernels.abi.formulas cimport Formula, FormulaTable, Operand, Operation
+
+
+cdef class BoundFormula:
+    cdef Formula formula
+    cdef Operand* operand
+    cdef Operation* operation
+    cdef list arrays        # that it points into
+
+    @staticmethod
+    cdef BoundFormula of(tuple coded, object dtype)

@@ -1,0 +1,7 @@
+import numpy as np
+
+CODES: dict[str, int]
+KINDS: dict[str, int]
+LIMITS: dict[str, int]
+
+def apply(name: str, out: np.ndarray, a: np.ndarray, b: np.ndarray | None) -> None: ...

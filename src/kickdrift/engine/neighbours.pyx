@@ -1,0 +1,170 @@
+"""Index: points in the cells of a grid, as `kickdrift.Neighbours` asks them."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+
+from ..kernels.neighbours cimport (
+    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, make_room, sort_by, sort_into, sort_points,
+)
+from ..kernels.simd.rounding cimport require_rounding
+
+import numpy as np
+
+require_rounding(__name__)
+
+
+cdef class Found:
+    """Lists that are freed whatever happens."""
+
+    cdef List lower, higher
+
+    def __dealloc__(self):
+        free(self.lower.number)
+        free(self.higher.number)
+
+
+cdef class Index:
+    """Points by the cells that they are in. Once made it never changes: any number of threads may ask."""
+
+    cdef Cells cells
+    cdef list kept          # the arrays that the cells point to
+    cdef object rows        # what the points are called outside, or None: by their number
+
+    def __init__(self, object points, object rows, double radius, double per_cell, int64_t buckets, list step):
+        cdef Cells* cells = &self.cells
+        cdef int c
+        self.rows = rows
+        self.kept = []
+        cells.n, cells.dim = points.shape
+        cells.radius, cells.per_cell = radius, per_cell
+        cells.mask = buckets - 1
+        for c in range(cells.dim):
+            cells.step[c] = step[c]
+        cells.x = <const double*> self.room(points)
+        cells.start = <int32_t*> self.room(np.empty(buckets + 2, np.int32))
+        cells.bucket = <uint32_t*> self.room(np.empty(cells.n, np.uint32))
+        cells.body = <int32_t*> self.room(np.empty(cells.n, np.int32))
+        cells.place = <double*> self.room(np.empty((cells.dim, cells.n)))
+        with nogil:
+            sort_points(cells)
+
+    cdef void* room(self, object array) except? NULL:
+        self.kept.append(array)
+        return <void*> <size_t> array.ctypes.data
+
+    def pairs(self, object out):
+        cdef const Cells* cells = &self.cells
+        cdef Found found = Found.__new__(Found)
+        cdef List* lower = &found.lower
+        cdef List* higher = &found.higher
+        cdef uint64_t bucket = 0
+        cdef int64_t failed = 0
+        while bucket <= cells.mask and failed == 0:
+            with nogil:
+                if cells.dim == 2:
+                    failed = find_ahead(2, &bucket, cells, lower, higher)
+                elif cells.dim == 3:
+                    failed = find_ahead(3, &bucket, cells, lower, higher)
+                else:
+                    failed = find_ahead(1, &bucket, cells, lower, higher)
+            PyErr_CheckSignals()
+        if failed or lower.count >= 2**31:
+            raise MemoryError(f"pairs: no room for {lower.count} of them")
+        return self.sorted_pairs(found, out)
+
+    cdef object sorted_pairs(self, Found found, object out):
+        cdef int64_t count = found.lower.count
+        cdef int64_t n = self.cells.n
+        cdef Found kept = Found.__new__(Found)
+        cdef const int64_t* row = NULL
+        from ..neighbours import fit
+        i, j = fit(out, (count, count))
+        cdef int64_t* first = <int64_t*> <size_t> i.ctypes.data
+        cdef int64_t* second = <int64_t*> <size_t> j.ctypes.data
+        start = np.empty(n, np.int32)
+        cdef int32_t* room = <int32_t*> <size_t> start.ctypes.data
+        if self.rows is not None:
+            row = <const int64_t*> <size_t> self.rows.ctypes.data
+        if not (make_room(&kept.lower, count) and make_room(&kept.higher, count)):
+            raise MemoryError(f"pairs: no room for {count} of them")
+        with nogil:
+            sort_by(
+                found.higher.number, found.lower.number, count, n, room, kept.higher.number, kept.lower.number,
+            )
+            sort_into(kept.lower.number, kept.higher.number, count, n, room, row, first, second)
+        return i, j
+
+    def of(self, object places, object out):
+        cdef const Cells* cells = &self.cells
+        cdef Found found = Found.__new__(Found)
+        cdef const double* x = <const double*> <size_t> places.ctypes.data
+        cdef int64_t count = len(places)
+        starts = np.empty(count + 1, np.int64)
+        cdef int64_t* start = <int64_t*> <size_t> starts.ctypes.data
+        cdef int64_t k = 0
+        cdef int64_t tests
+        cdef int64_t more = 0
+        start[0] = 0
+        while k < count and more >= 0:
+            with nogil:
+                tests = 0
+                while k < count and tests < TESTS:
+                    more = find_around(x + k * cells.dim, cells, &found.lower)
+                    if more < 0:
+                        break
+                    tests += more + 30
+                    k += 1
+                    start[k] = found.lower.count
+            PyErr_CheckSignals()
+        if more < 0:
+            raise MemoryError(f"of: no room for {found.lower.count} points")
+        from ..neighbours import fit
+        i, given = fit(out, (found.lower.count, count + 1))
+        given[:] = starts
+        if found.lower.count > 0:
+            numbers = np.asarray(<int32_t[:found.lower.count]> found.lower.number)
+            i[:] = numbers if self.rows is None else self.rows[numbers]
+        return i, given
+
+    def nearest(self, object places, object out, object distances):
+        cdef const Cells* cells = &self.cells
+        cdef const double* x = <const double*> <size_t> places.ctypes.data
+        cdef int64_t* i = <int64_t*> <size_t> out.ctypes.data
+        cdef double* distance = <double*> <size_t> distances.ctypes.data
+        cdef int64_t count, each
+        cdef int64_t k = 0
+        cdef int64_t tests
+        count, each = out.shape
+        while k < count:
+            with nogil:
+                tests = 0
+                while k < count and tests < TESTS:
+                    tests += find_nearest(x + k * cells.dim, each, cells, i + k * each, distance + k * each)
+                    k += 1
+            PyErr_CheckSignals()
+        self.call_by_rows(out)
+
+    def cast(self, object origins, object motions, double reach, object out, object shares):
+        cdef const Cells* cells = &self.cells
+        cdef const double* x = <const double*> <size_t> origins.ctypes.data
+        cdef const double* motion = <const double*> <size_t> motions.ctypes.data
+        cdef int64_t* i = <int64_t*> <size_t> out.ctypes.data
+        cdef double* share = <double*> <size_t> shares.ctypes.data
+        cdef int64_t count = len(out)
+        cdef int64_t k = 0
+        cdef int64_t tests
+        while k < count:
+            with nogil:
+                tests = 0
+                while k < count and tests < TESTS:
+                    tests += find_in_way(x + k * cells.dim, motion + k * cells.dim, reach, cells, i + k, share + k)
+                    k += 1
+            PyErr_CheckSignals()
+        self.call_by_rows(out)
+
+    cdef int call_by_rows(self, object i) except -1:
+        """Points get the names that they have outside; -1 stays what it is."""
+        if self.rows is not None and self.rows.size:
+            i[...] = np.where(i < 0, -1, self.rows[i])
+        return 0

@@ -1,0 +1,197 @@
+"""Formulas as the kernels run them: which row each result goes to, and what is done once for all bodies.
+
+Results that are the same for all bodies are worked out once per call, before the others. Rows are given out in one
+pass over the list (linear scan: Poletto and Sarkar 1999): a row is free again once its last reader has run. A product
+that only one sum reads is part of the sum, with the rounding of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .program import Program, operands
+
+#: Where a name is: its kind as engine/formulas.pyx has it, and its number there; "load" for a component of a flow.
+Place = tuple[str, Any]
+_SAME = ("known", "time", "uniform")
+
+
+@dataclass
+class Code:
+    """What engine/formulas.pyx makes C structs of."""
+
+    operands: list[Place] = field(default_factory=list)
+    operations: list[tuple[str, int, int, int, int]] = field(default_factory=list)
+    uniform: int = 0  #: so many operations come first
+    columns: int = 0  #: of results that are stored row by row
+    presets: list[Any] = field(default_factory=list)  #: constants, and names of parameters
+
+
+class TooManyError(Exception):
+    """More of something than the kernels have room for."""
+
+
+def translate(
+    program: Program, places: Mapping[str, Place], limits: Mapping[str, int], columns: Mapping[str, int] | None = None
+) -> Code:
+    """places: where each name is; columns: the column of each result, of flows, or else results are planes x, y, z."""
+    return _Translation(program, places, limits, columns).code
+
+
+class _Translation:
+    def __init__(
+        self,
+        program: Program,
+        places: Mapping[str, Place],
+        limits: Mapping[str, int],
+        columns: Mapping[str, int] | None,
+    ) -> None:
+        self.nodes, self.places, self.limits = program.nodes, places, limits
+        self.code = Code()
+        self.numbers: dict[Place, int] = {}
+        self.same = self._same()
+        # What is run, in order: operation, result, operands.
+        self.steps: list[tuple[str, int, list[int]]] = self._fused(program)
+        self.results = [(name, n) for name, n in program.results]
+        self.direct: dict[int, int] = {}  # node: plane that it is written to
+        if columns is None:
+            for name, n in self.results:
+                if not self._leaf(n) and not self.same[n]:
+                    self.direct.setdefault(n, "xyz".index(name))
+        self.at: dict[int, int] = {}  # node: operand
+        self._uniform()
+        self._scan(columns)
+        if columns is not None:
+            self.code.columns = len(columns)
+        self._check("operands", len(self.code.operands))
+
+    def _leaf(self, n: int) -> bool:
+        return self.nodes[n][0] in ("const", "name")
+
+    def _loaded(self, n: int) -> bool:
+        return self.nodes[n][0] == "name" and self.places[self.nodes[n][1]][0] == "load"
+
+    def _same(self) -> list[bool]:
+        """Is a node the same for all bodies?"""
+        same: list[bool] = []
+        for node in self.nodes:
+            if node[0] == "const":
+                same.append(True)
+            elif node[0] == "name":
+                same.append(self.places[node[1]][0] in _SAME)
+            else:
+                same.append(all(same[n] for n in node[1:]))
+        return same
+
+    def _fused(self, program: Program) -> list[tuple[str, int, list[int]]]:
+        readers: dict[int, int] = {}
+        for n in [operand for node in self.nodes for operand in operands(node)] + [n for _, n in program.results]:
+            readers[n] = readers.get(n, 0) + 1
+
+        def product(n: int) -> bool:
+            return self.nodes[n][0] == "mul" and readers[n] == 1 and not self.same[n]
+
+        part: dict[int, tuple[str, list[int]]] = {}
+        gone = set()
+        for n, (operation, *given) in enumerate(self.nodes):
+            if operation not in ("add", "sub"):
+                continue
+            a, b = given
+            if product(a):
+                part[n] = ("mul_add" if operation == "add" else "mul_sub", [*self.nodes[a][1:], b])
+                gone.add(a)
+            elif product(b):
+                part[n] = ("mul_add" if operation == "add" else "sub_mul", [*self.nodes[b][1:], a])
+                gone.add(b)
+        steps = []
+        for n, (operation, *given) in enumerate(self.nodes):
+            if operation not in ("const", "name") and n not in gone:
+                name, read = part.get(n, (operation, list(given)))
+                steps.append((name, n, read))
+        return steps
+
+    def _operand(self, place: Place) -> int:
+        if place not in self.numbers:
+            self.numbers[place] = len(self.code.operands)
+            self.code.operands.append(place)
+        return self.numbers[place]
+
+    def _preset(self, value: Any) -> int:
+        """An operand that is known before: a constant, or a parameter by its name."""
+        self.code.presets.append(value)
+        return self._operand(("known", len(self.code.presets) - 1))
+
+    def _of(self, n: int) -> int:
+        """The operand where a node is."""
+        if n not in self.at:
+            node = self.nodes[n]
+            if node[0] == "const" or self.places[node[1]][0] == "known":
+                self.at[n] = self._preset(node[1])
+            else:
+                self.at[n] = self._operand(self.places[node[1]])
+        return self.at[n]
+
+    def _emit(self, operation: str, to: int, given: Iterable[int]) -> None:
+        a, b, c = [*given, 0, 0, 0][:3]
+        self.code.operations.append((operation, to, a, b, c))
+
+    def _uniform(self) -> None:
+        for operation, n, given in self.steps:
+            if self.same[n]:
+                read = [self._of(operand) for operand in given]
+                self.at[n] = self._operand(("uniform", self.code.uniform))
+                self._emit(operation, self.at[n], read)
+                self.code.uniform += 1
+        self._check("uniform", self.code.uniform)
+
+    def _scan(self, columns: Mapping[str, int] | None) -> None:
+        steps = [step for step in self.steps if not self.same[step[1]]]
+        last: dict[int, int] = {}  # node: its last reader
+        for number, (_, _, given) in enumerate(steps):
+            for n in given:
+                last[n] = number
+        for _, n in self.results:
+            last[n] = len(steps)
+        free: list[int] = []
+        rows = 0
+
+        def take() -> int:
+            nonlocal rows
+            if not free:
+                rows += 1
+                self._check("registers", rows)
+                return rows - 1
+            return free.pop()
+
+        held: dict[int, int] = {}  # node: its row
+
+        def load(n: int) -> None:
+            if self._loaded(n) and n not in held:
+                held[n] = take()
+                self.at[n] = self._operand(("register", held[n]))
+                self.code.operations.append(("load", self.at[n], self.places[self.nodes[n][1]][1], 0, 0))
+
+        for number, (operation, n, given) in enumerate(steps):
+            for operand in given:
+                load(operand)
+            read = [self._of(operand) for operand in given]
+            done = [operand for operand in dict.fromkeys(given) if last[operand] == number and operand in held]
+            free += [held.pop(operand) for operand in done]
+            if n in self.direct:
+                self.at[n] = self._operand(("result", self.direct[n]))
+            else:
+                held[n] = take()
+                self.at[n] = self._operand(("register", held[n]))
+            self._emit(operation, self.at[n], read)
+        for name, n in self.results:
+            load(n)
+            if columns is not None:
+                self.code.operations.append(("store", columns[name], self._of(n), 0, 0))
+            elif self.direct.get(n) != "xyz".index(name):
+                self._emit("copy", self._operand(("result", "xyz".index(name))), [self._of(n)])
+
+    def _check(self, what: str, number: int) -> None:
+        if number > self.limits[what]:
+            raise TooManyError(what)

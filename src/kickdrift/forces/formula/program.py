@@ -1,0 +1,168 @@
+"""A formula as a list of operations, each on results of those before it.
+
+Equal operations on equal operands are one; operations on constants are done at once, in float64, as the reference does
+them. Nothing else is rearranged: sums are added in the order in which they are written, and x * 0 stays what it is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+#: What an operation is called, and how it is printed. Comparisons give 1 or 0.
+OPERATIONS = {
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "div": "{} / {}",
+    "neg": "-{}",
+    "abs": "abs({})",
+    "min": "min({}, {})",
+    "max": "max({}, {})",
+    "floor": "floor({})",
+    "less": "{} < {}",
+    "not_less": "{} >= {}",
+    "equal": "{} == {}",
+    "where": "where({}, {}, {})",
+    "sqrt": "sqrt({})",
+    "sin": "sin({})",
+    "cos": "cos({})",
+    "tan": "tan({})",
+    "exp": "exp({})",
+    "log": "log({})",
+    "tanh": "tanh({})",
+    "cbrt": "cbrt({})",
+    "pow": "pow({}, {})",
+    "atan2": "atan2({}, {})",
+}
+MOST = 2000  # operations of a formula
+
+
+class TooLongError(Exception):
+    """More operations than MOST."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Nodes in an order in which each comes after its operands, and which of them the results are.
+
+    A node is ("const", number), ("name", what it is called), ("power", node, n) or an operation and its operands.
+    """
+
+    nodes: tuple[tuple[Any, ...], ...]
+    results: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        shown: list[str] = []
+        lines: list[str] = []
+        for operation, *operands in self.nodes:
+            if operation == "const":
+                shown.append(repr(operands[0]))
+            elif operation == "name":
+                shown.append(str(operands[0]))
+            else:
+                text = OPERATIONS[operation].format(*(shown[n] for n in operands))
+                shown.append(f"_{len(lines)}")
+                lines.append(f"{shown[-1]} = {text}")
+        return "\n".join([*lines, *(f"{name} = {shown[n]}" for name, n in self.results)])
+
+    @property
+    def digest(self) -> str:
+        """What tells this list from others, on every platform."""
+        import hashlib  # as in model.py
+
+        return hashlib.blake2b(str(self).encode(), digest_size=16).hexdigest()
+
+    @property
+    def names(self) -> set[str]:
+        """What it reads."""
+        return {node[1] for node in self.nodes if node[0] == "name"}
+
+
+class Builder:
+    """Nodes in the making: asking for the same one twice gives the same one."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self.nodes: list[tuple[Any, ...]] = []
+        self.known: dict[tuple[Any, ...], int] = {}
+        self.most = most
+
+    def node(self, *node: Any) -> int:
+        # Of zeros there are two, which compare as equal.
+        key = (*node, math.copysign(1, node[1])) if node[0] == "const" else node
+        if key not in self.known:
+            if len(self.nodes) >= self.most:
+                raise TooLongError
+            self.known[key] = len(self.nodes)
+            self.nodes.append(node)
+        return self.known[key]
+
+    def const(self, value: float) -> int:
+        return self.node("const", float(value))
+
+    def value(self, n: int) -> float | None:
+        """The number that a node is, if it is one."""
+        return self.nodes[n][1] if self.nodes[n][0] == "const" else None
+
+    def apply(self, operation: str, *operands: int) -> int:
+        values = [self.value(n) for n in operands]
+        if all(value is not None for value in values):
+            return self.const(folded(operation, values))
+        if operation == "where" and values[0] is not None:
+            return operands[1] if values[0] > 0 else operands[2]
+        return self.node(operation, *operands)
+
+    def power(self, base: int, n: int) -> int:
+        """base**n for a whole number: by `chain`, when derivatives have been taken."""
+        if n == 0:
+            return self.const(1)
+        if n == 1:
+            return base
+        value = self.value(base)
+        if value is not None:
+            other = Builder()
+            return self.const(other.value(chain(other, other.const(value), n)) or 0.0)
+        return self.node("power", base, n)
+
+
+def folded(operation: str, values: list[Any]) -> float:
+    from ...reference.formulas import operate  # which imports NumPy's scalars, and knows all about them
+
+    return float(operate(operation, float, *values))
+
+
+def chain(builder: Builder, base: int, n: int) -> int:
+    """base**n by squares and products, from the first binary digit of n to the last; 1 / base**-n below 0."""
+    result = base
+    for digit in f"{abs(n):b}"[1:]:
+        result = builder.apply("mul", result, result)
+        if digit == "1":
+            result = builder.apply("mul", result, base)
+    return result if n > 0 else builder.apply("div", builder.const(1), result)
+
+
+def finished(builder: Builder, results: dict[str, int]) -> Program:
+    """The program of what the results need, powers written out."""
+    needed, open_ = set(), list(results.values())
+    while open_:
+        n = open_.pop()
+        if n not in needed:
+            needed.add(n)
+            open_ += operands(builder.nodes[n])
+    final, place = Builder(4 * MOST), {}
+    for n in sorted(needed):
+        node = builder.nodes[n]
+        if node[0] in ("const", "name"):
+            place[n] = final.node(*node)
+        elif node[0] == "power":
+            place[n] = chain(final, place[node[1]], node[2])
+        else:
+            place[n] = final.apply(node[0], *(place[operand] for operand in node[1:]))
+    return Program(tuple(final.nodes), tuple((name, place[n]) for name, n in results.items()))
+
+
+def operands(node: tuple[Any, ...]) -> list[int]:
+    if node[0] in ("const", "name"):
+        return []
+    return [node[1]] if node[0] == "power" else list(node[1:])

@@ -1,0 +1,385 @@
+"""Forces and potentials as formulas: text that is read once, never evaluated, and has the same bits everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from .. import validation
+from .base import Interaction
+from .formula.derivatives import gradient, tangent
+from .formula.machine import Code, Place, TooManyError, translate
+from .formula.parser import FUNCTIONS, Parser
+from .formula.program import MOST, Builder, Program, TooLongError, finished
+
+if TYPE_CHECKING:
+    from ..stepper.model import Plan
+
+AXES = ("x", "y", "z")
+SPEEDS = ("vx", "vy", "vz")
+#: A list as kernels run it, the numbers that are known before, and the rows of one number per body.
+Coded = tuple[Code, list[Any], list[np.ndarray]]
+STATE = ("t", *AXES, *SPEEDS, "m")
+
+
+def parted(title: str, given: dict[str, Any], reserved: tuple[str, ...]) -> tuple[dict[str, str], dict[str, Any]]:
+    """(texts, parameters) among keyword arguments; names that mean something else are refused."""
+    texts, parameters = {}, {}
+    for name, value in given.items():
+        label = f"{title}({name[:40]})"
+        if not (name.isidentifier() and name.isascii()) or name.startswith("_"):
+            raise ValueError(f"{title}: expected names of letters, digits and _, not first, got {name[:40]!r}")
+        if name in ("and", "or", "not", "if", "else", "in", "is", "lambda", "None", "True", "False"):
+            raise ValueError(f"{label}: expected another name, this one is a word of Python")
+        if name in FUNCTIONS:
+            raise ValueError(f"{label}: expected another name, this one is a function")
+        if isinstance(value, str):
+            texts[name] = value
+        elif name in reserved:
+            raise ValueError(f"{label}: expected another name for a parameter, this one is a variable")
+        else:
+            array = validation.numbers(label, value)
+            if array.ndim > 1:
+                raise ValueError(f"{label}: expected a number or one per body, got shape {array.shape}")
+            parameters[name] = array
+    return texts, parameters
+
+
+def shown(parameters: dict[str, np.ndarray]) -> list[str]:
+    """Parameters as in a call; of many numbers only how many there are."""
+    return [
+        f"{name}={value.tolist()!r}" if value.size <= 8 else f"{name}=<{value.size} numbers>"
+        for name, value in parameters.items()
+    ]
+
+
+class Listing(str):
+    """A list of operations as text, which Python's prompt shows as such."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Formula(Interaction):
+    """Base of the terms that are formulas."""
+
+    kind = "formula"
+
+    texts: dict[str, str]
+    parameters: dict[str, np.ndarray]
+
+    def _declare(self, texts: dict[str, str], parameters: dict[str, np.ndarray]) -> None:
+        title = type(self).__name__
+        for name in parameters:
+            if hasattr(type(self), name) or name in ("texts", "parameters"):
+                raise ValueError(f"{title}({name}): expected another name, {title} has an attribute of this one")
+        object.__setattr__(self, "texts", dict(texts))
+        object.__setattr__(self, "parameters", dict(parameters))
+        self.operations  # noqa: B018 - what is wrong is found now
+
+    def __getattr__(self, name: str) -> Any:
+        parameters = self.__dict__.get("parameters", {})
+        if name in parameters:
+            return parameters[name]
+        raise AttributeError(f"{type(self).__name__} has no attribute or parameter {name!r}")
+
+    def __repr__(self) -> str:
+        given = [f"{name}={text!r}" for name, text in self.texts.items()]
+        given += shown(self.parameters)
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    # Lists of operations.
+
+    @cached_property
+    def _nodes(self) -> tuple[Builder, dict[str, int]]:
+        """What the texts say, and which nodes the components of the force are."""
+        raise NotImplementedError
+
+    def _finished(self, nodes: dict[str, int]) -> Program:
+        try:
+            return finished(self._nodes[0], nodes)
+        except TooLongError:
+            raise ValueError(f"{type(self).__name__}: expected at most {4 * MOST} operations, got more") from None
+
+    @cached_property
+    def operations(self) -> Program:
+        """The components of the force."""
+        return self._finished(self._nodes[1])
+
+    @cached_property
+    def changes(self) -> Program:
+        """How they change, to first order, when positions change by `d x` and so on."""
+        builder, components = self._nodes
+        seeds = {builder.node("name", name): builder.node("name", f"d {name}") for name in (*AXES, *SPEEDS)}
+        try:
+            found = {name: tangent(builder, node, seeds) for name, node in components.items()}
+        except TooLongError:
+            raise ValueError(f"{type(self).__name__}: too long for its derivatives") from None
+        return self._finished({name: node for name, node in found.items() if node is not None})
+
+    def program(self) -> str:
+        """The list of operations that a step runs for each body, as text.
+
+        >>> import kickdrift as kd
+        >>> print(kd.Expression(x="-k*x*norm(x, y)", k=2.0).program())
+        _0 = -k
+        _1 = _0 * x
+        _2 = x * x
+        _3 = y * y
+        _4 = _2 + _3
+        _5 = sqrt(_4)
+        _6 = _1 * _5
+        x = _6
+        """
+        return Listing(self.operations)
+
+    @property
+    def digest(self) -> str:
+        """What tells the list from others: 32 hexadecimal digits, the same on every platform."""
+        return self.operations.digest
+
+    @property
+    def label(self) -> str:
+        return f"{type(self).__name__} {self.digest}"
+
+    @property
+    def velocity_dependent(self) -> bool:  # type: ignore[override]
+        return not self.operations.names.isdisjoint(SPEEDS)
+
+    # How a stepper changes its parameters: the list of operations stays.
+
+    @property
+    def coefficients(self) -> tuple[str, ...]:
+        """The parameters, which may be changed once a stepper has it."""
+        return tuple(self.parameters)
+
+    def changed(self, coefficients: dict[str, Any]) -> Self:
+        """The same formula with other parameters."""
+        title = type(self).__name__
+        for name, value in coefficients.items():
+            if name not in self.parameters:
+                known = ", ".join(self.parameters) or "none that can be changed"
+                raise TypeError(f"{title}: expected parameters ({known}), got {name!r}")
+            if isinstance(value, str):
+                raise TypeError(f"{title}({name}): expected a number or one per body, got {validation.show(value)}")
+        _, parameters = parted(title, coefficients, ())
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        object.__setattr__(other, "parameters", {**self.parameters, **parameters})
+        return other
+
+    def told(self) -> dict[str, Any]:
+        """What tells it from others of its class."""
+        return {"label": self.label, **self.parameters}
+
+    # In a stepper.
+
+    def shifted(self, offset: np.ndarray) -> Self:
+        return self  # what it knows of places is its own affair
+
+    def compile(self, plan: Plan) -> None:
+        title, names = type(self).__name__, self.operations.names
+        for number, axis in enumerate(AXES[plan.dim :], plan.dim):
+            if axis in dict(self.operations.results) or axis in names or SPEEDS[number] in names:
+                raise ValueError(f"{title}: expected at most {plan.dim} dimensions, as bodies have, got {axis}")
+        fields = {name: validation.per_body(f"{title}({name})", array, plan.n) for name, array in self._used(plan)}
+        plan.add_push(self.kind, self, True, **fields)
+
+    def _used(self, plan: Plan) -> list[tuple[str, np.ndarray]]:
+        mass = plan.finite_mass if len(plan.finite_mass) > 1 else plan.finite_mass[0]
+        return [*self.parameters.items(), *([("m", mass)] if self._heeds_mass else [])]
+
+    @property
+    def _heeds_mass(self) -> bool:
+        return "m" in self.operations.names
+
+    def code(self, fields: dict[str, np.ndarray], which: str = "operations") -> Coded:
+        """A list as kernels run it, the numbers that are known before, and the rows of one number per body."""
+        from ..engine.formulas import LIMITS
+
+        places: dict[str, Place] = {"t": ("time", 0)}
+        for kind, names in zip(("position", "velocity"), (AXES, SPEEDS), strict=True):
+            places |= {name: (kind, number) for number, name in enumerate(names)}
+        for kind, names in zip(("moved", "sped"), (AXES, SPEEDS), strict=True):
+            places |= {f"d {name}": (kind, number) for number, name in enumerate(names)}
+        rows = [name for name, field in fields.items() if len(field) != 1]
+        places |= {name: ("each", rows.index(name)) if name in rows else ("known", name) for name in fields}
+        return coded(type(self).__name__, getattr(self, which), places, fields, LIMITS)
+
+
+def coded(
+    title: str,
+    program: Program,
+    places: dict[str, Place],
+    fields: dict[str, np.ndarray],
+    limits: dict[str, int],
+    columns: dict[str, int] | None = None,
+) -> Coded:
+    """A program as kernels run it, with the numbers that it works on."""
+    try:
+        code = translate(program, places, limits, columns)
+    except TooManyError as error:
+        most = limits[str(error)]
+        raise ValueError(f"{title}: a formula too long, of more than {most} {error} at once") from None
+    known = [fields[preset][0] if isinstance(preset, str) else preset for preset in code.presets]
+    return code, known, [field for field in fields.values() if len(field) != 1]
+
+
+class Expression(Formula):
+    """A force in N by formulas, one for each component: text, which has the same bits on every platform.
+
+    x, y, z: the components; one that is not given is 0. Other keywords: parameters, which are numbers or one per body,
+    shape (n,), and definitions, which are texts, as in Expression(x="-k*x/r", r="norm(x, y)", k=2.0).
+    Formulas are made of numbers, + - * / **, the variables t (s), x y z (m), vx vy vz (m/s), m (kg), parameters,
+    definitions, pi, and sin cos tan exp log sqrt tanh cbrt pow atan2 abs floor min max clamp(a, low, high),
+    norm(a, b, c), dot(a, b, c, d) = a c + b d, and where(x < 0 and y >= 1, a, b).
+
+    Text is parsed and translated to a list of operations (`program()`), never evaluated as Python. Equal parts are
+    worked out once, and what is constant, or the same for all bodies, not for each; otherwise sums and products are
+    done as they are written. Whole powers up to 64 are products, by one fixed chain; functions are those of `kd.math`.
+    `implicit_euler` uses derivatives by rule. Several threads may step its bodies.
+
+    Raises ValueError, pointing at the column, for what is no such formula, and for parameters of a wrong length;
+    TypeError for parameters that are no real numbers.
+
+    >>> import kickdrift as kd
+    >>> swirl = kd.Expression(x="-a*y + b*sin(w*t)", y="a*x", a=1.0, b=0.3, w=2.0)
+    >>> leaf = kd.Stepper([[1.0, 0.0]], dt=0.5, forces=[swirl], integrator="explicit_euler")
+    >>> leaf.step(2)
+    >>> leaf.velocity.round(3).tolist()
+    [[0.126, 1.0]]
+    """
+
+    def __init__(self, **formulas: Any) -> None:
+        texts, parameters = parted("Expression", formulas, STATE)
+        if not any(axis in texts for axis in AXES):
+            raise ValueError("Expression: expected a formula for x, y or z, got none")
+        for name in texts:
+            if name in STATE and name not in AXES:
+                raise ValueError(f"Expression({name}): expected another name for a definition, this one is a variable")
+        self._declare(texts, parameters)
+
+    @cached_property
+    def _nodes(self) -> tuple[Builder, dict[str, int]]:
+        definitions = {name: text for name, text in self.texts.items() if name not in AXES}
+        parser = Parser("Expression", [*STATE, *self.parameters], definitions)
+        components = {axis: parser.read(axis, self.texts[axis]) for axis in AXES if axis in self.texts}
+        for name in definitions:
+            parser.look_up(name, ValueError)
+        return parser.builder, components
+
+
+class Potential(Formula):
+    """A potential in J by a formula; the force is minus its gradient, derived by rule.
+
+    energy: the formula. Keywords: parameters, numbers or one per body, and definitions, which are texts. All as of
+    `Expression`, but for velocities. The derivative of norm, sqrt and abs at 0 is 0: where there is no direction there
+    is no force. `energy()` has it as potential energy, unless it depends on t.
+
+    With V = f(u, v), dV = f_u du + f_v dv for each operation, from the last to the first: the rules of
+    forces/formula/derivatives.py. Where there are choices (where, min, max) the other way round, for each component.
+    Raises as `Expression` does.
+
+    >>> import kickdrift as kd
+    >>> well = kd.Potential("k/2*r**2", r="norm(x - cx, y)", k=4.0, cx=1.0)
+    >>> ball = kd.Stepper([[1.0, 2.0]], dt=0.25, forces=[well], integrator="semi_implicit_euler")
+    >>> ball.energy()
+    (0.0, 8.0)
+    >>> ball.step()
+    >>> ball.velocity.tolist()
+    [[0.0, -2.0]]
+    """
+
+    def __init__(self, energy: str, /, **given: Any) -> None:
+        texts, parameters = parted("Potential", given, STATE)
+        for name in texts:
+            if name in STATE:
+                raise ValueError(f"Potential({name}): expected another name for a definition, this one is a variable")
+        self._declare({"": energy, **texts}, parameters)
+
+    def __repr__(self) -> str:
+        energy, *definitions = self.texts.items()
+        given = [repr(energy[1]), *(f"{name}={text!r}" for name, text in definitions)]
+        given += shown(self.parameters)
+        return f"Potential({', '.join(given)})"
+
+    @cached_property
+    def _energy(self) -> tuple[Builder, int]:
+        definitions = {name: text for name, text in self.texts.items() if name}
+        parser = Parser("Potential", ["t", *AXES, "m", *self.parameters], definitions)
+        energy = parser.read("energy", self.texts[""])
+        for name in definitions:
+            parser.look_up(name, ValueError)
+        return parser.builder, energy
+
+    @cached_property
+    def _nodes(self) -> tuple[Builder, dict[str, int]]:
+        builder, energy = self._energy
+        builder.most = 4 * MOST
+        try:
+            slopes = gradient(builder, energy, list(AXES))
+            found = {axis: slope for axis, slope in zip(AXES, slopes, strict=True) if slope is not None}
+            return builder, {axis: builder.apply("neg", slope) for axis, slope in found.items()}
+        except TooLongError:
+            raise ValueError("Potential: too long for its derivatives") from None
+
+    @property
+    def conservative(self) -> bool:  # type: ignore[override]
+        return "t" not in self.energy.names
+
+    @cached_property
+    def energy(self) -> Program:
+        """The energy, as if it were the component x of something."""
+        builder, energy = self._energy
+        return finished(builder, {"x": energy})
+
+    @property
+    def _heeds_mass(self) -> bool:
+        return "m" in self.energy.names
+
+    def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
+        if not self.conservative:
+            raise ValueError("energy: Potential depends on time, so that there is no energy that stays")
+        values: dict[str, Any] = dict(zip(AXES, position.T, strict=False))
+        values |= {"m": plan.finite_mass, **self.parameters}
+        energy = np.asarray(evaluate(self.energy, values)["x"] + np.zeros(plan.n))
+        return plan.mobility * energy
+
+
+def evaluate(program: Program, values: dict[str, Any], real: Any = np.float64) -> dict[str, Any]:
+    """A program on arrays of a dtype, with the bits that kernels have."""
+    from .. import math as functions
+
+    whole = {
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "div": np.divide,
+        "neg": np.negative,
+        "abs": np.abs,
+        "floor": np.floor,
+        "sqrt": np.sqrt,
+        "min": lambda a, b: np.where(b < a, b, a),
+        "max": lambda a, b: np.where(a < b, b, a),
+        "less": lambda a, b: np.where(a < b, real(1), real(0)),
+        "not_less": lambda a, b: np.where(a >= b, real(1), real(0)),
+        "equal": lambda a, b: np.where(a == b, real(1), real(0)),
+        "where": lambda test, a, b: np.where(test > 0, a, b),
+    }
+    seen: list[Any] = []
+    with np.errstate(all="ignore"):
+        for operation, *operands in program.nodes:
+            if operation == "const":
+                seen.append(operands[0])
+            elif operation == "name":
+                seen.append(values[operands[0]])
+            else:
+                function: Any = whole.get(operation) or getattr(functions, operation)
+                seen.append(function(*(np.asarray(seen[n], real) for n in operands)))
+    return {name: seen[n] for name, n in program.results}

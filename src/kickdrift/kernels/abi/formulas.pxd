@@ -1,0 +1,89 @@
+# Formulas as the kernels run them: a list of operations on rows of numbers, one number for each body.
+
+from libc.stdint cimport int64_t
+
+cdef enum:
+    BLOCK = 192             # bodies that an operation is done for at once
+    MAX_REGISTERS = 40      # rows of intermediate results
+    MAX_UNIFORM = 256       # intermediate results that are the same for all bodies
+    MAX_OPERANDS = 1024
+    PRESET = 64             # bytes in which a number that is known before lies, again and again
+
+cdef enum OperationCode:
+    ADD
+    SUB
+    MUL
+    DIV
+    NEG
+    ABS
+    MIN
+    MAX
+    FLOOR
+    LESS
+    NOT_LESS
+    EQUAL
+    WHERE
+    COPY
+    MUL_ADD                 # a b + c, rounded twice
+    MUL_SUB                 # a b - c
+    SUB_MUL                 # c - a b
+    LOAD                    # component a of the states that lie row by row
+    STORE
+    SQRT                    # from here on functions, of which all but this one are computed in float64
+    SIN
+    COS
+    TAN
+    EXP
+    LOG
+    TANH
+    CBRT
+    POW
+    ATAN2
+
+cdef enum OperandKind:
+    KNOWN                   # number `index` of `presets`
+    TIME
+    UNIFORM
+    POSITION                # components
+    VELOCITY
+    MOVED                   # of dx
+    SPED                    # of dv
+    EACH                    # row `index` of `rows`
+    REGISTER
+    RESULT                  # component of `out`
+
+ctypedef struct Operand:
+    int kind
+    int index
+
+# Operands by their numbers.
+ctypedef struct Operation:
+    int code
+    int out
+    int a, b, c
+
+ctypedef struct Formula:
+    int operands
+    const Operand* operand
+    int uniform             # so many operations come first, whose results are the same for all bodies
+    int operations
+    const Operation* operation
+    const char* presets
+    const char* rows        # padded to whole blocks, `row` bytes each
+    Py_ssize_t row
+    int columns             # of results that are stored row by row
+
+# As in engine/ode.pyx.
+ctypedef int (*FlowFunction)(
+    double t, int64_t first, int64_t count, int64_t dim, const void* y, void* out, void* formula,
+) noexcept nogil
+
+# For one kind of number.
+ctypedef struct FormulaTable:
+    Py_ssize_t width        # numbers in a vector
+    # So many vectors: steps are 1, or 0 where an operand is the same for all.
+    void (*operate)(
+        int code, Py_ssize_t vectors, char* out,
+        const char* a, Py_ssize_t a_step, const char* b, Py_ssize_t b_step, const char* c, Py_ssize_t c_step,
+    ) noexcept nogil
+    FlowFunction flow

@@ -1,0 +1,469 @@
+# What becomes of those who met in a step: the rules of kickdrift/reference/events.py. A constraint calls `report` for
+# each meeting, and when all constraints are done `tell_...` goes through its places in the order of their keys.
+
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.string cimport memset
+
+from ..abi.constraints cimport Collisions, Each, Sensor, Wall
+from ..abi.events cimport (
+    BEGIN, END, ENTER, EVENT_NUMBERS, HIT, LEAVE, Contact, Log, Told,
+)
+from ..abi.plan cimport MAX_DIM
+from ..forces.fields cimport dot, magnitude, root
+from ..simd.vec cimport real
+
+
+cdef inline int64_t key_of(int64_t a, int64_t b) noexcept nogil:
+    """Of a body and what it meets: another one, or -1 - number."""
+    return (a << 32) + b + (<int64_t> 1 << 31)
+
+
+cdef inline int64_t other_of(int64_t key) noexcept nogil:
+    """Of the two that a key is of, the second."""
+    return <int64_t> (<uint32_t> key) - (<int64_t> 1 << 31)
+
+
+cdef inline void report(
+    Told* told, int64_t place, int64_t key, double ago, double left, double speed, double slow, double impulse,
+    int dim, const real* point, const real* normal,
+) noexcept nogil:
+    """Of several meetings in a step the fastest one counts, and all impulses. normal: from a to b."""
+    cdef Contact* contact
+    cdef int c
+    if told.mark[place] > 0:
+        contact = &told.contact[told.mark[place] - 1]
+        impulse = contact.impulse + impulse
+        if not speed > contact.speed:
+            contact.impulse = impulse
+            return
+    else:
+        contact = &told.contact[told.contacts]
+        told.contacts += 1
+        told.mark[place] = <int32_t> told.contacts
+    contact.key, contact.ago, contact.left = key, ago, left
+    contact.speed, contact.slow, contact.impulse = speed, slow, impulse
+    for c in range(dim):
+        contact.point[c] = point[c]
+        contact.normal[c] = normal[c]
+
+
+cdef inline bint senses(const unsigned char* sensor, int64_t i) noexcept nogil:
+    """Does a body report, and push nothing?"""
+    return sensor != NULL and sensor[i] == 1
+
+
+cdef inline bint takes_part(bint movable, const unsigned char* sensor, int64_t i) noexcept nogil:
+    """Does a wall take notice of a body? 1: it reports, and goes through; 2: it goes through."""
+    return movable if sensor == NULL or sensor[i] == 0 else sensor[i] == 1
+
+
+cdef inline bint is_known_faster(Told* told, int64_t place, double speed, double depth, double impulse) noexcept nogil:
+    """Has a meeting been reported that was no slower than one at this depth? Then the impulse is all that counts."""
+    cdef Contact* contact
+    if told.mark[place] == 0 or not depth >= 0:
+        return False
+    contact = &told.contact[told.mark[place] - 1]
+    if not speed <= contact.speed:
+        return False
+    contact.impulse = contact.impulse + impulse
+    return True
+
+
+# Events.
+
+cdef inline void add_event(
+    Log* log, const Told* told, int dim, int kind, const Contact* contact, double ago, bint still,
+) noexcept nogil:
+    cdef int64_t* row
+    cdef double* number
+    cdef int64_t slot
+    cdef int c
+    if log.count == log.capacity:
+        log.dropped += 1
+        return
+    row = log.row + log.count * (EVENT_NUMBERS + 2 * dim)
+    log.count += 1
+    number = <double*> row
+    row[0] = log.tick
+    number[1] = log.time - ago
+    row[2] = kind
+    row[3] = told.source
+    row[6] = contact.key >> 32
+    row[7] = other_of(contact.key)
+    for c in range(2):
+        slot = row[6 + c]
+        row[4 + c] = slot
+        if slot >= 0:
+            row[4 + c] = ((<int64_t> 1 if log.generation == NULL else log.generation[slot]) << 32) | slot
+    for c in range(dim):
+        number[8 + c] = contact.point[c]
+        number[8 + dim + c] = contact.normal[c]
+    number[8 + 2 * dim] = 0 if still else contact.speed
+    number[9 + 2 * dim] = 0 if still else contact.impulse
+
+
+cdef inline void visit(
+    Log* log, Told* told, int dim, const Contact* contact, bint met, bint was, bint now,
+) noexcept nogil:
+    """The events of one pair in a step."""
+    if met and not told.region and contact.speed > log.hits_above and contact.speed > contact.slow:
+        add_event(log, told, dim, HIT, contact, contact.ago, False)
+    if (told.region or log.begin) and not was:
+        add_event(log, told, dim, ENTER if told.region else BEGIN, contact, contact.ago, False)
+    if (told.region or log.end) and not now:
+        add_event(log, told, dim, LEAVE if told.region else END, contact, contact.left, not told.region)
+    if now and told.next_count < told.room:
+        told.next[told.next_count] = contact.key
+        told.next_count += 1
+
+
+cdef inline Contact* met_at(Told* told, int64_t place) noexcept nogil:
+    """The contact of a place, which has none from now on; or NULL."""
+    cdef int32_t number = told.mark[place]
+    told.mark[place] = 0
+    return &told.contact[number - 1] if number > 0 else NULL
+
+
+cdef inline void unmet(Contact* contact, int64_t key, double h) noexcept nogil:
+    """What is said of two that did not meet in the step."""
+    contact.key, contact.ago, contact.left = key, 0, h
+    contact.speed = contact.slow = contact.impulse = 0
+
+
+cdef inline void keep_touching(Told* told, int64_t key) noexcept nogil:
+    """Two that touched, do still, and have no more to say."""
+    if told.next_count < told.room:
+        told.next[told.next_count] = key
+        told.next_count += 1
+
+
+cdef inline void finish_telling(Told* told) noexcept nogil:
+    cdef int64_t* place = told.touching
+    told.touching, told.count = told.next, told.next_count
+    told.next, told.next_count = place, 0
+    told.contacts = 0
+
+
+cdef inline void forget(Told* told) noexcept nogil:
+    """The contacts of a step that came to no end."""
+    memset(told.mark, 0, told.places * sizeof(int32_t))
+    told.contacts = 0
+
+
+# Bodies with each other.
+
+cdef inline void tell_pairs(
+    int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, Log* log,
+) noexcept nogil:
+    cdef Told* told = data.told
+    cdef bint tracked = log.begin or log.end
+    cdef bint was, now
+    cdef int64_t i, k, j, key, place
+    cdef int64_t p = 0
+    cdef Contact still
+    cdef Contact* contact
+    if told.contacts == 0 and told.count == 0:
+        return
+    for i in range(n):
+        for k in range(data.count[i]):
+            place = data.begin[i] + k
+            j = data.partner[place]
+            if told.mark[place] == 0 and p == told.count:
+                continue
+            key = key_of(i, j)
+            while p < told.count and told.touching[p] < key:
+                part_pair(dim, stride, x, told.touching[p], data, log)
+                p += 1
+            was = p < told.count and told.touching[p] == key
+            p += was
+            contact = met_at(told, place)
+            if contact == NULL and not was:
+                continue
+            now = tracked and pair_touches(dim, stride, x, i, j, data)
+            if contact != NULL:
+                visit(log, told, dim, contact, True, was, now)
+            elif now:
+                keep_touching(told, key)
+            else:
+                unmet(&still, key, log.h)
+                place_pair(dim, stride, x, i, j, data, &still)
+                visit(log, told, dim, &still, False, was, now)
+    while p < told.count:
+        part_pair(dim, stride, x, told.touching[p], data, log)
+        p += 1
+    finish_telling(told)
+
+
+cdef inline void part_pair(
+    int dim, int64_t stride, const real* x, int64_t key, const Collisions* data, Log* log,
+) noexcept nogil:
+    """Two that touched, and were not near each other before the constraint moved them."""
+    cdef Contact still
+    if pair_touches(dim, stride, x, key >> 32, other_of(key), data):
+        keep_touching(data.told, key)
+        return
+    unmet(&still, key, log.h)
+    place_pair(dim, stride, x, key >> 32, other_of(key), data, &still)
+    visit(log, data.told, dim, &still, False, True, False)
+
+
+cdef inline bint pair_touches(
+    int dim, int64_t stride, const real* x, int64_t i, int64_t j, const Collisions* data,
+) noexcept nogil:
+    cdef real size = (<const real*> data.radius)[i] + (<const real*> data.radius)[j]
+    cdef real share = 1024
+    cdef real near = size + size / share
+    cdef real d = x[j] - x[i]
+    cdef real square = d * d
+    cdef int c
+    for c in range(1, dim):
+        d = x[c * stride + j] - x[c * stride + i]
+        square = square + d * d
+    return square <= near * near
+
+
+cdef inline void place_pair(
+    int dim, int64_t stride, const real* x, int64_t i, int64_t j, const Collisions* data, Contact* contact,
+) noexcept nogil:
+    cdef real d[MAX_DIM]
+    cdef real n, r
+    cdef real zero = 0
+    cdef int c
+    for c in range(dim):
+        d[c] = x[c * stride + j] - x[c * stride + i]
+    r = root(dot(dim, d, d))
+    for c in range(dim):
+        n = d[c] / r if r > 0 else zero * d[c]
+        contact.point[c] = x[c * stride + i] + (<const real*> data.radius)[i] * n
+        contact.normal[c] = n
+
+
+# Bodies with walls.
+
+cdef inline real one_of(const Each* values, int64_t i, real like) noexcept nogil:
+    return (<const real*> values.number)[i * values.body]
+
+
+cdef inline real slack(real like) noexcept nogil:
+    """What of a coordinate is as good as nothing: 4096 roundings."""
+    if real is float:
+        return 0.00048828125
+    else:
+        return 9.094947017729282e-13
+
+
+cdef inline void tell_walls(
+    int dim, int64_t n, int64_t stride, const real* x, bint is_box, const Wall* data, Log* log,
+) noexcept nogil:
+    cdef Told* told = data.told
+    cdef bint tracked = log.begin or log.end
+    cdef bint was, now
+    cdef int64_t i, w, key, place
+    cdef int64_t p = 0
+    cdef real r, depth, large
+    cdef real share = 1024
+    cdef Contact still
+    cdef Contact* contact
+    if told.contacts == 0 and told.count == 0:
+        return
+    for i in range(n):
+        r = one_of(&data.radius, i, <real> 0)
+        for w in range(told.slots - 1, -1, -1):
+            place = i * told.slots + w
+            if told.mark[place] == 0 and p == told.count:
+                continue
+            key = key_of(i, -1 - w)
+            was = p < told.count and told.touching[p] == key
+            p += was
+            contact = met_at(told, place)
+            if contact == NULL and not was:
+                continue
+            now = False
+            if tracked:
+                depth = outside(dim, stride, x, i, w, r, is_box, data, &large)
+                now = depth >= -(r / share + slack(r) * large)
+            if contact != NULL:
+                visit(log, told, dim, contact, True, was, now)
+            elif now:
+                keep_touching(told, key)
+            else:
+                unmet(&still, key, log.h)
+                place_at_wall(dim, stride, x, i, w, r, is_box, data, &still)
+                visit(log, told, dim, &still, False, was, now)
+    finish_telling(told)
+
+
+cdef inline real outside(
+    int dim, int64_t stride, const real* x, int64_t i, int64_t w, real r, bint is_box, const Wall* data, real* large,
+) noexcept nogil:
+    """How far out a body is; and how large the numbers are whose difference that is."""
+    cdef real place, product, depth, sign
+    cdef int64_t j
+    if is_box:
+        j = w // 2
+        sign = 1 if w % 2 else -1
+        place = (<const real*> (data.upper if w % 2 else data.lower))[j] - sign * r
+        large[0] = magnitude(x[j * stride + i]) + magnitude(place)
+        return sign * (x[j * stride + i] - place)
+    place = (<const real*> data.upper)[0]
+    large[0] = magnitude(place)
+    depth = 0
+    for j in range(dim):
+        product = (<const real*> data.lower)[j] * x[j * stride + i]
+        large[0] = large[0] + magnitude(product)
+        depth = depth + product if j > 0 else product
+    return place + r - depth
+
+
+cdef inline void place_at_wall(
+    int dim, int64_t stride, const real* x, int64_t i, int64_t w, real r, bint is_box, const Wall* data,
+    Contact* contact,
+) noexcept nogil:
+    cdef real n
+    cdef real zero = 0
+    cdef real one = 1
+    cdef int j
+    for j in range(dim):
+        if is_box:
+            n = zero if j != w // 2 else (one if w % 2 else -one)
+        else:
+            n = -one * (<const real*> data.lower)[j]
+        contact.point[j] = x[j * stride + i] + r * n
+        contact.normal[j] = n
+
+
+# Bodies with regions.
+
+cdef inline bint is_watched(const Sensor* data, int64_t i) noexcept nogil:
+    return data.watched[i] and (data.alive == NULL or data.alive[i])
+
+
+cdef inline int sense(
+    real h, int64_t n, int dim, int64_t stride, const real* before, const real* x, const Sensor* data,
+) noexcept nogil:
+    """Along the straight way of the step: when each body is in the region."""
+    cdef const real* low = <const real*> data.lower
+    cdef const real* high = <const real*> data.upper
+    cdef real start[MAX_DIM]
+    cdef real motion[MAX_DIM]
+    cdef real point[MAX_DIM]
+    cdef real nothing[MAX_DIM]
+    cdef real enters, leaves
+    cdef real zero = 0
+    cdef real one = 1
+    cdef int64_t i
+    cdef int c
+    cdef bint found
+    if data.told == NULL:
+        return 0
+    for i in range(n):
+        if not is_watched(data, i):
+            continue
+        for c in range(dim):
+            start[c] = before[c * stride + i]
+            motion[c] = x[c * stride + i] - start[c]
+        if data.ball:
+            found = through_ball(dim, start, motion, low, high, &enters, &leaves)
+        else:
+            found = through_box(dim, start, motion, low, high, &enters, &leaves)
+        if not found:
+            continue
+        for c in range(dim):
+            point[c] = start[c] + enters * motion[c]
+            nothing[c] = zero * motion[c]
+        report(
+            data.told, i, key_of(i, -1), (one - enters) * h, (one - leaves) * h, root(dot(dim, motion, motion)) / h,
+            0, 0, dim, point, nothing,
+        )
+    return 0
+
+
+cdef inline bint through_box(
+    int dim, const real* x, const real* d, const real* low, const real* high, real* enters, real* leaves,
+) noexcept nogil:
+    cdef real first, last
+    cdef int c
+    enters[0], leaves[0] = 0, 1
+    for c in range(dim):
+        if not (d[c] > 0 or d[c] < 0):
+            if not (low[c] <= x[c] and x[c] <= high[c]):
+                return False
+            continue
+        first = ((low[c] if d[c] > 0 else high[c]) - x[c]) / d[c]
+        last = ((high[c] if d[c] > 0 else low[c]) - x[c]) / d[c]
+        if first > enters[0]:
+            enters[0] = first
+        if last < leaves[0]:
+            leaves[0] = last
+    return enters[0] <= leaves[0]
+
+
+cdef inline bint through_ball(
+    int dim, const real* x, const real* motion, const real* center, const real* radius, real* enters, real* leaves,
+) noexcept nogil:
+    cdef real d[MAX_DIM]
+    cdef real square, along, beyond, under_root, first, last
+    cdef real zero = 0
+    cdef int c
+    for c in range(dim):
+        d[c] = x[c] - center[c]
+    square = dot(dim, motion, motion)
+    along = dot(dim, d, motion)
+    beyond = dot(dim, d, d) - radius[0] * radius[0]
+    enters[0], leaves[0] = 0, 1
+    if not square > 0:
+        return beyond <= 0
+    under_root = along * along - square * beyond
+    if not under_root >= 0:
+        return False
+    under_root = root(under_root)
+    first = (zero - along - under_root) / square
+    last = (under_root - along) / square
+    if first > 0:
+        enters[0] = first
+    if last < 1:
+        leaves[0] = last
+    return enters[0] <= leaves[0]
+
+
+cdef inline void tell_region(
+    int dim, int64_t n, int64_t stride, const real* x, const Sensor* data, Log* log,
+) noexcept nogil:
+    cdef Told* told = data.told
+    cdef const real* low = <const real*> data.lower
+    cdef const real* high = <const real*> data.upper
+    cdef real d[MAX_DIM]
+    cdef Contact still
+    cdef Contact* contact
+    cdef bint was, now
+    cdef int64_t i, key
+    cdef int64_t p = 0
+    cdef int c
+    for i in range(n):
+        if told.mark[i] == 0 and p == told.count:
+            continue
+        key = key_of(i, -1)
+        was = p < told.count and told.touching[p] == key
+        p += was
+        contact = met_at(told, i)
+        if contact == NULL and not was:
+            continue
+        now = is_watched(data, i)
+        if now and data.ball:
+            for c in range(dim):
+                d[c] = x[c * stride + i] - low[c]
+            now = dot(dim, d, d) <= high[0] * high[0]
+        elif now:
+            for c in range(dim):
+                now = now and low[c] <= x[c * stride + i] and x[c * stride + i] <= high[c]
+        if contact != NULL:
+            visit(log, told, dim, contact, True, was, now)
+        elif now:
+            keep_touching(told, key)
+        else:
+            unmet(&still, key, log.h)
+            for c in range(dim):
+                still.point[c] = x[c * stride + i]
+                still.normal[c] = 0
+            visit(log, told, dim, &still, False, was, now)
+    finish_telling(told)

@@ -1,0 +1,498 @@
+# Bodies that meet shapes: the formulas of kickdrift/reference/constraints/shapes.py.
+
+from libc.stdint cimport int64_t
+
+from .events cimport (
+    finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, takes_part, unmet, visit,
+)
+from .walls cimport arrival, each, meet_wall, moving, replace, rub
+from ..abi.constraints cimport Shapes
+from ..abi.events cimport Contact, Log, Told
+from ..abi.plan cimport MAX_DIM
+from ..forces.fields cimport dot, magnitude, root
+from ..simd.vec cimport real
+
+cdef enum:
+    BOUNCES = 8     # of a body in a step at most
+    DEEPEST = 128   # nodes of a tree that wait
+
+
+cdef inline int hold_shapes(
+    double step, int64_t n, int dim, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
+    const Shapes* data,
+) noexcept nogil:
+    cdef const real* weight = <const real*> data.wall.weight
+    cdef int64_t i
+    if data.count == 0:
+        return 0
+    for i in range(n):
+        if takes_part(weight[i] > 0, data.wall.sensor, i):
+            hold_body(<real> step, dim, stride, i, before, gain, x, v, s, data)
+    return 0
+
+
+cdef inline void hold_body(
+    real h, int dim, int64_t stride, int64_t i, const real* before, const real* gain, real* x, real* v, real* s,
+    const Shapes* data,
+) noexcept nogil:
+    cdef real y[MAX_DIM]
+    cdef real u[MAX_DIM]
+    cdef real g[MAX_DIM]
+    cdef real start[MAX_DIM]
+    cdef real at[MAX_DIM]
+    cdef real d[MAX_DIM]
+    cdef real n[MAX_DIM]
+    cdef real since = h
+    cdef real reach = each(&data.reach, i, h)
+    cdef real one = 1
+    cdef real share, distance
+    cdef int64_t number
+    cdef bint sensed = senses(data.wall.sensor, i)
+    cdef bint met = False
+    cdef int _bounce, j
+    for j in range(dim):
+        y[j] = x[j * stride + i]
+        u[j] = v[j * stride + i]
+        g[j] = gain[j * stride + i]
+        start[j] = before[j * stride + i]
+    for _bounce in range(BOUNCES):
+        number = first_touch(dim, start, y, reach, data, &share)
+        if number < 0:
+            break
+        for j in range(dim):
+            at[j] = start[j] + share * (y[j] - start[j])
+        away(dim, at, number, data, n)
+        since = (one - share) * since
+        for j in range(dim):
+            d[j] = at[j] - y[j]
+        if sensed:
+            tell_shape(dim, h, i, number, since, dot(dim, n, d), u, g, n, 0, at, data)
+            return
+        turn(dim, h, i, number, since, dot(dim, n, d), y, u, g, n, at, data)
+        met = True
+        for j in range(dim):
+            start[j] = at[j]
+    else:
+        for j in range(dim):
+            y[j] = start[j]
+    if sensed:
+        return
+    number = next_overlap(dim, y, reach, -1, data)
+    while number >= 0:
+        distance = away(dim, y, number, data, n)
+        turn(dim, h, i, number, 0, reach - distance, y, u, g, n, y, data)
+        met = True
+        number = next_overlap(dim, y, reach, number, data)
+    if met:
+        replace(dim, h, stride, i, y, u, x, v, s)
+
+
+cdef inline void turn(
+    int dim, real h, int64_t i, int64_t number, real ago, real depth, real* y, real* u, const real* g, const real* n,
+    const real* at, const Shapes* data,
+) noexcept nogil:
+    """What becomes of a body that is found `depth` beyond the plane of touch."""
+    cdef real lag = <real> data.wall.lag
+    cdef real mu = each(&data.wall.friction, i, h)
+    cdef real across = dot(dim, n, u)
+    cdef real pull = dot(dim, n, g)
+    cdef real lost[MAX_DIM]
+    cdef real inside, inwards, impulse
+    cdef int j
+    if not meet_wall(depth, -across, -pull, each(&data.wall.restitution, i, h), h, lag, &inside, &inwards):
+        return
+    impulse = inwards - across
+    tell_shape(dim, h, i, number, ago, depth, u, g, n, impulse, at, data)
+    for j in range(dim):
+        y[j] = y[j] + (depth + inside) * n[j]
+        u[j] = u[j] - across * n[j]
+        lost[j] = u[j]
+    if mu > 0 and impulse > 0:
+        rub(dim, lost, mu * impulse)
+        for j in range(dim):
+            u[j] = u[j] - lost[j]
+            y[j] = y[j] - moving(h, lag) * lost[j]
+    for j in range(dim):
+        u[j] = u[j] + inwards * n[j]
+
+
+# In the tree.
+
+cdef inline bint is_beside(int dim, const double* low, const double* high, const double* bounds) noexcept nogil:
+    cdef int j
+    for j in range(dim):
+        if not (low[j] <= bounds[dim + j] and high[j] >= bounds[j]):
+            return True
+    return False
+
+
+cdef inline int64_t first_touch(
+    int dim, const real* start, const real* y, real reach, const Shapes* data, real* share,
+) noexcept nogil:
+    """The shape that is touched first on the way, and after which share of it; of two at once the first; or -1."""
+    cdef int64_t waiting[DEEPEST]
+    cdef double low[MAX_DIM]
+    cdef double high[MAX_DIM]
+    cdef real motion[MAX_DIM]
+    cdef real t
+    cdef double large = reach
+    cdef int64_t found = -1
+    cdef int64_t count = 1
+    cdef int64_t node, k, number
+    cdef int j
+    for j in range(dim):
+        motion[j] = y[j] - start[j]
+        large = large + magnitude(start[j]) + magnitude(y[j])
+    large = reach + slack(reach) * large
+    for j in range(dim):
+        low[j] = (start[j] if start[j] < y[j] else y[j]) - large
+        high[j] = (y[j] if start[j] < y[j] else start[j]) + large
+    waiting[0] = 0
+    while count > 0:
+        count -= 1
+        node = waiting[count]
+        if is_beside(dim, low, high, data.bounds + node * 2 * dim):
+            continue
+        if data.leaves[node] == 0:
+            waiting[count] = data.first[node]
+            waiting[count + 1] = data.first[node] + 1
+            count += 2
+            continue
+        for k in range(data.first[node], data.first[node] + data.leaves[node]):
+            number = data.number[k]
+            if not touch(dim, start, motion, reach, number, data, &t):
+                continue
+            if found < 0 or t < share[0] or (t == share[0] and number < found):
+                found = number
+                share[0] = t
+    return found
+
+
+cdef inline int64_t next_overlap(
+    int dim, const real* y, real reach, int64_t after, const Shapes* data,
+) noexcept nogil:
+    """The first shape after this one that is nearer than may be, or -1."""
+    cdef int64_t waiting[DEEPEST]
+    cdef double low[MAX_DIM]
+    cdef double high[MAX_DIM]
+    cdef real n[MAX_DIM]
+    cdef double large = reach
+    cdef int64_t found = -1
+    cdef int64_t count = 1
+    cdef int64_t node, k, number
+    cdef int j
+    for j in range(dim):
+        large = large + magnitude(y[j])
+    large = reach + slack(reach) * large
+    for j in range(dim):
+        low[j] = y[j] - large
+        high[j] = y[j] + large
+    waiting[0] = 0
+    while count > 0:
+        count -= 1
+        node = waiting[count]
+        if is_beside(dim, low, high, data.bounds + node * 2 * dim):
+            continue
+        if data.leaves[node] == 0:
+            waiting[count] = data.first[node]
+            waiting[count + 1] = data.first[node] + 1
+            count += 2
+            continue
+        for k in range(data.first[node], data.first[node] + data.leaves[node]):
+            number = data.number[k]
+            if number > after and (found < 0 or number < found) and away(dim, y, number, data, n) < reach:
+                found = number
+    return found
+
+
+# One shape.
+
+cdef inline real away(int dim, const real* y, int64_t number, const Shapes* data, real* n) noexcept nogil:
+    """How far y is from a shape, and in which direction; from its inside, along the shortest way out."""
+    cdef const real* a = <const real*> data.lower + number * dim
+    cdef const real* b = <const real*> data.upper + number * dim
+    cdef real d[MAX_DIM]
+    cdef real e[MAX_DIM]
+    cdef real c[MAX_DIM]
+    cdef real zero = 0
+    cdef real one = 1
+    cdef real r, along, square, way, sign
+    cdef int j, axis
+    if data.segments:
+        for j in range(dim):
+            e[j] = b[j] - a[j]
+            d[j] = y[j] - a[j]
+        along, square = dot(dim, d, e), dot(dim, e, e)
+        for j in range(dim):
+            if not along > 0:
+                c[j] = a[j]
+            else:
+                c[j] = a[j] + along / square * e[j] if along < square else b[j]
+    else:
+        for j in range(dim):
+            c[j] = a[j] if y[j] < a[j] else (b[j] if y[j] > b[j] else y[j])
+    for j in range(dim):
+        d[j] = y[j] - c[j]
+    r = root(dot(dim, d, d))
+    if r > 0:
+        for j in range(dim):
+            n[j] = d[j] / r
+        return r
+    if data.segments:
+        n[0], n[1] = zero - e[1], e[0]
+        r = root(dot(dim, n, n))
+        if r > 0:
+            n[0], n[1] = n[0] / r, n[1] / r
+        else:
+            n[0], n[1] = one, zero
+        return zero
+    axis, sign, r = 0, -one, y[0] - a[0]
+    for j in range(1, dim):
+        way = y[j] - a[j]
+        if way < r:
+            axis, r = j, way
+    for j in range(dim):
+        way = b[j] - y[j]
+        if way < r:
+            axis, sign, r = j, one, way
+    for j in range(dim):
+        n[j] = zero + sign if j == axis else zero
+    return zero - r
+
+
+cdef inline bint touch(
+    int dim, const real* y, const real* motion, real r, int64_t number, const Shapes* data, real* share,
+) noexcept nogil:
+    """Does y come as near as r, and after which share of its motion?"""
+    cdef const real* a = <const real*> data.lower + number * dim
+    cdef const real* b = <const real*> data.upper + number * dim
+    cdef real n[MAX_DIM]
+    cdef real first = 2
+    if away(dim, y, number, data, n) < r:
+        share[0] = 0
+        return dot(dim, n, motion) < 0
+    if data.segments:
+        around_segment(dim, y, motion, r, a, b, &first)
+    else:
+        around_box(dim, y, motion, r, a, b, &first)
+    share[0] = first
+    return first <= 1
+
+
+cdef inline void keep_first(real t, real* first) noexcept nogil:
+    if t <= 1 and t < first[0]:
+        first[0] = t
+
+
+cdef inline void around_segment(
+    int dim, const real* y, const real* motion, real r, const real* a, const real* b, real* first,
+) noexcept nogil:
+    """Its two sides and its two ends."""
+    cdef real d[MAX_DIM]
+    cdef real e[MAX_DIM]
+    cdef real w[MAX_DIM]
+    cdef real zero = 0
+    cdef real square, size, q, dq, t, along
+    cdef int j
+    for j in range(dim):
+        e[j] = b[j] - a[j]
+        d[j] = y[j] - b[j]
+    square = dot(dim, e, e)
+    if around_point(dim, d, motion, r, &t):
+        keep_first(t, first)
+    for j in range(dim):
+        d[j] = y[j] - a[j]
+    if around_point(dim, d, motion, r, &t):
+        keep_first(t, first)
+    if not square > 0:
+        return
+    size = root(square)
+    w[0], w[1] = (zero * size - e[1]) / size, e[0] / size
+    q, dq = dot(dim, w, d), dot(dim, w, motion)
+    if q > 0 and dq < 0:
+        t = (q - r) / (zero * dq - dq)
+    elif q < 0 and dq > 0:
+        t = (zero * q - q - r) / dq
+    else:
+        return
+    for j in range(dim):
+        d[j] = d[j] + t * motion[j]
+    along = dot(dim, e, d)
+    if t >= 0 and along >= 0 and along <= square:
+        keep_first(t, first)
+
+
+cdef inline void around_box(
+    int dim, const real* y, const real* motion, real r, const real* a, const real* b, real* first,
+) noexcept nogil:
+    """Its faces, edges and corners: beyond one, two or three pairs of its faces."""
+    cdef real d[MAX_DIM]
+    cdef real m[MAX_DIM]
+    cdef real t
+    cdef int j, axes, corner, count
+    for axes in range(1, 1 << dim):
+        count = 0
+        for j in range(dim):
+            count += (axes >> j) & 1
+        if count == 1:
+            for j in range(dim):
+                if axes != 1 << j:
+                    continue
+                if motion[j] > 0:
+                    t = (a[j] - r - y[j]) / motion[j]
+                elif motion[j] < 0:
+                    t = (b[j] + r - y[j]) / motion[j]
+                else:
+                    continue
+                if t >= 0 and is_within(dim, y, motion, t, a, b, axes):
+                    keep_first(t, first)
+            continue
+        for corner in range(1 << dim):
+            if corner & ~axes:
+                continue
+            count = 0
+            for j in range(dim):
+                if (axes >> j) & 1:
+                    d[count] = y[j] - (b[j] if (corner >> j) & 1 else a[j])
+                    m[count] = motion[j]
+                    count += 1
+            if around_point(count, d, m, r, &t) and is_within(dim, y, motion, t, a, b, axes):
+                keep_first(t, first)
+
+
+cdef inline bint is_within(
+    int dim, const real* y, const real* motion, real t, const real* a, const real* b, int but,
+) noexcept nogil:
+    """Is a place between all pairs of faces but these?"""
+    cdef real place
+    cdef int j
+    for j in range(dim):
+        if (but >> j) & 1:
+            continue
+        place = y[j] + t * motion[j]
+        if not (a[j] <= place and place <= b[j]):
+            return False
+    return True
+
+
+cdef inline bint around_point(int dim, const real* d, const real* motion, real r, real* t) noexcept nogil:
+    """Does what is d away from a point come as near as r, and when?"""
+    cdef real square = dot(dim, motion, motion)
+    cdef real along = dot(dim, d, motion)
+    cdef real outside = dot(dim, d, d) - r * r
+    cdef real under_root = along * along - square * outside
+    if not along < 0 or not under_root >= 0 or not outside >= 0:
+        return False
+    t[0] = outside / (root(under_root) - along)
+    return True
+
+
+# What is reported.
+
+cdef inline void tell_shape(
+    int dim, real h, int64_t i, int64_t number, real ago, real depth, const real* u, const real* g, const real* n,
+    real impulse, const real* at, const Shapes* data,
+) noexcept nogil:
+    """Report a touch; of each body no more than there is room for. Who goes through leaves after the step."""
+    cdef Told* told = data.wall.told
+    cdef real point[MAX_DIM]
+    cdef real normal[MAX_DIM]
+    cdef real one = 1
+    cdef real lag = <real> data.wall.lag
+    cdef real pull, speed, fast, radius, given, left
+    cdef int64_t key, place, k
+    cdef bint sensed = senses(data.wall.sensor, i)
+    cdef int j
+    if told == NULL:
+        return
+    key, place = key_of(i, -1 - number), -1
+    for k in range(i * told.slots, (i + 1) * told.slots):
+        if told.mark[k] == 0 or told.contact[told.mark[k] - 1].key == key:
+            place = k
+            break
+    if place < 0:
+        return
+    pull = dot(dim, n, g)
+    speed = -dot(dim, n, u) - lag * pull
+    pull = -pull if -pull > 0 else <real> 0
+    arrival(depth, speed, pull, h, h, &fast)
+    radius = each(&data.wall.radius, i, h)
+    given, left = 0, 0
+    if not sensed:
+        given = impulse / (<const real*> data.wall.weight)[i]
+        left = ago
+    for j in range(dim):
+        point[j] = at[j] - radius * n[j]
+        normal[j] = -one * n[j]
+    report(told, place, key, ago, left, fast, pull, given, dim, point, normal)
+
+
+cdef inline void tell_shapes(
+    int dim, int64_t n, int64_t stride, const real* x, const Shapes* data, Log* log,
+) noexcept nogil:
+    cdef Told* told = data.wall.told
+    cdef bint tracked = log.begin or log.end
+    cdef const Contact* met[BOUNCES]
+    cdef const Contact* contact
+    cdef int64_t i, key
+    cdef int64_t p = 0
+    cdef int count, k, j
+    if told.contacts == 0 and told.count == 0:
+        return
+    for i in range(n):
+        # Those met in the step, in the order of their keys.
+        count = 0
+        for k in range(told.slots):
+            contact = met_at(told, i * told.slots + k)
+            if contact == NULL:
+                continue
+            j = count
+            while j > 0 and met[j - 1].key > contact.key:
+                met[j] = met[j - 1]
+                j -= 1
+            met[j] = contact
+            count += 1
+        k = 0
+        while k < count or (p < told.count and told.touching[p] < key_of(i + 1, -2147483647)):
+            if k < count and (p >= told.count or met[k].key <= told.touching[p]):
+                key = met[k].key
+                tell_one(dim, stride, x, i, key, met[k], p < told.count and told.touching[p] == key, tracked, data, log)
+                p += p < told.count and told.touching[p] == key
+                k += 1
+            else:
+                tell_one(dim, stride, x, i, told.touching[p], NULL, True, tracked, data, log)
+                p += 1
+    finish_telling(told)
+
+
+cdef inline void tell_one(
+    int dim, int64_t stride, const real* x, int64_t i, int64_t key, const Contact* contact, bint was, bint tracked,
+    const Shapes* data, Log* log,
+) noexcept nogil:
+    cdef int64_t number = -1 - other_of(key)
+    cdef real y[MAX_DIM]
+    cdef real n[MAX_DIM]
+    cdef real share = 1024
+    cdef real one = 1
+    cdef real reach = each(&data.reach, i, share)
+    cdef real large = reach
+    cdef real distance
+    cdef Contact still
+    cdef bint now = False
+    cdef int j
+    for j in range(dim):
+        y[j] = x[j * stride + i]
+        large = large + magnitude(y[j])
+    distance = away(dim, y, number, data, n)
+    if tracked and data.enabled[number]:
+        now = distance <= reach + reach / share + slack(reach) * large
+    if contact != NULL:
+        visit(log, data.wall.told, dim, contact, True, was, now)
+    elif now:
+        keep_touching(data.wall.told, key)
+    else:
+        unmet(&still, key, log.h)
+        for j in range(dim):
+            still.point[j] = y[j] - each(&data.wall.radius, i, share) * n[j]
+            still.normal[j] = -one * n[j]
+        visit(log, data.wall.told, dim, &still, False, was, now)

@@ -1,0 +1,511 @@
+# sin, exp and their like for vectors of float64: the formulas of kickdrift/reference/functions.py, which explains them.
+#
+# Vectors are computed as if all their numbers were ordinary. Where one is not, those that are not are looked at one by
+# one, before (to hand the formulas something ordinary) or after.
+
+from libc.math cimport INFINITY, NAN
+from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from .constants cimport (
+    ATAN, CBRT, COS, DOWN, EXP, EXPONENT, EXPONENT_BIAS, FAR, HALF_PI_1, HALF_PI_2, HALF_PI_3, HALF_PI_HI, HALF_PI_LO,
+    INVERSE_LN2, LARGE, LN2_HI, LN2_LO, LOG, LOG_OFFSET, MAGNITUDE, MANTISSA, MOST, NEAR, ONE_BITS, POW, QUARTER_PI,
+    QUARTER_PI_LO, ROOT_2, ROOT_4, ROUND, SIGN, SIN, SMALL, SMALLEST, TAN_EIGHTH, THIRD, THIRD_LO, TINY, TRAILING,
+    TWO_52_BITS, TWO_54, TWO_OVER_PI, TWO_OVER_PI_WORDS, UP,
+)
+from ..simd.bits cimport all_of, any_of, bits, choose, i64vec, left, less, number, plus, right, same
+from ..simd.vec cimport f64vec, spread_f64, width
+
+
+cdef inline f64vec each(double a) noexcept nogil:
+    return spread_f64(a)
+
+
+cdef inline f64vec magnitude(f64vec x) noexcept nogil:
+    return number(bits(x) & all_of(MAGNITUDE))
+
+
+cdef inline f64vec signed(f64vec x, f64vec like) noexcept nogil:
+    """x >= 0 with the signs of others."""
+    return number(bits(x) | (bits(like) & all_of(SIGN)))
+
+
+cdef inline f64vec leading(f64vec x) noexcept nogil:
+    """The first 26 bits."""
+    return number(bits(x) & all_of(~TRAILING))
+
+
+cdef inline f64vec power_of_two(f64vec k) noexcept nogil:
+    return number(plus(left(bits(k + ROUND), 52), all_of(ONE_BITS)))
+
+
+cdef inline f64vec scaled(f64vec y, f64vec k) noexcept nogil:
+    cdef f64vec half = (k * 0.5 + ROUND) - ROUND
+    return y * power_of_two(half) * power_of_two(k - half)
+
+
+cdef inline f64vec polynomial(f64vec z, const double* c, int last) noexcept nogil:
+    """c0 + c1 z + c2 z² ..., even and odd powers each by Horner's rule."""
+    cdef f64vec square = z * z
+    cdef f64vec ahead = each(c[last])
+    cdef f64vec behind = each(c[last - 1])
+    cdef int i
+    for i in range(last - 2, -1, -2):
+        ahead = ahead * square + c[i]
+    for i in range(last - 3, -1, -2):
+        behind = behind * square + c[i]
+    if last % 2 == 0:
+        return ahead + z * behind
+    return behind + z * ahead
+
+
+cdef inline f64vec product(f64vec a, f64vec b, f64vec* rest) noexcept nogil:
+    """a b, and what it lacks."""
+    cdef f64vec p = a * b
+    cdef f64vec ah = leading(a)
+    cdef f64vec bh = leading(b)
+    cdef f64vec al = a - ah
+    cdef f64vec bl = b - bh
+    rest[0] = ((ah * bh - p) + ah * bl + al * bh) + al * bl
+    return p
+
+
+cdef inline f64vec quotient(f64vec nh, f64vec nl, f64vec dh, f64vec dl) noexcept nogil:
+    """(nh + nl) / (dh + dl)"""
+    cdef f64vec t = nh / dh
+    cdef f64vec e
+    cdef f64vec p = product(t, dh, &e)
+    return t - ((((p - nh) + e) - nl) + t * dl) / dh
+
+
+# exp, tanh, log
+
+cdef inline f64vec exp_reduced(f64vec x, f64vec* k, f64vec* h) noexcept nogil:
+    """l; x = k ln 2 + h - l"""
+    k[0] = (x * INVERSE_LN2 + ROUND) - ROUND
+    h[0] = x - k[0] * LN2_HI
+    return k[0] * LN2_LO
+
+
+cdef inline f64vec exp_parts(f64vec h, f64vec low, f64vec* tail) noexcept nogil:
+    cdef f64vec r = h - low
+    cdef f64vec s = 1 + h
+    tail[0] = (h - (s - 1)) + (r * r * polynomial(r, EXP, 10) - low)
+    return s
+
+
+cdef inline f64vec exp(f64vec x) noexcept nogil:
+    cdef f64vec k, h, low, s, tail
+    cdef i64vec far = ~less(magnitude(x), each(708))
+    if any_of(far):
+        x = choose(less(each(710), x), each(710), x)
+        x = choose(less(x, each(-746)), each(-746), x)
+    low = exp_reduced(x, &k, &h)
+    s = exp_parts(h, low, &tail)
+    s = s + tail
+    # In two steps only where k may be beyond what an exponent holds: elsewhere one gives the same.
+    return scaled(s, k) if any_of(far) else s * power_of_two(k)
+
+
+cdef inline f64vec tanh(f64vec x) noexcept nogil:
+    cdef f64vec y = magnitude(x)
+    cdef f64vec k, h, low, r, tail, power, a, b, s, rest, nh, nl, dh, dl, back
+    y = 2 * y
+    y = choose(less(each(44), y), each(44), y)
+    low = exp_reduced(y, &k, &h)
+    r = h - low
+    tail = r * r * polynomial(r, EXP, 10) - low
+    power = power_of_two(k)
+    a = power - 1
+    b = power * h
+    s = a + b
+    rest = (b - (s - a)) + power * tail
+    nh = s + rest
+    nl = rest - (nh - s)
+    dh = 2 + nh
+    back = dh - 2
+    dl = ((2 - (dh - back)) + (nh - back)) + nl
+    return signed(quotient(nh, nl, dh, dl), x)
+
+
+cdef inline f64vec log_reduced(f64vec x, f64vec* m) noexcept nogil:
+    """k; x = 2**k m"""
+    cdef i64vec shifted = plus(bits(x), all_of(ONE_BITS - LOG_OFFSET))
+    m[0] = number(plus(bits(x) - (shifted & all_of(EXPONENT)), all_of(ONE_BITS)))
+    return number(right(shifted, 52) | all_of(TWO_52_BITS)) - EXPONENT_BIAS
+
+
+cdef inline f64vec log_parts(f64vec k, f64vec m) noexcept nogil:
+    cdef f64vec f = m - 1
+    cdef f64vec s = f / (2 + f)
+    cdef f64vec z = s * s
+    cdef f64vec half = 0.5 * f * f
+    return k * LN2_HI - ((half - (s * (half + z * polynomial(z, LOG, 6)) + k * LN2_LO)) - f)
+
+
+cdef inline i64vec ordinary(f64vec a) noexcept nogil:
+    """Which are normal and > 0?"""
+    return ~less(a, each(SMALLEST)) & less(a, each(INFINITY))
+
+
+cdef inline f64vec log(f64vec x) noexcept nogil:
+    cdef i64vec good = ordinary(x)
+    cdef i64vec small
+    cdef f64vec m, k, result
+    if not any_of(~good):
+        k = log_reduced(x, &m)
+        return log_parts(k, m)
+    small = less(x, each(SMALLEST))
+    k = log_reduced(choose(small, x * TWO_54, x), &m)
+    result = log_parts(k + choose(small, each(-54), each(0)), m)
+    result = choose(good | (less(each(0), x) & small), result, each(NAN))
+    result = choose(same(x, each(0)), each(-INFINITY), result)
+    return choose(same(x, each(INFINITY)), x, result)
+
+
+# sin, cos, tan
+
+cdef inline void exact_share(double x, int64_t* n, double* high, double* low) noexcept nogil:
+    """x 2/pi as n, of which two bits count, and high + low: with 190 bits after the point (Payne and Hanek 1983)."""
+    cdef uint64_t i, mantissa, top, carry
+    cdef uint32_t g[6]
+    cdef uint32_t p[8]
+    cdef int e, first, k, j, s
+    cdef int shift = 0
+    cdef bint negative
+    n[0] = 0
+    if x - x != 0:
+        high[0] = low[0] = NAN
+        return
+    memcpy(&i, &x, 8)
+    e = <int> (i >> 52 & 0x7ff) - 1075
+    mantissa = (i & <uint64_t> MANTISSA) | (<uint64_t> 1 << 52)
+    first = e - 2 if e > 2 else 0
+    # The lowest 32 bits come first in g and p.
+    for k in range(6):
+        j = (first + 32 * (5 - k)) >> 5
+        top = (<uint64_t> TWO_OVER_PI_WORDS[j] << 32) | TWO_OVER_PI_WORDS[j + 1]
+        g[k] = <uint32_t> (top >> (32 - (first & 31)))
+    for k in range(8):
+        p[k] = 0
+    for j in range(2):
+        carry = 0
+        for k in range(6):
+            carry = carry + p[k + j] + <uint64_t> <uint32_t> (mantissa >> (32 * j)) * g[k]
+            p[k + j] = <uint32_t> carry
+            carry = carry >> 32
+        p[6 + j] = <uint32_t> carry
+    s = first + 2 - e
+    while s >= 32:
+        for k in range(7):
+            p[k] = p[k + 1]
+        p[7] = 0
+        s = s - 32
+    for k in range(6):
+        top = (<uint64_t> p[k + 1] << 32) | p[k]
+        p[k] = <uint32_t> (top >> s)
+    # To the nearest quarter of a turn.
+    p[5] = p[5] + 0x20000000
+    n[0] = p[5] >> 30
+    p[5] = p[5] & 0x3fffffff
+    negative = p[5] < 0x20000000
+    p[5] = p[5] - 0x20000000
+    if negative:
+        carry = 1
+        for k in range(6):
+            carry = carry + <uint32_t> ~p[k]
+            p[k] = <uint32_t> carry
+            carry = carry >> 32
+    # The first 53 bits, and the next.
+    while p[5] == 0 and shift < 160:
+        for k in range(5, 0, -1):
+            p[k] = p[k - 1]
+        p[0] = 0
+        shift += 32
+    s = 0
+    while s < 31 and (p[5] << s) >> 31 == 0:
+        s += 1
+    shift += s
+    for k in range(5, 0, -1):
+        top = (<uint64_t> p[k] << 32) | p[k - 1]
+        p[k] = <uint32_t> (top >> (32 - s))
+    p[0] = p[0] << s
+    top = (<uint64_t> p[5] << 32) | p[4]
+    high[0] = two_to(-51 - shift) * <double> <int64_t> (top >> 11)
+    top = ((top & 0x7ff) << 42) | (<uint64_t> p[3] << 10) | (p[2] >> 22)
+    low[0] = two_to(-104 - shift) * <double> <int64_t> top
+    if negative != <bint> (i >> 63):
+        high[0], low[0] = -high[0], -low[0]
+    if i >> 63:
+        n[0] = -n[0]
+
+
+cdef inline double two_to(int k) noexcept nogil:
+    cdef uint64_t i = <uint64_t> (1023 + k) << 52
+    cdef double result
+    memcpy(&result, &i, 8)
+    return result
+
+
+cdef inline i64vec trig_reduced(f64vec x, f64vec* r, f64vec* low) noexcept nogil:
+    """n; x = n pi/2 + r + l"""
+    cdef f64vec t = x * TWO_OVER_PI + ROUND
+    cdef f64vec n = t - ROUND
+    cdef f64vec a = x - n * HALF_PI_1
+    cdef f64vec w = n * HALF_PI_2
+    cdef f64vec b = a - w
+    cdef f64vec over = (w - (a - b)) + n * HALF_PI_3
+    cdef f64vec high, rest
+    cdef i64vec which = bits(t)
+    cdef i64vec good = less(magnitude(x), each(FAR)) & (same(n, each(0)) | ~less(magnitude(a), each(NEAR)))
+    cdef Py_ssize_t i
+    if any_of(~good):
+        high = x
+        rest = x
+        for i in range(width(&x)):
+            if (<int64_t*> &good)[i] == 0:
+                exact_share((<double*> &x)[i], &(<int64_t*> &which)[i], &(<double*> &high)[i], &(<double*> &rest)[i])
+        n = product(high, each(HALF_PI_HI), &w)
+        b = choose(good, b, n)
+        over = choose(good, over, -(w + (high * HALF_PI_LO + rest * HALF_PI_HI)))
+    r[0] = b - over
+    low[0] = (b - r[0]) - over
+    return which
+
+
+cdef inline f64vec sin_rest(f64vec r, f64vec low, f64vec z) noexcept nogil:
+    """sin(r + l) - r"""
+    cdef f64vec v = z * r
+    cdef f64vec u = polynomial(z, SIN + 1, 4)
+    return -((z * (0.5 * low - v * u) - low) - v * SIN[0])
+
+
+cdef inline f64vec cos_parts(f64vec r, f64vec low, f64vec z, f64vec* rest) noexcept nogil:
+    cdef f64vec half = 0.5 * z
+    cdef f64vec w = 1 - half
+    rest[0] = ((1 - w) - half) + (z * (z * polynomial(z, COS, 5)) - r * low)
+    return w
+
+
+cdef inline f64vec quarter(i64vec n, f64vec r, f64vec low) noexcept nogil:
+    cdef f64vec z = r * r
+    cdef f64vec rest
+    cdef f64vec w = cos_parts(r, low, z, &rest)
+    cdef f64vec result = choose(-(n & all_of(1)), w + rest, r + sin_rest(r, low, z))
+    return number(bits(result) ^ left(right(n, 1), 63))
+
+
+cdef inline f64vec sin(f64vec x) noexcept nogil:
+    cdef f64vec r, low
+    cdef i64vec n = trig_reduced(x, &r, &low)
+    return quarter(n, r, low)
+
+
+cdef inline f64vec cos(f64vec x) noexcept nogil:
+    cdef f64vec r, low
+    cdef i64vec n = trig_reduced(x, &r, &low)
+    return quarter(plus(n, all_of(1)), r, low)
+
+
+cdef inline f64vec tan(f64vec x) noexcept nogil:
+    cdef f64vec r, low, more, z, rest, sh, sl, w, ch, cl
+    cdef i64vec n = trig_reduced(x, &r, &low)
+    cdef i64vec odd = -(n & all_of(1))
+    z = product(r, r, &more)
+    rest = sin_rest(r, low, z)
+    sh = r + rest
+    sl = rest - (sh - r)
+    w = cos_parts(r, low, z, &rest)
+    rest = rest - 0.5 * more
+    ch = w + rest
+    cl = rest - (ch - w)
+    rest = quotient(choose(odd, ch, sh), choose(odd, cl, sl), choose(odd, sh, ch), choose(odd, sl, cl))
+    return number(bits(rest) ^ left(n, 63))
+
+
+# cbrt, atan2, pow
+
+cdef inline f64vec cbrt(f64vec x) noexcept nogil:
+    cdef f64vec a = magnitude(x)
+    cdef i64vec good = ordinary(a)
+    cdef i64vec none = all_of(0)
+    cdef i64vec second, third
+    cdef f64vec more = each(0)
+    cdef f64vec e, m, k, j, s, t
+    if any_of(~good):
+        second = less(a, each(SMALLEST))
+        none = same(a, each(0)) | ~less(a, each(INFINITY))
+        more = choose(second, each(-18), more)
+        a = choose(second, a * TWO_54, a)
+    e = number(right(bits(a), 52) | all_of(TWO_52_BITS)) - EXPONENT_BIAS
+    m = number((bits(a) & all_of(MANTISSA)) | all_of(ONE_BITS))
+    k = (e * THIRD - THIRD + ROUND) - ROUND
+    j = e - 3 * k
+    third = ~less(j, each(1.5))
+    second = ~less(j, each(0.5))
+    t = polynomial(m, CBRT, 6) * choose(third, each(ROOT_4), choose(second, each(ROOT_2), each(1)))
+    t = leading(t)
+    m = m * choose(third, each(4), choose(second, each(2), each(1)))
+    s = m / (t * t)
+    t = t + t * ((s - t) / (t + t + s))
+    return choose(none, x, signed(t * power_of_two(k + more), x))
+
+
+cdef inline void condition(double* a, double* b, double* direct) noexcept nogil:
+    """The same ratio of numbers that neither overflow nor underflow; and a / b, where that is its own atan."""
+    cdef double scale
+    direct[0] = -1
+    if a[0] != a[0] or b[0] != b[0]:
+        a[0], b[0] = NAN, 1
+    elif b[0] == 0:
+        a[0], b[0], direct[0] = 0, 1, 0
+    elif b[0] == INFINITY:
+        if a[0] < INFINITY:
+            direct[0] = 0
+        a[0], b[0] = (1 if a[0] == INFINITY else 0), 1
+    else:
+        scale = DOWN if b[0] >= LARGE else UP if b[0] <= SMALL else 1
+        if a[0] * scale <= TINY:
+            direct[0] = a[0] / b[0]
+            a[0], b[0] = 0, 1
+        else:
+            a[0], b[0] = a[0] * scale, b[0] * scale
+
+
+cdef inline f64vec atan2(f64vec y, f64vec x) noexcept nogil:
+    cdef f64vec zero = each(0)
+    cdef f64vec one = each(1)
+    cdef f64vec b = magnitude(x)
+    cdef f64vec a = magnitude(y)
+    cdef i64vec swap = less(b, a)
+    cdef i64vec back = -right(bits(x), 63)
+    cdef i64vec good, big, minus
+    cdef f64vec direct = each(-1)
+    cdef f64vec nh, nl, dh, dl, th, p, e, low, z, rest, base, u, s, eighths
+    cdef Py_ssize_t i
+    p = choose(swap, b, a)
+    b = choose(swap, a, b)
+    a = p
+    good = less(each(SMALL), b) & less(b, each(LARGE)) & (less(each(TINY), a) | same(a, zero))
+    if any_of(~good):
+        for i in range(width(&x)):
+            if (<int64_t*> &good)[i] == 0:
+                condition(&(<double*> &a)[i], &(<double*> &b)[i], &(<double*> &direct)[i])
+    big = less(b * TAN_EIGHTH, a)
+    nh = choose(big, a - b, a)
+    nl = choose(big, a - (nh + b), zero)
+    dh = choose(big, b + a, b)
+    dl = choose(big, a - (dh - b), zero)
+    th = nh / dh
+    p = product(th, dh, &e)
+    low = -((((p - nh) + e) - nl) + th * dl) / dh
+    z = th * th
+    rest = th * z * polynomial(z, ATAN, 11) + (low - low * z)
+    eighths = choose(big, one, choose(swap, each(2), zero))
+    eighths = choose(back, 4 - eighths, eighths)
+    minus = (swap ^ back) & all_of(SIGN)
+    base = eighths * QUARTER_PI
+    u = number(bits(th) ^ minus)
+    s = base + u
+    s = s + ((u - (s - base)) + (number(bits(rest) ^ minus) + eighths * QUARTER_PI_LO))
+    if any_of(~good):
+        s = choose(~less(direct, zero) & ~swap & ~back, direct, s)
+    return signed(magnitude(s), y)
+
+
+cdef inline bint parity(double y, bint* odd) noexcept nogil:
+    """Is it a whole number, and is that odd?"""
+    cdef double a = -y if y < 0 else y
+    odd[0] = False
+    if a >= 9007199254740992.0:
+        return True
+    if a != <double> <int64_t> a:
+        return False
+    odd[0] = <int64_t> a & 1
+    return True
+
+
+cdef inline double special_power(double x, double y, double* base, double* exponent, double* more) noexcept nogil:
+    """What x**y is where the formula is not for it; or 0 or -0, and what the formula is to be given: `more` is no NaN.
+
+    Then 0 or -0 tell the sign, which the formula knows nothing of.
+    """
+    cdef double a = -x if x < 0 else x
+    cdef int64_t i
+    cdef bint odd = False
+    cdef bint negative
+    cdef double rate = -y if y < 0 else y
+    memcpy(&i, &x, 8)
+    base[0], exponent[0], more[0] = 1, 1, NAN
+    if y == 0 or x == 1:
+        return 1
+    if x != x or y != y:
+        return NAN
+    if i < 0:
+        a = -x
+        if not parity(y, &odd) and 0 < a < INFINITY:
+            return NAN
+    negative = i < 0 and odd
+    if rate == INFINITY:
+        return 1 if a == 1 else INFINITY if (a > 1) == (y > 0) else 0.0
+    if a == 0 or a == INFINITY:
+        rate = INFINITY if (a == INFINITY) == (y > 0) else 0.0
+        return -rate if negative else rate
+    exponent[0] = MOST if y > MOST else -MOST if y < -MOST else y
+    base[0], more[0] = a, 0
+    if a < SMALLEST:
+        base[0], more[0] = a * TWO_54, -54
+    return -0.0 if negative else 0.0
+
+
+cdef inline f64vec pow(f64vec x, f64vec y) noexcept nogil:
+    cdef i64vec good = ordinary(x) & less(magnitude(y), each(MOST))
+    cdef f64vec special = each(0)
+    cdef f64vec more = each(0)
+    cdef f64vec k, m, f, dh, dl, sh, sl, zh, zl, g, uh, ul, vh, vl, wh, wl, hh, hl, a, b, s, low, lh, ll, ph, pl, h, e
+    cdef i64vec far
+    cdef Py_ssize_t i
+    if any_of(~good):
+        m, h = x, y
+        for i in range(width(&x)):
+            if (<int64_t*> &good)[i] == 0:
+                (<double*> &special)[i] = special_power(
+                    (<double*> &m)[i], (<double*> &h)[i],
+                    &(<double*> &x)[i], &(<double*> &y)[i], &(<double*> &more)[i],
+                )
+    k = log_reduced(x, &m) + choose(same(more, more), more, each(0))
+    f = m - 1
+    dh = 1 + m
+    dl = m - (dh - 1)
+    sh = f / dh
+    a = product(sh, dh, &e)
+    sl = (((f - a) - e) - sh * dl) / dh
+    zh = product(sh, sh, &e)
+    zl = e + 2 * sh * sl
+    g = zh * polynomial(zh, POW, 7)
+    uh = THIRD + g
+    ul = (g - (uh - THIRD)) + THIRD_LO
+    vh = product(zh, uh, &e)
+    vl = e + (zh * ul + zl * uh)
+    wh = product(sh, vh, &e)
+    wl = e + (sh * vl + sl * vh)
+    hh = sh + wh
+    hl = (wh - (hh - sh)) + (sl + wl)
+    a = k * LN2_HI
+    b = 2 * hh
+    s = a + b
+    low = (b - (s - a)) + (2 * hl + k * LN2_LO)
+    lh = s + low
+    ll = low - (lh - s)
+    ph = product(y, lh, &e)
+    pl = e + y * ll
+    far = less(each(800), magnitude(ph))
+    ph = choose(far, signed(each(800), ph), ph)
+    pl = choose(far, each(0), pl)
+    low = exp_reduced(ph, &k, &h)
+    s = exp_parts(h, low - pl, &e)
+    s = scaled(s + e, k)
+    if any_of(~good):
+        s = number(bits(s) | (bits(special) & all_of(SIGN)))
+        s = choose(good | same(more, more), s, special)
+    return s

@@ -1,0 +1,177 @@
+"""sin, exp and their like over arrays: the same bits on every platform, every instruction set and every length.
+
+libm's functions, and so NumPy's, differ in the last bit from one system to the next. These are made of + - * /, square
+roots and moves of bits alone, in one fixed order, which `kickdrift.reference.functions` writes down in plain Python.
+
+float64: below 1 ulp, everywhere. float32: computed in float64 and rounded; for sin, cos, tan, exp, log, tanh and cbrt
+that is the nearest float for each of the 2**32 arguments. Arguments of sin, cos and tan may be as large as floats are.
+Special values (nan, inf, -0, subnormal numbers) are those of C's functions of these names; nothing is raised.
+
+Each takes a number (and returns one), or what NumPy makes an array of real numbers of, of any shape; two broadcast.
+float32 in, float32 out: where all arrays are; numbers of Python take the dtype of the other argument. All else is
+float64.
+out: an array of the result's shape and dtype to write to, which is returned. Several threads may call them.
+TypeError for what are no real numbers, and for an `out` of another dtype; ValueError for one of another shape.
+
+>>> import kickdrift as kd
+>>> kd.math.sin(1.0), kd.math.pow(2.0, 0.5)
+(0.8414709848078965, 1.4142135623730951)
+>>> kd.math.cbrt([1, 8, 27]).tolist()
+[1.0, 2.0, 3.0]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import validation
+from .engine.formulas import apply
+
+__all__ = ["atan2", "cbrt", "cos", "exp", "log", "pow", "sin", "sqrt", "tan", "tanh"]
+
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
+def sin(x: Any, out: np.ndarray | None = None) -> Any:
+    """The sine of angles in radians.
+
+    >>> import kickdrift as kd
+    >>> kd.math.sin(1e300)
+    -0.8178819121159085
+    """
+    return _call("sin", (x,), out)
+
+
+def cos(x: Any, out: np.ndarray | None = None) -> Any:
+    """The cosine of angles in radians.
+
+    >>> import kickdrift as kd
+    >>> kd.math.cos([0.0, 1.0]).tolist()
+    [1.0, 0.5403023058681398]
+    """
+    return _call("cos", (x,), out)
+
+
+def tan(x: Any, out: np.ndarray | None = None) -> Any:
+    """The tangent of angles in radians.
+
+    >>> import kickdrift as kd
+    >>> kd.math.tan(1.5707963267948966)
+    1.633123935319537e+16
+    """
+    return _call("tan", (x,), out)
+
+
+def exp(x: Any, out: np.ndarray | None = None) -> Any:
+    """e to the power of x.
+
+    >>> import kickdrift as kd
+    >>> kd.math.exp([1.0, -1000.0, 1000.0]).tolist()
+    [2.718281828459045, 0.0, inf]
+    """
+    return _call("exp", (x,), out)
+
+
+def log(x: Any, out: np.ndarray | None = None) -> Any:
+    """The natural logarithm: -inf at 0, nan below.
+
+    >>> import kickdrift as kd
+    >>> kd.math.log([1.0, 0.0, -1.0]).tolist()
+    [0.0, -inf, nan]
+    """
+    return _call("log", (x,), out)
+
+
+def pow(x: Any, y: Any, out: np.ndarray | None = None) -> Any:
+    """x to the power of y: nan for x < 0, unless y is a whole number; 1 for y = 0, whatever x is.
+
+    >>> import kickdrift as kd
+    >>> kd.math.pow(-2.0, [3.0, -1.0, 0.5, 0.0]).tolist()
+    [-8.0, -0.5, nan, 1.0]
+    """
+    return _call("pow", (x, y), out)
+
+
+def sqrt(x: Any, out: np.ndarray | None = None) -> Any:
+    """The square root, nan below 0; the nearest float, as everywhere.
+
+    >>> import kickdrift as kd
+    >>> kd.math.sqrt(2.0)
+    1.4142135623730951
+    """
+    return _call("sqrt", (x,), out)
+
+
+def atan2(y: Any, x: Any, out: np.ndarray | None = None) -> Any:
+    """The angle of the points (x, y) from the x axis, in radians, between -pi and pi.
+
+    >>> import kickdrift as kd
+    >>> kd.math.atan2([0.0, 1.0, -0.0], [1.0, 0.0, -1.0]).tolist()
+    [0.0, 1.5707963267948966, -3.141592653589793]
+    """
+    return _call("atan2", (y, x), out)
+
+
+def tanh(x: Any, out: np.ndarray | None = None) -> Any:
+    """The hyperbolic tangent.
+
+    >>> import kickdrift as kd
+    >>> kd.math.tanh(0.5)
+    0.46211715726000974
+    """
+    return _call("tanh", (x,), out)
+
+
+def cbrt(x: Any, out: np.ndarray | None = None) -> Any:
+    """The cubic root, also of numbers below 0.
+
+    >>> import kickdrift as kd
+    >>> kd.math.cbrt(-27.0)
+    -3.0
+    """
+    return _call("cbrt", (x,), out)
+
+
+def _call(name: str, given: tuple[Any, ...], out: np.ndarray | None) -> Any:
+    if len(given) == 1 and out is None:  # the usual case, without detours
+        x = given[0]
+        if type(x) is np.ndarray and x.flags.c_contiguous and (x.dtype == F64 or x.dtype == F32) and x.ndim:
+            result = np.empty_like(x)
+            apply(name, result, x, None)
+            return result
+    arrays = [_real(name, value) for value in given]
+    strong = [array.dtype for array, value in zip(arrays, given, strict=True) if type(value) not in (int, float)]
+    single = bool(strong) and all(dtype == F32 for dtype in strong)
+    dtype = F32 if single else F64
+    with np.errstate(over="ignore", under="ignore"):
+        arrays = [array.astype(dtype, copy=False) for array in arrays]
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    if out is not None:
+        if not isinstance(out, np.ndarray) or out.dtype != dtype:
+            got = out.dtype if isinstance(out, np.ndarray) else validation.show(out)
+            raise TypeError(f"{name}(out): expected an array of {dtype}, got {got}")
+        if out.shape != shape:
+            raise ValueError(f"{name}(out): expected shape {shape}, got {out.shape}")
+        if not out.flags.writeable:
+            raise ValueError(f"{name}(out): expected an array that may be written to, got a read-only one")
+    whole = [np.ascontiguousarray(np.broadcast_to(array, shape)) for array in arrays]
+    direct = out is not None and out.flags.c_contiguous and out.ndim > 0
+    if direct and any(np.may_share_memory(array, out) and array is not out for array in whole):
+        direct = False
+    result = out if direct and out is not None else np.empty(shape, dtype)
+    apply(name, result, whole[0].reshape(shape), whole[1].reshape(shape) if len(whole) > 1 else None)
+    if out is None:
+        return result if shape else result[()].item() if dtype == F64 else result[()]
+    if not direct:
+        out[...] = result
+    return out
+
+
+def _real(name: str, value: Any) -> np.ndarray:
+    """An array of float32 or float64; other real numbers become float64."""
+    array = validation.plain(name, value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: expected real numbers, got {validation.show(value)}")
+    return array if array.dtype in (F32, F64) else array.astype(F64)

@@ -1,0 +1,279 @@
+"""Bodies that rest on each other: Soft Step (Catto 2024, Solver2D), with circles, spheres, planes and rods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..vector import Vector, dot, sqrt
+from .collisions import near_pairs
+from .joints import numbers
+
+#: Colours of which a body knows which are taken; what finds none of them free comes after all others.
+COLOURS = 64
+#: Sweeps that take away the speed of pushing out, where some are deep in each other: by an eighth of their diameter.
+DEEP = 8
+
+
+class Contact:
+    """Two bodies that touch or may do so in this step, or a body i and a wall, whose number follows the bodies'.
+
+    n: from i to j, of length 1; size: how far they are apart along it when they touch; w: inverse masses.
+    push: along n, and rub: across it, the impulses of the last substep.
+    """
+
+    n: Any
+    push: Any
+    rub: Any
+    load: Any  # that it does not give way to
+    most: Any  # that it pushed with in the step
+    speed: Any  # at which they come together before the step
+    slow: Any  # what the forces of the step may give of it
+
+    def __init__(self, i, j, size, width, w_i, w_j, restitution, friction):
+        self.i, self.j, self.size, self.w_i, self.w_j = i, j, size, w_i, w_j
+        self.fastest = 2 * width  # m/s, by which overlap is pushed out: deep ones are not to burst
+        self.mass = 1 / (w_i + w_j)
+        self.restitution, self.friction = restitution, friction
+
+
+def contacts(
+    system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
+    compliance, number, sweeps, stiffness, substeps,
+):  # fmt: skip
+    """Move what touches through the substeps of the step; what touches nothing is left as the integrator has it."""
+    x, v, s = system.rows()
+    dim, n, count = system.dim, len(x), int(substeps[0])
+    radius, restitution, friction, weight, offset, length, compliance, stiffness = numbers(
+        system, radius, restitution, friction, weight, offset, length, compliance, stiffness
+    )
+    normal, wall_friction = numbers(system, *normal), numbers(system, *wall_friction)
+    h = system.h / system.real(count)
+    # Positions and velocities on the way, of bodies and then of walls. What nothing moves goes its way.
+    zero = system.real(0)
+    still = Vector([zero] * dim)
+    p = [Vector(row) for row in before] + [still] * len(offset)
+    u = [v[i] - system.gain[i] if weight[i] > 0 else (x[i] - p[i]) / system.h for i in range(n)]
+    u += [still] * len(offset)
+    gain = [system.gain[i] / system.real(count) for i in range(n)]
+
+    found = []
+    for i, j in candidates(x, p, radius, weight, normal, offset):
+        if j < n:
+            mixed = sqrt(friction[i] * friction[j])
+            e = restitution[i] if restitution[i] > restitution[j] else restitution[j]
+            contact = Contact(i, j, radius[i] + radius[j], radius[i] + radius[j], weight[i], weight[j], e, mixed)
+        else:
+            size = offset[j - n] + radius[i]
+            contact = Contact(
+                i, j, size, radius[i] + radius[i], weight[i], zero, restitution[i], wall_friction[j - n][i]
+            )
+            contact.n = -1 * Vector(normal[j - n])
+        direct(contact, p, n)
+        contact.speed = -dot(u[j] - u[i], contact.n)
+        contact.slow = abs(dot(system.gain[i], contact.n)) + (abs(dot(system.gain[j], contact.n)) if j < n else zero)
+        contact.push, contact.load, contact.rub = system.remembered.get((i, j), (zero, zero, still))
+        contact.most = contact.push
+        found.append(contact)
+    coloured = in_colours(found, weight)
+    rods = list(zip(first, second, length, compliance, strict=True))
+    # Of all rods that were declared, of which these are the ones that hold bodies still.
+    pull = [system.real(each) for each in system.remembered_rods]
+
+    soft, scale, rod_soft, rod_scale = stiffness_of(h, stiffness)
+    for _ in range(count):
+        for i in range(n):
+            if weight[i] > 0:
+                u[i] = u[i] + gain[i]
+        ways = []
+        for rod, (i, j, _length, _compliance) in enumerate(rods):
+            d = p[j] - p[i]
+            r = sqrt(dot(d, d))
+            ways.append((d / r if r > 0 else zero * d, r))
+            apply(u, i, j, weight[i], weight[j], pull[number[rod]] * ways[rod][0])
+        for contact in coloured:
+            direct(contact, p, n)
+            contact.rub = contact.rub - dot(contact.rub, contact.n) * contact.n
+            apply(u, contact.i, contact.j, contact.w_i, contact.w_j, contact.push * contact.n + contact.rub)
+        for rod in to_and_fro(len(rods), sweeps[0]):
+            i, j, wanted, alpha = rods[rod]
+            way, r = ways[rod]
+            total = weight[i] + weight[j]
+            speed = dot(u[j] - u[i], way)
+            if alpha > 0:
+                give = alpha / (h * h)
+                change = (speed + (r - wanted) / h + give * pull[number[rod]]) / (total + give)
+            else:
+                change = (speed + rod_soft * (r - wanted)) / total
+                change = pull[number[rod]] - rod_scale * (pull[number[rod]] - change)
+            pull[number[rod]] = pull[number[rod]] - change
+            apply(u, i, j, weight[i], weight[j], -change * way)
+        deep = [solve(contact, p, u, h, soft, scale) for contact in coloured]
+        for i in range(n):
+            p[i] = p[i] + h * u[i]
+        for rod in to_and_fro(len(rods), sweeps[0]):
+            i, j, _length, alpha = rods[rod]
+            if not alpha > 0:
+                way = ways[rod][0]
+                change = dot(u[j] - u[i], way) / (weight[i] + weight[j])
+                pull[number[rod]] = pull[number[rod]] - change
+                apply(u, i, j, weight[i], weight[j], -change * way)
+        for _sweep in range(DEEP if any(deep) else 1):
+            for contact in coloured:
+                solve(contact, p, u, h, zero, system.real(1))
+    for contact in coloured:
+        bounce(contact, u)
+
+    touched = [False] * (n + len(offset))
+    for contact in found:
+        if contact.most > 0:
+            touched[contact.i] = touched[contact.j] = True
+    for i, j, _length, _compliance in rods:
+        touched[i] = touched[j] = True
+    for i in range(n):
+        if touched[i] and weight[i] > 0:
+            if s is not None:
+                s[i] = p[i] - system.h * u[i]
+            x[i], v[i] = p[i], u[i]
+    system.put(x, v, s)
+    pushing = {
+        (contact.i, contact.j): (contact.push, carried(contact, system.real(count)), contact.rub)
+        for contact in found
+        if contact.push > 0
+    }
+    system.remember(pushing, pull)
+
+
+def to_and_fro(count, sweeps):
+    """0 to count - 1 and back, so often: what one end of a chain feels comes to the other in one sweep."""
+    for sweep in range(sweeps):
+        yield from range(count) if sweep % 2 == 0 else reversed(range(count))
+
+
+def candidates(x, p, radius, weight, normal, offset):
+    """Who may touch in this step: pairs i < j of bodies, and bodies with walls, whose numbers follow theirs."""
+    n = len(x)
+    partners: list[list[int]] = [[] for _ in range(n)]
+    for i, j in near_pairs(x, radius):
+        if weight[i] + weight[j] > 0:
+            partners[i].append(j)
+    for i in range(n):
+        for face in range(len(offset)):
+            # Now, or before the step.
+            reach = offset[face] + radius[i] + radius[i] / 4
+            way = Vector(normal[face])
+            if weight[i] > 0 and (dot(way, x[i]) <= reach or dot(way, p[i]) <= reach):
+                partners[i].append(n + face)
+    return [(i, j) for i in range(n) for j in partners[i]]
+
+
+def in_colours(found, weight):
+    """Contacts of one colour have no body in common, so that these may be taken in any order, or at once.
+
+    Each is given the lowest colour that is free of both, in the order of their numbers.
+    """
+    taken = [0] * len(weight)
+    colours: list[list[Contact]] = [[] for _ in range(COLOURS + 1)]
+    for contact in found:
+        ends = [k for k in (contact.i, contact.j) if k < len(weight) and weight[k] > 0]
+        mask = 0
+        for k in ends:
+            mask |= taken[k]
+        colour = 0
+        while mask >> colour & 1:
+            colour += 1
+        colours[min(colour, COLOURS)].append(contact)
+        for k in ends:
+            taken[k] |= (1 << colour) & (2**COLOURS - 1)
+    return [contact for colour in colours for contact in colour]
+
+
+def stiffness_of(h, stiffness):
+    """How fast overlap is pushed out (1/s), and the share of an impulse that is given: of contacts, and of rods.
+
+    A soft contact gives way to what it carries: at rest it is as deep as a spring of this stiffness would be.
+
+    stiffness: the angle by which contacts would swing in a second, and the damping ratios of contacts and of rods.
+    They are springs as stiff as substeps allow, a quarter of an oscillation in each, where no less is wanted;
+    rods are stiffer by twice as much.
+    """
+    quarter, angle = type(h)(np.pi / 2), h * stiffness[0]
+    if not 0 < angle < quarter:
+        angle = quarter
+    results = []
+    for times, ratio in zip((1, 2), stiffness[1:], strict=True):
+        stiff = times * angle
+        a1 = 2 * ratio + stiff
+        a2 = stiff * a1
+        results += [stiff / a1 / h, a2 / (1 + a2)]
+    return results
+
+
+def direct(contact, p, n):
+    """Where the bodies are now says in which direction they push; walls keep theirs."""
+    if contact.j < n:
+        d = p[contact.j] - p[contact.i]
+        r = sqrt(dot(d, d))
+        zero = 0 * contact.size
+        axis = (contact.j - contact.i - 1) % len(d)
+        contact.n = d / r if r > 0 else Vector([1 + zero if k == axis else zero for k in range(len(d))])
+
+
+def apply(u, i, j, w_i, w_j, impulse):
+    u[i] = u[i] - w_i * impulse
+    u[j] = u[j] + w_j * impulse
+
+
+def solve(contact, p, u, h, soft, scale):
+    """One impulse: along the normal so that they come no closer than they touch, across it by friction.
+
+    Are they deep in each other?
+    """
+    i, j, n, mass = contact.i, contact.j, contact.n, contact.mass
+    gap = dot(p[j] - p[i], n) - contact.size
+    way = u[j] - u[i]
+    speed = dot(way, n)
+    if gap > 0:
+        wanted = contact.push - mass * (speed + gap / h)
+    else:
+        out = soft * gap
+        out = out if out > -contact.fastest else -contact.fastest
+        wanted = scale * (contact.push - mass * (speed + out)) + contact.load * (1 - scale)
+    push = wanted if wanted > 0 else 0 * wanted
+    change = push - contact.push
+    contact.push = push
+    contact.most = push if push > contact.most else contact.most
+    impulse = change * n
+    if contact.friction > 0:
+        across = contact.rub - mass * (way - speed * n)
+        limit = contact.friction * push
+        square = dot(across, across)
+        if square > limit * limit:
+            across = limit / sqrt(square) * across
+        impulse = impulse + (across - contact.rub)
+        contact.rub = across
+    apply(u, i, j, contact.w_i, contact.w_j, impulse)
+    return 16 * gap < -contact.fastest
+
+
+def carried(contact, substeps):
+    """The load that a contact does not give way to from the next step on.
+
+    Nine tenths of what it carries beyond ten bodies like its own, as it was over the last 24 steps: heavy bodies
+    would sink into light ones. Fewer bodies need it not, and where nothing rubs it would let a pile creep.
+    """
+    heavy = contact.push - 10 * contact.mass * contact.slow / substeps
+    heavy = heavy if heavy > 0 and contact.friction > 0 else 0 * heavy
+    return contact.load + (type(heavy)(0.9) * heavy - contact.load) / 24
+
+
+def bounce(contact, u):
+    """What restitution leaves of the speed at which they met, where that is more than the forces of a step give."""
+    if contact.restitution > 0 and contact.speed > contact.slow and contact.most > 0:
+        i, j, n = contact.i, contact.j, contact.n
+        wanted = contact.push - contact.mass * (dot(u[j] - u[i], n) - contact.restitution * contact.speed)
+        push = wanted if wanted > 0 else 0 * wanted
+        change = push - contact.push
+        contact.push = push
+        apply(u, i, j, contact.w_i, contact.w_j, change * n)

@@ -1,0 +1,193 @@
+"""Shapes that stand still: bodies bounce off them on their way through the step, however fast they are."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+from ..vector import Vector, dot, sqrt
+from .walls import Wall, arrival, replace, rub
+
+#: So many times a body may bounce in a step; then it stays where it met the last shape.
+BOUNCES = 8
+
+
+class Shapes:
+    """The shapes of a constraint: segments from a to b, or boxes from a to b; and how near bodies may come."""
+
+    def __init__(self, system, fields):
+        self.system = system
+        self.segments = bool(fields["segments"][0])
+        self.ends = [
+            (number, *(Vector([system.real(x) for x in fields[name][number]]) for name in ("lower", "upper")))
+            for number in range(len(fields["lower"]))
+            if fields["enabled"][number]
+        ]
+        reach = [system.real(r) for r in fields["reach"]]
+        self.reach = reach * (len(system.parts) if len(reach) == 1 else 1)
+
+    def closest(self, y, a, b):
+        """The place of a shape that is closest."""
+        if not self.segments:
+            return Vector([low if x < low else high if x > high else x for x, low, high in zip(y, a, b, strict=True)])
+        e = b - a
+        along, square = dot(y - a, e), dot(e, e)
+        if not along > 0:
+            return a
+        return a + along / square * e if along < square else b
+
+    def away(self, y, a, b):
+        """How far y is from a shape, and in which direction; from its inside, along the shortest way out."""
+        d = y - self.closest(y, a, b)
+        r = sqrt(dot(d, d))
+        if r > 0:
+            return r, d / r
+        zero = self.system.real(0)
+        if self.segments:
+            e = b - a
+            d = Vector([zero - e[1], e[0]])
+            r = sqrt(dot(d, d))
+            return zero, d / r if r > 0 else Vector([zero + 1, zero])
+        ways = [(x - low, -1, j) for j, (x, low) in enumerate(zip(y, a, strict=True))]
+        ways += [(high - x, 1, j) for j, (x, high) in enumerate(zip(y, b, strict=True))]
+        depth, sign, axis = min(ways, key=lambda way: way[0])
+        return zero - depth, Vector([zero + sign if j == axis else zero for j in range(len(y))])
+
+    def touch(self, y, motion, r, a, b):
+        """The share of a motion after which y comes as near as r; or None."""
+        distance, n = self.away(y, a, b)
+        if distance < r:
+            return self.system.real(0) if dot(n, motion) < 0 else None
+        found = [
+            t for t in (self.around_segment if self.segments else self.around_box)(y, motion, r, a, b) if t is not None
+        ]
+        first = None
+        for t in found:
+            if t <= 1 and (first is None or t < first):
+                first = t
+        return first
+
+    def around_segment(self, y, motion, r, a, b):
+        """Its two sides and its two ends."""
+        e = b - a
+        square = dot(e, e)
+        yield self.round(y - a, motion, r)
+        yield self.round(y - b, motion, r)
+        if not square > 0:
+            return
+        size = sqrt(square)
+        w = Vector([(0 * size - e[1]) / size, e[0] / size])
+        q, dq = dot(w, y - a), dot(w, motion)
+        if q > 0 and dq < 0:
+            t = (q - r) / (0 * dq - dq)
+        elif q < 0 and dq > 0:
+            t = (0 * q - q - r) / dq
+        else:
+            return
+        along = dot(e, y - a + t * motion)
+        if t >= 0 and along >= 0 and along <= square:
+            yield t
+
+    def around_box(self, y, motion, r, a, b):
+        """Its faces, edges and corners: beyond one, two or three pairs of its faces."""
+        dim = len(y)
+        for j in range(dim):
+            if motion[j] > 0:
+                t = (a[j] - r - y[j]) / motion[j]
+            elif motion[j] < 0:
+                t = (b[j] + r - y[j]) / motion[j]
+            else:
+                continue
+            if t >= 0 and self.is_within(y, motion, t, a, b, (j,)):
+                yield t
+        for count in range(2, dim + 1):
+            for axes in combinations(range(dim), count):
+                for corner in product((0, 1), repeat=count):
+                    d = Vector([y[j] - (b if side else a)[j] for j, side in zip(axes, corner, strict=True)])
+                    t = self.round(d, Vector([motion[j] for j in axes]), r)
+                    if t is not None and self.is_within(y, motion, t, a, b, axes):
+                        yield t
+
+    def is_within(self, y, motion, t, a, b, but):
+        """Is a place between all pairs of faces but these?"""
+        others = [j for j in range(len(y)) if j not in but]
+        return all(a[j] <= y[j] + t * motion[j] and y[j] + t * motion[j] <= b[j] for j in others)
+
+    def round(self, d, motion, r):
+        """When what is d away from a point comes as near as r."""
+        square, along, outside = dot(motion, motion), dot(d, motion), dot(d, d) - r * r
+        under_root = along * along - square * outside
+        if not along < 0 or not under_root >= 0 or not outside >= 0:
+            return None
+        return outside / (sqrt(under_root) - along)
+
+
+def shapes(
+    system, before, segments, lower, upper, enabled, reach, restitution, friction, radius, weight, lag, sensor=None
+):
+    x, v, s = system.rows()
+    wall = Wall(system, restitution, friction, radius, weight, lag, sensor)
+    all_ = Shapes(system, {"segments": segments, "lower": lower, "upper": upper, "enabled": enabled, "reach": reach})
+    for i in wall.free:
+        y, u, start, since = x[i], v[i], before[i], system.h
+        for _ in range(BOUNCES):
+            t, number, at = first_touch(all_, i, start, y)
+            if number is None:
+                break
+            _, n = all_.away(at, *all_.ends[number][1:])
+            since = (system.real(1) - t) * since
+            if wall.sensor[i]:
+                tell(system, wall, all_, i, number, since, dot(n, at - y), u, n, wall.zero, at)
+                break
+            y, u = turn(system, wall, all_, i, number, since, dot(n, at - y), y, u, n, at)
+            start = at
+        else:
+            y = start
+        for number, (_, a, b) in enumerate(all_.ends):
+            distance, n = all_.away(y, a, b)
+            if distance < all_.reach[i] and not wall.sensor[i]:
+                y, u = turn(system, wall, all_, i, number, system.real(0), all_.reach[i] - distance, y, u, n, y)
+        if not wall.sensor[i]:
+            replace(system, x, v, s, i, y, u)
+    system.put(x, v, s)
+
+
+def first_touch(shapes, i, start, y):
+    """The share of the way, the shape and the place of the first touch; of two at once the first shape counts."""
+    motion, first, which = y - start, None, None
+    for number, (_, a, b) in enumerate(shapes.ends):
+        t = shapes.touch(start, motion, shapes.reach[i], a, b)
+        if t is not None and (first is None or t < first):
+            first, which = t, number
+    return first, which, None if first is None else start + first * motion
+
+
+def turn(system, wall, shapes, i, number, ago, depth, y, u, n, at):
+    """What becomes of a body that is found `depth` beyond the plane of touch."""
+    e, mu, _ = wall.coefficients(i)
+    across, gain = dot(n, u), dot(n, system.gain[i])
+    found = wall.meet(depth, -across, -gain, e)
+    if found is None:
+        return y, u
+    inside, inwards = found
+    impulse = inwards - across
+    tell(system, wall, shapes, i, number, ago, depth, u, n, impulse, at)
+    y, along = y + (depth + inside) * n, u - across * n
+    if mu > 0 and impulse > 0:
+        lost = rub(along, mu * impulse)
+        along = along - lost
+        y = y - wall.moving * lost
+    return y, along + inwards * n
+
+
+def tell(system, wall, shapes, i, number, ago, depth, u, n, impulse, at):
+    """Report a touch; of each body no more than there is room for. Who goes through leaves after the step."""
+    name = shapes.ends[number][0]
+    if not system.has_room(i, -1 - name, BOUNCES):
+        return
+    speed, gain = -dot(n, u) - wall.lag * dot(n, system.gain[i]), -dot(n, system.gain[i])
+    pull = gain if gain > 0 else wall.zero
+    _, fast = arrival(depth, speed, pull, system.h, system.h)
+    radius = wall.coefficients(i)[2]
+    impulse = wall.zero if wall.sensor[i] else impulse / wall.weight[i]
+    left = wall.zero if wall.sensor[i] else ago
+    system.report(i, -1 - name, ago, left, fast, pull, impulse, at - radius * n, -1 * n)

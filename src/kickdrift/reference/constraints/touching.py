@@ -1,0 +1,122 @@
+"""Who touches at the end of a step: one function for each kind of constraint that reports.
+
+Each is given the system and the fields of the constraint. It returns two functions of the key of a pair that touched
+before, or met in the step: whether it touches now, and (point, normal).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...events import slots
+from ..vector import Vector, dot, sqrt
+from .shapes import Shapes
+
+
+def pairs(system, fields):
+    x, _, _ = system.rows()
+    radius = [system.real(r) for r in fields["radius"]] * (len(x) if len(fields["radius"]) == 1 else 1)
+
+    def touch(each):
+        i, j = slots(each)
+        d, size = x[j] - x[i], radius[i] + radius[j]
+        near = size + size / 1024
+        return dot(d, d) <= near * near
+
+    def place(each):
+        i, j = slots(each)
+        d = x[j] - x[i]
+        r = sqrt(dot(d, d))
+        normal = d / r if r > 0 else 0 * d
+        return x[i] + radius[i] * normal, normal
+
+    return touch, place
+
+
+def walls(system, fields):
+    """Box and Plane: how far out a body is, and in which direction."""
+    x, _, _ = system.rows()
+    slack = 4096 * system.epsilon
+
+    def radius(i):
+        return system.real(fields["radius"][i if len(fields["radius"]) > 1 else 0])
+
+    def outside(i, number):
+        """How far out, what is as good as nothing, and the normal, outwards."""
+        if "normal" in fields:
+            n, place = Vector([system.real(a) for a in fields["normal"][0]]), system.real(fields["offset"][0])
+            large = abs(place)
+            for a, b in zip(n, x[i], strict=True):
+                large = large + abs(a * b)
+            return place + radius(i) - dot(n, x[i]), large, -1 * n
+        j, sign = number // 2, system.real(2 * (number % 2) - 1)
+        bound = system.real(fields["upper" if number % 2 else "lower"][0][j])
+        place = bound - sign * radius(i)
+        normal = Vector([sign if k == j else system.real(0) for k in range(system.dim)])
+        return sign * (x[i][j] - place), abs(x[i][j]) + abs(place), normal
+
+    def touch(each):
+        i, b = slots(each)
+        depth, large, _ = outside(i, -1 - b)
+        return depth >= -(radius(i) / 1024 + slack * large)
+
+    def place(each):
+        i, b = slots(each)
+        normal = outside(i, -1 - b)[2]
+        return x[i] + radius(i) * normal, normal
+
+    return touch, place
+
+
+def region(system, fields):
+    x, _, _ = system.rows()
+    inside = within(system, fields)
+    zero = Vector([system.real(0)] * system.dim)
+
+    def touch(each):
+        i = slots(each)[0]
+        return bool(fields["watched"][i]) and system.parts[i].alive and inside(x[i])
+
+    return touch, lambda each: (x[slots(each)[0]], zero)
+
+
+def within(system, fields):
+    """Is a place in the region of a sensor?"""
+    low, high = ([system.real(a) for a in fields[name][0]] for name in ("lower", "upper"))
+
+    def in_box(y):
+        return all(a <= b <= c for a, b, c in zip(low, y, high, strict=True))
+
+    def in_ball(y):
+        d = y - Vector(low)
+        return dot(d, d) <= high[0] * high[0]
+
+    return in_ball if fields["ball"][0] else in_box
+
+
+def shapes(system, fields):
+    x, _, _ = system.rows()
+    found = Shapes(system, fields | {"enabled": [1] * len(fields["enabled"])})
+    enabled = fields["enabled"]
+
+    def radius(i):
+        return system.real(fields["radius"][i if len(fields["radius"]) > 1 else 0])
+
+    def touch(each):
+        i, b = slots(each)
+        reach = found.reach[i]
+        large = reach
+        for y in x[i]:
+            large = large + abs(y)
+        distance, _ = found.away(x[i], *found.ends[-1 - b][1:])
+        return bool(enabled[-1 - b]) and distance <= reach + reach / 1024 + 4096 * system.epsilon * large
+
+    def place(each):
+        i, b = slots(each)
+        _, n = found.away(x[i], *found.ends[-1 - b][1:])
+        return x[i] - radius(i) * n, -1 * n
+
+    return touch, place
+
+
+TOUCHING: dict[str, Any] = {"collisions": pairs, "box": walls, "plane": walls, "sensor": region, "shapes": shapes}

@@ -1,0 +1,108 @@
+"""Who met whom, in plain Python: what constraints report in a step, and what becomes of it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..events import BEGIN, END, ENTER, HIT, LEAVE, Events, fields, key, reporting, slots
+from .constraints.touching import TOUCHING
+
+
+class Contact(NamedTuple):
+    """How two met in a step: how long before its end, and until when; how fast; where and in which direction."""
+
+    ago: Any
+    left: Any
+    speed: Any
+    slow: Any  #: who comes together no faster rests
+    impulse: Any
+    point: Any
+    normal: Any
+
+
+class Log:
+    """The events of a stepper, and who touches."""
+
+    def __init__(self, asked: Events, dim: int):
+        self.asked, self.dim = asked, dim
+        self.rows: list[tuple] = []
+        self.dropped = 0
+        #: Of each constraint: the keys of those who touch.
+        self.touching: dict[int, list[int]] = {}
+
+    def take(self) -> np.ndarray:
+        rows, self.rows = self.rows, []
+        return np.array(rows, fields(self.dim))
+
+    def cut(self, tick: int) -> None:
+        """Forget what was after a tick."""
+        self.rows = [row for row in self.rows if row[0] <= tick]
+
+    def tell(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
+        """The end of a step: contacts of each constraint, by key, become events."""
+        for source, kind in reporting(system.plan).items():
+            holds = (hold for hold in system.plan.holds if hold.kind != "corners")  # whose walls report
+            hold = next(hold for hold in holds if system.plan.source(hold) == source)
+            met, was = contacts.get(source, {}), set(self.touching.get(source, []))
+            touches, place = TOUCHING[hold.kind](system, hold.fields)
+            tracked = kind.region or self.asked.begin or self.asked.end
+            self.touching[source] = []
+            for each in sorted(met.keys() | was):
+                now = tracked and touches(each)
+                self.visit(system, source, kind.region, each, met.get(each), each in was, now, place)
+                if now:
+                    self.touching[source].append(each)
+
+    def visit(self, system, source, region, each, contact, was, now, place) -> None:
+        """The events of one pair in a step."""
+        begin, end = (region or self.asked.begin), (region or self.asked.end)
+        zero = system.real(0)
+        if contact is None:
+            if was == now:
+                return
+            point, normal = place(each)
+            contact = Contact(0.0, system.stepper._h, 0.0, 0.0, 0.0, point, normal)
+            met = False
+        else:
+            met = True
+        if met and not region and contact.speed > self.asked.hits_above and contact.speed > contact.slow:
+            self.add(system, HIT, source, each, contact.ago, contact)
+        if begin and not was:
+            self.add(system, ENTER if region else BEGIN, source, each, contact.ago, contact)
+        if end and not now:
+            still = contact if region else contact._replace(speed=zero, impulse=zero)
+            self.add(system, LEAVE if region else END, source, each, contact.left, still)
+
+    def add(self, system, kind, source, each, ago, contact: Contact) -> None:
+        if len(self.rows) == self.asked.capacity:
+            self.dropped += 1
+            return
+        tick = system.tick + 1
+        time = system.stepper._time_of(tick) - float(ago)
+        a, b = slots(each)
+        ids = [slot if slot < 0 else int(system.stepper.ids[slot]) for slot in (a, b)]
+        vectors = [tuple(map(float, vector)) for vector in (contact.point, contact.normal)]
+        row = (tick, time, int(kind), source, *ids, a, b, *vectors, float(contact.speed), float(contact.impulse))
+        self.rows.append(row)
+
+
+class Reports:
+    """What the constraints of a system report in a step."""
+
+    def __init__(self) -> None:
+        self.contacts: dict[int, dict[int, Contact]] = {}
+
+    def add(self, source, slot_a, slot_b, ago, left, speed, slow, impulse, point, normal) -> None:
+        """Of several meetings in a step the fastest one counts, and all impulses."""
+        own = self.contacts.setdefault(source, {})
+        each = key(slot_a, slot_b)
+        before = own.get(each)
+        ago, left, speed, slow, impulse = map(float, (ago, left, speed, slow, impulse))
+        if before is not None:
+            impulse = before.impulse + impulse
+            if not speed > before.speed:
+                own[each] = before._replace(impulse=impulse)
+                return
+        own[each] = Contact(ago, left, speed, slow, impulse, point, normal)

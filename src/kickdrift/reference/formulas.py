@@ -1,0 +1,97 @@
+"""Formulas: lists of operations (forces/formula/program.py), run one after the other in plain Python.
+
+Comparisons give 1 or 0, and what is neither less nor equal is no number. `min(a, b)` is b where b < a, and else a;
+`max(a, b)` is b where a < b; `where(test, a, b)` is a where test > 0. `floor` leaves what is whole, and keeps signs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from . import functions
+from .vector import Vector, sqrt
+
+
+def operate(operation: str, real: Any, *a: Any) -> Any:
+    """One operation on numbers of a type: float, or one of NumPy's."""
+    if operation == "add":
+        return a[0] + a[1]
+    if operation == "sub":
+        return a[0] - a[1]
+    if operation == "mul":
+        return a[0] * a[1]
+    if operation == "div":
+        return functions.divided(*a) if real is float else a[0] / a[1]
+    if operation == "neg":
+        return -a[0]
+    if operation == "abs":
+        return abs(a[0])
+    if operation == "min":
+        return a[1] if a[1] < a[0] else a[0]
+    if operation == "max":
+        return a[1] if a[0] < a[1] else a[0]
+    if operation == "floor":
+        return floor(real, a[0])
+    if operation == "less":
+        return real(1 if a[0] < a[1] else 0)
+    if operation == "not_less":
+        return real(1 if a[0] >= a[1] else 0)
+    if operation == "equal":
+        return real(1 if a[0] == a[1] else 0)
+    if operation == "where":
+        return a[1] if a[0] > 0 else a[2]
+    if operation == "sqrt":
+        return sqrt(a[0])
+    return functions.call(operation, real, *a)
+
+
+def floor(real: Any, a: Any) -> Any:
+    return real(math.copysign(math.floor(a), a)) if abs(a) < 2.0**52 else a
+
+
+def evaluate(program: Any, real: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """What a program comes to where its names stand for these numbers."""
+    seen: list[Any] = []
+    for operation, *operands in program.nodes:
+        if operation == "const":
+            seen.append(real(operands[0]))
+        elif operation == "name":
+            seen.append(values[operands[0]])
+        else:
+            seen.append(operate(operation, real, *(seen[n] for n in operands)))
+    return {name: seen[n] for name, n in program.results}
+
+
+def formula(system: Any, push: Any, t: float, x: list[Vector], v: list[Vector]) -> list[Vector]:
+    """What a formula pushes each body with."""
+    return run(system, push, push.term.operations, t, {"": x, "v": v})
+
+
+def formula_energy(system: Any, push: Any, t: float, x: list[Vector]) -> list[Any]:
+    """The potential energy of each body."""
+    return [energy[0] for energy in run(system, push, push.term.energy, t, {"": x})]
+
+
+def formula_tangent(system: Any, push: Any, t: float, x: Any, v: Any, far: Any, fast: Any) -> Any:
+    """By the derivatives of the formula."""
+
+    def change(dx: list[Vector], dv: list[Vector]) -> list[Vector]:
+        return run(system, push, push.term.changes, t, {"": x, "v": v, "d ": dx, "d v": dv})
+
+    return change
+
+
+def run(system: Any, push: Any, program: Any, t: float, vectors: dict[str, list[Vector]]) -> list[Vector]:
+    """A program for each body; a component that it has no result for is 0."""
+    real, axes = system.real, "xyz"[: system.dim]
+    out = []
+    for i in range(len(vectors[""])):
+        values = {"t": real(t)}
+        for prefix, rows in vectors.items():
+            values.update({prefix + axis: number for axis, number in zip(axes, rows[i], strict=True)})
+        for name, field in push.fields.items():
+            values[name] = real(field[i if len(field) > 1 else 0])
+        results = evaluate(program, real, values)
+        out.append(Vector([results.get(axis, real(0)) for axis in axes]))
+    return out

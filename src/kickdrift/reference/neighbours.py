@@ -1,0 +1,80 @@
+"""Who is near whom, in plain Python: everybody is asked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import neighbours
+from .vector import Vector, dot
+
+
+class Index:
+    """What `kickdrift.Neighbours` asks: points by their rows, and a radius."""
+
+    def __init__(self, points: np.ndarray, rows: np.ndarray | None, radius: float, *grid: Any) -> None:
+        self._points = [Vector(point) for point in points.tolist()]
+        self._rows = list(range(len(points))) if rows is None else rows.tolist()
+        self._radius = radius
+
+    def pairs(self, out):
+        n, x, row = len(self._points), self._points, self._rows
+        square = self._radius * self._radius
+        found = [(row[i], row[j]) for i in range(n) for j in range(i + 1, n) if dot(x[j] - x[i], x[j] - x[i]) <= square]
+        return filled(out, [i for i, _ in found], [j for _, j in found])
+
+    def of(self, places, out):
+        near, start = [], [0]
+        for place in map(Vector, places.tolist()):
+            ways = [x - place for x in self._points]
+            near += [row for row, d in zip(self._rows, ways, strict=True) if dot(d, d) <= self._radius * self._radius]
+            start.append(len(near))
+        return filled(out, near, start)
+
+    def nearest(self, places, i, distance):
+        i[...], distance[...] = -1, math.inf
+        for k, place in enumerate(map(Vector, places.tolist())):
+            squares = [(dot(x - place, x - place), row) for x, row in zip(self._points, self._rows, strict=True)]
+            best = sorted(pair for pair in squares if pair[0] < math.inf)[: i.shape[1]]
+            for rank, (square, row) in enumerate(best):
+                i[k, rank], distance[k, rank] = row, math.sqrt(square)
+
+    def cast(self, origins, motions, reach, i, share):
+        for k, (origin, motion) in enumerate(zip(origins.tolist(), motions.tolist(), strict=True)):
+            times = [meeting(Vector(origin) - x, Vector(motion), reach) for x in self._points]
+            found = [(time, row) for time, row in zip(times, self._rows, strict=True) if time is not None]
+            share[k], i[k] = min(found, default=(1.0, -1))
+
+
+def meeting(d, motion, reach):
+    """The share of a motion after which what is d away comes as near as `reach`; None where it does not."""
+    square, along, outside = dot(motion, motion), dot(d, motion), dot(d, d) - reach * reach
+    if outside <= 0:
+        return 0.0
+    under_root = along * along - square * outside
+    if not along < 0 or not under_root >= 0:
+        return None
+    time = outside / (math.sqrt(under_root) - along)
+    return time if time <= 1 else None
+
+
+def filled(out, first, second):
+    """Lists in the arrays that were given, or in new ones."""
+    i, j = neighbours.fit(out, (len(first), len(second)))
+    i[:], j[:] = first, second
+    return i, j
+
+
+class Neighbours(neighbours.Neighbours):
+    """`kickdrift.Neighbours` in plain Python.
+
+    >>> from kickdrift import reference
+    >>> reference.Neighbours([[0.0], [0.5]], radius=1).nearest([[0.4]])[0].tolist()
+    [[1]]
+    """
+
+    __module__ = "kickdrift.reference"
+
+    _index_type = Index

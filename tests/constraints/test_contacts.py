@@ -1,0 +1,302 @@
+"""Bodies that rest on each other, and on walls that meet in corners."""
+
+import math
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+
+G = 9.81
+GRAVITY = kd.Gravity((0, -G))
+FLOOR = kd.Plane((0, 1), 0.0)
+
+
+def valley(degrees, radius=0.0, restitution=0.0, friction=0.0):
+    """Two planes that rise from the origin."""
+    a = math.radians(degrees)
+    return [kd.Plane((side * math.sin(a), math.cos(a)), 0, restitution, friction, radius) for side in (1, -1)]
+
+
+def pile(count, degrees, floor=None, **how):
+    """Balls of radius 10 above a valley, or a floor for 0 degrees, in rows that just fit; g = 900."""
+    rng = np.random.default_rng(1)
+    slope = math.tan(math.radians(90 - degrees)) if degrees else math.inf
+    places, y = [], 80.0
+    while len(places) < count:
+        half = y * slope if degrees else 100.0
+        places += [(x, y) for x in np.arange(-half + 16, half - 15, 22)]
+        y += 22
+    position = np.array(places[:count]) + rng.uniform(-0.5, 0.5, (count, 2))
+    walls = valley(degrees) if degrees else [kd.Plane((0, 1), 0.0), kd.Plane((1, 0), -100.0), kd.Plane((-1, 0), -100.0)]
+    if floor is not None:
+        walls.append(kd.Plane((0, 1), floor))
+    return kd.Stepper(
+        position, hz=60, forces=[kd.Gravity((0, -900))], constraints=[kd.Contacts(10, walls=walls, **how)]
+    )
+
+
+def overlap(world):
+    """How deep two balls of radius 10 are in each other, or one in a wall, at most."""
+    x = world.position
+    apart = np.linalg.norm(x[:, None] - x[None], axis=2) + 100 * np.eye(len(x))
+    deep = 20 - apart.min()
+    for wall in world.constraints[0].walls:
+        normal = np.asarray(wall.normal)
+        deep = max(deep, (wall.offset + 10 - x @ normal).max())
+    return deep
+
+
+PILES = {"box": (0, None), "valley": (45, None), "narrow valley": (75, 60.0)}
+
+
+# Corners, without contacts.
+
+
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "semi_implicit_euler", "rk4"])
+@pytest.mark.parametrize("restitution", [0, 0.5])
+@pytest.mark.parametrize("degrees", [30, 45, 60])
+def test_a_ball_in_a_valley_rests(integrator, degrees, restitution):
+    ball = kd.Stepper(
+        [[0.3, 2.0]], integrator=integrator, forces=[GRAVITY], constraints=valley(degrees, 0.2, restitution)
+    )
+    ball.step(1200)
+    way = ball.record(60).position
+    assert np.abs(np.diff(way, axis=0)).max() < 1e-6
+    assert way[0, 0] == pytest.approx([0, 0.2 / math.cos(math.radians(degrees))], abs=1e-6)
+
+
+def test_a_thrown_ball_leaves_a_corner_as_before(Stepper):
+    """Elastic blows are the walls' own affair, one after the other."""
+    ball = Stepper([[0.1, 0.2]], [[-2.0, -8.0]], dt=0.125, constraints=valley(45, 0.0, 1.0))
+    ball.step()
+    assert np.linalg.norm(ball.velocity) == pytest.approx(math.sqrt(68))
+
+
+def test_friction_in_a_groove(Stepper):
+    groove = [kd.Plane((0, side, 1), 0, 0.0, 0.5) for side in (1, -1)]
+    ball = Stepper([[0.0, 0.0, 0.0]], [[3.0, 0.0, 0.0]], forces=[kd.Gravity((0, 0, -G))], constraints=groove)
+    ball.step(20)
+    # Each of two walls carries the weight times sqrt(1/2).
+    assert ball.velocity[0, 0] == pytest.approx(3 - 0.5 * math.sqrt(2) * G / 3, rel=0.05)
+    ball.step(60)
+    assert np.abs(ball.velocity).max() < 1e-12
+
+
+# Piles.
+
+
+@pytest.mark.parametrize("scene", PILES)
+def test_piles_rest_and_do_not_sink(scene):
+    world = pile(60, *PILES[scene])
+    world.step(600)
+    assert overlap(world) < 0.6
+    assert np.abs(world.velocity).max() < 0.1
+    finer = pile(60, *PILES[scene], substeps=8)
+    finer.step(600)
+    assert overlap(finer) < 0.2
+    assert np.abs(finer.velocity).max() < 0.1
+
+
+@pytest.mark.parametrize("heavy", [0, 10, 50])
+def test_a_column_bears_a_heavy_ball(heavy):
+    count = 10 + (heavy > 0)
+    position = np.stack([np.zeros(count), 0.5 + np.arange(count)], axis=1)
+    mass = np.ones(count)
+    mass[-1] = heavy or 1
+    column = kd.Stepper(position.copy(), mass=mass, forces=[GRAVITY], constraints=[kd.Contacts(0.5, walls=[FLOOR])])
+    column.step(600)
+    assert column.position[-1, 1] == pytest.approx(position[-1, 1], rel=0.01)
+    assert np.abs(column.velocity).max() < G / 600
+
+
+def test_a_pyramid_stands():
+    rows = [(column + row / 2, 0.5 + row * math.sqrt(0.75)) for row in range(10) for column in range(10 - row)]
+    position = np.array(rows)
+    pyramid = kd.Stepper(position.copy(), forces=[GRAVITY], constraints=[kd.Contacts(0.5, friction=0.6, walls=[FLOOR])])
+    pyramid.step(600)
+    assert len(position) == 55
+    assert np.abs(pyramid.position - position).max() < 0.05
+    assert np.abs(pyramid.velocity).max() < G / 600
+
+
+@pytest.mark.parametrize("heavy", [5, 50])
+def test_a_rope_bridge_holds(heavy):
+    nodes = 21
+    position = np.zeros((nodes + 1, 2))
+    position[:nodes, 0] = np.arange(nodes)
+    position[nodes] = [10, 1]
+    mass, radius = np.full(nodes + 1, 0.5), np.full(nodes + 1, 0.2)
+    mass[nodes], radius[nodes] = heavy, 0.5
+    links = np.stack([np.arange(nodes - 1), np.arange(1, nodes)], axis=1)
+    bridge = kd.Stepper(
+        position, mass=mass, forces=[GRAVITY],
+        constraints=[kd.Pin([0, nodes - 1]), kd.Contacts(radius, joints=[kd.Distance(links)])],
+    )  # fmt: skip
+    bridge.step(600)
+    lengths = np.linalg.norm(np.diff(bridge.position[:nodes], axis=0), axis=1)
+    assert lengths.max() < 1.017  # as pymunk's under 50 kg
+    assert bridge.position[nodes, 1] > bridge.position[10, 1]
+
+
+# What a contact does.
+
+
+def test_friction_holds_up_to_its_angle():
+    slope = kd.Plane((-1.0, 2.0), 0.0)  # of tangent 1/2
+    for friction, slides in ((0.6, False), (0.4, True)):
+        crate = kd.Stepper(
+            [[2.0, 1.0 + 0.25 * math.sqrt(5) / 2]], forces=[GRAVITY],
+            constraints=[kd.Contacts(0.25, friction=friction, walls=[slope])],
+        )  # fmt: skip
+        start = crate.position.copy()
+        crate.step(120)
+        way = np.linalg.norm(crate.position - start)
+        assert way == pytest.approx(G * (1 - 0.4 * 2) / math.sqrt(5) * 2 if slides else 0, abs=0.05)
+
+
+def test_a_wall_may_have_a_friction_of_its_own(Stepper):
+    ice, rubber = (
+        Stepper(
+            [[0.0, 0.1]], [[1.0, 0.0]], forces=[GRAVITY],
+            constraints=[kd.Contacts(0.1, friction=mu, walls=[kd.Plane((0, 1), 0, friction=own)])],
+        )
+        for mu, own in ((0.0, 0.0), (0.0, 0.9))
+    )  # fmt: skip
+    ice.step(30)
+    rubber.step(30)
+    assert ice.velocity[0, 0] == 1
+    assert rubber.velocity[0, 0] == 0
+
+
+@pytest.mark.parametrize("restitution", [0, 0.5, 1])
+def test_restitution_is_what_a_blow_leaves(Stepper, restitution):
+    balls = Stepper([[0.0], [3.0]], [[4.0], [0.0]], constraints=[kd.Contacts(1.0, restitution)])
+    balls.step(60)
+    assert balls.velocity.ravel() == pytest.approx([2 - 2 * restitution, 2 + 2 * restitution])
+
+
+def test_overlapping_bodies_part_without_a_pop(Stepper):
+    balls = Stepper([[0.0, 0.0], [0.5, 0.0], [0.2, 0.1]], constraints=[kd.Contacts(0.5)])
+    fastest = 0.0
+    for _ in range(40):
+        balls.step()
+        fastest = max(fastest, np.abs(balls.velocity).max())
+    assert fastest < 0.5
+    assert np.linalg.norm(balls.position[0] - balls.position[1]) > 0.99
+
+
+def test_what_touches_nothing_is_left_as_the_integrator_has_it(Stepper):
+    rng = np.random.default_rng(2)
+    position, velocity = 9.0 * np.arange(8).reshape(4, 2), rng.normal(size=(4, 2))
+    for integrator in ("velocity_verlet", "verlet", "rk4"):
+        free = Stepper(position.copy(), velocity.copy(), integrator=integrator, forces=[GRAVITY])
+        held = Stepper(
+            position.copy(), velocity.copy(), integrator=integrator, forces=[GRAVITY],
+            constraints=[kd.Contacts(0.5, walls=[kd.Plane((0, 1), -1000.0)])],
+        )  # fmt: skip
+        free.step(40)
+        held.step(40)
+        assert free.position.tolist() == held.position.tolist()
+        assert free.velocity.tolist() == held.velocity.tolist()
+
+
+def test_momentum_is_kept(Stepper):
+    rng = np.random.default_rng(5)
+    mass = rng.uniform(0.5, 3, 9)
+    balls = Stepper(
+        rng.uniform(-1, 1, (9, 3)), rng.normal(size=(9, 3)), mass,
+        constraints=[kd.Contacts(0.4, 0.3, joints=[kd.Distance([(0, 1), (1, 2)], 0.5)])],
+    )  # fmt: skip
+    before = mass @ balls.velocity
+    balls.step(20)
+    assert np.abs(mass @ balls.velocity - before).max() < 1e-12
+
+
+def test_pinned_and_infinitely_heavy_bodies_push(Stepper):
+    world = Stepper(
+        [[0.0, 0.0], [0.0, 1.0], [5.0, 0.0], [5.0, 1.0]], [[0.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 0.0]],
+        [1.0, 1.0, np.inf, 1.0], forces=[GRAVITY], constraints=[kd.Pin(0), kd.Contacts(0.5)],
+    )  # fmt: skip
+    world.step(60)
+    assert world.position[0].tolist() == [0, 0]
+    assert world.position[1, 1] == pytest.approx(1, abs=0.01)
+    assert world.position[2].tolist() == pytest.approx([5, 1])
+    assert world.position[3, 1] == pytest.approx(2, abs=0.05)
+
+
+# State.
+
+
+def test_a_pile_restored_in_the_middle_goes_on_with_the_same_bits(Stepper):
+    def heap():
+        rng = np.random.default_rng(7)
+        return Stepper(
+            rng.uniform(-1, 1, (12, 2)) + np.array([0, 3]), forces=[GRAVITY],
+            constraints=[kd.Contacts(0.3, walls=valley(40), joints=[kd.Distance([(0, 1), (1, 2)])])],
+        )  # fmt: skip
+
+    world, other = heap(), heap()
+    world.step(40)
+    saved = world.snapshot()
+    world.step(20)
+    other.restore(saved)
+    other.step(20)
+    assert other.checksum() == world.checksum()
+    assert other.position.tolist() == world.position.tolist()
+    # The impulses are part of it.
+    assert saved != heap().snapshot()
+    forgotten, kept = heap(), heap()
+    forgotten.restore(saved)
+    kept.restore(saved)
+    forgotten._impulses.state[2:] = 0
+    assert forgotten.checksum() != kept.checksum()
+
+
+def test_nothing_else_matters():
+    kd.sync_test(pile(30, 45), 60, distance=5)
+
+
+def test_threads_and_layout_change_no_bit():
+    sums = set()
+    for threads, order in ((1, "C"), (2, "F"), (8, "C")):
+        drawn = pile(100, 0)
+        world = kd.Stepper(
+            np.array(drawn.position, order=order), hz=60, threads=threads, forces=drawn.forces,
+            constraints=drawn.constraints,
+        )  # fmt: skip
+        world.step(90)
+        sums.add(world.checksum())
+    assert len(sums) == 1
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: kd.Contacts(-1), ValueError, r"Contacts\(radius\): expected numbers of at least 0"),
+        (lambda: kd.Contacts(1, 2), ValueError, r"Contacts\(restitution\): expected numbers of at most 1"),
+        (lambda: kd.Contacts(1, friction=-1), ValueError, r"Contacts\(friction\): expected numbers of at least 0"),
+        (lambda: kd.Contacts(1, hertz=0), ValueError, r"Contacts\(hertz\): expected a finite number greater than 0"),
+        (lambda: kd.Contacts(1, substeps=0), ValueError, r"Contacts\(substeps\): expected an int of at least 1"),
+        (lambda: kd.Contacts(1, walls=FLOOR), TypeError, r"Contacts\(walls\): expected a sequence \(Box or Plane\)"),
+        (lambda: kd.Contacts(1, walls=[kd.Pin(0)]), TypeError, r"Contacts\(walls\): expected Box or Plane, got Pin"),
+        (lambda: kd.Contacts(1, joints=[FLOOR]), TypeError, r"Contacts\(joints\): expected Distance, got Plane"),
+        (
+            lambda: kd.Contacts(1, joints=[kd.Distance([(0, 1)], stiffness=0.5)]),
+            ValueError,
+            r"Contacts\(joints\): expected rods or compliance, got stiffness",
+        ),
+        (lambda: kd.Contacts([1, 2]), ValueError, r"Contacts\(radius\): expected a scalar or shape \(4,\)"),
+    ],
+)
+def test_bad_values(make, error, message):
+    with pytest.raises(error, match=message):
+        kd.Stepper(np.zeros((4, 2)), constraints=[make()])
+
+
+def test_one_solve_for_all():
+    with pytest.raises(ValueError, match="expected one Contacts at most, got two"):
+        kd.Stepper(np.zeros((2, 2)), constraints=[kd.Contacts(1), kd.Contacts(1)])

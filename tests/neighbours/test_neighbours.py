@@ -1,0 +1,205 @@
+"""Who is near whom: the compiled index, its twin in plain Python and, where it is there, SciPy."""
+
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from plans import said
+
+import kickdrift as kd
+
+
+@pytest.fixture(params=[kd.Neighbours, kd.reference.Neighbours], ids=["compiled", "reference"])
+def Neighbours(request):  # noqa: N802
+    return request.param
+
+
+def clouds(count):
+    """Points of many kinds: few and many, crowded, on lattices, far out, with what is no number among them."""
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        dim = seed % 3 + 1
+        n = int(rng.choice([0, 1, 2, 7, 40, 120]))
+        radius = float(rng.choice([1.0, 0.1, 3.0]))
+        position = rng.normal(size=(n, dim)) * float(rng.choice([0.1, 1, 10, 1000]))
+        kind = rng.integers(5)
+        if kind == 0:
+            position = np.round(position)
+        elif kind == 1:
+            position[:, 0] += 1e17
+        elif kind == 2 and n:
+            position[rng.integers(n)] = rng.choice([np.nan, np.inf, -np.inf])
+        elif kind == 3:
+            position = position.astype(np.float32)
+        alive = None if rng.integers(2) else rng.random(n) < 0.7
+        yield seed, rng, position, radius, alive
+
+
+def test_compiled_and_reference_agree():
+    found = 0
+    for seed, rng, position, radius, alive in clouds(300):
+        with said(seed=seed):
+            ours = kd.Neighbours(position, radius, alive)
+            book = kd.reference.Neighbours(position, radius, alive)
+            dim = position.shape[1]
+            places = position[rng.permutation(len(position))][:5] + rng.normal(size=dim) * radius
+            places = np.concatenate([places, rng.normal(size=(3, dim)) * 20, position[:3]])
+            places = places[np.isfinite(places).all(axis=1)]
+            motions = rng.normal(size=places.shape) * float(rng.choice([0, 0.5, 5, 100]))
+            size = float(rng.choice([0, 0.3, 4]))
+            for name, given in [
+                ("pairs", ()),
+                ("of", (places,)),
+                ("nearest", (places, 1)),
+                ("nearest", (places, 6)),
+                ("cast", (places, motions, size)),
+                ("cast", (places, np.eye(dim)[0] * -30, size)),
+            ]:
+                actual, expected = getattr(ours, name)(*given), getattr(book, name)(*given)
+                for a, e in zip(actual, expected, strict=True):
+                    assert a.dtype == e.dtype
+                    np.testing.assert_array_equal(a, e, name)
+                    found += a.size
+    assert found > 20_000
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_as_scipy(dim):
+    spatial = pytest.importorskip("scipy.spatial")
+    rng = np.random.default_rng(dim)
+    position = rng.random((2000, dim)) * {1: 500, 2: 30, 3: 10}[dim]
+    near, tree = kd.Neighbours(position, 1.0), spatial.cKDTree(position)
+    expected = tree.query_pairs(1.0, output_type="ndarray")
+    i, j = near.pairs()
+    assert np.stack([i, j], axis=1).tolist() == sorted(np.sort(expected, axis=1).tolist())
+    places = rng.random((100, dim)) * 30
+    i, start = near.of(places)
+    balls = tree.query_ball_point(places, 1.0)
+    assert [i[a:b].tolist() for a, b in pairwise(start)] == [sorted(ball) for ball in balls]
+    i, distance = near.nearest(places, 4)
+    assert distance == pytest.approx(tree.query(places, 4)[0], rel=1e-12)
+    assert (i == tree.query(places, 4)[1]).all()
+
+
+def test_exactly_the_radius_is_near(Neighbours):
+    i, j = Neighbours([[0.0], [2.0], [4.5]], 2.0).pairs()
+    assert (i.tolist(), j.tolist()) == ([0], [1])
+
+
+def test_many_pairs_in_order():
+    position = np.random.default_rng(0).random((3000, 2))
+    i, j = kd.Neighbours(position, 0.2).pairs()
+    d = position[i] - position[j]
+    assert ((d * d).sum(axis=1) <= 0.2 * 0.2).all()
+    keys = i * 3000 + j
+    assert (i < j).all()
+    assert (np.diff(keys) > 0).all()
+    far = position[:, None] - position[None]
+    assert len(keys) == (((far * far).sum(axis=2) <= 0.2 * 0.2).sum() - 3000) // 2
+
+
+def test_what_is_written_afterwards_changes_nothing(Neighbours):
+    position = np.array([[0.0], [0.5]])
+    near = Neighbours(position, 1)
+    position[1] = 9
+    assert near.pairs()[0].tolist() == [0]
+
+
+def test_the_dead_are_near_nothing(Neighbours):
+    near = Neighbours([[0.0], [0.1], [np.nan], [0.3]], 1, alive=np.array([True, False, True, True]))
+    assert [a.tolist() for a in near.pairs()] == [[0], [3]]
+    assert near.of([[0.1]])[0].tolist() == [0, 3]
+    assert near.nearest([0.1], 3)[0].tolist() == [[0, 3, -1]]
+    assert near.cast([-3.0], [9.0])[0] == 0
+    assert (near.n, near.radius) == (4, 1)
+
+
+def test_ties_go_by_row(Neighbours):
+    near = Neighbours([[1.0], [-1.0], [1.0], [0.0]], 1)
+    assert near.nearest([[0.0]], 4)[0].tolist() == [[3, 0, 1, 2]]
+    assert near.cast([3.0], [-9.0]) == (0, pytest.approx(1 / 9))
+
+
+def test_cast(Neighbours):
+    near = Neighbours([[0.0, 0.0], [9.0, 0.0], [5.0, 40.0]], 1)
+    assert near.cast([5.0, 0.0], [-8.0, 0.0], radius=1) == (0, 0.375)
+    assert near.cast([0.5, 0.0], [-8.0, 0.0]) == (0, 0.0)
+    assert near.cast([0.5, 0.0], [0.0, 0.0]) == (0, 0.0)
+    assert near.cast([5.0, 0.0], [0.0, -90.0]) == (-1, 1.0)
+    i, share = near.cast([[5.0, 0.0], [5.0, 1.0]], [[-8.0, 0.0], [0.0, 76.0]])
+    assert (i.tolist(), share.tolist()) == ([0, 2], [0.5, 0.5])
+
+
+def test_out(Neighbours):
+    near = Neighbours([[0.0], [0.5], [0.75]], 1)
+    room = np.full(8, -7), np.full(8, -7)
+    i, j = near.pairs(out=room)
+    assert np.shares_memory(i, room[0])
+    assert (i.tolist(), j.tolist()) == ([0, 0, 1], [1, 2, 2])
+    assert room[0][3:].tolist() == [-7] * 5
+    i, start = near.of([[0.0], [2.0]], out=room)
+    assert (i.tolist(), start.tolist()) == ([0, 1, 2], [0, 3, 3])
+    with pytest.raises(ValueError, match="out: expected room for 3 numbers, got 2"):
+        near.pairs(out=(np.zeros(2, np.int64), np.zeros(8, np.int64)))
+    given = np.zeros((1, 2), np.int64), np.zeros((1, 2))
+    assert near.nearest([0.6], 2, out=given)[0] is given[0]
+    assert given[0].tolist() == [[1, 2]]
+    with pytest.raises(TypeError, match="out: expected an array of int64"):
+        near.pairs(out=(np.zeros(8), np.zeros(8, np.int64)))
+    with pytest.raises(TypeError, match="out: expected two arrays"):
+        near.pairs(out=np.zeros(8, np.int64))
+    with pytest.raises(ValueError, match="out: expected shape"):
+        near.nearest([0.6], 3, out=given)
+    with pytest.raises(ValueError, match="out: expected arrays of their own"):
+        near.pairs(out=(room[0], room[0]))
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (([[0.0]], 0.0), ValueError, "radius: expected a number above zero"),
+        (([[0.0]], -1.0), ValueError, "radius"),
+        (([[0.0]], "1"), TypeError, "radius"),
+        (([0.0], 1.0), ValueError, r"position: expected shape \(n, dim\)"),
+        (([[0.0] * 4], 1.0), ValueError, "position: expected shape"),
+        (([["a"]], 1.0), TypeError, "position: expected real numbers"),
+        (([[0.0], [1.0]], 1.0, [True]), ValueError, "alive: expected a mask"),
+        (([[0.0], [1.0]], 1.0, [1, 0]), ValueError, "alive: expected a mask"),
+    ],
+)
+def test_wrong_arguments(Neighbours, given, error, message):
+    with pytest.raises(error, match=message):
+        Neighbours(*given)
+
+
+def test_wrong_questions(Neighbours):
+    near = Neighbours([[0.0, 0.0]], 1)
+    with pytest.raises(ValueError, match=r"points: expected shape \(k, 2\)"):
+        near.of([[0.0]])
+    with pytest.raises(ValueError, match="k: expected"):
+        near.nearest([[0.0, 0.0]], 0)
+    with pytest.raises(ValueError, match="motion: expected shape"):
+        near.cast([0.0, 0.0], [1.0])
+    with pytest.raises(ValueError, match="radius"):
+        near.cast([0.0, 0.0], [1.0, 0.0], radius=-1)
+
+
+def test_a_steppers_positions(Stepper):
+    world = Stepper([[0.0], [3.0]], [[1.0], [0.0]], dt=1)
+    assert not len(kd.Neighbours(world.position, 1).pairs()[0])
+    world.step(2)
+    assert len(kd.Neighbours(world.position, 1).pairs()[0]) == 1
+
+
+def test_threads_may_ask_at_once():
+    position = np.random.default_rng(3).random((2000, 3))
+    near = kd.Neighbours(position, 0.1)
+    expected, results = near.pairs(), []
+    threads = [threading.Thread(target=lambda: results.append(near.pairs())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4
+    assert all((i == expected[0]).all() and (j == expected[1]).all() for i, j in results)

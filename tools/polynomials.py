@@ -1,0 +1,76 @@
+"""The polynomials and constants of reference/functions.py: what they are of, and how far they are off.
+
+    python tools/polynomials.py
+
+Each is the interpolant of a function at Chebyshev points, worked out with 50 digits and rounded to float64; the last
+number is the binary logarithm of its largest error. Ends with whether they are those of the reference.
+"""
+
+from mpmath import atan, cbrt, chebyfit, cos, exp, log, mp, mpf, sin, sqrt
+
+from kickdrift.reference import functions
+
+mp.dps = 50
+MORE = mpf("1.0001")  # arguments may be a little beyond what they are reduced to
+
+
+def exp_rest(r):
+    """(e**r - 1 - r) / r²"""
+    return (exp(r) - 1 - r) / r**2 if abs(r) > mpf(10) ** -12 else mpf(1) / 2 + r / 6 + r * r / 24
+
+
+def log_rest(z):
+    """(ln((1 + s) / (1 - s)) - 2 s) / s³, z = s²"""
+    s = sqrt(z)
+    return (log((1 + s) / (1 - s)) - 2 * s) / (s * z) if z > mpf(10) ** -14 else mpf(2) / 3 + 2 * z / 5
+
+
+def pow_rest(z):
+    """((ln((1 + s) / (1 - s)) / 2 - s) / s³ - 1/3) / z, z = s²"""
+    s = sqrt(z)
+    if z < mpf(10) ** -9:
+        return mpf(1) / 5 + z / 7 + z * z / 9
+    return ((log((1 + s) / (1 - s)) / 2 - s) / (s * z) - mpf(1) / 3) / z
+
+
+def sin_rest(z):
+    """(sin s - s) / s³, z = s²"""
+    s = sqrt(z)
+    return (sin(s) - s) / (s * z) if z > mpf(10) ** -12 else -mpf(1) / 6 + z / 120
+
+
+def cos_rest(z):
+    """(cos s - 1 + z/2) / z², z = s²"""
+    return (cos(sqrt(z)) - 1 + z / 2) / z**2 if z > mpf(10) ** -12 else mpf(1) / 24 - z / 720
+
+
+def atan_rest(z):
+    """(atan s - s) / s³, z = s²"""
+    s = sqrt(z)
+    return (atan(s) - s) / (s * z) if z > mpf(10) ** -12 else -mpf(1) / 3 + z / 5
+
+
+LN2 = mpf("0.3467")  # a little more than ln(2) / 2
+S = ((sqrt(2) - 1) / (sqrt(2) + 1)) ** 2 * MORE  # (m - 1)² / (m + 1)² for m = sqrt(2)
+QUARTER = (mp.pi / 4 * MORE) ** 2
+FITS = {
+    "EXP": (exp_rest, -LN2, LN2),
+    "LOG": (log_rest, 0, S),
+    "POW": (pow_rest, 0, S),
+    "SIN": (sin_rest, 0, QUARTER),
+    "COS": (cos_rest, 0, QUARTER),
+    "ATAN": (atan_rest, 0, (sqrt(2) - 1) ** 2 * MORE),
+    "CBRT": (cbrt, 1, 2),
+}
+
+
+def main():
+    for name, (function, low, high) in FITS.items():
+        known = getattr(functions, name)
+        fitted, error = chebyfit(function, [low, high], len(known), error=True)
+        rounded = tuple(float(c) for c in fitted[::-1])
+        print(name, rounded, f"{float(mp.log(error, 2)):.1f}", "as in the reference" if rounded == known else "OTHERS")
+
+
+if __name__ == "__main__":
+    main()
