@@ -20,9 +20,14 @@ Forces
   LinearDrag, QuadraticDrag, Damping                       air and friction
   AnchorSpring, Springs, NBody                             springs, and bodies that attract each other
   AppliedForce, Force, Acceleration, NativeForce           your own: an array, Python, machine code
+  Expression, Potential                                    your own as text; math has their functions
 
 Constraints
   Pin, Distance, Box, Plane, ElasticCollisions   hooks, ropes and cloth, walls, floors, balls that meet
+  Contacts, Segments, Boxes                      piles that rest, and shapes that stand still
+
+Who met whom
+  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE; Neighbours says who is near whom
 
 Time
   FixedClock                          how many steps are due in a frame
