@@ -31,7 +31,7 @@ class Contacts(Constraint):
     bodies the larger counts. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls;
     of two bodies the geometric mean. walls: `Box` and `Plane`, of which only the places count, and friction where
     it is more than 0. joints: `Distance` constraints that are kept in the same solve; they are rods, or springs
-    by compliance, and are gone through to and fro in each substep, as often as the largest of their iterations
+    by compliance, and are gone through forth and back in each substep, as often as the largest of their iterations
     says. shapes: none so far.
 
     A step is cut into `substeps`. In each, the forces of the step give their share; every contact pushes, beginning

@@ -66,7 +66,7 @@ cdef inline bint meet_wall(
     if not (depth > 0 or (depth == 0 and speed > 0)):
         return False
     if 0 < speed <= pull:
-        # It meets the wall no faster than it is found, and so rests: `bounce` says the same after a root and a quotient.
+        # It meets the wall no faster than it is found, and so rests. `bounce` says the same by a root and a quotient.
         inside[0] = inwards[0] = 0
         return True
     bounce(depth, speed, pull, pull, restitution, h, h, inside, inwards)
