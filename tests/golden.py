@@ -207,7 +207,12 @@ def cases():
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = told_scene(Draws(f"events {number}"), integrator, dtype=dtype)
-        yield f"events {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+        names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
+        yield f"events {number} {integrator!r} {np.dtype(dtype)}: {names}", partial(told, drawn)
+    for number, dtype in product(range(3), DTYPES):
+        drawn = told_scene(Draws(f"segments {number}"), kd.VelocityVerlet(), dtype=dtype, dim=2)
+        drawn.arguments["constraints"].append(kd.Segments([[[-1.0, -0.5], [1.0, -0.25]]], 0.5, radius=0.1))
+        yield f"events {number} at Segments {np.dtype(dtype)}", partial(told, drawn)
     for number in range(2 * len(INTEGRATORS) * len(DTYPES)):
         integrator = INTEGRATORS[number % len(INTEGRATORS)]
         dtype = DTYPES[number // len(INTEGRATORS) % len(DTYPES)]

@@ -20,6 +20,7 @@ Forces
   LinearDrag, QuadraticDrag, Damping                       air and friction
   AnchorSpring, Springs, NBody                             springs, and bodies that attract each other
   AppliedForce, Force, Acceleration, NativeForce           your own: an array, Python, machine code
+  Langevin, PairPotential                                  a heat bath, and short-range pairs
   Expression, Potential                                    your own as text; math has their functions
 
 Constraints

@@ -96,7 +96,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _seconds(text: str) -> float | Fraction:
     try:
         value = Fraction(text) if "/" in text else float(text)
-        kd.Stepper([[0.0]], dt=value)  # knows which dt it can serve
+        if kd.Stepper([[0.0]], dt=value).dt < 0:  # it knows which dt it can serve
+            raise ValueError("back in time")
     except (ValueError, ZeroDivisionError) as error:
         raise argparse.ArgumentTypeError(f"expected seconds, such as 0.5 or 1/60, got {text!r}") from error
     return value

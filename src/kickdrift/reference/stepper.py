@@ -112,6 +112,7 @@ class Stepper(Living, Exclusive, StepperBase):
         if not self._started:
             self._last_h = self._h
         self.__dict__.update(attributes or {})
+        self._held = self._plan.held()
         if slots is not None:
             self._book().become(*slots)
         self._park()

@@ -132,6 +132,8 @@ class Plan:
         holds = self._with_corners(parts)
         if sum(hold.kind == "contacts" for hold in holds) > 1:
             raise ValueError("constraints: expected one Contacts at most, got two")
+        if sum(push.kind == "langevin" for push in self.pushes) > 1:
+            raise ValueError("forces: expected at most one Langevin, got more")
         # Other constraints lean on what is pinned.
         self.holds = sorted(holds, key=lambda hold: hold.kind != "pin")
         self.linked = any(part.linked for part in parts)
@@ -208,7 +210,7 @@ class Plan:
         with np.errstate(over="ignore", invalid="ignore"):
             few._parts = {id(term): few._compile(term) for term in few.forces}
         few.records = [record for term in few.forces for record in few._parts[id(term)].records]
-        few.pushes, few.at_rest = [], None
+        few.pushes, few.at_rest, few.linked, few.holds = [], None, False, []
         few._merge(None)
         names = ("g", "c", "w", "k", "p", "rate")
         return {name: getattr(few, name) for name in names} | {
@@ -507,8 +509,6 @@ class Plan:
                 f"integrator: {name} takes Magnetic and RotatingFrame only where bodies do not see each other, got "
                 f"{type(self.pushes[0].term).__name__} beside them"
             )
-        if sum(push.kind == "langevin" for push in self.pushes) > 1:
-            raise ValueError("forces: expected at most one Langevin, got more")
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
                 others = [push.term for push in self.pushes if push.kind != "formula"]
