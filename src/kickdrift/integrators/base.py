@@ -11,6 +11,7 @@ to be read, in `kickdrift.kernels` to be fast.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 #: When a step evaluates the forces, in steps: under those that ignore velocity, and under others.
@@ -73,3 +74,9 @@ class Integrator:
         """What drag c leaves of a steady pull in a step: 1 - a c h + b (c h)², of the position; and of twice the
         velocity less the position: a, b of both. These are the series of the motion itself."""
         return 1 / 3, 1 / 12, 2 / 3, 1 / 4
+
+
+@lru_cache(256)
+def shown(integrator: Integrator) -> str:
+    """Its repr(), found once: one of a dataclass that is interrupted leaves its lock, and is "..." from then on."""
+    return repr(integrator)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..events import EventLog, Events, Touching, touching
 from ..forces.applied import AppliedForces
 from ..forces.base import Term
 from ..integrators import INTEGRATORS, Integrator, resolve
+from ..integrators.base import shown
 from ..rollback import snapshots
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
 from .changes import Changes
@@ -75,7 +75,7 @@ class StepperBase(Population, Changes, State):
         masses = validation.masses(mass, n)
         mask = living(alive, n)
         scheme = resolve(integrator, INTEGRATORS)
-        _name(scheme)  # now: an interrupted repr() of a dataclass leaves its lock, and is "..." from then on
+        shown(scheme)  # for snapshots, which find it then
         terms = declared("forces", "terms", Term, forces)
         self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))
         self._firsts = tuple([declaration.placed(self._position) for declaration in self._handles])
@@ -407,7 +407,7 @@ class StepperBase(Population, Changes, State):
             "bodies": plan.n,
             "dim": plan.dim,
             "dtype": str(plan.dtype),
-            "integrator": _name(plan.integrator),
+            "integrator": shown(plan.integrator),
             "forces": plan.fingerprint,
         }
 
@@ -435,8 +435,3 @@ class StepperBase(Population, Changes, State):
             f"<{type(self).__module__}.{type(self).__name__}: {self.n} bodies, dim {self.dim}, {self.dtype}, "
             f"{self.integrator}, dt={self.dt:g}, forces=[{terms}], tick {self.tick}>"
         )
-
-
-@lru_cache(256)
-def _name(integrator: Integrator) -> str:
-    return repr(integrator)

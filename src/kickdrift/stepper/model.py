@@ -27,6 +27,7 @@ from ..constraints.walls import add_corners
 from ..declaration import Declaration
 from ..forces.base import Term
 from ..integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator, Verlet
+from ..integrators.base import shown
 from . import merging
 
 _F64 = np.dtype(np.float64)
@@ -451,7 +452,7 @@ class Plan:
         """A digest of everything that steps are computed from but the state and dt."""
         import hashlib  # takes as long to import as half of this package, and few programs save
 
-        digest = hashlib.blake2b(f"{self.n} {self.dim} {self.dtype} {self.integrator}".encode(), digest_size=16)
+        digest = hashlib.blake2b(f"{self.n} {self.dim} {self.dtype} {shown(self.integrator)}".encode(), digest_size=16)
         affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
         if self.turned:
             affine.append(self.omega)
