@@ -360,7 +360,12 @@ def test_frames_and_steps_of_two_threads_add_up():
 def test_snapshots_beside_steps_are_those_of_completed_ticks():
     world = kd.Stepper(np.zeros((4000, 2)), np.ones((4000, 2)), dt=1.0)
     taken = []
-    hammer(lambda: world.step(3), lambda: taken.append(world.snapshot()), seconds=1.5)
+
+    def steps():
+        world.step(3)
+        time.sleep(1e-4)  # or the other finds it stepping each time
+
+    hammer(steps, lambda: taken.append(world.snapshot()))
     twin = kd.Stepper(np.zeros((4000, 2)), np.ones((4000, 2)), dt=1.0)
     assert taken
     for snapshot in taken[-50:]:
