@@ -4,10 +4,13 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from ..kernels.abi.events cimport EVENT_NUMBERS, Told
+from ..kernels.simd.rounding cimport require_rounding
 
 import numpy as np
 
 from .. import events
+
+require_rounding(__name__)
 
 
 cdef class EventStore:
