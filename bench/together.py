@@ -161,7 +161,7 @@ def cloth(rounds: int) -> list[Row]:
         title = f"{cloth.__doc__}, {dtype.replace('loat', '')}"
         position = np.zeros((side * side, 3), dtype)
         position[:, 0], position[:, 2] = (0.1 * axis.ravel() for axis in np.divmod(index, side))
-        hang = [kd.Pin(pins), kd.Distance(pairs, length=0.1, iterations=16)]
+        hang = [kd.Pin(pins), kd.Distance(pairs, length=0.1, iterations=16, direction="after")]
         ours = kd.Stepper(
             position.copy(), dt=STEP, integrator="verlet", forces=[kd.Gravity((0, -9.81, 0))], constraints=hang
         )
