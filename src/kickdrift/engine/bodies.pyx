@@ -107,7 +107,6 @@ cdef class Core(Runner):
             self.sweep, self.run_sweep = &self.coupled.sweep, self.kernels.swept.run
             if self.coupled.room is None:
                 self.coupled.sweep.plan = self.plan
-        if self.coupled is not None:
             self.coupled.take_over(None if before is None else before.coupled, None)
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
@@ -124,8 +123,8 @@ cdef class Core(Runner):
 
         writes: (array, rows or None, values); binding, numbers: made by `_binding` and `_numbers`;
         resume: (tick, started, last_h); attributes: those of the Python side; slots: (alive, generation,
-        young), what their Slots `become`. What the clock refuses is
-        raised before anything has changed.
+        young), what their Slots `become`; touching: (source, keys) of each event source. What the clock refuses
+        is raised before anything has changed.
         """
         cdef Writes prepared = Writes(writes)
         cdef Touches touches = None if touching is None else Touches(touching)
