@@ -78,12 +78,14 @@ ctypedef int (*FlowFunction)(
     double t, int64_t first, int64_t count, int64_t dim, const void* y, void* out, void* formula,
 ) noexcept nogil
 
+# So many vectors: steps are 1, or 0 where an operand is the same for all.
+ctypedef void (*Operate)(
+    int code, Py_ssize_t vectors, char* out,
+    const char* a, Py_ssize_t a_step, const char* b, Py_ssize_t b_step, const char* c, Py_ssize_t c_step,
+) noexcept nogil
+
 # For one kind of number.
 ctypedef struct FormulaTable:
     Py_ssize_t width        # numbers in a vector
-    # So many vectors: steps are 1, or 0 where an operand is the same for all.
-    void (*operate)(
-        int code, Py_ssize_t vectors, char* out,
-        const char* a, Py_ssize_t a_step, const char* b, Py_ssize_t b_step, const char* c, Py_ssize_t c_step,
-    ) noexcept nogil
+    Operate operate
     FlowFunction flow
