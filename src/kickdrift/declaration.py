@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 
@@ -20,6 +20,38 @@ from . import validation
 if TYPE_CHECKING:
     from .stepper.model import Plan
     from .stepper.slots import Slots
+
+
+Value = TypeVar("Value")
+
+
+class once(Generic[Value]):  # noqa: N801
+    """A property that is computed when it is first asked for, and kept.
+
+    As `functools.cached_property`, but without the lock that Python 3.11 has in that: all objects of a class share
+    it there, and one thread that is interrupted while it holds it stops all others for good. Two threads that ask
+    for the first time at once both compute it here.
+    """
+
+    def __init__(self, compute: Callable[[Any], Value]) -> None:
+        self.compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any]) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type[Any]) -> Value: ...
+
+    def __get__(self, instance: object | None, owner: type[Any]) -> Self | Value:
+        if instance is None:
+            return self
+        # Found there from now on, before Python looks for descriptors without `__set__`.
+        value: Value = vars(instance).setdefault(self.name, self.compute(instance))
+        return value
 
 
 def tenants() -> Any:

@@ -12,12 +12,13 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from . import validation
+from .declaration import once
 from .errors import CallbackError
 from .forces import native
 
@@ -275,21 +276,21 @@ class Expression:
         """How many components a state has."""
         return len(self.texts)
 
-    @cached_property
+    @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
         from .forces.formula.parser import Parser
 
         parser = Parser("Expression", ["t", *self.texts, *self.parameters], {})
         return parser.builder, {name: parser.read(name, text) for name, text in self.texts.items()}
 
-    @cached_property
+    @once
     def operations(self) -> Program:
         """The derivatives by t."""
         from .forces.formula.program import finished
 
         return finished(*self._nodes)
 
-    @cached_property
+    @once
     def derivatives(self) -> Program:
         """The matrix of derivatives by the components, but for what is 0 everywhere: results are called "x y"."""
         from .forces.formula.derivatives import tangent

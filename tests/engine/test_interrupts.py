@@ -270,7 +270,7 @@ def hammer(*calls, seconds=0.4):
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(calls))]
+    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(len(calls))]
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -282,6 +282,7 @@ def hammer(*calls, seconds=0.4):
             thread.join(60)
     finally:
         sys.setswitchinterval(before)
+    assert not any(thread.is_alive() for thread in threads), (done, refused)
     assert not errors, errors
     return done, refused
 
@@ -365,9 +366,9 @@ def test_snapshots_beside_steps_are_those_of_completed_ticks():
         world.step(3)
         time.sleep(1e-4)  # or the other finds it stepping each time
 
-    hammer(steps, lambda: taken.append(world.snapshot()))
+    counts = hammer(steps, lambda: taken.append(world.snapshot()))
     twin = kd.Stepper(np.zeros((4000, 2)), np.ones((4000, 2)), dt=1.0)
-    assert taken
+    assert taken, counts
     for snapshot in taken[-50:]:
         twin.restore(snapshot)
         assert (twin.position == twin.tick).all()

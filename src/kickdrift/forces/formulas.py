@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .. import validation
+from ..declaration import once
 from .base import Interaction
 from .formula.derivatives import gradient, tangent
 from .formula.machine import Code, Place, TooManyError, translate
@@ -96,7 +96,7 @@ class Formula(Interaction):
 
     # Lists of operations.
 
-    @cached_property
+    @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
         """What the texts say, and which nodes the components of the force are."""
         raise NotImplementedError
@@ -107,12 +107,12 @@ class Formula(Interaction):
         except TooLongError:
             raise ValueError(f"{type(self).__name__}: expected at most {4 * MOST} operations, got more") from None
 
-    @cached_property
+    @once
     def operations(self) -> Program:
         """The components of the force."""
         return self._finished(self._nodes[1])
 
-    @cached_property
+    @once
     def changes(self) -> Program:
         """How they change, to first order, when positions change by `d x` and so on."""
         builder, components = self._nodes
@@ -265,7 +265,7 @@ class Expression(Formula):
                 raise ValueError(f"Expression({name}): expected another name for a definition, this one is a variable")
         self._declare(texts, parameters)
 
-    @cached_property
+    @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
         definitions = {name: text for name, text in self.texts.items() if name not in AXES}
         parser = Parser("Expression", [*STATE, *self.parameters], definitions)
@@ -309,7 +309,7 @@ class Potential(Formula):
         given += shown(self.parameters)
         return f"Potential({', '.join(given)})"
 
-    @cached_property
+    @once
     def _energy(self) -> tuple[Builder, int]:
         definitions = {name: text for name, text in self.texts.items() if name}
         parser = Parser("Potential", ["t", *AXES, "m", *self.parameters], definitions)
@@ -318,7 +318,7 @@ class Potential(Formula):
             parser.look_up(name, ValueError)
         return parser.builder, energy
 
-    @cached_property
+    @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
         builder, energy = self._energy
         builder.most = 4 * MOST
@@ -333,7 +333,7 @@ class Potential(Formula):
     def conservative(self) -> bool:  # type: ignore[override]
         return "t" not in self.energy.names
 
-    @cached_property
+    @once
     def energy(self) -> Program:
         """The energy, as if it were the component x of something."""
         builder, energy = self._energy

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from .. import validation
+from ..declaration import once
 from .formula.derivatives import gradient
 from .formula.parser import Parser
 from .formula.program import MOST, Builder, Program, TooLongError, finished
@@ -84,7 +84,7 @@ class PairPotential(Formula):
 
     # Lists of operations.
 
-    @cached_property
+    @once
     def _energy(self) -> tuple[Builder, int]:
         definitions = {name: text for name, text in self.texts.items() if name}
         parser = Parser("PairPotential", ["r", *self.parameters], definitions)
@@ -93,7 +93,7 @@ class PairPotential(Formula):
             parser.look_up(name, ValueError)
         return parser.builder, energy
 
-    @cached_property
+    @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
         builder, energy = self._energy
         builder.most = 4 * MOST
@@ -105,7 +105,7 @@ class PairPotential(Formula):
         except TooLongError:
             raise ValueError("PairPotential: too long for its derivative") from None
 
-    @cached_property
+    @once
     def energy(self) -> Program:
         """The energy of a pair, as if it were the component x of something."""
         builder, energy = self._energy

@@ -8,7 +8,6 @@ that was changed is one that was made so, and what is refused has changed nothin
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from .. import validation
 from ..constraints.base import Constraint
-from ..declaration import Declaration
+from ..declaration import Declaration, once
 from ..forces.base import Term
 from .entries import Entry, Origin, acting, at_offset, differences, entered, same
 from .model import Plan
@@ -63,7 +62,7 @@ class Changes(_State):
 
     # Made when they are first asked for: who changes nothing does not wait for them.
 
-    @cached_property
+    @once
     def _declared(self) -> tuple[Origin, ...]:
         """All that the stepper was made with; snapshots find what was removed since."""
         # The stepper's own, where it is still that: what is the same object needs no comparison.
@@ -71,19 +70,19 @@ class Changes(_State):
         pairs = zip(self._handles, self._firsts, strict=True)
         return tuple(Origin(number, *pair, offset) for number, pair in enumerate(pairs))
 
-    @cached_property
+    @once
     def _added(self) -> dict[str, tuple[Origin, ...]]:
         """What was added since, by its token."""
         return {}
 
-    @cached_property
+    @once
     def _by_handle(self) -> WeakKeyDictionary[Declaration, tuple[Origin, ...]]:
         known: WeakKeyDictionary[Declaration, tuple[Origin, ...]] = WeakKeyDictionary()
         for origin in self._declared:
             known[origin.handle] = (*known.get(origin.handle, ()), origin)
         return known
 
-    @cached_property
+    @once
     def _entries(self) -> tuple[Entry, ...]:
         """In the order in which they act, forces before constraints."""
         return tuple(entry.shifted(self._offset) for entry in entered(self._declared))

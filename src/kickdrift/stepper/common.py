@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import validation
+from ..declaration import once
 from ..errors import SnapshotError
 from ..rollback import parts, snapshots
 from .user_state import UserState, described, user_arrays
@@ -120,7 +120,7 @@ class State:
 
     # What begins with an underscore from here on is called by whoever has the stepper for himself.
 
-    @cached_property
+    @once
     def _identity(self) -> dict[str, Any]:
         # Once: an interrupted repr() of a dataclass leaves its lock, and is "..." from then on.
         return self._described()

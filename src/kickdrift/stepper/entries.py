@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..constraints.base import Constraint
-from ..declaration import Declaration
+from ..declaration import Declaration, once
 from ..forces.base import Term
 
 
@@ -22,7 +21,7 @@ class Origin:
         self.first = first  #: the same, with lengths measured
         self.at = at  #: the stepper's offset then: places are told in coordinates of that
 
-    @cached_property
+    @once
     def token(self) -> str:
         """What tells it from others that were given, wherever the program runs."""
         from hashlib import blake2b  # which brings OpenSSL: as long as a tenth of our import

@@ -16,7 +16,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,7 @@ import numpy as np
 from .. import exact_math
 from ..constraints.base import Constraint
 from ..constraints.walls import add_corners
-from ..declaration import Declaration
+from ..declaration import Declaration, once
 from ..forces.base import Term
 from ..integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator, Verlet
 from ..integrators.base import shown
@@ -360,14 +359,14 @@ class Plan:
                 total = total + np.where(share > 0, force * share, self.dtype.type(0))
         return total
 
-    @cached_property
+    @once
     def applied_share(self) -> np.ndarray:
         """1/m, which users' forces are multiplied with: one, or one for each body."""
         return self._round("1/mass", self.inverse_mass)
 
     # Numbers that depend on dt, in the dtype of the state.
 
-    @cached_property
+    @once
     def weight(self) -> np.ndarray:
         """The share of each mass in the largest one: what scalar products over all bodies are weighted with."""
         return self._round("mass", self.finite_mass / (self.finite_mass.max(initial=0) or 1))
@@ -447,7 +446,7 @@ class Plan:
                 ]
             return _total(kinetic), _total(np.concatenate(potential) if potential else np.zeros(0))
 
-    @cached_property
+    @once
     def fingerprint(self) -> str:
         """A digest of everything that steps are computed from but the state and dt."""
         import hashlib  # takes as long to import as half of this package, and few programs save
