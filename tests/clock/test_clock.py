@@ -641,7 +641,7 @@ def test_a_full_ledger_can_be_loaded(FixedClock):
 
 
 def test_absurd_arguments_are_refused_at_once(FixedClock):
-    begin = time.perf_counter()
+    begin = time.process_time()
     clock = FixedClock(60)
     rates = ["1e3000000", "1e-3000000", "1/" + "9" * 10**6, "9" * 10**6, "1e9_9999", "1e\uff1300000000"]
     rates += [Fraction(3**10**6, 7), 10**10**6]
@@ -657,7 +657,7 @@ def test_absurd_arguments_are_refused_at_once(FixedClock):
             with pytest.raises(ValueError, match=rf"^{name}( locked\(...\))?: expected") as refused:
                 FixedClock(**{name: choice})
             assert len(str(refused.value)) < 300
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_a_loaded_clock_has_no_base(FixedClock):

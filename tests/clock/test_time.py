@@ -226,12 +226,12 @@ def test_functions_are_told_of_infinite_times(ODEStepper):
 
 
 def test_absurd_steps_are_refused_at_once(Stepper):
-    begin = time.perf_counter()
+    begin = time.process_time()
     for bad in ("1e3000000", "1/" + "9" * 10**6, Fraction(3**10**6, 7), 10**10**6):
         for name in "dt", "hz":
             with pytest.raises(ValueError, match=f"^{name}: expected"):
                 Stepper([[0.0]], **{name: bad})
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 # --- a clock each -------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ class Rang(Exception):
     pass
 
 def ring(*_):
-    rung.append(time.perf_counter())
+    rung.append(True)
     raise Rang
 
 def make():
@@ -219,14 +219,15 @@ def make():
 best, stepper = 10, make()
 for _ in range(10):
     rung = []
-    signal.signal(signal.SIGALRM, ring)
-    started = time.perf_counter()
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    signal.signal(signal.SIGPROF, ring)
+    # Processor time: the machine may have other things to do.
+    started = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, 0.3)
     tick, before = stepper.tick, stepper.position.copy()
     try:
         stepper.step(10**6)
     except Rang:
-        best = min(best, time.perf_counter() - started - 0.3)
+        best = min(best, time.process_time() - started - 0.3)
     assert rung
     # A step that is given up leaves nothing behind.
     assert stepper.tick > tick or np.array_equal(stepper.position, before)

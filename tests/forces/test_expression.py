@@ -229,12 +229,12 @@ def test_what_is_no_formula_is_refused_and_pointed_at(text, column):
     ids=lambda text: text[:12],
 )
 def test_hostile_texts_are_refused_quickly(text):
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(ValueError, match="at column"):
         kd.Expression(x=text)
     with pytest.raises(ValueError, match="at column"):
         kd.Potential(text)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 def test_long_formulas_that_are_none_too_long():

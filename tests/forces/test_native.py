@@ -398,11 +398,11 @@ def test_slow_functions_leave_time_for_ctrl_c(library):
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer.start()
     try:
-        started = time.perf_counter()
+        started = time.process_time()
         with pytest.raises(KeyboardInterrupt):
             stepper.step(10_000)
     finally:
         signal.signal(signal.SIGINT, handler)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
     assert 0 < stepper.tick < 1000
     assert stepper.force_evaluations == stepper.tick + 1
