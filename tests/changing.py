@@ -21,6 +21,13 @@ def coefficients(rng, declaration, n, dim):
     def vector():
         return rng.normal(size=(n, dim)) if rng.integers(3) == 0 else rng.normal(size=dim)
 
+    def bits():
+        return rng.integers(1, 4, n) if rng.integers(3) == 0 else int(rng.integers(1, 4))
+
+    def flags():
+        return rng.random(n) < 0.3 if rng.integers(3) == 0 else bool(rng.integers(2))
+
+    filters = {"category": bits, "mask": bits, "sensor": flags}
     pairs = len(getattr(declaration, "pairs", ()))
     choices = {
         "Gravity": {"acceleration": vector},
@@ -40,15 +47,21 @@ def coefficients(rng, declaration, n, dim):
             "upper": lambda: 1 + rng.random(dim),
             "restitution": lambda: each(0, 1),
             "friction": lambda: each(0, 1),
-        },
-        "Plane": {"offset": lambda: -float(rng.random()), "normal": lambda: rng.normal(size=dim)},
+        }
+        | filters,
+        "Plane": {"offset": lambda: -float(rng.random()), "normal": lambda: rng.normal(size=dim)} | filters,
         "Pin": {"indices": lambda: rng.permutation(n)[:2]},
         "Magnetic": {"charge": lambda: each(-1, 1), "field": lambda: rng.normal(size=() if dim == 2 else 3)},
         "RotatingFrame": {
             "omega": lambda: rng.normal(size=() if dim == 2 else 3),
             "center": lambda: rng.normal(size=dim),
         },
-        "ElasticCollisions": {"radius": lambda: each(0.05, 0.5), "restitution": lambda: float(rng.uniform(0, 1))},
+        "ElasticCollisions": {
+            "radius": lambda: each(0.05, 0.5),
+            "restitution": lambda: float(rng.uniform(0, 1)),
+            "swept": lambda: bool(rng.integers(2)),
+        }
+        | filters,
         "Distance": {
             "length": lambda: each(0, 2, pairs),
             "iterations": lambda: int(rng.integers(1, 5)),
@@ -121,6 +134,8 @@ class World:
         self.applied, first = (kd.AppliedForce(rng.normal(size=(self.n, self.dim)).astype(dtype)) for _ in range(2))
         if births and rng.integers(4) == 0 and not isinstance(integrator, kd.Exact):
             self.scene.arguments["forces"].append(first)
+        if rng.integers(2):
+            self.scene.arguments["events"] = kd.Events()
         self.stepper = self.scene.make(cls, **more)
         handles = [*self.scene.arguments["forces"], *self.scene.arguments["constraints"]]
         book = Book((), self.scene.arguments["mass"], alive, alive.astype(np.int64))
@@ -147,6 +162,8 @@ class World:
         other = self.cls(*state, **arguments)
         writes = [(other._history, None, world._history.copy())] if world._started and world.integrator.history else []
         time = {name: getattr(world, name) for name in ("_origin", "_origin_tick")}
+        if "events" in arguments:
+            slots["touching"] = world._touching()
         other._commit(writes=writes, resume=(world.tick, world._started, world._last_h), attributes=time, **slots)
         return other
 
@@ -330,8 +347,13 @@ class World:
         if not self.births:
             assert world._plan.fingerprint == other._plan.fingerprint
         evaluations = world.force_evaluations, other.force_evaluations
+        told = "events" in self.scene.arguments
+        if told:
+            world.events.take()
         ended = plans.outcome(world, steps)
         assert plans.outcome(other, steps) == ended
+        if told and not self.births:  # which have other ids in a world made anew
+            assert world.events.take().tobytes() == other.events.take().tobytes()
         if ended and ended[0] is kd.NonFiniteError:
             return False
         for mine, others in zip(world._arrays(), other._arrays(), strict=True):

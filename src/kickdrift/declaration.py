@@ -139,7 +139,7 @@ class Declaration:
 
     @property
     def coefficients(self) -> tuple[str, ...]:
-        """The arguments of its constructor that can be changed once a stepper has it: functions and pairs cannot."""
+        """The arguments of its constructor that can be changed later: not functions, pairs, walls, shapes and joints."""
         return self._fields.coefficients
 
     @property
@@ -221,13 +221,17 @@ class _Fields(NamedTuple):
     coefficients: tuple[str, ...]
 
 
+#: Fields that are no coefficients: what a declaration is made of.
+_CONSISTS_OF = frozenset(("pairs", "tenants", "force", "walls", "shapes", "joints"))
+
+
 @cache
 def _fields(cls: Any) -> _Fields:
     fields = dataclasses.fields(cls)
     return _Fields(
         {field.name: field.metadata["bounds"] for field in fields if "bounds" in field.metadata},
         frozenset(field.name for field in fields if field.metadata.get("place")),
-        tuple(field.name for field in fields if field.name not in ("pairs", "tenants", "force")),
+        tuple(field.name for field in fields if field.name not in _CONSISTS_OF),
     )
 
 

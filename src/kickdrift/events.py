@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: So many bytes of events there may be at most.
 _MOST_BYTES = 2**40
+#: So many others may touch a body, on average over all bodies.
+MOST_TOUCHING = 16
 
 
 class Kind(IntEnum):
@@ -164,7 +166,7 @@ def reporting(plan: Plan) -> dict[int, Reporting]:
     for hold in plan.holds:
         walls = hold.constraint.sides(plan)
         if walls is not None:
-            room = plan.n * (16 if walls == 0 else min(walls, 8))
+            room = plan.n * (MOST_TOUCHING if walls == 0 else min(walls, 8))
             found[plan.source(hold)] = Reporting(walls, hold.kind == "sensor", room)
     return dict(sorted(found.items()))
 
@@ -179,23 +181,33 @@ class Touching(Part):
         return b"".join(np.array([source, len(keys), *keys.tolist()], "<i8").tobytes() for source, keys in kept)
 
     def most(self, stepper: Any) -> int:
-        return sum(16 + 8 * kind.room for kind in reporting(stepper._plan).values())
+        # Other constraints may be there when the snapshot is taken: a thousand.
+        return 1000 * (16 + 8 * MOST_TOUCHING * stepper.n)
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
         if len(data) % 8:
             raise SnapshotError(f"snapshot: expected whole numbers of who touches, got {len(data)} bytes")
         numbers = np.frombuffer(data, "<i8").astype(np.int64)
-        kinds, kept, last = reporting(stepper._plan), [], -1
+        kept: list[tuple[int, np.ndarray]] = []
         while len(numbers):
             source, count = numbers[:2].tolist() if len(numbers) > 1 else (-1, 0)
-            if source <= last or source not in kinds or not 0 < count <= min(kinds[source].room, len(numbers) - 2):
+            if source <= (kept[-1][0] if kept else -1) or not 0 < count <= len(numbers) - 2:
                 raise SnapshotError(f"snapshot: constraint {source} has no {count} that touch")
-            keys, numbers, last = numbers[2 : 2 + count], numbers[2 + count :], source
-            first, second = keys >> 32, (keys & (2**32 - 1)) - 2**31
-            walls = kinds[source].walls
-            right = (first >= 0) & (first < stepper.n)
-            right &= (first < second) & (second < stepper.n) if walls == 0 else (second >= -walls) & (second < 0)
-            if not right.all() or (keys[1:] <= keys[:-1]).any():
-                raise SnapshotError("snapshot: those who touch are not as snapshot() writes them")
-            kept.append((source, np.ascontiguousarray(keys)))
-        return {"touching": kept}
+            kept.append((source, np.ascontiguousarray(numbers[2 : 2 + count])))
+            numbers = numbers[2 + count :]
+
+        def check(attributes: dict[str, Any]) -> list[Any]:
+            """Refuse those who cannot touch by the plan that the snapshot goes back to."""
+            kinds = reporting(attributes.get("_plan", stepper._plan))
+            for source, keys in kept:
+                if source not in kinds or len(keys) > kinds[source].room:
+                    raise SnapshotError(f"snapshot: constraint {source} has no {len(keys)} that touch")
+                first, second = keys >> 32, (keys & (2**32 - 1)) - 2**31
+                walls = kinds[source].walls
+                right = (first >= 0) & (first < stepper.n)
+                right &= (first < second) & (second < stepper.n) if walls == 0 else (second >= -walls) & (second < 0)
+                if not right.all() or (keys[1:] <= keys[:-1]).any():
+                    raise SnapshotError("snapshot: those who touch are not as snapshot() writes them")
+            return []
+
+        return {"touching": kept, "later": [check]}

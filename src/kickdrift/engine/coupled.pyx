@@ -81,6 +81,7 @@ cdef class Coupled(Watch):
             mine.n == model.n and mine.mass is model.mass and mine.at_rest is model.at_rest
             and list(map(id, mine.pushes)) == list(map(id, model.pushes))
             and list(map(id, mine.holds)) == list(map(id, model.holds))
+            and mine.told == model.told and list(map(mine.source, mine.holds)) == list(map(model.source, model.holds))
         )
 
     cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1:
@@ -139,8 +140,10 @@ cdef class Coupled(Watch):
         )
 
     cdef int listen(self, EventStore store, object model) except -1:
-        """Have constraints report to where events are kept."""
+        """Have constraints report to where events are kept; those that do already go on."""
         cdef BoundHold bound
+        if self.told != NULL:
+            return 0
         kinds = events.reporting(model)
         self.told = <Told**> PyMem_Calloc(max(1, len(kinds)), sizeof(Told*))
         self.source = <int64_t*> PyMem_Calloc(max(1, len(kinds)), sizeof(int64_t))
