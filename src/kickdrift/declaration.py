@@ -139,7 +139,7 @@ class Declaration:
 
     @property
     def coefficients(self) -> tuple[str, ...]:
-        """The arguments of its constructor that can be changed later: not functions, pairs, walls, shapes and joints."""
+        """The arguments of its constructor that can be changed later: not functions, pairs, walls and joints."""
         return self._fields.coefficients
 
     @property
