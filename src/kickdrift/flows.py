@@ -244,14 +244,15 @@ class Native:
 
 
 class Expression:
-    """The right-hand side of y' = f(t, y) as formulas: text, which has the same bits on every platform.
+    """The right-hand side of y' = f(t, y) as formulas, with the same bits on every platform.
 
-    Keywords that are texts: the components, by names that formulas call them by, in the order in which states have
-    them; as many as there are dimensions. Keywords that are numbers, or one per trajectory, shape (n,): parameters.
-    Formulas are those of `kickdrift.Expression`, of these names and t. `implicit_euler` uses derivatives by rule.
+    Keywords with texts are the components. Their names are the variables of the formulas, and their order is the
+    order of the components in the state; give as many as there are dimensions. Keywords with numbers, or one number
+    per trajectory, shape (n,), are parameters. Formulas are those of `kickdrift.Expression`, with these names and t.
+    `implicit_euler` uses derivatives by rule.
 
-    Called from Python as any right-hand side is: flow(t, y, out). Raises ValueError, pointing at the column, for what
-    is no such formula; TypeError for parameters that are no real numbers.
+    It can be called from Python like any right-hand side: flow(t, y, out). Raises ValueError for a mistake in a
+    formula, and its message shows the column; TypeError for parameters that are not real numbers.
 
     >>> import kickdrift as kd
     >>> rhs = kd.flows.Expression(x="s*(y - x)", y="x*(r - z) - y", z="x*y - b*z", s=10.0, r=28.0, b=8/3)
