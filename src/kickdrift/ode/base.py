@@ -123,12 +123,12 @@ class ODEBase(State):
         return self._rhs
 
     def set(self, flow: Flow | type[Flow] | None = None, /, **parameters: float) -> None:
-        """Give the flow other parameters, from the next step on.
+        """Change parameters of the flow, from the next step on.
 
-        flow: the right-hand side as it was given, may be left out. parameters: those of its constructor.
-        Snapshots hold them as far as they are not as given, and `restore` goes back over them. Raises TypeError or
-        ValueError as the constructor does, and where the right-hand side is a function; RuntimeError during a step;
-        nothing has changed then. Thread-safety: as `step`.
+        flow: the right-hand side as it was given; it may be left out. parameters: those of its constructor. Snapshots
+        contain parameters that were changed, and `restore` brings the old ones back. Raises TypeError or ValueError
+        as the constructor does, and if the right-hand side is a function; RuntimeError during a step; nothing has
+        changed then. Thread-safety: as `step`.
 
         >>> import kickdrift as kd
         >>> weather = kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)

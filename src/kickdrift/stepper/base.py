@@ -179,9 +179,9 @@ class StepperBase(Population, Changes, State):
         return EventLog(self)
 
     def touching(self) -> np.ndarray:
-        """Those who touch now: a structured array of the fields source, a, b, slot_a and slot_b, as those of `Events`.
+        """The pairs that touch now: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
 
-        Raises RuntimeError during a step, and where no BEGIN or END was asked for.
+        Raises RuntimeError during a step, and if the stepper reports neither BEGIN nor END.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[1.0]], [[-1.0]], dt=1, constraints=[kd.Box(0, 9, restitution=0)], events=kd.Events())
@@ -303,11 +303,11 @@ class StepperBase(Population, Changes, State):
     # Moving bodies without stepping them.
 
     def teleport(self, index: Any, position: ArrayLike) -> None:
-        """Put bodies elsewhere at once: nothing is drawn between the old and the new place.
+        """Move bodies to another place at once. They are not drawn between the old and the new place.
 
-        index: an int, slice, array of ints or mask of bodies, or ids. position: m, what
-        `stepper.position[index]` takes. Velocities stay, also those that `verlet` keeps as history.
-        Raises IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
+        index: an int, slice, array of ints or mask of bodies, or ids. position: m, of the shape of
+        `stepper.position[index]`. Velocities stay the same, also those that `verlet` keeps as history. Raises
+        IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[0.0], [1.0]], [[1.0], [1.0]], dt=0.5)
@@ -349,11 +349,10 @@ class StepperBase(Population, Changes, State):
         self._commit(writes=writes)
 
     def shift(self, offset: ArrayLike) -> None:
-        """Move everything by `offset`, in m of shape (dim,): bodies, anchors and centers.
+        """Move everything by `offset`, in m, of shape (dim,): bodies, anchors and centers. This is a floating origin.
 
-        The picture moves as a whole: what is drawn goes on as if nothing had happened, in coordinates
-        whose origin lies at -offset (a floating origin). Raises TypeError or ValueError before
-        anything changes.
+        Afterwards the origin of the coordinates lies at -offset. `interpolate` returns places in the new coordinates,
+        and motion goes on smoothly. Raises TypeError or ValueError before anything changes.
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[1000.0]], forces=[kd.AnchorSpring(1.0, anchor=(1001.0,))])
