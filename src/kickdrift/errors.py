@@ -1,4 +1,4 @@
-"""What can go wrong, one class each.
+"""The errors, one class for each kind.
 
 Every class derives from `KickdriftError` and from the closest built-in, so that callers who
 know nothing of kickdrift still catch what they expect to.

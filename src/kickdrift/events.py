@@ -1,4 +1,4 @@
-"""Who met whom: what a stepper is asked to report, and what it hands out."""
+"""Events: which bodies met, and how a stepper reports it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_BYTES = 2**40
 
 
 class Kind(IntEnum):
-    """What an event is: HIT, BEGIN, END, ENTER or LEAVE; also in `kickdrift` itself, as `kd.HIT`."""
+    """The kind of an event: HIT, BEGIN, END, ENTER or LEAVE; also in `kickdrift` itself, as `kd.HIT`."""
 
     HIT = 1  #: two came together faster than `hits_above`
     BEGIN = 2  #: two touch that did not
@@ -89,7 +89,7 @@ class Events:
 
 
 class EventLog:
-    """The events of a stepper, `stepper.events`: taken by whoever wants them, once."""
+    """The events of a stepper, `stepper.events`. Each event can be taken once."""
 
     __slots__ = ("_stepper",)
 
@@ -117,7 +117,7 @@ def _asked(stepper: StepperBase) -> None:
 
 
 def touching(stepper: StepperBase) -> np.ndarray:
-    """Those who touch now; see `Stepper.touching`."""
+    """The pairs that touch now; see `Stepper.touching`."""
     _asked(stepper)
     if not (stepper._events.begin or stepper._events.end):
         raise RuntimeError("touching: this stepper was made with begin=False and end=False, and keeps no count")
@@ -143,7 +143,7 @@ def fields(dim: int) -> np.dtype:
     )
 
 
-# Those who touch go by keys, so that order is that of slot_a, then of slot_b.
+# Pairs that touch are sorted by keys, so the order is that of slot_a, then of slot_b.
 
 
 def key(slot_a: int, slot_b: int) -> int:
@@ -176,7 +176,7 @@ def reporting(plan: Plan) -> dict[int, Reporting]:
 
 
 class Touching(Part):
-    """Those who touch, in snapshots: number of the constraint, how many, and their keys; int64, little-endian."""
+    """The pairs that touch, in snapshots: number of the constraint, count, and keys; int64, little-endian."""
 
     name = "touching"
 

@@ -70,7 +70,7 @@ class Flow:
         return rounded
 
     def constants(self, dtype: np.dtype) -> list[float]:
-        """What the kernels compute with: the parameters, and what else the formulas need."""
+        """The numbers that kernels compute with: the parameters, and others that the formulas need."""
         return self.parameters(dtype)
 
 
@@ -237,7 +237,7 @@ class Native:
             raise self.failure(code)
 
     def failure(self, code: int) -> CallbackError:
-        """What is raised where the function returned this."""
+        """The error to raise for this return value."""
         return CallbackError(
             f"flows.Native {getattr(self.function, '__qualname__', type(self.function).__name__)}", code
         )
@@ -326,7 +326,7 @@ class Expression:
 
     @property
     def digest(self) -> str:
-        """What tells the list from others: 32 hexadecimal digits, the same on every platform."""
+        """A digest of the list of operations: 32 hexadecimal digits, the same on every platform."""
         return self.operations.digest
 
     def __repr__(self) -> str:
@@ -337,7 +337,7 @@ class Expression:
 
     @property
     def identity(self) -> str:
-        """What tells it from others: the list, and its parameters."""
+        """Its contents: the list of operations and the parameters."""
         import hashlib  # as in model.py
 
         digest = hashlib.blake2b(self.digest.encode(), digest_size=16)

@@ -1,4 +1,4 @@
-"""Who is near whom: pairs, those around a place, the nearest, and the first in the way."""
+"""Points that are near each other: pairs, points around a place, the nearest, and the first in the way."""
 
 from __future__ import annotations
 

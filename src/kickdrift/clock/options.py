@@ -1,4 +1,4 @@
-"""What a clock may be told: policies, overload rules, and all arguments together.
+"""The options of a clock: policies, overload rules, and the check of all arguments together.
 
 The compiled clock and the reference differ in their arithmetic alone. What else they share is here, in `rates.py` and
 in `saved_state.py`.

@@ -1,4 +1,4 @@
-"""What ties bodies: to a place, and to each other."""
+"""Constraints that tie bodies to a place, or to each other."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Distance(Constraint):
         else:
             splits = self.direction == "before" and plan.integrator.splits_pulls
             fields["move_first"], fields["move_second"] = weight_first, weight_second
-            # What drag there is belongs to the plan, which says it once all forces are merged.
+            # Drag belongs to the plan, which knows it after all forces are merged.
             fields["drag_first"] = fields["drag_second"] = np.zeros(len(first))
             fields["response"] = np.array(plan.integrator.responses_to_drag)
             # The pull at the beginning of the step moves bodies by half as much, and has another half at the end.

@@ -1,4 +1,4 @@
-"""What bodies bounce off: walls all around, and walls with one side."""
+"""Walls that bodies bounce off: on all sides, and with one side."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Formula(Interaction):
 
     @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
-        """What the texts say, and which nodes the components of the force are."""
+        """The parsed texts, and the nodes of the components of the force."""
         raise NotImplementedError
 
     def _finished(self, nodes: dict[str, int]) -> Program:
@@ -141,7 +141,7 @@ class Formula(Interaction):
 
     @property
     def digest(self) -> str:
-        """What tells the list from others: 32 hexadecimal digits, the same on every platform."""
+        """A digest of the list of operations: 32 hexadecimal digits, the same on every platform."""
         return self.operations.digest
 
     @property
@@ -175,7 +175,7 @@ class Formula(Interaction):
         return other
 
     def told(self) -> dict[str, Any]:
-        """What tells it from others of its class."""
+        """Its contents, for comparing it with others of its class."""
         return {"label": self.label, **self.parameters}
 
     # In a stepper.

@@ -63,7 +63,7 @@ class Langevin(Interaction):
 
     @property
     def coefficients(self) -> tuple[str, ...]:
-        """What can be changed once a stepper has it."""
+        """The coefficients that `set` can change."""
         return "friction", "temperature"
 
     def compile(self, plan: Plan) -> None:

@@ -1,4 +1,4 @@
-"""What the compiled ODEStepper and its plain-Python twin share: everything but the arithmetic."""
+"""The common part of the compiled ODEStepper and the reference: everything except the arithmetic."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class ODEBase(State):
         """The integrator with its parameters."""
         return self._integrator
 
-    # What common.py needs to record and save.
+    # common.py needs these to record and save.
 
     def _sampled(self) -> tuple[np.ndarray, ...]:
         return (self._y,)
@@ -197,7 +197,7 @@ class ODEBase(State):
         return 1
 
     def _described(self) -> dict[str, Any]:
-        # What a function computes is its owner's affair; it may well have moved to another module.
+        # A function may have moved to another module, and still compute the same. So its name is not compared.
         rhs = "function" if self._first_flow is None else repr(self._first_flow)
         return {
             "rhs": self._rhs.identity if isinstance(self._rhs, Expression) else rhs,

@@ -84,7 +84,7 @@ class Tape:
         """How many ticks were recorded."""
         return len(self._records)
 
-    # What steppers call, before and after each tick.
+    # Steppers call these before and after each tick.
 
     def _before(self, stepper: State) -> None:
         self._change = _difference(stepper, self._last, snapshots.keep(stepper))

@@ -1,4 +1,4 @@
-"""What the compiled stepper and its plain-Python twin share: everything but the arithmetic."""
+"""The common part of the compiled stepper and the reference: everything except the arithmetic."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class StepperBase(Population, Changes, State):
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
         self._given = validation.state_arrays(position, velocity)
-        # Views: whoever gives the caller's own arrays another shape does not change these.
+        # Views: if the caller gives his own arrays another shape, these stay as they are.
         self._position, self._velocity = (array.view() for array in self._given)
         n, dim = self._position.shape
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
@@ -86,7 +86,7 @@ class StepperBase(Population, Changes, State):
                 raise TypeError(f"events: expected kickdrift.Events(), got {validation.show(events)}")
             self._events = events
             self._parts = (*self._parts, Touching())
-        # What was given, before any shift; it says whose a snapshot is.
+        # The declarations as given, before any shift. Snapshots are checked against them.
         self._first_plan = self._plan
         self._impulses = self._plan.impulses = self._impulses_for(self._plan)
         for push in self._plan.pushes:
@@ -175,7 +175,7 @@ class StepperBase(Population, Changes, State):
 
     @property
     def events(self) -> EventLog:
-        """Who met whom since the last `take()`; see `Events`. It refuses where the stepper was made without."""
+        """The events since the last `take()`; see `Events`. RuntimeError without `events=`."""
         return EventLog(self)
 
     def touching(self) -> np.ndarray:
@@ -296,7 +296,7 @@ class StepperBase(Population, Changes, State):
         return validation.seconds(self._origin) + (tick - self._origin_tick) * self._dt
 
     def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
-        """Give bodies other masses, where they are others."""
+        """Change masses, if they are different."""
         if ((self._plan.mass + np.zeros(self.n))[rows] != mass).any():
             self._set_mass(mass, rows)
 

@@ -1,4 +1,4 @@
-"""What changes between two ticks: coefficients, terms, constraints, masses and the arrays themselves.
+"""Changes between two ticks: coefficients, terms, constraints, masses and the arrays themselves.
 
 A stepper keeps an entry for each declaration, in the order in which they act. An entry is never changed: a change
 makes other entries, a plan of them and a binding of that, all aside, and `_commit` takes over the whole. So a stepper
@@ -72,7 +72,7 @@ class Changes(_State):
 
     @once
     def _added(self) -> dict[str, tuple[Origin, ...]]:
-        """What was added since, by its token."""
+        """The declarations that were added later, by token."""
         return {}
 
     @once

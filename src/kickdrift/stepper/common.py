@@ -1,4 +1,4 @@
-"""What all steppers are: arrays that are stepped in place, at an exact time, and can be saved."""
+"""The base of all steppers: arrays that are stepped in place, at an exact time, and can be saved."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class State:
         _last_h: float  # the step that it spans
 
         def step(self, n: int = 1) -> None: ...
-        def _step(self, n: int) -> None: ...  # for whoever has the stepper for himself
+        def _step(self, n: int) -> None: ...  # only for callers that hold the stepper's lock
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
         def _numbers(self, binding: Any, h: float) -> Any: ...  # what depends on dt, for `_commit`
         def _commit(self, *args: Any, **changes: Any) -> None: ...  # several changes as one, see bodies.pyx
@@ -77,7 +77,7 @@ class State:
         """The user's own arrays; taken: those of the stepper."""
         arrays = user_arrays(given, taken)
         self._user_given = MappingProxyType(arrays)
-        # Views, as of what is stepped: nobody can give these another shape, or resize what they lie in.
+        # Views of the arrays that are stepped: their shape cannot be changed, and the arrays below not be resized.
         self._user_arrays = {name: np.asarray(arrays[name]).view() for name in sorted(arrays)}
         if arrays:
             self._user_text = described(self._user_arrays)
@@ -118,7 +118,7 @@ class State:
     def dt(self, value: float | Fraction | str) -> None:
         self._exclusively(self._choose_dt, validation.signed_step(value, None, self.dtype))
 
-    # What begins with an underscore from here on is called by whoever has the stepper for himself.
+    # From here on, names with an underscore are only for callers that hold the stepper's lock.
 
     @once
     def _identity(self) -> dict[str, Any]:

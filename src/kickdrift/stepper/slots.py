@@ -26,7 +26,7 @@ LAST_GENERATION = 2**31 - 1
 
 
 class Slots:
-    """The arrays of both twins. All but the last two are for whoever has the stepper for himself."""
+    """The arrays of both steppers. All but the last two are only for callers that hold the stepper's lock."""
 
     def __init__(self, n: int, alive: np.ndarray | None = None) -> None:
         rows = -(-max(n, 1) // ROW) * ROW  # kernels look at whole rows
@@ -97,14 +97,14 @@ class Slots:
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
-    """A view that nobody can make writable: its buffer says that it is not."""
+    """A view that cannot be made writable, because its buffer is read-only."""
     return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
 
 
 class Population:
-    """What steppers of bodies that come and go offer; how bodies are born and die is left to the twins."""
+    """The interface of worlds where bodies come and go. Births and deaths are done by subclasses."""
 
-    #: None as long as all bodies live that there were at first, and nobody asks.
+    #: None as long as all of the first bodies live, and ids were not asked for.
     _slots: Slots | None = None
 
     if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Population:
         return self.n if self._slots is None else int(np.count_nonzero(self._slots.mask))
 
     def _rows_of(self, index: Any) -> Any:
-        """What chooses rows, with the rows of ids in their place: no row is 2**32 or more, and every id is."""
+        """An index of rows, with ids replaced by their rows: every id is at least 2**32, and no row is."""
         if isinstance(index, (list, np.ndarray, int, np.integer)):
             array = np.asarray(index)
             if array.dtype.kind in "iu" and array.size and array.max() >= 2**32:
