@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from pathlib import Path
 
 from sphinx.ext.napoleon import Config, NumpyDocstring
 
@@ -11,7 +12,7 @@ project = "kickdrift"
 author = copyright = "The kickdrift maintainers"
 release = version = kickdrift.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
@@ -20,8 +21,73 @@ html_title = "kickdrift"
 html_static_path = []
 html_copy_source = False
 nitpicky = False
+suppress_warnings = ["config.cache"]  # Order cannot be pickled
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+
+
+DOCS = Path(__file__).parent
+EXAMPLES = DOCS.parent / "build" / "examples"  #: what sphinx-gallery reads
+TITLES = {
+    "pygame_scene": "pygame-ce: bouncing balls",
+    "pyglet_scene": "pyglet: more balls",
+    "arcade_scene": "arcade: sparks around the mouse",
+    "raylib_scene": "raylib: pendulums",
+    "panda3d_scene": "Panda3D: balls in a room",
+    "asteroids": "Asteroids",
+    "breakout": "Breakout",
+    "pinball": "Pinball",
+    "ball_pit": "A ball pit",
+    "fountain": "A fountain in the wind",
+    "netplay": "Netplay",
+    "torn_cloth": "A curtain that tears",
+    "rope_bridge": "A rope bridge",
+    "ragdoll_stairs": "Ragdolls on the stairs",
+    "solar_system": "The solar system",
+    "magnetic_bottle": "A magnetic bottle",
+    "lennard_jones": "A Lennard-Jones fluid",
+    "predator_prey": "Foxes and rabbits",
+}
+
+
+class Order:
+    """As in TITLES."""
+
+    def __init__(self, folder):
+        pass
+
+    def __call__(self, name):
+        return list(TITLES).index(name.removesuffix(".py"))
+
+
+sphinx_gallery_conf = {
+    "examples_dirs": str(EXAMPLES),
+    "gallery_dirs": "examples",
+    "within_subsection_order": Order,
+    "plot_gallery": "False",  # they open windows: docs/make_gallery.py makes their pictures
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+}
+
+
+def prepare_examples():
+    """Copies of the examples, with a title and a picture on top, as sphinx-gallery wants them."""
+    EXAMPLES.mkdir(parents=True, exist_ok=True)
+    head = "Programs\n========\n\nThe programs of the gallery. Each is one short file, and none needs the others.\n"
+    (EXAMPLES / "GALLERY_HEADER.rst").write_text(head, encoding="utf-8")
+    for path in sorted((DOCS.parent / "examples").glob("*.py")):
+        title = TITLES[path.stem]
+        _, text, code = path.read_text(encoding="utf-8").split('"""', 2)
+        text = "\n".join(inline(line) for line in text.splitlines())
+        picture = f"pictures/gallery-{path.stem}.png"
+        seen = f"\n.. image:: /{picture}\n   :alt: {title}\n" if (DOCS / picture).exists() else ""
+        thumbnail = f'# sphinx_gallery_thumbnail_path = "{picture}"\n' if seen else ""
+        page = f'r"""\n{title}\n{"=" * len(title)}\n{seen}\n{text}\n"""\n{thumbnail}{code}'
+        copy = EXAMPLES / path.name
+        if not copy.exists() or copy.read_text(encoding="utf-8") != page:
+            copy.write_text(page, encoding="utf-8")
 
 
 def inline(line):
@@ -63,4 +129,5 @@ def plain(app, what, name, item, options, lines):
 
 
 def setup(app):
+    prepare_examples()
     app.connect("autodoc-process-docstring", plain)

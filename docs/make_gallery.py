@@ -23,7 +23,7 @@ EXAMPLES = {
     "raylib_scene": 150,
     "panda3d_scene": 100,
     "asteroids": 240,
-    "breakout": 200,
+    "breakout": 900,
     "pinball": 200,
     "fountain": 240,
     "torn_cloth": 150,
@@ -31,6 +31,9 @@ EXAMPLES = {
     "solar_system": 600,
     "magnetic_bottle": 150,
     "predator_prey": 150,
+    "ball_pit": 300,
+    "ragdoll_stairs": 260,
+    "lennard_jones": 500,
 }
 DEMOS = ("attractor", "ragdoll", "cloth", "orbit", "growth")  #: whose `--plot` is shown
 #: Of README: two rows of three, left to right.

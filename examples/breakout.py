@@ -1,10 +1,9 @@
 """Breakout: sixty bricks that vanish when the events say that they were hit, and a paddle of infinite mass.
 
-python examples/breakout.py           in a window (pip install pygame-ce); the mouse moves, Escape ends
-python examples/breakout.py --headless 60    seconds without one
+Keys: the mouse moves the paddle; Escape ends. `--frames 300` plays by itself.
 """
 
-import sys
+import argparse
 
 import numpy as np
 
@@ -17,6 +16,7 @@ CORNERS = np.array([(8.0 + 47 * x, 60.0 + 22 * y) for y in range(ROWS) for x in 
 BRICK = np.array([41.0, 16.0])
 SIZE = 40.0  # of the paddle, which is as round as a large ball
 SPEED = 380.0
+COLOURS = ("#ef476f", "#f78c6b", "#ffd166", "#06d6a0", "#4cc9f0", "#9d8df1")
 
 
 class Game:
@@ -27,7 +27,7 @@ class Game:
             [(240.0, 400.0), (240.0, HEIGHT - 10.0 + 0.7 * SIZE)],
             [(0.55 * SPEED, -0.835 * SPEED), (0.0, 0.0)],
             [1.0, np.inf],
-            hz=120,
+            clock=kd.FixedClock(120, policy="match"),
             constraints=[
                 kd.ElasticCollisions([RADIUS, SIZE], swept=True),
                 self.bricks,
@@ -38,11 +38,13 @@ class Game:
         )
         self.score, self.lives = 0, 3
 
-    def tick(self, goal):
-        """One step; the paddle goes where it is wanted, as fast as it can."""
+    def control(self, goal):
+        """The paddle goes where it is wanted, as fast as it can."""
         away = goal - self.world.position[PADDLE, 0]
         self.world.velocity[PADDLE, 0] = np.clip(away * 120, -900, 900)
-        self.world.step()
+
+    def listen(self):
+        """What happened in the last step."""
         for event in self.world.events.take():
             if event["kind"] == kd.HIT and event["source"] == 1:
                 brick = -1 - event["slot_b"]
@@ -58,45 +60,46 @@ class Game:
                 self.world.teleport(BALL, (240.0, 400.0))
                 self.world.velocity[BALL] = (0.55 * SPEED, -0.835 * SPEED)
 
+    def frame(self, seconds, goal=None):
+        """Without a goal the paddle plays alone: it is now a little left of the ball, now a little right."""
+        for tick in self.world.ticks(seconds):
+            self.listen()
+            self.control(self.world.position[BALL, 0] + 25 * np.sin(tick / 41) if goal is None else goal)
+        self.listen()
+
     @property
     def over(self):
-        return self.lives == 0 or not self.there.any()
-
-    def play(self, ticks):
-        """Without a player: the paddle is under the ball, now a little left, now a little right of it."""
-        for tick in range(ticks):
-            if self.over:
-                return
-            self.tick(self.world.position[BALL, 0] + 25 * np.sin(tick / 41))
+        return self.lives <= 0 or not self.there.any()
 
 
-def window():
+def main(frames=None):
     import pygame
 
-    screen = pygame.display.set_mode((WIDTH, HEIGHT))
-    game, frames = Game(), pygame.time.Clock()
-    while not game.over:
+    pygame.init()
+    screen, watch = pygame.display.set_mode((WIDTH, HEIGHT)), pygame.time.Clock()
+    pygame.display.set_caption("kickdrift: breakout")
+    font, game, shown = pygame.font.Font(None, 26), Game(), 0
+    while not game.over and shown != frames:
+        seconds = watch.tick(60) / 1000
         for event in pygame.event.get():
             if event.type == pygame.QUIT or (event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE):
-                return game
-        for _ in range(2):
-            game.tick(pygame.mouse.get_pos()[0])
-        screen.fill("black")
-        for number in np.flatnonzero(game.there):
-            color = ("red", "orange", "yellow", "green", "cyan", "violet")[number // COLUMNS]
-            pygame.draw.rect(screen, color, (*CORNERS[number], *BRICK))
-        for place, size in zip(game.world.position, (RADIUS, SIZE), strict=True):
-            pygame.draw.circle(screen, "white", place, size)
-        pygame.display.set_caption(f"{game.score} points, {game.lives} lives")
+                return game, screen
+        game.frame(*((1 / 60,) if frames else (seconds, pygame.mouse.get_pos()[0])))
+
+        screen.fill("#10172a")
+        for number in np.flatnonzero(game.there).tolist():
+            pygame.draw.rect(screen, COLOURS[number // COLUMNS], (*CORNERS[number], *BRICK), border_radius=3)
+        ball, paddle = game.world.interpolate().tolist()
+        pygame.draw.aacircle(screen, "#8d99ae", paddle, SIZE)
+        pygame.draw.aacircle(screen, "#ffffff", ball, RADIUS)
+        text = f"{game.score} points   {game.lives} lives   move [mouse]"
+        screen.blit(font.render(text, True, "#e5e5e5"), (12, 14))
         pygame.display.flip()
-        frames.tick(60)
-    return game
+        shown += 1
+    return game, screen
 
 
 if __name__ == "__main__":
-    if "--headless" in sys.argv:
-        game = Game()
-        game.play(int(120 * float(sys.argv[sys.argv.index("--headless") + 1])))
-    else:
-        game = window()
-    print(f"{game.score} points, {game.there.sum()} bricks, {game.lives} lives left")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--frames", type=int, help="play so many frames without a player")
+    main(parser.parse_args().frames)

@@ -1,10 +1,9 @@
-"""Pinball: a ball, bumpers, two flippers and a roof; the score is what the events say.
+"""Pinball: a ball, bumpers, two flippers and a roof. The events say what the ball hit, and that is the score.
 
-python examples/pinball.py            in a window (pip install pygame-ce); arrows flip, Escape ends
-python examples/pinball.py --headless 20     seconds without one
+Keys: left and right move the flippers up; Escape ends. `--frames 300` plays by itself.
 """
 
-import sys
+import argparse
 
 import numpy as np
 
@@ -15,16 +14,11 @@ BALL, LEFT, RIGHT = 0, 1, 2  # rows; the bumpers follow
 BUMPERS = np.array([(120.0, 200.0), (280.0, 200.0), (200.0, 290.0), (110.0, 380.0), (290.0, 380.0)])
 BUMPER, FLIPPER = 22.0, 26.0
 REST = np.array([(140.0, 560.0), (260.0, 560.0)])  # of the flippers
-WALLS = [
-    [(0, 470), (115, 545)],
-    [(400, 470), (285, 545)],
-    [(0, 60), (60, 0)],
-    [(400, 60), (340, 0)],
-]
+WALLS = [[(0, 470), (115, 545)], [(400, 470), (285, 545)], [(0, 60), (60, 0)], [(400, 60), (340, 0)]]
 
 
 def table():
-    """The world, y downwards: everything that scores is a constraint or a body, so that events name it."""
+    """The world; y points down. All that scores is a constraint or a body, so events can name it."""
     position = np.concatenate([[(333.0, 80.0)], REST, BUMPERS])
     velocity = np.zeros_like(position)
     velocity[BALL] = (-150.0, 60.0)
@@ -35,7 +29,7 @@ def table():
         position,
         velocity,
         mass,
-        hz=240,
+        clock=kd.FixedClock(240, policy="match"),
         forces=[kd.Gravity((0, 700)), kd.LinearDrag(0.05)],
         constraints=[
             kd.ElasticCollisions(radius, restitution=0.95, swept=True),
@@ -53,15 +47,14 @@ class Game:
         self.world, self.score, self.balls, self.sounds = table(), 0, 3, 0
         self.down = [False, False]
 
-    def flip(self, side, down):
-        self.down[side] = down
-
-    def tick(self):
-        """Flippers are bodies of infinite mass, so that what they hit is hit; then a step, and what it told."""
+    def control(self):
+        """Flippers are bodies of infinite mass that move by their velocity, so they hit the ball."""
         y = self.world.position[[LEFT, RIGHT], 1]
         goal = REST[:, 1] - 45 * np.array(self.down)
         self.world.velocity[[LEFT, RIGHT], 1] = np.clip((goal - y) * self.world.clock.hz, -900, 900)
-        self.world.step()
+
+    def listen(self):
+        """What happened in the last step."""
         for event in self.world.events.take():
             if event["kind"] == kd.ENTER:
                 self.drained()
@@ -69,52 +62,59 @@ class Game:
                 self.sounds += 1
                 self.score += 100 if event["slot_b"] > RIGHT else 1 if event["source"] == 1 else 0
 
+    def frame(self, seconds, alone=False):
+        for _ in self.world.ticks(seconds):
+            self.listen()
+            if alone:
+                self.aim()
+            self.control()
+        self.listen()
+
     def drained(self):
         self.balls -= 1
         if self.balls > 0:
             self.world.teleport(BALL, (333.0, 80.0))
             self.world.velocity[BALL] = (-150.0 - 25 * self.balls, 60.0)
 
-    def play(self, ticks):
+    def aim(self):
         """Without a player: each flipper goes up when the ball is near."""
-        for _ in range(ticks):
-            x, y = self.world.position[BALL]
-            near = y > 490
-            self.flip(0, bool(near and x < 200))
-            self.flip(1, bool(near and x >= 200))
-            self.tick()
-            if self.balls == 0:
-                return
+        x, y = self.world.position[BALL]
+        self.down = [bool(y > 490 and x < 200), bool(y > 490 and x >= 200)]
 
 
-def window():
+def main(frames=None):
     import pygame
 
-    screen = pygame.display.set_mode((WIDTH, HEIGHT))
-    game, frames = Game(), pygame.time.Clock()
-    while game.balls > 0:
+    pygame.init()
+    screen, watch = pygame.display.set_mode((WIDTH, HEIGHT)), pygame.time.Clock()
+    pygame.display.set_caption("kickdrift: pinball")
+    font, game, shown = pygame.font.Font(None, 26), Game(), 0
+    radius = [RADIUS, FLIPPER, FLIPPER, *[BUMPER] * len(BUMPERS)]
+    while game.balls > 0 and shown != frames:
+        seconds = watch.tick(60) / 1000
         for event in pygame.event.get():
             if event.type == pygame.QUIT or (event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE):
-                return game
+                return game, screen
             if event.type in (pygame.KEYDOWN, pygame.KEYUP) and event.key in (pygame.K_LEFT, pygame.K_RIGHT):
-                game.flip(event.key == pygame.K_RIGHT, event.type == pygame.KEYDOWN)
-        for _ in range(4):
-            game.tick()
-        screen.fill("black")
+                game.down[event.key == pygame.K_RIGHT] = event.type == pygame.KEYDOWN
+        game.frame(1 / 60 if frames else seconds, alone=frames is not None)
+
+        screen.fill("#10172a")
         for a, b in WALLS:
-            pygame.draw.line(screen, "gray", a, b, 6)
-        for place, size in zip(game.world.position, [RADIUS, FLIPPER, FLIPPER, *[BUMPER] * len(BUMPERS)], strict=True):
-            pygame.draw.circle(screen, "white" if size == RADIUS else "orange", place, size)
-        pygame.display.set_caption(f"{game.score} points, {game.balls} balls")
+            pygame.draw.line(screen, "#8d99ae", a, b, 8)
+        for row, (place, size) in enumerate(zip(game.world.interpolate().tolist(), radius, strict=True)):
+            colour = "#ffffff" if row == BALL else "#06d6a0" if row <= RIGHT else "#ef476f"
+            pygame.draw.aacircle(screen, colour, place, size)
+            if row > RIGHT:
+                pygame.draw.aacircle(screen, "#ffd166", place, 0.6 * size)
+        screen.blit(font.render(f"{game.score} points   {game.balls} balls", True, "#e5e5e5"), (120, 10))
+        screen.blit(font.render("flip [left, right]", True, "#8d99ae"), (126, HEIGHT - 24))
         pygame.display.flip()
-        frames.tick(60)
-    return game
+        shown += 1
+    return game, screen
 
 
 if __name__ == "__main__":
-    if "--headless" in sys.argv:
-        game = Game()
-        game.play(int(240 * float(sys.argv[sys.argv.index("--headless") + 1])))
-    else:
-        game = window()
-    print(f"{game.score} points, {game.sounds} sounds, {game.balls} balls left")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--frames", type=int, help="play so many frames without a player")
+    main(parser.parse_args().frames)

@@ -27,8 +27,8 @@ Constraints
   Pin, Distance, Box, Plane, ElasticCollisions   hooks, ropes and cloth, walls, floors, balls that meet
   Contacts, Segments, Boxes                      piles that rest, and shapes that stand still
 
-Who met whom
-  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE; Neighbours says who is near whom
+Events
+  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE; Neighbours finds points that are near each other
 
 Time
   FixedClock                          how many steps are due in a frame
@@ -198,7 +198,7 @@ __all__ = [
     "sync_test",
 ]
 
-# What is imported when it is asked for: together that takes longer than all the rest.
+# These are imported when they are first used, because together they take longer than all the rest.
 _LATER = {
     **dict.fromkeys(("Box", "Boxes", "Contacts", "Distance", "ElasticCollisions"), "constraints"),
     **dict.fromkeys(("Pin", "Plane", "Segments", "Sensor"), "constraints"),

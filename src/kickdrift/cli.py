@@ -12,7 +12,7 @@ from .demos import DEMOS, LIVE, Demo, LiveDemo, compare
 from .demos.window import show
 from .errors import KickdriftError
 
-# What the process returns; argparse itself leaves with USAGE too.
+# Exit codes of the process. argparse uses USAGE too.
 OK, FAILURE, USAGE, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 128 + 2, 128 + 13
 
 GUIDE = """\
@@ -163,7 +163,7 @@ def _complain(message: str, code: int) -> int:
 
 
 def _discard_output() -> None:
-    # What is still buffered cannot be written; at exit Python would try again and complain.
+    # Buffered output cannot be written any more. Otherwise Python would try again at exit, and complain.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""What force terms and constraints have in common: checked coefficients, and the shapes that plans want.
+"""The common base of force terms and constraints: checked coefficients, in the shapes that plans need.
 
 Other layers know a declaration by the `kind` that its class names: each has a table from kinds to what it does with
 them. Whether a table has all of them is checked when a module is imported, see `require_entries`.
@@ -164,11 +164,11 @@ class Declaration:
         return other
 
     def equals(self, other: Declaration) -> bool:
-        """May it stand for another one that is told the same?"""
+        """May it replace another declaration with the same contents?"""
         return type(self) is type(other)
 
     def told(self) -> dict[str, Any]:
-        """What tells it from others of its class, as arrays, numbers and text."""
+        """Its contents, as arrays, numbers and text: equal for equal declarations of a class."""
         told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         if told.get("tenants", self) is None:
             del told["tenants"]
@@ -214,7 +214,7 @@ class Declaration:
 
 
 class _Fields(NamedTuple):
-    """What a class says of its fields; dataclasses tell slowly."""
+    """The fields of a class, cached, because `dataclasses.fields` is slow."""
 
     bounds: dict[str, tuple[float, float]]
     places: frozenset[str]

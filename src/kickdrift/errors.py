@@ -1,4 +1,4 @@
-"""What can go wrong, one class each.
+"""The errors, one class for each kind.
 
 Every class derives from `KickdriftError` and from the closest built-in, so that callers who
 know nothing of kickdrift still catch what they expect to.
@@ -55,7 +55,7 @@ class ConvergenceError(KickdriftError, ArithmeticError):
 
 
 class DesyncError(KickdriftError, RuntimeError):
-    """Two runs that must agree bit for bit do not: first at `tick`."""
+    """Two runs that must be equal bit for bit differ. `tick` is the first tick that differs."""
 
     def __init__(self, tick: int, expected: int, got: int):
         super().__init__(
@@ -84,7 +84,7 @@ class CallbackError(KickdriftError, RuntimeError):
 
 
 class CapacityError(KickdriftError, RuntimeError):
-    """There are fewer free slots than bodies to be born: `wanted` and `free` say how many."""
+    """More bodies were to be spawned than rows are free: `wanted` and `free` say how many."""
 
     def __init__(self, wanted: int, free: int) -> None:
         super().__init__(f"position: expected at most {free} bodies, for which there are free slots, got {wanted}")
@@ -96,7 +96,7 @@ class CapacityError(KickdriftError, RuntimeError):
 
 
 class DeadBodyError(KickdriftError, KeyError):
-    """No body that lives has the name `body`, which is an id or a slot."""
+    """The body with the id or row `body` is not alive."""
 
     def __init__(self, body: int) -> None:
         super().__init__(body)

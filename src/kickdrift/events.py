@@ -1,4 +1,4 @@
-"""Who met whom: what a stepper is asked to report, and what it hands out."""
+"""Events: which bodies met, and how a stepper reports it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_TOUCHING = 16
 
 
 class Kind(IntEnum):
-    """What an event is: HIT, BEGIN, END, ENTER or LEAVE; also in `kickdrift` itself, as `kd.HIT`."""
+    """The kind of an event: HIT, BEGIN, END, ENTER or LEAVE; also in `kickdrift` itself, as `kd.HIT`."""
 
     HIT = 1  #: two came together faster than `hits_above`
     BEGIN = 2  #: two touch that did not
@@ -37,28 +37,34 @@ HIT, BEGIN, END, ENTER, LEAVE = Kind
 
 @dataclass(frozen=True)
 class Events:
-    """What a stepper reports of those who meet: `Stepper(..., events=Events())`, then `stepper.events.take()`.
+    """Reports which bodies meet: `Stepper(..., events=Events())`, then `stepper.events.take()`.
 
-    capacity: room for so many events between two takes, made once; what comes when it is full is counted in
-    `stepper.events.dropped`. hits_above: m/s; who comes together faster is a HIT. begin, end: are BEGIN and END wanted?
-    They need to know who touched a tick ago, which is in snapshots and checksums then.
+    capacity: how many events fit between two calls of `take()`. Events that come when it is full are counted in
+    `stepper.events.dropped`. hits_above: m/s; bodies that come together faster are a HIT. begin, end: whether BEGIN
+    and END are reported. For these, snapshots and checksums contain which bodies touched a tick ago.
 
-    `take()` returns a structured array, one row per event, of shape (k,), sorted by tick, source, slot_a, slot_b and
-    kind, each once. Its fields: tick, int64, that of the stepper after the step; time, s, of the touch within it; kind,
-    one of `HIT`, `BEGIN`, `END`, `ENTER`, `LEAVE`; source, the number of the constraint; a and b, int64: ids of bodies,
-    generation << 32 | slot, where b is -1 - number for a wall or shape; slot_a, slot_b: rows of bodies, -1 - number for
-    a wall or shape; point, m, and normal, from a to b, of shape (dim,); speed, m/s, at which they came together;
-    impulse, N s, along the normal, the sum of the tick. Walls of a `Box` are numbered lower x, upper x, lower y, and so
-    on; a `Plane` has number 0.
+    `take()` returns a structured array of shape (k,), one row per event, each once, sorted by tick, source, slot_a,
+    slot_b and kind. Its fields:
+    tick, int64, of the stepper after the step;
+    time, s, of the touch within the step;
+    kind, one of `HIT`, `BEGIN`, `END`, `ENTER`, `LEAVE`;
+    source, the number of the constraint;
+    a and b, int64: ids of bodies, generation << 32 | slot; b is -1 - number for a wall or shape;
+    slot_a, slot_b: rows of bodies, -1 - number for a wall or shape;
+    point, m, and normal, from a to b, of shape (dim,);
+    speed, m/s, at which they came together;
+    impulse, N s, along the normal, the sum of the tick.
+    The walls of a `Box` have the numbers 0 for lower x, 1 for upper x, 2 for lower y, and so on. A `Plane` has number
+    0.
 
-    Two that met touch from then on, as long as each tick leaves them no farther apart than 1/1024 of the sum of their
-    radii, or rounding: what comes together and parts in one tick is a BEGIN and an END. END has no speed and no
-    impulse; where nothing is known of the moment, it is the beginning of the tick. Where a pair meets several times in
-    a tick, time, point, normal and speed are those of the fastest meeting. Who meets no faster than one step's forces
-    push rests, and is no HIT. Bodies that push nothing, as `sensor` says, have the impulse 0. ENTER and LEAVE come from
-    `Sensor` alone: their normal is 0, and their speed that of the body.
+    Two bodies that met touch each other as long as each tick leaves them no farther apart than 1/1024 of the sum of
+    their radii, or rounding. A pair that meets and parts in one tick is a BEGIN and an END. END has no speed and no
+    impulse; its time is the beginning of the tick if the moment is not known. If a pair meets several times in a
+    tick, time, point, normal and speed are those of the fastest meeting. A pair that meets no faster than the forces
+    of one step push it rests, and is no HIT. For bodies with `sensor` set the impulse is 0. ENTER and LEAVE come only
+    from `Sensor`; their normal is 0, and their speed is that of the body.
 
-    Raises TypeError or ValueError for wrong numbers. Who asks for no events pays for none.
+    Raises TypeError or ValueError for wrong numbers. A stepper without events does no work for them.
 
     >>> import kickdrift as kd
     >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=0.5, constraints=[kd.Box(0, 2.5)], events=kd.Events())
@@ -85,7 +91,7 @@ class Events:
 
 
 class EventLog:
-    """The events of a stepper, `stepper.events`: taken by whoever wants them, once."""
+    """The events of a stepper, `stepper.events`. Each event can be taken once."""
 
     __slots__ = ("_stepper",)
 
@@ -113,7 +119,7 @@ def _asked(stepper: StepperBase) -> None:
 
 
 def touching(stepper: StepperBase) -> np.ndarray:
-    """Those who touch now; see `Stepper.touching`."""
+    """The pairs that touch now; see `Stepper.touching`."""
     _asked(stepper)
     if not (stepper._events.begin or stepper._events.end):
         raise RuntimeError("touching: this stepper was made with begin=False and end=False, and keeps no count")
@@ -139,7 +145,7 @@ def fields(dim: int) -> np.dtype:
     )
 
 
-# Those who touch go by keys, so that order is that of slot_a, then of slot_b.
+# Pairs that touch are sorted by keys, so the order is that of slot_a, then of slot_b.
 
 
 def key(slot_a: int, slot_b: int) -> int:
@@ -172,7 +178,7 @@ def reporting(plan: Plan) -> dict[int, Reporting]:
 
 
 class Touching(Part):
-    """Those who touch, in snapshots: number of the constraint, how many, and their keys; int64, little-endian."""
+    """The pairs that touch, in snapshots: number of the constraint, count, and keys; int64, little-endian."""
 
     name = "touching"
 

@@ -70,7 +70,7 @@ class Flow:
         return rounded
 
     def constants(self, dtype: np.dtype) -> list[float]:
-        """What the kernels compute with: the parameters, and what else the formulas need."""
+        """The numbers that kernels compute with: the parameters, and others that the formulas need."""
         return self.parameters(dtype)
 
 
@@ -237,21 +237,22 @@ class Native:
             raise self.failure(code)
 
     def failure(self, code: int) -> CallbackError:
-        """What is raised where the function returned this."""
+        """The error to raise for this return value."""
         return CallbackError(
             f"flows.Native {getattr(self.function, '__qualname__', type(self.function).__name__)}", code
         )
 
 
 class Expression:
-    """The right-hand side of y' = f(t, y) as formulas: text, which has the same bits on every platform.
+    """The right-hand side of y' = f(t, y) as formulas, with the same bits on every platform.
 
-    Keywords that are texts: the components, by names that formulas call them by, in the order in which states have
-    them; as many as there are dimensions. Keywords that are numbers, or one per trajectory, shape (n,): parameters.
-    Formulas are those of `kickdrift.Expression`, of these names and t. `implicit_euler` uses derivatives by rule.
+    Keywords with texts are the components. Their names are the variables of the formulas, and their order is the
+    order of the components in the state; give as many as there are dimensions. Keywords with numbers, or one number
+    per trajectory, shape (n,), are parameters. Formulas are those of `kickdrift.Expression`, with these names and t.
+    `implicit_euler` uses derivatives by rule.
 
-    Called from Python as any right-hand side is: flow(t, y, out). Raises ValueError, pointing at the column, for what
-    is no such formula; TypeError for parameters that are no real numbers.
+    It can be called from Python like any right-hand side: flow(t, y, out). Raises ValueError for a mistake in a
+    formula, and its message shows the column; TypeError for parameters that are not real numbers.
 
     >>> import kickdrift as kd
     >>> rhs = kd.flows.Expression(x="s*(y - x)", y="x*(r - z) - y", z="x*y - b*z", s=10.0, r=28.0, b=8/3)
@@ -325,7 +326,7 @@ class Expression:
 
     @property
     def digest(self) -> str:
-        """What tells the list from others: 32 hexadecimal digits, the same on every platform."""
+        """A digest of the list of operations: 32 hexadecimal digits, the same on every platform."""
         return self.operations.digest
 
     def __repr__(self) -> str:
@@ -336,7 +337,7 @@ class Expression:
 
     @property
     def identity(self) -> str:
-        """What tells it from others: the list, and its parameters."""
+        """Its contents: the list of operations and the parameters."""
         import hashlib  # as in model.py
 
         digest = hashlib.blake2b(self.digest.encode(), digest_size=16)

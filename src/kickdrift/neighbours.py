@@ -1,4 +1,4 @@
-"""Who is near whom: pairs, those around a place, the nearest, and the first in the way."""
+"""Points that are near each other: pairs, points around a place, the nearest, and the first in the way."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class Neighbours:
-    """Who is near whom among points, as they are now: a grid, sorted when this is made and never again.
+    """Finds which points are near each other, with a grid that is sorted once, when this is made.
 
-    position: m, shape (n, dim), dim 1 to 3, real numbers of any dtype; a stepper's `position` will do. It is copied:
-    what is written into it afterwards changes nothing here, and a new tick wants new neighbours. radius: m, > 0, a
-    number; points are near each other up to this distance, which counts. alive: a mask of shape (n,), such as a
-    stepper's `alive`; others are near nothing. Points that are no numbers are near nothing either.
+    position: m, shape (n, dim), dim 1 to 3, real numbers of any dtype, such as a stepper's `position`. It is copied,
+    so later changes have no effect: make new neighbours for a new tick. radius: m, > 0, a number. Points are near
+    each other if they are no farther apart than this. alive: a mask of shape (n,), such as a stepper's `alive`.
+    Points that are not alive, or not numbers, are near nothing.
 
-    Points go by their rows, int64. What comes out depends on the numbers alone: in ascending order, ties by row. All
-    is computed in float64. `out=` takes the arrays to write to, two of them; what is returned is the part in use.
+    The answers are rows of points, int64. They depend only on the numbers: ascending, ties by row. All is computed in
+    float64. `out=` takes the two arrays to write to; the part of them that is used is returned.
 
-    Raises TypeError or ValueError, naming the argument. Thread-safety: made once, it never changes, and any number of
-    threads may ask it. Source: a counting sort into cells of the radius (Green 2010, Particle Simulation using CUDA).
+    Raises TypeError or ValueError, naming the argument. Thread-safety: it never changes, so any number of threads may
+    use it. Source: a counting sort into cells of the radius (Green 2010, Particle Simulation using CUDA).
 
     >>> import kickdrift as kd
     >>> near = kd.Neighbours([[0.0, 0.0], [1.0, 0.0], [1.5, 0.0]], radius=1)
@@ -67,7 +67,7 @@ class Neighbours:
 
     @property
     def radius(self) -> float:
-        """m: up to where points are near each other."""
+        """m: points no farther apart than this are near each other."""
         return self._radius
 
     def pairs(self, out: tuple[Ints, Ints] | None = None) -> tuple[Ints, Ints]:
@@ -83,7 +83,8 @@ class Neighbours:
         return self._index.pairs(_given(out, (np.int64, np.int64)))
 
     def of(self, points: ArrayLike, out: tuple[Ints, Ints] | None = None) -> tuple[Ints, Ints]:
-        """(i, start): the points near each of these places; those of place k are i[start[k]:start[k + 1]], ascending.
+        """(i, start): the points near each of these places. For place k these are i[start[k]:start[k + 1]],
+        ascending.
 
         points: m, shape (k, dim), or (dim,) for one. out: two int64 arrays, with room for them and for k + 1.
 
@@ -98,9 +99,9 @@ class Neighbours:
     def nearest(self, points: ArrayLike, k: int = 1, out: tuple[Ints, Floats] | None = None) -> tuple[Ints, Floats]:
         """(i, distance): the k points nearest to each of these places, nearest first, however far they are.
 
-        points: m, shape (m, dim), or (dim,) for one. k: how many. Both are of shape (m, k); where there are fewer
-        points, i is -1 and the distance infinite. out: arrays of that shape, int64 and float64. Takes time in
-        proportion to the points that lie no farther, and is quick where `radius` is about their distance.
+        points: m, shape (m, dim), or (dim,) for one. k: how many. Both results have shape (m, k); if there are fewer
+        points, i is -1 and the distance infinite. out: arrays of that shape, int64 and float64. It is fastest if
+        `radius` is about the distance to the nearest points.
 
         >>> import kickdrift as kd
         >>> i, distance = kd.Neighbours([[0.0], [5.0], [0.5]], radius=1).nearest([[4.0]], k=2)
@@ -116,11 +117,11 @@ class Neighbours:
     def cast(
         self, origin: ArrayLike, motion: ArrayLike, radius: float = 0.0, out: tuple[Ints, Floats] | None = None
     ) -> tuple[Any, Any]:
-        """(i, share): the first point in the way of a ball of this radius from origin to origin + motion.
+        """(i, share): the first point in the way of a ball that moves from origin to origin + motion.
 
-        A point is in the way where the ball comes as near as both radii, its own and that of the neighbours, together.
-        share: how much of the motion comes before that, 0 to 1, and 0 where it begins that near; where nothing is in
-        the way i is -1 and the share 1. So origin + share * motion is where it stops.
+        A point is in the way if the ball comes as near as both radii together, its own and that of the neighbours.
+        share: how much of the motion comes before that, 0 to 1; 0 if the ball begins that near. If nothing is in the
+        way, i is -1 and share is 1. So the ball stops at origin + share * motion.
 
         origin: m, shape (dim,), which gives an int and a float, or (k, dim) for int64 and float64 arrays of shape (k,).
         motion: m, (dim,) or the shape of origin. radius: m, >= 0. out: arrays of shape (k,), int64 and float64.

@@ -36,7 +36,7 @@ def short(value: Any) -> str:
         else:
             text = f"<no text: {type(error).__name__}>"
     text = text if len(text) <= 60 else text[:57] + "..."
-    # What cannot be encoded could not be printed or sent either.
+    # Text that cannot be encoded cannot be printed or sent either.
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -226,7 +226,7 @@ def _simplest(low: int, under: int, high: int, below: int) -> Fraction:
         before, last = last, (before[0] + part * last[0], before[1] + part * last[1])
         if found:
             return Fraction(*last)
-        # What is left lies from 0 to 1: go on with its reciprocal.
+        # The rest is between 0 and 1: go on with its reciprocal.
         low, under, high, below = below, high - part * below, under, low - part * under
 
 

@@ -94,16 +94,74 @@ def test_rich_islands_swing_and_poor_ones_settle(play):
     assert swing[-1] > 1
 
 
+def test_a_ball_pit_comes_to_rest_and_is_ploughed(play):
+    pit = play("ball_pit", 60)
+    world = pit.world
+    assert world.count == 1 + 3 * 20
+    still = world.position[0].copy()
+    for _ in range(600):
+        pit.frame(1 / 60, still)
+    np.testing.assert_allclose(world.position[0], still, atol=1e-9)
+    balls = np.flatnonzero(world.alive)[1:]
+    assert np.abs(world.velocity[balls]).max() < 0.5
+    assert (world.position[balls, 1] > pit.radius[balls] - 0.02).all()
+    pit.empty()
+    assert world.count == 1
+
+
+def test_ragdolls_fall_down_the_stairs_in_one_piece(play):
+    fall = play("ragdoll_stairs", 80)
+    stairs = load("ragdoll_stairs")
+    world = fall.world
+    assert world.count == 2 * stairs.POINTS
+    for _ in range(600):
+        world.advance(1 / 60)
+    first = world.position[: stairs.POINTS]
+    assert first[:, 1].max() < 3
+    one, other = first[np.array(stairs.BONES).T]
+    length = stairs.lengths(stairs.BONES)[: len(stairs.BONES)]
+    np.testing.assert_allclose(np.linalg.norm(other - one, axis=1), length, rtol=0.05)
+    for _ in range(stairs.DOLLS):
+        fall.throw((6, 7))
+    assert world.count == stairs.DOLLS * stairs.POINTS
+
+
+def test_a_cold_fluid_condenses_and_a_hot_one_does_not(play):
+    cold = play("lennard_jones", 20)
+    hot = load("lennard_jones").Fluid(temperature=1.5)
+    for fluid in (cold, hot):
+        fluid.world.step(4000)
+        assert fluid.measured() == pytest.approx(fluid.temperature, rel=0.15)
+    assert cold.bonds() > 1.3 * hot.bonds()
+    hot.heat(-1.2)
+    assert hot.world.current(hot.bath).temperature == pytest.approx(0.3)
+
+
 # The other engines, each in a process of its own: what they load does not come off again.
 
 
-@pytest.mark.parametrize("engine", ["pyglet", "arcade", "raylib", "panda3d"])
+ENGINES = ("pyglet", "arcade", "raylib", "panda3d")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_world_of_a_scene(engine):
+    """It needs no engine and no screen."""
+    made = load(f"{engine}_scene").make_world()
+    world = made[0] if isinstance(made, tuple) else made
+    start = world.interpolate()
+    for _ in range(FRAMES):
+        world.advance(1 / 60)
+    assert world.tick >= FRAMES - 1
+    assert np.abs(world.interpolate() - start).max() > 0.01
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_scene_in_another_engine(engine, tmp_path):
     if importlib.util.find_spec(engine) is None:
         pytest.skip(f"{engine} is not installed")
     screen = ["xvfb-run", "-a"] if shutil.which("xvfb-run") else []
     if not screen and not os.environ.get("DISPLAY") and engine != "panda3d":
-        pytest.skip("there is no screen")
+        pytest.skip(f"{engine} draws into a window, and there is no display: `apt-get install xvfb` lends one")
     code = f"import {engine}_scene as scene; world = scene.main({FRAMES}, 'picture.png'); print('ticks:', world.tick)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLES), *filter(None, sys.path)])}
     played = subprocess.run(

@@ -1,4 +1,4 @@
-"""What a clock may be told: policies, overload rules, and all arguments together.
+"""The options of a clock: policies, overload rules, and the check of all arguments together.
 
 The compiled clock and the reference differ in their arithmetic alone. What else they share is here, in `rates.py` and
 in `saved_state.py`.
@@ -103,7 +103,7 @@ class OverloadRule(Option):
 
 
 class ExactSteps(Policy):
-    """As many steps as fit; what is left waits for the next frame. For servers, replays, lockstep.
+    """As many steps as fit; the rest waits for the next frame. For servers, replays and lockstep.
 
     >>> import kickdrift as kd
     >>> clock = kd.FixedClock(60, policy=kd.ExactSteps())
@@ -116,9 +116,9 @@ class ExactSteps(Policy):
 
 
 class Match(Policy):
-    """The whole number of steps that the frame is near to, else as many as fit. For displays.
+    """The whole number of steps that is near the frame's time, otherwise as many as fit. For displays.
 
-    How near, and how far the clock may stray by it, is said by the clock's `tolerance` and `slack`.
+    The clock's `tolerance` says how near it must be, and `slack` how far the clock may be from the true time.
 
     >>> import kickdrift as kd
     >>> clock = kd.FixedClock(60, policy=kd.Match())
@@ -135,7 +135,7 @@ class Match(Policy):
 class Locked(Policy):
     """The same number of steps in every frame, however long it is. For tests and videos.
 
-    steps: how many, at least 1; a clock raises ValueError if they are more than its `max_steps`.
+    steps: how many, at least 1. A clock raises ValueError if it is more than its `max_steps`.
 
     >>> import kickdrift as kd
     >>> clock = kd.FixedClock(60, policy=kd.Locked(2))
@@ -152,7 +152,7 @@ class Locked(Policy):
 class Variable(Policy):
     """One step as long as the frame: no two runs are alike.
 
-    max_dt: the longest step in s, from 1e-9 to 1e6, else ValueError. What a frame has beyond it is dropped.
+    max_dt: the longest step in s, from 1e-9 to 1e6, else ValueError. The rest of a longer frame is dropped.
 
     >>> import kickdrift as kd
     >>> clock = kd.FixedClock(policy=kd.Variable(max_dt=0.1))
@@ -166,7 +166,7 @@ class Variable(Policy):
 
 
 class Drop(OverloadRule):
-    """Run `max_steps` steps and drop the other whole ones; the fraction stays, so that the picture does not jump.
+    """Run `max_steps` steps and drop the others; the fraction of a step stays, so the picture does not jump.
 
     >>> import kickdrift as kd
     >>> clock = kd.FixedClock(60, overload=kd.Drop())
@@ -180,9 +180,9 @@ class Drop(OverloadRule):
 
 @dataclass(frozen=True)
 class Backlog(OverloadRule):
-    """Run `max_steps` steps and keep others for later frames; what is beyond the limit is dropped.
+    """Run `max_steps` steps, and keep others for later frames; steps beyond the limit are dropped.
 
-    limit: the most steps that are kept, at least 1, else ValueError.
+    limit: how many steps are kept at most, at least 1, else ValueError.
 
     >>> import kickdrift as kd
     >>> clock = kd.FixedClock(60, overload=kd.Backlog(5))
@@ -200,7 +200,7 @@ class Backlog(OverloadRule):
 
 
 class Resync(OverloadRule):
-    """Run nothing and drop all waiting time.
+    """Run no step, and drop all waiting time.
 
     >>> import kickdrift as kd
     >>> clock = kd.FixedClock(60, overload=kd.Resync())
@@ -213,7 +213,7 @@ class Resync(OverloadRule):
 
 
 class Raise(OverloadRule):
-    """Raise `OverloadError` and refuse the frame: the clock stays as it was.
+    """Raise `OverloadError` and refuse the frame: the clock does not change.
 
     >>> import kickdrift as kd
     >>> clock = kd.FixedClock(60, overload=kd.Raise())
@@ -228,10 +228,10 @@ class Raise(OverloadRule):
 
 @dataclass(frozen=True)
 class Budget(OverloadRule):
-    """As `Drop`; what is left when the steps of a frame have taken too long is dropped too.
+    """As `Drop`; if the steps of a frame take too long, those that are left are dropped too.
 
-    seconds: wall time in s, from 1e-9 to 1e6, else ValueError. `steps()`, `step()` and steppers look at it, while
-    `advance()` of a clock, which runs no steps itself, does not.
+    seconds: wall time in s, from 1e-9 to 1e6, else ValueError. `steps()`, `step()` and steppers watch the time.
+    `advance()` of a clock does not, because it runs no steps itself.
 
     >>> import kickdrift as kd
     >>> clock = kd.FixedClock(60, overload=kd.Budget(0.004))

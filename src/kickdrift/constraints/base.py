@@ -122,7 +122,7 @@ def weights(plan: Plan, bodies: np.ndarray | None = None, tenants: np.ndarray | 
 
 
 def told_apart(tenants: np.ndarray | None) -> dict[str, np.ndarray]:
-    """What a plan is told of them, if anything."""
+    """The part of a plan for these, or None."""
     return {} if tenants is None else {"tenants": tenants}
 
 

@@ -21,43 +21,46 @@ if TYPE_CHECKING:
 class ElasticCollisions(Filtered):
     """Bodies that bounce off each other: spheres, circles in the plane, segments on a line.
 
-    radius: m, >= 0, scalar or (n,). restitution: 0 to 1, what a collision leaves of the speed at which
-    two bodies come together. friction: Coulomb's coefficient >= 0: a collision takes of the speed past each other at
-    most this share of what it changes along the line between them. Both are scalar or (n,): of two bodies the larger
+    radius: m, >= 0, scalar or (n,). restitution: 0 to 1, the share of the approach speed that is left after a
+    collision. friction: Coulomb's coefficient >= 0. A collision changes the speed of two bodies past each other by at
+    most this share of the change along the line between them. Both are scalar or (n,). Of two bodies the larger
     restitution counts, and the geometric mean of the frictions.
 
-    category, mask: bits, a number or (n,), up to 64: two bodies meet where the category of each is in the mask of the
-    other. sensor: a bool or (n,): such bodies are reported as events, push nothing and are pushed by none.
+    category, mask: bits, a number or (n,), up to 64. Two bodies meet if the category of each is in the mask of the
+    other. sensor: a bool or (n,). Such bodies are reported as events, but push nothing, and nothing pushes them.
 
-    Pairs closer than 5/4 of their radii's sum after the step are gone through in the order of
-    their indices, i < j, and backwards in the next sweep, until none of them overlaps or `iterations`
-    sweeps are done, so that a blow runs through a row of touching balls within a step (Newton's
-    cradle). After each sweep the walls of the stepper hold what was pushed into them, so that piles stand:
-    the more layers they have, the more iterations (or the smaller dt) keep them from sinking into themselves.
-    Where there are more than 16 n such pairs, as where many bodies begin at one place, each body looks at the first 16
-    in each cell of the grid around it, at those of higher index only if they are of its class of size, and meets the
-    first 16 of them that are near. So a step takes time in proportion to n, and heaps come apart over some steps.
+    After each step, all pairs closer than 5/4 of the sum of their radii are processed in the order of their indices,
+    i < j. The next sweep goes backwards, and so on, until no pair overlaps or `iterations` sweeps are done. So a blow
+    can run through a row of touching balls within one step (Newton's cradle). After each sweep the walls of the
+    stepper hold bodies that were pushed into them. For piles use `Contacts`: here more layers need more iterations,
+    or a smaller dt, so that they do not sink into themselves.
 
-    Of two that overlap, the moment in the step at which they touched is found: there the impulse acts
-    along the line between their centres, and they go on for the rest of the step. Momentum, angular
-    momentum and, at restitution 1, kinetic energy stay what they were to rounding, also under uniform
-    forces. Those that overlapped before the step already are moved apart by the inverse of their masses; what
-    that would add to their angular momentum is taken from their speed past each other, and given to
-    that of parting by as much as restitution says. Below restitution 1 bodies stay together when they meet
-    with no more speed than the forces of this step gave to both, added up.
+    In a crowd the number of pairs is bounded. If there are more than 16 n such pairs, for example because many bodies
+    begin at one place, each body looks only at the first 16 bodies in each cell of the grid around it, among those of
+    higher index only at those of its class of size, and meets the first 16 of them that are near. So a step takes
+    time in proportion to n, and such heaps come apart over several steps.
 
-    Uniform forces leave angular momentum alone; others act for the whole step, at places that the blow has changed.
-    In a pile at rest velocities are what the forces of the step give until the next contact takes it, though no
-    position changes.
+    If two bodies overlap, the moment in the step when they touched is computed. The impulse acts at that moment,
+    along the line between their centres, and both move on for the rest of the step. Momentum, angular momentum and,
+    at restitution 1, kinetic energy are conserved to rounding, also under uniform forces. Bodies that already
+    overlapped before the step are moved apart by the inverse of their masses. This would change their angular
+    momentum, so their speed past each other is reduced, and restitution says how much of it they get back as speed of
+    parting. Below restitution 1, bodies stay together if they meet no faster than the forces of this step push them
+    together.
 
-    A body that goes through another within one step is not noticed: keep radii above |v| dt, or say swept=True. Then
-    bodies are followed along their velocities of the step's end, back to its beginning: the earliest touches come
-    first, and what follows from them is looked for anew, up to 64 times; of a crowd those alone that are near at the
-    end. Put walls behind it: what is turned back by a wall first is followed from there on. Bodies i < j at
-    the same place part along axis (j - i - 1) % dim. Time and memory are proportional to n, however far
-    bodies are apart: grids whose cells hold the largest body of a class of size are sorted anew in each step. Radii
-    differ by up to 4 in a class. What is not bounded is sizes beyond 15 classes: the last holds all smaller ones.
-    Raises TypeError or ValueError for wrong numbers, and for fewer than one iteration.
+    Angular momentum is not exact under forces that are not uniform, because these act for the whole step. In a pile
+    at rest, velocities are those that the forces of one step give, although no position changes.
+
+    A body that goes through another within one step is not noticed. So keep radii above |v| dt, or say swept=True.
+    Then bodies are followed along their way through the step, with the velocities of its end. The earliest touches
+    come first, and their consequences are searched again, up to 64 times. In a crowd only bodies that are near each
+    other at the end are followed. Put walls after this constraint: a body that bounced off a wall is followed from
+    there on.
+
+    Bodies i < j at the same place part along axis (j - i - 1) % dim. Time and memory are proportional to n, however
+    far apart bodies are. In each step bodies are sorted into grids, one for each class of size; radii differ by up to
+    4 in a class. There are 15 classes, and the last one takes all smaller sizes. Raises TypeError or ValueError for
+    wrong numbers, and for fewer than one iteration.
 
     >>> import kickdrift as kd
     >>> balls = kd.Stepper([[0.0], [2.5]], [[4.0], [0.0]], dt=0.25, constraints=[ElasticCollisions(1.0)])

@@ -27,30 +27,32 @@ class Contacts(Constraint):
     """Bodies that rest on each other: piles, columns, rope bridges (Soft Step: Catto 2024, Solver2D; Box2D 3).
 
     radius: m, >= 0, scalar or (n,): spheres, circles in the plane, segments on a line. They do not turn.
-    restitution: 0 to 1, scalar or (n,), what a blow leaves of the speed at which two come together; of two
-    bodies the larger counts. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls;
-    of two bodies the geometric mean. walls: `Box` and `Plane`, of which only the places count, and friction where
-    it is more than 0. joints: `Distance` constraints that are kept in the same solve; they are rods, or springs
-    by compliance, and are gone through forth and back in each substep, as often as the largest of their iterations
+    restitution: 0 to 1, scalar or (n,), the share of the approach speed that is left after a blow; of two bodies the
+    larger counts. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls; of two bodies
+    the geometric mean counts. walls: `Box` and `Plane`. Only their places count, and their friction if it is above 0.
+    joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
+    compliance. In each substep they are processed forwards and backwards, as often as the largest of their iterations
     says. shapes: none so far.
 
-    A step is cut into `substeps`. In each, the forces of the step give their share; every contact pushes, beginning
-    with the impulse that it had in the substep before, and takes away the speed of approach and a part of the
-    overlap, two diameters a second at most; bodies move; and contacts take away the speed that pushing out has
-    given. Contacts are springs of `hertz` and `damping_ratio`, left out as stiff as substeps allow, which is a
-    quarter of their rate: at rest they give by F (1/m + 1/m') (dt / substeps)² / 2.5 under a force F. Where they rub,
-    nine tenths of what is more than the weight of ten bodies like these is carried without giving way, after some
-    24 steps. More substeps make piles stiffer, and heavy bodies on light ones bearable.
+    A step is cut into `substeps`. In each substep, the forces of the step give their share. Then every contact
+    pushes, beginning with its impulse of the last substep: it removes the speed of approach and a part of the
+    overlap, at most two diameters a second. Then bodies move. At last contacts remove the speed that came from
+    pushing bodies apart.
 
-    Bodies that touch nothing in a step are left as the integrator has moved them, to the bit. The others are taken
-    from where they were before the step through the substeps, by what forces have added to their velocities
-    in it. For them that is semi-implicit Euler at dt / substeps, whatever the integrator; its velocity is that at the
-    end of the step, and at rest it is zero. `ElasticCollisions` is for gases and billiards, where energy counts.
+    Contacts are springs of `hertz` and `damping_ratio`. If left out, they are as stiff as the substeps allow, a
+    quarter of their rate. At rest a force F compresses a contact by F (1/m + 1/m') (dt / substeps)² / 2.5. With
+    friction, nine tenths of the load above the weight of ten bodies like these is carried without compression, after
+    some 24 steps. More substeps make piles stiffer, and allow heavy bodies on light ones.
 
-    The impulses are part of the state, of snapshots and of checksums. Contacts are solved in colours, given
-    anew in each step in the order of the bodies' indices, so that the result depends on nothing else. Which pairs are
-    near is found as by `ElasticCollisions`, and of a crowd each body meets as many. Pinned and infinitely
-    heavy bodies push and are not pushed. Place this constraint after others that correct positions.
+    Bodies that touch nothing in a step move exactly as the integrator says. The others start again from their places
+    before the step, and move through the substeps with the velocity changes that the forces gave them in it. For them
+    this is semi-implicit Euler at dt / substeps, whatever the integrator. Their velocity is the one at the end of the
+    step, and at rest it is zero. For gases and billiards, where energy counts, use `ElasticCollisions`.
+
+    The impulses are part of the state, of snapshots and of checksums. Contacts are sorted into colours in each step,
+    in the order of the bodies' indices, so the result depends on nothing else. Pairs that are near each other are
+    found as by `ElasticCollisions`, with the same bound in a crowd. Pinned and infinitely heavy bodies push others,
+    and nothing pushes them. Place this constraint after others that correct positions.
 
     Raises TypeError or ValueError for wrong numbers, for walls and joints of other kinds, for fewer than one
     substep, and where there are two of this kind in a stepper.

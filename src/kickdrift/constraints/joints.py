@@ -1,4 +1,4 @@
-"""What ties bodies: to a place, and to each other."""
+"""Constraints that tie bodies to a place, or to each other."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Pin(Constraint):
-    """Bodies that stay where they are put.
+    """Bodies that stay where you put them.
 
-    indices: an int or ints of shape (k,), each once in all pins of a stepper. A pinned body is back where
-    it was before the step, at rest, and counts as infinitely heavy in all other constraints. To move it,
-    write its position between steps. What it touches then is pushed out of its way and gets no momentum from
-    it: to it the pin is at rest. For a bat or a lift take no pin but a body with mass=numpy.inf and a velocity.
-    Raises TypeError or ValueError for wrong indices, and for one that is given twice.
+    indices: an int or ints of shape (k,). Each body may be in one pin of a stepper only.
+
+    After each step a pinned body is back where it was before, at rest. For all other constraints it is infinitely
+    heavy. To move it, write its position between steps. Bodies in its way are then pushed aside, but get no momentum
+    from it. For a bat or a lift use a body with mass=numpy.inf and a velocity instead. Raises TypeError or ValueError
+    for wrong indices, and for an index that is given twice.
 
     >>> import kickdrift as kd
     >>> lamp = kd.Stepper([[0.0, 2.0]], forces=[kd.Gravity((0, -9.81))], constraints=[Pin(0)])
@@ -60,28 +61,32 @@ class Pin(Constraint):
 class Distance(Constraint):
     """Pairs of bodies at a fixed distance: rods, ropes, cloth (SHAKE and RATTLE, or Jakobsen's relaxation).
 
-    pairs: ints of shape (k, 2), two different bodies each. length: m, scalar or (k,); left out, it is the
-    distance at which the stepper begins. The pairs are corrected one after the other in the order given,
-    `iterations` times a step; each correction moves its two bodies, the lighter one more, by `stiffness` of
-    what the distance is off: 0 < stiffness <= 1, scalar or (k,). How stiff that makes a cloth depends on
-    iterations and dt.
+    pairs: ints of shape (k, 2), two different bodies each. length: m, scalar or (k,); if left out, the distance when
+    the stepper is made. iterations: how often all pairs are corrected in each step, one after the other in the order
+    given. stiffness: 0 < stiffness <= 1, scalar or (k,), the share of the error that one correction removes. A
+    correction moves both bodies, the lighter one more. How stiff a cloth is then depends on iterations and dt.
 
-    direction: along which bodies are moved. "before" is the line between them before the step (SHAKE: Ryckaert,
-    Ciccotti, Berendsen 1977): as exact as `verlet` itself, second order in dt, and what swings keeps its energy once
-    the iterations have converged. A pair that turned by more than 60 degrees in the step, or is pulled by more than
-    half of its length, is moved along the line after it: what hangs under such tension would swing up. "after" is
-    that line for all (Jakobsen 2001, Advanced Character Physics): first order, and it damps.
+    direction: the line along which bodies are moved. "before" is the line between them before the step (SHAKE:
+    Ryckaert, Ciccotti, Berendsen 1977). It is as exact as `verlet` itself, second order in dt, and keeps the energy
+    of what swings if the iterations have converged. There is an exception: a pair that turned by more than 60 degrees
+    in the step, or was stretched by more than half of its length, is moved along the line after the step. Otherwise
+    bodies under high tension would swing up. "after" uses the line after the step for all pairs (Jakobsen 2001,
+    Advanced Character Physics). It is first order, and loses energy.
 
-    compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); with it this is XPBD (Macklin,
-    Müller, Chentanez 2016), whose result, once converged, depends on neither; 0 is rigid.
+    compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); 0 is rigid. With it this is XPBD (Macklin,
+    Müller, Chentanez 2016). Its result, once converged, depends neither on iterations nor on dt.
 
-    Positions are corrected, and velocities follow: v += (x' - x) / h. Where velocities belong to the end of
-    the step, as under `velocity_verlet`, those along a rod are taken away in as many iterations (RATTLE:
-    Andersen 1983), and a compliant pair pulls in both halves of the step: what hangs has no velocity. With
-    direction="after", and for compliant pairs under `explicit_euler`, `verlet` with "central" velocities and
-    `semi_implicit_euler` other than "kick_drift", it reads up to a step of gravity instead, which `Damping` leaves
-    alone and drag feels. Under `verlet`, drag in a stepper with distances feels the velocity of the last step,
-    (x - x_prev) / h. Bodies at the same place have no direction to be moved in, and are left.
+    Positions are corrected, and velocities follow: v += (x' - x) / h. With integrators whose velocity belongs to the
+    end of the step, such as `velocity_verlet`, velocities along a rod are then removed, in as many iterations
+    (RATTLE: Andersen 1983). A pair with compliance pulls in both halves of the step. So a body that hangs still has
+    no velocity.
+
+    Otherwise a hanging body shows a velocity of up to one step of gravity: with direction="after", and for pairs with
+    compliance under `explicit_euler`, `verlet` with "central" velocities and `semi_implicit_euler` other than
+    "kick_drift". `Damping` ignores this velocity, drag does not. Under `verlet`, drag in a stepper with distances
+    uses the velocity of the last step, (x - x_prev) / h. Two bodies at the same place have no direction, and are not
+    moved.
+
     Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers.
 
     >>> import kickdrift as kd
@@ -142,7 +147,7 @@ class Distance(Constraint):
         else:
             splits = self.direction == "before" and plan.integrator.splits_pulls
             fields["move_first"], fields["move_second"] = weight_first, weight_second
-            # What drag there is belongs to the plan, which says it once all forces are merged.
+            # Drag belongs to the plan, which knows it after all forces are merged.
             fields["drag_first"] = fields["drag_second"] = np.zeros(len(first))
             fields["response"] = np.array(plan.integrator.responses_to_drag)
             # The pull at the beginning of the step moves bodies by half as much, and has another half at the end.

@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Sensor(Filtered):
-    """A region that reports who comes in and who leaves, and holds nobody.
+    """A region that reports which bodies come in and leave. It pushes nothing.
 
-    Sensor(lower, upper): a box, vectors of shape (dim,) or numbers for all components, in m. Sensor(center, radius): a
-    ball, a vector and a number >= 0; also by name. Bodies are points here, and their way in a step is straight, so that
-    none is so fast that it is missed. They are events of the kinds `ENTER` and `LEAVE`, with b = -1, for a stepper that
-    has `events=`; without it this does nothing. Who is inside when the first step begins enters then.
+    Sensor(lower, upper): a box, vectors of shape (dim,) or numbers for all components, in m. Sensor(center, radius):
+    a ball, a vector and a number >= 0. Arguments may be given by name.
+
+    A body counts as a point, and its way in a step as straight, so even the fastest body is not missed. The events
+    have the kinds `ENTER` and `LEAVE`, with b = -1. The stepper needs `events=`; without it a sensor does nothing. A
+    body that is inside when the first step begins enters then.
 
     category, mask: bits, a number or (n,): bodies whose category is in the mask are reported.
 
-    Raises TypeError or ValueError for what is no region.
+    Raises TypeError or ValueError for anything that is not a region.
 
     >>> import kickdrift as kd
     >>> world = kd.Stepper([[0.0]], [[8.0]], dt=1, constraints=[kd.Sensor(lower=2, upper=4)], events=kd.Events())

@@ -59,15 +59,15 @@ class Shapes(Wall):
 class Segments(Shapes):
     """Straight walls between two points each, solid from both sides, in the plane.
 
-    points: m, shape (k, 2, 2): k segments of two ends; neighbours may share them. restitution, friction, radius,
-    category, mask, sensor: as for `Box`, a number or one per body. thickness: m, >= 0, of all; ends are round.
-    enabled: a bool, or one per segment of shape (k,): those that are not are not there.
+    points: m, shape (k, 2, 2): k segments with two ends each. Neighbours may share an end. restitution, friction,
+    radius, category, mask, sensor: as for `Box`, a number or one per body. thickness: m, >= 0, of all segments; ends
+    are round. enabled: a bool, or one per segment of shape (k,); False takes a segment out.
 
-    Bodies come no nearer than their radius. Each is followed along the straight way of the step, from touch to touch,
-    up to 8 of them, so that none goes through however fast it is; and bounces as off a `Plane` at the place of touch.
-    What is found inside is put out along the shortest way. Put shapes behind what moves bodies, such as
-    `ElasticCollisions`. The shapes near a body are found in a tree. Events have b = -1 - number of the segment. Raises
-    TypeError or ValueError for wrong numbers, and where bodies are not in the plane.
+    Bodies come no nearer than their radius. Each is followed along its straight way through the step, from touch to
+    touch, up to 8 of them. So even the fastest body does not go through. It bounces as from a `Plane` at the place of
+    touch. A body that is inside a wall is put outside along the shortest way. Put shapes after constraints that move
+    bodies, such as `ElasticCollisions`. The shapes near a body are found in a tree. In events b is -1 - the number of
+    the segment. Raises TypeError or ValueError for wrong numbers, and if the bodies are not in two dimensions.
 
     >>> import kickdrift as kd
     >>> roof = kd.Segments([[(-1, 0), (1, 0)]])
@@ -111,8 +111,9 @@ class Boxes(Shapes):
     """Solid boxes along the axes, which bodies bounce off from outside: bricks, platforms, level geometry.
 
     lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor: as for `Box`. enabled: a
-    bool, or one per box of shape (k,): a brick that is hit may so vanish. Corners are as round as the body; all else is
-    as for `Segments`. Raises TypeError or ValueError for wrong numbers, and boxes inside out.
+    bool, or one per box of shape (k,); False takes a box out, such as a brick that was hit. Corners are as round as
+    the body. All else is as for `Segments`. Raises TypeError or ValueError for wrong numbers, and for boxes whose
+    lower corner is above the upper one.
 
     >>> import kickdrift as kd
     >>> bricks = kd.Boxes([(0, 0), (3, 0)], [(2, 1), (5, 1)], radius=0.5, enabled=[True, False])

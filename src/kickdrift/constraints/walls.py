@@ -1,4 +1,4 @@
-"""What bodies bounce off: walls all around, and walls with one side."""
+"""Walls that bodies bounce off: on all sides, and with one side."""
 
 from __future__ import annotations
 
@@ -43,20 +43,24 @@ class Wall(Filtered):
 class Box(Wall):
     """Walls on all sides: lower + radius <= x <= upper - radius in each component.
 
-    lower, upper: m, a vector of shape (dim,) or one number for all components. restitution: 0 to 1, the
-    share of the speed across a wall that a bounce leaves. friction: Coulomb's coefficient >= 0: along the
-    wall a bounce takes at most this share of the speed that it changes across, and never turns it back.
-    radius: m, >= 0. The last three are scalar or (n,). category, mask: bits, a number or (n,): a body whose category is
-    not in the mask goes through. sensor: a bool or (n,): such a body is reported as an event, and goes through.
+    lower, upper: m, a vector of shape (dim,) or one number for all components. restitution: 0 to 1, the share of the
+    speed across a wall that is left after a bounce. friction: Coulomb's coefficient >= 0. A bounce changes the speed
+    along the wall by at most this share of the change across the wall, and never reverses it. radius: m, >= 0. The
+    last three are scalar or (n,).
+    category, mask: bits, a number or (n,). A body whose category is not in the mask goes through. sensor: a bool or
+    (n,). Such a body is reported as an event, and goes through.
 
-    A body found outside has met the wall within the step: it is taken to have come on the parabola that
-    the forces of the step bend, turned at the wall, and gone on for the rest of the step. Under uniform
-    forces, bounces of restitution 1 so keep the energy to rounding, at any dt and with any integrator but
-    `energy_euler`, whose speed does not follow its positions. It comes
-    to rest, with no speed across the wall, where it meets the wall with no more speed than the forces of one
-    step give, or would meet it again in the same step. One that was outside before is put on the wall.
+    A body that is outside after a step has met the wall within the step. Its way is the parabola that the forces of
+    the step give. It bounces where the parabola meets the wall, and moves on for the rest of the step. So under
+    uniform forces, bounces of restitution 1 keep the energy to rounding, at any dt and with any integrator except
+    `energy_euler`, whose speed does not follow its positions.
 
-    Raises TypeError or ValueError for a box that is inside out, or too narrow for a body.
+    A body comes to rest, with no speed across the wall, if it meets the wall no faster than the forces push it in one
+    step, or if it would meet the wall again in the same step. A body that was outside before the step is put on the
+    wall.
+
+    Raises TypeError or ValueError for a box whose lower corner is above its upper one, or that is too narrow for a
+    body.
 
     >>> import kickdrift as kd
     >>> ball = kd.Stepper([[1.0]], [[4.0]], dt=0.5, constraints=[Box(0, 2.5)])
@@ -118,10 +122,9 @@ class Box(Wall):
 class Plane(Wall):
     """A wall with one side: normal · x >= offset, and further in by the radius.
 
-    normal: of shape (dim,), other than zero, pointing to where bodies may be; of any length, by which
-    normal and offset are divided. offset: a number, in m where the normal's length is 1. restitution, friction,
-    radius, category, mask, sensor and what happens at the wall: as for `Box`. Raises TypeError or ValueError for any
-    other normal or offset.
+    normal: shape (dim,), of any length other than zero, pointing to the side where bodies may be. offset: a number,
+    in m if the normal has length 1; both are divided by the length. restitution, friction, radius, category, mask,
+    sensor: as for `Box`, and bodies bounce as there. Raises TypeError or ValueError for any other normal or offset.
 
     >>> import kickdrift as kd
     >>> slope = Plane((-1, 2), 0, restitution=0, friction=0.6)

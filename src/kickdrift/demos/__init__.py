@@ -1,4 +1,4 @@
-"""What `python -m kickdrift demo NAME` runs: one module per demo, written with the public API alone.
+"""The demos of `python -m kickdrift demo NAME`: one module each, written with the public API only.
 
 A demo joins by a line in `DEMOS`, or in `LIVE` if it has a scene for `--window`. Its docstring is its `--help`.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Demo(Protocol):
-    """What a demo module offers."""
+    """The interface of a demo module."""
 
     __doc__: str | None
     EXAMPLES: str
@@ -36,7 +36,7 @@ class LiveDemo(Demo, Protocol):
     """A demo that can be watched."""
 
     def scene(self, options: argparse.Namespace) -> Scene:
-        """What there is to be seen at the start."""
+        """The scene at the start."""
 
 
 LIVE: dict[str, LiveDemo] = {

@@ -53,7 +53,7 @@ FRICTION = (kd.LinearDrag, kd.QuadraticDrag)  # all that takes energy, and has n
 
 @dataclass(frozen=True)
 class Problem:
-    """What is compared: `make` gives a fresh stepper, `exact` positions at a time, where a formula is known."""
+    """A problem: `make` returns a fresh stepper, and `exact` the positions at a time, if a formula is known."""
 
     name: str
     text: str
@@ -202,7 +202,7 @@ def _state(world: World) -> np.ndarray:
 
 
 def _energy_of(world: World) -> Callable[[World], float] | None:
-    """What measures the energy of such steppers; None where a force has no potential, and is no friction."""
+    """A function that measures the energy of such steppers; None if a force has no potential and is no friction."""
     if isinstance(world, kd.ODEStepper):
         return None
     kept = []
@@ -313,7 +313,7 @@ def compare(comparison: Comparison, names: Iterable[str]) -> tuple[list[Run], di
     return sorted(runs, key=lambda run: (run.error, run.name)), refused
 
 
-# What is shown.
+# Tables and pictures.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -409,7 +409,7 @@ def _json(comparison: Comparison, runs: list[Run], refused: dict[str, str]) -> s
 
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
-    """What an error costs, and how the energy goes."""
+    """The error against its cost, and the energy over time."""
     comparison, names = _begin(options, SHARES[-1])
     runs, _ = compare(comparison, names)
     shown = comparison.energy is not None

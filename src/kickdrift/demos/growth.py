@@ -108,7 +108,7 @@ QUALITY_POLLUTION = Table(10, (1.04, 0.85, 0.6, 0.3, 0.15, 0.05, 0.02))
 
 @dataclass(frozen=True)
 class Ratios:
-    """What the rates depend on."""
+    """The quantities that the rates depend on."""
 
     capital: np.ndarray
     crowding: np.ndarray
@@ -134,7 +134,7 @@ def ratios(y: np.ndarray, food_coefficient: np.ndarray) -> Ratios:
 
 
 def policies(t: float) -> np.ndarray:
-    """Those of all futures t years after 1900: a row per rate, a column per future."""
+    """The rates of all futures t years after 1900: a row per rate, a column per future."""
     now = FUTURES.values() if START + t > CHANGE else [FUTURES["standard"]] * len(FUTURES)
     return np.array(list(now)).T
 

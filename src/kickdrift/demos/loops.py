@@ -48,7 +48,7 @@ class Loop:
 
     @property
     def call(self) -> str:
-        """What makes the clock of this loop, as it would be typed."""
+        """The call that makes the clock of this loop, as text."""
         rate = [] if self.hz is None else [str(self.hz)]
         settings = [
             f"{key}={json.dumps(value) if value is not False else value}" for key, value in self.settings.items()
@@ -83,7 +83,7 @@ def frames() -> list[float]:
 
 @dataclass(frozen=True)
 class Run:
-    """What a loop did, frame by frame."""
+    """The record of a loop, frame by frame."""
 
     loop: Loop
     real: np.ndarray  #: s, at the end of each frame

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def count(of: str, like: int, least: int = 1) -> Callable[[str], int]:
-    """What argparse takes a number of something with."""
+    """An argparse type for a number of things."""
 
     def parse(text: str) -> int:
         if not text.isdecimal() or int(text) < least:

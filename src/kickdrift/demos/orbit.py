@@ -129,7 +129,7 @@ def semi_major_axis(system: kd.Stepper, body: int) -> float:
 
 @dataclass(frozen=True)
 class Run:
-    """What became of the solar system, year by year."""
+    """The solar system, year by year."""
 
     energy_error: np.ndarray  #: as a share of the energy at the start; more than 0 is a gain
     axes: dict[int, float]  #: semi-major axes of some bodies in the end, au
@@ -247,7 +247,7 @@ def flat(from_sun: np.ndarray) -> np.ndarray:
 
 
 def ellipses() -> Iterator[np.ndarray]:
-    """Those of the start, as lines in the picture."""
+    """The orbits at the start, as lines in the picture."""
     for planet in PLANETS:
         yield flat(np.array([on_ellipse(planet, E)[0] for E in np.linspace(0, 2 * math.pi, 200)]))
 

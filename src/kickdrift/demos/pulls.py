@@ -1,6 +1,6 @@
 """The pull of a sun, written four times: built in, in Python, in Python that numba compiles, in C.
 
-a = -mu x / |x|^3. The same operations in the same order give the same bits, whoever does them.
+a = -mu x / |x|^3. The same operations in the same order give the same bits in each of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import kickdrift as kd
 
 
 class AbsentError(Exception):
-    """What a way needs is not on this machine."""
+    """This way needs something that is not on this machine."""
 
 
 def built_in(mu: float) -> kd.PointGravity:

@@ -87,7 +87,7 @@ def show(scene: Scene, seconds: float = float("inf")) -> None:
 
 
 def _paint(pygame: Any, screen: Any, font: Any, scene: Scene) -> None:
-    """What is between the last two steps, as the time of the frame has it."""
+    """The positions between the last two steps, at the time of the frame."""
     left, right, bottom, top = scene.view
     width, height = screen.get_size()
     scale = min(width / (right - left), height / (top - bottom))

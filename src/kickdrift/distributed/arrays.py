@@ -190,7 +190,7 @@ def _rows(name: str, array: Any, most: int | None, like: da.Array | None = None)
 
 
 def _by_chunk(function: Any, state: list[da.Array], rows: list[da.Array], recipe: dict[str, Any]) -> da.Array:
-    """What `function` makes of each chunk, as one array of shape (len(state), n, dim)."""
+    """The results of `function` for all chunks, as one array of shape (len(state), n, dim)."""
     return da.map_blocks(
         function,
         *state,

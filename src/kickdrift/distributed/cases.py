@@ -24,7 +24,7 @@ STOPPED = "stopped"
 
 
 class CaseError(KickdriftError, RuntimeError):
-    """What a sweep yields in place of a result, for a case that raised.
+    """The result of a case that raised an error.
 
     `case` has its parameters, `error` is what was raised (None where that cannot be pickled), `traceback` the text
     that Python would have printed.
@@ -51,7 +51,7 @@ class CaseError(KickdriftError, RuntimeError):
 
 @dataclass(frozen=True)
 class Job:
-    """What all cases of a sweep have in common."""
+    """The arguments that all cases of a sweep share."""
 
     build: Callable[..., Any]
     observe: Callable[[Any], Any]
@@ -73,7 +73,7 @@ def _unpacked(packed: bytes) -> Job:
 
 
 def watch(started: Any, event: Any) -> None:
-    """What each worker of the sweep's own pool does first; Ctrl-C is for the process that waits for results."""
+    """Runs first in each worker of the sweep's own pool. Only the process that waits for results handles Ctrl-C."""
     import signal
 
     global stop

@@ -1,6 +1,6 @@
 """The folder of a sweep: one file for each finished case, and one for each that is running.
 
-Files are put in place whole, so that whoever is killed leaves none that is half written. Their names are digests of
+Files are put in place as a whole, so that a process that is killed leaves no half of a file. Their names are digests of
 the case, so that a case is found again whatever its number. They are pickles where no .npz will do: open none of a
 stranger's.
 """

@@ -124,7 +124,7 @@ def _finished(job: Job, cases: Iterator[Numbered], pool: _Processes | _Given) ->
     packed = job if isinstance(pool.executor, futures.ThreadPoolExecutor) else job.packed()
     again, pending = deque[Numbered](), dict["Future[Any]", Numbered]()
     while True:
-        # Those that were in a pool that broke go one at a time: so it is known which one kills its worker.
+        # After a pool broke, its cases run one at a time. This shows which one kills its worker.
         alone = bool(again)
         while len(pending) < (1 if alone else pool.ahead):
             item = again.popleft() if again else next(cases, None)

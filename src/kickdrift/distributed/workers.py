@@ -36,7 +36,7 @@ class WorkerError(KickdriftError, RuntimeError):
 
 @functools.cache
 def identity() -> dict[str, object]:
-    """What two processes must have in common: the build, a forced instruction set, and the bits of a short plan.
+    """Facts that must be equal in two processes: the build, a forced instruction set, and the bits of a short plan.
 
     Machines may differ in the instruction sets that they have: the bits are the same in all of them. One that was
     forced with KICKDRIFT_ISA on one side alone is a mistake.

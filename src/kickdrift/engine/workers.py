@@ -20,7 +20,7 @@ _size = 0
 def share(calls: list[Callable[[], None]]) -> None:
     """Have others make all calls but the first, which this thread makes; theirs may still go on.
 
-    Some may not be made at all where no thread can be had: whoever shares makes what nobody has begun.
+    The system may refuse a thread. So the caller itself does all the parts that no worker has begun.
     """
     global _hiring
     with _lock:
@@ -36,7 +36,7 @@ def share(calls: list[Callable[[], None]]) -> None:
 
 
 def _hire(calls: list[Callable[[], None]]) -> None:
-    # Who never shares work does not wait for its import.
+    # Imported late, so that programs with one thread do not wait for it.
     from concurrent.futures import ThreadPoolExecutor
 
     global _pool, _size

@@ -23,12 +23,13 @@ __all__ = ["AppliedForce"]
 class AppliedForce(Term):
     """A force on each body that is read from your own array: a = F / m, constant within a step.
 
-    force: F in N, an array of shape (n, dim) in the dtype of the state, of any strides. It is held, not copied: what
-    is in it when a step begins is what pushes; nothing clears it, `force[:] = 0` does. Bodies of infinite mass are not
-    moved, whatever is written for them. It belongs to the world: snapshots have its contents, and `restore` writes them
-    back in place. It has no potential: who pushes is not known.
+    force: F in N, an array of shape (n, dim) with the dtype of the state and any strides. The stepper keeps the array
+    itself, not a copy. When a step begins, it reads the forces from there. It never clears them; `force[:] = 0` does.
+    Bodies of infinite mass do not move, whatever the array holds for them. The array belongs to the world: snapshots
+    contain its contents, and `restore` writes them back in place. There is no potential.
 
-    Raises TypeError or ValueError for what is no such array; what is not finite shows as NonFiniteError after the step.
+    Raises TypeError or ValueError for other arrays. Numbers that are not finite show as NonFiniteError after the
+    step.
 
     >>> import numpy as np, kickdrift as kd
     >>> engine = np.zeros((1, 2))

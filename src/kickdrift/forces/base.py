@@ -1,4 +1,4 @@
-"""What all force terms are."""
+"""The base of all force terms."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Term(Declaration):
 
     @property
     def label(self) -> str:
-        """What tells this term from others, beside the numbers in its plan."""
+        """A text that identifies this term, in addition to the numbers in its plan."""
         return type(self).__name__
 
 

@@ -149,18 +149,19 @@ class PythonFunction(Callback):
 class Force(PythonFunction):
     """A force in N from a Python function, called once per evaluation for all bodies.
 
-    function(t, position, velocity, out): t in s; position in m and velocity in m/s, read-only arrays of
-    shape (n, dim); out, of the same shape and dtype and full of zeros, is to be filled with forces.
-    It must not keep the arrays: they are used again.
-    velocity_dependent=False promises that velocities do not matter, which saves some integrators an
-    evaluation; it is probed when a stepper is made.
+    function(t, position, velocity, out): t is in s. position, in m, and velocity, in m/s, are read-only arrays of
+    shape (n, dim). out has the same shape and dtype, and is full of zeros. The function fills it with forces. It must
+    not keep the arrays, because they are used again.
+    velocity_dependent: False promises that the function ignores velocities. Some integrators then call it less often.
+    The promise is tested when a stepper is made.
     potential(position): the energy of each body in J, shape (n,), for `energy()`.
-    jacobian(t, position, velocity, dx, dv, out), for `implicit_euler`: fills out with how the forces change,
-    to first order, when positions change by dx and velocities by dv. Without it, differences tell.
+    jacobian(t, position, velocity, dx, dv, out): for `implicit_euler`. It fills out with the first-order change of
+    the forces when positions change by dx and velocities by dv. Without it, difference quotients are used.
 
-    An exception in the function passes through `step`, which leaves the stepper at the last completed
-    tick. Raises TypeError for what is no function, or returns something; ValueError where the probe
-    finds out. Bits are as portable as the function is: + - * / and numpy.sqrt are, numpy.exp is not.
+    An exception in the function passes through `step`. The stepper is then at the last completed tick. Raises
+    TypeError if it is not a function, or if the function returns something, and ValueError if it breaks the promise
+    about velocities. The bits are the same everywhere only if the function uses nothing but + - * / and numpy.sqrt;
+    numpy.exp, for example, differs between machines.
 
     >>> import kickdrift as kd
     >>> def wind(t, position, velocity, out):
@@ -173,10 +174,10 @@ class Force(PythonFunction):
 
 
 class Acceleration(PythonFunction):
-    """An acceleration in m/s² from a Python function; as `Force`, but not divided by mass.
+    """An acceleration in m/s² from a Python function: like `Force`, but not divided by mass.
 
-    Bodies of infinite mass are not accelerated by it either. potential(position): J/kg. Raises as
-    `Force` does.
+    Bodies of infinite mass are not accelerated. potential(position): energy per mass, in J/kg. Raises what `Force`
+    raises.
 
     >>> import kickdrift as kd
     >>> def down(t, position, velocity, out):
@@ -197,17 +198,18 @@ class NativeForce(Callback):
         int f(double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
               const T *position, const T *velocity, T *out, void *user_data)
 
-    Component j of body first + i is at [j * stride + i] of position (m), velocity (m/s) and out, which is full
-    of zeros. Each body must be pushed by what the function is told of it alone: tiles are of any size.
-    What is returned other than 0 raises CallbackError, at the last completed tick. What a Python function behind
-    ctypes raises is printed by ctypes and lost: catch it, and return a code.
+    Component j of body first + i is at [j * stride + i] of position (m), velocity (m/s) and out, which is full of
+    zeros. The force on a body may depend only on that body, because tiles are of any size. If the function returns
+    anything other than 0, the step raises CallbackError, at the last completed tick. If a Python function behind
+    ctypes raises an exception, ctypes prints it and goes on: catch it, and return a code.
     user_data: a contiguous array, an object or pointer of ctypes or cffi, a PyCapsule or an address; kept alive.
-    dtype: float32 or float64, of the arrays that it is for; needed where the function does not tell.
-    threadsafe: may several threads be in it at once? Otherwise the stepper's threads are not used.
-    velocity_dependent, potential: as of `Force`. divided_by_mass=False: it writes accelerations in m/s².
+    dtype: float32 or float64, of the arrays that the function is for. Needed only if the function itself does not say
+    it.
+    threadsafe: whether several threads may call the function at once. If not, the stepper uses one thread.
+    velocity_dependent, potential: as for `Force`. divided_by_mass=False: the function writes accelerations in m/s².
 
-    After a failure the steps up to it are run again, and so the function is called again for the same ones.
-    Raises TypeError or ValueError for what is no such function, or for other arrays. Wrong code crashes.
+    After a failure the steps before it are run again, so the function is called for them once more. Raises TypeError
+    or ValueError for anything that is not such a function, or for other arrays. Wrong machine code can crash Python.
 
     >>> import ctypes, kickdrift as kd
     >>> @kd.NativeForce.prototype("float64")  # compiled code in earnest: this calls Python

@@ -141,8 +141,8 @@ class AnchorSpring(Elastic):
     def from_frequency(cls, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0, anchor: ArrayLike = 0.0) -> AnchorSpring:
         """The spring that makes a body of any mass oscillate `hertz` times a second.
 
-        hertz: undamped frequency >= 0 in Hz; damping_ratio: 0 swings for ever, 1 returns fastest
-        without overshoot (critical); both scalar or (n,).
+        hertz: undamped frequency >= 0 in Hz. damping_ratio: 0 never stops swinging, 1 returns fastest without
+        overshoot (critical). Both are scalar or (n,).
 
         >>> AnchorSpring.from_frequency(2.0, damping_ratio=1.0)
         AnchorSpring(stiffness=array(157.91367042), damping=array(25.13274123), anchor=array(0.), per_mass=True)
@@ -166,8 +166,8 @@ class PointGravity(Field):
 
     mu: G M in m³/s² (negative repels), scalar or (n,). center: m, 0, (dim,) or (n, dim).
     softening: e >= 0 in m, scalar or (n,). Not divided by mass.
-    Potential: -m mu / sqrt(|d|² + e²). At the centre itself, where without softening there is no
-    direction to pull in, the acceleration is zero.
+    Potential: -m mu / sqrt(|d|² + e²). At the centre itself there is no direction, so without softening the
+    acceleration there is zero.
 
     >>> import kickdrift as kd
     >>> planet = kd.Stepper([[1.0, 0.0]], [[0.0, 1.0]], dt=0.01, integrator="pefrl", forces=[PointGravity(1.0)])
@@ -246,8 +246,8 @@ class Vortex(Field):
 class Damping(Term):
     """Exact decay of velocities, v *= exp(-rate h) after a step and its constraints; no force (Lol Engine blog, 2015).
 
-    rate: >= 0 in 1/s, scalar or (n,). The same at every dt, where `v -= v * loss` per frame is not;
-    infinitely heavy bodies keep their velocity.
+    rate: >= 0 in 1/s, scalar or (n,). It has the same effect at every dt, unlike `v -= v * loss` in each frame.
+    Infinitely heavy bodies keep their velocity.
 
     >>> import kickdrift as kd
     >>> puck = kd.Stepper([[0.0]], [[1.0]], dt=0.25, forces=[Damping(2.0)])

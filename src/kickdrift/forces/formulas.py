@@ -98,7 +98,7 @@ class Formula(Interaction):
 
     @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
-        """What the texts say, and which nodes the components of the force are."""
+        """The parsed texts, and the nodes of the components of the force."""
         raise NotImplementedError
 
     def _finished(self, nodes: dict[str, int]) -> Program:
@@ -141,7 +141,7 @@ class Formula(Interaction):
 
     @property
     def digest(self) -> str:
-        """What tells the list from others: 32 hexadecimal digits, the same on every platform."""
+        """A digest of the list of operations: 32 hexadecimal digits, the same on every platform."""
         return self.operations.digest
 
     @property
@@ -175,7 +175,7 @@ class Formula(Interaction):
         return other
 
     def told(self) -> dict[str, Any]:
-        """What tells it from others of its class."""
+        """Its contents, for comparing it with others of its class."""
         return {"label": self.label, **self.parameters}
 
     # In a stepper.
@@ -232,21 +232,23 @@ def coded(
 
 
 class Expression(Formula):
-    """A force in N by formulas, one for each component: text, which has the same bits on every platform.
+    """A force in N as formulas, one text per component, with the same bits on every platform.
 
-    x, y, z: the components; one that is not given is 0. Other keywords: parameters, which are numbers or one per body,
-    shape (n,), and definitions, which are texts, as in Expression(x="-k*x/r", r="norm(x, y)", k=2.0).
+    x, y, z: the components; one that is not given is 0. Other keywords are parameters or definitions. Parameters are
+    numbers, or one number per body, shape (n,). Definitions are texts, as in Expression(x="-k*x/r", r="norm(x, y)",
+    k=2.0).
     Formulas are made of numbers, + - * / **, the variables t (s), x y z (m), vx vy vz (m/s), m (kg), parameters,
     definitions, pi, and sin cos tan exp log sqrt tanh cbrt pow atan2 abs floor min max clamp(a, low, high),
     norm(a, b, c), dot(a, b, c, d) = a c + b d, and where(x < 0 and y >= 1, a, b).
 
-    Text is parsed and translated to a list of operations (`program()`), never evaluated as Python. Equal parts are
-    worked out once, and what is constant, or the same for all bodies, not for each; otherwise sums and products are
-    done as they are written. Whole powers up to 64 are products, by one fixed chain; functions are those of `kd.math`.
-    `implicit_euler` uses derivatives by rule. Several threads may step its bodies.
+    The text is parsed and translated to a list of operations (`program()`). It is never evaluated as Python. Equal
+    parts are computed once. Parts that are constant, or the same for all bodies, are not computed for each body.
+    Otherwise sums and products are computed in the order in which they are written. Whole powers up to 64 are
+    products, in one fixed order; functions are those of `kd.math`. `implicit_euler` uses derivatives by rule. Several
+    threads may step the bodies.
 
-    Raises ValueError, pointing at the column, for what is no such formula, and for parameters of a wrong length;
-    TypeError for parameters that are no real numbers.
+    Raises ValueError for a mistake in a formula, and its message shows the column; ValueError for parameters of a
+    wrong length; TypeError for parameters that are not real numbers.
 
     >>> import kickdrift as kd
     >>> swirl = kd.Expression(x="-a*y + b*sin(w*t)", y="a*x", a=1.0, b=0.3, w=2.0)
@@ -276,15 +278,15 @@ class Expression(Formula):
 
 
 class Potential(Formula):
-    """A potential in J by a formula; the force is minus its gradient, derived by rule.
+    """A potential in J as a formula. The force is minus its gradient, derived by rule.
 
-    energy: the formula. Keywords: parameters, numbers or one per body, and definitions, which are texts. All as of
-    `Expression`, but for velocities. The derivative of norm, sqrt and abs at 0 is 0: where there is no direction there
-    is no force. `energy()` has it as potential energy, unless it depends on t.
+    energy: the formula. Other keywords are parameters and definitions, as for `Expression`, but a formula here may
+    not use velocities. The derivatives of norm, sqrt and abs at 0 are 0: no direction, no force. `energy()` includes
+    this potential, unless it depends on t.
 
-    With V = f(u, v), dV = f_u du + f_v dv for each operation, from the last to the first: the rules of
-    forces/formula/derivatives.py. Where there are choices (where, min, max) the other way round, for each component.
-    Raises as `Expression` does.
+    Derivatives follow the chain rule, dV = f_u du + f_v dv for V = f(u, v), from the last operation to the first. The
+    rules are those of forces/formula/derivatives.py. Formulas with choices (where, min, max) are derived in the other
+    direction, once for each component. Raises what `Expression` raises.
 
     >>> import kickdrift as kd
     >>> well = kd.Potential("k/2*r**2", r="norm(x - cx, y)", k=4.0, cx=1.0)

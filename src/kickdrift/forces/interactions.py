@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 class Springs(Elastic, Interaction):
     """Springs and dampers between pairs of bodies: F = (k (L - rest) + d L') u (Hooke; Baraff, Witkin 1998).
 
-    u points from the first body of a pair to the second, L is their distance and L' its rate; the first
-    body feels F, the second -F. Where a distance is zero there is no direction, and no force.
-    pairs: indices of bodies, ints of shape (pairs, 2); a pair may appear more than once.
-    stiffness: k >= 0 in N/m, damping: d >= 0 in kg/s, rest_length: >= 0 in m, each a scalar or (pairs,);
-    rest_length=None stands for the distances when the stepper is made.
-    Potential: k (L - rest)² / 2. Total momentum and angular momentum stay, to rounding. A body's forces
+    u points from the first body of a pair to the second, L is their distance and L' its rate. The first body feels F,
+    the second -F. If the distance is zero there is no direction, and no force.
+    pairs: indices of bodies, ints of shape (pairs, 2). A pair may appear more than once.
+    stiffness: k >= 0 in N/m, damping: d >= 0 in kg/s, rest_length: >= 0 in m. Each is a scalar or (pairs,).
+    rest_length=None means the distances when the stepper is made.
+    Potential: k (L - rest)² / 2. Total momentum and angular momentum are conserved, to rounding. The forces on a body
     are summed in the order of the pairs.
     Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers.
 
@@ -66,11 +66,11 @@ class Springs(Elastic, Interaction):
     def from_frequency(
         cls, pairs: ArrayLike, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0, rest_length: ArrayLike | None = None
     ) -> Springs:
-        """The springs that make two bodies of any masses, left alone, oscillate `hertz` times a second.
+        """The springs that make two bodies of any masses oscillate `hertz` times a second.
 
-        Stiffness and damping follow from the reduced mass of each pair, m m' / (m + m'). hertz: undamped
-        frequency >= 0 in Hz; damping_ratio: 0 swings for ever, 1 returns fastest without overshoot
-        (critical); both scalar or (pairs,). Raises as `Springs` does.
+        Stiffness and damping follow from the reduced mass of each pair, m m' / (m + m'), and hold for a pair without
+        other forces. hertz: undamped frequency >= 0 in Hz. damping_ratio: 0 never stops swinging, 1 returns fastest
+        without overshoot (critical). Both are scalar or (pairs,). Raises what `Springs` raises.
 
         >>> import kickdrift as kd
         >>> spring = Springs.from_frequency([(0, 1)], hertz=2.0, rest_length=1.0)
@@ -139,13 +139,13 @@ class Springs(Elastic, Interaction):
 class NBody(Interaction):
     """Gravity among all bodies: a = sum of G m' d / (|d|² + e²)^(3/2), d = x' - x (Newton; Aarseth 1963).
 
-    G: m³/(kg s²), one number (in SI units 6.6743e-11; negative repels). softening: e >= 0 in m, one
-    number (Plummer's, as in Aarseth). Potential: -G m m' / sqrt(|d|² + e²), once for each pair. Bodies at
-    the same place do not attract each other. The cost grows with the square of the number of bodies;
-    each body's attractions are summed from the first to the last, whatever the instruction set. Total
-    momentum and angular momentum stay, to rounding.
-    Raises ValueError for bodies of infinite mass, which would attract without bound, and where the
-    softening is so small that attractions overflow.
+    G: m³/(kg s²), one number (in SI units 6.6743e-11; a negative one repels). softening: e >= 0 in m, one number
+    (Plummer's, as in Aarseth). Potential: -G m m' / sqrt(|d|² + e²), once for each pair.
+
+    Bodies at the same place do not attract each other. The cost grows with the square of the number of bodies. The
+    attractions on a body are always summed from the first body to the last. Total momentum and angular momentum are
+    conserved, to rounding. Raises ValueError for bodies of infinite mass, and if the softening is so small that
+    attractions overflow.
 
     >>> import kickdrift as kd
     >>> moons = kd.Stepper([[-1.0, 0.0], [1.0, 0.0]], [[0.0, -0.5], [0.0, 0.5]], dt=0.01, forces=[kd.NBody()])

@@ -22,20 +22,21 @@ if TYPE_CHECKING:
 class Langevin(Interaction):
     """Friction and noise of a bath: dv = F/m dt - friction v dt + sqrt(2 friction temperature / m) dW (Langevin 1908).
 
-    friction: 1/s, >= 0, scalar or (n,). temperature: k_B T in J = kg m²/s², >= 0, scalar or (n,): the variance of each
-    component of a velocity comes to temperature / m. seed: 0 to 2**64 - 1. Bodies of infinite mass feel neither. One
-    to a stepper.
+    friction: 1/s, >= 0, scalar or (n,). temperature: k_B T in J = kg m²/s², >= 0, scalar or (n,). The variance of
+    each component of a velocity becomes temperature / m. seed: 0 to 2**64 - 1. Bodies of infinite mass are not
+    affected. A stepper has at most one.
 
     With c = exp(-friction dt), v' = c v + sqrt((1 - c²) temperature / m) z is exact for friction and noise alone (an
-    Ornstein-Uhlenbeck process). Under `velocity_verlet` it comes in the middle of the drift, in the order kick,
-    half a drift, this, half a drift, kick: BAOAB (Leimkuhler and Matthews 2013, J. Chem. Phys. 138, 174102), whose
-    positions in a spring have the right variance at any stable dt. Under other methods, and under `velocity_verlet`
-    where forces depend on velocities, it follows each step.
+    Ornstein-Uhlenbeck process). With `velocity_verlet` it is applied in the middle of the drift. The order is then:
+    kick, half a drift, this, half a drift, kick. This is BAOAB (Leimkuhler and Matthews 2013, J. Chem. Phys. 138,
+    174102), whose positions in a spring have the right variance at any stable dt. With other methods, and with
+    `velocity_verlet` if forces depend on velocities, it is applied after each step.
 
-    The numbers z are normal (Box and Muller 1958, with the functions of `kd.math`), from Philox 4x32-10 (Salmon et al.
-    2011, doi 10.1145/2063384.2063405) with the seed as key and tick and number of the body as counter. So they are
-    the same on every platform, for all layouts and numbers of threads, and after going back.
-    Raises TypeError or ValueError for wrong numbers, and ValueError for a dt below 0: noise does not run backwards.
+    The numbers z are normal (Box and Muller 1958, with the functions of `kd.math`). They come from Philox 4x32-10
+    (Salmon et al. 2011, doi 10.1145/2063384.2063405), whose key is the seed, and whose counter is the tick and the
+    number of the body. So they are the same on every platform, for all layouts and numbers of threads, and after
+    going back. Raises TypeError or ValueError for wrong numbers, and ValueError for a dt below 0, because noise
+    cannot run backwards.
 
     >>> import kickdrift as kd
     >>> bath = kd.Langevin(friction=1.0, temperature=2.0, seed=7)
@@ -62,7 +63,7 @@ class Langevin(Interaction):
 
     @property
     def coefficients(self) -> tuple[str, ...]:
-        """What can be changed once a stepper has it."""
+        """The coefficients that `set` can change."""
         return "friction", "temperature"
 
     def compile(self, plan: Plan) -> None:

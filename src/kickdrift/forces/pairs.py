@@ -22,21 +22,24 @@ CANDIDATES = 1 << 20
 
 
 class PairPotential(Formula):
-    """A potential in J of the distance of each two bodies that are near, by a formula; the force is derived by rule.
+    """A potential in J for pairs of bodies that are near each other, as a formula; the force is derived by rule.
 
-    energy: the formula, of r (m) and of parameters, which are numbers and the same for all pairs; definitions are
-    texts, as of `Expression`. cutoff: m, > 0: bodies as far apart or farther leave each other alone. shift: whether the
-    energy at the cutoff is taken from that of each pair, so that none of it is lost there; forces are the same.
+    energy: the formula. It depends on r, the distance in m, and on parameters, which are numbers and the same for all
+    pairs. Definitions are texts, as for `Expression`. cutoff: m, > 0: bodies as far apart as this, or farther, ignore
+    each other. shift: whether the energy at the cutoff is subtracted from the energy of each pair, so that it does
+    not jump there. Forces are the same in both cases.
 
-    Each pair i < j with d = x_j - x_i and 0 < |d| < cutoff counts once: V'(r) d / r pushes i and its negative j, and
-    what a body is pushed with is summed from the pair of the lowest indices to the last, whatever the instruction set.
-    So momentum and angular momentum stay, to rounding. Bodies at one place do not push each other. Pairs are found with
-    the grid of `ElasticCollisions`, and kept in a list of those within 9/8 of the cutoff until a body has moved through
-    half of that margin (Verlet 1967, Phys. Rev. 159, 98); what comes out does not depend on when that was. The space
-    is open: it has no boundaries. `implicit_euler` takes differences of the force.
+    Each pair i < j with d = x_j - x_i and 0 < |d| < cutoff counts once: V'(r) d / r pushes i, and its negative pushes
+    j. The forces on a body are summed from the pair of the lowest indices to the last, with any instruction set.
+    Momentum and angular momentum are conserved, to rounding. Bodies at the same place do not push each other.
 
-    Raises as `Expression` does; ValueError for a cutoff that is not above 0, and for parameters that are no single
-    numbers. Lennard-Jones (1924), whose well is e deep:
+    Pairs are found with the grid of `ElasticCollisions`. They are kept in a list of pairs within 9/8 of the cutoff,
+    until a body has moved by half of that margin (Verlet 1967, Phys. Rev. 159, 98). The result does not depend on
+    when the list is made. Space is open: it has no boundaries. `implicit_euler` uses difference quotients of the
+    force.
+
+    Raises what `Expression` raises, and ValueError for a cutoff that is not above 0 and for parameters that are not
+    single numbers. This is the potential of Lennard-Jones (1924), whose well has the depth e:
 
     >>> import kickdrift as kd
     >>> bond = kd.PairPotential("4*e*((q/r)**12 - (q/r)**6)", cutoff=2.5, e=1.0, q=1.0)

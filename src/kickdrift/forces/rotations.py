@@ -44,12 +44,13 @@ def _axes(term: Term, plan: Plan, name: str, per_body: bool) -> np.ndarray:
 class Magnetic(Term):
     """The force of a uniform magnetic field on charges: F = q v x B (Lorentz), by exact rotations (Boris 1970).
 
-    charge: q in C, scalar or (n,). field: B in T, shape (3,) or (n, 3); in two dimensions the component out
-    of the plane, scalar or (n,). It does no work: its potential is 0, and |v| is kept to rounding at any dt.
-    Electric fields are an `Acceleration`, `Gravity(q / m * E)` or a formula beside it. With `velocity_verlet`
-    this is Boris' method with the exact angle |q B / m| dt; all methods of order 2 and above but `verlet` are of
-    order 2 with it. What a rotation is computed from costs some 10 microseconds for each different q B / m
-    when dt is set.
+    charge: q in C, scalar or (n,). field: B in T, shape (3,) or (n, 3); in two dimensions the component out of the
+    plane, scalar or (n,).
+
+    It does no work: its potential is 0, and |v| stays the same to rounding at any dt. For an electric field add an
+    `Acceleration`, `Gravity(q / m * E)` or a formula. With `velocity_verlet` this is Boris' method with the exact
+    angle |q B / m| dt. With all other methods of order 2 and above, except `verlet`, it is of order 2. When dt is
+    set, the rotations are prepared: this takes some 10 microseconds for each different q B / m.
 
     >>> import kickdrift as kd
     >>> electron = kd.Stepper([[1.0, 0.0]], [[0.0, 2.0]], dt=0.01, forces=[kd.Magnetic(charge=-2.0, field=1.0)])
@@ -74,10 +75,11 @@ class Magnetic(Term):
 class RotatingFrame(Field):
     """Coriolis and centrifugal acceleration in a frame that turns: a = 2 v x w + w x ((x - c) x w).
 
-    omega: w in rad/s, shape (3,); in two dimensions a number, positive counter-clockwise. center: c in m, a
-    point of the axis, 0 or (dim,). The Coriolis part turns velocities exactly, see `Magnetic`; the
-    centrifugal one is a force with the potential -m |w x (x - c)|² / 2. Not divided by mass; infinitely
-    heavy bodies feel nothing of it.
+    omega: w in rad/s, shape (3,); in two dimensions a number, positive counter-clockwise. center: c in m, a point of
+    the axis, 0 or (dim,).
+
+    The Coriolis part turns velocities exactly, see `Magnetic`. The centrifugal part is a force with the potential -m
+    |w x (x - c)|² / 2. Not divided by mass. Infinitely heavy bodies are not affected.
 
     >>> import kickdrift as kd
     >>> puck = kd.Stepper([[1.0, 0.0]], [[0.0, -1.0]], dt=0.01, forces=[kd.RotatingFrame(1.0)])

@@ -71,7 +71,7 @@ class Integrator:
 
     @property
     def responses_to_drag(self) -> tuple[float, float, float, float]:
-        """What drag c leaves of a steady pull in a step: 1 - a c h + b (c h)², of the position; and of twice the
+        """The share of a steady pull left by drag c in a step: 1 - a c h + b (c h)², of the position; and of twice the
         velocity less the position: a, b of both. These are the series of the motion itself."""
         return 1 / 3, 1 / 12, 2 / 3, 1 / 4
 

@@ -62,14 +62,13 @@ class SemiImplicitEuler(Integrator):
 class ImplicitEuler(Integrator):
     """Backward Euler: v' = v + h a(x', v'), x' = x + h v', solved by Newton's method.
 
-    Stable at any step, at the price of energy. `tolerance`: the residual v' - v - h a may be at most
-    this share of |v'| + |v| + h |a| (largest components), give or take what rounding alone causes.
+    Stable at any step, but it loses energy. `tolerance`: the residual v' - v - h a may be at most this share of |v'|
+    + |v| + h |a| (largest components), plus rounding.
     `max_iterations`: Newton steps before ConvergenceError.
 
-    Bodies that are left alone are solved one by one. Where they see each other, or functions push them,
-    all are one system, and sizes are the largest of all bodies: its linear systems are solved by products
-    with the matrix alone, which functions take from differences or from the `jacobian` that they were given
-    (Knoll, Keyes 2004).
+    Bodies that do not affect each other are solved one by one. If bodies affect each other, or functions push them,
+    all of them are one system, and sizes are the largest of all bodies. Its linear systems are solved with products
+    with the matrix only. For functions these come from differences, or from their `jacobian` (Knoll, Keyes 2004).
 
     Raises TypeError or ValueError for a tolerance that is not above 0, and for fewer than one or more than a million
     iterations.
@@ -97,13 +96,12 @@ class ImplicitEuler(Integrator):
 class EnergyEuler(Integrator):
     """x' = x + h v; then the speed is set so that kinetic + potential energy stays what it was.
 
-    The direction is that of v + h a. Only for terms with a potential and without friction.
+    The direction is that of v + h a. It takes only forces with a potential and without friction.
 
-    Where energy would not suffice to be at x' (a turning point is less than a step away, or the
-    body starts from rest) the step follows the parabola x' = x + h (v + h a/2) instead. Where even
-    that asks for more than there is, the body stays for this step and its velocity is mirrored in
-    the direction of a: that keeps the energy too, and costs up to a few h of time. (A body at rest on
-    a spring too stiff for the step, h² k/m > 4, stays there.)
+    If the energy is too small for x', because a turning point is less than a step away or the body starts from rest,
+    the step follows the parabola x' = x + h (v + h a/2). If the energy is too small for that too, the body stays at
+    its place for this step, and its velocity is mirrored in the direction of a. This keeps the energy, and costs up
+    to a few h of time. (A body at rest on a spring that is too stiff for the step, h² k/m > 4, never moves.)
     """
 
     name = "energy_euler"

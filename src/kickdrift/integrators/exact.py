@@ -10,7 +10,7 @@ from .base import Integrator
 
 @dataclass(frozen=True)
 class Exact(Integrator):
-    """The exact flow over h of gravity, linear drag and anchored springs; refuses other terms.
+    """The exact solution over h for gravity, linear drag and anchored springs; other forces are refused.
 
     x' = x + P v + Q a, v' = C v + S a with the acceleration a at the old state; C, S, P, Q are
     correctly rounded for each pair of drag and stiffness (some 0.1 ms each, once per dt).

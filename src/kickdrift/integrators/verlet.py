@@ -12,9 +12,9 @@ from .base import Integrator, Shares
 class Verlet(Integrator):
     """Störmer's method, position Verlet: x' = 2 x - x_prev + h² a.
 
-    The history is the previous position: after the first step, motion follows it and not the
-    velocity array, which is only written (call `restart()` after changing velocities). When dt
-    changes, the time-corrected form x' = x + (x - x_prev) h/h_prev + a h (h + h_prev)/2 is used.
+    The history is the previous position. After the first step, motion follows it and not the velocity array, which is
+    only written: call `restart()` after you change velocities. If dt changes, the time-corrected form x' = x + (x -
+    x_prev) h/h_prev + a h (h + h_prev)/2 is used.
 
     velocity: "backward" reads out (x' - x)/h, first order; "central" (x'' - x)/(2 h), second order, at
     one more evaluation per call (where no force depends on velocity it serves the next step).
@@ -76,12 +76,12 @@ class VelocityVerlet(Integrator):
 class GrootWarren(Integrator):
     """Velocity Verlet for forces that depend on velocity, with one evaluation per step.
 
-    x' = x + h (v + h a/2), a' = a(x', v + lam h a), v' = v + h (a + a')/2. The history is a', kept for
-    the next step although v' is not the velocity it was evaluated at: with drag that is second order
-    for lam = 1 and first order otherwise.
+    x' = x + h (v + h a/2), a' = a(x', v + lam h a), v' = v + h (a + a')/2. The history is a', which the next step
+    uses, although v' is not the velocity that it was computed with. With drag this is of second order for lam = 1,
+    and of first order otherwise.
 
-    lam: 0 to 1, how far ahead velocity is predicted. Groot and Warren recommend 0.5 (0.65 where
-    temperature matters). Raises TypeError or ValueError for what is no such number.
+    lam: 0 to 1, how far ahead velocity is predicted. Groot and Warren recommend 0.5, or 0.65 if temperature matters.
+    Raises TypeError or ValueError for other values.
     """
 
     lam: float = 0.5

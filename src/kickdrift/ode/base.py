@@ -1,4 +1,4 @@
-"""What the compiled ODEStepper and its plain-Python twin share: everything but the arithmetic."""
+"""The common part of the compiled ODEStepper and the reference: everything except the arithmetic."""
 
 from __future__ import annotations
 
@@ -123,12 +123,12 @@ class ODEBase(State):
         return self._rhs
 
     def set(self, flow: Flow | type[Flow] | None = None, /, **parameters: float) -> None:
-        """Give the flow other parameters, from the next step on.
+        """Change parameters of the flow, from the next step on.
 
-        flow: the right-hand side as it was given, may be left out. parameters: those of its constructor.
-        Snapshots hold them as far as they are not as given, and `restore` goes back over them. Raises TypeError or
-        ValueError as the constructor does, and where the right-hand side is a function; RuntimeError during a step;
-        nothing has changed then. Thread-safety: as `step`.
+        flow: the right-hand side as it was given; it may be left out. parameters: those of its constructor. Snapshots
+        contain parameters that were changed, and `restore` brings the old ones back. Raises TypeError or ValueError
+        as the constructor does, and if the right-hand side is a function; RuntimeError during a step; nothing has
+        changed then. Thread-safety: as `step`.
 
         >>> import kickdrift as kd
         >>> weather = kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
@@ -176,7 +176,7 @@ class ODEBase(State):
         """The integrator with its parameters."""
         return self._integrator
 
-    # What common.py needs to record and save.
+    # common.py needs these to record and save.
 
     def _sampled(self) -> tuple[np.ndarray, ...]:
         return (self._y,)
@@ -197,7 +197,7 @@ class ODEBase(State):
         return 1
 
     def _described(self) -> dict[str, Any]:
-        # What a function computes is its owner's affair; it may well have moved to another module.
+        # A function may have moved to another module, and still compute the same. So its name is not compared.
         rhs = "function" if self._first_flow is None else repr(self._first_flow)
         return {
             "rhs": self._rhs.identity if isinstance(self._rhs, Expression) else rhs,

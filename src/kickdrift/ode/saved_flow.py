@@ -1,4 +1,4 @@
-"""What snapshots say of a flow that was changed: its parameters, as far as they are not as given."""
+"""The part of snapshots for a flow that was changed: parameters that differ from those given."""
 
 from __future__ import annotations
 

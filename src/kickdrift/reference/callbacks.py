@@ -1,4 +1,4 @@
-"""What is evaluated for all bodies at once: functions of the user, and terms by which bodies see each other.
+"""Terms that are evaluated for all bodies at once: functions of the user, and forces between bodies.
 
 Each is a function of the system, the push of its plan, the time, and the positions and velocities as
 lists of vectors; it returns a vector for each body. Its tangent is a function of the same, and of the
@@ -31,7 +31,7 @@ def function(system, push, t, x, v):
 
 
 def shown(system, evaluate, t, *vectors):
-    """What a function writes into an array of zeros when it is shown others."""
+    """The values that a function writes into an array of zeros."""
     arrays = [np.array(rows, dtype=system.plan.dtype) for rows in vectors]
     for array in arrays:
         array.flags.writeable = False

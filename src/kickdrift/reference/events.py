@@ -1,4 +1,4 @@
-"""Who met whom, in plain Python: what constraints report in a step, and what becomes of it."""
+"""Events in plain Python: the reports of constraints in a step, and the events made from them."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Log:
 
 
 class Reports:
-    """What the constraints of a system report in a step."""
+    """The reports of the constraints of a system in a step."""
 
     def __init__(self) -> None:
         self.contacts: dict[int, dict[int, Contact]] = {}

@@ -1,4 +1,4 @@
-"""What each force term adds, for one body.
+"""The formula of each force term, for one body.
 
 A term is a class of up to three formulas over the coefficients of its plan record: the
 acceleration; its derivatives by position and velocity, for the implicit method; the difference in

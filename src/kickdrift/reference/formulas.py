@@ -51,7 +51,7 @@ def floor(real: Any, a: Any) -> Any:
 
 
 def evaluate(program: Any, real: Any, values: dict[str, Any]) -> dict[str, Any]:
-    """What a program comes to where its names stand for these numbers."""
+    """The result of a program for these numbers."""
     seen: list[Any] = []
     for operation, *operands in program.nodes:
         if operation == "const":
@@ -64,7 +64,7 @@ def evaluate(program: Any, real: Any, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def formula(system: Any, push: Any, t: float, x: list[Vector], v: list[Vector]) -> list[Vector]:
-    """What a formula pushes each body with."""
+    """The force of a formula on each body."""
     return run(system, push, push.term.operations, t, {"": x, "v": v})
 
 

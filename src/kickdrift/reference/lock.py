@@ -42,7 +42,7 @@ class Exclusive:
         return snapshots.copies(self)  # type: ignore[arg-type]
 
     def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any:
-        """function(*given), while nobody else may read or change the state."""
+        """Call function(*given) while no other thread may read or change the state."""
         if self._busy:
             raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
         self._busy = True

@@ -1,4 +1,4 @@
-"""Who is near whom, in plain Python: everybody is asked."""
+"""Points that are near each other, in plain Python: all pairs are compared."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .vector import Vector, dot
 
 
 class Index:
-    """What `kickdrift.Neighbours` asks: points by their rows, and a radius."""
+    """The same questions as in `kickdrift.Neighbours`: points by their rows, and a radius."""
 
     def __init__(self, points: np.ndarray, rows: np.ndarray | None, radius: float, *grid: Any) -> None:
         self._points = [Vector(point) for point in points.tolist()]

@@ -31,7 +31,7 @@ def normals(seed: int, tick: int, body: int, which: int) -> tuple[float, float]:
 
 
 def bath(push: Any, real: Any, dim: int, body: int, tick: int, h: Any) -> tuple[Any, list[Any]]:
-    """What a step leaves of a velocity, and what it adds to each component."""
+    """The share of a velocity that a step leaves, and the noise that it adds to each component."""
     friction, heat = (
         float(field[body if len(field) > 1 else 0]) for field in map(push.fields.get, ("friction", "heat"))
     )

@@ -33,7 +33,7 @@ class Stepper(Living, Exclusive, StepperBase):
     """
 
     _clock_type = FixedClock
-    # What depends on dt, see `_numbers`.
+    # The part that depends on dt, see `_numbers`.
     _h: float
     _decay: np.ndarray | None
     _turn: tuple | None
@@ -70,7 +70,7 @@ class Stepper(Living, Exclusive, StepperBase):
         return {"_history": history}
 
     def _numbers(self, plan, h: float) -> dict:
-        """What of a plan depends on dt."""
+        """The part of a plan that depends on dt."""
         plan = self._plan if plan is None else plan
         plan.check_direction(h)
         return {
@@ -283,7 +283,7 @@ class Stepper(Living, Exclusive, StepperBase):
         clock._running = True
         try:
             while clock._may_step():
-                clock._taken = 1  # whoever throws waiting time away in the body leaves this step
+                clock._taken = 1  # if the body drops waiting time, this step still runs
                 yield self.tick
                 self._exclusively(self._owed_step, clock)
         finally:

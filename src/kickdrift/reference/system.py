@@ -1,4 +1,4 @@
-"""What the schemes work on: one body, or all bodies as one."""
+"""The systems that integrators work on: one body, or all bodies as one."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Body:
         self.count()
 
     def count(self) -> None:
-        """What now is can be gone back to."""
+        """Keep the present state, to go back to it."""
         self.tick += 1
         self.done += 1
         self.completed = self.x, self.v, self.history
@@ -214,7 +214,7 @@ class System(Body):
         self._next: Any = None
 
     def remember(self, pushing: dict[tuple[int, int], Any], pull: list[Any]) -> None:
-        """What the next step begins with, once this one is done."""
+        """The data that the next step begins with, after this one."""
         self._next = pushing, pull
 
     def count(self) -> None:

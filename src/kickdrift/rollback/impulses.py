@@ -65,7 +65,7 @@ class Impulses:
         return pair[still], push[still], np.where(slots.uncut(self.ends, self.tenants)[:, None], pull, 0 * pull)
 
     def writes(self, pair: np.ndarray, push: np.ndarray, pull: np.ndarray) -> list[tuple[np.ndarray, None, np.ndarray]]:
-        """What `_commit` is to write for these to be there."""
+        """The writes that `_commit` makes to put these in place."""
         count = len(pair)
         state = np.array([[0], [0], [count], [0]])
         return [
@@ -109,7 +109,7 @@ class ContactsPart(Part):
 
 
 def _writes(room: Impulses | None, data: bytes) -> list[tuple[np.ndarray, None, np.ndarray]]:
-    """What is to be written to the room of the plan that a snapshot goes back to."""
+    """The arrays that must be written for a plan when a snapshot is restored."""
     if room is None:
         if data:
             raise SnapshotError("snapshot: expected no contacts, as there are none")

@@ -1,4 +1,4 @@
-"""What a snapshot holds beside the state: parts, each of which has a section of its own.
+"""The contents of a snapshot in addition to the state: parts, each with a section of its own.
 
 A stepper lists its parts in `_parts`, in the order in which their sections are written. To add one:
 
@@ -33,7 +33,7 @@ class Part:
     name: ClassVar[str]
 
     def save(self, stepper: State) -> bytes:
-        """What there is to say, little-endian; nothing where all is as declared."""
+        """The bytes of this part, little-endian; empty if nothing was changed."""
         raise NotImplementedError
 
     def most(self, stepper: State) -> int:

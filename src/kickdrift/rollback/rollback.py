@@ -18,10 +18,10 @@ Inputs = Callable[[Any, int], None]
 
 
 class Rollback:
-    """The last `ticks` states of a stepper, to go back to when late input arrives.
+    """Keeps the last `ticks` states of a stepper, to go back to one of them when late input arrives.
 
-    stepper: a Stepper or an ODEStepper. ticks: how many states are kept, at least 1. Raises TypeError or
-    ValueError for what is none. Thread-safety: that of the stepper.
+    stepper: a Stepper or an ODEStepper. ticks: how many states are kept, at least 1. Raises TypeError or ValueError
+    for anything else. Thread-safety: that of the stepper.
 
     >>> import kickdrift as kd
     >>> world = kd.Stepper([[0.0]], [[1.0]], dt=1)
@@ -47,11 +47,11 @@ class Rollback:
 
     @property
     def ticks(self) -> list[int]:
-        """The ticks that can be gone back to, oldest first."""
+        """The ticks of the states that are kept, oldest first."""
         return list(self._snapshots)
 
     def save(self) -> None:
-        """Keep the state at the stepper's tick, forget those of later ones; the oldest goes where there is no room."""
+        """Keep the state at the stepper's tick, and forget those of later ticks. Without room, the oldest one goes."""
         kept = self.stepper._exclusively(snapshots.keep, self.stepper)
         states = self._snapshots
         if not states or kept.tick > next(reversed(states)):
@@ -64,7 +64,8 @@ class Rollback:
         self._snapshots = dict([*earlier, (kept.tick, kept)][-self._ticks :])
 
     def checksum(self, tick: int) -> int:
-        """The `checksum()` of the state saved at `tick`, for peers to compare; ValueError where none was saved then."""
+        """The `checksum()` of the state saved at `tick`, for peers to compare; ValueError if no state of that tick is
+        kept."""
         return int(self.stepper._exclusively(snapshots.checksum, self.stepper, self._saved(tick)))
 
     def _saved(self, tick: int) -> snapshots.Kept:
@@ -75,7 +76,7 @@ class Rollback:
     def rollback(self, tick: int) -> None:
         """Bring the stepper to the state saved at `tick`, and forget the later ones.
 
-        Raises ValueError, changing nothing, where none was saved then or it is kept no longer.
+        Raises ValueError, and changes nothing, if no state of that tick is kept.
         """
         snapshot = snapshots.packed(self.stepper, self._saved(tick))
         if getattr(self.stepper, "_events", None) is not None:
@@ -85,11 +86,12 @@ class Rollback:
         self._snapshots = {saved: state for saved, state in self._snapshots.items() if saved <= tick}
 
     def events(self, confirmed: int) -> Any:
-        """The events up to a tick that can no longer change, each handed out once; see `Events`.
+        """The events up to a tick that can no longer change, each returned once; see `Events`.
 
-        confirmed: a tick. Those of later ticks stay, and go where `rollback` takes them back: steps make them anew.
-        They are taken from the stepper, whose own `events.take()` belongs to nobody else then. Raises RuntimeError for
-        a stepper without `events=`, TypeError for what is no tick.
+        confirmed: a tick. Events of later ticks are kept. If `rollback` goes back over them, they are dropped,
+        because the steps make them anew. This reads the stepper's events, so do not call `events.take()` of the
+        stepper yourself. Raises RuntimeError for a stepper without `events=`, and TypeError if `confirmed` is not an
+        int.
 
         >>> import kickdrift as kd
         >>> asked = kd.Events(begin=False, end=False)
@@ -119,7 +121,7 @@ class Rollback:
     def resimulate(self, tick: int, inputs: Inputs | None = None) -> None:
         """Step up to `tick`, saving each state on the way; `interpolate` then works as after a frame.
 
-        inputs: called before each step as inputs(stepper, tick), to set what is known by now.
+        inputs: called before each step as inputs(stepper, tick), to apply the inputs that are known now.
         """
         stepper = self.stepper
         now = stepper.tick
@@ -140,13 +142,13 @@ class Rollback:
 
 
 def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inputs | None = None) -> None:
-    """Check that nothing outside the snapshots matters: run, going back `distance` ticks at each one.
+    """Check that results depend only on what snapshots contain: go back `distance` ticks at each tick, and compare.
 
-    Each tick is simulated distance + 1 times, and each time it must come to the same checksum.
-    frames: how many ticks to run. inputs: called before each step as inputs(stepper, tick); it must
-    depend on these alone. The stepper ends at the last tick.
+    Each tick is simulated distance + 1 times, and must have the same checksum each time. frames: how many ticks to
+    run. inputs: called before each step as inputs(stepper, tick). It must depend only on these two. The stepper ends
+    at the last tick.
 
-    Raises DesyncError naming the first tick that came out differently.
+    Raises DesyncError, which names the first tick whose checksums differ.
 
     >>> import kickdrift as kd
     >>> kd.sync_test(kd.Stepper([[0.0]], [[1.0]]), frames=10)

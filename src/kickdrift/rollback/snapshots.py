@@ -37,14 +37,14 @@ _VERSION = 2
 _PROLOGUE = struct.Struct("<8sII")
 _NUMBERS = struct.Struct("<qqqqdQ")
 _TICKS = 2**62  # ticks are below it, as those of clocks are
-_DIGITS = 4300  # as many as Python turns into a number, or back, where nobody has told it otherwise
+_DIGITS = 4300  # as many as Python converts to a number by default
 _LONGEST_TEXT = 2**15  # room for four numbers of so many digits, and for what a stepper says of itself
 _WHOLE = re.compile(f"[0-9]{{1,{_DIGITS}}}")
 _HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")
 
 
 class Saved(NamedTuple):
-    """What a snapshot says, checked: a stepper of the kind that was asked can go there."""
+    """The checked contents of a snapshot: a stepper of the right kind can be restored to it."""
 
     tick: int
     clock_tick: int | None
@@ -54,14 +54,14 @@ class Saved(NamedTuple):
     origin: Fraction
     origin_tick: int
     offset: np.ndarray
-    #: The state and, where there is one, the history: arrays of shape (n, dim) that nobody can change.
+    #: The state and, where there is one, the history: read-only arrays of shape (n, dim).
     arrays: list[np.ndarray]
     #: What the parts make of their sections.
     changes: dict[str, Any]
 
 
 class _Header(NamedTuple):
-    """What stands before the arrays, as it came."""
+    """The bytes before the arrays, unchanged."""
 
     length: int
     tick: int
@@ -73,7 +73,7 @@ class _Header(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """All that a snapshot says, as it is at hand: a fifth of the work, for who takes one at each tick."""
+    """The contents of a snapshot, not yet as bytes: a fifth of the work, for one snapshot at each tick."""
 
     tick: int
     clock_tick: int
@@ -114,7 +114,7 @@ def _joined(stepper: State, kept: Kept, check_of_state: int, data: list[Any]) ->
 
 
 def checksum(stepper: State, kept: Kept) -> int:
-    """What `checksum()` was when it was kept."""
+    """The result of `checksum()` when it was kept."""
     form = stepper.dtype.newbyteorder("<")
     whole = np.frombuffer(kept.data, form).astype(stepper.dtype, copy=False)
     count = stepper._array_count(kept.started)
@@ -126,7 +126,7 @@ def save(stepper: State) -> bytes:
     arrays = stepper._arrays()
     kept = keep(stepper, b"")
     form = stepper.dtype.newbyteorder("<")
-    # The arrays themselves, as nobody can change them meanwhile: a copy of large ones takes longer than all else.
+    # The arrays themselves, because nothing can change them meanwhile. A copy of large ones takes longer than all else.
     data = [np.ascontiguousarray(array, form) for array in arrays]
     return _joined(stepper, kept, digest(stepper, arrays, kept.sections), data)
 
@@ -138,7 +138,7 @@ def copies(stepper: State) -> bytes:
 
 
 def parse(stepper: State, snapshot: Any) -> Saved:
-    """What a snapshot says, for a stepper that it may be restored to; raises SnapshotError and touches nothing."""
+    """Parse a snapshot for a stepper. Raises SnapshotError, and changes nothing, if it does not fit."""
     size = stepper.n * stepper.dim * stepper.dtype.itemsize
     most = _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size  # without sections
     if type(snapshot) is bytes and len(snapshot) <= most:
@@ -196,7 +196,7 @@ def rebuild(cls: type, arguments: dict[str, Any], snapshot: Any, clock: Any, giv
 
 
 def _bytes(snapshot: Any, most: int | None = None) -> bytes:
-    """The bytes of a bytes-like object, which nobody can change any more; a longer one is refused unread."""
+    """The bytes of a bytes-like object, as a copy that cannot change. Longer objects are refused unread."""
     if isinstance(snapshot, str):
         raise SnapshotError("snapshot: expected bytes from snapshot(), got str")
     try:
@@ -270,7 +270,7 @@ def _array(stepper: State, data: bytes, place: int) -> np.ndarray:
 
 
 def _text(stepper: State, key: tuple[Fraction, Fraction, int, bytes]) -> bytes:
-    """What does not change from step to step; kept until it does."""
+    """The part that stays the same from step to step, kept until it changes."""
     if stepper._snapshot_text is None or stepper._snapshot_text[0] != key:
         exact_dt, origin, origin_tick, offset = key
         stepper._snapshot_text = key, _written(stepper, exact_dt, origin, origin_tick, np.frombuffer(offset))
@@ -278,7 +278,7 @@ def _text(stepper: State, key: tuple[Fraction, Fraction, int, bytes]) -> bytes:
 
 
 def _written(stepper: State, exact_dt: Fraction, origin: Fraction, origin_tick: int, offset: np.ndarray) -> bytes:
-    import json  # which who takes no snapshots does not wait for
+    import json  # only when it is needed: it makes the import slower
 
     text = json.dumps(
         {

@@ -37,14 +37,14 @@ class _Record(NamedTuple):
 
 
 class Tape:
-    """Records a stepper from now on: a snapshot, what is changed between ticks, and a checksum of each tick.
+    """Records a stepper from now on: a snapshot, the changes between ticks, and a checksum of each tick.
 
-    stepper: a Stepper or an ODEStepper, of which one tape records at a time. Whatever changes what later ticks depend
-    on is noticed when the next one begins: what its methods do, and what was written into its arrays, into those of
-    `state=` and of `AppliedForce`. Of the state the rows that differ are kept. While it is recorded, each tick is a
-    call of its own.
+    stepper: a Stepper or an ODEStepper. Only one tape at a time records it. When a tick begins, the tape looks for
+    changes since the last one: by methods of the stepper, and in its arrays, in those of `state=` and of
+    `AppliedForce`. Of the state it keeps the rows that differ. While a tape records, each tick is a call of its own,
+    which takes longer.
 
-    Raises TypeError for what is no stepper, RuntimeError for one that is being recorded. Thread-safety: that of the
+    Raises TypeError if it is not a stepper, RuntimeError if another tape records it. Thread-safety: that of the
     stepper.
 
     >>> import kickdrift as kd
@@ -75,7 +75,7 @@ class Tape:
         stepper._tape = self
 
     def stop(self) -> None:
-        """Record no more; what has been recorded stays."""
+        """Stop recording. What was recorded stays."""
         stepper, self._stepper = self._stepper, None
         if stepper is not None:
             stepper._exclusively(setattr, stepper, "_tape", None)
@@ -84,7 +84,7 @@ class Tape:
         """How many ticks were recorded."""
         return len(self._records)
 
-    # What steppers call, before and after each tick.
+    # Steppers call these before and after each tick.
 
     def _before(self, stepper: State) -> None:
         self._change = _difference(stepper, self._last, snapshots.keep(stepper))
@@ -100,11 +100,11 @@ class Tape:
     # Going through it.
 
     def replay(self, stepper: Any) -> None:
-        """Run what was recorded, on a stepper that is made as the recorded one was.
+        """Run the recording on a stepper that was made like the recorded one.
 
-        The stepper goes to the first snapshot, and from there tick by tick. Raises DesyncError that names the first
-        tick which comes to another checksum; SnapshotError where the tape is of another stepper, or damaged; TypeError
-        or RuntimeError as the constructor.
+        The stepper goes to the first snapshot, and runs tick by tick from there. Raises DesyncError, which names the
+        first tick whose checksum differs; SnapshotError if the tape is damaged or belongs to another stepper;
+        TypeError or RuntimeError as the constructor does.
         """
         if not isinstance(stepper, State):
             raise TypeError(f"stepper: expected a Stepper or ODEStepper, got {validation.show(stepper)}")
@@ -128,7 +128,7 @@ class Tape:
     # Files.
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file, which any other machine can load."""
+        """Write the tape to a file, which any other machine can load."""
         parts = [_HEAD.pack(_MAGIC + bytes([_VERSION]), len(self._first), len(self._records)), self._first]
         for record in self._records:
             parts += [_RECORD.pack(record.tick, record.checksum, record.kind, len(record.change)), record.change]
@@ -138,7 +138,7 @@ class Tape:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tape:
-        """A tape from a file; raises SnapshotError for one that is damaged, OSError where there is none."""
+        """Read a tape from a file. Raises SnapshotError if it is damaged, OSError if the file cannot be read."""
         with open(path, "rb") as file:
             data = file.read()
         if data[:7] != _MAGIC or len(data) < _HEAD.size + 4:

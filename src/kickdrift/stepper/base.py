@@ -1,4 +1,4 @@
-"""What the compiled stepper and its plain-Python twin share: everything but the arithmetic."""
+"""The common part of the compiled stepper and the reference: everything except the arithmetic."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class StepperBase(Population, Changes, State):
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
         self._given = validation.state_arrays(position, velocity)
-        # Views: whoever gives the caller's own arrays another shape does not change these.
+        # Views: if the caller gives his own arrays another shape, these stay as they are.
         self._position, self._velocity = (array.view() for array in self._given)
         n, dim = self._position.shape
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
@@ -86,7 +86,7 @@ class StepperBase(Population, Changes, State):
                 raise TypeError(f"events: expected kickdrift.Events(), got {validation.show(events)}")
             self._events = events
             self._parts = (*self._parts, Touching())
-        # What was given, before any shift; it says whose a snapshot is.
+        # The declarations as given, before any shift. Snapshots are checked against them.
         self._first_plan = self._plan
         self._impulses = self._plan.impulses = self._impulses_for(self._plan)
         for push in self._plan.pushes:
@@ -175,13 +175,13 @@ class StepperBase(Population, Changes, State):
 
     @property
     def events(self) -> EventLog:
-        """Who met whom since the last `take()`; see `Events`. It refuses where the stepper was made without."""
+        """The events since the last `take()`; see `Events`. RuntimeError without `events=`."""
         return EventLog(self)
 
     def touching(self) -> np.ndarray:
-        """Those who touch now: a structured array of the fields source, a, b, slot_a and slot_b, as those of `Events`.
+        """The pairs that touch now: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
 
-        Raises RuntimeError during a step, and where no BEGIN or END was asked for.
+        Raises RuntimeError during a step, and if the stepper reports neither BEGIN nor END.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[1.0]], [[-1.0]], dt=1, constraints=[kd.Box(0, 9, restitution=0)], events=kd.Events())
@@ -296,18 +296,18 @@ class StepperBase(Population, Changes, State):
         return validation.seconds(self._origin) + (tick - self._origin_tick) * self._dt
 
     def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
-        """Give bodies other masses, where they are others."""
+        """Change masses, if they are different."""
         if ((self._plan.mass + np.zeros(self.n))[rows] != mass).any():
             self._set_mass(mass, rows)
 
     # Moving bodies without stepping them.
 
     def teleport(self, index: Any, position: ArrayLike) -> None:
-        """Put bodies elsewhere at once: nothing is drawn between the old and the new place.
+        """Move bodies to another place at once. They are not drawn between the old and the new place.
 
-        index: an int, slice, array of ints or mask of bodies, or ids. position: m, what
-        `stepper.position[index]` takes. Velocities stay, also those that `verlet` keeps as history.
-        Raises IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
+        index: an int, slice, array of ints or mask of bodies, or ids. position: m, of the shape of
+        `stepper.position[index]`. Velocities stay the same, also those that `verlet` keeps as history. Raises
+        IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[0.0], [1.0]], [[1.0], [1.0]], dt=0.5)
@@ -349,11 +349,10 @@ class StepperBase(Population, Changes, State):
         self._commit(writes=writes)
 
     def shift(self, offset: ArrayLike) -> None:
-        """Move everything by `offset`, in m of shape (dim,): bodies, anchors and centers.
+        """Move everything by `offset`, in m, of shape (dim,): bodies, anchors and centers. This is a floating origin.
 
-        The picture moves as a whole: what is drawn goes on as if nothing had happened, in coordinates
-        whose origin lies at -offset (a floating origin). Raises TypeError or ValueError before
-        anything changes.
+        Afterwards the origin of the coordinates lies at -offset. `interpolate` returns places in the new coordinates,
+        and motion goes on smoothly. Raises TypeError or ValueError before anything changes.
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[1000.0]], forces=[kd.AnchorSpring(1.0, anchor=(1001.0,))])

@@ -1,4 +1,4 @@
-"""What changes between two ticks: coefficients, terms, constraints, masses and the arrays themselves.
+"""Changes between two ticks: coefficients, terms, constraints, masses and the arrays themselves.
 
 A stepper keeps an entry for each declaration, in the order in which they act. An entry is never changed: a change
 makes other entries, a plan of them and a binding of that, all aside, and `_commit` takes over the whole. So a stepper
@@ -72,7 +72,7 @@ class Changes(_State):
 
     @once
     def _added(self) -> dict[str, tuple[Origin, ...]]:
-        """What was added since, by its token."""
+        """The declarations that were added later, by token."""
         return {}
 
     @once
@@ -112,17 +112,17 @@ class Changes(_State):
             self._added[origin.token] = (*self._added.get(origin.token, ()), origin)
 
     def set(self, declaration: Declaration, /, **coefficients: Any) -> None:
-        """Give a term or constraint other coefficients, from the next step on.
+        """Change coefficients of a force or constraint, from the next step on.
 
-        declaration: the object that the stepper was given, which stays the handle, or what `forces` or
-        `constraints` shows for it; given twice, both are changed. coefficients: any of its constructor's arguments
-        but functions and pairs, in the same units and shapes; places in today's coordinates, where the stepper was
-        shifted. Lengths that were measured stay, unless they are given; None measures them again.
+        declaration: the object that you gave to the stepper, or the one that `forces` or `constraints` shows for it.
+        It stays the same object after a change. If the stepper has it twice, both change. coefficients: any arguments
+        of its constructor except functions and pairs, in the same units and shapes. Places are in today's
+        coordinates, if the stepper was shifted. Lengths that were measured stay the same, unless you give them; None
+        measures them again.
 
-        One number for all bodies costs microseconds. Rates of `Damping`, and drag and stiffness under `exact`, go
-        through decimal numbers for each distinct value: some 40 microseconds for each of them.
-        Raises TypeError or ValueError as the constructor and the stepper do, RuntimeError during a step; nothing has
-        changed then. Thread-safety: as `step`.
+        Setting one number for all bodies takes microseconds. Rates of `Damping`, and drag and stiffness under
+        `exact`, take some 40 microseconds for each distinct value. Raises TypeError or ValueError as the constructors
+        do, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
 
         >>> import kickdrift as kd
         >>> wind = kd.LinearDrag(1.0, wind=(2.0,))
@@ -168,9 +168,9 @@ class Changes(_State):
         return Entry(origin, now, at, entry.enabled, offset, today)
 
     def current(self, declaration: D) -> D:
-        """A declaration with today's values: what `set` has made of it, in today's coordinates.
+        """A force or constraint with today's values, after `set`, and in today's coordinates.
 
-        Raises ValueError for one that the stepper does not have, RuntimeError during a step.
+        Raises ValueError if the stepper does not have it, RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> spring = kd.AnchorSpring(2.0)
@@ -182,7 +182,7 @@ class Changes(_State):
         return self._exclusively(lambda: self._entries[self._places(declaration)[0]].today)
 
     def enable(self, declaration: Declaration, enabled: bool = True) -> None:
-        """Switch a term or constraint on or off, from the next step on; what is off keeps its place and values.
+        """Switch a force or constraint on or off, from the next step on. Its place and values stay the same.
 
         Raises TypeError, ValueError or RuntimeError as `set` does; nothing has changed then.
 
@@ -205,11 +205,11 @@ class Changes(_State):
         self._change(tuple(entries))
 
     def add(self, declaration: D) -> D:
-        """Add a term or constraint, the last of its kind, from the next step on; returns it, the handle.
+        """Add a force or constraint at the end, from the next step on. Returns it, for later changes.
 
-        Lengths that it leaves open are measured now. One that was removed may be added again, as it was given first,
-        or an equal one in its place. Raises TypeError or ValueError as the stepper does where it is made, and for one
-        that it has; RuntimeError during a step; nothing has changed then.
+        Lengths that were left out are measured now. One that was removed may be added again, as it was first given,
+        or an equal one instead. Raises TypeError or ValueError as the stepper's constructor does, and if the stepper
+        already has it; RuntimeError during a step; nothing has changed then.
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[0.0], [1.5]], dt=0.5)
@@ -265,9 +265,9 @@ class Changes(_State):
                 del self._added[token]
 
     def remove(self, declaration: Declaration) -> None:
-        """Take a term or constraint away, from the next step on; snapshots from before bring it back.
+        """Remove a force or constraint, from the next step on. Snapshots from before bring it back.
 
-        Raises ValueError for one that the stepper does not have, RuntimeError during a step; nothing has changed then.
+        Raises ValueError if the stepper does not have it, RuntimeError during a step; nothing has changed then.
 
         >>> import kickdrift as kd
         >>> gravity = kd.Gravity((-10.0,))
@@ -283,11 +283,11 @@ class Changes(_State):
         self._change(tuple(entry for place, entry in enumerate(self._entries) if place not in gone))
 
     def set_mass(self, value: ArrayLike, index: Any = None) -> None:
-        """Give bodies other masses, from the next step on.
+        """Change masses of bodies, from the next step on.
 
-        value: kg, a number or one for each of the bodies; numpy.inf for one that no force accelerates. index: an int,
-        slice, array of ints or mask of bodies, or ids; all when left out. Velocities stay, so momentum does not.
-        Every coefficient that is divided by mass is made anew, for all bodies.
+        value: kg, one number or one per body; numpy.inf for a body that no force accelerates. index: an int, slice,
+        array of ints or mask of bodies, or ids; all if left out. Velocities stay the same, so momentum changes. All
+        coefficients that are divided by mass are computed again, for all bodies.
         Raises TypeError, ValueError or IndexError, RuntimeError during a step; nothing has changed then.
 
         >>> import kickdrift as kd
@@ -333,14 +333,15 @@ class Changes(_State):
         return mass
 
     def rebind(self, position: np.ndarray, velocity: np.ndarray) -> None:
-        """Go on in other arrays, which hold the state from now on: same world, same tick, time and clock.
+        """Move the world to other arrays. Tick, time and clock stay the same.
 
-        position, velocity: as those that the stepper was made with, of the same dtype and dimension; of as many rows,
-        or more where no coefficient or mass is told per body: where bodies come and go, the new rows are free. The
-        arrays as they are are the state; they may have another layout. The integrator's history begins anew, as after
-        `restart`, unless the values are those of before; drawing begins anew in any case. With more rows, snapshots
-        from before are of another world.
-        Raises TypeError or ValueError for other arrays, RuntimeError during a step; nothing has changed then.
+        position, velocity: arrays of the same dtype and dimension, with any layout. Their contents are the state from
+        now on. They have as many rows as before, or more, unless a coefficient or mass is given per body. In a world
+        where bodies come and go, the new rows are free.
+
+        The integrator's history begins anew, as after `restart`, unless the values are the same as before. Drawing
+        always begins anew. With more rows, snapshots from before no longer fit. Raises TypeError or ValueError for
+        other arrays, RuntimeError during a step; nothing has changed then.
 
         >>> import numpy as np, kickdrift as kd
         >>> world = kd.Stepper(np.zeros((2, 3)), np.ones((2, 3)), dt=0.5)

@@ -1,4 +1,4 @@
-"""What all steppers are: arrays that are stepped in place, at an exact time, and can be saved."""
+"""The base of all steppers: arrays that are stepped in place, at an exact time, and can be saved."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class State:
         _last_h: float  # the step that it spans
 
         def step(self, n: int = 1) -> None: ...
-        def _step(self, n: int) -> None: ...  # for whoever has the stepper for himself
+        def _step(self, n: int) -> None: ...  # only for callers that hold the stepper's lock
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
         def _numbers(self, binding: Any, h: float) -> Any: ...  # what depends on dt, for `_commit`
         def _commit(self, *args: Any, **changes: Any) -> None: ...  # several changes as one, see bodies.pyx
@@ -77,7 +77,7 @@ class State:
         """The user's own arrays; taken: those of the stepper."""
         arrays = user_arrays(given, taken)
         self._user_given = MappingProxyType(arrays)
-        # Views, as of what is stepped: nobody can give these another shape, or resize what they lie in.
+        # Views of the arrays that are stepped: their shape cannot be changed, and the arrays below not be resized.
         self._user_arrays = {name: np.asarray(arrays[name]).view() for name in sorted(arrays)}
         if arrays:
             self._user_text = described(self._user_arrays)
@@ -88,7 +88,7 @@ class State:
 
     @property
     def state(self) -> Mapping[str, np.ndarray]:
-        """The user's own arrays that belong to this world, by name, as they were given; of a copy, copies of them.
+        """Your own arrays that belong to this world, by name. In a copy of the stepper they are copies.
 
         >>> import numpy as np, kickdrift as kd
         >>> ammo = np.array([6, 6])
@@ -108,9 +108,9 @@ class State:
 
     @property
     def dt(self) -> float:
-        """Seconds per step; may be set between steps (also to a Fraction or text), time stays continuous.
+        """Seconds per step. It may be set between steps, also to a Fraction or text; time goes on from where it is.
 
-        Below 0 time runs backwards, where there are no constraints, no noise and no clock.
+        Below 0 time runs backwards. This works without constraints, noise and a clock.
         """
         return self._dt
 
@@ -118,7 +118,7 @@ class State:
     def dt(self, value: float | Fraction | str) -> None:
         self._exclusively(self._choose_dt, validation.signed_step(value, None, self.dtype))
 
-    # What begins with an underscore from here on is called by whoever has the stepper for himself.
+    # From here on, names with an underscore are only for callers that hold the stepper's lock.
 
     @once
     def _identity(self) -> dict[str, Any]:
@@ -143,16 +143,16 @@ class State:
 
     @property
     def time(self) -> float:
-        """Simulated seconds: tick * dt, rounded once and never a running sum; infinite beyond the largest float.
+        """Simulated seconds: tick * dt, rounded once, and never a running sum. Infinite beyond the largest float.
 
-        Over changes of dt it is exact as well, or to 2**-1100 s, once the terms of the fraction are that large.
+        It stays exact if dt changes. Only if the fraction gets very long, it is rounded to 2**-1100 s.
         """
         return validation.seconds(self._time_exact())
 
     def record(self, steps: int, every: int = 1) -> Any:
-        """Run `steps` steps and keep the state now and after each `every` of them; raises what `step` raises.
+        """Run `steps` steps, and keep the state now and after each `every` of them. Raises what `step` raises.
 
-        Where a step raises, the error carries the samples so far as its attribute `trajectory`.
+        If a step raises an error, the samples so far are in the error's attribute `trajectory`.
 
         >>> import kickdrift as kd
         >>> kd.Stepper([[0.0]], [[2.0]], dt=0.5).record(4, every=2).position.ravel().tolist()
@@ -186,10 +186,10 @@ class State:
             sample[number] = array
 
     def checksum(self) -> int:
-        """A 64-bit digest of the bits of the state, of the integrator's history if there is one, and all else saved.
+        """A 64-bit digest of all that a snapshot contains: the state, the integrator's history, your own arrays.
 
-        Equal on every platform, for every instruction set, memory layout and number of threads. Signed
-        zeros count as equal; float32 and float64 states never agree. Raises RuntimeError during a step.
+        It is the same on every platform, for every instruction set, memory layout and number of threads. 0.0 and -0.0
+        count as equal. A float32 state and a float64 state always differ. Raises RuntimeError during a step.
         """
         return int(self._exclusively(self._checksum))
 
@@ -197,11 +197,11 @@ class State:
         return snapshots.digest(self, self._arrays(), parts.written(self))
 
     def snapshot(self) -> bytes:
-        """Everything that later steps depend on, as bytes that any other machine can `restore`.
+        """Everything that later steps depend on, as bytes that any machine can `restore`.
 
-        That is: the state, the integrator's history, tick, dt and the clock's tick, but not the time
-        that waits in the clock, which is the display's affair. Of coefficients it has
-        what was changed since the stepper was made, and of the others a digest. Raises RuntimeError during a step.
+        That is the state, the integrator's history, tick, dt and the clock's tick. The time that waits in the clock
+        is not included, because only drawing depends on it. Coefficients that were changed since the stepper was made
+        are included, of all others only a digest. Raises RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1)
@@ -214,11 +214,11 @@ class State:
         return bytes(self._exclusively(snapshots.save, self))
 
     def restore(self, snapshot: bytes) -> None:
-        """Go back (or forth) to a snapshot of this or an equal stepper, in the same arrays.
+        """Go to the state of a snapshot of this or an equal stepper, in the same arrays.
 
-        Raises SnapshotError for one that is damaged or was made by a stepper with another size,
-        integrator or other coefficients, or with a dt that the clock here cannot have; nothing has
-        changed then. Drawing starts anew. Raises RuntimeError during a step.
+        Raises SnapshotError, and changes nothing, if the snapshot is damaged, or was made by a stepper with another
+        size, integrator or other coefficients, or if its dt does not suit the clock. Drawing begins anew. Raises
+        RuntimeError during a step.
         """
         self._exclusively(self._restore, snapshot)
 

@@ -1,4 +1,4 @@
-"""What a stepper has of terms and constraints: as each was given, and as it is by now."""
+"""The terms and constraints of a stepper: as they were given, and as they are now."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Origin:
 
     @once
     def token(self) -> str:
-        """What tells it from others that were given, wherever the program runs."""
+        """A key that is different for each declaration, and the same on every machine."""
         from hashlib import blake2b  # which brings OpenSSL: as long as a tenth of our import
 
         digest = blake2b(type(self.first).__name__.encode(), digest_size=16)

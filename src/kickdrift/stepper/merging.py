@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Share(NamedTuple):
-    """What one term adds: to g, rate or omega; or to c or k, as weight of its wind or anchor."""
+    """The contribution of one term: to g, rate or omega; or to c or k, as weight of its wind or anchor."""
 
     symbol: str
     value: np.ndarray
@@ -42,7 +42,7 @@ class Affine(NamedTuple):
 
 
 def share(symbol: str, value: np.ndarray, place: np.ndarray | None = None) -> Share:
-    """What a term adds to `symbol`."""
+    """The contribution of a term to `symbol`."""
     uniform = None
     if len(value) == 1 and (place is None or len(place) == 1):
         uniform = value[0].tolist(), None if place is None else place[0].tolist()

@@ -1,4 +1,4 @@
-"""What a stepper does, as numbers: the one description that the reference and the kernels both run.
+"""A stepper's plan, as numbers: the one description that both the reference and the kernels run.
 
 A `Plan` is made once, when a stepper is built: terms are checked against the bodies, forces are
 divided by masses, the affine terms are merged into one acceleration per component,
@@ -67,7 +67,7 @@ class Hold:
 
 
 class Part:
-    """What one declaration adds to a plan. It depends on no other declaration but pins, and can be used again."""
+    """The part of a plan that comes from one declaration. It depends on no other but pins, and can be reused."""
 
     def __init__(self) -> None:
         #: (symbol, coefficient, what it is the weight of): see `merging`.
@@ -147,7 +147,7 @@ class Plan:
         self.holds = [self._dragged(hold) for hold in self.holds]
 
     def _meeting(self, walls: list[Any], previous: Plan | None) -> Part:
-        """What holds bodies in the corners of all walls together."""
+        """The constraint that holds bodies in corners, for all walls together."""
         if previous is not None and previous.mass is self.mass and previous._corners.walls == walls:
             return previous._corners
         self._part = part = Part()
@@ -196,7 +196,7 @@ class Plan:
         return plan
 
     def of_rows(self, rows: np.ndarray, mass: np.ndarray) -> dict[str, np.ndarray | list[dict[str, np.ndarray]]]:
-        """What the coefficients of some bodies are when these have other masses: the bits of a plan made so.
+        """The coefficients of some bodies after a change of mass: the bits of a plan made with these masses.
 
         rows: ints of shape (k,). mass: kg, shape (k,). Returns g, c, w, k, p, rate, "1/mass" and "mobility" in the
         dtype of the state and, as "records", the fields of each record; all with one row, or one for each of the
@@ -276,7 +276,7 @@ class Plan:
         return {key: part for key, part in previous._parts.items() if not (part.holds or part.linked)}
 
     def _compile(self, declaration: Any) -> Part:
-        """What a declaration adds, its coefficients rounded."""
+        """The part of a plan that comes from a declaration, with its coefficients rounded."""
         self._part = part = Part()
         declaration.compile(self)
         if part.records:
@@ -372,7 +372,7 @@ class Plan:
         return self._round("mass", self.finite_mass / (self.finite_mass.max(initial=0) or 1))
 
     def _still_true(self, previous: Plan | None) -> dict[tuple[str, float], np.ndarray]:
-        """What `decay` and `flow` found out for which dt; they take long, and most changes leave them as they are."""
+        """The results of `decay` and `flow` by dt. They take long to compute, and most changes do not affect them."""
         if previous is None or not previous._remembered:
             return {}
         changed = {

@@ -1,4 +1,4 @@
-"""What snapshots say of a stepper that was changed: its declarations and masses, as far as they are not as declared.
+"""The part of snapshots for a stepper that was changed: declarations and masses that differ from those given.
 
 The section is JSON, with what there is to say of
 

@@ -26,7 +26,7 @@ LAST_GENERATION = 2**31 - 1
 
 
 class Slots:
-    """The arrays of both twins. All but the last two are for whoever has the stepper for himself."""
+    """The arrays of both steppers. All but the last two are only for callers that hold the stepper's lock."""
 
     def __init__(self, n: int, alive: np.ndarray | None = None) -> None:
         rows = -(-max(n, 1) // ROW) * ROW  # kernels look at whole rows
@@ -97,14 +97,14 @@ class Slots:
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
-    """A view that nobody can make writable: its buffer says that it is not."""
+    """A view that cannot be made writable, because its buffer is read-only."""
     return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
 
 
 class Population:
-    """What steppers of bodies that come and go offer; how bodies are born and die is left to the twins."""
+    """The interface of worlds where bodies come and go. Births and deaths are done by subclasses."""
 
-    #: None as long as all bodies live that there were at first, and nobody asks.
+    #: None as long as all of the first bodies live, and ids were not asked for.
     _slots: Slots | None = None
 
     if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Population:
 
     @property
     def alive(self) -> np.ndarray:
-        """Which rows hold a body that lives: a read-only view that follows births and deaths, bool of shape (n,).
+        """Which rows hold a living body: a read-only view that is always up to date, bool of shape (n,).
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[0.0], [0.0], [0.0]], alive=1)
@@ -136,10 +136,11 @@ class Population:
 
     @property
     def ids(self) -> np.ndarray:
-        """The id of each row's body, -1 where none lives: a read-only view that follows, int64 of shape (n,).
+        """The id of each row's body, -1 for a free row: a read-only view that is always up to date, int64 of shape
+        (n,).
 
-        An id is generation << 32 | row: the generation counts, from 1 on, the bodies that the row has seen. No two
-        bodies of a world have the same, also after one has taken the other's row; and none is below 2**32, as rows are.
+        An id is generation << 32 | row. The generation counts the bodies that the row has held, from 1 on. No two
+        bodies of a world have the same id, even if they had the same row. Ids are at least 2**32, and rows are below.
         """
         return self._book().ids
 
@@ -149,7 +150,7 @@ class Population:
         return self.n if self._slots is None else int(np.count_nonzero(self._slots.mask))
 
     def _rows_of(self, index: Any) -> Any:
-        """What chooses rows, with the rows of ids in their place: no row is 2**32 or more, and every id is."""
+        """An index of rows, with ids replaced by their rows: every id is at least 2**32, and no row is."""
         if isinstance(index, (list, np.ndarray, int, np.integer)):
             array = np.asarray(index)
             if array.dtype.kind in "iu" and array.size and array.max() >= 2**32:
@@ -159,9 +160,9 @@ class Population:
     def slots(self, ids: ArrayLike, *, missing: int | None = None) -> np.ndarray:
         """The rows of bodies, by their ids: int64, of the shape of ids.
 
-        ids: from `spawn` or `ids`; ints below 2**32 are rows, and stay what they are. missing: what stands for a body
-        that does not live any more; left out, it raises DeadBodyError, which is a KeyError. TypeError for what are no
-        ints.
+        ids: from `spawn` or `ids`. Ints below 2**32 are rows already, and are returned as they are. missing: the
+        result for a body that is dead. If left out, a dead body raises DeadBodyError, which is a KeyError. Raises
+        TypeError for anything but ints.
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[0.0], [0.0]], alive=0)

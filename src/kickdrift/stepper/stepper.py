@@ -10,30 +10,30 @@ from .base import StepperBase
 
 
 class Stepper(StepperBase, Looped):
-    """Steps bodies that are pushed by forces: the caller's arrays, in place, in compiled code.
+    """Steps bodies that are pushed by forces, in your own arrays, in compiled code.
 
-    position: (n, dim) in m, dim 1 to 3, float32 or float64, any strides, stepped in place (component-
-    major arrays, `numpy.asfortranarray`, are fastest); lists and integer arrays are copied to float64.
-    velocity: the same shape and dtype in m/s; zeros when left out.
+    position: (n, dim) in m, dim 1 to 3, float32 or float64, any strides. It is stepped in place; component-major
+    arrays (`numpy.asfortranarray`) are fastest. Lists and integer arrays are copied to float64.
+    velocity: m/s, of the same shape and dtype; zeros if left out.
     mass: kg, a number or (n,); numpy.inf for a body that no force accelerates.
-    dt: seconds per fixed step, a number or text such as "1001/60000", 1/60 when left out; or hz, steps per second.
-        Below 0 steps go back in time, where there are no constraints, no noise and no clock.
+    dt: seconds per fixed step, a number or text such as "1001/60000", 1/60 if left out. Or hz: steps per second.
+    Below 0 steps go back in time. This works without constraints, noise and a clock.
     integrator: a name of `INTEGRATORS`, a class or an instance, such as GrootWarren(lam=0.65).
-    forces: terms such as Gravity, summed in this order: the affine ones first, Python functions last.
-    constraints: what holds the bodies after each step, such as Pin or Box, applied in this order; pins first.
-    threads: how many share the work of large steps; no bit of the result depends on it.
-    clock: the FixedClock that `advance` feeds, one stepper's alone, which then sets dt; one of dt when left
-    out. With substeps=k, dt and tick are those of the integrator: k to each step of the clock.
-    alive: how many of the first rows hold a body that lives, or a mask of shape (n,); all when left out. The other rows
-    are zeros from now on, and free for `spawn`, which takes the lowest; `kill` frees more. Who lives keeps its row.
-    state: your own arrays that belong to the world, by name, such as ammunition or scores: of any shape, of bool, int,
-    uint, float or complex. They are saved, restored in place, digested and copied with it, see `state`. A random
-    generator's seed is such an array: `np.random.default_rng(seed)` in each tick, then `seed += 1`.
-    events: `Events()`, where `stepper.events.take()` is to say who met whom.
+    forces: terms such as Gravity. They are summed in this order: first the affine ones, last Python functions.
+    constraints: conditions on bodies, such as Pin or Box. They are applied after each step in this order, pins first.
+    threads: how many threads share the work of large steps. The bits of the result do not depend on it.
+    clock: the FixedClock that `advance` uses. It sets dt, and belongs to this stepper only. If left out, one is made
+    from dt. With substeps=k, dt and tick are those of the integrator: k for each step of the clock.
+    alive: how many of the first rows hold a living body, or a mask of shape (n,); all if left out. All other rows are
+    set to zeros, and are free. `spawn` takes the lowest free rows, `kill` frees rows. A body stays in its row while
+    it lives.
+    state: your own arrays that belong to the world, by name, such as ammunition or scores. They may have any shape,
+    and the dtypes bool, int, uint, float or complex. Snapshots, checksums and copies contain them, see `state`. The
+    seed of a random generator can be such an array: `np.random.default_rng(seed)` in each tick, then `seed += 1`.
+    events: `Events()`, if `stepper.events.take()` shall report which bodies met.
 
-    Raises TypeError or ValueError, naming the argument, for what it cannot step; later, once bound,
-    a step checks nothing. Thread-safety: one thread at a time per stepper, else RuntimeError;
-    different steppers run in parallel.
+    Raises TypeError or ValueError, which name the argument. All is checked when the stepper is made, and nothing in a
+    step. Thread-safety: one thread at a time per stepper, else RuntimeError. Different steppers run in parallel.
 
     >>> import numpy as np, kickdrift as kd
     >>> position = np.zeros((1000, 3), np.float32)

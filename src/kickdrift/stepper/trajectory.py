@@ -1,4 +1,4 @@
-"""What `record()` returns."""
+"""The results of `record()`."""
 
 from __future__ import annotations
 

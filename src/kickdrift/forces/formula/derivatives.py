@@ -17,7 +17,7 @@ def gradient(builder: Builder, node: int, names: list[str]) -> list[int | None]:
     seeds = [builder.node("name", name) for name in names]
     active = _active(builder, node, set(seeds))
     if any(builder.nodes[n][0] in _CHOICES for n in active):
-        # What is not chosen may be infinite, and must not be multiplied with.
+        # The branch that is not chosen may be infinite, so it must not be multiplied by 0.
         return [tangent(builder, node, {seed: builder.const(1)}) for seed in seeds]
     slopes: dict[int, int] = {node: builder.const(1)} if node in active else {}
     for n in sorted(active, reverse=True):

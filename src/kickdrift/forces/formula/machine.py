@@ -20,7 +20,7 @@ _SAME = ("known", "time", "uniform")
 
 @dataclass
 class Code:
-    """What engine/formulas.pyx makes C structs of."""
+    """The program as arrays, from which engine/formulas.pyx makes C structs."""
 
     operands: list[Place] = field(default_factory=list)
     operations: list[tuple[str, int, int, int, int]] = field(default_factory=list)
@@ -52,7 +52,7 @@ class _Translation:
         self.code = Code()
         self.numbers: dict[Place, int] = {}
         self.same = self._same()
-        # What is run, in order: operation, result, operands.
+        # The operations in order: operation, result, operands.
         self.steps: list[tuple[str, int, list[int]]] = self._fused(program)
         self.results = [(name, n) for name, n in program.results]
         self.direct: dict[int, int] = {}  # node: plane that it is written to

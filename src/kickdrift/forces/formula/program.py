@@ -69,14 +69,14 @@ class Program:
 
     @property
     def digest(self) -> str:
-        """What tells this list from others, on every platform."""
+        """A digest of this list, the same on every platform."""
         import hashlib  # as in model.py
 
         return hashlib.blake2b(str(self).encode(), digest_size=16).hexdigest()
 
     @property
     def names(self) -> set[str]:
-        """What it reads."""
+        """The inputs of the program."""
         return {node[1] for node in self.nodes if node[0] == "name"}
 
 

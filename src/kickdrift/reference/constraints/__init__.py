@@ -1,4 +1,4 @@
-"""What each constraint does to the bodies after a step.
+"""The effect of each constraint on the bodies after a step.
 
 A constraint is a function of the system, of where its bodies were before the step, and of the
 coefficients in its plan. It may change the system's `x`, `v` and, under Verlet, its `history`, the

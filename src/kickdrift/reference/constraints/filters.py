@@ -1,4 +1,4 @@
-"""Who takes notice of whom."""
+"""Filters: which bodies meet each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ties bodies: to a place, and to each other."""
+"""Constraints that tie bodies to a place, or to each other."""
 
 from __future__ import annotations
 
