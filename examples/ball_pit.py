@@ -95,6 +95,7 @@ def main(frames=None):
             colour = "#ffffff" if row == WHITE else COLOURS[row % len(COLOURS)]
             pygame.draw.aacircle(screen, colour, pixels[row], pit.radius[row] * SCALE)
         text = f"pour [mouse button]   plough [mouse]   empty [E]   {pit.world.count - 1} balls"
+        screen.fill("#0d1526", (0, 0, WIDTH, 36))
         screen.blit(font.render(text, True, "#e5e5e5"), (12, 10))
         pygame.display.flip()
         shown += 1

@@ -24,11 +24,11 @@ class Fluid:
         self.bath = kd.Langevin(friction=0.5, temperature=temperature, seed=3)
         self.temperature = temperature
         self.world = kd.Stepper(
-            grid * (size / (25, 16)) + size / (50, 32),
+            grid * (size - (0, 2)) / (25, 16) + (1, 0.9),
             rng.normal(0, np.sqrt(temperature), (COUNT, 2)),
             dt=DT,
             forces=[kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5), self.bath],
-            constraints=[kd.Box(0.5, size - 0.5)],
+            constraints=[kd.Box(0.5, size - (0.5, 2.5))],  # below the line of text
         )
 
     def heat(self, change):
@@ -69,6 +69,7 @@ def main(frames=None):
         for place, colour in zip(pixels.tolist(), colours.astype(int).tolist(), strict=True):
             pygame.draw.aacircle(screen, colour, place, 0.5 * SCALE)
         text = f"temperature of the bath {fluid.temperature:.2f} [up, down], of the atoms {fluid.measured():.2f}"
+        screen.fill("#a8dadc", (0, 0, WIDTH, 36))
         screen.blit(font.render(f"{text}   {fluid.bonds():.1f} neighbours each", True, "#1d3557"), (12, 10))
         pygame.display.flip()
         shown += 1

@@ -1,5 +1,6 @@
 """The pages in docs/: their code runs, their links and names exist. `.ci/run` builds them."""
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -137,6 +138,31 @@ EXPRESSIONS = sorted({found for text in TEXTS.values() for found in re.findall(r
 @pytest.mark.parametrize("expression", [each for each in EXPRESSIONS if "..." not in each])
 def test_instances_in_the_text(expression):
     assert eval(expression, {"kd": kd}) is not None
+
+
+def test_every_example_is_shown():
+    """In the gallery, and with a title for the page that conf.py has sphinx-gallery make of it."""
+    files = sorted((DOCS.parent / "examples").glob("*.py"))
+    (titles,) = re.findall(
+        r"^TITLES = ({.*?^})", (DOCS / "conf.py").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    assert sorted(ast.literal_eval(titles)) == [file.stem for file in files]
+    for file in [*files, *(DOCS.parent / "examples").glob("*.ipynb")]:
+        assert f"`{file.name}`" in TEXTS["gallery.md"], file.name
+        if file.suffix == ".py" and file.stem != "netplay":  # which has no window
+            assert f"(pictures/gallery-{file.stem}.png)" in TEXTS["gallery.md"], file.name
+
+
+def test_names_and_instances_of_clock_options():
+    """A name and its instance are the same rule."""
+    for argument, header in (("policy", "policy"), ("overload", "overload rule")):
+        table = rows("clock.md", header)
+        known_options = options.POLICIES if argument == "policy" else options.OVERLOADS
+        assert [row[0].strip('`"').partition("(")[0] for row in table] == list(known_options)
+        for name, instance in table:
+            made = kd.FixedClock(60, **{argument: eval(instance.strip("`"), {"kd": kd})})
+            named = kd.FixedClock(60, **{argument: name.strip('`"')})
+            assert getattr(made, argument) == getattr(named, argument) == name.strip('`"')
 
 
 def test_pictures_are_small():

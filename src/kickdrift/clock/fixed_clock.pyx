@@ -56,9 +56,9 @@ cdef int plain_integer(object value, int64_t low, int64_t high, int64_t *number)
 cdef class FixedClock:
     """Turns uneven frame times into whole fixed steps and a fraction for drawing.
 
-    The clock is exact: after any number of frames it has counted the steps that fit into the time it
-    was fed, at any rational rate. A step is due as soon as no more than a nanosecond is missing, so that a
-    frame of 1/60 s runs one of 1/60 s, although neither a float nor whole nanoseconds can hold it.
+    The clock is exact: after any number of frames it has counted the steps that fit into the time it was given, at
+    any rational rate. A step is due as soon as at most a nanosecond is missing. So a frame of 1/60 s runs one step of
+    1/60 s, although neither a float nor whole nanoseconds can represent it.
 
     Parameters
     ----------
@@ -68,36 +68,36 @@ cdef class FixedClock:
         `dt=1/60` means 60 Hz. Steppers read their dt alike. A step is a fraction of at most 2**27
         seconds (4 years), with a denominator of at most 2**33 (0.1 ns).
     policy
-        How many steps a frame gets; an instance or its name. `ExactSteps()`, "exact": as many as fit.
-        `Match()`, "match": the whole number that the display's frame is near to, if the clock stays
-        within `slack` of the truth; smoothest on screen. `Locked(k)`, "locked(k)": k, whatever the
-        time. `Variable(max_dt)`, "variable(max_dt)": one step, as long as the frame.
+        How many steps a frame gets: an instance or its name. `ExactSteps()`, "exact": as many as fit. `Match()`,
+        "match": the whole number that is near the frame's time, as long as the clock stays within `slack` of the true
+        time; smoothest on screen. `Locked(k)`, "locked(k)": k, whatever the time. `Variable(max_dt)`,
+        "variable(max_dt)": one step, as long as the frame.
     max_steps
         The most steps that one frame runs.
     overload
-        What to do when more are due; an instance or its name. `Drop()`, "drop": drop whole steps.
-        `Backlog(limit)`, "backlog(limit)": keep up to `limit` for later frames. `Resync()`, "resync":
-        drop everything, run nothing. `Raise()`, "raise": raise `OverloadError` and refuse the frame.
-        `Budget(seconds)`, "budget(seconds)": as "drop", and `steps()`, `step()` and the stepper also
-        drop what is left when the steps of the frame have taken that long in wall time.
+        What to do when more are due: an instance or its name. `Drop()`, "drop": drop whole steps. `Backlog(limit)`,
+        "backlog(limit)": keep up to `limit` for later frames. `Resync()`, "resync": drop everything, run nothing.
+        `Raise()`, "raise": raise `OverloadError` and refuse the frame. `Budget(seconds)`, "budget(seconds)": as
+        "drop", and when the steps of a frame have taken this long in wall time, `steps()`, `step()` and the stepper
+        drop the steps that are left.
     max_frame
-        Seconds; what a frame has beyond them is cut off.
+        Seconds. A longer frame counts as this long.
     scale
         Simulated seconds per real second, 0 to 1000, rounded to a multiple of 2**-20.
     substeps
         How many integrator steps the stepper makes of each step.
     carry
-        False drops what is left after the steps of each frame.
+        False drops the rest of each frame after its steps.
     slack, tolerance
-        Of "match", in steps, 0 to 0.5 each: how far the clock may stray, how far from a whole number
-        of steps a frame may be.
+        For "match", in steps, 0 to 0.5 each. slack: how far the clock may be from the true time. tolerance: how far a
+        frame may be from a whole number of steps.
     phase
-        What is left at the beginning, in steps, at least 0 and below 1.
+        The fraction of a step that waits at the beginning, at least 0 and below 1.
 
     Raises
     ------
     ValueError, TypeError
-        Where an argument is not as described, or all together could overflow 64 bits.
+        If an argument is not as described, or all of them together could overflow 64 bits.
 
     Thread-safety: one clock is used by one thread at a time. Feeding it inside a step, or while
     `plan()` runs in another thread, is a RuntimeError.
@@ -150,14 +150,14 @@ cdef class FixedClock:
     def advance(self, seconds):
         """Feed one frame; return how many steps to run now.
 
-        The steps count as run: `tick` and `alpha` are those after them. Under overload="budget(...)"
-        up to `max_steps` are returned: only `steps()`, `step()` and the stepper see how long they take.
+        The steps are counted as done: `tick` and `alpha` are those after them. Under overload="budget(...)" it
+        returns up to `max_steps`, because only `steps()`, `step()` and the stepper see how long steps take.
 
         Parameters
         ----------
         seconds
-            Time of the frame; any real number, also a NumPy scalar. Turned into whole nanoseconds by
-            floor, the rest is added to the next frame.
+            Time of the frame: any real number, also a NumPy scalar. It is rounded down to nanoseconds, and the rest
+            is added to the next frame.
 
         Raises
         ------
@@ -205,8 +205,8 @@ cdef class FixedClock:
     def advance_to(self, now_ns):
         """Feed the time since the last call; return how many steps to run now. See `advance`.
 
-        The first call, and the first after `resync()` or `load()`, sets the base and returns 0. An
-        earlier time than the last one gives 0 steps, counts in `backwards` and is the new base.
+        The first call, and the first after `resync()` or `load()`, sets the base and returns 0. A time that is
+        earlier than the last one gives 0 steps, counts in `backwards`, and is the new base.
 
         Parameters
         ----------
@@ -233,8 +233,8 @@ cdef class FixedClock:
     def plan(self, frame_times, counts=None, alphas=None):
         """Advance by a whole array of frames in compiled code; return (counts, alphas).
 
-        The clock is left as the same calls of `advance` would leave it, which for an `OverloadError`
-        means at the frame before. The GIL is released.
+        Afterwards the clock is as after the same calls of `advance`. After an `OverloadError` it is as before the
+        frame that raised it. The GIL is released.
 
         Parameters
         ----------
@@ -279,8 +279,8 @@ cdef class FixedClock:
     def steps(self, seconds):
         """Feed one frame; loop over its steps, each counted before the body of the loop.
 
-        Yields the tick: 1 in the body of the first step. Breaking out keeps the time: the steps that
-        were not run are owed to the next frame. Raises as `advance`.
+        Yields the tick: 1 in the body of the first step. After `break` the steps that did not run are still due in
+        the next frame. Raises what `advance` raises.
 
         >>> clock = FixedClock(60)
         >>> [tick for tick in clock.steps(0.05)]
@@ -545,8 +545,8 @@ cdef class FixedClock:
     def alpha(self):
         """How far the frame is between the last two states, for interpolation.
 
-        0 <= alpha < 1, also while steps are owed; under "match" clamped to 0 and 1, under "locked" and
-        "variable" always 1. What is drawn by it is the state at (tick - 1 + alpha) * dt.
+        0 <= alpha < 1, also while steps are still due. Under "match" it is limited to 0 and 1, under "locked" and
+        "variable" it is always 1. It draws the state at (tick - 1 + alpha) * dt.
         """
         return self.fraction()
 
@@ -634,7 +634,7 @@ cdef class FixedClock:
 
     @property
     def backlog(self):
-        """Whole steps that are owed: due in this frame or kept for later ones."""
+        """Whole steps that are due and did not run yet, in this frame or kept for later ones."""
         return self._due + self._backlog
 
     @property
@@ -649,16 +649,16 @@ cdef class FixedClock:
 
     @property
     def fed_ns(self):
-        """Real time fed, in nanoseconds, with what was clamped and what was paused.
+        """Real time fed, in nanoseconds, including time that was cut off or paused.
 
-        A frame counts as 10**15 ns (11 days) at most; the ledgers of time stop when this one reaches
-        2**62 ns (146 years).
+        A frame counts as 10**15 ns (11 days) at most. All counters of time stop when this one reaches 2**62 ns (146
+        years).
         """
         return self._fed_ns
 
     @property
     def clamped_ns(self):
-        """Real time beyond `max_frame`, in nanoseconds."""
+        """Real time that was cut off by `max_frame`, in nanoseconds."""
         return self._clamped_ns
 
     @property
@@ -687,23 +687,23 @@ cdef class FixedClock:
 
     @property
     def paused(self):
-        """Whether fed time counts for nothing."""
+        """Whether the clock is paused."""
         return self._paused
 
     def pause(self):
-        """Let fed time count for nothing, except in `paused_ns`, from the next frame on."""
+        """Pause: from the next frame on, time counts only in `paused_ns`."""
         self._paused = True
 
     def resume(self):
-        """Let fed time count again from the next frame on.
+        """End a pause, from the next frame on.
 
-        The base of `advance_to` moves with each call, paused or not. A loop that made none while
-        paused calls `resync()` too, or the pause is fed as one long frame.
+        The base of `advance_to` moves with each call, paused or not. If a loop makes no calls while paused, it must
+        call `resync()` too. Otherwise the pause counts as one long frame.
         """
         self._paused = False
 
     def single_step(self):
-        """While paused, count one step of dt that no fed time pays for; return 1, the steps to run now.
+        """While paused, count one step of dt without any time; return 1, the number of steps to run now.
 
         Raises RuntimeError when the clock is not paused.
         """
@@ -720,9 +720,9 @@ cdef class FixedClock:
     def resync(self):
         """Drop all time that is waiting, and let the next `advance_to` set a new base.
 
-        To be called after loading a level, a stop in the debugger or a dragged window. Inside a step
-        it also drops the steps of the frame that have not run; but not those that a stepper's `advance`
-        is running, all of them at once. `overloaded` does not see it.
+        Call it after loading a level, after a stop in the debugger, or after the window was dragged. Inside a step it
+        also drops the steps of the frame that did not run yet, but not those that a stepper's `advance` is running.
+        `overloaded` does not count this as overload.
         """
         cdef int64_t running = self._taken * (self._size if self._step_ns < 0 else self._step_ns * self._num)
         if self._acc > running:
@@ -827,16 +827,16 @@ cdef class FixedClock:
     # --- saving ----------------------------------------------------------------------------------
 
     def set_tick(self, t):
-        """Set the tick, for rollback; the time that is waiting stays as it is.
+        """Set the tick, for rollback. The waiting time stays the same.
 
         Under "variable" `time` does not follow the tick.
         """
         self._tick = options.parse_tick(t)
 
     def state(self):
-        """All that changes, as a tuple of numbers and text that JSON can hold.
+        """The state of the clock as a tuple of numbers and text, which JSON can store.
 
-        The settings of the constructor are not in it, except hz and scale; nor is the base of
+        It does not contain the settings of the constructor, except hz and scale. Nor does it contain the base of
         `advance_to`, which means nothing in another process.
 
         >>> clock = FixedClock(60)
@@ -875,10 +875,10 @@ cdef class FixedClock:
         )
 
     def load(self, state):
-        """Go back to a saved state, also one that has been through JSON; the next advance_to sets a new base.
+        """Go back to a saved state, also one from JSON; the next advance_to sets a new base.
 
-        Raises TypeError or ValueError, and changes nothing, unless it is a state of a clock with this
-        policy and within these limits; RuntimeError inside a step, which is still to be counted.
+        Raises TypeError or ValueError, and changes nothing, if it is not a state of a clock with this policy and
+        within these limits. Raises RuntimeError inside a step, because the step is not counted yet.
         """
         if self._taken:
             self._refuse_reentry()

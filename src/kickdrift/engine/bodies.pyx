@@ -201,19 +201,18 @@ cdef class Core(Runner):
         return 0
 
     def spawn(self, object position, object velocity=0.0, object mass=None):
-        """Bodies are born in the lowest free slots, ascending; returns their ids, int64 of shape (k,).
+        """Add bodies in the lowest free rows, in ascending order; returns their ids, int64 of shape (k,).
 
-        position: m, of shape (k, dim), or (dim,) for one body, or for all where the velocities have rows. velocity:
-        m/s, a vector for all, a row for each, or one number. mass: kg, one or (k,), which `set_mass` says the cost of;
-        left out, the body has the mass of its row, as it has the other coefficients of its row.
+        position: m, of shape (k, dim), or (dim,) for one body, or for all bodies if velocity has rows. velocity: m/s,
+        a vector for all, a row for each, or one number. mass: kg, one number or (k,), at the cost of `set_mass`. If
+        left out, a body has the mass of its row. Its other coefficients are those of its row too.
 
-        They live from now on: the next step moves them. A history (`verlet`, `groot_warren`) begins then for their rows
-        alone, as after `restart`; until then `interpolate` shows them where they are. Rows without a free slot are
-        those that were given for that: see `alive` of `Stepper`. Births follow from the masks alone: after
-        `restore` the same bodies get the same ids.
+        The next step moves them. Their history (`verlet`, `groot_warren`) begins now, as after `restart`, and only
+        for their rows. Until the next step `interpolate` returns their positions. Rows are free only if `alive` of
+        `Stepper` says so, or after `kill`. After `restore` the same births give the same ids.
 
-        Raises CapacityError where there are too few free slots, TypeError or ValueError for what are no finite
-        numbers, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
+        Raises CapacityError if too few rows are free, TypeError or ValueError for numbers that are not finite,
+        RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[0.0, 0.0]] * 4, dt=0.5, alive=1)
@@ -235,14 +234,14 @@ cdef class Core(Runner):
             self.unlock()
 
     def kill(self, object ids):
-        """Bodies die: their rows become zeros, and free for others.
+        """Remove bodies: their rows become zeros, and are free for others.
 
-        ids: of `spawn` or `world.ids`, or rows, which are ints below 2**32: one, or any number of them. Or a mask of
-        shape (n,): those of its rows die that live. Springs, distances and pins of a body end with it, and do not pass
-        on to the next in its slot; `restore` brings all back.
+        ids: one or several ids from `spawn` or `world.ids`, or rows, which are ints below 2**32. Or a mask of shape
+        (n,): the living bodies in its rows are removed. Springs, distances and pins of a body end with it; the next
+        body in its row does not get them. `restore` brings all of it back.
 
-        Raises DeadBodyError, a KeyError, for those that do not live, TypeError or ValueError for what are no ids,
-        RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
+        Raises DeadBodyError, a KeyError, for bodies that are dead, TypeError or ValueError for anything that is not
+        an id, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[1.0], [2.0], [3.0]], alive=3)
@@ -462,8 +461,8 @@ cdef class Core(Runner):
     def restart(self):
         """Forget the integrator's history: the next step starts from the arrays alone.
 
-        For `verlet` after velocities were changed, for `groot_warren` after bodies were moved. The velocity
-        is taken for that of now, which verlet's "backward" read-out, half a step old, is not.
+        Call it for `verlet` after you change velocities, for `groot_warren` after you move bodies. The velocity is
+        used as that of now. (The velocity that `verlet` writes with "backward" is half a step old.)
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1, integrator="verlet")

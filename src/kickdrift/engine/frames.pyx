@@ -22,13 +22,13 @@ cdef class Frames(Core):
     """The part of a Stepper that turns frames into steps and draws between two of them."""
 
     def advance(self, object seconds):
-        """Feed the time of a frame to the clock, run the steps that are due, return how many.
+        """Give the clock the time of a frame, run the steps that are due, and return their number.
 
-        seconds: the time since the last frame, e.g. pygame's `clock.tick() / 1000`. What is left of a
-        step stays in the clock; `interpolate` draws what lies between.
+        seconds: the time since the last frame, e.g. pygame's `clock.tick() / 1000`. The rest of a step stays in the
+        clock, and `interpolate` uses it for drawing.
 
-        Raises what the clock's `advance` and `step` raise. After an error both stand at the last
-        completed step; what was due stays owed. Thread-safety: as `step`.
+        Raises what the clock's `advance` and `step` raise. After an error, clock and stepper are at the last
+        completed step; the other steps are still due. Thread-safety: as `step`.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[0.0]], [[6.0]], dt=1/60)
@@ -223,21 +223,21 @@ cdef class Frames(Core):
     def interpolate(self, object alpha=None, object out=None, object mode="linear", object living=False):
         """Positions for drawing: between the state before the last step of the frame and the one after.
 
-        The picture shows the time (tick - 1 + alpha) dt, one step behind the simulation: that is the
-        price of never guessing. Steps of a frame are those of `advance` and `ticks`, and `step` in a loop over
-        what the stepper's own clock counts, such as `for _ in world.clock.steps(seconds): world.step()`. Until
-        the first frame, and after other steps, there is nothing between: positions are returned as they are.
+        The picture shows the time (tick - 1 + alpha) dt, up to one step behind the simulation, because nothing is
+        guessed. Steps of a frame are those of `advance` and `ticks`, and those of `step` in a loop over the stepper's
+        own clock, such as `for _ in world.clock.steps(seconds): world.step()`. Before the first frame, and after
+        other steps, it returns the positions themselves.
 
-        alpha: how far between the two, 0 to 1; the clock's when left out.
-        out: a float32 or float64 array or buffer of shape (n, dim) to write to, such as a mapped
-        vertex buffer; a new array when left out. It is returned. Vertices of several numbers each will do as well,
-        of shape (n,) and format "fff"; in two dimensions (n, 3) too, where the third column stays as it is.
-        mode: "linear"; "hermite", which follows the velocities too and suits low rates; "extrapolate",
-        alpha steps beyond the last state: no latency, but overshoots at every bounce.
-        living: draw those bodies alone that live, one after the other, in the order of their rows: `out` is then of
-        shape (count, dim). Otherwise the rows of those that do not live are NaN.
+        alpha: how far between the two, 0 to 1; if left out, the clock's.
+        out: a float32 or float64 array or buffer of shape (n, dim) to write to, such as a mapped vertex buffer; if
+        left out, a new array. It is returned. It may also hold vertices of several numbers each, with shape (n,) and
+        format "fff". In two dimensions shape (n, 3) is allowed too; the third column stays the same.
+        mode: "linear"; or "hermite", which follows the velocities too, and is better at low rates; or "extrapolate",
+        alpha steps beyond the last state, which has no delay, but overshoots at each bounce.
+        living: draw only living bodies, one after the other, in the order of their rows. `out` then has the shape
+        (count, dim). Otherwise the rows of all others are NaN.
 
-        Never changes the state. Raises TypeError or ValueError for what cannot be drawn to.
+        Never changes the state. Raises TypeError or ValueError for a wrong argument.
 
         >>> import numpy as np, kickdrift as kd
         >>> ball = kd.Stepper([[0.0]], [[6.0]], dt=1/60)

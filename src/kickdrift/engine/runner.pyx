@@ -36,7 +36,7 @@ cdef class Runner(Sharing):
 
     @cython.final
     cdef int lock(self) except -1:
-        """Take the stepper for this thread; whoever took it calls `unlock`, and nobody else."""
+        """Lock the stepper for this thread. Only the caller that got the lock calls `unlock`."""
         if not acquire(&self.busy):
             raise RuntimeError("this stepper is stepping already: it serves one thread at a time")
         if not self.ready:
@@ -45,7 +45,7 @@ cdef class Runner(Sharing):
         return 0
 
     def _exclusively(self, function, *given):
-        """function(*given), while nobody else may read or change the state."""
+        """Call function(*given) while no other thread may read or change the state."""
         self.lock()
         try:
             return function(*given)

@@ -14,13 +14,13 @@ cdef class Looped(Frames):
     """The part of a Stepper that is looped over."""
 
     def ticks(self, object seconds):
-        """Feed the time of a frame to the clock; loop over its steps: each runs after the body of the loop.
+        """Give the clock the time of a frame, and loop over its steps: each runs after the body of the loop.
 
-        Yields `tick`, where the stepper stands. What the body changes, the step goes by; `interpolate` draws as
-        after `advance`. After `break` or an exception in the body its step is not run: it stays owed to
-        the next frame, with those that follow. What is set of the clock holds from the next frame on.
+        Yields `tick`, the tick before the step. The step uses all changes that the body makes, and `interpolate`
+        draws as after `advance`. After `break`, or an exception in the body, the step does not run. It is still due
+        in the next frame, with those after it. Changes of the clock take effect in the next frame.
 
-        Raises what `advance` raises; RuntimeError for another frame within the loop.
+        Raises what `advance` raises, and RuntimeError for another frame inside the loop.
 
         >>> import kickdrift as kd
         >>> ship = kd.Stepper([[0.0]], [[0.0]], dt=1/60)

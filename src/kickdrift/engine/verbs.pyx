@@ -49,11 +49,11 @@ def drift(position, velocity, dt):
 
 
 def damp(velocity, rate, dt):
-    """velocity *= exp(-rate dt), in place: the decay that is the same at every frame rate.
+    """velocity *= exp(-rate dt), in place: the same decay at every frame rate.
 
     velocity: as in `kick`. rate: >= 0 in 1/s, a number or one per body of shape (n,). dt: seconds >= 0.
-    exp is correctly rounded, so that the result is the same on every platform; the last few
-    hundred pairs of a single rate and dt are remembered. Errors as those of `kick`.
+    exp is correctly rounded, so the result is the same on every platform. The last few hundred pairs of a single rate
+    and dt are cached. Raises what `kick` raises.
 
     >>> import numpy as np, kickdrift as kd
     >>> velocity = np.ones(2)
