@@ -118,7 +118,7 @@ def test_take_says_what_to_call_instead():
     gc.collect()
     game.world.step(5)
     assert len(game.world.events.take())
-    with pytest.raises(RuntimeError, match="kickdrift.Rollback"):
+    with pytest.raises(RuntimeError, match=r"kickdrift\.Rollback"):
         game.world.events.of(5)
 
 
