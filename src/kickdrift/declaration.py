@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -221,6 +222,15 @@ class _Fields(NamedTuple):
     coefficients: tuple[str, ...]
 
 
+def _refuse(declaration: Declaration, name: str, value: Any) -> None:
+    """`__setattr__` of declarations: a plan was made of them."""
+    title = type(declaration).__name__
+    if name in declaration.coefficients:
+        handle = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", title).lower()
+        raise dataclasses.FrozenInstanceError(f"{title} cannot be changed; write world.set({handle}, {name}=...)")
+    raise dataclasses.FrozenInstanceError(f"{title} cannot be changed, and {name!r} is none of its coefficients")
+
+
 #: Fields that are no coefficients: what a declaration is made of.
 _CONSISTS_OF = frozenset(("pairs", "tenants", "force", "walls", "shapes", "joints"))
 
@@ -228,6 +238,7 @@ _CONSISTS_OF = frozenset(("pairs", "tenants", "force", "walls", "shapes", "joint
 @cache
 def _fields(cls: Any) -> _Fields:
     fields = dataclasses.fields(cls)
+    cls.__setattr__ = _refuse  # dataclass gives each frozen class one of its own, which does not say what to do
     return _Fields(
         {field.name: field.metadata["bounds"] for field in fields if "bounds" in field.metadata},
         frozenset(field.name for field in fields if field.metadata.get("place")),

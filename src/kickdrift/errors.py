@@ -61,7 +61,8 @@ class DesyncError(KickdriftError, RuntimeError):
         super().__init__(
             f"the state at tick {tick} is not what it was the first time "
             f"(checksum {got:#018x}, first {expected:#018x}): a force or an input depends on something "
-            f"that no snapshot holds"
+            f"that no snapshot holds: a Python variable instead of an array in state=, random numbers, or events that "
+            f"were read in another way than by stepper.events.of(tick)"
         )
         self.tick = tick
         self.expected = expected
@@ -87,7 +88,10 @@ class CapacityError(KickdriftError, RuntimeError):
     """More bodies were to be spawned than rows are free: `wanted` and `free` say how many."""
 
     def __init__(self, wanted: int, free: int) -> None:
-        super().__init__(f"position: expected at most {free} bodies, for which there are free slots, got {wanted}")
+        super().__init__(
+            f"position: expected at most {free} bodies, for which there are free slots, got {wanted}; for more room "
+            f"make larger arrays, and say alive=n, how many of the first rows live"
+        )
         self.wanted = wanted
         self.free = free
 
@@ -103,6 +107,8 @@ class DeadBodyError(KickdriftError, KeyError):
         self.body = body
 
     def __str__(self) -> str:
+        if self.body < 0:
+            return f"{self.body} is a wall or shape of an event, not a body; choose bodies by slot_b >= 0"
         if self.body < 2**32:
             return f"no living body is in slot {self.body}"
         return f"body {self.body} (slot {self.body % 2**32}, generation {self.body >> 32}) does not live"

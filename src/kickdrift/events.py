@@ -10,6 +10,7 @@ import numpy as np
 
 from . import validation
 from .errors import SnapshotError
+from .rollback.history import owner
 from .rollback.parts import Part
 
 if TYPE_CHECKING:
@@ -101,16 +102,58 @@ class EventLog:
     def take(self) -> np.ndarray:
         """All events since the last time, a structured array that is the caller's own; see `Events`.
 
-        Raises RuntimeError during a step, and for a stepper that was made without `events=`.
+        After `restore`, the events of later ticks that nobody took are gone. Raises RuntimeError during a step, for a
+        stepper that was made without `events=`, and while a `Rollback` of the stepper lives, which keeps them: see
+        `of`, and `Rollback.events`.
         """
         _asked(self._stepper)
+        if owner(self._stepper) is not None:
+            raise RuntimeError(
+                "events.take(): the events of this stepper belong to its Rollback; in `inputs` read "
+                "stepper.events.of(tick), and for sounds and sparks rollback.events(confirmed=tick)"
+            )
         return self._stepper._exclusively(self._stepper._take_events)
+
+    def of(self, tick: int, ticks: int = 1) -> np.ndarray:
+        """The events of a tick, as often as you ask, in a world with a `Rollback`: for game logic in its `inputs`.
+
+        tick: that of the stepper after the step, as in the field `tick`. So `of(tick)` in inputs(stepper, tick) has
+        the events of the step before, the same ones in each replay. ticks: the events of so many ticks up to that
+        one, such as `clock.substeps` where the clock has some. Returns a structured array as `take` does.
+
+        Raises ValueError for ticks that the Rollback does not go back to, TypeError if these are not ints,
+        RuntimeError during a step, for a stepper that was made without `events=`, and where no `Rollback` of it lives:
+        `take` returns the events then.
+
+        >>> import numpy as np, kickdrift as kd
+        >>> bounces = np.zeros(1, np.int64)
+        >>> ball = kd.Stepper(
+        ...     [[1.0]], [[5.0]], dt=0.5, constraints=[kd.Box(0, 2.5)], events=kd.Events(), state={"bounces": bounces}
+        ... )
+        >>> def inputs(stepper, tick):
+        ...     bounces[0] += (stepper.events.of(tick)["kind"] == kd.HIT).sum()
+        >>> past = kd.Rollback(ball)
+        >>> past.resimulate(4, inputs)
+        >>> past.rollback(2)
+        >>> past.resimulate(4, inputs)
+        >>> bounces.tolist()
+        [3]
+        """
+        _asked(self._stepper)
+        tick, ticks = validation.integer("tick", tick), validation.integer("ticks", ticks, 1)
+        kept = owner(self._stepper)
+        if kept is None:
+            raise RuntimeError(
+                "events.of(): expected a kickdrift.Rollback of this stepper, which keeps the events of "
+                "its ticks; without one, events.take() returns them"
+            )
+        return kept.of(tick, ticks)
 
     @property
     def dropped(self) -> int:
         """How many events had no room, since the stepper was made."""
         _asked(self._stepper)
-        return int(self._stepper._events_dropped)
+        return int(self._stepper._events_dropped) + self._stepper._events_forgotten
 
 
 def _asked(stepper: StepperBase) -> None:

@@ -137,7 +137,7 @@ def test_forged_sections_are_refused(Stepper):
         with pytest.raises(kd.SnapshotError, match="snapshot: "):
             world.restore(forge(saved, arrays=arrays, sections=section(data)))
         assert world.snapshot() == saved
-    with pytest.raises(kd.SnapshotError, match="other state"):
+    with pytest.raises(kd.SnapshotError, match="in state="):
         world.restore(forge(saved, arrays=arrays))
     with pytest.raises(kd.SnapshotError, match="state"):
         make(Stepper, flag=np.array([True, False])).restore(saved)

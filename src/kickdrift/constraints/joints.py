@@ -43,6 +43,7 @@ class Pin(Constraint):
     tenants: np.ndarray | None = tenants()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "indices", validation.indices("Pin(indices)", self.indices))
 
     @property

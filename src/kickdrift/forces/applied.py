@@ -46,6 +46,7 @@ class AppliedForce(Term):
     conservative: ClassVar[bool] = True  # within a step, which is what `energy_euler` asks
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not isinstance(self.force, np.ndarray):
             got = validation.show(self.force)
             raise TypeError(f"AppliedForce(force): expected an array of your own, of shape (n, dim), got {got}")

@@ -75,6 +75,7 @@ class Formula(Interaction):
     parameters: dict[str, np.ndarray]
 
     def _declare(self, texts: dict[str, str], parameters: dict[str, np.ndarray]) -> None:
+        super().__post_init__()
         title = type(self).__name__
         for name in parameters:
             if hasattr(type(self), name) or name in ("texts", "parameters"):

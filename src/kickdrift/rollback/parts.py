@@ -55,6 +55,10 @@ class Part:
         """
         raise NotImplementedError
 
+    def unlike(self, stepper: State, data: bytes) -> str:
+        """What is wrong with a section that is too long, or has nothing in it."""
+        return f"expected a section {self.name!r} of 1 to {self.most(stepper)} bytes, got {len(data)}"
+
     def check(self, stepper: State, saved: Any) -> None:
         """Refuse what does not go with the rest of the snapshot, which is a `Saved`: raises SnapshotError.
 
@@ -86,10 +90,12 @@ def parsed(stepper: State, data: bytes, place: int) -> list[dict[str, Any]]:
         if sections and sections[0][0] == part.name.encode():
             own = sections.pop(0)[1]
             if not 1 <= len(own) <= part.most(stepper):
-                limits = f"1 to {part.most(stepper)} bytes"
-                raise SnapshotError(f"snapshot: expected a section {part.name!r} of {limits}, got {len(own)}")
+                raise SnapshotError(f"snapshot: {part.unlike(stepper, own)}")
         changes.append(part.parse(stepper, own))
     if sections:
+        for argument, name in (("state=", b"state"), ("events=", b"touching")):
+            if sections[0][0] == name and name not in [part.name.encode() for part in stepper._parts]:
+                raise SnapshotError(f"snapshot: of a stepper that was made with {argument}, this one was made without")
         known = ", ".join(repr(part.name) for part in stepper._parts) or "none"
         raise SnapshotError(f"snapshot: expected these sections, in order: {known}; got {sections[0][0]!r}")
     return changes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import validation
 from ..errors import DesyncError
 from ..stepper.common import State
-from . import snapshots
+from . import history, snapshots
 
 if TYPE_CHECKING:
     from ..stepper.base import StepperBase
@@ -22,6 +22,9 @@ class Rollback:
 
     stepper: a Stepper or an ODEStepper. ticks: how many states are kept, at least 1. Raises TypeError or ValueError
     for anything else. Thread-safety: that of the stepper.
+
+    The events of the stepper belong to its latest Rollback as long as that lives. Read them with `events`, or with
+    `stepper.events.of`, because `stepper.events.take()` raises RuntimeError meanwhile.
 
     >>> import kickdrift as kd
     >>> world = kd.Stepper([[0.0]], [[1.0]], dt=1)
@@ -41,9 +44,9 @@ class Rollback:
         self.stepper = stepper
         self._ticks = validation.integer("ticks", ticks, 1)
         self._snapshots: dict[int, snapshots.Kept] = {}
-        #: Events that were not handed out yet, as arrays in the order of ticks; up to which tick they were.
-        self._pending: list[Any] = []
-        self._confirmed = -1
+        listens = getattr(stepper, "_events", None) is not None
+        #: Where the stepper reports to from now on, if it reports who met whom.
+        self._history = history.EventHistory(stepper) if listens else None
 
     @property
     def ticks(self) -> list[int]:
@@ -58,10 +61,12 @@ class Rollback:
             states[kept.tick] = kept
             while len(states) > self._ticks:
                 del states[next(iter(states))]
-            return
-        # States of later ticks are of a future that was gone back from. One assignment: nothing can come between.
-        earlier = [(saved, state) for saved, state in states.items() if saved < kept.tick]
-        self._snapshots = dict([*earlier, (kept.tick, kept)][-self._ticks :])
+        else:
+            # States of later ticks are of a future that was gone back from. One assignment: nothing can come between.
+            earlier = [(saved, state) for saved, state in states.items() if saved < kept.tick]
+            self._snapshots = dict([*earlier, (kept.tick, kept)][-self._ticks :])
+        if self._history is not None and self._history.owns:
+            self._history.saved(kept.tick, next(iter(self._snapshots)))
 
     def checksum(self, tick: int) -> int:
         """The `checksum()` of the state saved at `tick`, for peers to compare; ValueError if no state of that tick is
@@ -79,8 +84,9 @@ class Rollback:
         Raises ValueError, and changes nothing, if no state of that tick is kept.
         """
         snapshot = snapshots.packed(self.stepper, self._saved(tick))
-        if getattr(self.stepper, "_events", None) is not None:
-            self._withdraw(tick)
+        reported = None if self._history is None else history.owner(self.stepper) or self._history
+        if reported is not None:
+            reported.withdraw(tick)
         # Real time does not go back, and resimulation catches up with it: the clock keeps its tick.
         self.stepper._exclusively(self.stepper._restore, snapshot, False)
         self._snapshots = {saved: state for saved, state in self._snapshots.items() if saved <= tick}
@@ -89,9 +95,13 @@ class Rollback:
         """The events up to a tick that can no longer change, each returned once; see `Events`.
 
         confirmed: a tick. Events of later ticks are kept. If `rollback` goes back over them, they are dropped,
-        because the steps make them anew. This reads the stepper's events, so do not call `events.take()` of the
-        stepper yourself. Raises RuntimeError for a stepper without `events=`, and TypeError if `confirmed` is not an
-        int.
+        because the steps make them anew. While the Rollback lives, the events of the stepper belong to it: its
+        `events.take()` raises RuntimeError. Game logic that depends on events reads `stepper.events.of(tick)` in
+        `inputs` instead. Take them now and then: of those that `rollback` cannot go back to any more,
+        `Events(capacity)` are kept, and the rest is counted in `dropped`.
+
+        Raises RuntimeError for a stepper without `events=` and where a later Rollback of the stepper has them, and
+        TypeError if `confirmed` is not an int.
 
         >>> import kickdrift as kd
         >>> asked = kd.Events(begin=False, end=False)
@@ -103,25 +113,18 @@ class Rollback:
         >>> [past.events(confirmed=tick)["tick"].tolist() for tick in (1, 1, 4)]
         [[1], [], [2, 3, 4]]
         """
-        import numpy as np
-
         confirmed = validation.integer("confirmed", confirmed)
-        self._withdraw(int(self.stepper.tick))
-        fresh = np.concatenate(self._pending)
-        due = fresh["tick"] <= confirmed
-        self._pending = [fresh[~due]]
-        known, self._confirmed = self._confirmed, max(self._confirmed, confirmed)
-        return fresh[due & (fresh["tick"] > known)]
-
-    def _withdraw(self, tick: int) -> None:
-        """Take over the stepper's events, and forget those after a tick."""
-        self._pending.append(self.stepper.events.take())
-        self._pending = [events[events["tick"] <= tick] for events in self._pending]
+        if self._history is None:
+            raise RuntimeError("events: expected a stepper that was made with events=kickdrift.Events()")
+        if not self._history.owns:
+            raise RuntimeError("events: a Rollback that was made later, and lives, has the events of this stepper")
+        return self._history.confirm(confirmed)
 
     def resimulate(self, tick: int, inputs: Inputs | None = None) -> None:
         """Step up to `tick`, saving each state on the way; `interpolate` then works as after a frame.
 
-        inputs: called before each step as inputs(stepper, tick), to apply the inputs that are known now.
+        inputs: called before each step as inputs(stepper, tick), to apply the inputs that are known now. Game logic
+        belongs there too: `stepper.events.of(tick)` has the events of the step before, the same in each replay.
         """
         stepper = self.stepper
         now = stepper.tick
@@ -145,8 +148,9 @@ def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inpu
     """Check that results depend only on what snapshots contain: go back `distance` ticks at each tick, and compare.
 
     Each tick is simulated distance + 1 times, and must have the same checksum each time. frames: how many ticks to
-    run. inputs: called before each step as inputs(stepper, tick). It must depend only on these two. The stepper ends
-    at the last tick.
+    run. inputs: called before each step as inputs(stepper, tick). It must depend only on these two, and on
+    `stepper.events.of(tick)`. The stepper ends at the last tick. Events that were not taken before are dropped, unless
+    another Rollback keeps them.
 
     Raises DesyncError, which names the first tick whose checksums differ.
 
@@ -155,6 +159,7 @@ def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inpu
     """
     frames = validation.integer("frames", frames, 0)
     distance = validation.integer("distance", distance, 1)
+    events = None if getattr(stepper, "_events", None) is None else history.owner(stepper)
     past = Rollback(stepper, distance + 1)
     first: dict[int, int] = {}
 
@@ -167,10 +172,14 @@ def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inpu
         if stepper.checksum() != expected:
             raise DesyncError(stepper.tick, expected, stepper.checksum())
 
-    for _ in range(frames):
-        step()
-        now = stepper.tick
-        past.rollback(max(now - distance, past.ticks[0]))
-        while stepper.tick < now:
+    try:
+        for _ in range(frames):
             step()
-        first.pop(now - distance - 1, None)
+            now = stepper.tick
+            past.rollback(max(now - distance, past.ticks[0]))
+            while stepper.tick < now:
+                step()
+            first.pop(now - distance - 1, None)
+    finally:
+        if events is not None and past._history is not None:
+            events.take_back(past._history)

@@ -157,10 +157,11 @@ def parse(stepper: State, snapshot: Any) -> Saved:
     count = stepper._array_count(bool(header.started))
     end = header.length + count * size
     if len(data) < end or (len(data) - end) % 8:
-        raise SnapshotError(f"snapshot: expected {end} bytes, got {len(data)}")
+        wanted = f"at least {end} bytes" if len(data) < end else "a multiple of 8 bytes"
+        raise SnapshotError(f"snapshot: damaged or cut off: expected {wanted}, got {len(data)}")
     arrays = [_array(stepper, data, header.length + number * size) for number in range(count)]
     if digest(stepper, arrays, data[end:]) != header.checksum:
-        raise SnapshotError("snapshot: the arrays are damaged")
+        raise SnapshotError("snapshot: damaged or cut off: the checksum of its arrays is another")
     clock_tick = header.clock_tick if header.clock_tick >= 0 else None
     started, last_h = bool(header.started), header.last_h
     changes = parts.together(parts.parsed(stepper, data, end))
@@ -202,7 +203,9 @@ def _bytes(snapshot: Any, most: int | None = None) -> bytes:
     try:
         with memoryview(snapshot) as view:
             if most is not None and view.nbytes > most:
-                raise SnapshotError(f"snapshot: expected at most {most} bytes, got {view.nbytes}")
+                raise SnapshotError(
+                    f"snapshot: of another stepper, or damaged: expected at most {most} bytes, got {view.nbytes}"
+                )
             return snapshot if type(snapshot) is bytes else view.tobytes()
     except SnapshotError:
         raise
@@ -214,7 +217,7 @@ def _bytes(snapshot: Any, most: int | None = None) -> bytes:
 def _header(data: bytes) -> _Header:
     start = _PROLOGUE.size + _NUMBERS.size
     if len(data) < start:
-        raise SnapshotError(f"snapshot: too short ({len(data)} bytes)")
+        raise SnapshotError(f"snapshot: damaged or cut off: expected at least {start} bytes, got {len(data)}")
     magic, length, check = _PROLOGUE.unpack_from(data)
     if magic[:-1] != _MAGIC:
         raise SnapshotError(f"snapshot: expected it to begin with {_MAGIC!r}, got {magic!r}")
@@ -225,7 +228,7 @@ def _header(data: bytes) -> _Header:
         not start <= length <= min(len(data), start + _LONGEST_TEXT)
         or zlib.crc32(data[_PROLOGUE.size : length]) != check
     ):
-        raise SnapshotError("snapshot: the header is damaged")
+        raise SnapshotError(f"snapshot: damaged or cut off: the header of its {len(data)} bytes is not whole")
     tick, clock_tick, started, text_length, last_h, checksum = _NUMBERS.unpack_from(data, _PROLOGUE.size)
     if text_length != length - start:
         raise SnapshotError(f"snapshot: expected a text of {length - start} bytes, got {text_length}")
@@ -309,8 +312,9 @@ def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, n
     fields = _fields(text)
     for name, own in stepper._identity.items():
         if fields.get(name) != own:
-            got = validation.short(fields.get(name))
-            raise SnapshotError(f"snapshot: of a stepper with other {name}: {got}, here {own!r}")
+            raise SnapshotError(
+                f"snapshot: of a stepper with other {_difference(stepper, name, fields.get(name), own)}"
+            )
     exact_dt, origin = _dt(fields, stepper.dtype), _number("origin", fields.get("origin"))
     origin_tick = fields.get("origin_tick")
     if type(origin_tick) is not int:
@@ -320,6 +324,18 @@ def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, n
     if not 0 <= origin_tick < _TICKS or _written(stepper, exact_dt, origin, origin_tick, offset) != text:
         raise SnapshotError("snapshot: the text is not as snapshot() writes it")
     return exact_dt, origin, origin_tick, offset
+
+
+def _difference(stepper: State, name: str, got: Any, own: Any) -> str:
+    if name != "forces":
+        return f"{name}: {validation.short(got)}, here {own!r}"
+    # There is one digest of them all.
+    declared = (*stepper._plan.forces, *stepper._plan.constraints)
+    here = ", ".join(type(each).__name__ for each in declared) or "none"
+    return (
+        f"forces, constraints or masses, here {here}: give both steppers the same classes in the same order, with the "
+        f"same numbers, pairs and functions, as they were when made; `set` and `enable` since then do not matter"
+    )
 
 
 def _dt(fields: dict[str, Any], dtype: np.dtype) -> Fraction:

@@ -101,6 +101,9 @@ class StepperBase(Population, Changes, State):
 
     #: What of those who meet is reported.
     _events: Any = None
+    #: The history of a Rollback that they go to, as a weak reference; how many had no room there.
+    _event_history: Any = None
+    _events_forgotten = 0
 
     if TYPE_CHECKING:
 

@@ -19,6 +19,7 @@ from ..declaration import Declaration, once
 from ..forces.base import Term
 from .entries import Entry, Origin, acting, at_offset, differences, entered, same
 from .model import Plan
+from .rows import with_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -111,14 +112,16 @@ class Changes(_State):
             self._name(origin, handle)
             self._added[origin.token] = (*self._added.get(origin.token, ()), origin)
 
-    def set(self, declaration: Declaration, /, **coefficients: Any) -> None:
+    def set(self, declaration: Declaration, /, *unnamed: Any, index: Any = None, **coefficients: Any) -> None:
         """Change coefficients of a force or constraint, from the next step on.
 
         declaration: the object that you gave to the stepper, or the one that `forces` or `constraints` shows for it.
         It stays the same object after a change. If the stepper has it twice, both change. coefficients: any arguments
         of its constructor except functions and pairs, in the same units and shapes. Places are in today's
         coordinates, if the stepper was shifted. Lengths that were measured stay the same, unless you give them; None
-        measures them again.
+        measures them again. index: the bodies whose coefficients change, as for `set_mass`: an int, slice, array of
+        ints or mask, or ids. The coefficients are then one for all of these or one for each. If left out, all bodies
+        change. Coefficients are copied: to change an array that you gave does nothing, `set` does it.
 
         Setting one number for all bodies takes microseconds. Rates of `Damping`, and drag and stiffness under
         `exact`, take some 40 microseconds for each distinct value. Raises TypeError or ValueError as the constructors
@@ -131,13 +134,24 @@ class Changes(_State):
         >>> leaf.step()
         >>> leaf.velocity.tolist(), leaf.current(wind).wind.tolist()
         ([[4.0]], [8.0])
+        >>> balls = kd.ElasticCollisions(1.0)
+        >>> world = kd.Stepper([[0.0], [5.0], [9.0]], constraints=[balls])
+        >>> world.set(balls, radius=3.0, index=[1])
+        >>> world.current(balls).radius.tolist()
+        [1.0, 3.0, 1.0]
         """
-        self._exclusively(self._set, declaration, coefficients)
+        if unnamed:
+            known = "=..., ".join(getattr(declaration, "coefficients", ())) or "coefficient"
+            raise TypeError(f"set: expected coefficients by name, got {validation.show(unnamed[0])}; write {known}=...")
+        self._exclusively(self._set, declaration, coefficients, index)
 
-    def _set(self, declaration: Declaration, coefficients: dict[str, Any]) -> None:
+    def _set(self, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
         entries, places = list(self._entries), self._places(declaration)
+        if index is not None and "index" in declaration.coefficients:  # the parameter of a formula
+            coefficients, index = {**coefficients, "index": index}, None
         for place in places:
-            entries[place] = self._with(entries[place], coefficients)
+            given = coefficients if index is None else self._of_rows(entries[place], coefficients, index)
+            entries[place] = self._with(entries[place], given)
         if len(places) == 1 and entries[places[0]].enabled:
             before, now = self._entries[places[0]].today, entries[places[0]].today
             assert before is not None
@@ -149,6 +163,14 @@ class Changes(_State):
                 self._commit(numbers=self._numbers(binding, self._dt), binding=binding, attributes=attributes)
                 return
         self._change(tuple(entries), places)
+
+    def _of_rows(self, entry: Entry, coefficients: dict[str, Any], index: Any) -> dict[str, Any]:
+        """The coefficients of all bodies, with those of some as given."""
+        if isinstance(index, np.ndarray):
+            index = validation.plain("index", index)
+        rows = np.ravel(np.arange(self.n)[self._rows_of(index)])
+        assert entry.today is not None
+        return with_rows(entry.origin.first, entry.today, coefficients, rows, self.n, self.dim)
 
     def _with(self, entry: Entry, coefficients: dict[str, Any]) -> Entry:
         """An entry with other coefficients, told in today's coordinates."""
@@ -411,8 +433,12 @@ class Changes(_State):
             name = type(declaration).__name__
             if origins:
                 raise ValueError(f"declaration: expected one that this stepper has, got {name}, which was removed")
+            attribute = "forces" if isinstance(declaration, Term) else "constraints"
+            alike = [place for place, each in enumerate(getattr(self, attribute)) if type(each) is type(declaration)]
+            hint = f"; here {attribute}[{alike[0]}] is a {name}, by which it can be changed too" if alike else ""
             raise ValueError(
-                f"declaration: expected one that this stepper was given, the object itself, got another {name}"
+                f"declaration: expected one that this stepper was given, the object itself, got another {name} (a copy "
+                f"of a stepper has copies of them){hint}"
             )
         return places
 

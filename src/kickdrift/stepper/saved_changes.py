@@ -22,7 +22,7 @@ from ..errors import SnapshotError
 from ..rollback import parts
 from .entries import Entry, Origin, at_offset, differences, entered
 
-_KINDS = {"f": "<f8", "i": "<i8", "u": "<i8", "b": "|b1"}
+_KINDS = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "|b1"}
 
 
 class SavedChanges(parts.Part):
@@ -116,7 +116,7 @@ def _plain(value: Any) -> Any:
 
 def _array(told: Any) -> np.ndarray:
     form, shape, text = told
-    if form not in ("f8", "i8", "b1") or not all(type(count) is int and 0 <= count < 2**40 for count in shape):
+    if form not in ("f8", "i8", "u8", "b1") or not all(type(count) is int and 0 <= count < 2**40 for count in shape):
         raise ValueError("expected an array")
     data = bytes.fromhex(text)
     if form == "b1" and not set(data) <= {0, 1}:

@@ -71,7 +71,7 @@ class UserState(Part):
     def parse(self, stepper: State, data: bytes) -> dict[str, Any]:
         expected = stepper._user_text
         if not data.startswith(expected) or len(data) != self.most(stepper):
-            raise SnapshotError(f"snapshot: of a stepper with other state, here {expected.decode().strip()}")
+            raise SnapshotError(f"snapshot: {self.unlike(stepper, data)}")
         place, writes = len(expected), []
         for name, array in stepper._user_arrays.items():
             values = np.frombuffer(data, _form(array), math.prod(array.shape), place).astype(array.dtype)
@@ -81,10 +81,32 @@ class UserState(Part):
             place += array.nbytes
         return {"writes": writes}
 
+    def unlike(self, stepper: State, data: bytes) -> str:
+        return f"of a stepper with {_shown(data)} in state=, here {_shown(stepper._user_text)}"
+
 
 def _form(array: np.ndarray) -> np.dtype:
     """How its items are saved."""
     return array.dtype.newbyteorder("<")
+
+
+def _shown(data: bytes) -> str:
+    """The arrays that a section says it has, for an error: whatever is in it."""
+    import json
+
+    try:
+        arrays, _ = json.JSONDecoder().raw_decode(data.decode("latin-1"))
+        told = [f"{str(name)[:40]!r} ({_type(form)} of shape {tuple(shape)})" for name, form, shape in arrays]
+    except (ValueError, TypeError, RecursionError):
+        return "other arrays" if data else "no arrays"
+    text = ", ".join(told) or "no arrays"
+    return (text if len(text) <= 200 else text[:197] + "...").encode("ascii", "backslashreplace").decode()
+
+
+def _type(form: Any) -> str:
+    form = str(form)
+    known = form[1:2] in _KINDS and form[2:] in [str(size) for size in _KINDS[form[1:2]]] and form[0] in "<|"
+    return str(np.dtype(form).newbyteorder("=")) if known else "another type"
 
 
 def described(arrays: Mapping[str, np.ndarray]) -> bytes:

@@ -1,0 +1,112 @@
+"""The events of the last ticks, which a Rollback keeps while it lives."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..stepper.base import StepperBase
+
+
+class EventHistory:
+    """The events of the ticks that a Rollback can go back to, and those that it has not handed out yet.
+
+    A step reports into the stepper. At each saved state the history takes that over, so every step begins with the
+    whole room of `Events(capacity)`, the first time and in each replay. Going back to a tick keeps the events of that
+    tick and of earlier ones. So the events of a tick are the same in each replay.
+    """
+
+    def __init__(self, stepper: StepperBase) -> None:
+        self._stepper = stepper
+        #: By tick, ascending; ticks without events are left out.
+        self._rows: dict[int, np.ndarray] = {}
+        self._count = 0
+        #: Up to which tick events were handed out.
+        self._confirmed = -1
+        #: The oldest tick that is asked for; up to which tick events may be gone: that of the last forgotten state.
+        self._oldest, self._floor = int(stepper.tick), -(2**62)
+        self._own()
+
+    def _own(self) -> None:
+        self._stepper._event_history = weakref.ref(self)
+
+    @property
+    def owns(self) -> bool:
+        """Does the stepper report to this one? The latest one made that lives is the one."""
+        other = owner(self._stepper)
+        if other is None:
+            self._own()
+        return other is None or other is self
+
+    def withdraw(self, tick: int) -> None:
+        """Take over what the stepper has to report, and forget the events after a tick."""
+        fresh = self._stepper._exclusively(self._stepper._take_events)
+        numbers = fresh["tick"]
+        self._cut(min(tick, int(numbers[0]) - 1) if len(fresh) else tick)
+        if len(fresh):
+            for number in np.unique(numbers[numbers <= tick]).tolist():
+                rows = fresh[numbers == number]
+                self._rows[number] = rows
+                self._count += len(rows)
+
+    def _cut(self, tick: int) -> None:
+        while self._rows and next(reversed(self._rows)) > tick:
+            self._count -= len(self._rows.popitem()[1])
+
+    def saved(self, tick: int, oldest: int) -> None:
+        """A state was saved at a tick; the oldest one that is kept."""
+        self.withdraw(tick)
+        self._floor = self._oldest if oldest > self._oldest else min(self._floor, oldest - 1)
+        self._oldest = oldest
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget what nobody asks for any more, and what was never asked for where there is no room."""
+        capacity = self._stepper._events.capacity
+        while self._rows:
+            tick, rows = next(iter(self._rows.items()))
+            if tick > self._floor or (tick > self._confirmed and self._count <= capacity):
+                return
+            if tick > self._confirmed:
+                self._stepper._events_forgotten += len(rows)
+            del self._rows[tick]
+            self._count -= len(rows)
+
+    def of(self, tick: int, ticks: int) -> np.ndarray:
+        """The events of some ticks, the last of which is `tick`."""
+        now = int(self._stepper.tick)
+        self.withdraw(now)
+        if not self._oldest <= tick <= now or tick - ticks < self._floor:
+            first = max(self._oldest, self._floor + ticks)
+            raise ValueError(f"tick: expected one from {first} to {now}, whose events the Rollback keeps, got {tick}")
+        return self._joined([self._rows[each] for each in range(tick - ticks + 1, tick + 1) if each in self._rows])
+
+    def confirm(self, tick: int) -> np.ndarray:
+        """The events up to a tick, each handed out once."""
+        self.withdraw(int(self._stepper.tick))
+        rows = [rows for each, rows in self._rows.items() if self._confirmed < each <= tick]
+        self._confirmed = max(self._confirmed, tick)
+        self._forget()
+        return self._joined(rows)
+
+    def _joined(self, rows: list[np.ndarray]) -> np.ndarray:
+        from ..events import fields
+
+        return np.concatenate([np.zeros(0, fields(self._stepper.dim)), *rows])
+
+    def take_back(self, other: EventHistory) -> None:
+        """Own the events again, also those that another history took meanwhile."""
+        other.withdraw(int(self._stepper.tick))
+        self._cut(next(iter(other._rows), 2**62) - 1)
+        self._rows |= other._rows
+        self._count = sum(map(len, self._rows.values()))
+        self._own()
+
+
+def owner(stepper: StepperBase) -> EventHistory | None:
+    """The history that the stepper reports to, if there is one."""
+    reference = stepper._event_history
+    return None if reference is None else reference()

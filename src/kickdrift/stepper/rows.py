@@ -1,0 +1,84 @@
+"""Coefficients of some bodies: what `set` makes of `index=`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import validation
+
+if TYPE_CHECKING:
+    from ..declaration import Declaration
+
+_FILTERS = ("category", "mask", "sensor")
+_WALL = ("restitution", "friction", "radius", *_FILTERS)
+#: The coefficients that are numbers, one for all bodies or one for each, by the class that declares them.
+NUMBERS: dict[str, tuple[str, ...]] = {
+    "LinearDrag": ("coefficient",),
+    "QuadraticDrag": ("coefficient",),
+    "AnchorSpring": ("stiffness", "damping"),
+    "PointGravity": ("mu", "softening"),
+    "Vortex": ("strength", "softening"),
+    "Damping": ("rate",),
+    "Magnetic": ("charge",),
+    "Langevin": ("friction", "temperature"),
+    "Box": _WALL,
+    "Plane": _WALL,
+    "Segments": _WALL,
+    "Boxes": _WALL,
+    "ElasticCollisions": _WALL,
+    "Contacts": ("radius", "restitution", "friction", *_FILTERS),
+    "Sensor": _FILTERS,
+}
+#: Those that are vectors.
+VECTORS: dict[str, tuple[str, ...]] = {
+    "Gravity": ("acceleration",),
+    "LinearDrag": ("wind",),
+    "QuadraticDrag": ("wind",),
+    "AnchorSpring": ("anchor",),
+    "PointGravity": ("center",),
+    "Vortex": ("center",),
+}
+
+
+def with_rows(
+    first: Declaration, today: Declaration, coefficients: dict[str, Any], rows: np.ndarray, n: int, dim: int
+) -> dict[str, Any]:
+    """Coefficients of all bodies, those of some rows as given.
+
+    first, today: the declaration as it was given, and as it is. What is one for all in the first, and is the same in
+    all rows now, is told once: equal worlds have equal snapshots.
+    """
+    whole = {}
+    for name, given in coefficients.items():
+        vector = _is_vector(today, name)
+        label = f"{type(today).__name__}({name})"
+        # It is checked as the constructor does.
+        value, all_of_them = (np.asarray(getattr(one, name)) for one in (today.changed({name: given}), today))
+        if vector:
+            value = validation.per_body_vectors(label, value, len(rows), dim)
+            all_of_them = validation.per_body_vectors(label, all_of_them, n, dim)
+            array = np.broadcast_to(all_of_them, (n, dim)).copy()
+        else:
+            value = validation.per_body(label, value, len(rows), "body of index")
+            array = np.broadcast_to(validation.per_body(label, all_of_them, n), (n,)).copy()
+        array[rows] = value
+        single = np.shape(getattr(first, name)) == ((dim,) if vector else ())
+        alike = single and n > 0 and array.tobytes() == np.broadcast_to(array[:1], array.shape).tobytes()
+        whole[name] = array[0] if alike else array
+    return whole
+
+
+def _is_vector(declaration: Declaration, name: str) -> bool:
+    title = type(declaration).__name__
+    if name not in declaration.coefficients:
+        known = ", ".join(declaration.coefficients) or "none that can be changed"
+        raise TypeError(f"{title}: expected coefficients ({known}), got {name!r}")
+    if name in VECTORS.get(title, ()):
+        return True
+    if name in NUMBERS.get(title, ()) or title in ("Expression", "Potential"):
+        return False
+    told = [each for table in (NUMBERS, VECTORS) for each in table.get(title, ()) if each in declaration.coefficients]
+    known = ", ".join(told) or "none"
+    raise TypeError(f"{title}({name}): expected one that can be told per body ({known}) with index, set it without")

@@ -1,0 +1,102 @@
+"""What errors say to who has just begun: what was wrong, and what to write instead."""
+
+import copy
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+
+STEPPERS = pytest.mark.parametrize("stepper", [kd.Stepper, kd.reference.Stepper])
+
+
+def test_a_declaration_says_how_it_is_changed():
+    gravity, spring = kd.Gravity((0, -9.81)), kd.AnchorSpring(1.0)
+    with pytest.raises(dataclasses.FrozenInstanceError, match=r"write world.set\(gravity, acceleration=...\)"):
+        gravity.acceleration = (0, -5)
+    with pytest.raises(AttributeError, match=r"write world.set\(anchor_spring, stiffness=...\)"):
+        spring.stiffness = 2
+    with pytest.raises(AttributeError, match="'weight' is none of its coefficients"):
+        gravity.weight = 2
+    assert gravity.acceleration.tolist() == [0, -9.81]
+
+
+def test_every_declaration_says_so():
+    for made in (kd.Pin(0), kd.Distance([(0, 1)]), kd.Expression(x="-k*x", k=1.0), kd.AppliedForce(np.zeros((1, 2)))):
+        with pytest.raises(dataclasses.FrozenInstanceError, match=f"{type(made).__name__} cannot be changed"):
+            made.kind = 1
+
+
+@STEPPERS
+def test_coefficients_go_by_name(stepper):
+    gravity = kd.Gravity((0, -9.81))
+    world = stepper([[0.0, 0.0]], forces=[gravity])
+    with pytest.raises(TypeError, match=r"write acceleration=\.\.\."):
+        world.set(gravity, (0, -5))
+
+
+@STEPPERS
+def test_who_has_no_room_is_told_how_to_make_some(stepper):
+    with pytest.raises(kd.CapacityError, match="larger arrays, and say alive=n"):
+        stepper([[0.0]]).spawn([[1.0]])
+
+
+@STEPPERS
+def test_walls_are_no_bodies(stepper):
+    asked = kd.Events()
+    world = stepper([[1.0]], [[4.0]], dt=0.5, constraints=[kd.Box(0, 2.5)], events=asked)
+    world.step()
+    hits = world.events.take()
+    with pytest.raises(kd.DeadBodyError, match="-2 is a wall or shape of an event, not a body"):
+        world.kill(hits["b"])
+    with pytest.raises(KeyError, match="wall or shape"):
+        world.slots(hits["b"])
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda world: pickle.loads(pickle.dumps(world))])
+def test_copies_say_where_their_handles_are(duplicate):
+    drag, gravity, box = kd.LinearDrag(1.0), kd.Gravity((0, -9.81)), kd.Box(-9, 9)
+    world = kd.Stepper([[0.0, 0.0]], forces=[drag, gravity], constraints=[box])
+    again = duplicate(world)
+    with pytest.raises(ValueError, match=r"here forces\[1\] is a Gravity"):
+        again.set(gravity, acceleration=(0, -5))
+    with pytest.raises(ValueError, match=r"here constraints\[0\] is a Box"):
+        again.enable(box, False)
+    again.set(again.forces[1], acceleration=(0, -5))
+    assert again.forces[1].acceleration.tolist() == [0, -5]
+
+
+def made(state=None, drag=1.0, **options):
+    forces = [kd.Gravity((0, -9.81)), kd.LinearDrag(drag)]
+    return kd.Stepper(np.ones((3, 2)), forces=forces, constraints=[kd.Box(-9, 9)], state=state, **options)
+
+
+def test_a_snapshot_that_was_cut_says_so():
+    saved = made({"score": np.arange(40)}).snapshot()
+    world = made({"score": np.zeros(40, int)})
+    for size in range(0, len(saved), 7):
+        with pytest.raises(kd.SnapshotError, match=r"damaged or cut off|is damaged|bytes too many"):
+            world.restore(saved[:size])
+    with pytest.raises(kd.SnapshotError, match=r"expected at least \d+ bytes, got 300"):
+        world.restore(saved[:300])
+    with pytest.raises(kd.SnapshotError, match="expected a multiple of 8 bytes, got"):
+        world.restore(saved[:-3])
+
+
+def test_a_snapshot_of_other_forces_says_what_to_look_at():
+    with pytest.raises(kd.SnapshotError, match=r"masses, here Gravity, LinearDrag, Box: .*same order"):
+        made().restore(made(drag=2.0).snapshot())
+
+
+def test_a_snapshot_of_another_state_shows_both():
+    ammo, score = {"ammo": np.zeros(2, np.int32)}, {"score": np.zeros((3, 2))}
+    with pytest.raises(kd.SnapshotError, match=r"with 'score' \(float64 of shape \(3, 2\)\) in .* 'ammo' \(int32 of"):
+        made(ammo).restore(made(score).snapshot())
+    with pytest.raises(kd.SnapshotError, match=r"with 'ammo' \(int32 .* 'score' \(float64"):
+        made(score).restore(made(ammo).snapshot())
+    with pytest.raises(kd.SnapshotError, match="no arrays in state=, here 'ammo'"):
+        made(ammo).restore(made().snapshot())
+    with pytest.raises(kd.SnapshotError, match="made with state=, this one was made without"):
+        made().restore(made(ammo).snapshot())

@@ -1,0 +1,149 @@
+"""`set` of some bodies: the same as a stepper that was made so, also in snapshots, on both twins."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift.declaration import Declaration, known
+from kickdrift.stepper.rows import NUMBERS, VECTORS
+
+RNG = np.random.default_rng(8)
+POSITION, VELOCITY = RNG.uniform(1, 9, (6, 2)), RNG.normal(0, 3, (6, 2))
+#: A declaration, coefficients of the rows 1 and 4, and the declaration that it is then.
+CASES = {
+    "acceleration": (kd.Gravity((0, -9.0)), {"acceleration": [[1, 2], [3, 4]]}, {"acceleration": 2}),
+    "wind of nothing": (kd.LinearDrag(0.5), {"wind": (3, 4)}, {"wind": 2}),
+    "drag of each": (kd.LinearDrag(np.arange(6) / 8), {"coefficient": 2.0, "wind": (1, 1)}, {"wind": 2}),
+    "springs": (kd.AnchorSpring(2.0, anchor=(5, 5)), {"stiffness": [4, 8], "anchor": [[1, 1], [8, 8]]}, {"anchor": 2}),
+    "damping": (kd.Damping(0.5), {"rate": [1, 2]}, {}),
+    "radius": (kd.ElasticCollisions(0.3), {"radius": [0.4, 0.2], "sensor": [True, False]}, {}),
+    "filters": (kd.Box(0, 10, radius=0.2), {"category": 2**40, "mask": [3, 2**40]}, {}),
+    "formula": (kd.Expression(x="-k*x", y="-k*y", k=2.0), {"k": [3.0, 4.0]}, {}),
+}
+
+
+def made(stepper, declaration):
+    term = isinstance(declaration, kd.Gravity.__mro__[-3]) and not isinstance(declaration, (kd.Box, kd.Contacts))
+    term = term and not isinstance(declaration, kd.ElasticCollisions)
+    kind = {"forces": [declaration]} if term else {"constraints": [declaration]}
+    return stepper(POSITION.copy(), VELOCITY.copy(), hz=60, **kind)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("stepper", [kd.Stepper, kd.reference.Stepper])
+def test_rows_that_were_set_are_those_of_a_stepper_made_so(stepper, case):
+    declaration, coefficients, wide = CASES[case]
+    changed = made(stepper, declaration)
+    changed.set(declaration, **coefficients, index=[1, 4])
+    whole = {}
+    for name, value in coefficients.items():
+        now = np.asarray(getattr(declaration, name))
+        array = np.broadcast_to(now, (6, 2) if name in wide else (6,)).copy()
+        array[[1, 4]] = value
+        whole[name] = array
+    made_so = declaration.changed(whole)
+    straight = made(stepper, made_so)
+    for world in (changed, straight):
+        world.step(20)
+    assert changed.position.tobytes() == straight.position.tobytes()
+    assert changed.velocity.tobytes() == straight.velocity.tobytes()
+    assert not np.array_equal(changed.position, made(stepper, declaration).position)
+    saved, other = changed.snapshot(), made(stepper, declaration)
+    other.restore(saved)
+    for world in (changed, other):
+        world.step(5)
+    assert other.checksum() == changed.checksum()
+
+
+@pytest.mark.parametrize("index", [1, slice(1, 2), [1], np.array([1]), np.array([False, True, False])])
+def test_index_is_what_set_mass_takes(index):
+    drag = kd.LinearDrag(1.0)
+    world = kd.Stepper(np.zeros((3, 2)), forces=[drag])
+    world.set(drag, coefficient=5, index=index)
+    assert world.current(drag).coefficient.tolist() == [1, 5, 1]
+    world.set(drag, coefficient=6, index=world.ids[1:2])
+    assert world.current(drag).coefficient.tolist() == [1, 6, 1]
+
+
+def test_what_is_alike_again_is_told_once():
+    drag = kd.LinearDrag(1.0, wind=(1.0, 2.0))
+    world = kd.Stepper(np.zeros((3, 2)), forces=[drag])
+    first = world.snapshot()
+    world.set(drag, coefficient=5, wind=(3, 4), index=1)
+    assert world.snapshot() != first
+    world.set(drag, coefficient=1, wind=(1, 2), index=1)
+    assert world.snapshot() == first
+
+
+def test_a_row_in_a_world_that_was_shifted():
+    spring = kd.AnchorSpring(2.0, anchor=(1.0, 2.0))
+    world = kd.Stepper(np.zeros((3, 2)), forces=[spring])
+    world.shift((10.0, 0.0))
+    world.set(spring, anchor=(5.0, 5.0), index=2)
+    assert world.current(spring).anchor.tolist() == [[11, 2], [11, 2], [5, 5]]
+
+
+def test_a_parameter_of_this_name_is_one_still():
+    formula = kd.Expression(x="-index*x", index=2.0)
+    world = kd.Stepper([[1.0]], forces=[formula])
+    world.set(formula, index=3.0)
+    assert world.current(formula).index == 3
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "error", "message"),
+    [
+        ({"lower": 1}, TypeError, r"Box\(lower\): expected one that can be told per body \(restitution, "),
+        ({"walls": 1}, TypeError, r"expected coefficients \(lower, upper, .*got 'walls'"),
+        ({"radius": [1, 2, 3]}, ValueError, r"Box\(radius\): expected a scalar or shape \(2,\)"),
+        ({"radius": -1}, ValueError, r"Box\(radius\): expected numbers of at least 0"),
+    ],
+)
+def test_what_is_refused(coefficients, error, message):
+    box = kd.Box(0, 9)
+    world = kd.Stepper(np.ones((3, 2)), constraints=[box])
+    before = world.snapshot()
+    with pytest.raises(error, match=message):
+        world.set(box, **coefficients, index=[0, 1])
+    with pytest.raises(IndexError):
+        world.set(box, radius=1, index=7)
+    assert world.snapshot() == before
+
+
+def test_springs_have_none_per_body():
+    ring = kd.Springs([(0, 1), (1, 2), (2, 0)], 5.0)
+    world = kd.Stepper([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], forces=[ring])
+    with pytest.raises(TypeError, match=r"Springs\(stiffness\).*\(none\) with index, set it without"):
+        world.set(ring, stiffness=3, index=1)
+
+
+def test_the_tables_say_what_plans_ask_for(monkeypatch):
+    """Each coefficient that a plan reads per body is in a table, and no other."""
+    asked = {}
+    owns = {method: getattr(Declaration, method) for method in ("_scalars", "_vectors")}
+    for method in ("_scalars", "_vectors"):
+
+        def spied(self, plan, name, method=method):
+            asked.setdefault((type(self).__name__, method), set()).add(name)
+            return owns[method](self, plan, name)
+
+        monkeypatch.setattr(Declaration, method, spied)
+    given = [
+        kd.Gravity((0, -9)), kd.LinearDrag(1.0), kd.QuadraticDrag(1.0), kd.AnchorSpring(1.0), kd.PointGravity(1.0),
+        kd.Vortex(1.0), kd.Damping(1.0), kd.Magnetic(1.0, 1.0), kd.Langevin(1.0, 1.0, seed=1), kd.Box(0, 9),
+        kd.Plane((0, 1), 0), kd.Segments([((0, 0), (9, 0))]), kd.Boxes([(0, 0)], [(1, 1)]), kd.ElasticCollisions(0.1),
+        kd.Contacts(0.1), kd.Sensor((0, 0), (1, 1)),
+    ]  # fmt: skip
+    for declaration in given:
+        kind = "constraints" if hasattr(type(declaration), "sides") else "forces"
+        kd.Stepper([[5.0, 5.0]], dt=0.01, **{kind: [declaration]}, integrator="semi_implicit_euler").step()
+    names = {cls.__name__ for cls in known(Declaration) if dataclasses.is_dataclass(cls)}
+    assert NUMBERS.keys() | VECTORS.keys() <= names
+    for table, method in ((NUMBERS, "_scalars"), (VECTORS, "_vectors")):
+        for declaration in given:
+            title = type(declaration).__name__
+            assert asked.get((title, method), set()) <= set(table.get(title, ())), title
+            filters = {"category", "mask", "sensor"}
+            assert set(table.get(title, ())) - filters <= set(declaration.coefficients), title
