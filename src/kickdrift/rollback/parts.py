@@ -55,6 +55,13 @@ class Part:
         """
         raise NotImplementedError
 
+    def absent(self, stepper: State) -> bool:
+        """Has the stepper nothing of it now, so that `save` says nothing and `parse` of nothing changes nothing?
+
+        A snapshot without sections, of a stepper from which all parts are absent, is gone to without asking them more.
+        """
+        return False
+
     def check(self, stepper: State, saved: Any) -> None:
         """Refuse what does not go with the rest of the snapshot, which is a `Saved`: raises SnapshotError.
 
@@ -64,17 +71,27 @@ class Part:
 
 def written(stepper: State) -> bytes:
     """The sections of a stepper, one after the other."""
-    sections = []
+    sections: list[bytes] = []
     for part in stepper._parts:
+        if part.absent(stepper):
+            continue
         data = part.save(stepper)
         if data:
             sections.append(_HEAD.pack(part.name.encode(), len(data)) + data + bytes(-len(data) % 8))
-    return b"".join(sections)
+    return b"".join(sections) if sections else b""
 
 
 def longest(stepper: State) -> int:
     """How many bytes sections may be at most."""
     return sum(_HEAD.size + part.most(stepper) + 8 for part in stepper._parts)
+
+
+def none(stepper: State) -> bool:
+    """Are all parts absent?"""
+    for part in stepper._parts:  # noqa: SIM110 - half the time of a generator
+        if not part.absent(stepper):
+            return False
+    return True
 
 
 def parsed(stepper: State, data: bytes, place: int) -> list[dict[str, Any]]:
