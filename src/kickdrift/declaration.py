@@ -123,17 +123,14 @@ class Declaration:
     def __post_init__(self) -> None:
         for name in self._fields.bounds:
             if not lazy(getattr(self, name)):
-                self._check(name, getattr(self, name))
+                self.__dict__[name] = validation.numbers(
+                    self._fields.labels[name], getattr(self, name), *self._fields.bounds[name]
+                )
 
     @property
     def _fields(self) -> _Fields:
         cls: Any = type(self)
         return _fields(cls)
-
-    def _check(self, name: str, value: Any) -> None:
-        """Take over a coefficient, if it is within its bounds."""
-        array = validation.numbers(f"{type(self).__name__}({name})", value, *self._fields.bounds[name])
-        object.__setattr__(self, name, array)
 
     # How a stepper changes it.
 
@@ -150,18 +147,19 @@ class Declaration:
     def changed(self, coefficients: dict[str, Any]) -> Self:
         """The same with other coefficients, checked as the constructor does."""
         cls, fields = type(self), self._fields
+        if fields.plain and fields.bounds.keys() >= coefficients.keys():
+            # Nothing else is checked there: only what is new needs to be.
+            other = object.__new__(cls)
+            values = other.__dict__
+            values.update(self.__dict__)
+            for name, value in coefficients.items():
+                values[name] = validation.numbers(fields.labels[name], value, *fields.bounds[name])
+            return other
         for name in coefficients:
             if name not in self.coefficients:
                 known = ", ".join(self.coefficients) or "none that can be changed"
                 raise TypeError(f"{cls.__name__}: expected coefficients ({known}), got {name!r}")
-        if cls.__post_init__ is not Declaration.__post_init__ or not fields.bounds.keys() >= coefficients.keys():
-            return dataclasses.replace(self, **coefficients)
-        # Nothing else is checked there: only what is new needs to be.
-        other = object.__new__(cls)
-        other.__dict__.update(self.__dict__)
-        for name, value in coefficients.items():
-            other._check(name, value)
-        return other
+        return dataclasses.replace(self, **coefficients)
 
     def equals(self, other: Declaration) -> bool:
         """May it stand for another one that is told the same?"""
@@ -217,8 +215,10 @@ class _Fields(NamedTuple):
     """What a class says of its fields; dataclasses tell slowly."""
 
     bounds: dict[str, tuple[float, float]]
+    labels: dict[str, str]  #: what messages call those with bounds
     places: frozenset[str]
     coefficients: tuple[str, ...]
+    plain: bool  #: does its constructor check nothing but the bounds?
 
 
 @cache
@@ -226,8 +226,10 @@ def _fields(cls: Any) -> _Fields:
     fields = dataclasses.fields(cls)
     return _Fields(
         {field.name: field.metadata["bounds"] for field in fields if "bounds" in field.metadata},
+        {field.name: f"{cls.__name__}({field.name})" for field in fields},
         frozenset(field.name for field in fields if field.metadata.get("place")),
         tuple(field.name for field in fields if field.name not in ("pairs", "tenants", "force")),
+        cls.__post_init__ is Declaration.__post_init__,
     )
 
 
