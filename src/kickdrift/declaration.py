@@ -124,17 +124,14 @@ class Declaration:
     def __post_init__(self) -> None:
         for name in self._fields.bounds:
             if not lazy(getattr(self, name)):
-                self._check(name, getattr(self, name))
+                self.__dict__[name] = validation.numbers(
+                    self._fields.labels[name], getattr(self, name), *self._fields.bounds[name]
+                )
 
     @property
     def _fields(self) -> _Fields:
         cls: Any = type(self)
         return _fields(cls)
-
-    def _check(self, name: str, value: Any) -> None:
-        """Take over a coefficient, if it is within its bounds."""
-        array = validation.numbers(f"{type(self).__name__}({name})", value, *self._fields.bounds[name])
-        object.__setattr__(self, name, array)
 
     # How a stepper changes it.
 
@@ -151,18 +148,19 @@ class Declaration:
     def changed(self, coefficients: dict[str, Any]) -> Self:
         """The same with other coefficients, checked as the constructor does."""
         cls, fields = type(self), self._fields
+        if fields.plain and fields.bounds.keys() >= coefficients.keys():
+            # Nothing else is checked there: only what is new needs to be.
+            other = object.__new__(cls)
+            values = other.__dict__
+            values.update(self.__dict__)
+            for name, value in coefficients.items():
+                values[name] = validation.numbers(fields.labels[name], value, *fields.bounds[name])
+            return other
         for name in coefficients:
             if name not in self.coefficients:
                 known = ", ".join(self.coefficients) or "none that can be changed"
                 raise TypeError(f"{cls.__name__}: expected coefficients ({known}), got {name!r}")
-        if cls.__post_init__ is not Declaration.__post_init__ or not fields.bounds.keys() >= coefficients.keys():
-            return dataclasses.replace(self, **coefficients)
-        # Nothing else is checked there: only what is new needs to be.
-        other = object.__new__(cls)
-        other.__dict__.update(self.__dict__)
-        for name, value in coefficients.items():
-            other._check(name, value)
-        return other
+        return dataclasses.replace(self, **coefficients)
 
     def equals(self, other: Declaration) -> bool:
         """May it replace another declaration with the same contents?"""
@@ -218,8 +216,10 @@ class _Fields(NamedTuple):
     """The fields of a class, cached, because `dataclasses.fields` is slow."""
 
     bounds: dict[str, tuple[float, float]]
+    labels: dict[str, str]  #: what messages call those with bounds
     places: frozenset[str]
     coefficients: tuple[str, ...]
+    plain: bool  #: does its constructor check nothing but the bounds?
 
 
 def _refuse(declaration: Declaration, name: str, value: Any) -> None:
@@ -241,8 +241,10 @@ def _fields(cls: Any) -> _Fields:
     cls.__setattr__ = _refuse  # dataclass gives each frozen class one of its own, which does not say what to do
     return _Fields(
         {field.name: field.metadata["bounds"] for field in fields if "bounds" in field.metadata},
+        {field.name: f"{cls.__name__}({field.name})" for field in fields},
         frozenset(field.name for field in fields if field.metadata.get("place")),
         tuple(field.name for field in fields if field.name not in _CONSISTS_OF),
+        cls.__post_init__ is Declaration.__post_init__,
     )
 
 

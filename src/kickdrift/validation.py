@@ -19,6 +19,7 @@ import numpy as np
 
 _REAL_KINDS = "iuf"
 _REALS = (np.dtype(np.float64), np.dtype(np.float32))
+_EXACT = 2**53  # up to which every int is a float
 
 
 def show(value: Any) -> str:
@@ -279,13 +280,19 @@ def plain(name: str, value: Any) -> np.ndarray:
 
 def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf) -> np.ndarray:
     """A finite float64 array of any shape; a read-only copy."""
-    if type(value) in (float, tuple):  # as most are
-        given = value if type(value) is tuple else (value,)
-        if all(type(number) is float and math.isfinite(number) and minimum <= number <= maximum for number in given):
-            array = np.array(value)
-            if array.dtype == np.float64:
-                array.flags.writeable = False
-                return array
+    if type(value) in (float, int, tuple):  # as most are
+        for number in value if type(value) is tuple else (value,):
+            kind = type(number)
+            if (
+                not (kind is float or kind is int)
+                or not minimum <= number <= maximum
+                or not -_EXACT <= number <= _EXACT
+            ):
+                break
+        else:
+            array = np.array(value, np.float64)
+            array.flags.writeable = False
+            return array
     try:
         array = plain(name, value)
     except ValueError:
@@ -297,7 +304,7 @@ def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = 
         few = array.ravel().tolist()
         finite, least, most = all(map(math.isfinite, few)), min(few, default=0.0), max(few, default=0.0)
     else:
-        finite, least, most = np.isfinite(array).all(), array.min(), array.max()
+        finite, least, most = bool(np.isfinite(array).all()), array.min(), array.max()
     if not finite:
         raise ValueError(f"{name}: expected finite numbers, got {show(value)}")
     if array.size and least < minimum:

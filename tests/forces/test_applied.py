@@ -171,3 +171,42 @@ def test_no_bodies(Stepper):
 def test_other_arrays_are_refused(Stepper, force, error, message):
     with pytest.raises(error, match=message):
         Stepper(np.zeros((2, 2)), forces=[kd.AppliedForce(force)])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("more", [[], [kd.PointGravity(1.0, softening=0.5)]], ids=["rows", "tiles"])
+def test_pictures_of_many_pushed_bodies_begin_before_the_last_step(layout, dtype, more):
+    n = 900
+    rng = np.random.default_rng(3)
+    x, v, f = rng.normal(size=(3, n, 2)).astype(dtype)
+    worlds = []
+    for cls in (kd.Stepper, kd.reference.Stepper):
+        state = (lay_out(array, layout) for array in (x, v))
+        worlds.append(cls(*state, hz=60, forces=[kd.AppliedForce(f.copy()), *more]))
+    for seconds in (0.02, 0.018, 0.05):
+        for world in worlds:
+            world.advance(seconds)
+        pictures = [world.interpolate(0.25) for world in worlds]
+        assert pictures[0].tobytes() == pictures[1].tobytes()
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("mass", ["one", "heavy", "each"])
+def test_any_masses_and_gravities_are_pushed_as_in_the_reference(Stepper, dim, dtype, layout, mass):
+    n = 391  # more than a row, and no whole number of vectors
+    rng = np.random.default_rng(dim)
+    x, v, f, g = rng.normal(size=(4, n, dim)).astype(dtype)
+    f[5] = 1.0 if mass == "one" else np.inf  # which does not move what is infinitely heavy
+    each = np.where(np.arange(n) == 5, np.inf, rng.uniform(0.5, 2, n))
+    masses = {"one": 3.0, "heavy": np.inf, "each": each}[mass]
+    for gravity in ([], [kd.Gravity(rng.normal(size=dim))], [kd.Gravity(g)]):
+        ends = []
+        for cls in (Stepper, kd.reference.Stepper):
+            forces = [kd.AppliedForce(f.copy()), *gravity, kd.AppliedForce(0.5 * f)]
+            world = cls(lay_out(x, layout), lay_out(v, layout), masses, dt=0.01, forces=forces)
+            world.step(2)
+            ends.append(world.position.tobytes() + world.velocity.tobytes())
+        assert ends[0] == ends[1]

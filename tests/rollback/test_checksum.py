@@ -89,3 +89,21 @@ def test_checksums_of_equations_are_too(ODEStepper, dtype, layout):
     assert stepper.checksum() == checksum(y)
     stepper.y[:] = numbers(rng, y.shape, dtype)
     assert stepper.checksum() == checksum(stepper.y)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_of_any_length_it_is_the_same_by_vectors(isa, layout, dtype):
+    rng = np.random.default_rng(7)
+    for n in (1, 15, 16, 31, 32, 33, 63, 64, 65, 130, 1000):
+        state = [numbers(rng, (n, 2), dtype) for _ in range(2)]
+        world = kd.Stepper(*(lay_out(np.zeros((n, 2), dtype), layout) for _ in state))
+        world.position[:], world.velocity[:] = state
+        assert world.checksum() == checksum(*state)
+
+
+def test_parts_that_are_absent_say_nothing():
+    for world in (kd.Stepper([[0.0]]), kd.Stepper([[0.0]], alive=1, forces=[kd.AppliedForce(np.zeros((1, 1)))])):
+        for part in world._parts:
+            if part.absent(world):
+                assert part.save(world) == b""

@@ -125,7 +125,7 @@ def test_no_number_is_read_where_it_is_not_aligned(Stepper, monkeypatch):
     watched = saved_stepper(Watched)
     for skip in range(1, 9):
         watched.restore(memoryview(b"x" * skip + saved)[skip:])
-    assert len(seen) == 24
+    assert len(seen) == 8  # of all arrays at once
     assert all(seen)
 
 

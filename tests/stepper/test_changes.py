@@ -729,6 +729,46 @@ def test_applied_forces_come_and_go(Stepper):
     assert first.force.tolist() == [[1], [1]]
 
 
+def test_pins_that_are_set_hold_in_corners_too(Stepper):
+    start = [[0.5, 0.5], [1.0, 0.5]], [[-4.0, -4.0], [-4.0, -4.0]]
+    pin, walls = kd.Pin([0]), [kd.Plane((1.0, 0.2), 0.0), kd.Box(0, 9)]
+    world = Stepper(*start, dt=0.25, constraints=[pin, *walls])
+    world.set(pin, indices=[1])
+    made = Stepper(*start, dt=0.25, constraints=[kd.Pin([1]), *walls])
+    for each in (world, made):
+        each.step(2)
+    assert world.position.tolist() == made.position.tolist()
+    assert world._plan.fingerprint == made._plan.fingerprint
+
+
+def test_removed_forces_that_snapshots_cannot_tell_apart_are_refused(Stepper):
+    one, other = (kd.AppliedForce(np.full((1, 1), value)) for value in (1.0, 10.0))
+    world = Stepper([[0.0]])
+    saved = [world.snapshot()]
+    for force in (one, other):
+        world.add(force)
+        saved.append(world.snapshot())
+    one.force[:] = other.force[:] = 7
+    for number in (0, 1, 2, 1, 0, 2):  # none was removed: each snapshot has the first of them
+        world.restore(saved[number])
+        assert world.forces == (one, other)[:number]
+        assert [force.force[0, 0] for force in world.forces] == [1, 10][:number]
+    world.remove(one)
+    apart = world.snapshot()
+    world.restore(apart)
+    assert world.forces == (other,)
+    world.restore(saved[2])
+    assert world.forces == (one, other)
+    world.restore(saved[0])
+    for twin in (world, pickle.loads(pickle.dumps(world))):
+        before = twin.snapshot()
+        for ambiguous in (saved[1], apart):
+            with pytest.raises(kd.SnapshotError, match="1 of 2 AppliedForce that were added, and cannot tell which"):
+                twin.restore(ambiguous)
+        assert twin.snapshot() == before
+        twin.restore(saved[0])
+
+
 def test_new_arrays_may_have_anything_in_rows_of_the_dead(Stepper):
     world = Stepper(np.zeros((3, 2)), alive=1)
     position, velocity = np.full((4, 2), np.nan), np.full((4, 2), np.inf)

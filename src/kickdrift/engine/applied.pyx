@@ -34,6 +34,7 @@ cdef class AppliedForces:
         applied.flat = plan.layout == FLAT
         applied.g = field(plan, model.g, arrays)
         inverse_mass = model.applied_share[:, None]
+        applied.light = len(model.applied_share) == 1 and model.applied_share[0] > 0
         applied.inverse_mass = field(plan, np.broadcast_to(inverse_mass, (len(inverse_mass), plan.dim)), arrays)
         return forces
 

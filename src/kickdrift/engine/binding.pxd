@@ -25,6 +25,7 @@ cdef class Binding:
     cdef list state             # views of position, velocity, and the history if there is one
     cdef list arrays            # that the plan points into
     cdef dict coefficients      # what the fields were made from, by symbol
+    cdef list records           # for each term, the arrays that its fields point into
     cdef AppliedForces applied  # forces in users' arrays, or None
     cdef StepNumbers numbers
     cdef bint fallible          # may a step fail?
@@ -44,7 +45,7 @@ cdef class Binding:
     cdef Layout layout(self, list arrays) except *
     cdef bint componentwise(self)
     cdef int bind_coefficients(self, Binding previous) except -1
-    cdef Field coefficient(self, str symbol, object values, const Field* known, dict before) except *
+    cdef Field coefficient(self, str symbol, int place, const Field* known, dict before) except *
     cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1
     cdef double estimate(self) except -1
     cdef StepNumbers numbers_for(self, double h)

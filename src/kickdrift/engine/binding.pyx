@@ -3,15 +3,18 @@
 It is made whole, aside, before a stepper takes it over. Afterwards it changes in what depends on dt alone.
 """
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.string cimport memcmp
 
 from .applied cimport AppliedForces
 from .coupled cimport Coupled
-from .coefficients cimport field
+from .coefficients cimport field, of_numbers
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
 from ..kernels.abi.plan cimport (
     ALTERNATE, AXIS, CENTER, CENTRIFUGAL, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER,
-    FLAT, GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_STAGES, MIDPOINT, PLANES,
+    FLAT, GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MAX_STAGES, MIDPOINT, PLANES,
     POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD,
     VERLET_CENTRAL, VORTEX, Field, Layout, Plan, Term,
 )
@@ -104,16 +107,16 @@ cdef class Binding:
         return <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
 
     cdef bint alike(self, object model, list state) except -1:
-        """Does another model of the same bodies differ in the numbers of its affine terms alone?"""
+        """Does another model of the same bodies differ in the numbers of its affine terms and records alone?"""
         mine = self.model
         return (
-            state is self.state and mine.records is model.records and mine.pushes is model.pushes
+            state is self.state and kinds(mine.records) == kinds(model.records) and mine.pushes is model.pushes
             and mine.holds is model.holds and mine.turned == model.turned
             and mine.velocity_dependent == model.velocity_dependent
         )
 
     cdef Binding follow(self, Binding previous):
-        """Take over all but the affine terms from a binding of the same bodies."""
+        """Take over all but the affine terms and those records that are others from a binding of the same bodies."""
         model = self.model
         self.plan = previous.plan
         self.plan.drag, self.plan.wind, self.plan.spring = model.drag, model.wind, model.spring
@@ -198,12 +201,12 @@ cdef class Binding:
             plan.applied = &self.applied.applied
         else:
             plan.applied = NULL
-            plan.g = self.coefficient("g", model.g, &known.g, before)
+            plan.g = self.coefficient("g", 0, &known.g, before)
         # Rows advance all pointers alike: what is never read points to memory that exists too.
-        plan.c = self.coefficient("c", model.c, &known.c, before) if model.drag else plan.g
-        plan.w = self.coefficient("w", model.w, &known.w, before) if model.drag else plan.g
-        plan.k = self.coefficient("k", model.k, &known.k, before) if model.spring else plan.g
-        plan.p = self.coefficient("p", model.p, &known.p, before) if model.spring else plan.g
+        plan.c = self.coefficient("c", 3 * plan.dim, &known.c, before) if model.drag else plan.g
+        plan.w = self.coefficient("w", plan.dim, &known.w, before) if model.drag else plan.g
+        plan.k = self.coefficient("k", 3 * plan.dim + 1, &known.k, before) if model.spring else plan.g
+        plan.p = self.coefficient("p", 2 * plan.dim, &known.p, before) if model.spring else plan.g
         plan.decay = plan.turn = plan.turn_share = plan.g
         for i in range(4):
             self.plan.flow[i] = self.plan.g
@@ -213,22 +216,49 @@ cdef class Binding:
             if self.terms == NULL:
                 raise MemoryError
             self.plan.term = self.terms
+        olds = previous.model.records if before else ()
+        self.records = []
         for number, record in enumerate(model.records):
             kind, places = TERMS[record.kind]
             self.terms[number].kind = kind
+            if number < len(olds) and olds[number] is record:
+                self.terms[number] = previous.terms[<int> number]
+                self.records.append(previous.records[number])
+                continue
+            blocks = []
             for name, values in record.fields.items():
-                self.terms[number].field[<int> places[name]] = field(&self.plan, values, arrays)
+                self.terms[number].field[<int> places[name]] = field(&self.plan, values, blocks)
+            self.records.append(blocks)
         return 0
 
-    cdef Field coefficient(self, str symbol, object values, const Field* known, dict before) except *:
-        """A coefficient of the affine terms; where a binding before has the same numbers, it is that one."""
+    cdef Field coefficient(self, str symbol, int place, const Field* known, dict before) except *:
+        """A coefficient of the affine terms; where a binding before has the same numbers, it is that one.
+
+        place: where it is among the numbers of the model, if these are the same for all bodies.
+        """
         cdef list arrays = []
+        cdef list numbers = self.model.numbers
+        cdef double row[MAX_DIM]
         cdef Field made
+        cdef int count = self.plan.dim if symbol in "gwp" else 1
+        cdef int j
         same = before.get(symbol)
-        if same is not None and same[0].shape == values.shape and same[0].tobytes() == values.tobytes():
-            made, arrays = known[0], same[1]
+        if numbers is None:
+            values = getattr(self.model, symbol)
+            if same is not None and alike(same[0], values):
+                made, arrays = known[0], same[1]
+            else:
+                made = field(&self.plan, values, arrays)
         else:
-            made = field(&self.plan, values, arrays)
+            for j in range(count):
+                row[j] = numbers[place + j]
+            values = PyBytes_FromStringAndSize(<const char*> row, count * sizeof(double))
+            if same is not None and type(same[0]) is bytes and same[0] == values:
+                made, arrays = known[0], same[1]
+            else:
+                made = of_numbers(
+                    &self.plan, row, count, self.model.dtype.itemsize, self.plan.layout == FLAT, arrays
+                )
         self.coefficients[symbol] = values, arrays
         return made
 
@@ -292,3 +322,26 @@ cdef class Binding:
         self.kernels.prepare(&self.plan, self.kernels, NULL)
         if self.coupled is not None:
             self.coupled.prepare(&self.plan, self.componentwise(), self.kernels)
+
+
+cdef list kinds(list records):
+    return [record.kind for record in records]
+
+
+cdef bint alike(object one, object other) except -1:
+    """Are two arrays of numbers the same, to the bit?"""
+    cdef Py_buffer a, b
+    if one is other:
+        return True
+    if type(one) is not type(other) or one.shape != other.shape:
+        return False
+    PyObject_GetBuffer(one, &a, PyBUF_SIMPLE)
+    try:
+        PyObject_GetBuffer(other, &b, PyBUF_SIMPLE)
+    except BaseException:
+        PyBuffer_Release(&a)
+        raise
+    same = a.len == b.len and memcmp(a.buf, b.buf, a.len) == 0
+    PyBuffer_Release(&a)
+    PyBuffer_Release(&b)
+    return same

@@ -2,4 +2,7 @@
 
 from ..kernels.abi.plan cimport Field, Plan
 
+cdef Field of_numbers(
+    const Plan* plan, const double* numbers, int count, Py_ssize_t item, bint flat, list arrays,
+) except *
 cdef Field field(const Plan* plan, object values, list arrays) except *

@@ -13,6 +13,10 @@ from .. import kernels
 require_rounding(__name__)
 
 
+cdef enum:
+    MAX_COLUMNS = 8     # of a coefficient
+
+
 cdef class Block:
     """Memory from the start of a cache line: vectors that straddle two take twice as long to load."""
 
@@ -34,22 +38,37 @@ cdef class Block:
 
 cdef Field uniform(const Plan* plan, object values, bint flat, list arrays) except *:
     """A coefficient that is the same for all bodies, (1,) or (1, dim)."""
-    cdef Field field
     cdef Py_buffer view
-    cdef Block block
+    cdef double numbers[MAX_COLUMNS]
     cdef const char* source
-    cdef Py_ssize_t count, i, step, item
-    cdef int j, columns
-    cdef int dim = plan.dim
+    cdef Py_ssize_t count, step, item
+    cdef int j
     PyObject_GetBuffer(values, &view, PyBUF_STRIDES)
     source, item = <const char*> view.buf, view.itemsize
     count = view.shape[1] if view.ndim > 1 else 1
     step = view.strides[1] if view.ndim > 1 else 0
-    columns = dim if flat or count < dim else <int> count
-    try:
-        block = Block.of(columns * ROW * item)
-    finally:
-        PyBuffer_Release(&view)
+    if count <= MAX_COLUMNS:
+        for j in range(<int> count):
+            if item == 4:
+                numbers[j] = (<const float*> (source + j * step))[0]
+            else:
+                numbers[j] = (<const double*> (source + j * step))[0]
+    PyBuffer_Release(&view)
+    if count > MAX_COLUMNS:
+        raise AssertionError(f"a coefficient with {count} components")
+    return of_numbers(plan, numbers, <int> count, item, flat, arrays)
+
+
+cdef Field of_numbers(
+    const Plan* plan, const double* numbers, int count, Py_ssize_t item, bint flat, list arrays,
+) except *:
+    """The same from its numbers, which the dtype of the state has."""
+    cdef Field field
+    cdef Py_ssize_t i
+    cdef int j
+    cdef int dim = plan.dim
+    cdef int columns = dim if flat or count < dim else count
+    cdef Block block = Block.of(columns * ROW * item)
     arrays.append(block)
     for j in range(columns):
         # Flat rows hold all components, one body after the other; others hold one component of all bodies.
@@ -57,12 +76,11 @@ cdef Field uniform(const Plan* plan, object values, bint flat, list arrays) exce
         if item == 4:
             fill[float](
                 <float*> block.data, j if flat else j * ROW, columns if flat else 1,
-                (<const float*> (source + (j if count > 1 else 0) * step))[0],
+                <float> numbers[j if count > 1 else 0],
             )
         else:
             fill[double](
-                <double*> block.data, j if flat else j * ROW, columns if flat else 1,
-                (<const double*> (source + (j if count > 1 else 0) * step))[0],
+                <double*> block.data, j if flat else j * ROW, columns if flat else 1, numbers[j if count > 1 else 0],
             )
     for j in range(MAX_DIM):
         i = 0 if flat else j * ROW * item

@@ -98,6 +98,9 @@ class AppliedForces(Part):
     def save(self, stepper: Any) -> bytes:
         return b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in stepper._plan.applied)
 
+    def absent(self, stepper: Any) -> bool:
+        return not stepper._plan.applied
+
     def most(self, stepper: Any) -> int:
         """Of all that the stepper knows: a snapshot may be from when it had others."""
         added = [old.first for origins in stepper.__dict__.get("_added", {}).values() for old in origins]

@@ -99,6 +99,9 @@ class ContactsPart(Part):
         parts = [pair.astype("<i4"), (push + 0).astype(form), (pull + 0).astype(form)]  # -0 + 0 is 0
         return b"".join([_HEAD.pack(len(pair)), *(part.tobytes() for part in parts)])
 
+    def absent(self, stepper: StepperBase) -> bool:  # type: ignore[override]
+        return stepper._impulses is None
+
     def most(self, stepper: StepperBase) -> int:  # type: ignore[override]
         # Walls and rods may be others when the snapshot was taken: a thousand walls, a million rods.
         pairs = (PAIRS_PER_BODY + 1000) * stepper.n

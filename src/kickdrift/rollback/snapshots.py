@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import struct
+import sys
 import zlib
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,6 +41,11 @@ _TICKS = 2**62  # ticks are below it, as those of clocks are
 _DIGITS = 4300  # as many as Python converts to a number by default
 _LONGEST_TEXT = 2**15  # room for four numbers of so many digits, and for what a stepper says of itself
 _WHOLE = re.compile(f"[0-9]{{1,{_DIGITS}}}")
+_LIMITS = {
+    np.dtype(dtype): (float(np.finfo(dtype).tiny), float(np.finfo(dtype).max)) for dtype in (np.float32, np.float64)
+}
+#: How numbers are saved.
+_LITTLE = {dtype: dtype if sys.byteorder == "little" else dtype.newbyteorder("<") for dtype in _LIMITS}
 _HEX = re.compile(r"-?0x[01]\.[0-9a-f]{1,13}p[+-][0-9]{1,4}")
 
 
@@ -56,8 +62,8 @@ class Saved(NamedTuple):
     offset: np.ndarray
     #: The state and, where there is one, the history: read-only arrays of shape (n, dim).
     arrays: list[np.ndarray]
-    #: What the parts make of their sections.
-    changes: dict[str, Any]
+    #: What the parts make of their sections; None where nothing is said, and nothing to be changed.
+    changes: dict[str, Any] | None
 
 
 class _Header(NamedTuple):
@@ -125,9 +131,12 @@ def save(stepper: State) -> bytes:
     """The snapshot of a stepper."""
     arrays = stepper._arrays()
     kept = keep(stepper, b"")
-    form = stepper.dtype.newbyteorder("<")
+    form = _LITTLE[stepper.dtype]
     # The arrays themselves, because nothing can change them meanwhile. A copy of large ones takes longer than all else.
-    data = [np.ascontiguousarray(array, form) for array in arrays]
+    data = [
+        array if array.dtype is form and array.flags.c_contiguous else np.ascontiguousarray(array, form)
+        for array in arrays
+    ]
     return _joined(stepper, kept, digest(stepper, arrays, kept.sections), data)
 
 
@@ -139,45 +148,50 @@ def copies(stepper: State) -> bytes:
 
 def parse(stepper: State, snapshot: Any) -> Saved:
     """Parse a snapshot for a stepper. Raises SnapshotError, and changes nothing, if it does not fit."""
-    size = stepper.n * stepper.dim * stepper.dtype.itemsize
+    n, dim, dtype = stepper.n, stepper.dim, stepper.dtype
+    size = n * dim * dtype.itemsize
     most = _PROLOGUE.size + _NUMBERS.size + _LONGEST_TEXT + 3 * size  # without sections
     if type(snapshot) is bytes and len(snapshot) <= most:
         data = snapshot
     else:
         data = _bytes(snapshot, most + parts.longest(stepper))
     header = _header(data)
-    own = stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset.tobytes()
-    if header.text == _text(stepper, own):
-        exact_dt, origin, origin_tick = stepper._exact_dt, stepper._origin, stepper._origin_tick
-        offset = stepper._offset
-    else:
+    exact_dt, origin, origin_tick, offset = stepper._exact_dt, stepper._origin, stepper._origin_tick, stepper._offset
+    if header.text != _text(stepper, (exact_dt, origin, origin_tick, offset.tobytes())):
         exact_dt, origin, origin_tick, offset = _parse_text(stepper, header.text)
     _check_numbers(stepper, header, exact_dt, origin_tick)
 
-    count = stepper._array_count(bool(header.started))
+    started, last_h = bool(header.started), header.last_h
+    count = stepper._array_count(started)
     end = header.length + count * size
     if len(data) < end or (len(data) - end) % 8:
         wanted = f"at least {end} bytes" if len(data) < end else "a multiple of 8 bytes"
         raise SnapshotError(f"snapshot: damaged or cut off: expected {wanted}, got {len(data)}")
-    arrays = [_array(stepper, data, header.length + number * size) for number in range(count)]
-    if digest(stepper, arrays, data[end:]) != header.checksum:
+    whole = _array(dtype, data, header.length, count * n, dim)
+    if digest(stepper, [whole], data[end:]) != header.checksum:
         raise SnapshotError("snapshot: damaged or cut off: the checksum of its arrays is another")
     clock_tick = header.clock_tick if header.clock_tick >= 0 else None
-    started, last_h = bool(header.started), header.last_h
-    changes = parts.together(parts.parsed(stepper, data, end))
+    simple = len(data) == end and parts.none(stepper)
+    changes = None if simple else parts.together(parts.parsed(stepper, data, end))
+    arrays = [whole[:n], whole[n : 2 * n], whole[2 * n :]][:count]
     saved = Saved(header.tick, clock_tick, started, last_h, exact_dt, origin, origin_tick, offset, arrays, changes)
-    for part in stepper._parts:
-        part.check(stepper, saved)
+    if not simple:
+        for part in stepper._parts:
+            part.check(stepper, saved)
     return saved
 
 
 def digest(stepper: State, arrays: list[np.ndarray], sections: bytes) -> int:
     """The checksum of arrays and sections: of these as whole numbers that the dtype of the stepper holds exactly."""
-    size = stepper.n * stepper.dim
-    total = sum(stepper._digest(array, number * size) for number, array in enumerate(arrays))
+    if not sections and len(arrays) == 1:
+        return int(stepper._digest(arrays[0], 0))
+    total = place = 0
+    for array in arrays:
+        total += stepper._digest(array, place)
+        place += array.size
     if sections:
         words = np.frombuffer(sections, "<u2" if stepper.dtype.itemsize == 4 else "<u4").astype(stepper.dtype)
-        total += stepper._digest(words.reshape(-1, 1), len(arrays) * size)
+        total += stepper._digest(words.reshape(-1, 1), place)
     return total % 2**64
 
 
@@ -246,27 +260,27 @@ def _check_numbers(stepper: State, header: _Header, exact_dt: Fraction, origin_t
         raise SnapshotError(
             f"snapshot: expected started to be {'0 or 1' if stepper._starts else 0}, got {header.started}"
         )
-    if exact_dt < 0 and getattr(stepper, "_clock", None) is not None:
+    if exact_dt.numerator < 0 and getattr(stepper, "_clock", None) is not None:
         raise SnapshotError(f"snapshot: expected a dt that a clock can count, got {exact_dt}")
-    limits = np.finfo(stepper.dtype)
     if header.started:
-        plausible = float(limits.tiny) <= abs(header.last_h) <= float(limits.max)
+        least, most = _LIMITS[stepper.dtype]
+        plausible = least <= abs(header.last_h) <= most
     else:
         plausible = header.last_h == float(exact_dt)
     if not plausible:
         raise SnapshotError(f"snapshot: expected the length of the last step in s, got {header.last_h}")
 
 
-def _array(stepper: State, data: bytes, place: int) -> np.ndarray:
-    """One array of the state."""
-    form = stepper.dtype.newbyteorder("<")
-    array = np.frombuffer(data, form, stepper.n * stepper.dim, place).reshape(stepper.n, stepper.dim)
+def _array(dtype: np.dtype, data: bytes, place: int, rows: int, dim: int) -> np.ndarray:
+    """The arrays of the state, one below the other."""
+    form = _LITTLE[dtype]
+    array = np.frombuffer(data, form, rows * dim, place).reshape(rows, dim)
     if array.flags.aligned:
-        return array.astype(stepper.dtype, copy=False)
+        return array.astype(dtype, copy=False)
     # Bytes may lie anywhere.
-    fresh = np.empty((stepper.n, stepper.dim), form)
+    fresh = np.empty((rows, dim), form)
     fresh.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)[place : place + fresh.nbytes]
-    return fresh.astype(stepper.dtype, copy=False)
+    return fresh.astype(dtype, copy=False)
 
 
 # The text.

@@ -77,6 +77,11 @@ class Changes(_State):
         return {}
 
     @once
+    def _gone(self) -> set[str]:
+        """The tokens of which some were removed."""
+        return set()
+
+    @once
     def _by_handle(self) -> WeakKeyDictionary[Declaration, tuple[Origin, ...]]:
         known: WeakKeyDictionary[Declaration, tuple[Origin, ...]] = WeakKeyDictionary()
         for origin in self._declared:
@@ -100,10 +105,11 @@ class Changes(_State):
         return (
             [origin.handle for origin in self._declared],
             [(origin.handle, origin.first, origin.at) for origin in added],
+            self._gone,
         )
 
     def _take_given(self, given: tuple[Any, ...]) -> None:
-        handles, added = given
+        handles, added, self._gone = given
         self._by_handle = WeakKeyDictionary()
         for origin, handle in zip(self._declared, handles, strict=True):
             self._name(origin, handle)
@@ -182,7 +188,10 @@ class Changes(_State):
         now = base.changed(coefficients).placed(self._position)
         if "indices" in coefficients and self._slots is not None:
             now = now.held(self._slots)
-        if at is not origin.at or all(same(getattr(now, name), getattr(origin.first, name)) for name in coefficients):
+        for name in coefficients:
+            if at is origin.at and not same(getattr(now, name), getattr(origin.first, name)):
+                break
+        else:
             then = at_offset(origin.first, at - origin.at)
             if not differences(now, then):
                 now, at = origin.first, origin.at  # what is as declared is said in one way only
@@ -279,8 +288,8 @@ class Changes(_State):
         """Know an origin for as long as a snapshot may ask for it; of those that come and go, only so many."""
         if origin.number is not None:
             return
-        others = [old for old in self._added.pop(origin.token, ()) if old is not origin]
-        self._added[origin.token] = (*others, origin)  # which makes it the newest
+        known = self._added.pop(origin.token, ())
+        self._added[origin.token] = known if origin in known else (*known, origin)  # which makes the token the newest
         present = {id(entry.origin) for entry in self._entries}
         for token in [*self._added][: max(0, len(self._added) - MOST_ADDED)]:
             if not any(id(old) in present for old in self._added[token]):
@@ -302,7 +311,9 @@ class Changes(_State):
 
     def _remove(self, declaration: Declaration) -> None:
         gone = self._places(declaration)
+        removed = {entry.origin.token for place, entry in enumerate(self._entries) if place in gone if entry.added}
         self._change(tuple(entry for place, entry in enumerate(self._entries) if place not in gone))
+        self._gone.update(removed)
 
     def set_mass(self, value: ArrayLike, index: Any = None) -> None:
         """Change masses of bodies, from the next step on.

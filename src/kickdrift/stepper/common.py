@@ -225,7 +225,14 @@ class State:
     def _restore(self, snapshot: bytes, clock_tick: bool = True, clock_rate: bool = True) -> None:
         """Go to a snapshot, with the clock's tick and rate or without."""
         saved = snapshots.parse(self, snapshot)
-        changes = saved.changes
+        writes = [(to, None, array) for to, array in zip(self._targets(len(saved.arrays)), saved.arrays, strict=True)]
+        resume = saved.tick, saved.started, saved.last_h
+        counted = saved.clock_tick if clock_tick and self._clock is not None else None
+        same_origin = saved.origin is self._origin and saved.origin_tick == self._origin_tick
+        if saved.changes is None and same_origin and saved.exact_dt is self._exact_dt and saved.offset is self._offset:
+            self._commit(writes=writes, clock_tick=counted, resume=resume)
+            return
+        changes = saved.changes or parts.together([])
         plan, attributes = changes.pop("plan"), changes["attributes"]
         if plan or (saved.offset is not self._offset and (saved.offset != self._offset).any()):
             try:
@@ -237,14 +244,14 @@ class State:
             changes |= shifted
         for function in changes.pop("later"):
             changes["writes"] += function(attributes)
-        attributes |= {"_origin": saved.origin, "_origin_tick": saved.origin_tick}
+        if not same_origin:
+            attributes |= {"_origin": saved.origin, "_origin_tick": saved.origin_tick}
         other_dt = saved.exact_dt is not self._exact_dt and saved.exact_dt != self._exact_dt
         if other_dt or "binding" in changes:
             attributes |= {"_exact_dt": saved.exact_dt, "_dt": float(saved.exact_dt)}
-        targets = self._targets(len(saved.arrays))
-        changes["writes"] += [(to, None, array) for to, array in zip(targets, saved.arrays, strict=True)]
-        if clock_tick and self._clock is not None and saved.clock_tick is not None:
-            changes["clock_tick"] = saved.clock_tick
+        changes["writes"] += writes
+        if counted is not None:
+            changes["clock_tick"] = counted
         # Under policy "variable" dt is the length of the last frame, and not the rate of the clock.
         clock_rate = clock_rate and (self._clock is None or self._clock.deterministic)
         try:
@@ -252,7 +259,7 @@ class State:
                 changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
             if clock_rate and other_dt:
                 changes |= self._clock_change(saved.exact_dt)
-            self._commit(resume=(saved.tick, saved.started, saved.last_h), **changes)
+            self._commit(resume=resume, **changes)
         except ValueError as error:  # not every dt is a rate for a clock
             raise SnapshotError(f"snapshot: its dt of {saved.exact_dt} s is refused here: {error}") from error
 

@@ -49,6 +49,11 @@ class Entry(NamedTuple):
     offset: np.ndarray | None  #: today's
     today: Declaration | None  #: `now` in today's coordinates
 
+    @property
+    def added(self) -> bool:
+        """Was it added since the stepper was made?"""
+        return self.origin.number is None
+
     def shifted(self, offset: np.ndarray) -> Entry:
         """The same in the coordinates of an offset."""
         if self.offset is not None and (self.offset is offset or np.array_equal(self.offset, offset)):

@@ -23,13 +23,12 @@ class Share(NamedTuple):
 
 
 class Affine(NamedTuple):
-    """The merged coefficients, in float64, with one row or one per body."""
+    """The merged coefficients, in float64."""
 
-    g: np.ndarray
-    c: np.ndarray
-    w: np.ndarray
-    k: np.ndarray
-    p: np.ndarray
+    #: g, c, w, k and p, with one row or one per body; None where all are the same for all bodies.
+    arrays: list[np.ndarray] | None
+    #: (g, w, p, c, k) as floats, in that case.
+    numbers: list[float] | None
     rate: np.ndarray
     omega: np.ndarray
     drag: bool
@@ -37,15 +36,13 @@ class Affine(NamedTuple):
     spring: bool
     damped: bool
     turned: bool
-    #: (g, w, p, c, k) in one row and as floats, where all are the same for all bodies.
-    uniform: tuple[np.ndarray, list[float]] | None
 
 
 def share(symbol: str, value: np.ndarray, place: np.ndarray | None = None) -> Share:
     """The contribution of a term to `symbol`."""
     uniform = None
     if len(value) == 1 and (place is None or len(place) == 1):
-        uniform = value[0].tolist(), None if place is None else place[0].tolist()
+        uniform = value.tolist()[0], None if place is None else place.tolist()[0]
     return Share(symbol, value, place, uniform)
 
 
@@ -72,7 +69,7 @@ def merged(shares: Sequence[Share], dim: int) -> Affine:
                 totals[symbol], means[symbol] = _weighted(totals[symbol], means[symbol], value, place)
     c, w, k, p, rate, omega = totals["c"], means["c"], totals["k"], means["k"], totals["rate"], totals["omega"]
     drag, wind, spring, damped, turned = (bool(array.any()) for array in (c, w, k, rate, omega))
-    return Affine(totals["g"], c, w, k, p, rate, omega, drag, wind, spring, damped, turned, None)
+    return Affine([totals["g"], c, w, k, p], None, rate, omega, drag, wind, spring, damped, turned)
 
 
 def _weighted(
@@ -94,33 +91,33 @@ def _uniform(shares: Sequence[Share], dim: int) -> Affine:
     for symbol, _, _, uniform in shares:
         value, place = uniform  # type: ignore[misc]
         if symbol == "g":
-            g = [g[j] + value[j] for j in components]
+            for j in components:
+                g[j] += value[j]
         elif symbol == "c":
             c += value
             part = value / c if c > 0 else 0.0
-            w = [w[j] + part * (place[j] - w[j]) for j in components]
+            for j in components:
+                w[j] += part * (place[j] - w[j])
         elif symbol == "k":
             k += value
             part = value / k if k > 0 else 0.0
-            p = [p[j] + part * (place[j] - p[j]) for j in components]
+            for j in components:
+                p[j] += part * (place[j] - p[j])
         elif symbol == "omega":
             omega = [a + b for a, b in zip(omega or [0.0] * 3, value, strict=True)]
         else:
             rate += value
     numbers = [*g, *w, *p, c, k]
-    row = np.array(numbers)
-    row.flags.writeable = False
-    g_, c_, w_, k_, p_ = in_row(row, dim)
     rates = np.array([rate]) if rate else _NO_RATE
     turns = np.array([omega]) if omega else _NO_TURN
-    return Affine(
-        g_, c_, w_, k_, p_, rates, turns, c != 0, any(w), k != 0, rate != 0, omega is not None and any(omega),
-        (row, numbers),
-    )  # fmt: skip
+    turned = omega is not None and any(omega)
+    return Affine(None, numbers, rates, turns, c != 0, any(w), k != 0, rate != 0, turned)
 
 
-def in_row(row: np.ndarray, dim: int) -> list[np.ndarray]:
-    """g, c, w, k and p, of which each has one row, in the numbers (g, w, p, c, k)."""
+def in_row(numbers: list[float], dim: int, dtype: np.dtype) -> list[np.ndarray]:
+    """g, c, w, k and p, of which each has one row, from the numbers (g, w, p, c, k)."""
+    row = np.array(numbers, dtype)
+    row.flags.writeable = False
     vectors, end = row[: 3 * dim].reshape(3, 1, dim), 3 * dim
     return [vectors[0], row[end : end + 1], vectors[1], row[end + 1 :], vectors[2]]
 

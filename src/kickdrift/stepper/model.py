@@ -16,7 +16,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,13 +30,14 @@ from ..integrators.base import shown
 from . import merging
 
 _F64 = np.dtype(np.float64)
+#: Magnitudes that are rounded to float32 without overflow or underflow.
+_ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
 if TYPE_CHECKING:
     from .slots import Slots
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """A term that is evaluated after the affine part: its kind and its coefficients by symbol."""
 
     kind: str
@@ -69,20 +70,20 @@ class Hold:
 class Part:
     """The part of a plan that comes from one declaration. It depends on no other but pins, and can be reused."""
 
-    def __init__(self) -> None:
-        #: (symbol, coefficient, what it is the weight of): see `merging`.
-        self.affine: list[merging.Share] = []
-        self.records: list[Record] = []
-        self.pushes: list[Push] = []
-        self.holds: list[Hold] = []
-        self.links: list[np.ndarray] = []  #: the bodies that links hold up
-        self.linked = False
-        self.walls: list[Any] = []  #: which meet in corners
-        self.applied: list[np.ndarray] = []  #: forces that users write into arrays of their own, (n, dim)
+    #: (symbol, coefficient, what it is the weight of): see `merging`.
+    affine: tuple[merging.Share, ...] = ()
+    records: tuple[Record, ...] = ()
+    pushes: tuple[Push, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    links: tuple[np.ndarray, ...] = ()  #: the bodies that links hold up
+    linked = False
+    walls: tuple[Any, ...] = ()  #: which meet in corners
+    applied: tuple[np.ndarray, ...] = ()  #: forces that users write into arrays of their own, (n, dim)
 
     @property
-    def is_affine(self) -> bool:
-        return not (self.records or self.pushes or self.holds or self.linked or self.applied)
+    def coupled(self) -> bool:
+        """Does it take more than each body's own numbers?"""
+        return bool(self.pushes or self.holds or self.linked or self.applied)
 
 
 class Plan:
@@ -128,7 +129,7 @@ class Plan:
                 parts.append(part)
         self.records = [record for part in parts for record in part.records]
         self.pushes = [push for part in parts for push in part.pushes]
-        self._corners = self._meeting([wall for part in parts for wall in part.walls], previous)
+        self._corners = self._meeting(tuple([wall for part in parts for wall in part.walls]), previous)
         holds = self._with_corners(parts)
         if sum(hold.kind == "contacts" for hold in holds) > 1:
             raise ValueError("constraints: expected one Contacts at most, got two")
@@ -137,6 +138,10 @@ class Plan:
         # Other constraints lean on what is pinned.
         self.holds = sorted(holds, key=lambda hold: hold.kind != "pin")
         self.linked = any(part.linked for part in parts)
+        #: Do forces other than drag depend on velocities?
+        self._told_velocities = any(record.velocity_dependent for record in self.records) or any(
+            push.term.velocity_dependent for push in self.pushes
+        )
         self.links = [ends for part in parts for ends in part.links]
         #: Forces that users write into arrays of their own, (n, dim): see `held`.
         self.applied = [force for part in parts for force in part.applied]
@@ -144,21 +149,26 @@ class Plan:
         self.at_rest = self._shares_at_rest(previous)
 
         self._merge(previous)
+        self._check_integrator()
         self.holds = [self._dragged(hold) for hold in self.holds]
 
-    def _meeting(self, walls: list[Any], previous: Plan | None) -> Part:
+    def _meeting(self, walls: tuple[Any, ...], previous: Plan | None) -> Part:
         """The constraint that holds bodies in corners, for all walls together."""
-        if previous is not None and previous.mass is self.mass and previous._corners.walls == walls:
+        if (
+            previous is not None
+            and previous.mass is self.mass
+            and previous._corners.walls == walls
+            and self._same_pins(previous)
+        ):
             return previous._corners
         self._part = part = Part()
-        add_corners(self, walls)
-        part.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in part.holds]
+        add_corners(self, list(walls))
         part.walls = walls
         return part
 
     def _with_corners(self, parts: list[Part]) -> list[Hold]:
         """All constraints in their order; corners come before the first of the walls."""
-        holds = []
+        holds: list[Hold] = []
         for part in parts:
             if part.walls and part.walls[0] is self._corners.walls[0]:
                 holds += self._corners.holds
@@ -174,23 +184,27 @@ class Plan:
         return dataclasses.replace(hold, fields=hold.fields | self._rounded(ends))
 
     def replaced(self, before: Declaration, now: Declaration) -> Plan | None:
-        """The same plan with another declaration in the place of one, where both are affine; or None.
+        """The same plan with another declaration in the place of one, where neither couples bodies; or None.
 
-        It is what a plan made with the other would be. Lists that stay are the same objects.
+        It is what a plan made with the other would be. Lists and records that stay are the same objects.
         """
-        if not self._parts[id(before)].is_affine:
-            return None  # nor is what it is changed to
-        with np.errstate(over="ignore", invalid="ignore"):
-            part = self._compile(now)
+        old = self._parts[id(before)]
+        if old.coupled:
+            return None  # as is what it is changed to
+        part = self._compile_alone(now)
         plan = object.__new__(Plan)
         plan.__dict__ = state = self.__dict__.copy()
-        state.pop("weight", None)
-        state.pop("fingerprint", None)
+        for name in ("fingerprint", "_exact_affine", "_rounded_affine"):
+            state.pop(name, None)
         plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
-        plan._parts = self._parts.copy()
-        del plan._parts[id(before)]
-        plan._parts[id(now)] = part
-        plan._merge(self)
+        plan._parts = parts = self._parts.copy()
+        del parts[id(before)]
+        parts[id(now)] = part
+        if old.records or part.records:
+            plan.records = [record for term in plan.forces for record in parts[id(term)].records]
+        if old.affine or part.affine:
+            plan._merge(self)
+        plan._check_integrator()
         if any(map(_splits, self.holds)) and not np.array_equal(plan._c, self._c):
             return None
         return plan
@@ -211,6 +225,7 @@ class Plan:
             few._parts = {id(term): few._compile(term) for term in few.forces}
         few.records = [record for term in few.forces for record in few._parts[id(term)].records]
         few.pushes, few.at_rest, few.linked, few.holds = [], None, False, []
+        few._told_velocities = any(record.velocity_dependent for record in few.records)
         few._merge(None)
         names = ("g", "c", "w", "k", "p", "rate")
         return {name: getattr(few, name) for name in names} | {
@@ -228,22 +243,20 @@ class Plan:
         if merged.turned:
             _check_finite("omega", merged.omega, _F64)
         self.rate, self.omega = merged.rate, merged.omega
-        # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
-        self._c, self._k = merged.c, merged.k
+        self._affine = merged
         self.drag, self.wind, self.spring = merged.drag, merged.wind, merged.spring
         self.damped, self.turned = merged.damped, merged.turned
         self._remembered = self._still_true(previous)
-        self.velocity_dependent = (
-            self.drag
-            or any(record.velocity_dependent for record in self.records)
-            or any(push.term.velocity_dependent for push in self.pushes)
-        )
+        self.velocity_dependent = self.drag or self._told_velocities
         # What hangs on links has the velocity of its last step: half a step of gravity more would be felt as wind.
         backward = isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward"
         if backward and self.linked:
             self.velocity_dependent = False
-        self._check_integrator()
-        self.g, self.c, self.w, self.k, self.p = self._rounded_affine(merged)
+        #: (g, w, p, c, k), where all are the same for all bodies, and nothing is lost in the dtype of the state.
+        self.numbers = None if merged.numbers is None or not self._ordinary(merged.numbers) else merged.numbers
+        if self.numbers is None:
+            vars(self).pop("_rounded_affine", None)
+            self._rounded_affine  # noqa: B018 - which refuses what overflows
 
     def _derive_masses(self, previous: Plan | None) -> None:
         if previous is not None and previous.mass is self.mass:
@@ -267,60 +280,63 @@ class Plan:
             return {}
         if not (self.constraints or previous.constraints):
             return previous._parts
-        pins, others = (
-            [id(constraint) for constraint in plan.constraints if len(constraint.pins)] for plan in (self, previous)
-        )
-        if pins == others:
+        if self._same_pins(previous):
             return previous._parts
         # All constraints lean on what is pinned; so that nothing is forgotten, none is taken over.
         return {key: part for key, part in previous._parts.items() if not (part.holds or part.linked)}
+
+    def _same_pins(self, other: Plan) -> bool:
+        pins, others = (
+            [id(constraint) for constraint in plan.constraints if len(constraint.pins)] for plan in (self, other)
+        )
+        return pins == others
 
     def _compile(self, declaration: Any) -> Part:
         """The part of a plan that comes from a declaration, with its coefficients rounded."""
         self._part = part = Part()
         declaration.compile(self)
-        if part.records:
-            part.records = [dataclasses.replace(record, fields=self._rounded(record.fields)) for record in part.records]
-        if part.pushes:
-            part.pushes = [
-                dataclasses.replace(push, factor=self._round("1/mass", push.factor), fields=self._rounded(push.fields))
-                for push in part.pushes
-            ]
-        if part.holds:
-            part.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in part.holds]
         return part
 
-    # How terms add themselves. All arrays are float64 here, with one row or n rows.
+    @np.errstate(over="ignore", invalid="ignore")  # half the time of a `with`
+    def _compile_alone(self, declaration: Any) -> Part:
+        return self._compile(declaration)
+
+    # How terms add themselves. All arrays that they give are float64, with one row or n rows.
+
+    def _add(self, name: str, *added: Any) -> None:
+        part = self._part
+        setattr(part, name, (*getattr(part, name), *added))
 
     def add_gravity(self, g: np.ndarray) -> None:
-        self._part.affine.append(merging.share("g", g * self.mobility[:, None]))
+        self._add("affine", merging.share("g", g * self.mobility[:, None]))
 
     def add_applied(self, force: np.ndarray) -> None:
-        self._part.applied.append(force)
+        self._add("applied", force)
 
     def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
         """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
-        self._part.affine.append(merging.share("c", c, w))
+        self._add("affine", merging.share("c", c, w))
 
     def add_spring(self, k: np.ndarray, p: np.ndarray) -> None:
         """-k (x - p): of several springs the stiffnesses add up and the anchor is their weighted mean."""
-        self._part.affine.append(merging.share("k", k, p))
+        self._add("affine", merging.share("k", k, p))
 
     def add_damping(self, rate: np.ndarray) -> None:
-        self._part.affine.append(merging.share("rate", rate))
+        self._add("affine", merging.share("rate", rate))
 
     def add_rotation(self, omega: np.ndarray) -> None:
         """v' = v x omega, (1|n, 3) in rad/s, beside all accelerations."""
-        self._part.affine.append(merging.share("omega", omega))
+        self._add("affine", merging.share("omega", omega))
 
     def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
-        self._part.records.append(Record(kind, term.velocity_dependent, fields))
+        self._add("records", Record(kind, term.velocity_dependent, self._rounded(fields)))
 
     def add_push(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
-        self._part.pushes.append(Push(kind, term, self.inverse_mass if divided_by_mass else self.mobility, fields))
+        factor = self._round("1/mass", self.inverse_mass if divided_by_mass else self.mobility)
+        self._add("pushes", Push(kind, term, factor, self._rounded(fields)))
 
     def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
-        self._part.holds.append(Hold(kind, constraint, fields))
+        self._add("holds", Hold(kind, constraint, self._rounded(fields)))
 
     def source(self, hold: Hold) -> int:
         """The number of the constraint that a hold is of."""
@@ -328,13 +344,13 @@ class Plan:
 
     def add_wall(self, wall: Any) -> None:
         """One of those that hold bodies after each step, and meet each other in corners."""
-        self._part.walls.append(wall)
+        self._add("walls", wall)
 
     def add_links(self, *bodies: np.ndarray, at_rest: bool) -> None:
         """Bodies that links hold up. at_rest: do they read a share of what forces add to their velocity in a step?"""
         self._part.linked = True
         if at_rest:
-            self._part.links += bodies
+            self._add("links", *bodies)
 
     def _shares_at_rest(self, previous: Plan | None) -> np.ndarray | None:
         if not self.links:
@@ -469,30 +485,73 @@ class Plan:
         return digest.hexdigest()
 
     def _rounded(self, fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Real coefficients in the dtype of the state; indices stay what they are."""
+        """Real coefficients in the dtype of the state, read-only; indices stay what they are."""
         return {name: self._round(name, field) if field.dtype.kind == "f" else field for name, field in fields.items()}
 
+    def _ordinary(self, numbers: list[float]) -> bool:
+        """Are they numbers that the dtype of the state has room for, so that NumPy has nothing to say of them?"""
+        if self.dtype == _F64:
+            return math.isfinite(sum(numbers))
+        least, most = _ORDINARY
+        return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)
+
     def _round(self, name: str, array: np.ndarray) -> np.ndarray:
+        if array.size <= 4 and self._ordinary(array.reshape(-1).tolist()):  # many times as fast
+            array = array.astype(self.dtype, order="C")
+            array.flags.writeable = False
+            return array
         with np.errstate(over="ignore", under="ignore"):
             array = np.ascontiguousarray(array.astype(self.dtype))
         _check_finite(name, array, self.dtype)
         array.flags.writeable = False
         return array
 
-    def _rounded_affine(self, merged: merging.Affine) -> list[np.ndarray]:
-        """g, c, w, k and p in the dtype of the state."""
-        if merged.uniform is not None:  # all in one, since each takes as long
-            row, numbers = merged.uniform
-            if self.dtype != _F64:
-                with np.errstate(over="ignore", under="ignore"):
-                    row = row.astype(self.dtype)
-                row.flags.writeable = False
-                numbers = row.tolist()
-            if all(map(math.isfinite, numbers)):
-                if self.dtype == _F64:
-                    return [merged.g, merged.c, merged.w, merged.k, merged.p]
-                return merging.in_row(row, self.dim)
-        return [self._round(name, getattr(merged, name)) for name in ("g", "c", "w", "k", "p")]
+    # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding. Changes come often, and
+    # kernels are told plain numbers where these will do: arrays are made for who asks.
+
+    @once
+    def _exact_affine(self) -> list[np.ndarray]:
+        """g, c, w, k and p in float64."""
+        merged = self._affine
+        if merged.numbers is None:
+            assert merged.arrays is not None
+            return merged.arrays
+        return merging.in_row(merged.numbers, self.dim, _F64)
+
+    @once
+    def _rounded_affine(self) -> list[np.ndarray]:
+        """The same in the dtype of the state."""
+        if self.numbers is not None:
+            return merging.in_row(self.numbers, self.dim, self.dtype)
+        return [self._round(name, array) for name, array in zip("gcwkp", self._exact_affine, strict=True)]
+
+    @property
+    def _c(self) -> np.ndarray:
+        return self._exact_affine[1]
+
+    @property
+    def _k(self) -> np.ndarray:
+        return self._exact_affine[3]
+
+    @property
+    def g(self) -> np.ndarray:
+        return self._rounded_affine[0]
+
+    @property
+    def c(self) -> np.ndarray:
+        return self._rounded_affine[1]
+
+    @property
+    def w(self) -> np.ndarray:
+        return self._rounded_affine[2]
+
+    @property
+    def k(self) -> np.ndarray:
+        return self._rounded_affine[3]
+
+    @property
+    def p(self) -> np.ndarray:
+        return self._rounded_affine[4]
 
     def _check_integrator(self) -> None:
         if not isinstance(self.integrator, (Exact, ImplicitEuler, EnergyEuler)):

@@ -36,6 +36,12 @@ class SavedChanges(parts.Part):
             stepper._changes_written = written = entries, mass, _encoded(stepper, entries, mass)
         return bytes(written[2])
 
+    def absent(self, stepper: Any) -> bool:
+        written = stepper._changes_written
+        if written is None or written[0] is not stepper._entries or written[1] is not stepper._plan.mass:
+            return not self.save(stepper)
+        return not written[2]
+
     def most(self, stepper: Any) -> int:
         n, size = stepper.n, 1024 + 64 * stepper.n
         for origin in stepper._declared:
@@ -152,13 +158,35 @@ def _decoded(stepper: Any, data: bytes) -> tuple[tuple[Entry, ...], np.ndarray]:
         mass = stepper._told_once(mass)
     if "terms" not in told:
         return entered(stepper._declared), mass
-    present = [entry.origin for entry in stepper._entries]
+    added = _told_apart(stepper, [one["of"] for one in told["terms"]])
     used: set[int] = set()
-    return tuple(_entry(stepper, one, present, used) for one in told["terms"]), mass
+    return tuple(_entry(stepper, one, added, used) for one in told["terms"]), mass
 
 
-def _entry(stepper: Any, told: dict[str, Any], present: list[Origin], used: set[int]) -> Entry:
-    origin = _found(stepper, told["of"], present, used)
+def _told_apart(stepper: Any, told: list[Any]) -> dict[str, list[Origin]]:
+    """Which of those that were added are meant, in order; raises SnapshotError where unlike ones look alike.
+
+    As long as none was removed, they came in one order: a snapshot has the first of them. Otherwise it is known which
+    it has where it has all there are, or as many as the stepper.
+    """
+    added = {}
+    for token in {of for of in told if type(of) is str}:
+        known, wanted = stepper._added.get(token, ()), told.count(token)
+        mine = [entry.origin for entry in stepper._entries if entry.origin in known]
+        others = any(not origin.first.equals(known[0].first) for origin in known)
+        if others and token in stepper._gone and wanted not in (len(known), len(mine)):
+            name = type(known[0].first).__name__
+            raise SnapshotError(
+                f"snapshot: it has {wanted} of {len(known)} {name} that were added, and cannot tell which: give a "
+                f"stepper those that come and go when it is made, and `enable` them"
+            )
+        rather = [] if wanted == len(known) else mine
+        added[token] = [*rather, *(origin for origin in known if origin not in rather)]
+    return added
+
+
+def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], used: set[int]) -> Entry:
+    origin = _found(stepper, told["of"], added, used)
     used.add(id(origin))
     for entry in stepper._entries:
         if entry.origin is origin and _of(entry) == told:
@@ -190,13 +218,10 @@ def _tenants(now: Any, told: Any) -> np.ndarray | None:
     return told
 
 
-def _found(stepper: Any, of: Any, present: list[Origin], used: set[int]) -> Origin:
-    """The one that is meant; of equal ones rather such as the stepper has."""
-    if type(of) is int:
-        candidates = list(stepper._declared[of : of + 1]) if of >= 0 else []
-    else:
-        candidates = sorted(stepper._added.get(of, ()), key=lambda origin: origin not in present)
-    for origin in candidates:
+def _found(stepper: Any, of: Any, added: dict[str, list[Origin]], used: set[int]) -> Origin:
+    """The one that is meant."""
+    declared = list(stepper._declared[of : of + 1]) if type(of) is int and of >= 0 else []
+    for origin in declared or added.get(of, []):
         if id(origin) not in used:
             return origin
     raise SnapshotError(

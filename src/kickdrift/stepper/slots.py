@@ -273,6 +273,9 @@ class SlotsPart(Part):
         begins = stepper._started and stepper._array_count(True) > 2
         return mask + 2 * slots.young[: slots.n] if begins else mask
 
+    def absent(self, stepper: State) -> bool:
+        return stepper._slots is None  # type: ignore[attr-defined]
+
     def most(self, stepper: State) -> int:
         return self._item.size * stepper.n
 

@@ -2,12 +2,13 @@
 
 from ..abi.applied cimport Applied
 from ..abi.plan cimport MAX_DIM, ROW, Array
-from ..simd.vec cimport load_part, store_part, vec, where_positive, width
+from ..simd.vec cimport load_part, prefetch, store_part, vec, where_positive, width
 from .fields cimport values
 
 
 cdef enum:
     TOGETHER = 4    # vectors whose work overlaps
+    AHEAD = 6144    # bytes: the forces of the next row are on their way while this one is stepped
 
 
 cdef inline void merge(
@@ -26,14 +27,19 @@ cdef inline void merge_row(
     cdef double room[ROW * MAX_DIM]
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef const char* base = values(&applied.g, j, first)
+    cdef const char* force
     cdef int number
     cdef int components = applied.dim if applied.flat else 1
+    # Is each vector of g the same?
+    cdef bint even = applied.g.body == 0 and width(like) % components == 0
     for number in range(applied.count):
-        add(
-            base, values(&applied.inverse_mass, j, first),
-            row_of(&applied.force[number], first, count, j, components, item, <char*> room), out, count * components,
-            like,
-        )
+        force = row_of(&applied.force[number], first, count, j, components, item, <char*> room)
+        if not applied.light:
+            add(False, False, base, values(&applied.inverse_mass, j, first), force, out, count * components, like)
+        elif even and number == 0:
+            add(True, True, base, values(&applied.inverse_mass, j, first), force, out, count * components, like)
+        else:
+            add(True, False, base, values(&applied.inverse_mass, j, first), force, out, count * components, like)
         base = out
 
 
@@ -60,30 +66,44 @@ cdef inline void copy_number(const char* source, char* to, Py_ssize_t item) noex
 
 
 cdef inline void add(
-    const char* base, const char* inverse_mass, const char* force, char* out, Py_ssize_t count, const vec* like,
+    bint light, bint even, const char* base, const char* inverse_mass, const char* force, char* out, Py_ssize_t count,
+    const vec* like,
 ) noexcept nogil:
-    """out = base + F / m; whatever is written for a body of infinite mass, it is not moved."""
-    cdef vec f, q
+    """out = base + F / m; whatever is written for a body of infinite mass, it is not moved.
+
+    light: `Applied.light`; even: is each vector of `base` the same? Both say what need not be loaded again.
+    """
+    cdef vec g = (<const vec*> base)[0]
+    cdef vec q = (<const vec*> inverse_mass)[0]
+    cdef vec f
     cdef int i
     while count >= TOGETHER * width(like):
+        for i in range(TOGETHER * <int> sizeof(vec) // 64):
+            prefetch(force + AHEAD + 64 * i)
         for i in range(TOGETHER):
-            q = (<const vec*> inverse_mass)[i]
-            (<vec*> out)[i] = (<const vec*> base)[i] + where_positive(q, (<const vec*> force)[i] * q)
+            f = (<const vec*> force)[i]
+            (<vec*> out)[i] = push(light, even, f, g, q, <const vec*> base + i, <const vec*> inverse_mass + i)
         base += TOGETHER * sizeof(vec)
         inverse_mass += TOGETHER * sizeof(vec)
         force += TOGETHER * sizeof(vec)
         out += TOGETHER * sizeof(vec)
         count -= TOGETHER * width(like)
-    while count >= width(like):
-        q = (<const vec*> inverse_mass)[0]
-        (<vec*> out)[0] = (<const vec*> base)[0] + where_positive(q, (<const vec*> force)[0] * q)
+    while count > 0:
+        load_part(&f, force, min(count, <Py_ssize_t> width(like)))
+        f = push(light, even, f, g, q, <const vec*> base, <const vec*> inverse_mass)
+        store_part(&f, out, min(count, <Py_ssize_t> width(like)))
         base += sizeof(vec)
         inverse_mass += sizeof(vec)
         force += sizeof(vec)
         out += sizeof(vec)
         count -= width(like)
-    if count > 0:
-        load_part(&f, force, count)
-        q = (<const vec*> inverse_mass)[0]
-        f = (<const vec*> base)[0] + where_positive(q, f * q)
-        store_part(&f, out, count)
+
+
+cdef inline vec push(
+    bint light, bint even, vec f, vec g, vec q, const vec* base, const vec* inverse_mass,
+) noexcept nogil:
+    if not even:
+        g = base[0]
+    if light:
+        return g + f * q
+    return g + where_positive(inverse_mass[0], f * inverse_mass[0])

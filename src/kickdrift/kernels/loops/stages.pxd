@@ -60,6 +60,21 @@ cdef inline void finish_scheme(
     int number, int scheme, const Sweep* sweep, const Room* room, const vec* state,
 ) noexcept nogil:
     cdef const Plan* plan = sweep.plan
+    cdef bint usual = (
+        sweep.pushes == 1 and number >= 0 and plan.living == NULL and plan.s.data == NULL
+        and not (plan.terms > 0 or plan.drag or plan.spring)
+    )
+    if usual:
+        finish_bodies(True, number, scheme, sweep, room, state)
+    else:
+        finish_bodies(False, number, scheme, sweep, room, state)
+
+
+cdef inline void finish_bodies(
+    bint usual, int number, int scheme, const Sweep* sweep, const Room* room, const vec* state,
+) noexcept nogil:
+    """usual: are there gravity and one push, of bodies that all live, and no history? Little is asked of each then."""
+    cdef const Plan* plan = sweep.plan
     cdef vec* to = <vec*> room.next
     cdef vec* r = <vec*> room.start
     cdef const vec* k = aligned(plan.prepared, state)
@@ -71,21 +86,21 @@ cdef inline void finish_scheme(
     cdef vec a, x, v, s
     # The usual case, gravity and one push, is read from here: compilers must take it that what is
     # stored may be a pointer of the plan.
-    cdef bint compiled = plan.terms > 0
-    cdef bint plain = not (compiled or plan.drag or plan.spring)
+    cdef bint compiled = not usual and plan.terms > 0
+    cdef bint plain = usual or not (compiled or plan.drag or plan.spring)
     cdef bint drag = plan.velocity_dependent
-    cdef bint historic = plan.s.data != NULL
+    cdef bint historic = not usual and plan.s.data != NULL
     cdef int iterations = plan.iterations
     cdef const char* g
     cdef Py_ssize_t each = plan.g.body * width(state)
-    cdef bint single = sweep.pushes == 1
+    cdef bint single = usual or sweep.pushes == 1
     cdef const char* factor = NULL
     cdef Py_ssize_t every = 0
     if single:
         factor = values(&sweep.push[0].factor, 0, room.first)
         every = sweep.push[0].factor.body * width(state)
     cdef const vec* weight = NULL
-    if plan.living != NULL:
+    if not usual and plan.living != NULL:
         weight = <const vec*> (<const char*> plan.living.weight + room.first * plan.living.item)
     for j in range(plan.dim):
         g = values(&plan.g, j, room.first)
@@ -109,13 +124,13 @@ cdef inline void finish_scheme(
                 a = a + (<const vec*> (factor + n * every))[0] * r[(OUT - P) * row + i]
             else:
                 a = pushed(sweep, body, r + (OUT - P) * row + i, row, a)
-            if weight != NULL:  # what functions write for the dead may be anything
+            if not usual and weight != NULL:  # what functions write for the dead may be anything
                 a = where_positive(weight[n], a)
-            if number == KEEP:
+            if not usual and number == KEEP:
                 r[i] = a
                 continue
             s = state[S * row + i] if historic else x
-            if number == START:
+            if not usual and number == START:
                 start(scheme, plan.taylor_start, k, a, &x, &v, &s)
             else:
                 stage(

@@ -292,7 +292,11 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
         first = job.first
         while first < job.last:
             count = min(<Py_ssize_t> ROW, job.last - first)
-            locate(plan, first, j, &row)
+            if first > 0:
+                locate(plan, first, j, &row)
+            else:
+                row = plan.row[j]
+            keep_rows(plan, job, first, j, count * plan.numbers, like)
             merge_row(<const Applied*> plan.applied, j, first, count, g, k)
             if count < ROW:
                 memset(g + count * plan.numbers * item, 0, BEYOND)     # finite, as what is read there must be
