@@ -4,6 +4,7 @@ It is made whole, aside, before a stepper takes it over. Afterwards it changes i
 """
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.math cimport floor
 
 from .applied cimport AppliedForces
 from .coupled cimport Coupled
@@ -271,6 +272,7 @@ cdef class Binding:
         if model.pushes:
             for i, seconds in enumerate(model.evaluation_times(h)):
                 numbers.after[<int> i] = seconds
+                numbers.ticks[<int> i] = <int64_t> floor(seconds / float(model.dtype.type(h)))
         return numbers
 
     cdef void take(self, StepNumbers numbers) noexcept:
@@ -285,6 +287,7 @@ cdef class Binding:
         if self.coupled is not None:
             for i in range(MAX_STAGES):
                 self.coupled.sweep.after[i] = numbers.after[i]
+                self.coupled.sweep.ticks[i] = numbers.ticks[i]
         self.numbers = numbers
 
     cdef void prepare(self) noexcept:

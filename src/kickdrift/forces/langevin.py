@@ -33,8 +33,8 @@ class Langevin(Interaction):
     where forces depend on velocities, it follows each step.
 
     The numbers z are normal (Box and Muller 1958, with the functions of `kd.math`), from Philox 4x32-10 (Salmon et al.
-    2011, doi 10.1145/2063384.2063405) with the seed as key and tick and number of the body as counter. So they are
-    the same on every platform, for all layouts and numbers of threads, and after going back.
+    2011, doi 10.1145/2063384.2063405) with the seed as key and the tick and the body's id as counter. So they are the
+    same on every platform, for all layouts and numbers of threads, whoever else is born or dies, and after going back.
     Raises TypeError or ValueError for wrong numbers, and ValueError for a dt below 0: noise does not run backwards.
 
     >>> import kickdrift as kd
