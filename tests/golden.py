@@ -117,6 +117,7 @@ FORCES = [
     kd.Expression(x="-a*x + b*sin(w*t) - vx*abs(vx)", a=1.0, b=0.3, w=2.0),
     kd.Potential("k/2*r**2 + A*exp(-r/s) + where(x < 0, x**4, cos(x))", r="norm(x, y)", k=9.0, A=1.0, s=0.2),
     kd.Expression(x="tanh(y) + cbrt(x)", y="atan2(y, x)/(1 + m) + pow(2 + x*x, y) - log(1 + t)*tan(x/3)"),
+    kd.Expression(x="a*noise(0) - x", y="noise(1)*noise(2**31 - 1) - y*vx", a=0.7),
 ]
 NEAR = [
     kd.PairPotential("4*e*((q/r)**12 - (q/r)**6)", cutoff=1.5, e=0.5, q=0.25),

@@ -1,16 +1,21 @@
 """kd.math in float32, for every argument that there is: is it the nearest float?
 
-    python tools/prove.py functions [--write] [--quick] [--processes N] [name ...]
+    python tools/prove.py functions [--write] [--digests] [--processes N] [name ...]
 
 Looks at all 2**32 arguments of sin, cos, tan, exp, log, tanh and cbrt, with the package that Python finds. The oracle
-is the C library's long double, where that has 64 bits (x86 without Microsoft's compiler), or mpmath with 200 bits where
-long double comes so near the middle of two floats that its error could matter. Minutes for each function and core.
---quick: mpmath where float64 comes near the middle of two floats, and nothing elsewhere: this trusts float64's errors,
-which tests/kernels/test_functions.py measures. --write: keep the digests of all results in tests/functions.txt;
-otherwise they are compared with these. An argument that fails is one to enter as NEAREST in reference/functions.py.
+is the C library's long double of 64 bits (tools/nearest.c; x86-64 with GCC), and mpmath with 400 bits where long double
+comes so near the middle of two floats that its error could matter. It takes two to five minutes for each function.
+--write: keep the digests of all results in tests/functions.txt, if they are right; otherwise they are compared with
+these. --digests: compare digests alone, in less than a minute for each function, on any platform: once the results
+with such a digest have been found to be the nearest floats, others with the same one are too.
+An argument that fails is one to enter as NEAREST in reference/functions.py.
 """
 
+import ctypes
 import hashlib
+import os
+import subprocess
+import tempfile
 from multiprocessing import Pool
 from pathlib import Path
 
@@ -18,17 +23,23 @@ import numpy as np
 
 FILE = Path(__file__).parent.parent / "tests" / "functions.txt"
 NAMES = ("sin", "cos", "tan", "exp", "log", "tanh", "cbrt")
-SLICE, BLOCK = 2**22, 2**15
+#: What f(-x) is, where that follows from f(x).
+MIRRORED = {"sin": -1, "cos": 1, "tan": -1, "tanh": -1, "cbrt": -1}
+SLICE, HALF = 2**22, 2**31
+DOUBTS = 1000  # in a slice, of which there are none or one
 
 
-def near_middle(value, margin):
-    """Which numbers are, but for a share `margin` of themselves, in the middle of two floats?"""
-    near = value.astype(np.float32)
-    wide = near.astype(value.dtype)
-    way = np.where(value < wide, np.float32(-np.inf), np.float32(np.inf))
-    other = np.nextafter(near, way).astype(value.dtype)
-    off = np.abs(value - (wide + (other - wide) / 2))
-    return (off <= np.abs(value) * margin) & np.isfinite(near)
+def oracle(folder):
+    """The C function that knows the nearest floats."""
+    library = str(Path(folder, "nearest.so"))
+    source = str(Path(__file__).with_name("nearest.c"))
+    if not os.path.exists(library):
+        compiler = os.environ.get("CC", "gcc").split()
+        subprocess.run([*compiler, "-O2", "-shared", "-fPIC", source, "-o", library, "-lm"], check=True)
+    function = ctypes.CDLL(library).nearest
+    function.restype = ctypes.c_long
+    function.argtypes = [ctypes.c_int, ctypes.c_uint32, ctypes.c_long, *[ctypes.c_void_p] * 2, ctypes.c_long]
+    return function
 
 
 def exact(name, x):
@@ -45,36 +56,38 @@ def exact(name, x):
         return near
 
 
-def suspects(value):
-    """Which float64 numbers are within a few units in the last place of the middle of two floats?"""
-    last = value.view(np.uint64) & np.uint64(2**29 - 1)
-    near = last - np.uint64(2**28 - 4) <= 8
-    small = np.flatnonzero(np.abs(value) < 2.0**-126)  # where floats have fewer bits
-    if len(small):
-        near[small] = near_middle(value[small], 2.0**-50)
-    return near & np.isfinite(value)
+def plain(results):
+    """Results with one NaN for all."""
+    return np.where(np.isnan(results), np.float32(0), results).astype("<f4", copy=False)
+
+
+def nearest(name, first, folder):
+    """The nearest floats for a slice of arguments."""
+    out, doubtful = np.empty(SLICE, np.float32), np.empty(DOUBTS, np.uint32)
+    found = oracle(folder)(NAMES.index(name), first, SLICE, out.ctypes.data, doubtful.ctypes.data, DOUBTS)
+    assert found <= DOUBTS, f"{name}: {found} doubtful arguments from {first:#x} on"
+    for pattern in doubtful[:found]:
+        out[pattern - first] = exact(name, pattern.view(np.float32))
+    return out
 
 
 def look(job):
-    """The arguments of a slice for which a function is wrong, and the digest of what it gives."""
-    name, first, quick = job
+    """(slice, arguments for which a function is wrong, digest of what it gives), of a slice and of its mirror."""
+    name, first, folder = job
     import kickdrift as kd
 
-    function, digest, failed = getattr(kd.math, name), hashlib.blake2b(digest_size=16), []
-    for start in range(first, first + SLICE, BLOCK):
-        patterns = np.arange(start, start + BLOCK, dtype=np.uint32)
-        x = patterns.view(np.float32)
+    function, seen = getattr(kd.math, name), []
+    right = nearest(name, first, folder) if folder else None
+    for begin in (first, first + HALF) if name in MIRRORED else (first,):
+        patterns = np.arange(begin, begin + SLICE, dtype=np.uint32)
         with np.errstate(all="ignore"):
-            ours = function(x)
-            digest.update(np.where(np.isnan(ours), np.float32(0), ours).astype("<f4", copy=False))  # of a NaN no bits
-            if quick:
-                suspect = suspects(function(x.astype(np.float64)))
-            else:
-                value = getattr(np, name)(x.astype(np.longdouble))
-                suspect = near_middle(value, 2.0**-60) | (ours != value.astype(np.float32))
-                suspect &= ~(np.isnan(ours) & np.isnan(value))
-            failed += [int(patterns[n]) for n in np.flatnonzero(suspect) if exact(name, x[n]) != ours[n]]
-    return failed, digest.digest()
+            ours = plain(function(patterns.view(np.float32)))
+        wrong = []
+        if right is not None:
+            expected = plain(right if begin == first else right * np.float32(MIRRORED[name]))
+            wrong = patterns[ours.view(np.uint32) != expected.view(np.uint32)].tolist()
+        seen.append((begin, wrong, hashlib.blake2b(ours, digest_size=16).digest()))
+    return seen
 
 
 def main(*arguments):
@@ -82,30 +95,29 @@ def main(*arguments):
     processes = int(given.pop(given.index("--processes") + 1)) if "--processes" in given else 1
     options = {argument for argument in given if argument.startswith("--")}
     names = [name for name in given if not name.startswith("--")] or NAMES
-    quick = "--quick" in options
-    if not quick and np.finfo(np.longdouble).nmant < 63:
-        raise SystemExit("long double is no oracle here: --quick")
     lines = FILE.read_text().splitlines() if FILE.exists() else []
     known = dict(line.split()[::-1] for line in lines if line[0] != "#")
     failures = 0
-    with Pool(processes) as pool:
+    with tempfile.TemporaryDirectory() as folder, Pool(processes) as pool:
+        if "--digests" in options:
+            folder = None
+        else:
+            oracle(folder)
         for name in names:
-            jobs = [(name, first, quick) for first in range(0, 2**32, SLICE)]
-            total, wrong = hashlib.blake2b(digest_size=16), []
-            for failed, digest in pool.imap(look, jobs):
-                wrong += failed
-                total.update(digest)
-            found = total.hexdigest()
-            same = "--write" in options or known.get(name) == found
-            known[name] = found
+            starts = range(0, HALF if name in MIRRORED else 2 * HALF, SLICE)
+            seen = [part for parts in pool.imap(look, [(name, first, folder) for first in starts]) for part in parts]
+            seen.sort()
+            wrong = [pattern for _, some, _ in seen for pattern in some]
+            found = hashlib.blake2b(b"".join(digest for *_, digest in seen), digest_size=16).hexdigest()
+            write = "--write" in options and folder and not wrong
+            same = write or known.get(name) == found
             failures += len(wrong) + (not same)
-            print(
-                f"{name}: {len(wrong)} of 2**32 are not the nearest float; {found}{'' if same else ', DIFFERENT'}",
-                flush=True,
-            )
-            for pattern in wrong:
+            about = f"{len(wrong)} of 2**32 are not the nearest float; " if folder else ""
+            print(f"{name}: {about}{found}{'' if same else ', DIFFERENT'}", flush=True)
+            for pattern in wrong[:100]:
                 print(f"  {pattern:#010x}: {np.uint32(pattern).view(np.float32)!r}", flush=True)
-            if "--write" in options:
+            if write:
+                known[name] = found
                 head = "# kd.math in float32 for all 2**32 arguments: `python tools/prove.py functions --write`.\n"
-                FILE.write_text(head + "".join(f"{digest} {name}\n" for name, digest in known.items()))
+                FILE.write_text(head + "".join(f"{known[each]} {each}\n" for each in NAMES if each in known))
     return failures

@@ -26,11 +26,11 @@ def log_rest(z):
 
 
 def pow_rest(z):
-    """((ln((1 + s) / (1 - s)) / 2 - s) / s³ - 1/3) / z, z = s²"""
+    """(3 (ln((1 + s) / (1 - s)) / 2 - s) / s³ - 1) / z, z = s²"""
     s = sqrt(z)
     if z < mpf(10) ** -9:
-        return mpf(1) / 5 + z / 7 + z * z / 9
-    return ((log((1 + s) / (1 - s)) / 2 - s) / (s * z) - mpf(1) / 3) / z
+        return 3 * (mpf(1) / 5 + z / 7 + z * z / 9)
+    return (3 * (log((1 + s) / (1 - s)) / 2 - s) / (s * z) - 1) / z
 
 
 def sin_rest(z):

@@ -135,12 +135,17 @@ def cbrt(x: Any, out: np.ndarray | None = None) -> Any:
 
 
 def _call(name: str, given: tuple[Any, ...], out: np.ndarray | None) -> Any:
-    if len(given) == 1 and out is None:  # the usual case, without detours
-        x = given[0]
-        if type(x) is np.ndarray and x.flags.c_contiguous and (x.dtype == F64 or x.dtype == F32) and x.ndim:
-            result = np.empty_like(x)
-            apply(name, result, x, None)
-            return result
+    if out is None:  # the usual cases, without detours
+        x, y = given[0], given[-1]
+        if type(x) is np.ndarray and (x.dtype == F64 or x.dtype == F32) and x.ndim and x.flags.c_contiguous:
+            if y is x:
+                result = np.empty_like(x)
+                apply(name, result, x, x if len(given) > 1 else None)
+                return result
+            if type(y) is np.ndarray and y.dtype == x.dtype and y.shape == x.shape and y.flags.c_contiguous:
+                result = np.empty_like(x)
+                apply(name, result, x, y)
+                return result
     arrays = [_real(name, value) for value in given]
     strong = [array.dtype for array, value in zip(arrays, given, strict=True) if type(value) not in (int, float)]
     single = bool(strong) and all(dtype == F32 for dtype in strong)

@@ -16,6 +16,7 @@ import kickdrift as kd
 import kickdrift.reference.clock
 import kickdrift.reference.ode
 from kickdrift.forces import callbacks
+from kickdrift.forces.formula import parser
 from kickdrift.rollback import rollback
 from kickdrift.rollback.snapshots import packed
 from kickdrift.stepper import base
@@ -86,6 +87,7 @@ PLANTS = [
     ("snapshots", State, "_restore", too_early, "refused: "),
     ("callbacks", callbacks.PythonFunction, "evaluate", swallowing, "raise in |raised|: None"),
     ("threads", kd.Stepper, "interpolate", at_random, "interpolate saw no completed tick"),
+    ("texts", parser._Text, "power", lambda self, base, exponent: base, ", not "),
     pytest.param("signals", base.StepperBase, "teleport", body_by_body, "teleport struck", marks=ALONE["signals"]),
 ]
 

@@ -16,6 +16,7 @@ SUBJECTS = {
     "callbacks": ("callbacks", 120),
     "threads": ("threads", 12),
     "signals": ("signals", 60),
+    "texts": ("texts", 10),
 }
 
 

@@ -1,5 +1,7 @@
 """A model as the kernels read it."""
 
+from libc.stdint cimport int64_t
+
 from .applied cimport AppliedForces
 from .coupled cimport Coupled
 from ..kernels.abi.plan cimport MAX_CONSTANTS, MAX_STAGES, Field, Layout, Plan, Term
@@ -14,6 +16,7 @@ cdef class StepNumbers:
     cdef Field flow[4]
     cdef double constants[MAX_CONSTANTS]
     cdef double after[MAX_STAGES]
+    cdef int64_t ticks[MAX_STAGES]
     cdef list arrays            # that the fields point into
 
 

@@ -6,6 +6,7 @@ It is made whole, aside, before a stepper takes it over. Afterwards it changes i
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from libc.math cimport floor
 from libc.string cimport memcmp
 
 from .applied cimport AppliedForces
@@ -301,6 +302,7 @@ cdef class Binding:
         if model.pushes:
             for i, seconds in enumerate(model.evaluation_times(h)):
                 numbers.after[<int> i] = seconds
+                numbers.ticks[<int> i] = <int64_t> floor(seconds / float(model.dtype.type(h)))
         return numbers
 
     cdef void take(self, StepNumbers numbers) noexcept:
@@ -315,6 +317,7 @@ cdef class Binding:
         if self.coupled is not None:
             for i in range(MAX_STAGES):
                 self.coupled.sweep.after[i] = numbers.after[i]
+                self.coupled.sweep.ticks[i] = numbers.ticks[i]
         self.numbers = numbers
 
     cdef void prepare(self) noexcept:

@@ -105,6 +105,7 @@ cdef class Coupled(Watch):
             push = &self.push[<Py_ssize_t> number]
             push.function, push.data = bound.function, bound.data
             push.potential, push.potential_data = bound.potential, bound.potential_data
+            push.noisy = bound.noisy
             if isinstance(bound, LangevinPush):
                 self.sweep.noise = &(<LangevinPush> bound).noise
             push.factor = field(plan, term.factor, self.arrays)

@@ -1,20 +1,19 @@
 """Formulas, bound: their lists of operations as C structs; and functions of arrays."""
 
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.string cimport memcpy, memset
 
 from ..kernels.abi.formulas cimport (
     ABS, ADD, ATAN2, BLOCK, CBRT, COPY, COS, DIV, EACH, EQUAL, EXP, FLOOR, KNOWN, LESS, LOAD, LOG, MAX, MAX_OPERANDS,
-    MAX_REGISTERS, MAX_UNIFORM, MIN, MOVED, MUL, MUL_ADD, MUL_SUB, NEG, NOT_LESS, POSITION, POW, PRESET, REGISTER,
-    RESULT, SIN, SPED, SQRT, STORE, SUB, SUB_MUL, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula, FormulaTable,
-    Operand, Operation,
+    MAX_REGISTERS, MAX_UNIFORM, MIN, MOVED, MUL, MUL_ADD, MUL_SUB, NEG, NOISE, NOT_LESS, POSITION, POW, PRESET,
+    REGISTER, RESULT, SIN, SPED, SQRT, STORE, SUB, SUB_MUL, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula,
+    FormulaTable, Operand, Operation,
 )
 from ..kernels.abi.tables cimport Kernels
 from ..kernels.simd.rounding cimport require_rounding
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-
-import numpy as np
 
 from .. import kernels
 
@@ -24,8 +23,8 @@ require_rounding(__name__)
 CODES = {
     "add": ADD, "sub": SUB, "mul": MUL, "div": DIV, "neg": NEG, "abs": ABS, "min": MIN, "max": MAX, "floor": FLOOR,
     "less": LESS, "not_less": NOT_LESS, "equal": EQUAL, "where": WHERE, "copy": COPY, "mul_add": MUL_ADD,
-    "mul_sub": MUL_SUB, "sub_mul": SUB_MUL, "load": LOAD, "store": STORE, "sqrt": SQRT, "sin": SIN, "cos": COS,
-    "tan": TAN, "exp": EXP, "log": LOG, "tanh": TANH, "cbrt": CBRT, "pow": POW, "atan2": ATAN2,
+    "mul_sub": MUL_SUB, "sub_mul": SUB_MUL, "load": LOAD, "store": STORE, "noise": NOISE, "sqrt": SQRT, "sin": SIN,
+    "cos": COS, "tan": TAN, "exp": EXP, "log": LOG, "tanh": TANH, "cbrt": CBRT, "pow": POW, "atan2": ATAN2,
 }
 KINDS = {
     "known": KNOWN, "time": TIME, "uniform": UNIFORM, "position": POSITION, "velocity": VELOCITY, "moved": MOVED,
@@ -37,35 +36,49 @@ cdef enum:
     RELEASE = 4096          # numbers from which on other threads may run meanwhile
 
 
+cdef class Bytes:
+    """The numbers of a contiguous array, as long as this lives."""
+
+    cdef Py_buffer view
+
+    def __cinit__(self, array, bint written):
+        PyObject_GetBuffer(array, &self.view, PyBUF_WRITABLE if written else PyBUF_SIMPLE)
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self.view)
+
+
 def apply(str name, out, a, b):
     """out = function(a) or function(a, b): contiguous arrays of one dtype, float32 or float64, and one size."""
     cdef const Kernels* offered = <const Kernels*> PyCapsule_GetPointer(kernels.offered(), "kickdrift.Kernels")
-    cdef bint single = out.dtype == np.float32
-    cdef const FormulaTable* table = &offered[0 if single else 1].formulas
+    cdef Py_ssize_t item = out.itemsize
+    cdef const FormulaTable* table = &offered[0 if item == 4 else 1].formulas
     cdef int code = CODES[name]
-    cdef Py_ssize_t item = 4 if single else 8
-    cdef Py_ssize_t size = out.size
+    cdef Bytes to = Bytes(out, True)
+    cdef Bytes first = Bytes(a, False)
+    cdef Bytes other = Bytes(b, False) if b is not None else None
+    cdef char* result = <char*> to.view.buf
+    cdef const char* x = <const char*> first.view.buf
+    cdef const char* y = NULL
+    cdef Py_ssize_t size = to.view.len // item
     cdef Py_ssize_t whole = size // table.width
     cdef Py_ssize_t rest = (size - whole * table.width) * item
     cdef Py_ssize_t done = whole * table.width * item
-    cdef char* to = <char*> <size_t> out.ctypes.data
-    cdef const char* first = <const char*> <size_t> a.ctypes.data
-    cdef const char* second = NULL
     cdef char last[3][64]
-    if b is not None:
-        second = <const char*> <size_t> b.ctypes.data
+    if other is not None:
+        y = <const char*> other.view.buf
     if size >= RELEASE:
         with nogil:
-            table.operate(code, whole, to, first, 1, second, 1, NULL, 0)
+            table.operate(code, whole, result, x, 1, y, 1, NULL, 0)
     else:
-        table.operate(code, whole, to, first, 1, second, 1, NULL, 0)
+        table.operate(code, whole, result, x, 1, y, 1, NULL, 0)
     if rest:
         memset(last, 0, sizeof(last))
-        memcpy(last[1], first + done, rest)
-        if second != NULL:
-            memcpy(last[2], second + done, rest)
-        table.operate(code, 1, last[0], last[1], 1, last[2] if second != NULL else NULL, 1, NULL, 0)
-        memcpy(to + done, last[0], rest)
+        memcpy(last[1], x + done, rest)
+        if y != NULL:
+            memcpy(last[2], y + done, rest)
+        table.operate(code, 1, last[0], last[1], 1, last[2] if y != NULL else NULL, 1, NULL, 0)
+        memcpy(result + done, last[0], rest)
 
 
 cdef class BoundFormula:

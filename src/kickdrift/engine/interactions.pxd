@@ -18,6 +18,7 @@ cdef class BoundPush:
     cdef void* tangent_data
     cdef PushFunction potential     # or NULL
     cdef void* potential_data
+    cdef bint noisy         # are these told the tick?
     cdef bint whole         # does it want all bodies at once?
     cdef bint shared        # may several threads call it at once?
     cdef double cost        # of evaluating it for all bodies, in nanoseconds

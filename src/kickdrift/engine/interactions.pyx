@@ -120,14 +120,26 @@ cdef class NativePush(BoundPush):
 cdef class FormulaPush(BoundPush):
     """A formula, how it changes, and its energy, for the schemes that ask for these."""
 
+    cdef int find_links(self, Links links) except -1:
+        cdef BoundFormula bound
+        for bound in (self.force, self.change, self.energy):
+            if bound is not None:
+                bound.formula.generation = links.slots.generation
+        return 0
+
     cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+        cdef PushFunction run
         self.force = BoundFormula.of(push.term.code(push.fields), plan.dtype)
-        self.function, self.data = table.formula, <void*> &self.force.formula
+        self.noisy = push.term.noisy
+        run = <PushFunction> table.noisy_formula if self.noisy else table.formula
+        self.function, self.data = run, <void*> &self.force.formula
         self.shared = True
         self.cost = <double> plan.n * PER_OPERATION * (self.force.formula.operations + 1)
         if plan.integrator.name == "implicit_euler":
             self.change = BoundFormula.of(push.term.code(push.fields, "changes"), plan.dtype)
             self.tangent, self.tangent_data = table.formula_tangent, <void*> &self.change.formula
+            if self.noisy:
+                self.tangent = <TangentFunction> table.noisy_formula_tangent
         if plan.integrator.name == "energy_euler":
             self.energy = BoundFormula.of(push.term.code(push.fields, "energy"), plan.dtype)
             self.potential, self.potential_data = table.formula, <void*> &self.energy.formula
@@ -236,6 +248,10 @@ cdef int change_nothing(
 
 cdef class LangevinPush(BoundPush):
     """Friction and noise, which are no forces but come between them."""
+
+    cdef int find_links(self, Links links) except -1:
+        self.noise.generation = links.slots.generation
+        return 0
 
     cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
         cdef const Kernels* offered = <const Kernels*> PyCapsule_GetPointer(kernels.offered(), "kickdrift.Kernels")

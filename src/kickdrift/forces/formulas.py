@@ -153,6 +153,11 @@ class Formula(Interaction):
     def velocity_dependent(self) -> bool:  # type: ignore[override]
         return not self.operations.names.isdisjoint(SPEEDS)
 
+    @once
+    def noisy(self) -> bool:
+        """Is there noise in any of its lists?"""
+        return any(node[0] == "noise" for node in self._nodes[0].nodes)
+
     # How a stepper changes its parameters: the list of operations stays.
 
     @property
@@ -240,7 +245,12 @@ class Expression(Formula):
     k=2.0).
     Formulas are made of numbers, + - * / **, the variables t (s), x y z (m), vx vy vz (m/s), m (kg), parameters,
     definitions, pi, and sin cos tan exp log sqrt tanh cbrt pow atan2 abs floor min max clamp(a, low, high),
-    norm(a, b, c), dot(a, b, c, d) = a c + b d, and where(x < 0 and y >= 1, a, b).
+    norm(a, b, c), dot(a, b, c, d) = a c + b d, where(x < 0 and y >= 1, a, b), and noise(k).
+
+    noise(k), for k = 0, 1, 2 ... up to 2**31 - 1: normal numbers of mean 0 and variance 1, another one for each k, body
+    and tick, which lasts from a tick to the next; those of different k are independent. They depend on k, the tick and
+    the body's id alone (counters of Philox 4x32-10, as of `Langevin`): threads, layouts, other bodies' births and
+    deaths and going back change nothing. A force a*noise(0) under steps of dt is white noise of intensity a² dt.
 
     The text is parsed and translated to a list of operations (`program()`). It is never evaluated as Python. Equal
     parts are computed once. Parts that are constant, or the same for all bodies, are not computed for each body.
@@ -271,7 +281,7 @@ class Expression(Formula):
     @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
         definitions = {name: text for name, text in self.texts.items() if name not in AXES}
-        parser = Parser("Expression", [*STATE, *self.parameters], definitions)
+        parser = Parser("Expression", [*STATE, *self.parameters], definitions, noisy=True)
         components = {axis: parser.read(axis, self.texts[axis]) for axis in AXES if axis in self.texts}
         for name in definitions:
             parser.look_up(name, ValueError)
@@ -315,7 +325,7 @@ class Potential(Formula):
     @once
     def _energy(self) -> tuple[Builder, int]:
         definitions = {name: text for name, text in self.texts.items() if name}
-        parser = Parser("Potential", ["t", *AXES, "m", *self.parameters], definitions)
+        parser = Parser("Potential", ["t", *AXES, "m", *self.parameters], definitions, noisy=True)
         energy = parser.read("energy", self.texts[""])
         for name in definitions:
             parser.look_up(name, ValueError)
@@ -334,7 +344,7 @@ class Potential(Formula):
 
     @property
     def conservative(self) -> bool:  # type: ignore[override]
-        return "t" not in self.energy.names
+        return "t" not in self.energy.names and not self.noisy
 
     @once
     def energy(self) -> Program:
@@ -348,7 +358,7 @@ class Potential(Formula):
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         if not self.conservative:
-            raise ValueError("energy: Potential depends on time, so that there is no energy that stays")
+            raise ValueError("energy: Potential depends on time or noise, so that there is no energy that stays")
         values: dict[str, Any] = dict(zip(AXES, position.T, strict=False))
         values |= {"m": plan.finite_mass, **self.parameters}
         energy = np.asarray(evaluate(self.energy, values)["x"] + np.zeros(plan.n))

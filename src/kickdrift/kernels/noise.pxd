@@ -1,6 +1,6 @@
 # Friction and noise of a bath: kickdrift/reference/noise.py, and `stir` and `stirred` of kickdrift/reference/system.py.
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from .abi.coupled cimport Sweep
 from .abi.formulas cimport COS, EXP, LOG, SIN
@@ -9,31 +9,11 @@ from .abi.plan cimport MAX_DIM, Plan
 from .abi.registers cimport S, V, X
 from .abi.workspace cimport Room
 from .forces.fields cimport root
+from .functions.normals cimport AT_ONCE, draw
 from .integrators.traits cimport verlet
 from .loops.planes cimport aligned
 from .loops.stages cimport size
 from .simd.vec cimport real, vec, width
-
-cdef enum:
-    AT_ONCE = 64
-
-
-cdef inline void philox(uint32_t* word, uint32_t k, uint32_t m) noexcept nogil:
-    """Ten rounds of Philox 4x32."""
-    cdef uint64_t p, q
-    cdef uint32_t b, d
-    cdef int _round
-    for _round in range(10):
-        p = <uint64_t> 0xD2511F53u * word[0]
-        q = <uint64_t> 0xCD9E8D57u * word[2]
-        b = word[1]
-        d = word[3]
-        word[0] = <uint32_t> (q >> 32) ^ b ^ k
-        word[1] = <uint32_t> q
-        word[2] = <uint32_t> (p >> 32) ^ d ^ m
-        word[3] = <uint32_t> p
-        k += 0x9E3779B9u
-        m += 0xBB67AE85u
 
 
 cdef inline void apply(const Noise* noise, int code, double* out, const double* a) noexcept nogil:
@@ -44,23 +24,10 @@ cdef inline void normals(
     const Noise* noise, int64_t tick, int64_t first, Py_ssize_t count, uint32_t which, double* z, double* angle,
 ) noexcept nogil:
     """Two rows of normal numbers, for so many bodies; angle: room for a row."""
-    cdef uint32_t word[4]
-    cdef double turn = 6.283185307179586
-    cdef double step = 1.0 / 9007199254740992.0
     cdef double minus_two = -2
     cdef Py_ssize_t n
     cdef double radius
-    for n in range(AT_ONCE):
-        z[n] = 1
-        angle[n] = 0
-    for n in range(count):
-        word[0] = <uint32_t> <uint64_t> tick
-        word[1] = <uint32_t> (<uint64_t> tick >> 32)
-        word[2] = <uint32_t> (first + n)
-        word[3] = which
-        philox(word, <uint32_t> noise.seed, <uint32_t> (noise.seed >> 32))
-        z[n] = <double> ((((<uint64_t> word[0] << 32) | word[1]) >> 11) + 1) * step
-        angle[n] = turn * (<double> (((<uint64_t> word[2] << 32) | word[3]) >> 11) * step)
+    draw(noise.seed, tick, first, count, which, noise.generation, z, angle)
     apply(noise, LOG, z + AT_ONCE, z)
     apply(noise, COS, z, angle)
     for n in range(count):

@@ -58,6 +58,8 @@ def evaluate(program: Any, real: Any, values: dict[str, Any]) -> dict[str, Any]:
             seen.append(real(operands[0]))
         elif operation == "name":
             seen.append(values[operands[0]])
+        elif operation == "noise":
+            seen.append(values["noise"](operands[0]))
         else:
             seen.append(operate(operation, real, *(seen[n] for n in operands)))
     return {name: seen[n] for name, n in program.results}
@@ -87,7 +89,7 @@ def run(system: Any, push: Any, program: Any, t: float, vectors: dict[str, list[
     real, axes = system.real, "xyz"[: system.dim]
     out = []
     for i in range(len(vectors[""])):
-        values = {"t": real(t)}
+        values: dict[str, Any] = {"t": real(t), "noise": lambda k, i=i: system.noise(k, i)}
         for prefix, rows in vectors.items():
             values.update({prefix + axis: number for axis, number in zip(axes, rows[i], strict=True)})
         for name, field in push.fields.items():

@@ -31,8 +31,8 @@ LOG = (
     0.15331710618210773, 0.14616585424888623,
 )  # fmt: skip
 POW = (
-    0.2, 0.14285714285714682, 0.11111111110827943, 0.09090909167696401, 0.07692297481259215, 0.06667402346923655,
-    0.05853118169745603, 0.05861589311938259,
+    0.6, 0.4285714285714405, 0.3333333333248383, 0.272727275030892,
+    0.23076892443777647, 0.20002207040770967, 0.1755935450923681, 0.17584767935814777,
 )  # fmt: skip
 SIN = (
     -0.16666666666666666, 0.008333333333330946, -0.0001984126983675497, 2.755731610068303e-06,
@@ -52,7 +52,8 @@ CBRT = (
     0.029496704251914946, -0.002703333870412061,
 )  # fmt: skip
 ROOTS = (1.0, 1.2599210498948732, 1.5874010519681996)  # of 1, 2 and 4, cubic
-THIRD, THIRD_LO = 0.3333333333333333, 1.850371707708594e-17
+THIRD = 0.3333333333333333
+TWO_THIRDS, TWO_THIRDS_LO = 0.6666666567325592, 9.934107462565104e-09  # the first of 26 bits
 TWO_OVER_PI = 0.6366197723675814
 HALF_PI = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21)  # the first two of 33 bits
 HALF_PI_HI, HALF_PI_LO = 1.5707963267948966, 6.123233995736766e-17
@@ -140,9 +141,10 @@ def product(a: float, b: float) -> tuple[float, float]:
 
 def quotient(nh: float, nl: float, dh: float, dl: float) -> float:
     """(nh + nl) / (dh + dl)"""
-    t = nh / dh
+    inverse = 1 / dh
+    t = nh * inverse
     p, e = product(t, dh)
-    return t - ((((p - nh) + e) - nl) + t * dl) / dh
+    return t - ((((p - nh) + e) - nl) + t * dl) * inverse
 
 
 # exp, tanh, log
@@ -423,7 +425,8 @@ def conditioned(a: float, b: float) -> tuple[float, float, float | None]:
 def pow(x: float, y: float) -> float:
     """e**(y ln x), with ln x and its product with y as sums of two.
 
-    ln m = 2 s (1 + z (1/3 + z W(z))), s = (m - 1) / (m + 1), z = s². Special values are those of C (F.10.4.4).
+    ln m = 2/3 s (3 + z + z² W(z)), s = (m - 1) / (m + 1), z = s², where products of the first 26 bits are exact, as in
+    fdlibm (Ng 1993). Special values are those of C (F.10.4.4).
 
     >>> pow(2.0, 0.5), pow(-2.0, 3.0), pow(0.0, -1.0), pow(-8.0, 1 / 3)
     (1.4142135623730951, -8.0, inf, nan)
@@ -463,30 +466,29 @@ def pow_parts(x: float, y: float, more: float) -> float:
     k, m = log_reduced(x)
     k = k + more
     f = m - 1
-    dh = 1 + m
-    dl = m - (dh - 1)
-    sh = f / dh
-    p, e = product(sh, dh)
-    sl = (((f - p) - e) - sh * dl) / dh
-    zh, e = product(sh, sh)
-    zl = e + 2 * sh * sl
-    g = zh * polynomial(zh, POW)
-    uh = THIRD + g
-    ul = (g - (uh - THIRD)) + THIRD_LO
-    vh, e = product(zh, uh)
-    vl = e + (zh * ul + zl * uh)
-    wh, e = product(sh, vh)
-    wl = e + (sh * vl + sl * vh)
-    hh = sh + wh
-    hl = (wh - (hh - sh)) + (sl + wl)
-    # ln x = k ln 2 + 2 (hh + hl)
-    a, b = k * LN2_HI, 2 * hh
-    s = a + b
-    low = (b - (s - a)) + (2 * hl + k * LN2_LO)
-    lh = s + low
-    ll = low - (lh - s)
-    ph, e = product(y, lh)
-    pl = e + y * ll
+    d = 1 + m
+    inverse = 1 / d
+    s = f * inverse
+    sh, dh = leading(s), leading(d)
+    sl = ((f - sh * dh) - sh * (m - (dh - 1))) * inverse
+    z = s * s
+    square = sh * sh
+    g = z * z * polynomial(z, POW) + sl * (sh + s)
+    th = leading(3 + square + g)
+    tl = g - ((th - 3) - square)
+    u = sh * th
+    w = sl * th + tl * s
+    uh = leading(u + w)
+    ul = w - (uh - u)
+    # ln x = k ln 2 + 2/3 (uh + ul)
+    a, b = k * LN2_HI, TWO_THIRDS * uh
+    total = a + b
+    low = (b - (total - a)) + (TWO_THIRDS_LO * uh + ul * (2 * THIRD) + k * LN2_LO)
+    lh = leading(total + low)
+    ll = low - (lh - total)
+    yh = leading(y)
+    ph = yh * lh
+    pl = (y - yh) * lh + y * ll
     if ph > 800 or ph < -800:
         ph, pl = (800.0 if ph > 0 else -800.0), 0.0
     k, h, low = exp_reduced(ph)

@@ -21,21 +21,26 @@ def philox(counter: list[int], key: list[int]) -> list[int]:
     return [a, b, c, d]
 
 
-def normals(seed: int, tick: int, body: int, which: int) -> tuple[float, float]:
-    """Two of them (Box and Muller 1958), in float64."""
-    words = philox([tick & 0xFFFFFFFF, tick >> 32, body, which], [seed & 0xFFFFFFFF, seed >> 32])
+def normals(seed: int, tick: int, body: int, which: int, generation: int = 1) -> tuple[float, float]:
+    """Two of them (Box and Muller 1958), in float64. body: its slot; generation: the upper half of its id.
+
+    which: 0 and 1 are those of `Langevin`, 2 those of `noise(k)`, whose k is the seed.
+    """
+    last = (which | generation - 1 << 8) & 0xFFFFFFFF
+    words = philox([tick & 0xFFFFFFFF, tick >> 32, body, last], [seed & 0xFFFFFFFF, seed >> 32])
     u = float(((words[0] << 32 | words[1]) >> 11) + 1) * 2.0**-53
     angle = TURN * (float((words[2] << 32 | words[3]) >> 11) * 2.0**-53)
     radius = sqrt(-2.0 * functions.call("log", float, u))
     return radius * functions.call("cos", float, angle), radius * functions.call("sin", float, angle)
 
 
-def bath(push: Any, real: Any, dim: int, body: int, tick: int, h: Any) -> tuple[Any, list[Any]]:
+def bath(push: Any, real: Any, dim: int, body: int, tick: int, h: Any, generation: int) -> tuple[Any, list[Any]]:
     """The share of a velocity that a step leaves, and the noise that it adds to each component."""
     friction, heat = (
         float(field[body if len(field) > 1 else 0]) for field in map(push.fields.get, ("friction", "heat"))
     )
     c = functions.call("exp", float, -(friction * float(h)))
     width = sqrt((1.0 - c) * (1.0 + c) * heat)
-    z = [number for which in range((dim + 1) // 2) for number in normals(push.term.seed, tick, body, which)]
+    seed, pairs = push.term.seed, range((dim + 1) // 2)
+    z = [number for which in pairs for number in normals(seed, tick, body, which, generation)]
     return real(c), [real(width * number) for number in z[:dim]]

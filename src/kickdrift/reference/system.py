@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from .constraints import HOLDS
 from .events import Reports
 from .forces import TERMS, Affine, Rotation
 from .integrators import SCHEMES, STARTS, NotConverged, energy_together
-from .noise import bath
+from .noise import bath, normals
 from .slots import present_at_rest, present_fields
 from .vector import Vector
 
@@ -271,7 +272,7 @@ class System(Body):
             if push.kind == "langevin":
                 for i, part in enumerate(self.parts):
                     if part.alive:
-                        yield i, *bath(push, self.real, self.dim, i, self.tick, self.h)
+                        yield i, *bath(push, self.real, self.dim, i, self.tick, self.h, self.generation(i))
 
     def stir(self) -> None:
         """Friction and noise of a whole step; Verlet's velocity is the way from the previous position."""
@@ -386,7 +387,16 @@ class System(Body):
     def time(self, after: Any) -> float:
         """So long after the last tick."""
         self.stepper._tick = self.tick  # for functions that look at it
+        self.noise_tick = self.tick + math.floor(float(after) / float(self.h))
         return self.stepper._time_of(self.tick) + float(after)
+
+    def generation(self, i: int) -> int:
+        """Which of the bodies it is that live in a slot one after the other, from 1 on."""
+        return 1 if self.slots is None else int(self.slots.generation[i])
+
+    def noise(self, k: int, i: int) -> Any:
+        """`noise(k)` of a body: of the tick at which, or after which, forces are evaluated."""
+        return self.real(normals(k, self.noise_tick, i, 2, self.generation(i))[0])
 
     def turn(self) -> None:
         """As for one body, each with its own rotation."""

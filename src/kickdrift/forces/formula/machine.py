@@ -81,6 +81,8 @@ class _Translation:
                 same.append(True)
             elif node[0] == "name":
                 same.append(self.places[node[1]][0] in _SAME)
+            elif node[0] == "noise":
+                same.append(False)
             else:
                 same.append(all(same[n] for n in node[1:]))
         return same
@@ -106,9 +108,9 @@ class _Translation:
                 part[n] = ("mul_add" if operation == "add" else "sub_mul", [*self.nodes[b][1:], a])
                 gone.add(b)
         steps = []
-        for n, (operation, *given) in enumerate(self.nodes):
-            if operation not in ("const", "name") and n not in gone:
-                name, read = part.get(n, (operation, list(given)))
+        for n, (operation, *_) in enumerate(self.nodes):
+            if not self._leaf(n) and n not in gone:
+                name, read = part.get(n, (operation, operands(self.nodes[n])))
                 steps.append((name, n, read))
         return steps
 
@@ -184,7 +186,7 @@ class _Translation:
             else:
                 held[n] = take()
                 self.at[n] = self._operand(("register", held[n]))
-            self._emit(operation, self.at[n], read)
+            self._emit(operation, self.at[n], [self.nodes[n][1]] if operation == "noise" else read)
         for name, n in self.results:
             load(n)
             if columns is not None:

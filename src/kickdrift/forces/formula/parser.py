@@ -18,6 +18,7 @@ from .program import Builder, TooLongError
 LONGEST = 4000  # characters
 DEEPEST = 60  # brackets, and levels of anything else
 LARGEST_POWER = 64  # that is written out as products
+MOST_NOISE = 2**31 - 1
 _STRANGE = re.compile(r"[^A-Za-z0-9_ .,+\-*/()<>=!]")
 _SIGNS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 
@@ -41,6 +42,7 @@ FUNCTIONS = {
     "norm": (1, 8),
     "dot": (2, 16),
     "where": (3, 3),
+    "noise": (1, 1),
 }
 CONSTANTS = {"pi": math.pi}
 
@@ -49,11 +51,11 @@ class Parser:
     """Reads the texts of one declaration, which share their operations.
 
     title: what the declaration is called in errors; names: what may be read beside the definitions; definitions: names
-    that stand for texts of their own.
+    that stand for texts of their own; noisy: whether there is noise, as bodies have.
     """
 
-    def __init__(self, title: str, names: Collection[str], definitions: Mapping[str, str]) -> None:
-        self.title, self.names, self.definitions = title, names, definitions
+    def __init__(self, title: str, names: Collection[str], definitions: Mapping[str, str], noisy: bool = False) -> None:
+        self.title, self.names, self.definitions, self.noisy = title, names, definitions, noisy
         self.builder = Builder()
         self.defined: dict[str, int] = {}
         self.open: list[str] = []  # definitions that are being read
@@ -194,6 +196,8 @@ class _Text:
             test = self.test(node.args[0], depth + 1)
             return self.builder.apply("where", test, *(self.number(argument, depth + 1) for argument in node.args[1:]))
         values = [self.number(argument, depth + 1) for argument in node.args]
+        if name == "noise":
+            return self.noise(values[0], node)
         apply = self.builder.apply
         if name in ("min", "max"):
             result = values[0]
@@ -210,6 +214,14 @@ class _Text:
         if name == "pow":
             return self.power(*values)
         return apply(name, *values)
+
+    def noise(self, argument: int, node: ast.Call) -> int:
+        if not self.parser.noisy:
+            raise self.failed(f"{self.parser.title} has no noise", node)
+        k = self.builder.value(argument)
+        if k is None or k != int(k) or not 0 <= k <= MOST_NOISE:
+            raise self.failed(f"noise(k) expects a whole number k from 0 to {MOST_NOISE}, written out", node.args[0])
+        return self.builder.node("noise", int(k))
 
     def products(self, a: list[int], b: list[int]) -> int:
         """The scalar product, summed from the first component on."""

@@ -37,6 +37,8 @@ OPERATIONS = {
     "atan2": "atan2({}, {})",
 }
 MOST = 2000  # operations of a formula
+#: Nodes without operands.
+LEAVES = ("const", "name", "noise")
 
 
 class TooLongError(Exception):
@@ -47,7 +49,8 @@ class TooLongError(Exception):
 class Program:
     """Nodes in an order in which each comes after its operands, and which of them the results are.
 
-    A node is ("const", number), ("name", what it is called), ("power", node, n) or an operation and its operands.
+    A node is ("const", number), ("name", what it is called), ("noise", k), ("power", node, n) or an operation and its
+    operands.
     """
 
     nodes: tuple[tuple[Any, ...], ...]
@@ -61,6 +64,8 @@ class Program:
                 shown.append(repr(operands[0]))
             elif operation == "name":
                 shown.append(str(operands[0]))
+            elif operation == "noise":
+                shown.append(f"noise({operands[0]})")
             else:
                 text = OPERATIONS[operation].format(*(shown[n] for n in operands))
                 shown.append(f"_{len(lines)}")
@@ -153,7 +158,7 @@ def finished(builder: Builder, results: dict[str, int]) -> Program:
     final, place = Builder(4 * MOST), {}
     for n in sorted(needed):
         node = builder.nodes[n]
-        if node[0] in ("const", "name"):
+        if node[0] in LEAVES:
             place[n] = final.node(*node)
         elif node[0] == "power":
             place[n] = chain(final, place[node[1]], node[2])
@@ -163,6 +168,6 @@ def finished(builder: Builder, results: dict[str, int]) -> Program:
 
 
 def operands(node: tuple[Any, ...]) -> list[int]:
-    if node[0] in ("const", "name"):
+    if node[0] in LEAVES:
         return []
     return [node[1]] if node[0] == "power" else list(node[1:])

@@ -27,6 +27,16 @@ ctypedef int (*TangentFunction)(
     const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
 ) noexcept nogil
 
+# The same with the tick whose noise it is.
+ctypedef int (*NoisyFunction)(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const void* x, const void* v, void* out, void* data, int64_t tick,
+) noexcept nogil
+ctypedef int (*NoisyTangent)(
+    double t, int64_t n, int64_t dim, int64_t stride,
+    const void* x, const void* v, const void* dx, const void* dv, void* out, void* data, int64_t tick,
+) noexcept nogil
+
 # One step of all bodies as one system, from `now` to `next` of a Room (see passes.pxd).
 ctypedef int (*ImplicitStep)(
     const void* sweep, Job* job, Py_ssize_t step, const void* room, const void* like,
@@ -44,6 +54,7 @@ ctypedef struct Push:
     bint velocity_dependent
     PushFunction potential      # writes the energy of each body where a component is written; or NULL
     void* potential_data
+    bint noisy          # are function and tangent told the tick? There is no potential then
 
 # What becomes of those who met in a step, or in one that is not kept.
 ctypedef void (*TellFunction)(
@@ -62,6 +73,7 @@ ctypedef struct Sweep:
     double origin               # the time at which origin_tick was
     int64_t origin_tick
     double after[MAX_STAGES]   # when a stage evaluates, in seconds after the tick
+    int64_t ticks[MAX_STAGES]   # in whole ticks after it
     # Where all bodies are stepped as one tile; NULL where each tile is on its own.
     char* room                  # x, v and s in two places, and the other registers
     char* gain                  # of these one for holds: what the forces of a step have added to v
@@ -81,6 +93,7 @@ ctypedef struct SweptTable:
     PushFunction springs        # see interactions.pxd
     PushFunction n_body
     PushFunction formula        # see formulas.pxd
+    NoisyFunction noisy_formula
     PushFunction pairs          # see pairs.pxd
     HoldFunction tie            # pins and distances
     HoldFunction hold           # walls and collisions
@@ -90,3 +103,4 @@ ctypedef struct SweptTable:
     TangentFunction springs_tangent
     TangentFunction n_body_tangent
     TangentFunction formula_tangent
+    NoisyTangent noisy_formula_tangent

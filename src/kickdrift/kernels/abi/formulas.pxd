@@ -29,6 +29,7 @@ cdef enum OperationCode:
     SUB_MUL                 # c - a b
     LOAD                    # component a of the states that lie row by row
     STORE
+    NOISE                   # noise(a)
     SQRT                    # from here on functions, of which all but this one are computed in float64
     SIN
     COS
@@ -72,6 +73,7 @@ ctypedef struct Formula:
     const char* rows        # padded to whole blocks, `row` bytes each
     Py_ssize_t row
     int columns             # of results that are stored row by row
+    const int64_t* generation   # of the body in each slot, for noise; or NULL
 
 # As in engine/ode.pyx.
 ctypedef int (*FlowFunction)(

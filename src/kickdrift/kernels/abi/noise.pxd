@@ -1,6 +1,6 @@
 # What the kernel of noise.pxd is told.
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 ctypedef void (*OperateWide)(
     int code, Py_ssize_t vectors, char* out,
@@ -9,6 +9,7 @@ ctypedef void (*OperateWide)(
 
 ctypedef struct Noise:
     uint64_t seed
+    const int64_t* generation   # of the body in each slot; or NULL, for the first in all
     const double* friction      # 1/s, of each body or of all: then it is 0 to the next
     Py_ssize_t friction_step
     const double* heat          # temperature / mass

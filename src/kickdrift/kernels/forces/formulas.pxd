@@ -5,9 +5,10 @@ from libc.stdint cimport int64_t
 
 from ..abi.formulas cimport (
     ABS, ADD, BLOCK, COPY, DIV, EACH, EQUAL, FLOOR, KNOWN, LESS, LOAD, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM,
-    MIN, MOVED, MUL, MUL_ADD, MUL_SUB, NEG, NOT_LESS, POSITION, PRESET, REGISTER, RESULT, SPED, SQRT, STORE, SUB,
+    MIN, MOVED, MUL, MUL_ADD, MUL_SUB, NEG, NOISE, NOT_LESS, POSITION, PRESET, REGISTER, RESULT, SPED, SQRT, STORE, SUB,
     SUB_MUL, TIME, UNIFORM, VELOCITY, WHERE, Formula, Operand, Operation,
 )
+from ..functions.normals cimport noise_row
 from ..functions.rows cimport functions, functions_of_floats
 from ..loops.planes cimport aligned
 from ..simd.choices cimport is_equal, is_less, is_not_less, round_down, select, without_sign
@@ -147,9 +148,9 @@ cdef inline void locate(
 
 cdef inline int run_formula(
     const Formula* formula, double t, int64_t first, int64_t count, Py_ssize_t stride, Py_ssize_t dim,
-    const char* x, const char* v, const char* dx, const char* dv, char* out, vec* like,
+    const char* x, const char* v, const char* dx, const char* dv, char* out, int64_t tick, vec* like,
 ) noexcept nogil:
-    """Planes of `stride` numbers, or, for the formulas of flows, `dim` numbers for each."""
+    """Planes of `stride` numbers, or, for the formulas of flows, `dim` numbers for each. tick: that of the noise."""
     cdef double memory[8 + 8 * (1 + MAX_UNIFORM) + MAX_REGISTERS * BLOCK]
     cdef const char* at[MAX_OPERANDS]
     cdef Py_ssize_t step[MAX_OPERANDS]
@@ -188,6 +189,8 @@ cdef inline int run_formula(
                     True, <vec*> at[o.a], step[o.a], out + (begin * formula.columns + o.out) * size, formula.columns,
                     number,
                 )
+            elif o.code == NOISE:
+                noise_row(o.a, tick, first + begin, number, formula.generation, <void*> at[o.out], vec is f32vec)
             else:
                 operate(
                     o.code, vectors, <vec*> at[o.out], <const vec*> at[o.a], step[o.a],

@@ -10,8 +10,8 @@ from libc.string cimport memcpy
 from .constants cimport (
     ATAN, CBRT, COS, DOWN, EXP, EXPONENT, EXPONENT_BIAS, FAR, HALF_PI_1, HALF_PI_2, HALF_PI_3, HALF_PI_HI, HALF_PI_LO,
     INVERSE_LN2, LARGE, LN2_HI, LN2_LO, LOG, LOG_OFFSET, MAGNITUDE, MANTISSA, MOST, NEAR, ONE_BITS, POW, QUARTER_PI,
-    QUARTER_PI_LO, ROOT_2, ROOT_4, ROUND, SIGN, SIN, SMALL, SMALLEST, TAN_EIGHTH, THIRD, THIRD_LO, TINY, TRAILING,
-    TWO_52_BITS, TWO_54, TWO_OVER_PI, TWO_OVER_PI_WORDS, UP,
+    QUARTER_PI_LO, ROOT_2, ROOT_4, ROUND, SIGN, SIN, SMALL, SMALLEST, TAN_EIGHTH, THIRD, TINY, TRAILING, TWO_52_BITS,
+    TWO_54, TWO_OVER_PI, TWO_OVER_PI_WORDS, TWO_THIRDS, TWO_THIRDS_LO, UP,
 )
 from ..simd.bits cimport all_of, any_of, bits, choose, i64vec, left, less, number, plus, right, same
 from ..simd.vec cimport f64vec, spread_f64, width
@@ -72,10 +72,11 @@ cdef inline f64vec product(f64vec a, f64vec b, f64vec* rest) noexcept nogil:
 
 cdef inline f64vec quotient(f64vec nh, f64vec nl, f64vec dh, f64vec dl) noexcept nogil:
     """(nh + nl) / (dh + dl)"""
-    cdef f64vec t = nh / dh
+    cdef f64vec inverse = 1 / dh
+    cdef f64vec t = nh * inverse
     cdef f64vec e
     cdef f64vec p = product(t, dh, &e)
-    return t - ((((p - nh) + e) - nl) + t * dl) / dh
+    return t - ((((p - nh) + e) - nl) + t * dl) * inverse
 
 
 # exp, tanh, log
@@ -462,7 +463,8 @@ cdef inline f64vec pow(f64vec x, f64vec y) noexcept nogil:
     cdef i64vec good = ordinary(x) & less(magnitude(y), each(MOST))
     cdef f64vec special = each(0)
     cdef f64vec more = each(0)
-    cdef f64vec k, m, f, dh, dl, sh, sl, zh, zl, g, uh, ul, vh, vl, wh, wl, hh, hl, a, b, s, low, lh, ll, ph, pl, h, e
+    cdef f64vec k, m, f, inverse, d, dh, s, sh, sl, z, square, g, th, tl, u, uh, ul, w, a, b
+    cdef f64vec low, lh, ll, yh, ph, pl, h, e
     cdef i64vec far
     cdef Py_ssize_t i
     if any_of(~good):
@@ -475,36 +477,40 @@ cdef inline f64vec pow(f64vec x, f64vec y) noexcept nogil:
                 )
     k = log_reduced(x, &m) + choose(same(more, more), more, each(0))
     f = m - 1
-    dh = 1 + m
-    dl = m - (dh - 1)
-    sh = f / dh
-    a = product(sh, dh, &e)
-    sl = (((f - a) - e) - sh * dl) / dh
-    zh = product(sh, sh, &e)
-    zl = e + 2 * sh * sl
-    g = zh * polynomial(zh, POW, 7)
-    uh = THIRD + g
-    ul = (g - (uh - THIRD)) + THIRD_LO
-    vh = product(zh, uh, &e)
-    vl = e + (zh * ul + zl * uh)
-    wh = product(sh, vh, &e)
-    wl = e + (sh * vl + sl * vh)
-    hh = sh + wh
-    hl = (wh - (hh - sh)) + (sl + wl)
+    d = 1 + m
+    inverse = 1 / d
+    s = f * inverse
+    sh = leading(s)
+    dh = leading(d)
+    sl = ((f - sh * dh) - sh * (m - (dh - 1))) * inverse
+    z = s * s
+    square = sh * sh
+    g = z * z * polynomial(z, POW, 7) + sl * (sh + s)
+    th = leading(3 + square + g)
+    tl = g - ((th - 3) - square)
+    u = sh * th
+    w = sl * th + tl * s
+    uh = leading(u + w)
+    ul = w - (uh - u)
     a = k * LN2_HI
-    b = 2 * hh
+    b = TWO_THIRDS * uh
     s = a + b
-    low = (b - (s - a)) + (2 * hl + k * LN2_LO)
-    lh = s + low
+    low = (b - (s - a)) + (TWO_THIRDS_LO * uh + ul * (2 * THIRD) + k * LN2_LO)
+    lh = leading(s + low)
     ll = low - (lh - s)
-    ph = product(y, lh, &e)
-    pl = e + y * ll
-    far = less(each(800), magnitude(ph))
-    ph = choose(far, signed(each(800), ph), ph)
-    pl = choose(far, each(0), pl)
+    yh = leading(y)
+    ph = yh * lh
+    pl = (y - yh) * lh + y * ll
+    far = ~less(magnitude(ph), each(700))
+    if any_of(far):
+        e = choose(less(each(800), ph), each(800), ph)
+        e = choose(less(e, each(-800)), each(-800), e)
+        pl = choose(less(each(800), magnitude(ph)), each(0), pl)
+        ph = e
     low = exp_reduced(ph, &k, &h)
     s = exp_parts(h, low - pl, &e)
-    s = scaled(s + e, k)
+    s = s + e
+    s = scaled(s, k) if any_of(far) else s * power_of_two(k)
     if any_of(~good):
         s = number(bits(s) | (bits(special) & all_of(SIGN)))
         s = choose(good | same(more, more), s, special)

@@ -1,16 +1,14 @@
-# Functions of rows of numbers: of float64 as they are, of float32 by way of float64.
+# Functions of rows of numbers: of float64 as they are; of float32 quickly, or else by way of float64.
 
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
 from .elementary cimport atan2, cbrt, cos, exp, log, pow, sin, tan, tanh
 from .nearest cimport NEAR_COS, NEAR_LOG, NEAR_SIN, NearTie
+from .quick cimport CHUNK, quick
 from ..abi.formulas cimport ATAN2, CBRT, COS, EXP, LOG, POW, SIN, TAN, TANH
 from ..simd.bits cimport narrow, widen
 from ..simd.vec cimport f32vec, f64vec, width
-
-cdef enum:
-    CHUNK = 64      # floats that are widened at once
 
 
 cdef inline void functions(
@@ -59,10 +57,25 @@ cdef inline void widen_row(
         wide[n] = widen(numbers + (first + n * w if step else n * w % width(row)))
 
 
+cdef inline const f32vec* whole_chunk(float* room, const f32vec* row, Py_ssize_t step, Py_ssize_t count) noexcept nogil:
+    """The last numbers of a row, and ones after them; unless it is one vector again and again."""
+    cdef Py_ssize_t n
+    if row == NULL or step == 0:
+        return row
+    memcpy(room, row, count * sizeof(float))
+    for n in range(count, CHUNK):
+        room[n] = 1
+    return <const f32vec*> room
+
+
 cdef inline void functions_of_floats(
     int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
 ) noexcept nogil:
     cdef double wide[3 * CHUNK]
+    cdef float near[CHUNK]
+    cdef float rest[2 * CHUNK]
+    cdef const f32vec* x
+    cdef const f32vec* y
     cdef f64vec* result = <f64vec*> (wide + 2 * CHUNK)
     cdef Py_ssize_t total = vectors * width(out)
     cdef Py_ssize_t w = width(result)
@@ -70,6 +83,15 @@ cdef inline void functions_of_floats(
     cdef Py_ssize_t count, n
     while first < total:
         count = min(<Py_ssize_t> CHUNK, total - first)
+        x = a + first // width(out) * i
+        y = b + first // width(out) * j if b != NULL else NULL
+        if count < CHUNK:
+            x = whole_chunk(rest, x, i, count)
+            y = whole_chunk(rest + CHUNK, y, j, count)
+        if quick(code, near, x, i, y, j):
+            memcpy(<float*> out + first, near, count * sizeof(float))
+            first += CHUNK
+            continue
         widen_row(first, count, wide, a, i)
         if b != NULL:
             widen_row(first, count, wide + CHUNK, b, j)

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..abi.coupled cimport PushFunction, TangentFunction
+from ..abi.coupled cimport NoisyFunction, NoisyTangent, PushFunction, TangentFunction
 from ..abi.formulas cimport FlowFunction, Formula, Operate
 from ..abi.tables cimport Kernels
 from ..forces.formulas cimport operate, run_formula
@@ -13,8 +13,15 @@ cdef inline int push_formula(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const vec* x, const vec* v, vec* out, const Formula* data,
 ) noexcept nogil:
+    return push_noise(t, first, count, dim, stride, x, v, out, data, 0)
+
+
+cdef inline int push_noise(
+    double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
+    const vec* x, const vec* v, vec* out, const Formula* data, int64_t tick,
+) noexcept nogil:
     return run_formula(
-        data, t, first, count, stride, dim, <const char*> x, <const char*> v, NULL, NULL, <char*> out, out
+        data, t, first, count, stride, dim, <const char*> x, <const char*> v, NULL, NULL, <char*> out, tick, out
     )
 
 
@@ -22,16 +29,23 @@ cdef inline int change_formula(
     double t, int64_t n, int64_t dim, int64_t stride,
     const vec* x, const vec* v, const vec* dx, const vec* dv, vec* out, const Formula* data,
 ) noexcept nogil:
+    return change_noise(t, n, dim, stride, x, v, dx, dv, out, data, 0)
+
+
+cdef inline int change_noise(
+    double t, int64_t n, int64_t dim, int64_t stride,
+    const vec* x, const vec* v, const vec* dx, const vec* dv, vec* out, const Formula* data, int64_t tick,
+) noexcept nogil:
     return run_formula(
         data, t, 0, n, stride, dim, <const char*> x, <const char*> v, <const char*> dx, <const char*> dv, <char*> out,
-        out,
+        tick, out,
     )
 
 
 cdef inline int flow_formula(
     double t, int64_t first, int64_t count, int64_t dim, const vec* y, vec* out, const Formula* formula,
 ) noexcept nogil:
-    return run_formula(formula, t, first, count, 0, dim, <const char*> y, NULL, NULL, NULL, <char*> out, out)
+    return run_formula(formula, t, first, count, 0, dim, <const char*> y, NULL, NULL, NULL, <char*> out, 0, out)
 
 
 cdef inline void fill_formulas(Kernels* kernels, vec* like) noexcept:
@@ -41,3 +55,5 @@ cdef inline void fill_formulas(Kernels* kernels, vec* like) noexcept:
     kernels.formulas.flow = <FlowFunction> flow_formula[vec]
     kernels.swept.formula = <PushFunction> push_formula[vec]
     kernels.swept.formula_tangent = <TangentFunction> change_formula[vec]
+    kernels.swept.noisy_formula = <NoisyFunction> push_noise[vec]
+    kernels.swept.noisy_formula_tangent = <NoisyTangent> change_noise[vec]

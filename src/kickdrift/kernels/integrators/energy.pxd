@@ -71,7 +71,7 @@ cdef inline int energy_step(
     cdef Py_ssize_t i, n
     cdef int dim = plan.dim
     cdef int j
-    if push(sweep, job, room, room.now, t, like) != 0:
+    if push(sweep, job, room, room.now, t, job.tick, like) != 0:
         return job.code
     finish(KEEP, 0, sweep, room, room.now, like)
     for j in range(dim):

@@ -4,6 +4,7 @@
 # functions are evaluated, as Python is shown no other place.
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport (
@@ -15,7 +16,7 @@ from ..simd.vec cimport f32vec, vec, load_part, real, spread, where_positive, wi
 from ..abi.plan cimport DAMPING, Field, Job, Plan
 from ..loops.stages cimport size
 from ..loops.passes cimport finish, out_register, push
-from ..abi.coupled cimport UNSOLVED, Push, Sweep
+from ..abi.coupled cimport UNSOLVED, NoisyTangent, Push, Sweep
 from ..forces.fields cimport field_vec, magnitude, root, term_jacobian, value
 
 cdef enum:
@@ -28,6 +29,7 @@ ctypedef struct System:
     Job* job
     const Room* room
     double t                # when it ends
+    int64_t tick            # that of the noise then
     double far, fast        # sizes of places and velocities
     double slope            # how strongly f reacts to places, as far as was seen
 
@@ -154,7 +156,7 @@ cdef inline int evaluate(const System* system, real h, vec* like) noexcept nogil
     cdef vec* f = vector(system, REST, like)
     cdef real one = 1
     combine(system, shown(system, X, like), x, 1, h, u)
-    if push(sweep, system.job, room, room.next, system.t, like) != 0:
+    if push(sweep, system.job, room, room.next, system.t, system.tick, like) != 0:
         return system.job.code
     finish(KEEP, 0, sweep, room, room.next, like)
     combine(system, f, u, -1, one, v)
@@ -271,10 +273,16 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
         out = out_register(room, number, like)
         if term.tangent != NULL:
             memset(out, 0, size(room, like))
-            system.job.code = term.tangent(
-                system.t, room.count, dim, room.plane, vector(system, PLACE, like), vector(system, SPEED, like),
-                dx, p, out, term.tangent_data,
-            )
+            if term.noisy:
+                system.job.code = (<NoisyTangent> term.tangent)(
+                    system.t, room.count, dim, room.plane, vector(system, PLACE, like), vector(system, SPEED, like),
+                    dx, p, out, term.tangent_data, system.tick,
+                )
+            else:
+                system.job.code = term.tangent(
+                    system.t, room.count, dim, room.plane, vector(system, PLACE, like), vector(system, SPEED, like),
+                    dx, p, out, term.tangent_data,
+                )
             if system.job.code != 0:
                 system.job.failed_push = number
                 return system.job.code
@@ -339,7 +347,7 @@ cdef inline int orthomin(System* system, real h, real share, vec* like) noexcept
 
 
 cdef inline int implicit_step(
-    const Sweep* sweep, Job* job, const Room* room, double t, vec* like, real zero,
+    const Sweep* sweep, Job* job, const Room* room, double t, int64_t tick, vec* like, real zero,
 ) noexcept nogil:
     """Solve f(u) = 0 for the new velocities u, and move on with them; other than 0 where that fails."""
     cdef System system
@@ -358,6 +366,7 @@ cdef inline int implicit_step(
     system.job = job
     system.room = room
     system.t = t
+    system.tick = tick
     system.slope = 0
     f = vector(&system, REST, like)
     copy(&system, shown(&system, V, like), <const vec*> (room.now + V * size(room, like)))
@@ -407,12 +416,13 @@ cdef inline int together(
 ) noexcept nogil:
     """One implicit step of all bodies, from `now` to `next`; other than 0 where that fails."""
     cdef double t = sweep.origin + (job.tick + step - sweep.origin_tick) * sweep.plan.h + sweep.after[0]
+    cdef int64_t tick = job.tick + step + sweep.ticks[0]
     cdef float single = 0
     cdef double whole = 0
     if vec is f32vec:
-        implicit_step(sweep, job, room, t, like, single)
+        implicit_step(sweep, job, room, t, tick, like, single)
     else:
-        implicit_step(sweep, job, room, t, like, whole)
+        implicit_step(sweep, job, room, t, tick, like, whole)
     if job.code == 0 and sweep.noise != NULL:
         stir(sweep, room, job.tick + step, False, like)
     if job.code == 0 and sweep.plan.damped and sweep.holds == 0:

@@ -16,7 +16,7 @@ from ..noise cimport stir
 from .living cimport any_of
 from .planes cimport aligned
 from .stages cimport size
-from ..abi.coupled cimport INTERRUPTED, UNSOLVED, Push, Sweep
+from ..abi.coupled cimport INTERRUPTED, UNSOLVED, NoisyFunction, Push, PushFunction, Sweep
 from ..integrators.traits cimport fsal, verlet
 
 
@@ -24,10 +24,20 @@ cdef inline char* out_register(const Room* room, int number, const vec* like) no
     return room.start + (OUT - P + number) * size(room, like)
 
 
-cdef inline int push(
-    const Sweep* sweep, Job* job, const Room* room, const char* state, double t, vec* like,
+cdef inline int evaluate_push(
+    const Push* term, PushFunction function, void* data, double t, int64_t tick, const Room* room, int dim,
+    const void* x, const void* v, void* out,
 ) noexcept nogil:
-    """Evaluate all pushes at a state; other than 0 where one fails."""
+    """A function of a push, told the tick where it has noise."""
+    if term.noisy:
+        return (<NoisyFunction> function)(t, room.first, room.count, dim, room.plane, x, v, out, data, tick)
+    return function(t, room.first, room.count, dim, room.plane, x, v, out, data)
+
+
+cdef inline int push(
+    const Sweep* sweep, Job* job, const Room* room, const char* state, double t, int64_t tick, vec* like,
+) noexcept nogil:
+    """Evaluate all pushes at a state; other than 0 where one fails. tick: that of the noise."""
     cdef const Push* term
     cdef char* out
     cdef Py_ssize_t vectors = (room.count + width(like) - 1) // width(like)
@@ -38,9 +48,9 @@ cdef inline int push(
         out = out_register(room, number, like)
         for j in range(sweep.plan.dim):
             memset(out + j * room.plane * <Py_ssize_t> sizeof(vec) // width(like), 0, vectors * sizeof(vec))
-        job.code = term.function(
-            t, room.first, room.count, sweep.plan.dim, room.plane,
-            state + X * size(room, like), state + V * size(room, like), out, term.data,
+        job.code = evaluate_push(
+            term, term.function, term.data, t, tick, room, sweep.plan.dim,
+            state + X * size(room, like), state + V * size(room, like), out,
         )
         if job.code != 0:
             job.failed_push = number
@@ -69,11 +79,12 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     cdef bint drag = plan.velocity_dependent
     cdef double t = sweep.origin + (tick - sweep.origin_tick) * plan.h  # `_time_of(tick)` of base.py
     cdef double after
+    cdef int64_t ticks
     cdef int number
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
     if job.begin and step == 0 and any_of(plan.living.young + room.first, room.count):
-        if push(sweep, job, room, state, t, like) != 0:
+        if push(sweep, job, room, state, t, tick, like) != 0:
             return job.code
         finish(KEEP, 0, sweep, room, state, like)
         if room.next != room.now:
@@ -82,7 +93,7 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         begin_young(plan, room, like)
     # One loop for all that is evaluated, so that compilers inline the sweeps once.
     for number in range(START, stages(scheme, drag, plan)):
-        after = 0
+        after, ticks = 0, 0
         if number == START and not (step == 0 and job.start):
             continue
         # What holds move is pushed otherwise.
@@ -97,8 +108,8 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
             if sweep.noise != NULL and scheme == VELOCITY_VERLET and not drag:
                 stir(sweep, room, tick, True, like)
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
-            after = sweep.after[number]
-        if push(sweep, job, room, state, t + after, like) != 0:
+            after, ticks = sweep.after[number], sweep.ticks[number]
+        if push(sweep, job, room, state, t + after, tick + ticks, like) != 0:
             return job.code
         finish(number, scheme, sweep, room, state, like)
         if number != KEEP:
