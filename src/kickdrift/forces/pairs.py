@@ -134,6 +134,8 @@ class PairPotential(Formula):
 
     def _sum(self, plan: Plan, position: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Half of what each pair has for each of its bodies, where one of them can be moved."""
+        if plan.periodic is not None:
+            return self._sum_around(plan, position, rows)
         order = rows[np.argsort(position[rows, 0], kind="stable")]
         place, moves = position[order], (plan.mobility + np.zeros(plan.n))[order]
         behind = np.searchsorted(place[:, 0], place[:, 0] + self.cutoff) - np.arange(1, len(order) + 1)
@@ -153,6 +155,20 @@ class PairPotential(Formula):
             total += np.bincount(order[i[near]], energy, plan.n) + np.bincount(order[j[near]], energy, plan.n)
             first = last
         return total
+
+    def _sum_around(self, plan: Plan, position: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The same in a periodic box."""
+        from ..neighbours import Neighbours
+
+        assert plan.periodic is not None
+        alive = np.isin(np.arange(plan.n), rows)
+        i, j = Neighbours(position, self.cutoff, alive, periodic=plan.periodic).pairs()
+        d = plan.periodic.torus(plan.dim).nearest(position[j] - position[i])
+        square, moves = (d * d).sum(axis=1), plan.mobility + np.zeros(plan.n)
+        near = (square > 0) & (square < self.cutoff * self.cutoff) & ((moves[i] > 0) | (moves[j] > 0))
+        lost = float(self._at(np.array([self.cutoff]))[0]) if self.shift else 0.0
+        energy = (self._at(np.sqrt(square[near])) - lost) / 2
+        return np.bincount(i[near], energy, plan.n) + np.bincount(j[near], energy, plan.n)
 
     def _at(self, r: np.ndarray) -> np.ndarray:
         return np.asarray(evaluate(self.energy, {"r": r, **self.parameters})["x"] + np.zeros(len(r)))

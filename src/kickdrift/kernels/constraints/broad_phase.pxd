@@ -6,9 +6,10 @@ from libc.string cimport memcpy, memset
 
 from libc.math cimport INFINITY
 
-from ..abi.constraints cimport MOST_CLASSES, MOST_ROWS, NOWHERE, PAIRS_PER_BODY, Collisions
+from ..abi.constraints cimport MOST_CLASSES, MOST_ROWS, NOWHERE, PAIRS_PER_BODY, Collisions, Torus
 from ..forces.fields cimport root
 from ..simd.vec cimport real
+from ..space cimport inside, is_periodic, nearest, toward
 from ..abi.plan cimport MAX_DIM
 
 cdef enum:
@@ -74,9 +75,46 @@ cdef inline uint64_t bucket_of(
     """Where the cell of a body would be if it were of this class."""
     cdef uint64_t bucket = 0
     cdef int j
+    if is_periodic(&data.torus):
+        return bucket_around(
+            dim, stride, x, i, data.cells + 3 * size_class, data.per_width + 3 * size_class, &data.torus,
+        )
     for j in range(dim):
         bucket += data.step[j] * <uint64_t> cell(x[j * stride + i], data.per_cell[size_class], i)
     return bucket & data.mask
+
+
+cdef inline uint64_t bucket_around(
+    int dim, int64_t stride, const real* x, int64_t i, const int64_t* cells, const double* per_width,
+    const Torus* torus,
+) noexcept nogil:
+    """The same in a periodic box, whose cells are counted off row by row."""
+    cdef uint64_t bucket = 0
+    cdef uint64_t step = 1
+    cdef int64_t number
+    cdef double at
+    cdef int j
+    for j in range(dim):
+        number = cell_around(x[j * stride + i], i, j, per_width[j], torus)
+        if not (<const real*> torus.width)[j] > 0:
+            number %= cells[j]
+            if number < 0:
+                number += cells[j]
+        bucket += step * <uint64_t> min(number, cells[j] - 1)
+        step *= <uint64_t> cells[j]
+    return bucket
+
+
+cdef inline int64_t cell_around(
+    real x, int64_t body, int axis, double per_width, const Torus* torus,
+) noexcept nogil:
+    """The number of the cell at a coordinate, from the lower side of the box on."""
+    cdef double at
+    if not (<const real*> torus.width)[axis] > 0:
+        return cell(x, per_width, body)
+    at = inside(x, axis, torus)
+    at = (at - (<const real*> torus.lower)[axis]) * per_width
+    return <int64_t> at if at > 0 and at < 2147483648.0 else 0
 
 
 cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
@@ -126,11 +164,14 @@ cdef inline Found find_alike(
     for bucket in range(data.mask + 1):
         if data.start[bucket] == data.start[bucket + 1]:
             continue
-        look_around(bucket, data, &around)
+        look_around(bucket, 0, dim, data, &around)
         for slot in range(data.start[bucket], data.start[bucket + 1]):
             i = data.body[slot]
             data.begin[i] = total
-            data.count[i] = find_partners(dim, n, slot, &around, like, data, data.partner + total)
+            if is_periodic(&data.torus):
+                data.count[i] = find_partners(True, dim, n, slot, &around, like, data, data.partner + total)
+            else:
+                data.count[i] = find_partners(False, dim, n, slot, &around, like, data, data.partner + total)
             total += data.count[i]
             if total > PAIRS_PER_BODY * n:
                 return CROWD
@@ -142,12 +183,21 @@ cdef inline Found find_alike(
     return ALL
 
 
-cdef inline void look_around(uint64_t bucket, const Collisions* data, Around* around) noexcept nogil:
-    """The slots of the cells around a cell and in it."""
+cdef inline void look_around(
+    uint64_t bucket, int size_class, int dim, const Collisions* data, Around* around,
+) noexcept nogil:
+    """The slots of the cells around a cell of this class and in it."""
     cdef uint64_t first, last
     cdef int64_t row
     around.ranges = 0
     around.slots = 0
+    if is_periodic(&data.torus):
+        buckets_around(bucket, data.cells + 3 * size_class, dim, around)
+        for row in range(around.ranges):
+            around.first[row] = data.start[around.first[row]]
+            around.last[row] = data.start[around.last[row]]
+            around.slots += around.last[row] - around.first[row]
+        return
     for row in range(data.rows):
         first = (bucket + data.row[row]) & data.mask
         last = first + 3
@@ -164,8 +214,48 @@ cdef inline void look_around(uint64_t bucket, const Collisions* data, Around* ar
         around.ranges += 1
 
 
+cdef inline void buckets_around(uint64_t bucket, const int64_t* cells, int dim, Around* around) noexcept nogil:
+    """The buckets of the cells around a cell of a periodic box, as ranges; each once, also where cells are few."""
+    cdef int64_t at[3]
+    cdef int64_t few[3]
+    cdef int64_t a, b, row
+    cdef int j
+    for j in range(3):
+        at[j] = 0
+        few[j] = 1
+        if j < dim:
+            at[j] = <int64_t> bucket % cells[j]
+            bucket = <uint64_t> (<int64_t> bucket // cells[j])
+            few[j] = min(cells[j], <int64_t> 3)
+    around.ranges = 0
+    for b in range(few[2]):
+        for a in range(few[1]):
+            row = 0
+            if dim > 2:
+                row = (at[2] + b - 1 + cells[2]) % cells[2] if few[2] == 3 else b
+            if dim > 1:
+                row = row * cells[1] + ((at[1] + a - 1 + cells[1]) % cells[1] if few[1] == 3 else a)
+            row = row * cells[0]
+            if cells[0] <= 3:
+                add_buckets(row, row + cells[0], around)
+            elif at[0] == 0:
+                add_buckets(row, row + 2, around)
+                add_buckets(row + cells[0] - 1, row + cells[0], around)
+            elif at[0] == cells[0] - 1:
+                add_buckets(row, row + 1, around)
+                add_buckets(row + cells[0] - 2, row + cells[0], around)
+            else:
+                add_buckets(row + at[0] - 1, row + at[0] + 2, around)
+
+
+cdef inline void add_buckets(int64_t first, int64_t last, Around* around) noexcept nogil:
+    around.first[around.ranges] = <int32_t> first
+    around.last[around.ranges] = <int32_t> last
+    around.ranges += 1
+
+
 cdef inline int32_t find_partners(
-    int dim, int64_t n, int64_t slot, const Around* around, const real* like, const Collisions* data,
+    bint periodic, int dim, int64_t n, int64_t slot, const Around* around, const real* like, const Collisions* data,
     int32_t* partner,
 ) noexcept nogil:
     """Bodies of higher index that are near, in ascending order; how many."""
@@ -186,9 +276,13 @@ cdef inline int32_t find_partners(
             size = here[dim] + place[dim * n + k]
             reach = size + quarter * size
             d = place[k] - here[0]
+            if periodic:
+                d = nearest(d, 0, &data.torus)
             square = d * d
             for j in range(1, dim):
                 d = place[j * n + k] - here[j]
+                if periodic:
+                    d = nearest(d, j, &data.torus)
                 square = square + d * d
             # Half of them have a higher index, which no processor foresees: written down in any case.
             partner[count] = body[k]
@@ -211,7 +305,7 @@ cdef inline Found find_unlike(
         if data.size_class[i] == NOWHERE:
             continue
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
-            look_around(bucket_of(dim, stride, x, i, size_class, data), data, &around)
+            look_around(bucket_of(dim, stride, x, i, size_class, data), size_class, dim, data, &around)
             for row in range(around.ranges):
                 for k in range(around.first[row], around.last[row]):
                     j = data.body[k]
@@ -246,10 +340,10 @@ cdef inline bint is_partner(
         return comes_near(dim, i, j, data, <const real*> data.on_way_x, <const real*> data.on_way_v)
     size = (<const real*> data.radius)[i] + place[dim * n + k]
     reach = size + quarter * size
-    d = place[k] - x[i]
+    d = toward(place[k] - x[i], 0, &data.torus)
     square = d * d
     for c in range(1, dim):
-        d = place[c * n + k] - x[c * stride + i]
+        d = toward(place[c * n + k] - x[c * stride + i], c, &data.torus)
         square = square + d * d
     return square < reach * reach
 
@@ -274,7 +368,7 @@ cdef inline bint comes_near(
     size = (<const real*> data.on_way_radius)[i] + (<const real*> data.on_way_radius)[j]
     reach = size + quarter * size
     for c in range(dim):
-        d[c] = x[c * stride + j] - x[c * stride + i]
+        d[c] = toward(x[c * stride + j] - x[c * stride + i], c, &data.torus)
         u[c] = v[c * stride + j] - v[c * stride + i]
         square = square + u[c] * u[c] if c > 0 else u[c] * u[c]
         along = along + d[c] * u[c] if c > 0 else d[c] * u[c]
@@ -313,6 +407,8 @@ cdef inline bint find_ways(
     ways.on_way_x, ways.on_way_v, ways.on_way_radius = x, v, data.radius
     ways.on_way_stride, ways.on_way_h = stride, h
     classify(n, extent, data.size_class, data.way_class, &ways)
+    if is_periodic(&data.torus):
+        lay_around(dim, <const real*> data.torus.width, &ways)
     sort_bodies(dim, n, n, middle, &ways)
     found = find_unlike(dim, n, n, middle, &ways, owner)
     if found == CROWD:
@@ -357,6 +453,33 @@ cdef inline void classify(
             size_class[i] = <uint8_t> number
 
 
+cdef inline void lay_around(int dim, const real* width, Collisions* data) noexcept nogil:
+    """Cells of a periodic box for each class of size, as `laid_around` of broad_phase.py lays them."""
+    cdef int64_t* cells
+    cdef double most = 65536
+    cdef double many
+    cdef int number, j, largest
+    for number in range(data.classes):
+        cells = data.cells + 3 * number
+        for j in range(dim):
+            many = width[j] * data.per_cell[number] if width[j] > 0 else most
+            cells[j] = <int64_t> (1 if not many > 1 else (many if many < most else most))
+        while True:
+            many = 1
+            largest = 0
+            for j in range(dim):
+                many *= cells[j]
+                if cells[j] > cells[largest]:
+                    largest = j
+            if many <= data.mask + 1:
+                break
+            cells[largest] = (cells[largest] + 1) // 2
+        for j in range(dim):
+            data.per_width[3 * number + j] = (
+                <double> cells[j] / <double> width[j] if width[j] > 0 else data.per_cell[number]
+            )
+
+
 # Of a crowd, few.
 
 cdef inline Found find_few(
@@ -370,8 +493,9 @@ cdef inline Found find_few(
     cdef int64_t row, k, first
     cdef uint64_t bucket, beside
     cdef int32_t i
-    cdef int size_class, c
+    cdef int size_class, c, width
     cdef bint own
+    cdef Around around
     # Of each bucket the first slot of those whose turn has not come, which are those of higher index.
     memcpy(data.next, data.start, (data.mask + 1) * sizeof(int32_t))
     for i in range(<int32_t> n):
@@ -383,9 +507,17 @@ cdef inline Found find_few(
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
             own = size_class == data.size_class[i]
             bucket = bucket_of(dim, stride, x, i, size_class, data)
-            for row in range(data.rows):
-                for c in range(3):
-                    beside = (bucket + data.row[row] + <uint64_t> c) & data.mask
+            if is_periodic(&data.torus):
+                buckets_around(bucket, data.cells + 3 * size_class, dim, &around)
+            else:
+                around.ranges = data.rows
+            for row in range(around.ranges):
+                width = around.last[row] - around.first[row] if is_periodic(&data.torus) else 3
+                for c in range(width):
+                    if is_periodic(&data.torus):
+                        beside = <uint64_t> (around.first[row] + c)
+                    else:
+                        beside = (bucket + data.row[row] + <uint64_t> c) & data.mask
                     first = data.next[beside] if own else data.start[beside]
                     for k in range(first, min(first + PAIRS_PER_BODY, <int64_t> data.start[beside + 1])):
                         tests += 1

@@ -7,6 +7,7 @@ from .walls cimport arrival, bounce, each, replace, rub
 from .broad_phase cimport find_pairs, find_ways
 from ..abi.constraints cimport Collisions, Hold
 from ..simd.vec cimport real
+from ..space cimport toward
 from ..abi.plan cimport MAX_DIM
 from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport dot, magnitude, root
@@ -123,7 +124,7 @@ cdef inline bint meet_pair(
             notice(dim, h, stride, i, j, place, x, v, data)
         return False
     for c in range(dim):
-        d[c] = x[c * stride + j] - x[c * stride + i]
+        d[c] = toward(x[c * stride + j] - x[c * stride + i], c, &data.torus)
     overlap = size * size - dot(dim, d, d)
     if not (overlap > 0 or given > 0) or not weight[i] + weight[j] > 0:
         return False
@@ -294,7 +295,7 @@ cdef inline real time_of_touch(
     if data.last[i] == j and data.last[j] == i:
         return 0
     for c in range(dim):
-        d[c] = x[c * stride + j] - x[c * stride + i]
+        d[c] = toward(x[c * stride + j] - x[c * stride + i], c, &data.torus)
         u[c] = v[c * stride + j] - v[c * stride + i]
     overlap = size * size - dot(dim, d, d)
     together, square = -dot(dim, d, u), dot(dim, u, u)
@@ -358,7 +359,7 @@ cdef inline void notice(
     cdef real one = 1
     cdef int c
     for c in range(dim):
-        d[c] = x[c * stride + j] - x[c * stride + i]
+        d[c] = toward(x[c * stride + j] - x[c * stride + i], c, &data.torus)
         u[c] = v[c * stride + j] - v[c * stride + i]
     overlap = size * size - dot(dim, d, d)
     together, square = -dot(dim, d, u), dot(dim, u, u)

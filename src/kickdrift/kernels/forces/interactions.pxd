@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t
 from ..abi.interactions cimport NBody, Springs
 from ..loops.living cimport any_of
 from ..simd.vec cimport vec, vec_root, real, spread, where_positive, width
+from ..space cimport is_periodic, nearest
 from ..abi.plan cimport MAX_DIM
 
 cdef enum:
@@ -94,6 +95,8 @@ cdef inline void pull(
         s = block * w
         for c in range(dim):
             gather(w, data, s, x + c * stride, <real*> &d[c])
+            if is_periodic(&data.torus):
+                turn_to_images(w, c, data, <real*> &d[c])
             if damped:
                 gather(w, data, s, v + c * stride, <real*> &u[c])
         q = vec_root(product(dim, d, d))
@@ -112,6 +115,12 @@ cdef inline void gather(Py_ssize_t w, const Springs* data, Py_ssize_t s, const r
     cdef Py_ssize_t n
     for n in range(w):
         to[n] = plane[data.second[s + n]] - plane[data.first[s + n]]
+
+
+cdef inline void turn_to_images(Py_ssize_t w, int axis, const Springs* data, real* d) noexcept nogil:
+    cdef Py_ssize_t n
+    for n in range(w):
+        d[n] = nearest(d[n], axis, &data.torus)
 
 
 cdef inline int springs(
@@ -146,6 +155,8 @@ cdef inline void pull_tangent(
         k = (<const vec*> (<const real*> data.k + s))[0]
         for c in range(dim):
             gather(w, data, s, x + c * stride, <real*> &d[c])
+            if is_periodic(&data.torus):
+                turn_to_images(w, c, data, <real*> &d[c])
             gather(w, data, s, dx + c * stride, <real*> &dd[c])
             if damped:
                 gather(w, data, s, v + c * stride, <real*> &u[c])

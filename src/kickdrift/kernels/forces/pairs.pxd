@@ -11,12 +11,13 @@ from ..abi.pairs cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..abi.plan cimport MAX_DIM
 from ..constraints.broad_phase cimport Around, look_around, sort, sort_bodies
 from ..simd.vec cimport real, vec, vec_root, width
+from ..space cimport is_periodic, nearest
 
 cdef enum:
     SPARE = 32      # with less room than that pairs are worked out first
 
 
-cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data) noexcept nogil:
+cdef inline bint fresh(bint periodic, int dim, int64_t stride, const real* x, const Pairs* data) noexcept nogil:
     """Does the list still have all pairs that may be near?"""
     cdef const real* was = <const real*> data.was
     cdef real limit = <real> (0.49 * data.margin)
@@ -34,16 +35,21 @@ cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data
             return False
     for i in range(data.n):
         d = x[i] - was[i]
+        if periodic:
+            d = nearest(d, 0, &data.grid.torus)
         square = d * d
         for j in range(1, dim):
             d = x[j * stride + i] - was[j * data.n + i]
+            if periodic:
+                d = nearest(d, j, &data.grid.torus)
             square = square + d * d
         near &= square <= limit
     return near
 
 
 cdef inline int32_t candidates(
-    int dim, int64_t n, int64_t stride, const real* x, int32_t i, real reach, const Collisions* grid, int32_t* partner,
+    bint periodic, int dim, int64_t n, int64_t stride, const real* x, int32_t i, real reach, const Collisions* grid,
+    int32_t* partner,
 ) noexcept nogil:
     """Bodies of higher index within reach, in ascending order; how many."""
     cdef const real* place = <const real*> grid.place
@@ -56,13 +62,17 @@ cdef inline int32_t candidates(
     cdef int j
     for j in range(dim):
         here[j] = x[j * stride + i]
-    look_around(grid.bucket[i], grid, &around)
+    look_around(grid.bucket[i], 0, dim, grid, &around)
     for row in range(around.ranges):
         for k in range(around.first[row], around.last[row]):
             d = place[k] - here[0]
+            if periodic:
+                d = nearest(d, 0, &grid.torus)
             square = d * d
             for j in range(1, dim):
                 d = place[j * n + k] - here[j]
+                if periodic:
+                    d = nearest(d, j, &grid.torus)
                 square = square + d * d
             partner[count] = body[k]
             count += (square < reach) & (body[k] > i)
@@ -70,7 +80,7 @@ cdef inline int32_t candidates(
     return count
 
 
-cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) noexcept nogil:
+cdef inline bint make_list(bint periodic, int dim, int64_t stride, const real* x, Pairs* data) noexcept nogil:
     """List the candidates; False where there is no room for so many."""
     cdef real reach = <real> (data.cutoff + data.margin)
     cdef int64_t total = 0
@@ -87,7 +97,7 @@ cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) 
     for i in range(data.n):
         data.begin[i] = total
         if data.lived[i]:
-            count = candidates(dim, data.n, stride, x, <int32_t> i, reach * reach, &data.grid, data.near)
+            count = candidates(periodic, dim, data.n, stride, x, <int32_t> i, reach * reach, &data.grid, data.near)
             if total + count > data.room:
                 return False
             memcpy(data.partner + total, data.near, count * sizeof(int32_t))
@@ -98,7 +108,7 @@ cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) 
 
 
 cdef inline int32_t gather(
-    int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach,
+    bint periodic, int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach,
     int32_t filled, const Pairs* data,
 ) noexcept nogil:
     """Add those pairs of a body that are near; how many there are then."""
@@ -114,10 +124,14 @@ cdef inline int32_t gather(
     for k in range(count):
         other = partner[k]
         d = x[other] - here[0]
+        if periodic:
+            d = nearest(d, 0, &data.grid.torus)
         way[filled] = d
         square = d * d
         for j in range(1, dim):
             d = x[j * stride + other] - here[j]
+            if periodic:
+                d = nearest(d, j, &data.grid.torus)
             way[j * PAIRS_AT_ONCE + filled] = d
             square = square + d * d
         distance[filled] = square
@@ -153,15 +167,18 @@ cdef inline int work_out(
     return 0
 
 
-cdef inline int push_all(int dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like) noexcept nogil:
+cdef inline int push_all(
+    bint periodic, int dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like,
+) noexcept nogil:
     cdef real reach = <real> data.cutoff
     cdef const int32_t* partner
     cdef int64_t i, k, count, part
     cdef int32_t filled = 0
     cdef int code
     reach = reach * reach
-    if not fresh(dim, stride, x, data) and not make_list(dim, stride, x, data) and data.room < data.most:
-        return LIST_TOO_SHORT
+    if not fresh(periodic, dim, stride, x, data):
+        if not make_list(periodic, dim, stride, x, data) and data.room < data.most:
+            return LIST_TOO_SHORT
     for i in range(data.n):
         if not data.lived[i]:
             continue
@@ -170,11 +187,11 @@ cdef inline int push_all(int dim, int64_t stride, const real* x, real* out, Pair
             count = data.begin[i + 1] - data.begin[i]
         else:
             partner = data.near
-            count = candidates(dim, data.n, stride, x, <int32_t> i, 2 * reach, &data.grid, data.near)
+            count = candidates(periodic, dim, data.n, stride, x, <int32_t> i, 2 * reach, &data.grid, data.near)
         k = 0
         while k < count:
             part = min(count - k, <int64_t> (PAIRS_AT_ONCE - 1 - filled))
-            filled = gather(dim, stride, x, <int32_t> i, partner + k, part, reach, filled, data)
+            filled = gather(periodic, dim, stride, x, <int32_t> i, partner + k, part, reach, filled, data)
             k += part
             if filled > PAIRS_AT_ONCE - SPARE:
                 code = work_out(dim, stride, filled, out, data, like)
@@ -188,8 +205,14 @@ cdef inline int push_pairs(
     int64_t dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like,
 ) noexcept nogil:
     """V'(r) d / r on the first of each pair, d = x_j - x_i, and its negative on the second."""
+    if is_periodic(&data.grid.torus):
+        if dim == 1:
+            return push_all(True, 1, stride, x, out, data, like)
+        elif dim == 2:
+            return push_all(True, 2, stride, x, out, data, like)
+        return push_all(True, 3, stride, x, out, data, like)
     if dim == 1:
-        return push_all(1, stride, x, out, data, like)
+        return push_all(False, 1, stride, x, out, data, like)
     elif dim == 2:
-        return push_all(2, stride, x, out, data, like)
-    return push_all(3, stride, x, out, data, like)
+        return push_all(False, 2, stride, x, out, data, like)
+    return push_all(False, 3, stride, x, out, data, like)
