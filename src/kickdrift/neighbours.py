@@ -27,9 +27,9 @@ class Neighbours:
     number; points are near each other up to this distance, which counts. alive: a mask of shape (n,), such as a
     stepper's `alive`; others are near nothing. Points that are no numbers are near nothing either.
 
-    periodic: a `Periodic`, such as that of a stepper: then points are near each other across its sides, points and places
-    count as what they are in the box, and a cast goes on through its sides, as often as its motion says. The radius may
-    be half of the width at most. A cast looks at all points there.
+    periodic: a `Periodic`, such as that of a stepper: then points are near each other across its sides, points and
+    places count as what they are in the box, and a cast goes on through its sides, as often as its motion says. The
+    radius may be half of the width at most. A cast looks at all points there.
 
     Points go by their rows, int64. What comes out depends on the numbers alone: in ascending order, ties by row. All
     is computed in float64. `out=` takes the arrays to write to, two of them; what is returned is the part in use.

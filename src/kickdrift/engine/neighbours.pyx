@@ -5,7 +5,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
 from ..kernels.neighbours cimport (
-    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, find_pairs_around, make_room, sort_by, sort_into, sort_points,
+    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, find_pairs_around, make_room, sort_by,
+    sort_into, sort_points,
 )
 from ..kernels.space cimport is_periodic
 from ..kernels.simd.rounding cimport require_rounding

@@ -33,7 +33,7 @@ class PairPotential(Formula):
     So momentum and angular momentum stay, to rounding. Bodies at one place do not push each other. Pairs are found with
     the grid of `ElasticCollisions`, and kept in a list of those within 9/8 of the cutoff until a body has moved through
     half of that margin (Verlet 1967, Phys. Rev. 159, 98); what comes out does not depend on when that was. The space
-    is open: it has no boundaries. `implicit_euler` takes differences of the force.
+    is open, or that of `Periodic`: then d leads to the nearest image. `implicit_euler` takes differences of the force.
 
     Raises as `Expression` does; ValueError for a cutoff that is not above 0, and for parameters that are no single
     numbers. Lennard-Jones (1924), whose well is e deep:

@@ -4,6 +4,10 @@ from .abi.constraints cimport Torus
 from .simd.vec cimport real
 
 
+cdef extern from * nogil:
+    bint unlikely(bint condition) noexcept      # Cython's own: code for open space stays together
+
+
 cdef inline real whole(real turns) noexcept nogil:
     """The nearest whole number, the even one of two: a number so large has no digits behind the point."""
     cdef real much
@@ -15,7 +19,7 @@ cdef inline real whole(real turns) noexcept nogil:
 
 
 cdef inline bint is_periodic(const Torus* torus) noexcept nogil:
-    return torus.width != NULL
+    return unlikely(torus.width != NULL)
 
 
 cdef inline real nearest(real d, int axis, const Torus* torus) noexcept nogil:
@@ -43,3 +47,11 @@ cdef inline real inside(real x, int axis, const Torus* torus) noexcept nogil:
         times = times - one
     x = x - width * times
     return lower if x < lower or x >= upper else x
+
+
+cdef inline void turn_to_image(int dim, real* d, const Torus* torus) noexcept nogil:
+    """The way to a body becomes that to its nearest image."""
+    cdef int c
+    if is_periodic(torus):
+        for c in range(dim):
+            d[c] = nearest(d[c], c, torus)

@@ -59,13 +59,14 @@ class Index:
             ]
             share[k], i[k] = min(found, default=(1.0, -1))
 
-
     def _images(self, x, origin, motion, reach):
         """A point, and in a periodic box its images wherever the way may touch them."""
         if self._torus is None:
             return [x]
         places = []
-        for c, o, m, (lower, upper, width, share) in zip(x, origin, motion, self._space.axes, strict=True):
+        for c, o, m, (lower, upper, width, share) in zip(
+            x, origin, motion, zip(*self._torus, strict=True), strict=True
+        ):
             turns = range(1)
             if width > 0:
                 first = math.floor((min(o, o + m) - reach - upper) * share)

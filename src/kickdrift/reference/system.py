@@ -14,8 +14,8 @@ from .events import Reports
 from .forces import TERMS, Affine, Rotation
 from .integrators import SCHEMES, STARTS, NotConverged, energy_together
 from .noise import bath
-from .space import space_of
 from .slots import present_at_rest, present_fields
+from .space import space_of
 from .vector import Vector
 
 if TYPE_CHECKING:

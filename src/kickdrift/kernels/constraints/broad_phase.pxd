@@ -34,10 +34,16 @@ cdef inline bint find_pairs(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
     """The partners of all bodies; False where somebody wants to stop."""
+    # By a pointer, so that neither is inlined: what they call is.
+    cdef Found (*alike)(int, int64_t, const real*, const Collisions*, void*) noexcept nogil
     cdef Found found
+    alike = find_alike[real]
+    if is_periodic(&data.torus):
+        find_buckets(dim, n, stride, x, data)
+        alike = find_alike_around[real]
     sort_bodies(dim, n, stride, x, data)
     if data.classes == 1 and not data.points:
-        found = find_alike(dim, n, x, data, owner)
+        found = alike(dim, n, x, data, owner)
     else:
         found = find_unlike(dim, n, stride, x, data, owner)
     if found == CROWD:
@@ -75,10 +81,6 @@ cdef inline uint64_t bucket_of(
     """Where the cell of a body would be if it were of this class."""
     cdef uint64_t bucket = 0
     cdef int j
-    if is_periodic(&data.torus):
-        return bucket_around(
-            dim, stride, x, i, data.cells + 3 * size_class, data.per_width + 3 * size_class, &data.torus,
-        )
     for j in range(dim):
         bucket += data.step[j] * <uint64_t> cell(x[j * stride + i], data.per_cell[size_class], i)
     return bucket & data.mask
@@ -92,7 +94,6 @@ cdef inline uint64_t bucket_around(
     cdef uint64_t bucket = 0
     cdef uint64_t step = 1
     cdef int64_t number
-    cdef double at
     cdef int j
     for j in range(dim):
         number = cell_around(x[j * stride + i], i, j, per_width[j], torus)
@@ -103,6 +104,22 @@ cdef inline uint64_t bucket_around(
         bucket += step * <uint64_t> min(number, cells[j] - 1)
         step *= <uint64_t> cells[j]
     return bucket
+
+
+cdef inline uint64_t bucket_in_box(
+    int dim, int64_t stride, const real* x, int64_t i, int size_class, const Collisions* data,
+) noexcept nogil:
+    return bucket_around(
+        dim, stride, x, i, data.cells + 3 * size_class, data.per_width + 3 * size_class, &data.torus,
+    )
+
+
+cdef inline void find_buckets(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
+    """Of bodies in a periodic box, before they are sorted. Beside `sort_bodies`, which compilers inline as it is."""
+    cdef int64_t i
+    for i in range(n):
+        if data.size_class[i] < data.classes:
+            data.bucket[i] = <uint32_t> bucket_in_box(dim, stride, x, i, data.size_class[i], data)
 
 
 cdef inline int64_t cell_around(
@@ -118,7 +135,10 @@ cdef inline int64_t cell_around(
 
 
 cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
-    """Bodies but for points into the slots of their buckets, in the order of their indices: a counting sort."""
+    """Bodies but for points into the slots of their buckets, in the order of their indices: a counting sort.
+
+    In a periodic box `find_buckets` comes before.
+    """
     cdef const real* radius = <const real*> data.radius
     cdef real* place = <real*> data.place
     cdef int32_t total = 0
@@ -128,7 +148,8 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
     memset(data.start, 0, (data.mask + 2) * sizeof(int32_t))
     for i in range(n):
         if data.size_class[i] < data.classes:
-            data.bucket[i] = <uint32_t> bucket_of(dim, stride, x, i, data.size_class[i], data)
+            if not is_periodic(&data.torus):
+                data.bucket[i] = <uint32_t> bucket_of(dim, stride, x, i, data.size_class[i], data)
             data.start[data.bucket[i]] += 1
     for i in range(<int64_t> data.mask + 2):
         count = data.start[i]
@@ -164,14 +185,11 @@ cdef inline Found find_alike(
     for bucket in range(data.mask + 1):
         if data.start[bucket] == data.start[bucket + 1]:
             continue
-        look_around(bucket, 0, dim, data, &around)
+        look_around(bucket, data, &around)
         for slot in range(data.start[bucket], data.start[bucket + 1]):
             i = data.body[slot]
             data.begin[i] = total
-            if is_periodic(&data.torus):
-                data.count[i] = find_partners(True, dim, n, slot, &around, like, data, data.partner + total)
-            else:
-                data.count[i] = find_partners(False, dim, n, slot, &around, like, data, data.partner + total)
+            data.count[i] = find_partners(dim, n, slot, &around, like, data, data.partner + total)
             total += data.count[i]
             if total > PAIRS_PER_BODY * n:
                 return CROWD
@@ -183,21 +201,41 @@ cdef inline Found find_alike(
     return ALL
 
 
-cdef inline void look_around(
-    uint64_t bucket, int size_class, int dim, const Collisions* data, Around* around,
+cdef inline Found find_alike_around(
+    int dim, int64_t n, const real* like, const Collisions* data, void* owner,
 ) noexcept nogil:
-    """The slots of the cells around a cell of this class and in it."""
+    """The same in a periodic box."""
+    cdef Around around
+    cdef int64_t total = 0
+    cdef int64_t tests = 0
+    cdef int64_t slot
+    cdef uint64_t bucket
+    cdef int32_t i
+    for bucket in range(data.mask + 1):
+        if data.start[bucket] == data.start[bucket + 1]:
+            continue
+        look_around_box(bucket, 0, dim, data, &around)
+        for slot in range(data.start[bucket], data.start[bucket + 1]):
+            i = data.body[slot]
+            data.begin[i] = total
+            data.count[i] = find_partners_around(dim, n, slot, &around, like, data, data.partner + total)
+            total += data.count[i]
+            if total > PAIRS_PER_BODY * n:
+                return CROWD
+            tests += around.slots
+            if tests > TESTS:
+                tests = 0
+                if data.look(owner):
+                    return GIVEN_UP
+    return ALL
+
+
+cdef inline void look_around(uint64_t bucket, const Collisions* data, Around* around) noexcept nogil:
+    """The slots of the cells around a cell and in it."""
     cdef uint64_t first, last
     cdef int64_t row
     around.ranges = 0
     around.slots = 0
-    if is_periodic(&data.torus):
-        buckets_around(bucket, data.cells + 3 * size_class, dim, around)
-        for row in range(around.ranges):
-            around.first[row] = data.start[around.first[row]]
-            around.last[row] = data.start[around.last[row]]
-            around.slots += around.last[row] - around.first[row]
-        return
     for row in range(data.rows):
         first = (bucket + data.row[row]) & data.mask
         last = first + 3
@@ -212,6 +250,19 @@ cdef inline void look_around(
         around.last[around.ranges] = data.start[last]
         around.slots += data.start[last] - data.start[first]
         around.ranges += 1
+
+
+cdef inline void look_around_box(
+    uint64_t bucket, int size_class, int dim, const Collisions* data, Around* around,
+) noexcept nogil:
+    """The same in a periodic box, around a cell of this class."""
+    cdef int64_t row
+    around.slots = 0
+    buckets_around(bucket, data.cells + 3 * size_class, dim, around)
+    for row in range(around.ranges):
+        around.first[row] = data.start[around.first[row]]
+        around.last[row] = data.start[around.last[row]]
+        around.slots += around.last[row] - around.first[row]
 
 
 cdef inline void buckets_around(uint64_t bucket, const int64_t* cells, int dim, Around* around) noexcept nogil:
@@ -255,7 +306,7 @@ cdef inline void add_buckets(int64_t first, int64_t last, Around* around) noexce
 
 
 cdef inline int32_t find_partners(
-    bint periodic, int dim, int64_t n, int64_t slot, const Around* around, const real* like, const Collisions* data,
+    int dim, int64_t n, int64_t slot, const Around* around, const real* like, const Collisions* data,
     int32_t* partner,
 ) noexcept nogil:
     """Bodies of higher index that are near, in ascending order; how many."""
@@ -276,15 +327,45 @@ cdef inline int32_t find_partners(
             size = here[dim] + place[dim * n + k]
             reach = size + quarter * size
             d = place[k] - here[0]
-            if periodic:
-                d = nearest(d, 0, &data.torus)
             square = d * d
             for j in range(1, dim):
                 d = place[j * n + k] - here[j]
-                if periodic:
-                    d = nearest(d, j, &data.torus)
                 square = square + d * d
             # Half of them have a higher index, which no processor foresees: written down in any case.
+            partner[count] = body[k]
+            count += (square < reach * reach) & (body[k] > i)
+    sort(partner, count)
+    return count
+
+
+cdef inline int32_t find_partners_around(
+    int dim, int64_t n, int64_t slot, const Around* around, const real* like, const Collisions* data,
+    int32_t* partner,
+) noexcept nogil:
+    """The same in a periodic box."""
+    cdef const real* place = <const real*> data.place
+    cdef const int32_t* body = data.body
+    cdef int32_t i = body[slot]
+    cdef real here[MAX_DIM + 1]
+    cdef real size, reach, d, square
+    cdef real quarter = 0.25
+    cdef int32_t count = 0
+    cdef int64_t row, k, last
+    cdef int j
+    for j in range(dim + 1):
+        here[j] = place[j * n + slot]
+    for row in range(around.ranges):
+        last = around.last[row]
+        for k in range(around.first[row], last):
+            size = here[dim] + place[dim * n + k]
+            reach = size + quarter * size
+            d = place[k] - here[0]
+            d = nearest(d, 0, &data.torus)
+            square = d * d
+            for j in range(1, dim):
+                d = place[j * n + k] - here[j]
+                d = nearest(d, j, &data.torus)
+                square = square + d * d
             partner[count] = body[k]
             count += (square < reach * reach) & (body[k] > i)
     sort(partner, count)
@@ -305,7 +386,12 @@ cdef inline Found find_unlike(
         if data.size_class[i] == NOWHERE:
             continue
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
-            look_around(bucket_of(dim, stride, x, i, size_class, data), size_class, dim, data, &around)
+            if is_periodic(&data.torus):
+                look_around_box(
+                    bucket_in_box(dim, stride, x, i, size_class, data), size_class, dim, data, &around,
+                )
+            else:
+                look_around(bucket_of(dim, stride, x, i, size_class, data), data, &around)
             for row in range(around.ranges):
                 for k in range(around.first[row], around.last[row]):
                     j = data.body[k]
@@ -409,6 +495,7 @@ cdef inline bint find_ways(
     classify(n, extent, data.size_class, data.way_class, &ways)
     if is_periodic(&data.torus):
         lay_around(dim, <const real*> data.torus.width, &ways)
+        find_buckets(dim, n, n, middle, &ways)
     sort_bodies(dim, n, n, middle, &ways)
     found = find_unlike(dim, n, n, middle, &ways, owner)
     if found == CROWD:
@@ -508,6 +595,7 @@ cdef inline Found find_few(
             own = size_class == data.size_class[i]
             bucket = bucket_of(dim, stride, x, i, size_class, data)
             if is_periodic(&data.torus):
+                bucket = bucket_in_box(dim, stride, x, i, size_class, data)
                 buckets_around(bucket, data.cells + 3 * size_class, dim, &around)
             else:
                 around.ranges = data.rows

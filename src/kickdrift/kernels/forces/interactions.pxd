@@ -95,10 +95,10 @@ cdef inline void pull(
         s = block * w
         for c in range(dim):
             gather(w, data, s, x + c * stride, <real*> &d[c])
-            if is_periodic(&data.torus):
-                turn_to_images(w, c, data, <real*> &d[c])
             if damped:
                 gather(w, data, s, v + c * stride, <real*> &u[c])
+        if is_periodic(&data.torus):
+            turn_to_images(dim, w, data, <real*> d)
         q = vec_root(product(dim, d, d))
         f = (<const vec*> (<const real*> data.k + s))[0] * (q - (<const vec*> (<const real*> data.rest + s))[0])
         if damped:
@@ -117,10 +117,13 @@ cdef inline void gather(Py_ssize_t w, const Springs* data, Py_ssize_t s, const r
         to[n] = plane[data.second[s + n]] - plane[data.first[s + n]]
 
 
-cdef inline void turn_to_images(Py_ssize_t w, int axis, const Springs* data, real* d) noexcept nogil:
+cdef inline void turn_to_images(int dim, Py_ssize_t w, const Springs* data, real* d) noexcept nogil:
+    """Components of the ways of w springs, one after the other."""
     cdef Py_ssize_t n
-    for n in range(w):
-        d[n] = nearest(d[n], axis, &data.torus)
+    cdef int c
+    for c in range(dim):
+        for n in range(w):
+            d[c * w + n] = nearest(d[c * w + n], c, &data.torus)
 
 
 cdef inline int springs(
@@ -155,12 +158,12 @@ cdef inline void pull_tangent(
         k = (<const vec*> (<const real*> data.k + s))[0]
         for c in range(dim):
             gather(w, data, s, x + c * stride, <real*> &d[c])
-            if is_periodic(&data.torus):
-                turn_to_images(w, c, data, <real*> &d[c])
             gather(w, data, s, dx + c * stride, <real*> &dd[c])
             if damped:
                 gather(w, data, s, v + c * stride, <real*> &u[c])
                 gather(w, data, s, dv + c * stride, <real*> &du[c])
+        if is_periodic(&data.torus):
+            turn_to_images(dim, w, data, <real*> d)
         length = vec_root(product(dim, d, d))
         for c in range(dim):
             d[c] = where_positive(length, d[c] / length)

@@ -6,10 +6,10 @@
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport NOWHERE, Collisions
+from ..abi.constraints cimport NOWHERE, Collisions, Torus
 from ..abi.pairs cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..abi.plan cimport MAX_DIM
-from ..constraints.broad_phase cimport Around, look_around, sort, sort_bodies
+from ..constraints.broad_phase cimport Around, find_buckets, look_around, look_around_box, sort, sort_bodies
 from ..simd.vec cimport real, vec, vec_root, width
 from ..space cimport is_periodic, nearest
 
@@ -17,7 +17,7 @@ cdef enum:
     SPARE = 32      # with less room than that pairs are worked out first
 
 
-cdef inline bint fresh(bint periodic, int dim, int64_t stride, const real* x, const Pairs* data) noexcept nogil:
+cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data) noexcept nogil:
     """Does the list still have all pairs that may be near?"""
     cdef const real* was = <const real*> data.was
     cdef real limit = <real> (0.49 * data.margin)
@@ -33,23 +33,38 @@ cdef inline bint fresh(bint periodic, int dim, int64_t stride, const real* x, co
             near &= data.lived[i] == data.alive[i]
         if not near:
             return False
+    if is_periodic(&data.grid.torus):
+        return fresh_around(dim, stride, x, limit, data)
     for i in range(data.n):
         d = x[i] - was[i]
-        if periodic:
-            d = nearest(d, 0, &data.grid.torus)
         square = d * d
         for j in range(1, dim):
             d = x[j * stride + i] - was[j * data.n + i]
-            if periodic:
-                d = nearest(d, j, &data.grid.torus)
+            square = square + d * d
+        near &= square <= limit
+    return near
+
+
+cdef inline bint fresh_around(
+    int dim, int64_t stride, const real* x, real limit, const Pairs* data,
+) noexcept nogil:
+    """Has no body moved so far, by the nearest image?"""
+    cdef const real* was = <const real*> data.was
+    cdef real square, d
+    cdef int64_t i
+    cdef int j
+    cdef bint near = True
+    for i in range(data.n):
+        square = 0
+        for j in range(dim):
+            d = nearest(x[j * stride + i] - was[j * data.n + i], j, &data.grid.torus)
             square = square + d * d
         near &= square <= limit
     return near
 
 
 cdef inline int32_t candidates(
-    bint periodic, int dim, int64_t n, int64_t stride, const real* x, int32_t i, real reach, const Collisions* grid,
-    int32_t* partner,
+    int dim, int64_t n, int64_t stride, const real* x, int32_t i, real reach, const Collisions* grid, int32_t* partner,
 ) noexcept nogil:
     """Bodies of higher index within reach, in ascending order; how many."""
     cdef const real* place = <const real*> grid.place
@@ -62,17 +77,16 @@ cdef inline int32_t candidates(
     cdef int j
     for j in range(dim):
         here[j] = x[j * stride + i]
-    look_around(grid.bucket[i], 0, dim, grid, &around)
+    if is_periodic(&grid.torus):
+        look_around_box(grid.bucket[i], 0, dim, grid, &around)
+        return candidates_around(dim, n, here, i, reach, &around, grid, partner)
+    look_around(grid.bucket[i], grid, &around)
     for row in range(around.ranges):
         for k in range(around.first[row], around.last[row]):
             d = place[k] - here[0]
-            if periodic:
-                d = nearest(d, 0, &grid.torus)
             square = d * d
             for j in range(1, dim):
                 d = place[j * n + k] - here[j]
-                if periodic:
-                    d = nearest(d, j, &grid.torus)
                 square = square + d * d
             partner[count] = body[k]
             count += (square < reach) & (body[k] > i)
@@ -80,7 +94,31 @@ cdef inline int32_t candidates(
     return count
 
 
-cdef inline bint make_list(bint periodic, int dim, int64_t stride, const real* x, Pairs* data) noexcept nogil:
+cdef inline int32_t candidates_around(
+    int dim, int64_t n, const real* here, int32_t i, real reach, const Around* around, const Collisions* grid,
+    int32_t* partner,
+) noexcept nogil:
+    """The same in a periodic box."""
+    cdef const real* place = <const real*> grid.place
+    cdef const int32_t* body = grid.body
+    cdef real square, d
+    cdef int32_t count = 0
+    cdef int64_t row, k
+    cdef int j
+    for row in range(around.ranges):
+        for k in range(around.first[row], around.last[row]):
+            d = nearest(place[k] - here[0], 0, &grid.torus)
+            square = d * d
+            for j in range(1, dim):
+                d = nearest(place[j * n + k] - here[j], j, &grid.torus)
+                square = square + d * d
+            partner[count] = body[k]
+            count += (square < reach) & (body[k] > i)
+    sort(partner, count)
+    return count
+
+
+cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) noexcept nogil:
     """List the candidates; False where there is no room for so many."""
     cdef real reach = <real> (data.cutoff + data.margin)
     cdef int64_t total = 0
@@ -93,11 +131,13 @@ cdef inline bint make_list(bint periodic, int dim, int64_t stride, const real* x
         data.lived[i] = data.grid.size_class[i] == 0
     for j in range(dim):
         memcpy(<real*> data.was + j * data.n, x + j * stride, data.n * sizeof(real))
+    if is_periodic(&data.grid.torus):
+        find_buckets(dim, data.n, stride, x, &data.grid)
     sort_bodies(dim, data.n, stride, x, &data.grid)
     for i in range(data.n):
         data.begin[i] = total
         if data.lived[i]:
-            count = candidates(periodic, dim, data.n, stride, x, <int32_t> i, reach * reach, &data.grid, data.near)
+            count = candidates(dim, data.n, stride, x, <int32_t> i, reach * reach, &data.grid, data.near)
             if total + count > data.room:
                 return False
             memcpy(data.partner + total, data.near, count * sizeof(int32_t))
@@ -108,7 +148,7 @@ cdef inline bint make_list(bint periodic, int dim, int64_t stride, const real* x
 
 
 cdef inline int32_t gather(
-    bint periodic, int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach,
+    int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach,
     int32_t filled, const Pairs* data,
 ) noexcept nogil:
     """Add those pairs of a body that are near; how many there are then."""
@@ -124,19 +164,48 @@ cdef inline int32_t gather(
     for k in range(count):
         other = partner[k]
         d = x[other] - here[0]
-        if periodic:
-            d = nearest(d, 0, &data.grid.torus)
         way[filled] = d
         square = d * d
         for j in range(1, dim):
             d = x[j * stride + other] - here[j]
-            if periodic:
-                d = nearest(d, j, &data.grid.torus)
             way[j * PAIRS_AT_ONCE + filled] = d
             square = square + d * d
         distance[filled] = square
         data.first[filled] = i
         data.second[filled] = other
+        filled += (square < reach) & (square > 0)
+    return filled
+
+
+cdef inline int32_t gather_around(
+    int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach,
+    int32_t filled, const Pairs* data,
+) noexcept nogil:
+    """The same in a periodic box."""
+    cdef const Torus* torus = &data.grid.torus
+    cdef real* way = <real*> data.way
+    cdef real* distance = <real*> data.distance
+    cdef int32_t* first = data.first
+    cdef int32_t* second = data.second
+    cdef real here[MAX_DIM]
+    cdef real d[MAX_DIM]
+    cdef real square
+    cdef int64_t k
+    cdef int32_t other
+    cdef int j
+    for j in range(dim):
+        here[j] = x[j * stride + i]
+    for k in range(count):
+        other = partner[k]
+        for j in range(dim):
+            d[j] = nearest(x[j * stride + other] - here[j], j, torus)
+            way[j * PAIRS_AT_ONCE + filled] = d[j]
+        square = d[0] * d[0]
+        for j in range(1, dim):
+            square = square + d[j] * d[j]
+        distance[filled] = square
+        first[filled] = i
+        second[filled] = other
         filled += (square < reach) & (square > 0)
     return filled
 
@@ -167,18 +236,15 @@ cdef inline int work_out(
     return 0
 
 
-cdef inline int push_all(
-    bint periodic, int dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like,
-) noexcept nogil:
+cdef inline int push_all(int dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like) noexcept nogil:
     cdef real reach = <real> data.cutoff
     cdef const int32_t* partner
     cdef int64_t i, k, count, part
     cdef int32_t filled = 0
     cdef int code
     reach = reach * reach
-    if not fresh(periodic, dim, stride, x, data):
-        if not make_list(periodic, dim, stride, x, data) and data.room < data.most:
-            return LIST_TOO_SHORT
+    if not fresh(dim, stride, x, data) and not make_list(dim, stride, x, data) and data.room < data.most:
+        return LIST_TOO_SHORT
     for i in range(data.n):
         if not data.lived[i]:
             continue
@@ -187,11 +253,14 @@ cdef inline int push_all(
             count = data.begin[i + 1] - data.begin[i]
         else:
             partner = data.near
-            count = candidates(periodic, dim, data.n, stride, x, <int32_t> i, 2 * reach, &data.grid, data.near)
+            count = candidates(dim, data.n, stride, x, <int32_t> i, 2 * reach, &data.grid, data.near)
         k = 0
         while k < count:
             part = min(count - k, <int64_t> (PAIRS_AT_ONCE - 1 - filled))
-            filled = gather(periodic, dim, stride, x, <int32_t> i, partner + k, part, reach, filled, data)
+            if is_periodic(&data.grid.torus):
+                filled = gather_around(dim, stride, x, <int32_t> i, partner + k, part, reach, filled, data)
+            else:
+                filled = gather(dim, stride, x, <int32_t> i, partner + k, part, reach, filled, data)
             k += part
             if filled > PAIRS_AT_ONCE - SPARE:
                 code = work_out(dim, stride, filled, out, data, like)
@@ -205,14 +274,8 @@ cdef inline int push_pairs(
     int64_t dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like,
 ) noexcept nogil:
     """V'(r) d / r on the first of each pair, d = x_j - x_i, and its negative on the second."""
-    if is_periodic(&data.grid.torus):
-        if dim == 1:
-            return push_all(True, 1, stride, x, out, data, like)
-        elif dim == 2:
-            return push_all(True, 2, stride, x, out, data, like)
-        return push_all(True, 3, stride, x, out, data, like)
     if dim == 1:
-        return push_all(False, 1, stride, x, out, data, like)
+        return push_all(1, stride, x, out, data, like)
     elif dim == 2:
-        return push_all(False, 2, stride, x, out, data, like)
-    return push_all(False, 3, stride, x, out, data, like)
+        return push_all(2, stride, x, out, data, like)
+    return push_all(3, stride, x, out, data, like)

@@ -71,6 +71,7 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     cdef bint drag = plan.velocity_dependent
     cdef double t = sweep.origin + (tick - sweep.origin_tick) * plan.h  # `_time_of(tick)` of base.py
     cdef double after
+    cdef bint keeps_nothing = sweep.holds > 0 and not sweep.wraps_early
     cdef int number
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
@@ -88,7 +89,7 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         if number == START and not (step == 0 and job.start):
             continue
         # What holds move is pushed otherwise.
-        if number == KEEP and not (fsal(scheme, drag) and (step == 0 or (sweep.holds > 0 and not sweep.wraps_early))):
+        if number == KEEP and not (fsal(scheme, drag) and (step == 0 or keeps_nothing)):
             continue
         if number == 0 and plan.turned:
             plan.between(TURNING, scheme, plan, room, state, NULL, NULL)
