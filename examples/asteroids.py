@@ -24,7 +24,7 @@ class Game:
         self.radius, self.fuse = np.zeros((2, SLOTS))  # fuse: s that are left
         self.ship, self.score = np.zeros(2), np.zeros(2, np.int64)  # heading, s until the gun is loaded; points, waves
         own = {name: getattr(self, name) for name in ("kind", "radius", "fuse", "ship", "score")}
-        self.world = kd.Stepper(np.zeros((SLOTS, 2)), dt=DT, alive=0, state=own)
+        self.world = kd.Stepper(np.zeros((SLOTS, 2)), dt=DT, alive=0, state=own, constraints=[kd.Periodic(0, SIZE)])
         self.add(SHIP, SIZE / 2, 0.0, 10.0)
 
     def add(self, kind, position, velocity, radius, fuse=math.inf):
@@ -36,7 +36,7 @@ class Game:
         self.kind[slots] = NOTHING
 
     def tick(self, turn, thrust, fire):
-        """What happens before each step: control, the edges of the screen, hits."""
+        """What happens before each step: control, hits."""
         world, position, velocity = self.world, self.world.position, self.world.velocity
         (ship,) = np.flatnonzero(self.kind == SHIP)
         self.ship += turn * TURN * DT, -DT
@@ -47,8 +47,6 @@ class Game:
             self.add(BULLET, position[ship] + 12 * nose, velocity[ship] + MUZZLE * nose, 2.0, BULLET_LIFE)
         self.fuse -= DT
         self.kill(np.flatnonzero(world.alive & (self.fuse <= 0)))
-        outside = np.flatnonzero(((position < 0) | (position >= SIZE)).any(axis=1))
-        world.teleport(outside, position[outside] % SIZE)  # which nobody sees fly across the screen
         self.hits(ship)
 
     def hits(self, ship):

@@ -49,6 +49,7 @@ def coefficients(rng, declaration, n, dim):
             "friction": lambda: each(0, 1),
         }
         | filters,
+        "Periodic": {"upper": lambda: 1.5 + rng.random(dim)},
         "Plane": {"offset": lambda: -float(rng.random()), "normal": lambda: rng.normal(size=dim)} | filters,
         "Pin": {"indices": lambda: rng.permutation(n)[:2]},
         "Magnetic": {"charge": lambda: each(-1, 1), "field": lambda: rng.normal(size=() if dim == 2 else 3)},
@@ -126,6 +127,10 @@ class World:
         self.n, self.dim = self.scene.position.shape
         if rng.integers(2):
             self.scene.arguments["constraints"] = []
+        arguments = self.scene.arguments
+        if rng.integers(3) == 0:
+            arguments["constraints"].append(kd.Periodic(-1.5 - rng.random(self.dim), 1.5 + rng.random(self.dim)))
+            arguments["forces"] = [term for term in arguments["forces"] if not isinstance(term, kd.NBody)]
         alive = np.ones(self.n, np.bool_)
         more = {}
         if births and rng.integers(2):
@@ -239,11 +244,15 @@ class World:
         if self.dim > 1:
             field = rng.normal(size=() if self.dim == 2 else 3)
             several += [kd.Magnetic(float(rng.normal()), field), kd.RotatingFrame(field)]
+        boxes = [one for one in self.book.told if isinstance(one.handle, kd.Periodic)]
+        if boxes:  # which may be switched on again
+            several = [each for each in several if not isinstance(each, kd.NBody)]
         new = several[int(rng.integers(len(several)))]
         if new in [one.handle for one in self.book.told]:
             return None
+        box = next((one.now for one in boxes if one.enabled), None)
         self.book = self.book._replace(
-            told=(*self.book.told, Told(new, new.placed(world.position), True, self.book.tenants(new)))
+            told=(*self.book.told, Told(new, new.placed(world.position, box), True, self.book.tenants(new)))
         )
         return lambda: world.add(new)
 

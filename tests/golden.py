@@ -20,7 +20,17 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
 from draws import Draws
-from plans import INTEGRATORS, LAYOUTS, held_scene, lay_out, resting_scene, scene, told_scene, turned_scene
+from plans import (
+    INTEGRATORS,
+    LAYOUTS,
+    held_scene,
+    lay_out,
+    resting_scene,
+    scene,
+    told_scene,
+    turned_scene,
+    wrapped_scene,
+)
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -190,6 +200,16 @@ def asked(dtype, dim, twin):
     return digest(*near.pairs(), *near.of(places), *near.nearest(places, 3), *near.cast(places, motion, 0.1))
 
 
+def asked_around(dtype, dim, twin):
+    """The same in a periodic box."""
+    rng = Draws(f"neighbours around {dim}")
+    position, places = 2 * rng.normal(size=(150, dim)).astype(dtype), rng.normal(size=(20, dim))
+    box = kd.Periodic(np.where(np.arange(dim) == 1, -np.inf, -1.5), np.where(np.arange(dim) == 1, np.inf, 2.0))
+    near = twin.Neighbours(position, 0.4, rng.random(150) < 0.8, periodic=box)
+    motion = 3 * rng.normal(size=(20, dim))
+    return digest(*near.pairs(), *near.of(places), *near.nearest(places, 3), *near.cast(places, motion, 0.1))
+
+
 def cases():
     """(what it is, function of `kickdrift` or `kickdrift.reference` that gives the digest), as golden.txt has them."""
     for number in range(ROUNDS * len(INTEGRATORS) * len(DTYPES)):
@@ -243,6 +263,17 @@ def cases():
         yield name, partial(stepped, drawn, rng)
         if number % 5 == 0:
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+    for number, dtype in product(range(len(INTEGRATORS)), DTYPES):
+        rng = Draws(f"wrapped {number}")
+        drawn = wrapped_scene(rng, INTEGRATORS[number], dtype=dtype)
+        shape = "x".join(map(str, drawn.position.shape))
+        names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
+        name = f"wrapped {number} {INTEGRATORS[number]!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
+        yield name, partial(stepped, drawn, rng)
+        if number % 5 == 0:
+            yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+        if number % 4 == 1:
+            yield f"lives {name}", partial(lived, drawn, Draws(number))
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")
@@ -266,6 +297,7 @@ def cases():
         yield f"kick, drift, damp {np.dtype(dtype)} {layout}", partial(moved, dtype, layout)
     for dim, dtype in product((1, 2, 3), DTYPES):
         yield f"Neighbours {np.dtype(dtype)} dim {dim}", partial(asked, dtype, dim)
+        yield f"Neighbours around {np.dtype(dtype)} dim {dim}", partial(asked_around, dtype, dim)
 
 
 def digests(twin=kd):

@@ -154,6 +154,31 @@ def told_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     return drawn
 
 
+def wrapped_scene(rng, integrator=None, n=None, dtype=None, dim=None):
+    """A random scene in a periodic box, whose bodies meet across its sides, and push and hold each other there."""
+    n = n or int(rng.choice([2, 3, 5, 8, 17, 33, 60]))
+    told = rng.integers(2) and n <= 33  # in a crowd of more there is no room for all who touch
+    drawn = (told_scene if told else held_scene)(rng, integrator, n, dtype, dim)
+    dim = drawn.position.shape[1]
+    middle, width = rng.normal(size=dim), rng.uniform(2.2, 5, dim) * max(1, (n / 10) ** (1 / dim))
+    lower, upper = middle - width / 2, middle + width / 2
+    is_open = rng.random(dim) < 0.15
+    box = kd.Periodic(np.where(is_open, -np.inf, lower), np.where(is_open, np.inf, upper))
+    forces = [term for term in drawn.arguments["forces"] if not isinstance(term, kd.NBody)]
+    if rng.integers(2) and not isinstance(drawn.arguments["integrator"], (kd.EnergyEuler, kd.Exact)):
+        if n <= 20 or not isinstance(drawn.arguments["integrator"], kd.ImplicitEuler):
+            forces.append(kd.PairPotential("k/2*(c - r)**2", cutoff=float(rng.uniform(0.3, 1.1)), k=2.0, c=1.0))
+        if rng.integers(3) == 0 and not isinstance(drawn.arguments["integrator"], kd.ImplicitEuler):
+            forces.append(kd.Langevin(0.5, 2.0, seed=int(rng.integers(9))))
+    held = drawn.arguments["constraints"]
+    if rng.integers(3) == 0:
+        held = []  # nothing but the box, which is another way through the kernels
+        drawn.arguments.pop("events", None)
+    held.insert(int(rng.integers(len(held) + 1)), box)
+    drawn.arguments |= {"forces": forces, "constraints": held}
+    return drawn
+
+
 def turned_scene(rng, integrator, held=False, dtype=None, dim=None):
     """A random scene in magnetic fields and rotating frames."""
     dim = dim or int(rng.integers(2, 4))

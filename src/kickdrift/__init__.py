@@ -26,6 +26,7 @@ Forces
 Constraints
   Pin, Distance, Box, Plane, ElasticCollisions   hooks, ropes and cloth, walls, floors, balls that meet
   Contacts, Segments, Boxes                      piles that rest, and shapes that stand still
+  Periodic                                       a box whose opposite sides are one
 
 Events
   Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE; Neighbours finds points that are near each other
@@ -97,7 +98,18 @@ from .stepper.trajectory import ODETrajectory, Trajectory
 
 if _TYPE_CHECKING:
     from . import flows, math, reference
-    from .constraints import Box, Boxes, Contacts, Distance, ElasticCollisions, Pin, Plane, Segments, Sensor
+    from .constraints import (
+        Box,
+        Boxes,
+        Contacts,
+        Distance,
+        ElasticCollisions,
+        Periodic,
+        Pin,
+        Plane,
+        Segments,
+        Sensor,
+    )
     from .forces.formulas import Expression, Potential
     from .forces.interactions import NBody, Springs
     from .forces.langevin import Langevin
@@ -163,6 +175,7 @@ __all__ = [
     "ODETrajectory",
     "OverloadError",
     "PairPotential",
+    "Periodic",
     "Pin",
     "Plane",
     "PointGravity",
@@ -201,7 +214,7 @@ __all__ = [
 # These are imported when they are first used, because together they take longer than all the rest.
 _LATER = {
     **dict.fromkeys(("Box", "Boxes", "Contacts", "Distance", "ElasticCollisions"), "constraints"),
-    **dict.fromkeys(("Pin", "Plane", "Segments", "Sensor"), "constraints"),
+    **dict.fromkeys(("Periodic", "Pin", "Plane", "Segments", "Sensor"), "constraints"),
     **dict.fromkeys(("Expression", "Potential"), "forces.formulas"),
     **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
     "Neighbours": "neighbours",

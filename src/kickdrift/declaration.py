@@ -19,6 +19,7 @@ import numpy as np
 from . import validation
 
 if TYPE_CHECKING:
+    from .constraints.periodic import Periodic
     from .stepper.model import Plan
     from .stepper.slots import Slots
 
@@ -178,8 +179,8 @@ class Declaration:
         arrays = {name: np.asarray(value) for name, value in vars(self).items() if lazy(value)}
         return dataclasses.replace(self, **arrays) if arrays else self
 
-    def placed(self, position: np.ndarray) -> Self:
-        """The same, with what was left open taken from where the bodies are when a stepper is made."""
+    def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
+        """The same, with what was left open taken from where the bodies are when a stepper is made, in such a box."""
         return self
 
     def held(self, slots: Slots) -> Self:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import validation
 from .constraints.broad_phase import ring
+from .constraints.periodic import Periodic
 from .engine.neighbours import Index
 
 if TYPE_CHECKING:
@@ -24,6 +26,10 @@ class Neighbours:
     so later changes have no effect: make new neighbours for a new tick. radius: m, > 0, a number. Points are near
     each other if they are no farther apart than this. alive: a mask of shape (n,), such as a stepper's `alive`.
     Points that are not alive, or not numbers, are near nothing.
+
+    periodic: a `Periodic`, such as that of a stepper. Points are then near each other across its sides too. Points and
+    places outside the box count as their images inside. A cast continues through the sides as often as its motion
+    says, and looks at all points. The radius may be half of the width at most.
 
     The answers are rows of points, int64. They depend only on the numbers: ascending, ties by row. All is computed in
     float64. `out=` takes the two arrays to write to; the part of them that is used is returned.
@@ -42,7 +48,14 @@ class Neighbours:
 
     _index_type: Any = Index
 
-    def __init__(self, position: ArrayLike, radius: float, alive: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        position: ArrayLike,
+        radius: float,
+        alive: ArrayLike | None = None,
+        *,
+        periodic: Periodic | None = None,
+    ) -> None:
         points = _points("position", position)
         self._n, self._dim = points.shape
         if not 1 <= self._dim <= 3:
@@ -52,12 +65,21 @@ class Neighbours:
         self._radius = validation.real("radius", radius, minimum=0.0)
         if self._radius == 0:
             raise ValueError("radius: expected a number above zero, got 0")
+        self._torus = None
+        if periodic is not None:
+            if not isinstance(periodic, Periodic):
+                raise TypeError(f"periodic: expected a kickdrift.Periodic, got {validation.show(periodic)}")
+            self._torus = periodic.torus(self._dim)
+            half = min((width for width in self._torus.width.tolist() if width > 0), default=math.inf) / 2
+            if self._radius > half:
+                raise ValueError(f"radius: expected at most half of the width of periodic, {half:g} m, got {radius:g}")
+            points = self._torus.inside(points)
         rows = None if alive is None else np.flatnonzero(_mask(alive, self._n))
         buckets, step = ring(self._n if rows is None else len(rows), self._dim)
         # Wider than the radius by more than rounding can hide.
         per_cell = min(1 / self._radius / (1 + 1 / 64), 1e300)
         self._index = self._index_type(
-            points if rows is None else points[rows], rows, self._radius, per_cell, buckets, step
+            points if rows is None else points[rows], rows, self._radius, per_cell, buckets, step, self._torus
         )
 
     @property
@@ -147,7 +169,7 @@ class Neighbours:
         places = _points(name, given)
         if places.shape[1] != self._dim:
             raise ValueError(f"{name}: expected shape (k, {self._dim}) or ({self._dim},), got {np.shape(given)}")
-        return places
+        return places if self._torus is None else self._torus.inside(places)
 
 
 def _points(name: str, given: ArrayLike) -> np.ndarray:

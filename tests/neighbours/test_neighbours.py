@@ -203,3 +203,70 @@ def test_threads_may_ask_at_once():
         thread.join()
     assert len(results) == 4
     assert all((i == expected[0]).all() and (j == expected[1]).all() for i, j in results)
+
+
+def boxes(count):
+    """Periodic boxes with few cells and many, some of them open along an axis."""
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        dim = 1 + seed % 3
+        lower, width, is_open = rng.normal(size=dim) * 5, rng.uniform(2, 12, dim), rng.random(dim) < 0.2
+        box = kd.Periodic(np.where(is_open, -np.inf, lower), np.where(is_open, np.inf, lower + width))
+        least = min(np.where(is_open, 20.0, width))
+        yield seed, rng, box, dim, float(rng.uniform(0.02, 0.5)) * least
+
+
+def test_around_a_periodic_box_as_the_reference():
+    found = 0
+    for seed, rng, box, dim, radius in boxes(60):
+        with said(seed=seed):
+            n = int(rng.choice([0, 1, 5, 60, 200]))
+            position = rng.normal(size=(n, dim)) * 6
+            position[2:3] = np.nan
+            places, motions = rng.normal(size=(20, dim)) * 8, rng.normal(size=(20, dim))
+            motions *= float(rng.choice([0.5, 5, 20]))
+            alive = rng.random(n) < 0.8
+            ours, book = (
+                each(position, radius, alive, periodic=box) for each in (kd.Neighbours, kd.reference.Neighbours)
+            )
+            for name, given in [
+                ("pairs", ()),
+                ("of", (places,)),
+                ("nearest", (places, 3)),
+                ("nearest", (places[:5], n + 2)),
+                ("cast", (places, motions, 0.3)),
+            ]:
+                actual, expected = getattr(ours, name)(*given), getattr(book, name)(*given)
+                for a, e in zip(actual, expected, strict=True):
+                    np.testing.assert_array_equal(a, e, name)
+                    found += a.size
+    assert found > 20_000
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_around_a_periodic_box_as_scipy(dim):
+    spatial = pytest.importorskip("scipy.spatial")
+    points = np.random.default_rng(dim).uniform(0, 10, (2000, dim))
+    tree, near = spatial.cKDTree(points, boxsize=10.0), kd.Neighbours(points, 0.2, periodic=kd.Periodic(0, 10))
+    expected = tree.query_pairs(0.2, output_type="ndarray")
+    expected = expected[np.lexsort(expected.T[::-1])]
+    assert np.array_equal(np.stack(near.pairs(), axis=1), expected)
+    i, distance = near.nearest(points[:100] + 0.03, 4)
+    distances, rows = tree.query((points[:100] + 0.03) % 10, 4)
+    assert np.allclose(distance, distances, atol=1e-12)
+    assert (i == rows).mean() > 0.99
+
+
+def test_around_a_periodic_box(Neighbours):
+    near = Neighbours([[0.25], [9.75], [5.0]], 1, periodic=kd.Periodic(0, 10))
+    assert [each.tolist() for each in near.pairs()] == [[0], [1]]
+    assert near.of([[20.1]])[0].tolist() == [0, 1]
+    assert near.nearest([[-0.5]])[1].tolist() == [[0.25]]
+    i, share = near.cast([7.5], [40.0])
+    assert (i, share) == (1, 1.25 / 40)
+    i, share = near.cast([4.25], [-40.0])
+    assert (i, share) == (2, 0.0)
+    with pytest.raises(ValueError, match="radius: expected at most half of the width of periodic, 5 m, got 6"):
+        Neighbours([[0.0]], 6, periodic=kd.Periodic(0, 10))
+    with pytest.raises(TypeError, match=r"periodic: expected a kickdrift\.Periodic, got"):
+        Neighbours([[0.0]], 1, periodic=(0, 10))

@@ -4,6 +4,7 @@ from .base import Constraint
 from .collisions import ElasticCollisions
 from .contacts import Contacts
 from .joints import Distance, Pin
+from .periodic import Periodic
 from .sensors import Sensor
 from .shapes import Boxes, Segments
 from .walls import Box, Plane
@@ -15,6 +16,7 @@ __all__ = [
     "Contacts",
     "Distance",
     "ElasticCollisions",
+    "Periodic",
     "Pin",
     "Plane",
     "Segments",

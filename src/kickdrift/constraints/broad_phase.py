@@ -10,8 +10,13 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from .periodic import Torus
 
 #: So many near pairs there may be for each body; of a larger crowd each body looks for so many partners.
 CROWD = 16
@@ -22,9 +27,9 @@ FAR = 2**46
 
 
 class Grid:
-    """The grid for bodies of such radii, and n of them."""
+    """The grid for bodies of such radii, and n of them; torus: the space of a periodic box."""
 
-    def __init__(self, radius: np.ndarray, dim: int):
+    def __init__(self, radius: np.ndarray, dim: int, torus: Torus | None = None):
         radius = np.asarray(radius, np.float64)
         #: Of each body: 0 for the largest. Points, which have no size, meet none of their own: theirs is the last.
         self.size_class = np.zeros(len(radius), np.uint8)
@@ -39,9 +44,59 @@ class Grid:
             self.per_cell.append(min(1 / widest / (2.5 * (1 + 1 / 64)), 1e300))
         self.size_class[radius == 0] = len(self.per_cell)
         self.buckets, self.step = ring(len(radius), dim)
+        #: In a periodic box: of each class along each axis, how many cells, and 1 / width.
+        self.laid: list[list[tuple[int, float]]] = []
+        if torus is not None:
+            self.lower, self.width = torus.lower.tolist(), torus.width.tolist()
+            self.laid = [laid_around(self.width, per_cell, self.buckets) for per_cell in self.per_cell]
 
-    def bucket(self, cell: list[int]) -> int:
-        return sum(step * number for step, number in zip(self.step, cell, strict=True)) % self.buckets
+    def cells(self, place: list[float], size_class: int, body: int) -> list[int]:
+        """The cells at a place, which is in the box if there is one."""
+        if not self.laid:
+            return [cell(number, self.per_cell[size_class], body) for number in place]
+        found = []
+        for number, low, width, (count, per_cell) in zip(
+            place, self.lower, self.width, self.laid[size_class], strict=True
+        ):
+            if width > 0:
+                at = (number - low) * per_cell
+                found.append(int(min(max(at, 0), count - 1)) if math.isfinite(at) else 0)
+            else:
+                found.append(cell(number, per_cell, body) % count)
+        return found
+
+    def around(self, cells: list[int], size_class: int) -> list[list[int]]:
+        """Along each axis the cells beside a cell, and itself."""
+        if not self.laid:
+            return [[number - 1, number, number + 1] for number in cells]
+        return [
+            sorted({(number + way) % count for way in (-1, 0, 1)})
+            for number, (count, _) in zip(cells, self.laid[size_class], strict=True)
+        ]
+
+    def bucket(self, cell: Iterable[int], size_class: int) -> int:
+        if not self.laid:
+            return sum(step * number for step, number in zip(self.step, cell, strict=True)) % self.buckets
+        bucket, step = 0, 1
+        for number, (count, _) in zip(cell, self.laid[size_class], strict=True):
+            bucket, step = bucket + step * number, step * count
+        return bucket
+
+
+#: Cells along an axis of a periodic box at most: rounding of places is small beside their width then, in float32 too.
+MOST_CELLS = 2**16
+
+
+def laid_around(width: list[float], per_cell: float, buckets: int) -> list[tuple[int, float]]:
+    """Along each axis of a periodic box, how many cells, which fill it, and 1 / width; no more cells than buckets.
+
+    Open axes, of width 0, have as many as there is room for: cells that are so far apart are one.
+    """
+    count = [int(min(max(w * per_cell, 1), MOST_CELLS)) if w > 0 else MOST_CELLS for w in width]
+    while math.prod(count) > buckets:
+        largest = count.index(max(count))
+        count[largest] = (count[largest] + 1) // 2
+    return [(c, c / w if w > 0 else per_cell) for c, w in zip(count, width, strict=True)]
 
 
 def ring(count: int, dim: int) -> tuple[int, list[int]]:

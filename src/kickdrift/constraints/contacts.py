@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ..stepper.model import Plan
     from ..stepper.slots import Slots
+    from .periodic import Periodic
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +104,8 @@ class Contacts(Constraint):
                 raise TypeError(f"Contacts({name}): expected {known}, got {validation.show(part)}")
         return parts
 
-    def placed(self, position: np.ndarray) -> Self:
-        return dataclasses.replace(self, joints=tuple(joint.placed(position) for joint in self.joints))
+    def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
+        return dataclasses.replace(self, joints=tuple(joint.placed(position, periodic) for joint in self.joints))
 
     def shifted(self, offset: np.ndarray) -> Self:
         return dataclasses.replace(self, walls=tuple(wall.shifted(offset) for wall in self.walls))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..stepper.model import Plan
     from ..stepper.slots import Slots
+    from .periodic import Periodic
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +121,14 @@ class Distance(Constraint):
         if self.compliance is not None and np.any(np.asarray(self.stiffness) != 1):
             raise ValueError("Distance(compliance): expected stiffness or compliance, got both")
 
-    def placed(self, position: np.ndarray) -> Self:
+    def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
         first, second = validation.within("Distance(pairs)", np.asarray(self.pairs), len(position)).T
         if self.length is not None:
             return self
         with np.errstate(over="ignore", invalid="ignore"):  # what is no longer finite is refused below
             d = position.astype(np.float64)[second] - position.astype(np.float64)[first]
+            if periodic is not None:
+                d = periodic.torus(position.shape[1]).nearest(d)
             square = sum((component * component for component in d.T), np.zeros(len(d)))
         return dataclasses.replace(self, length=np.sqrt(square))
 

@@ -135,7 +135,8 @@ cdef class Binding:
             self.coupled = Coupled.of(self.model, &self.kernels.swept, &self.plan, threads, previous)
         self.cost += self.coupled.cost
         self.fallible = self.coupled.room is None and len(self.model.pushes) > 0
-        self.fsal = self.fsal and not self.model.holds  # what is held is pushed otherwise afterwards
+        # What is held is pushed otherwise afterwards.
+        self.fsal = self.fsal and (not self.model.holds or self.coupled.sweep.wraps_early)
         self.helpers = min(self.helpers, self.coupled.helpers)
         # How long functions take shows when they are called. In a room a call is one part: it looks by itself.
         if self.fallible:

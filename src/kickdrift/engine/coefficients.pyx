@@ -3,6 +3,7 @@
 from cpython.buffer cimport PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 
+from ..kernels.abi.constraints cimport Torus
 from ..kernels.abi.plan cimport FLAT, MAX_DIM, ROW, Field, Plan
 from ..kernels.simd.rounding cimport require_rounding
 
@@ -128,3 +129,18 @@ cdef Field field(const Plan* plan, object values, list arrays) except *:
         field.component[j] = <const char*> <size_t> (start + (0 if flat else j * padded.strides[0]))
     field.body = padded.strides[0 if flat else 1] if each else 0
     return field
+
+
+cdef object space(Torus* torus, object model):
+    """The space of a model as kernels know it; returns what keeps its numbers alive, None for open space."""
+    cdef size_t start
+    if model.torus is None:
+        torus.lower = torus.upper = torus.width = torus.per_width = NULL
+        return None
+    numbers = np.array(model.torus, model.dtype)
+    start = numbers.ctypes.data
+    torus.lower = <const void*> start
+    torus.upper = <const void*> (start + <size_t> numbers.strides[0])
+    torus.width = <const void*> (start + 2 * <size_t> numbers.strides[0])
+    torus.per_width = <const void*> (start + 3 * <size_t> numbers.strides[0])
+    return numbers

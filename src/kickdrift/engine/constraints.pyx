@@ -3,12 +3,13 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, PAIRS_PER_BODY, PIN, PLANE, SENSOR,
-    SHAPES, Collisions, Contacts, Corners, Distance, Each, Hold, Pin, Sensor, Shapes, Wall,
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, PAIRS_PER_BODY, PERIODIC, PIN,
+    PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Distance, Each, Hold, Periodic, Pin, Sensor, Shapes, Wall,
 )
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport SweptTable
+from .coefficients cimport space
 from .sharing cimport look
 from .slots cimport address
 
@@ -137,6 +138,7 @@ cdef class BoundDistance(BoundHold):
         distance.way = self.room(plan.dim * count, plan.dtype)
         distance.iterations = fields["iterations"][0]
         distance.look = look
+        self.kept.append(space(&distance.torus, plan))
         self.cost = 20 * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
 
@@ -262,6 +264,21 @@ cdef class BoundSensor(BoundHold):
         self.sensor.told = told
 
 
+cdef class BoundPeriodic(BoundHold):
+    cdef Periodic periodic
+
+    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+        self.hold.function, self.hold.data = table.hold, &self.periodic
+        self.kept.append(space(&self.periodic.torus, plan))
+        self.periodic.weight = self.keep(np.ones(plan.n), plan.dtype)
+        self.cost = 4 * plan.n
+        return 0
+
+    cdef int find_links(self, Links links) except -1:
+        self.periodic.weight = links.slots.weight
+        return 0
+
+
 cdef class BoundCorners(BoundHold):
     cdef Corners corners
 
@@ -301,7 +318,11 @@ cdef class BoundGrid(BoundHold):
         data.radius = self.keep(radius, plan.dtype)
         data.weight = self.keep(fields["weight"], plan.dtype)
         self.weight = self.last
-        grid = Grid(radius, plan.dim)
+        grid = Grid(radius, plan.dim, plan.torus)
+        self.kept.append(space(&data.torus, plan))
+        for a, laid in enumerate(grid.laid):
+            for b, (count, per_width) in enumerate(laid):
+                data.cells[3 * a + b], data.per_width[3 * a + b] = count, per_width
         data.size_class = <const uint8_t*> self.keep(grid.size_class, np.uint8)
         self.size_class = self.last
         data.points = radius.size > 0 and radius.min() == 0
@@ -459,6 +480,7 @@ cdef dict KINDS = {
     "corners": (CORNERS, BoundCorners),
     "sensor": (SENSOR, BoundSensor),
     "shapes": (SHAPES, BoundShapes),
+    "periodic": (PERIODIC, BoundPeriodic),
 }
 require_entries(__name__, KINDS, Constraint)
 

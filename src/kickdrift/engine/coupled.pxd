@@ -42,6 +42,7 @@ cdef class Coupled(Watch):
     cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1
     cdef int bind_holds(self, object model, Coupled previous) except -1
     cdef bint walls_alone(self, object model, const Plan* plan) except -1
+    cdef bint is_only_put_back(self, object model) except -1
     cdef int bind_room(self, object model, bint implicit, Coupled previous) except -1
     cdef int bind_implicit(self, object model, const Plan* plan) except -1
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept

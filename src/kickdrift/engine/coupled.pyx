@@ -14,6 +14,7 @@ from .constraints cimport BoundHold, bind_constraints
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
+from ..kernels.integrators.traits cimport fsal
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_PUSHES, Push, Sweep
 from ..kernels.abi.tables cimport Kernels
@@ -65,6 +66,7 @@ cdef class Coupled(Watch):
         coupled.sweep.plan = plan
         whole = coupled.bind_pushes(model, plan, threads, previous)
         coupled.bind_holds(model, previous)
+        coupled.sweep.wraps_early = coupled.is_only_put_back(model) and fsal(plan.scheme, plan.velocity_dependent)
         energy = plan.scheme == ENERGY_EULER and len(model.pushes) > 0
         if whole or implicit or energy or not coupled.walls_alone(model, plan):
             coupled.bind_room(model, implicit, previous)
@@ -131,13 +133,18 @@ cdef class Coupled(Watch):
         self.sweep.holds, self.sweep.hold = len(model.holds), self.hold
         return 0
 
+    cdef bint is_only_put_back(self, object model) except -1:
+        """Is a periodic box all that holds bodies which are pushed?"""
+        return len(model.pushes) > 0 and [hold.kind for hold in model.holds] == ["periodic"]
+
     cdef bint walls_alone(self, object model, const Plan* plan) except -1:
         """Is there nothing but walls, which hold each body on its own? They are met tile by tile."""
         if len(model.holds) == 0:
             return True
         # Those who are told who met whom look at all bodies at once.
         return not model.told and len(model.pushes) == 0 and plan.scheme < EXACT and all(
-            hold.kind in ("box", "plane") and WALL.issuperset(hold.fields) for hold in model.holds
+            hold.kind == "periodic" or (hold.kind in ("box", "plane") and WALL.issuperset(hold.fields))
+            for hold in model.holds
         )
 
     cdef int listen(self, EventStore store, object model) except -1:

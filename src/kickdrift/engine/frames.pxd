@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 
 from .bodies cimport Core
 from ..clock.fixed_clock cimport FixedClock
+from ..kernels.abi.constraints cimport Torus
 from ..kernels.abi.plan cimport Array
 from ..kernels.interpolation cimport Weights
 
@@ -11,6 +12,8 @@ from ..kernels.interpolation cimport Weights
 cdef class Frames(Core):
     cdef FixedClock own             # whose steps `step` runs, where that counted some; None as long as there is none
     cdef list previous              # views of position and velocity before the last step of a frame, or None
+    cdef object around      # the numbers of the space that was drawn last
+    cdef Torus torus
     cdef Array before[2]    # where they lie, while kernels write there
 
     cdef int64_t frame(self, FixedClock clock, object seconds) except -1

@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from ..clock.fixed_clock cimport FixedClock
 from .bodies cimport Core
+from .coefficients cimport space
 from ..kernels.interpolation cimport Weights, draw
 from ..kernels.abi.plan cimport ROW, STRIDED, VERLET_BACKWARD, VERLET_CENTRAL, Array, Plan
 from ..kernels.simd.rounding cimport require_rounding
@@ -271,6 +272,7 @@ cdef class Frames(Core):
             if not between and mode == "hermite":
                 mode = "linear"
             weights.x, weights.v, weights.v_new = interpolation.weights(mode, share, self._frame_step)
+        self.around = space(&self.torus, self._plan)
         weights.curved = weights.v != 0 or weights.v_new != 0
         if between and mode != "extrapolate":
             x, v = (<View> self.previous[0]).place, (<View> self.previous[1]).place
@@ -331,13 +333,13 @@ cdef class Frames(Core):
         cdef Array e = from_row(target, to)
         if single:
             if self.single:
-                draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f32, f32)
+                draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, &self.torus, f32, f32)
             else:
-                draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f64, f32)
+                draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, &self.torus, f64, f32)
         elif self.single:
-            draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f32, f64)
+            draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, &self.torus, f32, f64)
         else:
-            draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, f64, f64)
+            draw(&a, &b, &c, &d, &e, count, self.plan.dim, weights, &self.torus, f64, f64)
 
 
 cdef inline Array from_row(const Array* array, Py_ssize_t row) noexcept:

@@ -9,6 +9,7 @@ from ..kernels.abi.pairs cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..kernels.abi.plan cimport Job
 from ..kernels.abi.tables cimport Kernels
 from ..kernels.simd.rounding cimport require_rounding
+from .coefficients cimport space
 from .formulas cimport BoundFormula
 from .sharing cimport SHARE
 
@@ -170,7 +171,11 @@ cdef class PairsPush(BoundPush):
         pairs.n, pairs.cutoff = n, push.fields["cutoff"][0]
         pairs.margin = pairs.cutoff / 8
         pairs.formula, pairs.slope = table.formula, <void*> &self.slope.formula
-        grid = Grid(np.full(n, (pairs.cutoff + pairs.margin) * 0.4), plan.dim)
+        grid = Grid(np.full(n, (pairs.cutoff + pairs.margin) * 0.4), plan.dim, plan.torus)
+        self.arrays.append(space(&pairs.grid.torus, plan))
+        for laid in grid.laid:
+            for a, (count, per_width) in enumerate(laid):
+                pairs.grid.cells[a], pairs.grid.per_width[a] = count, per_width
         pairs.grid.classes = 1
         pairs.grid.per_cell[0] = grid.per_cell[0] if grid.per_cell else 1.0
         pairs.grid.mask = grid.buckets - 1
@@ -290,6 +295,7 @@ cdef class SpringsPush(BoundPush):
         springs.k = address(self.arrays[2])
         springs.rest = address(self.arrays[3])
         springs.c = address(self.arrays[4])
+        self.keep = space(&springs.torus, plan)
         self.function, self.data = table.springs, <void*> springs
         self.tangent, self.tangent_data = table.springs_tangent, <void*> springs
         self.whole = True

@@ -5,11 +5,15 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
 from ..kernels.neighbours cimport (
-    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, make_room, sort_by, sort_into, sort_points,
+    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, find_pairs_around, make_room, sort_by,
+    sort_into, sort_points,
 )
+from ..kernels.space cimport is_periodic
 from ..kernels.simd.rounding cimport require_rounding
 
 import numpy as np
+
+from ..constraints.broad_phase import laid_around
 
 require_rounding(__name__)
 
@@ -31,7 +35,8 @@ cdef class Index:
     cdef list kept          # the arrays that the cells point to
     cdef object rows        # what the points are called outside, or None: by their number
 
-    def __init__(self, object points, object rows, double radius, double per_cell, int64_t buckets, list step):
+    def __init__(self, object points, object rows, double radius, double per_cell, int64_t buckets, list step,
+                 object torus):
         cdef Cells* cells = &self.cells
         cdef int c
         self.rows = rows
@@ -41,6 +46,13 @@ cdef class Index:
         cells.mask = buckets - 1
         for c in range(cells.dim):
             cells.step[c] = step[c]
+        if torus is not None:
+            for c, (count, per_width) in enumerate(laid_around(torus.width.tolist(), per_cell, buckets)):
+                cells.cells[c], cells.per_width[c] = count, per_width
+            cells.torus.lower = self.room(torus.lower)
+            cells.torus.upper = self.room(torus.upper)
+            cells.torus.width = self.room(torus.width)
+            cells.torus.per_width = self.room(torus.per_width)
         cells.x = <const double*> self.room(points)
         cells.start = <int32_t*> self.room(np.empty(buckets + 2, np.int32))
         cells.bucket = <uint32_t*> self.room(np.empty(cells.n, np.uint32))
@@ -62,7 +74,9 @@ cdef class Index:
         cdef int64_t failed = 0
         while bucket <= cells.mask and failed == 0:
             with nogil:
-                if cells.dim == 2:
+                if is_periodic(&cells.torus):
+                    failed = find_pairs_around(cells.dim, &bucket, cells, lower, higher)
+                elif cells.dim == 2:
                     failed = find_ahead(2, &bucket, cells, lower, higher)
                 elif cells.dim == 3:
                     failed = find_ahead(3, &bucket, cells, lower, higher)

@@ -20,6 +20,7 @@ from .base import Elastic, Interaction
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from ..constraints.periodic import Periodic
     from ..stepper.model import Plan
     from ..stepper.slots import Slots
 
@@ -82,11 +83,11 @@ class Springs(Elastic, Interaction):
         stiffness, damping = cls._of_frequency(hertz, damping_ratio)
         return cls(pairs, stiffness, rest_length, damping, per_mass=True)
 
-    def placed(self, position: np.ndarray) -> Self:
+    def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
         if self.rest_length is not None:
             return self
         with np.errstate(over="ignore", invalid="ignore"):  # what is no longer finite is refused below
-            _, distance = self._distances(position.astype(np.float64))
+            _, distance = self._distances(position.astype(np.float64), periodic)
         return dataclasses.replace(self, rest_length=distance)
 
     def compile(self, plan: Plan) -> None:
@@ -113,7 +114,7 @@ class Springs(Elastic, Interaction):
         return self._energy(plan, position, slots.uncut(np.asarray(self.pairs), self.tenants))
 
     def _energy(self, plan: Plan, position: np.ndarray, uncut: np.ndarray) -> np.ndarray:
-        pairs, distance = self._distances(position)
+        pairs, distance = self._distances(position, plan.periodic)
         stiffness = self._per_pair("stiffness") * (self._reduced_masses(plan) if self.per_mass else 1.0)
         stretch = distance - self._per_pair("rest_length")
         moves = (plan.mobility + np.zeros(plan.n))[pairs].any(axis=1)
@@ -124,9 +125,11 @@ class Springs(Elastic, Interaction):
     def _per_pair(self, name: str) -> np.ndarray:
         return validation.per_body(f"Springs({name})", getattr(self, name), len(np.asarray(self.pairs)), "pair")
 
-    def _distances(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _distances(self, position: np.ndarray, periodic: Periodic | None) -> tuple[np.ndarray, np.ndarray]:
         pairs = validation.within("Springs(pairs)", np.asarray(self.pairs), len(position))
         difference = position[pairs[:, 1]] - position[pairs[:, 0]]
+        if periodic is not None:
+            difference = periodic.torus(position.shape[1]).nearest(difference)
         return pairs, np.sqrt((difference * difference).sum(axis=1))
 
     def _reduced_masses(self, plan: Plan) -> np.ndarray:

@@ -35,8 +35,8 @@ class PairPotential(Formula):
 
     Pairs are found with the grid of `ElasticCollisions`. They are kept in a list of pairs within 9/8 of the cutoff,
     until a body has moved by half of that margin (Verlet 1967, Phys. Rev. 159, 98). The result does not depend on
-    when the list is made. Space is open: it has no boundaries. `implicit_euler` uses difference quotients of the
-    force.
+    when the list is made. Space is open, or that of `Periodic`: then d leads to the nearest image.
+    `implicit_euler` uses difference quotients of the force.
 
     Raises what `Expression` raises, and ValueError for a cutoff that is not above 0 and for parameters that are not
     single numbers. This is the potential of Lennard-Jones (1924), whose well has the depth e:
@@ -137,6 +137,8 @@ class PairPotential(Formula):
 
     def _sum(self, plan: Plan, position: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Half of what each pair has for each of its bodies, where one of them can be moved."""
+        if plan.periodic is not None:
+            return self._sum_around(plan, position, rows)
         order = rows[np.argsort(position[rows, 0], kind="stable")]
         place, moves = position[order], (plan.mobility + np.zeros(plan.n))[order]
         behind = np.searchsorted(place[:, 0], place[:, 0] + self.cutoff) - np.arange(1, len(order) + 1)
@@ -156,6 +158,20 @@ class PairPotential(Formula):
             total += np.bincount(order[i[near]], energy, plan.n) + np.bincount(order[j[near]], energy, plan.n)
             first = last
         return total
+
+    def _sum_around(self, plan: Plan, position: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The same in a periodic box."""
+        from ..neighbours import Neighbours
+
+        assert plan.periodic is not None
+        alive = np.isin(np.arange(plan.n), rows)
+        i, j = Neighbours(position, self.cutoff, alive, periodic=plan.periodic).pairs()
+        d = plan.periodic.torus(plan.dim).nearest(position[j] - position[i])
+        square, moves = (d * d).sum(axis=1), plan.mobility + np.zeros(plan.n)
+        near = (square > 0) & (square < self.cutoff * self.cutoff) & ((moves[i] > 0) | (moves[j] > 0))
+        lost = float(self._at(np.array([self.cutoff]))[0]) if self.shift else 0.0
+        energy = (self._at(np.sqrt(square[near])) - lost) / 2
+        return np.bincount(i[near], energy, plan.n) + np.bincount(j[near], energy, plan.n)
 
     def _at(self, r: np.ndarray) -> np.ndarray:
         return np.asarray(evaluate(self.energy, {"r": r, **self.parameters})["x"] + np.zeros(len(r)))

@@ -1,13 +1,15 @@
 # Positions between two states, for drawing: kickdrift/reference/interpolation.py says the same.
 
 from .simd.vec cimport real
+from .abi.constraints cimport Torus
 from .abi.plan cimport Array
+from .space cimport inside, is_periodic, nearest
 
 ctypedef fused target:
     float
     double
 
-# How a drawn position is mixed: x + (wx (x' - x) + (wv v + wv' v')).
+# How a drawn position is mixed: x + (wx (x' - x) + (wv v + wv' v')); in a periodic box by the nearest image.
 ctypedef struct Weights:
     double x, v, v_new
     bint curved         # the velocities take part
@@ -15,7 +17,7 @@ ctypedef struct Weights:
 
 cdef inline void draw(
     const Array* x, const Array* v, const Array* x_new, const Array* v_new, const Array* out,
-    Py_ssize_t n, int dim, const Weights* weights, real* like, target* to,
+    Py_ssize_t n, int dim, const Weights* weights, const Torus* torus, real* like, target* to,
 ) noexcept nogil:
     """Mix (n, dim) numbers; the last two arguments only tell the types."""
     cdef real wx = <real> weights.x
@@ -27,6 +29,16 @@ cdef inline void draw(
     cdef const real* flat
     cdef const real* flat_new
     cdef target* flat_out
+    if is_periodic(torus):
+        for i in range(n):
+            for j in range(dim):
+                a = at(x, i, j, like)
+                b = wx * nearest(at(x_new, i, j, like) - a, j, torus)
+                if weights.curved:
+                    b = b + (wv * at(v, i, j, like) + wv_new * at(v_new, i, j, like))
+                a = inside(a + b, j, torus)
+                (<target*> (out.data + i * out.body + j * out.component))[0] = <target> a
+        return
     if not weights.curved and packed(x, dim, like) and packed(x_new, dim, like) and packed(out, dim, to):
         flat, flat_new, flat_out = <const real*> x.data, <const real*> x_new.data, <target*> out.data
         for i in range(n * dim):

@@ -1,13 +1,14 @@
 # Points in the cells of a grid, as constraints/broad_phase.py describes it; and who is near whom, by the formulas of
 # kickdrift/reference/neighbours.py.
 
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY, floor, sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memset
 
-from .constraints.broad_phase cimport cell, sort
-from .abi.constraints cimport MOST_ROWS
+from .constraints.broad_phase cimport Around, bucket_around, buckets_around, cell, cell_around, sort
+from .abi.constraints cimport MOST_ROWS, Torus
+from .space cimport is_periodic, nearest, toward
 
 cdef enum:
     TESTS = 4_000_000       # of distances between two looks for Ctrl-C: some milliseconds
@@ -19,6 +20,9 @@ ctypedef struct Cells:
     double per_cell         # 1 / width of a cell, more than the radius
     uint64_t mask           # buckets less one
     uint64_t step[3]        # from a cell to the next along each axis, in buckets
+    Torus torus             # of a periodic box; then points are in it, and along each axis
+    int64_t cells[3]        # there are so many cells
+    double per_width[3]     # of 1 / width
     const double* x         # points, one after the other
     int32_t* start          # of each bucket: its first slot
     uint32_t* bucket        # of each point
@@ -55,6 +59,8 @@ cdef inline bint make_room(List* found, int64_t more) noexcept nogil:
 cdef inline uint64_t bucket_at(const double* x, const Cells* cells, int64_t i) noexcept nogil:
     cdef uint64_t bucket = 0
     cdef int c
+    if is_periodic(&cells.torus):
+        return bucket_around(cells.dim, 1, x - i, i, cells.cells, cells.per_width, &cells.torus)
     for c in range(cells.dim):
         bucket += cells.step[c] * <uint64_t> cell(x[c], cells.per_cell, i)
     return bucket & cells.mask
@@ -143,6 +149,40 @@ cdef inline int64_t find_ahead(
     return 0
 
 
+cdef inline int64_t find_pairs_around(
+    int dim, uint64_t* bucket, const Cells* cells, List* lower, List* higher,
+) noexcept nogil:
+    """The same in a periodic box, where each cell looks at all around it, and takes points of higher index."""
+    cdef Around around
+    cdef int64_t tests = 0
+    cdef int64_t p, k, total
+    cdef double square = cells.radius * cells.radius
+    cdef double d, q
+    cdef int row, c
+    while bucket[0] <= cells.mask and tests < TESTS:
+        if cells.start[bucket[0] + 1] > cells.start[bucket[0]]:
+            buckets_around(bucket[0], cells.cells, dim, &around)
+            total = 0
+            for row in range(around.ranges):
+                total += cells.start[around.last[row]] - cells.start[around.first[row]]
+            for p in range(cells.start[bucket[0]], cells.start[bucket[0] + 1]):
+                if not (make_room(lower, total) and make_room(higher, total)):
+                    return -1
+                tests += total
+                for row in range(around.ranges):
+                    for k in range(cells.start[around.first[row]], cells.start[around.last[row]]):
+                        q = 0
+                        for c in range(dim):
+                            d = nearest(cells.place[c * cells.n + k] - cells.place[c * cells.n + p], c, &cells.torus)
+                            q = q + d * d if c > 0 else d * d
+                        lower.number[lower.count] = cells.body[p]
+                        higher.number[lower.count] = cells.body[k]
+                        lower.count += (q <= square) & (cells.body[k] > cells.body[p])
+                higher.count = lower.count
+        bucket[0] += 1
+    return 0
+
+
 cdef inline void pair_up(
     int dim, int64_t p, const Ranges* ahead, const Cells* cells, List* lower, List* higher,
 ) noexcept nogil:
@@ -222,6 +262,7 @@ cdef inline void sort_into(
 cdef inline int64_t find_around(const double* x, const Cells* cells, List* found) noexcept nogil:
     """Add the points that are near a place, in ascending order; how many tests it took, or -1: no memory."""
     cdef Ranges around
+    cdef Around sides
     cdef uint64_t bucket = bucket_at(x, cells, 0)
     cdef int64_t begin = found.count
     cdef int64_t tests = 0
@@ -230,7 +271,14 @@ cdef inline int64_t find_around(const double* x, const Cells* cells, List* found
     cdef double d, q
     cdef int a, b, c, row
     around.count = 0
+    if is_periodic(&cells.torus):
+        buckets_around(bucket, cells.cells, cells.dim, &sides)
+        around.count = <int> sides.ranges
+        for row in range(around.count):
+            around.first[row], around.last[row] = cells.start[sides.first[row]], cells.start[sides.last[row]]
     for a in range(-1 if cells.dim > 1 else 0, 2 if cells.dim > 1 else 1):
+        if is_periodic(&cells.torus):
+            break
         for b in range(-1 if cells.dim > 2 else 0, 2 if cells.dim > 2 else 1):
             add_range(
                 bucket + <uint64_t> (a * <int64_t> cells.step[1]) + <uint64_t> (b * <int64_t> cells.step[2]) - 1,
@@ -242,10 +290,10 @@ cdef inline int64_t find_around(const double* x, const Cells* cells, List* found
         return -1
     for row in range(around.count):
         for k in range(around.first[row], around.last[row]):
-            d = cells.place[k] - x[0]
+            d = toward(cells.place[k] - x[0], 0, &cells.torus)
             q = d * d
             for c in range(1, cells.dim):
-                d = cells.place[c * cells.n + k] - x[c]
+                d = toward(cells.place[c * cells.n + k] - x[c], c, &cells.torus)
                 q = q + d * d
             found.number[found.count] = cells.body[k]
             found.count += q <= square
@@ -268,7 +316,7 @@ cdef inline int64_t find_nearest(
     cdef int64_t widest_a, widest_b
     cdef uint64_t bucket
     for c in range(3):
-        home[c] = cell(x[c], cells.per_cell, 0) if c < cells.dim else 0
+        home[c] = cell_at(x[c], c, 0, cells) if c < cells.dim else 0
     while True:
         # Sooner all points than more cells than there are points.
         if tests > 2 * cells.n + 64:
@@ -285,6 +333,19 @@ cdef inline int64_t find_nearest(
                 c = -ring
                 while c <= ring:
                     at[0], at[1], at[2] = home[0] + c, home[1] + b, home[2] + a
+                    if is_periodic(&cells.torus):
+                        tests += 1
+                        if come_around(c, b, a, at, cells):
+                            bucket = bucket_of_cells(at, cells)
+                            for slot in range(cells.start[bucket], cells.start[bucket + 1]):
+                                tests += 1
+                                if is_in(slot, at, cells):
+                                    count = keep_nearest(x, slot, cells, k, count, i, distance)
+                        if c == -ring and ring > 0 and a != -ring and a != ring and b != -ring and b != ring:
+                            c = ring
+                        else:
+                            c += 1
+                        continue
                     bucket = (<uint64_t> at[0] + cells.step[1] * <uint64_t> at[1]
                               + cells.step[2] * <uint64_t> at[2]) & cells.mask
                     tests += 1
@@ -309,11 +370,56 @@ cdef inline int64_t find_nearest(
     return tests
 
 
+cdef inline int64_t cell_at(double x, int axis, int64_t body, const Cells* cells) noexcept nogil:
+    """The number of the cell at a coordinate."""
+    if is_periodic(&cells.torus):
+        return min(cell_around(x, body, axis, cells.per_width[axis], &cells.torus), last_cell(axis, cells))
+    return cell(x, cells.per_cell, body)
+
+
+cdef inline int64_t last_cell(int axis, const Cells* cells) noexcept nogil:
+    """Of a periodic box; along an open axis there is none."""
+    if (<const double*> cells.torus.width)[axis] > 0:
+        return cells.cells[axis] - 1
+    return 9223372036854775807
+
+
+cdef inline bint come_around(int64_t a, int64_t b, int64_t c, int64_t* at, const Cells* cells) noexcept nogil:
+    """A cell so many cells beside another becomes that in the box; False where another way to it is as short."""
+    cdef int64_t way[3]
+    cdef int axis
+    way[0], way[1], way[2] = a, b, c
+    for axis in range(cells.dim):
+        if not (<const double*> cells.torus.width)[axis] > 0:
+            continue
+        if way[axis] < -((cells.cells[axis] - 1) // 2) or way[axis] > cells.cells[axis] // 2:
+            return False
+        if at[axis] < 0:
+            at[axis] += cells.cells[axis]
+        elif at[axis] >= cells.cells[axis]:
+            at[axis] -= cells.cells[axis]
+    return True
+
+
+cdef inline uint64_t bucket_of_cells(const int64_t* at, const Cells* cells) noexcept nogil:
+    cdef int64_t bucket = 0
+    cdef int64_t step = 1
+    cdef int64_t number
+    cdef int axis
+    for axis in range(cells.dim):
+        number = at[axis] % cells.cells[axis]
+        if number < 0:
+            number += cells.cells[axis]
+        bucket += step * number
+        step *= cells.cells[axis]
+    return <uint64_t> bucket
+
+
 cdef inline bint is_in(int64_t slot, const int64_t* at, const Cells* cells) noexcept nogil:
     """Is a point in this cell, and not in another of the same bucket?"""
     cdef int c
     for c in range(cells.dim):
-        if cell(cells.place[c * cells.n + slot], cells.per_cell, cells.body[slot]) != at[c]:
+        if cell_at(cells.place[c * cells.n + slot], c, cells.body[slot], cells) != at[c]:
             return False
     return True
 
@@ -328,7 +434,7 @@ cdef inline int64_t keep_nearest(
     cdef int64_t place
     cdef int c
     for c in range(cells.dim):
-        d = cells.place[c * cells.n + slot] - x[c]
+        d = toward(cells.place[c * cells.n + slot] - x[c], c, &cells.torus)
         square = square + d * d if c > 0 else d * d
     if not square < INFINITY:
         return count
@@ -366,6 +472,8 @@ cdef inline int64_t find_in_way(
     cdef int axis = 0
     cdef int c
     i[0], share[0] = -1, 1
+    if is_periodic(&cells.torus):
+        return meet_images(origin, motion, reach, cells, i, share)
     for c in range(1, dim):
         if (motion[c] if motion[c] > 0 else -motion[c]) > (motion[axis] if motion[axis] > 0 else -motion[axis]):
             axis = c
@@ -416,11 +524,50 @@ cdef inline int64_t find_in_way(
     return tests
 
 
+cdef inline int64_t meet_images(
+    const double* origin, const double* motion, double reach, const Cells* cells, int64_t* i, double* share,
+) noexcept nogil:
+    """In a periodic box: all points, in each of the boxes side by side that the way may touch."""
+    cdef const double* lower = <const double*> cells.torus.lower
+    cdef const double* upper = <const double*> cells.torus.upper
+    cdef const double* width = <const double*> cells.torus.width
+    cdef const double* per_width = <const double*> cells.torus.per_width
+    cdef int64_t first[3]
+    cdef int64_t last[3]
+    cdef int64_t turn[3]
+    cdef int64_t slot
+    cdef int64_t tests = 0
+    cdef double end
+    cdef int c
+    for c in range(3):
+        first[c] = last[c] = 0
+        if c < cells.dim:
+            end = origin[c] + motion[c]
+            if width[c] > 0:
+                first[c] = <int64_t> floor((min(origin[c], end) - reach - upper[c]) * per_width[c])
+                last[c] = <int64_t> floor((max(origin[c], end) + reach - lower[c]) * per_width[c]) + 1
+    for turn[2] in range(first[2], last[2] + 1):
+        for turn[1] in range(first[1], last[1] + 1):
+            for turn[0] in range(first[0], last[0] + 1):
+                tests += cells.n
+                for slot in range(cells.n):
+                    meet_image(origin, motion, reach, slot, turn, width, cells, i, share)
+    return tests
+
+
 cdef inline void meet_point(
     const double* origin, const double* motion, double reach, int64_t slot, const Cells* cells,
     int64_t* i, double* share,
 ) noexcept nogil:
     """Is this one sooner in the way, or as soon and of lower index?"""
+    meet_image(origin, motion, reach, slot, NULL, NULL, cells, i, share)
+
+
+cdef inline void meet_image(
+    const double* origin, const double* motion, double reach, int64_t slot, const int64_t* turn, const double* width,
+    const Cells* cells, int64_t* i, double* share,
+) noexcept nogil:
+    """The same of its image so many widths away; or of itself."""
     cdef double square = 0
     cdef double along = 0
     cdef double outside = 0
@@ -429,7 +576,10 @@ cdef inline void meet_point(
     cdef int64_t body = cells.body[slot]
     cdef int c
     for c in range(cells.dim):
-        d = origin[c] - cells.place[c * cells.n + slot]
+        if turn == NULL:
+            d = origin[c] - cells.place[c * cells.n + slot]
+        else:
+            d = origin[c] - (cells.place[c * cells.n + slot] + turn[c] * width[c])
         square = square + motion[c] * motion[c] if c > 0 else motion[c] * motion[c]
         along = along + d * motion[c] if c > 0 else d * motion[c]
         outside = outside + d * d if c > 0 else d * d

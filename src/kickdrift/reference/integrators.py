@@ -137,6 +137,7 @@ def verlet(body, h):
     a = body.kept(x, v)
     x, previous = x + (h / last * (x - previous) + h * (h + last) / 2 * a), x
     v = (x - previous) / h
+    x, previous = body.around(x, v, previous)
     body.x, body.v, body.history = x, v, previous
     if central:
         a = body.keep(body.a(x, v, h))
@@ -149,6 +150,7 @@ def velocity_verlet(body, h):
     x = x + h * (v + h / 2 * a)
     vp = v + h * a
     x, vp = body.stirred(x, vp, a)
+    x, _ = body.around(x, vp)
     a_new = body.keep(body.a(x, vp, h))
     body.x = x
     body.v = vp + h / 2 * (a_new - a)

@@ -13,7 +13,7 @@ def springs(system, push, t, x, v):
     """F = (k (L - rest) + c L') d / L on the first of a pair, d = x_j - x_i, and -F on the second."""
     forces = [zero(system) for _ in x]
     for (i, j), k, rest, c in coefficients(system, push):
-        d = x[j] - x[i]
+        d = system.space.nearest(x[j] - x[i])
         length = sqrt(dot(d, d))
         f = k * (length - rest)
         if push.term.velocity_dependent:
@@ -49,7 +49,7 @@ def pair_potential(system, push, t, x, v):
     alive = [i for i in range(len(x)) if system.parts[i].alive]
     for n, i in enumerate(alive):
         for j in alive[n + 1 :]:
-            d = x[j] - x[i]
+            d = system.space.nearest(x[j] - x[i])
             square = dot(d, d)
             if 0 < square < cutoff * cutoff:
                 s = evaluate(push.term.operations, system.real, {"r": sqrt(square), **known})["x"]
@@ -73,7 +73,7 @@ def springs_tangent(system, push, t, x, v, far, fast):
     def change(dx, dv):
         changes = [zero(system) for _ in x]
         for (i, j), k, rest, c in coefficients(system, push):
-            d = x[j] - x[i]
+            d = system.space.nearest(x[j] - x[i])
             length = sqrt(dot(d, d))
             if not length > 0:
                 continue

@@ -1,15 +1,20 @@
 """Positions between two states, in plain Python."""
 
+from .space import space_of
 from .vector import Vector
 
 
-def draw(x, v, x_new, v_new, weights, real, out):
-    """out[i] = x + (wx (x' - x) + (wv v + wv' v')) for each body; velocities take part if they weigh."""
+def draw(x, v, x_new, v_new, weights, real, out, torus=None):
+    """out[i] = x + (wx (x' - x) + (wv v + wv' v')) for each body; velocities take part if they weigh.
+
+    In a periodic box x' - x is the way to the nearest image, and what is drawn is in the box.
+    """
+    space = space_of(torus, real)
     wx, wv, wv_new = map(real, weights)
     curved = bool(weights.v or weights.v_new)
     for i in range(len(x)):
         a, a_new, u, u_new = (Vector(map(real, row[i])) for row in (x, x_new, v, v_new))
-        b = wx * (a_new - a)
+        b = wx * space.nearest(a_new - a)
         if curved:
             b = b + (wv * u + wv_new * u_new)
-        out[i] = a + b
+        out[i] = space.inside(a + b)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from .. import neighbours
+from .space import space_of
 from .vector import Vector, dot
 
 
@@ -15,6 +17,8 @@ class Index:
     """The same questions as in `kickdrift.Neighbours`: points by their rows, and a radius."""
 
     def __init__(self, points: np.ndarray, rows: np.ndarray | None, radius: float, *grid: Any) -> None:
+        self._torus = grid[-1]
+        self._space = space_of(self._torus, float)
         self._points = [Vector(point) for point in points.tolist()]
         self._rows = list(range(len(points))) if rows is None else rows.tolist()
         self._radius = radius
@@ -22,13 +26,15 @@ class Index:
     def pairs(self, out):
         n, x, row = len(self._points), self._points, self._rows
         square = self._radius * self._radius
-        found = [(row[i], row[j]) for i in range(n) for j in range(i + 1, n) if dot(x[j] - x[i], x[j] - x[i]) <= square]
+        nearest = self._space.nearest
+        ways = [(row[i], row[j], nearest(x[j] - x[i])) for i in range(n) for j in range(i + 1, n)]
+        found = [(i, j) for i, j, d in ways if dot(d, d) <= square]
         return filled(out, [i for i, _ in found], [j for _, j in found])
 
     def of(self, places, out):
         near, start = [], [0]
         for place in map(Vector, places.tolist()):
-            ways = [x - place for x in self._points]
+            ways = [self._space.nearest(x - place) for x in self._points]
             near += [row for row, d in zip(self._rows, ways, strict=True) if dot(d, d) <= self._radius * self._radius]
             start.append(len(near))
         return filled(out, near, start)
@@ -36,16 +42,37 @@ class Index:
     def nearest(self, places, i, distance):
         i[...], distance[...] = -1, math.inf
         for k, place in enumerate(map(Vector, places.tolist())):
-            squares = [(dot(x - place, x - place), row) for x, row in zip(self._points, self._rows, strict=True)]
+            ways = [self._space.nearest(x - place) for x in self._points]
+            squares = [(dot(d, d), row) for d, row in zip(ways, self._rows, strict=True)]
             best = sorted(pair for pair in squares if pair[0] < math.inf)[: i.shape[1]]
             for rank, (square, row) in enumerate(best):
                 i[k, rank], distance[k, rank] = row, math.sqrt(square)
 
     def cast(self, origins, motions, reach, i, share):
         for k, (origin, motion) in enumerate(zip(origins.tolist(), motions.tolist(), strict=True)):
-            times = [meeting(Vector(origin) - x, Vector(motion), reach) for x in self._points]
-            found = [(time, row) for time, row in zip(times, self._rows, strict=True) if time is not None]
+            way = Vector(motion)
+            found = [
+                (time, row)
+                for x, row in zip(self._points, self._rows, strict=True)
+                for image in self._images(x, Vector(origin), way, reach)
+                if (time := meeting(Vector(origin) - image, way, reach)) is not None
+            ]
             share[k], i[k] = min(found, default=(1.0, -1))
+
+    def _images(self, x, origin, motion, reach):
+        """A point, and in a periodic box its images wherever the way may touch them."""
+        if self._torus is None:
+            return [x]
+        places = []
+        for c, o, m, (lower, upper, width, share) in zip(
+            x, origin, motion, zip(*self._torus, strict=True), strict=True
+        ):
+            turns = range(1)
+            if width > 0:
+                first = math.floor((min(o, o + m) - reach - upper) * share)
+                turns = range(first, math.floor((max(o, o + m) + reach - lower) * share) + 2)
+            places.append([c + turn * width for turn in turns])
+        return [Vector(place) for place in product(*places)]
 
 
 def meeting(d, motion, reach):

@@ -346,7 +346,7 @@ class Stepper(Living, Exclusive, StepperBase):
                     drawn[i] = self._position[i]
                 else:
                     x, v, x_new, v_new = (array[i : i + 1] for array in (*before, *now))
-                    draw(x, v, x_new, v_new, mix, real, drawn[i : i + 1])
+                    draw(x, v, x_new, v_new, mix, real, drawn[i : i + 1], self._plan.torus)
         target[...] = drawn[rows] if living else drawn
         return result
 

@@ -16,6 +16,7 @@ from .forces import TERMS, Affine, Rotation
 from .integrators import SCHEMES, STARTS, NotConverged, energy_together
 from .noise import bath, normals
 from .slots import present_at_rest, present_fields
+from .space import space_of
 from .vector import Vector
 
 if TYPE_CHECKING:
@@ -118,6 +119,10 @@ class Body:
         """The middle of a drift under `velocity_verlet`: only where bodies are pushed there is noise."""
         return x, v
 
+    def around(self, x: Vector, v: Vector, history: Any = None) -> tuple[Vector, Any]:
+        """The end of a drift: only where bodies are pushed something is between it and what follows."""
+        return x, history
+
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
         """The acceleration so long after the last tick: the affine part, then the other terms in their order."""
         self.evaluations += 1
@@ -198,6 +203,7 @@ class System(Body):
             setattr(self, name, getattr(parts[0], name, None))
         self.x, self.v = _joined([part.x for part in parts]), _joined([part.v for part in parts])
         self.history = None if parts[0].history is None else _joined([part.history for part in parts])
+        self.space = space_of(self.plan.torus, self.real)
         self.decay, self.rotation = parts[0].decay, parts[0].rotation
         self.weights = [part._scalar(self.plan.weight) for part in parts]
         self.evaluations = 0
@@ -245,6 +251,33 @@ class System(Body):
         """Of each part the rows of one vector or of another."""
         rows = zip(self.parts, yes.rows(self.dim), no.rows(self.dim), strict=True)
         return _joined([a if condition(part) else b for part, a, b in rows])
+
+    @property
+    def wraps_early(self) -> bool:
+        """Are bodies put back into a periodic box before the last evaluation of a step, which serves the next one?"""
+        kept = self.integrator.name == "velocity_verlet" or getattr(self.integrator, "velocity", "") == "central"
+        alone = [hold.kind for hold in self.plan.holds] == ["periodic"]
+        return bool(self.plan.pushes) and alone and kept and not self.velocity_dependent
+
+    def around(self, x: Vector, v: Vector, history: Any = None) -> tuple[Vector, Any]:
+        """The end of a drift: the place, and the previous one, in a periodic box."""
+        if not self.wraps_early:
+            return x, history
+        before = self.x, self.v, self.history
+        self.x, self.v = x, v
+        if history is not None:
+            self.history = history
+        HOLDS["periodic"](self, None)
+        x, history = self.x, self.history
+        self.x, self.v, self.history = before
+        return x, history
+
+    def keep(self, a: Vector) -> Vector:
+        """The same; a periodic box changes no acceleration."""
+        super().keep(a)
+        if self.wraps_early:
+            self._kept = a
+        return a
 
     def of_the_living(self, rows: list[Vector]) -> list[Vector]:
         """Zeros for the dead, whatever there is."""

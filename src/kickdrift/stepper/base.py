@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import validation
 from ..constraints.base import Constraint
+from ..constraints.periodic import periodic_among
 from ..declaration import declared
 from ..events import EventLog, Events, Touching, touching
 from ..forces.applied import AppliedForces
@@ -78,7 +79,8 @@ class StepperBase(Population, Changes, State):
         shown(scheme)  # for snapshots, which find it then
         terms = declared("forces", "terms", Term, forces)
         self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))
-        self._firsts = tuple([declaration.placed(self._position) for declaration in self._handles])
+        box = periodic_among(self._handles)
+        self._firsts = tuple([declaration.placed(self._position, box) for declaration in self._handles])
         forces, constraints = self._firsts[: len(terms)], self._firsts[len(terms) :]  # type: ignore[assignment]
         self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
         if events is not None:

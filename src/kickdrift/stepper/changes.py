@@ -185,7 +185,7 @@ class Changes(_State):
         if at is not offset and not base.places.isdisjoint(coefficients) and (at != offset).any():
             assert entry.today is not None
             base, at = entry.today, offset
-        now = base.changed(coefficients).placed(self._position)
+        now = base.changed(coefficients).placed(self._position, self._plan.periodic)
         if "indices" in coefficients and self._slots is not None:
             now = now.held(self._slots)
         for name in coefficients:
@@ -262,7 +262,7 @@ class Changes(_State):
                 f"declaration: expected one that this stepper does not have, got {type(declaration).__name__} again; "
                 f"copy.copy makes another"
             )
-        first = declaration.placed(self._position)
+        first = declaration.placed(self._position, self._plan.periodic)
         if self._slots is not None:
             first = first.held(self._slots)
         origin = Origin(None, declaration, first, self._offset)

@@ -22,6 +22,7 @@ import numpy as np
 
 from .. import exact_math
 from ..constraints.base import Constraint
+from ..constraints.periodic import check_company, periodic_among
 from ..constraints.walls import add_corners
 from ..declaration import Declaration, once
 from ..forces.base import Term
@@ -117,6 +118,9 @@ class Plan:
         self.integrator = integrator
         self._derive_masses(previous)
         self.forces, self.constraints = tuple(forces), tuple(constraints)
+        self.periodic = periodic_among(self.constraints)
+        #: The space that bodies are in, where it is no open one.
+        self.torus = None if self.periodic is None else self.periodic.torus(dim, dtype)
         known = self._known(previous)
         self._parts: dict[int, Part] = {}  # by the id of its declaration
         parts = []
@@ -135,8 +139,9 @@ class Plan:
             raise ValueError("constraints: expected one Contacts at most, got two")
         if sum(push.kind == "langevin" for push in self.pushes) > 1:
             raise ValueError("forces: expected at most one Langevin, got more")
-        # Other constraints lean on what is pinned.
-        self.holds = sorted(holds, key=lambda hold: hold.kind != "pin")
+        # Other constraints lean on what is pinned; and when all are done, bodies are put back into the box.
+        self.holds = sorted(holds, key=lambda hold: (hold.kind != "pin") + (hold.kind == "periodic"))
+        check_company(self)
         self.linked = any(part.linked for part in parts)
         #: Do forces other than drag depend on velocities?
         self._told_velocities = any(record.velocity_dependent for record in self.records) or any(
@@ -224,7 +229,7 @@ class Plan:
         with np.errstate(over="ignore", invalid="ignore"):
             few._parts = {id(term): few._compile(term) for term in few.forces}
         few.records = [record for term in few.forces for record in few._parts[id(term)].records]
-        few.pushes, few.at_rest, few.linked, few.holds = [], None, False, []
+        few.pushes, few.at_rest, few.linked, few.holds, few.torus = [], None, False, [], None
         few._told_velocities = any(record.velocity_dependent for record in few.records)
         few._merge(None)
         names = ("g", "c", "w", "k", "p", "rate")
@@ -278,6 +283,8 @@ class Plan:
         """The parts of another plan that would be the same here."""
         if previous is None or previous.mass is not self.mass or previous.n != self.n:
             return {}
+        if previous.periodic is not self.periodic:
+            return {}  # bodies see each other otherwise
         if not (self.constraints or previous.constraints):
             return previous._parts
         if self._same_pins(previous):
@@ -423,6 +430,8 @@ class Plan:
         """Refuse to go back in time where that is no way back: constraints take energy, noise forgets."""
         if dt < 0:
             for hold in self.holds:
+                if hold.kind == "periodic":
+                    continue
                 name = type(hold.constraint).__name__
                 raise ValueError(f"dt: expected a positive number where there are constraints ({name}), got {dt}")
             if any(push.kind == "langevin" for push in self.pushes):

@@ -202,7 +202,7 @@ def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], u
         if tenants:
             now = dataclasses.replace(now, tenants=_tenants(now, tenants["tenants"]))  # type: ignore[call-arg]
         if any(getattr(now, name) is None for name in values):
-            now = now.placed(stepper._position)
+            now = now.placed(stepper._position, stepper._plan.periodic)
     return Entry(origin, now, at, not told.get("off", False), None, None)
 
 

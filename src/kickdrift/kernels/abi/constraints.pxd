@@ -23,9 +23,21 @@ cdef enum HoldKind:
     CORNERS
     SENSOR
     SHAPES
+    PERIODIC
 
 # Is there a reason to stop? For what takes long within a step, which then returns INTERRUPTED.
 ctypedef bint (*Look)(void* owner) noexcept nogil
+
+# The space of a periodic box: numbers along each axis, all 0 along open ones. Open space has NULL for a width.
+ctypedef struct Torus:
+    const void* lower
+    const void* upper
+    const void* width
+    const void* per_width
+
+ctypedef struct Periodic:
+    Torus torus
+    const void* weight          # of each body: 0 for those that do not live
 
 ctypedef struct Pin:
     int64_t count
@@ -33,6 +45,7 @@ ctypedef struct Pin:
 
 # Pairs in stages, of which each follows the one before; those of one stage have no body in common.
 ctypedef struct Distance:
+    Torus torus
     int64_t stages
     const int64_t* stage        # where each begins, and the last ends
     const int32_t* first
@@ -107,6 +120,7 @@ ctypedef struct Hold:
     const void* data
 
 ctypedef struct Collisions:
+    Torus torus
     const void* radius
     const void* weight
     Each restitution
@@ -141,6 +155,9 @@ ctypedef struct Collisions:
     uint64_t step[3]            # from a cell to the next along each axis, in buckets
     int64_t rows                # of three cells around a cell and in it
     uint64_t row[MOST_ROWS]     # from a cell to the first cell of each
+    # In a periodic box instead of steps and rows, of each class along each axis: how many cells, and 1 / width.
+    int64_t cells[3 * MOST_CLASSES]
+    double per_width[3 * MOST_CLASSES]
     # Room.
     int32_t* start              # of each bucket: its first slot
     uint32_t* bucket            # of each body

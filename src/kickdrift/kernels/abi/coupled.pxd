@@ -68,6 +68,7 @@ ctypedef struct Sweep:
     const Noise* noise          # or NULL
     int holds
     const Hold* hold
+    bint wraps_early            # see `System.wraps_early` of kickdrift/reference/system.py
     Log* log                    # of those who meet, or NULL
     TellFunction tell
     double origin               # the time at which origin_tick was

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
+from .constraints cimport Torus
+
 ctypedef struct NBody:
     int64_t n           # bodies, all of which attract
     const void* mu      # G m of each
@@ -10,6 +12,7 @@ ctypedef struct NBody:
 
 # Numbers of springs are padded to whole vectors of any kind; what pads them joins body 0 to itself.
 ctypedef struct Springs:
+    Torus torus
     int64_t count
     bint damped
     const int64_t* first

@@ -6,9 +6,10 @@ from libc.string cimport memcpy, memset
 
 from libc.math cimport INFINITY
 
-from ..abi.constraints cimport MOST_CLASSES, MOST_ROWS, NOWHERE, PAIRS_PER_BODY, Collisions
+from ..abi.constraints cimport MOST_CLASSES, MOST_ROWS, NOWHERE, PAIRS_PER_BODY, Collisions, Torus
 from ..forces.fields cimport root
 from ..simd.vec cimport real
+from ..space cimport inside, is_periodic, nearest, toward
 from ..abi.plan cimport MAX_DIM
 
 cdef enum:
@@ -33,10 +34,16 @@ cdef inline bint find_pairs(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
     """The partners of all bodies; False where somebody wants to stop."""
+    # By a pointer, so that neither is inlined: what they call is.
+    cdef Found (*alike)(int, int64_t, const real*, const Collisions*, void*) noexcept nogil
     cdef Found found
+    alike = find_alike[real]
+    if is_periodic(&data.torus):
+        find_buckets(dim, n, stride, x, data)
+        alike = find_alike_around[real]
     sort_bodies(dim, n, stride, x, data)
     if data.classes == 1 and not data.points:
-        found = find_alike(dim, n, x, data, owner)
+        found = alike(dim, n, x, data, owner)
     else:
         found = find_unlike(dim, n, stride, x, data, owner)
     if found == CROWD:
@@ -79,8 +86,59 @@ cdef inline uint64_t bucket_of(
     return bucket & data.mask
 
 
+cdef inline uint64_t bucket_around(
+    int dim, int64_t stride, const real* x, int64_t i, const int64_t* cells, const double* per_width,
+    const Torus* torus,
+) noexcept nogil:
+    """The same in a periodic box, whose cells are counted off row by row."""
+    cdef uint64_t bucket = 0
+    cdef uint64_t step = 1
+    cdef int64_t number
+    cdef int j
+    for j in range(dim):
+        number = cell_around(x[j * stride + i], i, j, per_width[j], torus)
+        if not (<const real*> torus.width)[j] > 0:
+            number %= cells[j]
+            if number < 0:
+                number += cells[j]
+        bucket += step * <uint64_t> min(number, cells[j] - 1)
+        step *= <uint64_t> cells[j]
+    return bucket
+
+
+cdef inline uint64_t bucket_in_box(
+    int dim, int64_t stride, const real* x, int64_t i, int size_class, const Collisions* data,
+) noexcept nogil:
+    return bucket_around(
+        dim, stride, x, i, data.cells + 3 * size_class, data.per_width + 3 * size_class, &data.torus,
+    )
+
+
+cdef inline void find_buckets(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
+    """Of bodies in a periodic box, before they are sorted. Beside `sort_bodies`, which compilers inline as it is."""
+    cdef int64_t i
+    for i in range(n):
+        if data.size_class[i] < data.classes:
+            data.bucket[i] = <uint32_t> bucket_in_box(dim, stride, x, i, data.size_class[i], data)
+
+
+cdef inline int64_t cell_around(
+    real x, int64_t body, int axis, double per_width, const Torus* torus,
+) noexcept nogil:
+    """The number of the cell at a coordinate, from the lower side of the box on."""
+    cdef double at
+    if not (<const real*> torus.width)[axis] > 0:
+        return cell(x, per_width, body)
+    at = inside(x, axis, torus)
+    at = (at - (<const real*> torus.lower)[axis]) * per_width
+    return <int64_t> at if at > 0 and at < 2147483648.0 else 0
+
+
 cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
-    """Bodies but for points into the slots of their buckets, in the order of their indices: a counting sort."""
+    """Bodies but for points into the slots of their buckets, in the order of their indices: a counting sort.
+
+    In a periodic box `find_buckets` comes before.
+    """
     cdef const real* radius = <const real*> data.radius
     cdef real* place = <real*> data.place
     cdef int32_t total = 0
@@ -90,7 +148,8 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
     memset(data.start, 0, (data.mask + 2) * sizeof(int32_t))
     for i in range(n):
         if data.size_class[i] < data.classes:
-            data.bucket[i] = <uint32_t> bucket_of(dim, stride, x, i, data.size_class[i], data)
+            if not is_periodic(&data.torus):
+                data.bucket[i] = <uint32_t> bucket_of(dim, stride, x, i, data.size_class[i], data)
             data.start[data.bucket[i]] += 1
     for i in range(<int64_t> data.mask + 2):
         count = data.start[i]
@@ -142,6 +201,35 @@ cdef inline Found find_alike(
     return ALL
 
 
+cdef inline Found find_alike_around(
+    int dim, int64_t n, const real* like, const Collisions* data, void* owner,
+) noexcept nogil:
+    """The same in a periodic box."""
+    cdef Around around
+    cdef int64_t total = 0
+    cdef int64_t tests = 0
+    cdef int64_t slot
+    cdef uint64_t bucket
+    cdef int32_t i
+    for bucket in range(data.mask + 1):
+        if data.start[bucket] == data.start[bucket + 1]:
+            continue
+        look_around_box(bucket, 0, dim, data, &around)
+        for slot in range(data.start[bucket], data.start[bucket + 1]):
+            i = data.body[slot]
+            data.begin[i] = total
+            data.count[i] = find_partners_around(dim, n, slot, &around, like, data, data.partner + total)
+            total += data.count[i]
+            if total > PAIRS_PER_BODY * n:
+                return CROWD
+            tests += around.slots
+            if tests > TESTS:
+                tests = 0
+                if data.look(owner):
+                    return GIVEN_UP
+    return ALL
+
+
 cdef inline void look_around(uint64_t bucket, const Collisions* data, Around* around) noexcept nogil:
     """The slots of the cells around a cell and in it."""
     cdef uint64_t first, last
@@ -162,6 +250,59 @@ cdef inline void look_around(uint64_t bucket, const Collisions* data, Around* ar
         around.last[around.ranges] = data.start[last]
         around.slots += data.start[last] - data.start[first]
         around.ranges += 1
+
+
+cdef inline void look_around_box(
+    uint64_t bucket, int size_class, int dim, const Collisions* data, Around* around,
+) noexcept nogil:
+    """The same in a periodic box, around a cell of this class."""
+    cdef int64_t row
+    around.slots = 0
+    buckets_around(bucket, data.cells + 3 * size_class, dim, around)
+    for row in range(around.ranges):
+        around.first[row] = data.start[around.first[row]]
+        around.last[row] = data.start[around.last[row]]
+        around.slots += around.last[row] - around.first[row]
+
+
+cdef inline void buckets_around(uint64_t bucket, const int64_t* cells, int dim, Around* around) noexcept nogil:
+    """The buckets of the cells around a cell of a periodic box, as ranges; each once, also where cells are few."""
+    cdef int64_t at[3]
+    cdef int64_t few[3]
+    cdef int64_t a, b, row
+    cdef int j
+    for j in range(3):
+        at[j] = 0
+        few[j] = 1
+        if j < dim:
+            at[j] = <int64_t> bucket % cells[j]
+            bucket = <uint64_t> (<int64_t> bucket // cells[j])
+            few[j] = min(cells[j], <int64_t> 3)
+    around.ranges = 0
+    for b in range(few[2]):
+        for a in range(few[1]):
+            row = 0
+            if dim > 2:
+                row = (at[2] + b - 1 + cells[2]) % cells[2] if few[2] == 3 else b
+            if dim > 1:
+                row = row * cells[1] + ((at[1] + a - 1 + cells[1]) % cells[1] if few[1] == 3 else a)
+            row = row * cells[0]
+            if cells[0] <= 3:
+                add_buckets(row, row + cells[0], around)
+            elif at[0] == 0:
+                add_buckets(row, row + 2, around)
+                add_buckets(row + cells[0] - 1, row + cells[0], around)
+            elif at[0] == cells[0] - 1:
+                add_buckets(row, row + 1, around)
+                add_buckets(row + cells[0] - 2, row + cells[0], around)
+            else:
+                add_buckets(row + at[0] - 1, row + at[0] + 2, around)
+
+
+cdef inline void add_buckets(int64_t first, int64_t last, Around* around) noexcept nogil:
+    around.first[around.ranges] = <int32_t> first
+    around.last[around.ranges] = <int32_t> last
+    around.ranges += 1
 
 
 cdef inline int32_t find_partners(
@@ -197,6 +338,40 @@ cdef inline int32_t find_partners(
     return count
 
 
+cdef inline int32_t find_partners_around(
+    int dim, int64_t n, int64_t slot, const Around* around, const real* like, const Collisions* data,
+    int32_t* partner,
+) noexcept nogil:
+    """The same in a periodic box."""
+    cdef const real* place = <const real*> data.place
+    cdef const int32_t* body = data.body
+    cdef int32_t i = body[slot]
+    cdef real here[MAX_DIM + 1]
+    cdef real size, reach, d, square
+    cdef real quarter = 0.25
+    cdef int32_t count = 0
+    cdef int64_t row, k, last
+    cdef int j
+    for j in range(dim + 1):
+        here[j] = place[j * n + slot]
+    for row in range(around.ranges):
+        last = around.last[row]
+        for k in range(around.first[row], last):
+            size = here[dim] + place[dim * n + k]
+            reach = size + quarter * size
+            d = place[k] - here[0]
+            d = nearest(d, 0, &data.torus)
+            square = d * d
+            for j in range(1, dim):
+                d = place[j * n + k] - here[j]
+                d = nearest(d, j, &data.torus)
+                square = square + d * d
+            partner[count] = body[k]
+            count += (square < reach * reach) & (body[k] > i)
+    sort(partner, count)
+    return count
+
+
 cdef inline Found find_unlike(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
@@ -211,7 +386,12 @@ cdef inline Found find_unlike(
         if data.size_class[i] == NOWHERE:
             continue
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
-            look_around(bucket_of(dim, stride, x, i, size_class, data), data, &around)
+            if is_periodic(&data.torus):
+                look_around_box(
+                    bucket_in_box(dim, stride, x, i, size_class, data), size_class, dim, data, &around,
+                )
+            else:
+                look_around(bucket_of(dim, stride, x, i, size_class, data), data, &around)
             for row in range(around.ranges):
                 for k in range(around.first[row], around.last[row]):
                     j = data.body[k]
@@ -246,10 +426,10 @@ cdef inline bint is_partner(
         return comes_near(dim, i, j, data, <const real*> data.on_way_x, <const real*> data.on_way_v)
     size = (<const real*> data.radius)[i] + place[dim * n + k]
     reach = size + quarter * size
-    d = place[k] - x[i]
+    d = toward(place[k] - x[i], 0, &data.torus)
     square = d * d
     for c in range(1, dim):
-        d = place[c * n + k] - x[c * stride + i]
+        d = toward(place[c * n + k] - x[c * stride + i], c, &data.torus)
         square = square + d * d
     return square < reach * reach
 
@@ -274,7 +454,7 @@ cdef inline bint comes_near(
     size = (<const real*> data.on_way_radius)[i] + (<const real*> data.on_way_radius)[j]
     reach = size + quarter * size
     for c in range(dim):
-        d[c] = x[c * stride + j] - x[c * stride + i]
+        d[c] = toward(x[c * stride + j] - x[c * stride + i], c, &data.torus)
         u[c] = v[c * stride + j] - v[c * stride + i]
         square = square + u[c] * u[c] if c > 0 else u[c] * u[c]
         along = along + d[c] * u[c] if c > 0 else d[c] * u[c]
@@ -313,6 +493,9 @@ cdef inline bint find_ways(
     ways.on_way_x, ways.on_way_v, ways.on_way_radius = x, v, data.radius
     ways.on_way_stride, ways.on_way_h = stride, h
     classify(n, extent, data.size_class, data.way_class, &ways)
+    if is_periodic(&data.torus):
+        lay_around(dim, <const real*> data.torus.width, &ways)
+        find_buckets(dim, n, n, middle, &ways)
     sort_bodies(dim, n, n, middle, &ways)
     found = find_unlike(dim, n, n, middle, &ways, owner)
     if found == CROWD:
@@ -357,6 +540,33 @@ cdef inline void classify(
             size_class[i] = <uint8_t> number
 
 
+cdef inline void lay_around(int dim, const real* width, Collisions* data) noexcept nogil:
+    """Cells of a periodic box for each class of size, as `laid_around` of broad_phase.py lays them."""
+    cdef int64_t* cells
+    cdef double most = 65536
+    cdef double many
+    cdef int number, j, largest
+    for number in range(data.classes):
+        cells = data.cells + 3 * number
+        for j in range(dim):
+            many = width[j] * data.per_cell[number] if width[j] > 0 else most
+            cells[j] = <int64_t> (1 if not many > 1 else (many if many < most else most))
+        while True:
+            many = 1
+            largest = 0
+            for j in range(dim):
+                many *= cells[j]
+                if cells[j] > cells[largest]:
+                    largest = j
+            if many <= data.mask + 1:
+                break
+            cells[largest] = (cells[largest] + 1) // 2
+        for j in range(dim):
+            data.per_width[3 * number + j] = (
+                <double> cells[j] / <double> width[j] if width[j] > 0 else data.per_cell[number]
+            )
+
+
 # Of a crowd, few.
 
 cdef inline Found find_few(
@@ -370,8 +580,9 @@ cdef inline Found find_few(
     cdef int64_t row, k, first
     cdef uint64_t bucket, beside
     cdef int32_t i
-    cdef int size_class, c
+    cdef int size_class, c, width
     cdef bint own
+    cdef Around around
     # Of each bucket the first slot of those whose turn has not come, which are those of higher index.
     memcpy(data.next, data.start, (data.mask + 1) * sizeof(int32_t))
     for i in range(<int32_t> n):
@@ -383,9 +594,18 @@ cdef inline Found find_few(
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
             own = size_class == data.size_class[i]
             bucket = bucket_of(dim, stride, x, i, size_class, data)
-            for row in range(data.rows):
-                for c in range(3):
-                    beside = (bucket + data.row[row] + <uint64_t> c) & data.mask
+            if is_periodic(&data.torus):
+                bucket = bucket_in_box(dim, stride, x, i, size_class, data)
+                buckets_around(bucket, data.cells + 3 * size_class, dim, &around)
+            else:
+                around.ranges = data.rows
+            for row in range(around.ranges):
+                width = around.last[row] - around.first[row] if is_periodic(&data.torus) else 3
+                for c in range(width):
+                    if is_periodic(&data.torus):
+                        beside = <uint64_t> (around.first[row] + c)
+                    else:
+                        beside = (bucket + data.row[row] + <uint64_t> c) & data.mask
                     first = data.next[beside] if own else data.start[beside]
                     for k in range(first, min(first + PAIRS_PER_BODY, <int64_t> data.start[beside + 1])):
                         tests += 1

@@ -7,6 +7,7 @@ from .walls cimport arrival, bounce, each, replace, rub
 from .broad_phase cimport find_pairs, find_ways
 from ..abi.constraints cimport Collisions, Hold
 from ..simd.vec cimport real
+from ..space cimport turn_to_image
 from ..abi.plan cimport MAX_DIM
 from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport dot, magnitude, root
@@ -124,6 +125,7 @@ cdef inline bint meet_pair(
         return False
     for c in range(dim):
         d[c] = x[c * stride + j] - x[c * stride + i]
+    turn_to_image(dim, d, &data.torus)
     overlap = size * size - dot(dim, d, d)
     if not (overlap > 0 or given > 0) or not weight[i] + weight[j] > 0:
         return False
@@ -296,6 +298,7 @@ cdef inline real time_of_touch(
     for c in range(dim):
         d[c] = x[c * stride + j] - x[c * stride + i]
         u[c] = v[c * stride + j] - v[c * stride + i]
+    turn_to_image(dim, d, &data.torus)
     overlap = size * size - dot(dim, d, d)
     together, square = -dot(dim, d, u), dot(dim, u, u)
     under_root = together * together + square * overlap
@@ -360,6 +363,7 @@ cdef inline void notice(
     for c in range(dim):
         d[c] = x[c * stride + j] - x[c * stride + i]
         u[c] = v[c * stride + j] - v[c * stride + i]
+    turn_to_image(dim, d, &data.torus)
     overlap = size * size - dot(dim, d, d)
     together, square = -dot(dim, d, u), dot(dim, u, u)
     under_root = together * together + square * overlap

@@ -11,6 +11,7 @@ from ..abi.events cimport (
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude, root
 from ..simd.vec cimport real
+from ..space cimport toward
 
 
 cdef inline int64_t key_of(int64_t a, int64_t b) noexcept nogil:
@@ -213,11 +214,11 @@ cdef inline bint pair_touches(
     cdef real size = (<const real*> data.radius)[i] + (<const real*> data.radius)[j]
     cdef real share = 1024
     cdef real near = size + size / share
-    cdef real d = x[j] - x[i]
+    cdef real d = toward(x[j] - x[i], 0, &data.torus)
     cdef real square = d * d
     cdef int c
     for c in range(1, dim):
-        d = x[c * stride + j] - x[c * stride + i]
+        d = toward(x[c * stride + j] - x[c * stride + i], c, &data.torus)
         square = square + d * d
     return square <= near * near
 
@@ -230,7 +231,7 @@ cdef inline void place_pair(
     cdef real zero = 0
     cdef int c
     for c in range(dim):
-        d[c] = x[c * stride + j] - x[c * stride + i]
+        d[c] = toward(x[c * stride + j] - x[c * stride + i], c, &data.torus)
     r = root(dot(dim, d, d))
     for c in range(dim):
         n = d[c] / r if r > 0 else zero * d[c]

@@ -8,6 +8,7 @@ from ..simd.vec cimport f32vec, f64vec, vec, vec_root, real, store_part, where_p
 from ..abi.plan cimport MAX_DIM
 from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport root
+from ..space cimport is_periodic, nearest, toward
 
 cdef enum:
     BATCH = 64      # pairs whose roots and quotients are under way at once
@@ -90,7 +91,9 @@ cdef inline void directions(
     cdef int j
     for p in range(count):
         for j in range(dim):
-            way[j * count + p] = x[j * stride + data.second[p]] - x[j * stride + data.first[p]]
+            way[j * count + p] = toward(
+                x[j * stride + data.second[p]] - x[j * stride + data.first[p]], j, &data.torus
+            )
         r = way[p] * way[p]
         for j in range(1, dim):
             r = r + way[j * count + p] * way[j * count + p]
@@ -174,7 +177,7 @@ cdef inline void relax_pair(
     cdef bint kept = False
     cdef int j
     for j in range(dim):
-        d[j] = x[j * stride + second] - x[j * stride + first]
+        d[j] = toward(x[j * stride + second] - x[j * stride + first], j, &data.torus)
     r = d[0] * d[0]
     for j in range(1, dim):
         r = r + d[j] * d[j]
@@ -278,6 +281,10 @@ cdef inline void take_batch(
     for j in range(dim):
         for k in range(count):
             d[j * BATCH + k] = x[j * stride + second[k]] - x[j * stride + first[k]]
+    if is_periodic(&data.torus) and not velocities:
+        for j in range(dim):
+            for k in range(count):
+                d[j * BATCH + k] = nearest(d[j * BATCH + k], j, &data.torus)
     if real is float:
         if velocities:
             slow(compliant, dim, <f32vec*> all_h, data, p, count, <f32vec*> d)

@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t
 from ..abi.interactions cimport NBody, Springs
 from ..loops.living cimport any_of
 from ..simd.vec cimport vec, vec_root, real, spread, where_positive, width
+from ..space cimport is_periodic, nearest
 from ..abi.plan cimport MAX_DIM
 
 cdef enum:
@@ -96,6 +97,8 @@ cdef inline void pull(
             gather(w, data, s, x + c * stride, <real*> &d[c])
             if damped:
                 gather(w, data, s, v + c * stride, <real*> &u[c])
+        if is_periodic(&data.torus):
+            turn_to_images(dim, w, data, <real*> d)
         q = vec_root(product(dim, d, d))
         f = (<const vec*> (<const real*> data.k + s))[0] * (q - (<const vec*> (<const real*> data.rest + s))[0])
         if damped:
@@ -112,6 +115,15 @@ cdef inline void gather(Py_ssize_t w, const Springs* data, Py_ssize_t s, const r
     cdef Py_ssize_t n
     for n in range(w):
         to[n] = plane[data.second[s + n]] - plane[data.first[s + n]]
+
+
+cdef inline void turn_to_images(int dim, Py_ssize_t w, const Springs* data, real* d) noexcept nogil:
+    """Components of the ways of w springs, one after the other."""
+    cdef Py_ssize_t n
+    cdef int c
+    for c in range(dim):
+        for n in range(w):
+            d[c * w + n] = nearest(d[c * w + n], c, &data.torus)
 
 
 cdef inline int springs(
@@ -150,6 +162,8 @@ cdef inline void pull_tangent(
             if damped:
                 gather(w, data, s, v + c * stride, <real*> &u[c])
                 gather(w, data, s, dv + c * stride, <real*> &du[c])
+        if is_periodic(&data.torus):
+            turn_to_images(dim, w, data, <real*> d)
         length = vec_root(product(dim, d, d))
         for c in range(dim):
             d[c] = where_positive(length, d[c] / length)

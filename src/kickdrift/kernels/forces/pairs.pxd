@@ -6,11 +6,12 @@
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport NOWHERE, Collisions
+from ..abi.constraints cimport NOWHERE, Collisions, Torus
 from ..abi.pairs cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..abi.plan cimport MAX_DIM
-from ..constraints.broad_phase cimport Around, look_around, sort, sort_bodies
+from ..constraints.broad_phase cimport Around, find_buckets, look_around, look_around_box, sort, sort_bodies
 from ..simd.vec cimport real, vec, vec_root, width
+from ..space cimport is_periodic, nearest
 
 cdef enum:
     SPARE = 32      # with less room than that pairs are worked out first
@@ -32,11 +33,31 @@ cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data
             near &= data.lived[i] == data.alive[i]
         if not near:
             return False
+    if is_periodic(&data.grid.torus):
+        return fresh_around(dim, stride, x, limit, data)
     for i in range(data.n):
         d = x[i] - was[i]
         square = d * d
         for j in range(1, dim):
             d = x[j * stride + i] - was[j * data.n + i]
+            square = square + d * d
+        near &= square <= limit
+    return near
+
+
+cdef inline bint fresh_around(
+    int dim, int64_t stride, const real* x, real limit, const Pairs* data,
+) noexcept nogil:
+    """Has no body moved so far, by the nearest image?"""
+    cdef const real* was = <const real*> data.was
+    cdef real square, d
+    cdef int64_t i
+    cdef int j
+    cdef bint near = True
+    for i in range(data.n):
+        square = 0
+        for j in range(dim):
+            d = nearest(x[j * stride + i] - was[j * data.n + i], j, &data.grid.torus)
             square = square + d * d
         near &= square <= limit
     return near
@@ -56,6 +77,9 @@ cdef inline int32_t candidates(
     cdef int j
     for j in range(dim):
         here[j] = x[j * stride + i]
+    if is_periodic(&grid.torus):
+        look_around_box(grid.bucket[i], 0, dim, grid, &around)
+        return candidates_around(dim, n, here, i, reach, &around, grid, partner)
     look_around(grid.bucket[i], grid, &around)
     for row in range(around.ranges):
         for k in range(around.first[row], around.last[row]):
@@ -63,6 +87,30 @@ cdef inline int32_t candidates(
             square = d * d
             for j in range(1, dim):
                 d = place[j * n + k] - here[j]
+                square = square + d * d
+            partner[count] = body[k]
+            count += (square < reach) & (body[k] > i)
+    sort(partner, count)
+    return count
+
+
+cdef inline int32_t candidates_around(
+    int dim, int64_t n, const real* here, int32_t i, real reach, const Around* around, const Collisions* grid,
+    int32_t* partner,
+) noexcept nogil:
+    """The same in a periodic box."""
+    cdef const real* place = <const real*> grid.place
+    cdef const int32_t* body = grid.body
+    cdef real square, d
+    cdef int32_t count = 0
+    cdef int64_t row, k
+    cdef int j
+    for row in range(around.ranges):
+        for k in range(around.first[row], around.last[row]):
+            d = nearest(place[k] - here[0], 0, &grid.torus)
+            square = d * d
+            for j in range(1, dim):
+                d = nearest(place[j * n + k] - here[j], j, &grid.torus)
                 square = square + d * d
             partner[count] = body[k]
             count += (square < reach) & (body[k] > i)
@@ -83,6 +131,8 @@ cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) 
         data.lived[i] = data.grid.size_class[i] == 0
     for j in range(dim):
         memcpy(<real*> data.was + j * data.n, x + j * stride, data.n * sizeof(real))
+    if is_periodic(&data.grid.torus):
+        find_buckets(dim, data.n, stride, x, &data.grid)
     sort_bodies(dim, data.n, stride, x, &data.grid)
     for i in range(data.n):
         data.begin[i] = total
@@ -123,6 +173,39 @@ cdef inline int32_t gather(
         distance[filled] = square
         data.first[filled] = i
         data.second[filled] = other
+        filled += (square < reach) & (square > 0)
+    return filled
+
+
+cdef inline int32_t gather_around(
+    int dim, int64_t stride, const real* x, int32_t i, const int32_t* partner, int64_t count, real reach,
+    int32_t filled, const Pairs* data,
+) noexcept nogil:
+    """The same in a periodic box."""
+    cdef const Torus* torus = &data.grid.torus
+    cdef real* way = <real*> data.way
+    cdef real* distance = <real*> data.distance
+    cdef int32_t* first = data.first
+    cdef int32_t* second = data.second
+    cdef real here[MAX_DIM]
+    cdef real d[MAX_DIM]
+    cdef real square
+    cdef int64_t k
+    cdef int32_t other
+    cdef int j
+    for j in range(dim):
+        here[j] = x[j * stride + i]
+    for k in range(count):
+        other = partner[k]
+        for j in range(dim):
+            d[j] = nearest(x[j * stride + other] - here[j], j, torus)
+            way[j * PAIRS_AT_ONCE + filled] = d[j]
+        square = d[0] * d[0]
+        for j in range(1, dim):
+            square = square + d[j] * d[j]
+        distance[filled] = square
+        first[filled] = i
+        second[filled] = other
         filled += (square < reach) & (square > 0)
     return filled
 
@@ -174,7 +257,10 @@ cdef inline int push_all(int dim, int64_t stride, const real* x, real* out, Pair
         k = 0
         while k < count:
             part = min(count - k, <int64_t> (PAIRS_AT_ONCE - 1 - filled))
-            filled = gather(dim, stride, x, <int32_t> i, partner + k, part, reach, filled, data)
+            if is_periodic(&data.grid.torus):
+                filled = gather_around(dim, stride, x, <int32_t> i, partner + k, part, reach, filled, data)
+            else:
+                filled = gather(dim, stride, x, <int32_t> i, partner + k, part, reach, filled, data)
             k += part
             if filled > PAIRS_AT_ONCE - SPARE:
                 code = work_out(dim, stride, filled, out, data, like)

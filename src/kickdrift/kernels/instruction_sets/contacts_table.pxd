@@ -5,11 +5,13 @@ from libc.stdint cimport int64_t
 from ..constraints.collisions cimport collisions
 from ..constraints.contacts cimport contacts
 from ..constraints.events cimport sense
+from ..constraints.periodic cimport wrap
 from ..constraints.shapes cimport hold_shapes
 from ..constraints.telling cimport tell
 from ..constraints.walls cimport box, corners, plane
 from ..abi.constraints cimport (
-    BOX, CONTACTS, CORNERS, PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Hold, HoldKind, Sensor, Shapes, Wall,
+    BOX, CONTACTS, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Hold, HoldKind, Periodic,
+    Sensor, Shapes, Wall,
 )
 from ..abi.events cimport Log
 from ..simd.vec cimport real
@@ -24,6 +26,8 @@ cdef inline int held(
         return box(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
     if kind == PLANE:
         return plane(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
+    if kind == PERIODIC:
+        return wrap(h, n, <int> dim, stride, x, v, s, <const Periodic*> data)
     if kind == CORNERS:
         return corners(h, n, dim, stride, gain, x, v, s, <const Corners*> data)
     if kind == CONTACTS:

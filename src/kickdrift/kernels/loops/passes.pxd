@@ -8,7 +8,9 @@ from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X
 from ..abi.workspace cimport KEEP, START, Room
-from ..abi.constraints cimport COMPLIANT_DISTANCE, CONTACTS, DISTANCE, Contacts, Distance, Each, Hold, Wall
+from ..abi.constraints cimport (
+    COMPLIANT_DISTANCE, CONTACTS, DISTANCE, PERIODIC, Contacts, Distance, Each, Hold, Periodic, Wall,
+)
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport ALTERNATE, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, VELOCITY_VERLET, Job, Plan
 from ..integrators.steps cimport has_opening, stages, start
@@ -80,6 +82,7 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     cdef double t = sweep.origin + (tick - sweep.origin_tick) * plan.h  # `_time_of(tick)` of base.py
     cdef double after
     cdef int64_t ticks
+    cdef bint keeps_nothing = sweep.holds > 0 and not sweep.wraps_early
     cdef int number
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
@@ -97,7 +100,7 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
         if number == START and not (step == 0 and job.start):
             continue
         # What holds move is pushed otherwise.
-        if number == KEEP and not (fsal(scheme, drag) and (step == 0 or sweep.holds > 0)):
+        if number == KEEP and not (fsal(scheme, drag) and (step == 0 or keeps_nothing)):
             continue
         if number == 0 and plan.turned:
             plan.between(TURNING, scheme, plan, room, state, NULL, NULL)
@@ -107,6 +110,8 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
             state = room.next
             if sweep.noise != NULL and scheme == VELOCITY_VERLET and not drag:
                 stir(sweep, room, tick, True, like)
+            if sweep.wraps_early:
+                put_back(sweep, room, like)
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
             after, ticks = sweep.after[number], sweep.ticks[number]
         if push(sweep, job, room, state, t + after, tick + ticks, like) != 0:
@@ -121,6 +126,15 @@ cdef inline int swept_step(const Sweep* sweep, Job* job, Py_ssize_t step, const 
     if plan.damped and sweep.holds == 0:
         plan.between(DAMPING, scheme, plan, room, state, NULL, NULL)
     return 0
+
+
+cdef inline void put_back(const Sweep* sweep, const Room* room, vec* like) noexcept nogil:
+    """The only constraint, a periodic box, before the last evaluation of a step, which serves the next one too."""
+    cdef char* s = room.next + S * size(room, like) if verlet(sweep.plan.scheme) else NULL
+    sweep.hold[0].function(
+        sweep.hold[0].kind, sweep.plan.h, sweep.plan.n, sweep.plan.dim, room.plane, NULL, NULL,
+        room.next + X * size(room, like), room.next + V * size(room, like), s, sweep.hold[0].data, sweep.owner,
+    )
 
 
 cdef inline void begin_young(const Plan* plan, const Room* room, vec* like) noexcept nogil:
@@ -177,11 +191,17 @@ cdef inline int lone_step(const Sweep* sweep, Job* job, Py_ssize_t step, const R
     return UNSOLVED
 
 
-cdef inline const void* of_tile(const Hold* hold, Py_ssize_t first, Wall* there, const vec* like) noexcept nogil:
-    """What a constraint reads, for bodies from one on: of tiles but the first, these are walls."""
+cdef inline const void* of_tile(
+    const Hold* hold, Py_ssize_t first, Wall* there, Periodic* box, const vec* like,
+) noexcept nogil:
+    """What a constraint reads, for bodies from one on: of tiles but the first, these are walls and periodic boxes."""
     cdef Py_ssize_t offset = first * <Py_ssize_t> sizeof(vec) // width(like)
     if first == 0:
         return hold.data
+    if hold.kind == PERIODIC:
+        box[0] = (<const Periodic*> hold.data)[0]
+        box.weight = <const char*> box.weight + offset
+        return box
     there[0] = (<const Wall*> hold.data)[0]
     move_on(&there.restitution, offset)
     move_on(&there.friction, offset)
@@ -202,6 +222,7 @@ cdef inline int hold(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* 
     cdef const vec* v = <const vec*> (room.next + V * size(room, like))
     cdef vec* gain = <vec*> room.gain
     cdef Wall wall
+    cdef Periodic box
     cdef const vec* at_rest = NULL
     cdef Py_ssize_t i
     cdef int number
@@ -212,7 +233,7 @@ cdef inline int hold(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* 
         job.code = sweep.hold[number].function(
             sweep.hold[number].kind, plan.h, room.count if sweep.room == NULL else plan.n, plan.dim, room.plane,
             room.now + X * size(room, like), room.gain, room.next + X * size(room, like),
-            room.next + V * size(room, like), s, of_tile(&sweep.hold[number], room.first, &wall, like), sweep.owner,
+            room.next + V * size(room, like), s, of_tile(&sweep.hold[number], room.first, &wall, &box, like), sweep.owner,
         )
         if job.code != 0:
             break

@@ -12,6 +12,7 @@ from ...declaration import require_entries
 from .collisions import collisions
 from .contacts import contacts
 from .joints import compliant_distance, distance, pin
+from .periodic import periodic
 from .sensors import sensor
 from .shapes import shapes
 from .walls import WALLS, corners
@@ -23,6 +24,7 @@ HOLDS: dict[str, Any] = {
     "collisions": collisions,
     "contacts": contacts,
     "corners": corners,
+    "periodic": periodic,
     "sensor": sensor,
     "shapes": shapes,
     **WALLS,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from ...constraints.broad_phase import CROWD, Grid, cell
+from ...constraints.broad_phase import CROWD, Grid
+from ..space import Space
 from ..vector import Vector, dot, sqrt
 from .filters import Filter
 from .walls import WALLS, arrival, bounce, replace, rub
@@ -20,8 +21,12 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
     restitution, friction = each(system, restitution), None if friction is None else each(system, friction)
     seen = Filter(len(x), filters)
     alive = [part.alive for part in system.parts]
-    near = near_pairs(x, radius, alive) if swept is None else pairs_on_the_way(x, v, radius, system.h, alive)
+    if swept is None:
+        near = near_pairs(x, radius, alive, system.space)
+    else:
+        near = pairs_on_the_way(x, v, radius, system.h, alive, system.space)
     pairs = [pair for pair in near if seen.meet(*pair)]
+    way = system.space.nearest
     since, last = [system.h] * len(x), [-1] * len(x)
 
     def move(i, j, sweep, time=None):
@@ -29,7 +34,7 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
         e = restitution[i] if restitution[i] > restitution[j] else restitution[j]
         mu = system.real(0) if friction is None else sqrt(friction[i] * friction[j])
         gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
-        d, u, size = x[j] - x[i], v[j] - v[i], radius[i] + radius[j]
+        d, u, size = way(x[j] - x[i]), v[j] - v[i], radius[i] + radius[j]
         first = sweep == 0 and swept is None
         found = meet(d, u, size, gain, e, mu, system.h, first, (j - i - 1) % len(d), time)
         if found is None:
@@ -48,7 +53,7 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
         for i, j in pairs:
             if seen.senses(i, j) or not weight[i] + weight[j] > 0 or (last[i] == j and last[j] == i):
                 continue
-            time = when(x[j] - x[i], v[j] - v[i], radius[i] + radius[j])
+            time = when(way(x[j] - x[i]), v[j] - v[i], radius[i] + radius[j])
             if not (0 < time <= since[i] and time <= since[j]):
                 continue
             times[i, j] = time
@@ -67,7 +72,7 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
         for i, j in pairs if sweep % 2 == 0 else reversed(pairs):
             if seen.senses(i, j):
                 if sweep == 0:
-                    notice(system, x[j] - x[i], v[j] - v[i], x, v, i, j, radius)
+                    notice(system, way(x[j] - x[i]), v[j] - v[i], x, v, i, j, radius)
                 continue
             if not weight[i] + weight[j] > 0:
                 continue
@@ -121,44 +126,45 @@ def when(d, u, size):
     return (sqrt(under_root) - together) / square
 
 
-def pairs_on_the_way(x, v, radius, h, alive):
+def pairs_on_the_way(x, v, radius, h, alive, space):
     """Who comes near whom within the step, i < j, in order; of a crowd those that are near at its end."""
     n = len(x)
 
     def near(i, j):
-        d, u = x[j] - x[i], v[j] - v[i]
+        d, u = space.nearest(x[j] - x[i]), v[j] - v[i]
         square = dot(u, u)
         time = dot(d, u) / square if square > 0 else 0 * h
         time = h if time > h else time
         return alive[i] and alive[j] and is_near(d - time * u if time > 0 else d, radius[i] + radius[j])
 
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if near(i, j)]
-    return pairs if len(pairs) <= CROWD * n else near_pairs(x, radius, alive)
+    return pairs if len(pairs) <= CROWD * n else near_pairs(x, radius, alive, space)
 
 
-def near_pairs(x, radius, alive=None):
+def near_pairs(x, radius, alive=None, space=None):
     """Who meets whom, i < j, in order: all that are near, or where bodies crowd, so many that time stays linear."""
     n = len(x)
     alive = [True] * n if alive is None else alive
+    space = Space() if space is None else space
 
     def near(i, j):
-        return alive[i] and alive[j] and is_near(x[j] - x[i], radius[i] + radius[j])
+        return alive[i] and alive[j] and is_near(space.nearest(x[j] - x[i]), radius[i] + radius[j])
 
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if near(i, j)]
     if len(pairs) <= CROWD * n:
         return pairs
     # Each body looks at the first few in each cell around it, of its own class of size at those of higher index
     # only, and takes the first few that are near.
-    grid = Grid(radius, len(x[0]))
+    grid = Grid(radius, len(x[0]), space.torus)
     classes = range(len(grid.per_cell))
 
     def cells(i, size_class):
-        return [cell(float(place), grid.per_cell[size_class], i) for place in x[i]]
+        return grid.cells([float(place) for place in space.inside(x[i])], size_class, i)
 
     buckets: dict[int, list[int]] = {}
     for i in range(n):
         if alive[i] and grid.size_class[i] in classes:
-            buckets.setdefault(grid.bucket(cells(i, grid.size_class[i])), []).append(i)
+            buckets.setdefault(grid.bucket(cells(i, grid.size_class[i]), grid.size_class[i]), []).append(i)
     pairs = []
     for i in range(n):
         if not alive[i]:
@@ -166,9 +172,8 @@ def near_pairs(x, radius, alive=None):
         found = []
         for size_class in classes[: grid.size_class[i] + 1]:
             own = size_class == grid.size_class[i]
-            for offset in product((-1, 0, 1), repeat=len(x[0])):
-                place = [a + b for a, b in zip(cells(i, size_class), offset, strict=True)]
-                seen = [j for j in buckets.get(grid.bucket(place), []) if j > i or not own][:CROWD]
+            for place in product(*grid.around(cells(i, size_class), size_class)):
+                seen = [j for j in buckets.get(grid.bucket(place, size_class), []) if j > i or not own][:CROWD]
                 found += [j for j in seen if grid.size_class[j] == size_class and near(i, j)]
         pairs += [(min(i, j), max(i, j)) for j in sorted(found)[:CROWD]]
     return sorted(pairs)

@@ -27,10 +27,10 @@ def distance(system, before, first, second, length, move_first, move_second, dir
     length, move_first, move_second = numbers(system, length, move_first, move_second)
     zero = system.real(0)
     pairs = list(zip(first, second, strict=True))
-    ways, pulled, loose = directions(before, pairs), [zero] * len(pairs), [False] * len(pairs)
+    ways, pulled, loose = directions(system, before, pairs), [zero] * len(pairs), [False] * len(pairs)
     for _ in range(iterations[0]):
         for pair, (i, j) in enumerate(pairs):
-            d, wanted = x[j] - x[i], length[pair]
+            d, wanted = system.space.nearest(x[j] - x[i]), length[pair]
             r = sqrt(dot(d, d))
             f = (r - wanted) / r if r > 0 else zero
             if direction[0] > 0:
@@ -61,7 +61,7 @@ def distance(system, before, first, second, length, move_first, move_second, dir
     if direction[0] < 2:
         return
     x, v, s = system.rows()
-    ways = directions(x, pairs)
+    ways = directions(system, x, pairs)
     for _ in range(iterations[0]):
         for pair, (i, j) in enumerate(pairs):
             n = ways[pair]
@@ -86,14 +86,14 @@ def compliant_distance(
         system, length, move_first, move_second, drag_first, drag_second, compliance, response
     )
     pairs = list(zip(first, second, strict=True))
-    ways = directions(before, pairs)
+    ways = directions(system, before, pairs)
     force = [zero] * len(pairs)
     alpha = [each / (h * h) for each in compliance]
     one_share = [w * left_by_drag(c, h, *response[:2]) for w, c in zip(move_first, drag_first, strict=True)]
     other_share = [w * left_by_drag(c, h, *response[:2]) for w, c in zip(move_second, drag_second, strict=True)]
     for _ in range(iterations[0]):
         for pair, (i, j) in enumerate(pairs):
-            d, n = x[j] - x[i], ways[pair]
+            d, n = system.space.nearest(x[j] - x[i]), ways[pair]
             r = sqrt(dot(d, d))
             along, total = dot(d, n), one_share[pair] + other_share[pair]
             off, slope = r - length[pair] + alpha[pair] * force[pair], one
@@ -114,7 +114,7 @@ def compliant_distance(
     if direction[0] < 2:
         return
     x, v, s = system.rows()
-    ways = directions(x, pairs)
+    ways = directions(system, x, pairs)
     pull = [zero] * len(pairs)
     one_share = [w * left_by_drag(c, h, *response[2:]) for w, c in zip(move_first, drag_first, strict=True)]
     other_share = [w * left_by_drag(c, h, *response[2:]) for w, c in zip(move_second, drag_second, strict=True)]
@@ -129,11 +129,11 @@ def compliant_distance(
     system.put(x, v, s)
 
 
-def directions(x, pairs):
+def directions(system, x, pairs):
     """From the first body of each pair to the second, of length 1, or 0 where they are at the same place."""
     ways = []
     for i, j in pairs:
-        d = x[j] - x[i]
+        d = system.space.nearest(x[j] - x[i])
         r = sqrt(dot(d, d))
         ways.append((1 / r if r > 0 else 0 * r) * d)
     return ways

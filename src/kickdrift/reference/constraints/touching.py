@@ -19,13 +19,13 @@ def pairs(system, fields):
 
     def touch(each):
         i, j = slots(each)
-        d, size = x[j] - x[i], radius[i] + radius[j]
+        d, size = system.space.nearest(x[j] - x[i]), radius[i] + radius[j]
         near = size + size / 1024
         return dot(d, d) <= near * near
 
     def place(each):
         i, j = slots(each)
-        d = x[j] - x[i]
+        d = system.space.nearest(x[j] - x[i])
         r = sqrt(dot(d, d))
         normal = d / r if r > 0 else 0 * d
         return x[i] + radius[i] * normal, normal

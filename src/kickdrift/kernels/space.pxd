@@ -1,0 +1,57 @@
+# The space that bodies are in, open or a periodic box: the formulas of kickdrift/reference/space.py.
+
+from .abi.constraints cimport Torus
+from .simd.vec cimport real
+
+
+cdef extern from * nogil:
+    bint unlikely(bint condition) noexcept      # Cython's own: code for open space stays together
+
+
+cdef inline real whole(real turns) noexcept nogil:
+    """The nearest whole number, the even one of two: a number so large has no digits behind the point."""
+    cdef real much
+    if real is float:
+        much = 12582912.0           # 1.5 * 2**23
+    else:
+        much = 6755399441055744.0   # 1.5 * 2**52
+    return (turns + much) - much
+
+
+cdef inline bint is_periodic(const Torus* torus) noexcept nogil:
+    return unlikely(torus.width != NULL)
+
+
+cdef inline real nearest(real d, int axis, const Torus* torus) noexcept nogil:
+    """A component of the way to a body becomes that of the way to its nearest image."""
+    return d - (<const real*> torus.width)[axis] * whole(d * (<const real*> torus.per_width)[axis])
+
+
+cdef inline real toward(real d, int axis, const Torus* torus) noexcept nogil:
+    """The same, in a space that may be open."""
+    return nearest(d, axis, torus) if is_periodic(torus) else d
+
+
+cdef inline real inside(real x, int axis, const Torus* torus) noexcept nogil:
+    """A coordinate in the box."""
+    cdef real lower = (<const real*> torus.lower)[axis]
+    cdef real upper = (<const real*> torus.upper)[axis]
+    cdef real width = (<const real*> torus.width)[axis]
+    cdef real turns, times
+    cdef real one = 1
+    if not width > 0 or (lower <= x and x < upper):
+        return x
+    turns = (x - lower) * (<const real*> torus.per_width)[axis]
+    times = whole(turns)
+    if times > turns:
+        times = times - one
+    x = x - width * times
+    return lower if x < lower or x >= upper else x
+
+
+cdef inline void turn_to_image(int dim, real* d, const Torus* torus) noexcept nogil:
+    """The way to a body becomes that to its nearest image."""
+    cdef int c
+    if is_periodic(torus):
+        for c in range(dim):
+            d[c] = nearest(d[c], c, torus)

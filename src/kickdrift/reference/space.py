@@ -1,0 +1,55 @@
+"""The space that bodies are in: open, or a periodic box in which the ways between bodies lead to the nearest image."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..constraints.periodic import WHOLE, Torus
+from .vector import Vector
+
+
+class Space:
+    """Open space."""
+
+    torus: Torus | None = None
+
+    def nearest(self, d: Vector) -> Vector:
+        """The way from one body to another, or to the nearest image of that."""
+        return d
+
+    def inside(self, x: Vector) -> Vector:
+        """A place, or where it is in the box."""
+        return x
+
+
+class Box(Space):
+    """A periodic box; real: the numbers to compute with."""
+
+    def __init__(self, torus: Torus, real):
+        self.torus = torus
+        self.axes = [tuple(map(real, axis)) for axis in zip(*torus, strict=True)]
+        self.much = real(WHOLE[4 if real is np.float32 else 8])
+
+    def nearest(self, d):
+        return Vector([c - width * self.whole(c * share) for c, (_, _, width, share) in zip(d, self.axes, strict=True)])
+
+    def whole(self, turns):
+        """The nearest whole number, the even one of two: a number so large has no digits behind the point."""
+        return (turns + self.much) - self.much
+
+    def inside(self, x):
+        return Vector([self.wrapped(c, *axis) for c, axis in zip(x, self.axes, strict=True)])
+
+    def wrapped(self, c, lower, upper, width, share):
+        if not width > 0 or lower <= c < upper:
+            return c
+        turns = (c - lower) * share
+        whole = self.whole(turns)
+        if whole > turns:
+            whole = whole - 1
+        c = c - width * whole
+        return lower if c < lower or c >= upper else c
+
+
+def space_of(torus: Torus | None, real) -> Space:
+    return Space() if torus is None else Box(torus, real)

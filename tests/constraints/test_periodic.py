@@ -1,0 +1,459 @@
+"""Periodic: a box whose opposite sides are one, against the reference, open copies of the box, and the literature."""
+
+import pickle
+
+import numpy as np
+import pytest
+from plans import (
+    INTEGRATORS,
+    assert_same_bits,
+    compare_with_reference,
+    outcome,
+    said,
+    wrapped_scene,
+)
+
+import kickdrift as kd
+from kickdrift import reference
+
+STEPPERS = pytest.mark.parametrize("stepper", [kd.Stepper, reference.Stepper])
+
+
+@pytest.mark.parametrize("first", range(0, 210, 30))
+def test_random_plans(monkeypatch, first):
+    def make(seed, rng):
+        return wrapped_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
+
+    compare_with_reference(monkeypatch, make, range(first, first + 30))
+
+
+def test_layout_splitting_and_threads_change_nothing(isa):
+    compared = 0
+    for seed in range(63):
+        with said(seed=seed):
+            drawn = wrapped_scene(np.random.default_rng(seed), INTEGRATORS[seed % len(INTEGRATORS)], 60)
+            whole, parts = drawn.make(kd.Stepper, "row"), drawn.make(kd.Stepper, "component", threads=2)
+            if outcome(whole, 9):
+                continue
+            for steps in (1, 0, 4, 3, 1):
+                parts.step(steps)
+            assert parts.checksum() == whole.checksum()
+            assert_same_bits(parts.position, whole.position)
+            compared += 1
+    assert compared > 50
+
+
+def test_snapshots_go_back_over_a_wrap(isa):
+    for seed in range(21):
+        with said(seed=seed):
+            drawn = wrapped_scene(np.random.default_rng(seed), INTEGRATORS[seed])
+            world = drawn.make(kd.Stepper)
+            if outcome(world, 3):
+                continue
+            saved, other = world.snapshot(), drawn.make(kd.Stepper)
+            assert outcome(world, 5) is None
+            other.restore(saved)
+            other.step(5)
+            assert other.snapshot() == world.snapshot()
+            other.restore(saved)
+            for _ in range(5):
+                other.step()
+            assert other.checksum() == world.checksum()
+
+
+def test_the_dead_stay_where_they_are(monkeypatch):
+    """Rows of the dead are zeros, also where the origin is outside of the box."""
+    for many in (9, 700):
+        twins = []
+        for stepper in (kd.Stepper, reference.Stepper):
+            rng = np.random.default_rng(3)
+            position = rng.uniform(5, 7, (many, 2))
+            velocity = rng.normal(0, 3, (many, 2))
+            box = kd.Periodic(5.0, 7.0)
+            world = stepper(position, velocity, dt=0.1, alive=rng.random(many) < 0.6, constraints=[box])
+            world.step(4)
+            world.kill(np.flatnonzero(world.alive)[::3])
+            world.spawn(rng.uniform(4, 8, (2, 2)), (1.0, 2.0))
+            world.step(3)
+            assert not world.position[~world.alive].any()
+            alive = world.position[world.alive]
+            assert ((alive >= 5) & (alive < 7)).all()
+            twins.append(world)
+        assert_same_bits(twins[0].position, twins[1].position)
+        assert twins[0].snapshot() == twins[1].snapshot()
+
+
+@STEPPERS
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bodies_end_in_the_box_and_keep_their_velocity(stepper, dtype):
+    rng = np.random.default_rng(1)
+    places = np.concatenate([rng.uniform(-30, 30, 50), [0.1, 0.7, np.nextafter(dtype(0.1), dtype(0)), 1e9, -1e-30]])
+    place = places.astype(dtype)[:, None]
+    there = stepper(place.copy(), dt=1.0, integrator="explicit_euler", constraints=[kd.Periodic(0.1, 0.7)])
+    there.step()
+    assert (there.position >= dtype(0.1)).all()
+    assert (there.position < dtype(0.7)).all()
+    assert not there.velocity.any()
+    inside = (place >= dtype(0.1)) & (place < dtype(0.7))
+    assert (there.position[inside] == place[inside]).all()
+    turns = (there.position.astype(float) - place.astype(float)) / 0.6
+    near = np.abs(places) < 100
+    assert np.abs(turns[near] - turns[near].round()).max() < (1e-4 if dtype is np.float32 else 1e-9)
+
+
+@STEPPERS
+def test_open_axes(stepper):
+    world = stepper([[9.0, 9.0]], [[2.0, 2.0]], dt=1.0, constraints=[kd.Periodic((0, -np.inf), (10, np.inf))])
+    world.step(3)
+    assert world.position.tolist() == [[5.0, 15.0]]
+
+
+@STEPPERS
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "rk4", "leapfrog", kd.Verlet(velocity="central")])
+def test_a_flight_across_is_the_flight_without(stepper, integrator):
+    """Modulo the width, whatever the scheme keeps from step to step."""
+    options = {"dt": 0.01, "integrator": integrator, "forces": [kd.Gravity((0.5, -2.0)), kd.LinearDrag(0.1)]}
+    box = stepper([[0.5, 0.5]], [[3.0, 1.0]], **options, constraints=[kd.Periodic(0, 1)])
+    free = stepper([[0.5, 0.5]], [[3.0, 1.0]], **options)
+    for world in (box, free):
+        world.step(150)
+    assert np.allclose(box.position, free.position % 1.0, atol=1e-12)
+    assert np.allclose(box.velocity, free.velocity, atol=1e-11)
+
+
+@STEPPERS
+@pytest.mark.parametrize("swept", [False, True])
+def test_bodies_meet_across_a_side(stepper, swept):
+    """As two discs that are the same way apart in the middle of the box."""
+    met = []
+    for shift in (0.0, 5.0):
+        position = np.array([[4.0 + shift, 5.0], [6.0 + shift, 5.25]])
+        bounce = kd.ElasticCollisions(0.5, swept=swept)
+        world = stepper(
+            position % 10, [[3.0, 0.0], [-3.0, 0.0]], dt=0.125, constraints=[kd.Periodic(0, 10), bounce],
+            events=kd.Events(),
+        )  # fmt: skip
+        world.step(4)
+        met.append((world.position, world.velocity, world.events.take()))
+    assert met[0][1][0, 0] < 0
+    assert np.allclose((met[0][0] + (5.0, 0.0)) % 10, met[1][0], atol=1e-12)
+    assert np.allclose(met[0][1], met[1][1], atol=1e-12)
+    for name in ("time", "speed", "impulse", "normal", "kind", "slot_a", "slot_b"):
+        assert np.allclose(met[0][2][name], met[1][2][name], atol=1e-12)
+    assert list(met[1][2]["kind"]).count(kd.HIT) == 1
+
+
+@STEPPERS
+def test_springs_and_rods_take_the_short_way(stepper):
+    place, speed = np.array([[0.25, 0.5], [9.75, 0.5], [9.75, 1.5]]), np.zeros((3, 2))
+    box = kd.Periodic(0, 10)
+    spring, rod = kd.Springs([(0, 1)], 40.0), kd.Distance([(1, 2)])
+    world = stepper(place, speed, dt=0.01, forces=[spring], constraints=[rod, box])
+    assert world.current(world.constraints[0]).length.tolist() == [1.0]
+    assert world.current(world.forces[0]).rest_length.tolist() == [0.5]
+    assert world.energy() == (0.0, 0.0)
+    world.position[0, 0] = 0.75
+    assert world.energy()[1] == pytest.approx(40 * 0.5**2 / 2)
+    world.step(50)
+    d = (world.position[2] - world.position[1] + 5) % 10 - 5
+    assert np.hypot(*d) == pytest.approx(1.0, abs=1e-6)
+    assert np.abs(world.velocity.sum(axis=0)).max() < 1e-10  # velocities follow positions, rounded as these are
+
+
+def forces_of_images(place, width, cutoff=2.5):
+    """Lennard-Jones forces of all images that are near, one by one."""
+    total = np.zeros_like(place)
+    for turn in np.ndindex(*[3] * place.shape[1]):
+        d = place[None] + (np.array(turn) - 1) * width - place[:, None]
+        square = (d * d).sum(axis=2)
+        square[square == 0] = np.inf
+        slope = np.where(square < cutoff**2, (24 * square**-3 - 48 * square**-6) / square, 0.0)
+        total += (slope[:, :, None] * d).sum(axis=1)
+    return total
+
+
+def lattice(side, dim, spacing, seed=3):
+    generator = np.random.default_rng(seed)
+    places = np.stack(np.meshgrid(*[np.arange(side)] * dim, indexing="ij"), axis=-1).reshape(-1, dim) * spacing
+    return generator.permutation(places + generator.uniform(-0.05, 0.05, places.shape))
+
+
+@pytest.mark.parametrize(("dim", "side"), [(1, 6), (1, 40), (2, 5), (2, 12), (3, 5), (3, 7)])
+def test_the_forces_of_all_images(dim, side):
+    """Boxes of few cells and of many."""
+    place, width = lattice(side, dim, 1.12) - 1.0, side * 1.12
+    bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5)
+    expected = 0.5 * forces_of_images(place, width)
+    options = {"integrator": "explicit_euler", "dt": 0.5, "forces": [bond], "constraints": [kd.Periodic(0, width)]}
+    world = kd.Stepper(place, **options)
+    world.step()
+    assert np.allclose(world.velocity, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "rk4", "verlet", kd.Verlet(velocity="central"), "leapfrog"])
+def test_a_fluid_has_the_bits_of_the_reference(isa, integrator, dtype):
+    place = lattice(5, 2, 1.2)
+    velocity = np.random.default_rng(5).normal(0, 2, place.shape)
+    bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5)
+    options = {"dt": 0.004, "integrator": integrator, "forces": [bond], "constraints": [kd.Periodic(0, 6)]}
+    ours, book = (
+        each(place.astype(dtype), velocity.astype(dtype), **options) for each in (kd.Stepper, reference.Stepper)
+    )
+    ours.step(30)
+    book.step(10)
+    assert book.checksum() != ours.checksum()
+    evaluations = {"velocity_verlet": 31, "rk4": 120, "verlet": 31, "leapfrog": 30}  # central: and one for the start
+    assert ours.force_evaluations == (32 if isinstance(integrator, kd.Verlet) else evaluations[integrator])
+    book.step(20)
+    assert_same_bits(ours.position, book.position)
+    assert_same_bits(ours.velocity, book.velocity)
+
+
+def test_whoever_steps_one_by_one_gets_the_same(isa):
+    """The acceleration that serves the next step is that at the place in the box."""
+    worlds = []
+    for integrator in ("velocity_verlet", kd.Verlet(velocity="central")):
+        for parts in ([200], [1] * 200, [7, 93, 100]):
+            place = lattice(6, 2, 1.2)
+            velocity = np.random.default_rng(5).normal(0, 2, place.shape)
+            bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5)
+            world = kd.Stepper(
+                place, velocity, dt=0.004, integrator=integrator, forces=[bond, kd.Damping(0.01)],
+                constraints=[kd.Periodic(0, 7.2)],
+            )  # fmt: skip
+            for count in parts:
+                world.step(count)
+            worlds.append(world.checksum())
+    assert worlds[0] == worlds[1] == worlds[2]
+    assert worlds[3] == worlds[4] == worlds[5]
+
+
+def test_energy_is_that_of_the_nearest_images():
+    bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5, shift=True)
+    r = 2 ** (1 / 6)
+    world = kd.Stepper([[0.25], [9.25]], forces=[bond], constraints=[kd.Periodic(0, 9 + r)])
+    lost = 4 * (2.5**-12 - 2.5**-6)
+    assert world.energy()[1] == pytest.approx(-1 - lost)
+
+
+def test_a_crowd_in_a_corner(isa):
+    """More near pairs than there may be: of each cell the first, the same ones as in the reference."""
+    for seed, dim in enumerate((1, 2, 3, 2, 3)):
+        rng = np.random.default_rng(seed)
+        place = rng.normal(0, 0.2, (120, dim)) % 6
+        radius = rng.uniform(0.05, 0.3, 120) if seed % 2 else 0.2
+        pair = [
+            each(place.copy(), rng.normal(size=(120, dim)) * 0, dt=0.01, constraints=[
+                kd.ElasticCollisions(radius, 0.5, 2), kd.Periodic(0, 6)
+            ])
+            for each in (kd.Stepper, reference.Stepper)
+        ]  # fmt: skip
+        for world in pair:
+            world.step(2)
+        assert_same_bits(pair[0].position, pair[1].position)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("swept", [False, True])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_each_pair_that_overlaps_is_found_once(isa, dim, swept, dtype):
+    """Boxes of one cell, two, three and many, with bodies of one size and of several."""
+    for seed, width in enumerate((2.0, 2.6, 3.9, 5.3, 40.0)):
+        rng = np.random.default_rng(seed)
+        place = rng.uniform(-width, 2 * width, (90, dim)).astype(dtype)
+        velocity = rng.normal(size=(90, dim)).astype(dtype)
+        radius = 0.05 + 0.45 * rng.random(90) ** 6 if seed % 2 else 0.1
+        pair = [
+            each(place.copy(), velocity.copy(), dt=0.02, constraints=[
+                kd.Periodic(0, width), kd.ElasticCollisions(radius, 1.0, 3, swept=swept)
+            ])
+            for each in (kd.Stepper, reference.Stepper)
+        ]  # fmt: skip
+        for world in pair:
+            world.step(2)
+        assert_same_bits(pair[0].position, pair[1].position)
+        assert_same_bits(pair[0].velocity, pair[1].velocity)
+
+
+# Pictures.
+
+
+@STEPPERS
+@pytest.mark.parametrize("mode", ["linear", "hermite", "extrapolate"])
+def test_pictures_do_not_streak(stepper, mode):
+    """A body that wraps is drawn a little beyond the one side, or before the other, never across the screen."""
+    world = stepper([[9.5, 5.0]], [[6.0, 0.0]], dt=0.1, constraints=[kd.Periodic(0, 10)])
+    first, drawn = 9.5, []
+    for frame in range(40):
+        world.advance(0.025)
+        x, y = world.interpolate(mode=mode)[0]
+        assert 0 <= x < 10
+        assert y == 5.0
+        drawn.append(x)
+        if mode != "extrapolate" and frame > 3:
+            time = (frame + 1) * 0.025 - 0.1
+            assert x == pytest.approx((first + 6 * time) % 10, abs=1e-9)
+    jumps = (np.diff(drawn) + 5) % 10 - 5
+    assert np.abs(jumps).max() < 0.7
+
+
+def test_pictures_have_the_bits_of_the_reference(isa):
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        twins = []
+        for stepper in (kd.Stepper, reference.Stepper):
+            drawn = wrapped_scene(np.random.default_rng(seed), kd.VelocityVerlet())
+            world = drawn.make(stepper)
+            if outcome(world, 2):
+                break
+            world.advance(0.21)
+            twins.append(world)
+        if len(twins) < 2:
+            continue
+        alpha = float(rng.random())
+        for mode in ("linear", "hermite", "extrapolate"):
+            for dtype in (np.float32, np.float64):
+                ours, book = (world.interpolate(alpha, np.zeros(world.position.shape, dtype), mode) for world in twins)
+                assert_same_bits(ours, book)
+
+
+def test_a_teleport_is_put_back_by_the_next_step():
+    world = kd.Stepper([[1.0]], [[1.0]], dt=0.25, integrator="verlet", constraints=[kd.Periodic(0, 10)])
+    world.advance(0.25)
+    world.teleport(0, [25.0])
+    assert world.interpolate().tolist() == [[5.0]]
+    world.step()
+    assert world.position.tolist() == [[5.25]]
+
+
+def test_shift_moves_the_box():
+    world = kd.Stepper([[9.0]], [[2.0]], dt=1.0, constraints=[kd.Periodic(0, 10)])
+    world.shift((100.0,))
+    world.step()
+    assert world.position.tolist() == [[101.0]]
+    assert world.constraints[0].lower.tolist() == [100.0]
+    walled = kd.Stepper([[9.0, 0.0]], dt=1.0, constraints=[kd.Periodic((0, -np.inf), (10, np.inf))])
+    walled.shift((5.0, 5.0))
+    assert walled.constraints[0].upper.tolist() == [15.0, np.inf]
+
+
+def test_changes_are_those_of_a_stepper_made_so():
+    box, bounce = kd.Periodic(0, 10), kd.ElasticCollisions(0.5)
+    rng = np.random.default_rng(4)
+    place, speed = rng.uniform(0, 10, (30, 2)), rng.normal(0, 5, (30, 2))
+
+    def made(*constraints):
+        return kd.Stepper(place.copy(), speed.copy(), dt=0.05, constraints=constraints)
+
+    world, other = made(bounce, box), made(bounce, kd.Periodic(0, (10, 8)))
+    world.set(box, upper=(10, 8))
+    world.step(5)
+    other.step(5)
+    assert_same_bits(world.position, other.position)
+    world, other = made(bounce), made(bounce, box)
+    world.add(box)
+    world.step(5)
+    other.step(5)
+    assert_same_bits(world.position, other.position)
+    world.enable(box, False)
+    free = kd.Stepper(other.position.copy(), other.velocity.copy(), dt=0.05, constraints=[bounce])
+    world.step(5)
+    free.step(5)
+    assert_same_bits(world.position, free.position)
+    copied = pickle.loads(pickle.dumps(other))
+    copied.step(3)
+    other.step(3)
+    assert copied.checksum() == other.checksum()
+
+
+def test_back_in_time():
+    """Wrapping takes nothing away: dt may be negative where there is no other constraint."""
+    place, speed = lattice(4, 2, 1.3), np.random.default_rng(1).normal(size=(16, 2))
+    bond = kd.PairPotential("4*((1/r)**12 - (1/r)**6)", cutoff=2.5)
+    world = kd.Stepper(place.copy(), speed, dt=0.002, forces=[bond], constraints=[kd.Periodic(0, 5.2)])
+    world.step(1)
+    before = world.position.copy()
+    world.step(200)
+    world.dt = -0.002
+    world.step(200)
+    assert np.abs((world.position - before + 2.6) % 5.2 - 2.6).max() < 1e-8
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ((1, 0), ValueError, "lower < upper"),
+        ((1, 1), ValueError, "lower < upper"),
+        ((0, np.inf), ValueError, "lower < upper"),
+        ((np.inf, -np.inf), ValueError, "lower < upper"),
+        ((np.nan, 1), ValueError, r"Periodic\(lower\): expected finite numbers"),
+        (("a", 1), TypeError, r"Periodic\(lower\)"),
+        (((0, 0), (1, 1, 1)), ValueError, "one shape"),
+        ((-1e308, 1e308), ValueError, "lower < upper"),
+    ],
+)
+def test_wrong_boxes(given, error, message):
+    with pytest.raises(error, match=message):
+        kd.Periodic(*given)
+
+
+@STEPPERS
+@pytest.mark.parametrize(
+    ("forces", "constraints", "message"),
+    [
+        ((), [kd.Periodic(0, 1), kd.Periodic(0, 2)], "one Periodic at most"),
+        ((), [kd.Periodic((0, 0, 0), 1)], r"Periodic\(lower\): expected a number or shape \(2,\)"),
+        ([kd.NBody()], [kd.Periodic(0, 1)], "no NBody beside Periodic"),
+        ((), [kd.Periodic(0, 9), kd.Contacts(0.5)], "no Contacts beside Periodic"),
+        ([kd.PairPotential("1/r", cutoff=0.6)], [kd.Periodic(0, 1)], r"PairPotential\(cutoff\): .* 0.5 m, got 0.6"),
+        ((), [kd.ElasticCollisions([0.3, 0.21, 0.1]), kd.Periodic(0, 1)], r"ElasticCollisions\(radius\): .* got 0.51"),
+    ],
+)
+def test_what_cannot_be_together(stepper, forces, constraints, message):
+    with pytest.raises(ValueError, match=message):
+        stepper(np.zeros((3, 2)), forces=forces, constraints=constraints)
+
+
+def test_a_refused_change_changes_nothing():
+    box = kd.Periodic(0, 10)
+    world = kd.Stepper([[1.0], [2.0]], dt=0.5, constraints=[box, kd.ElasticCollisions(0.5)])
+    with pytest.raises(ValueError, match="ElasticCollisions"):
+        world.set(box, upper=1.5)
+    assert world.current(box).upper.tolist() == 10
+
+
+# The literature.
+
+
+def test_the_pressure_of_hard_discs():
+    """By the virial of the blows, within 1 % of Henderson (1975, Mol. Phys. 30, 971): Z = (1 + y²/8) / (1 - y)²."""
+    for share in (0.2, 0.3):
+        side, rng = 30, np.random.default_rng(1)
+        n = side * side
+        width = np.sqrt(n * np.pi * 0.25 / share)  # discs of diameter 1
+        place = (np.stack(np.meshgrid(*[np.arange(side)] * 2), axis=-1).reshape(-1, 2) + 0.5) * width / side
+        velocity = rng.normal(size=(n, 2))
+        velocity -= velocity.mean(axis=0)
+        world = kd.Stepper(
+            place, velocity, dt=0.01, constraints=[kd.ElasticCollisions(0.5, swept=True), kd.Periodic(0, width)],
+            events=kd.Events(2**16, hits_above=0, begin=False, end=False),
+        )  # fmt: skip
+        world.step(500)  # from the lattice to a fluid
+        world.events.take()
+        kinetic, virial, blows = world.energy()[0], 0.0, 0
+        for _ in range(40):
+            world.step(200)
+            hits = world.events.take()
+            virial, blows = virial + hits["impulse"].sum(), blows + len(hits)  # times the diameter
+        assert world.events.dropped == 0
+        assert blows > 40_000
+        z = 1 + virial / 80.0 / (2 * kinetic)
+        henderson = (1 + share * share / 8) / (1 - share) ** 2
+        print(f"packing {share}: Z = {z:.4f}, Henderson {henderson:.4f}, {z / henderson - 1:+.2%}")
+        assert z == pytest.approx(henderson, rel=0.01)
+        assert np.abs(world.velocity.sum(axis=0)).max() < 1e-10
+        assert world.energy()[0] == pytest.approx(kinetic, rel=1e-10)
