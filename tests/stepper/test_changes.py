@@ -15,6 +15,8 @@ from plans import scene as scene_of
 
 import kickdrift as kd
 from kickdrift import kernels
+from kickdrift.constraints.base import Constraint
+from kickdrift.declaration import known
 
 GRAVITY = kd.Gravity((0, -9.81))
 
@@ -831,18 +833,16 @@ CONSTRAINTS = {
     },
     kd.Distance([(0, 1)], 1.0, compliance=0.1): {"compliance": [0.2]},
     kd.Pin([0]): {"indices": [[1], [0, 2]]},
+    kd.Periodic(-3, 3): {"lower": [-4, (-4, -3)], "upper": [4, (4, 3)]},
 }
 COEFFICIENTS = [(one, name, value) for one, names in CONSTRAINTS.items() for name in names for value in names[name]]
 
 
 def test_each_coefficient_of_each_constraint_is_among_them():
     found = {(type(one), name) for one, name, _ in COEFFICIENTS}
-    constraints = [cls for cls in vars(kd.constraints).values() if isinstance(cls, type)]
-    declared = {
-        cls for cls in constraints if issubclass(cls, kd.constraints.Constraint) and cls.__module__ in kd.__all__
-    }
-    for cls in {type(one) for one in CONSTRAINTS} | declared:
-        assert {(cls, name) for name in next(iter(c for c in CONSTRAINTS if type(c) is cls)).coefficients} <= found
+    for cls in known(Constraint):
+        names = next(one for one in CONSTRAINTS if type(one) is cls).coefficients
+        assert {(cls, name) for name in names} <= found
 
 
 @pytest.mark.parametrize("events", [None, kd.Events()], ids=["silent", "events"])
