@@ -95,7 +95,7 @@ def _add(
     headline, _, details = (module.__doc__ or "").partition("\n\n")
     child = parsers.add_parser(
         name,
-        help=headline.rstrip(".").lower(),
+        help=headline[0].lower() + headline[1:].rstrip("."),
         description=f"{headline}\n\n{details}",
         epilog=f"examples:\n{module.EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -1,4 +1,4 @@
-"""How far long work is: rich's bar in a terminal, and a line now and then elsewhere; on standard error."""
+"""Shows the progress of long work on standard error: a bar in a terminal (rich), otherwise a line now and then."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
 EVERY = 5.0  #: seconds between two lines of a sweep
-PATIENCE = 2.0  #: seconds that a command may take without a word
+PATIENCE = 2.0  #: seconds before a command shows its progress
 
 T = TypeVar("T")
 

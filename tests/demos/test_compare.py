@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
-from kickdrift import cli
+from kickdrift import cli, progress
 from kickdrift.demos import compare
+
+
+@pytest.fixture(autouse=True)
+def no_progress(monkeypatch):
+    """On a busy machine a command may take longer than it waits before it shows its progress."""
+    monkeypatch.setattr(progress, "PATIENCE", math.inf)
 
 
 def run(capsys, *arguments):

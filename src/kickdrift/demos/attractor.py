@@ -4,9 +4,9 @@ They start together, in a cube a millionth wide, and follow Lorenz's equations
 
   x' = 10 (y - x),  y' = x (28 - z) - y,  z' = x y - 8/3 z
 
-(Lorenz 1963, J. Atmos. Sci. 20, 130) in compiled code, by RK4 with dt = 0.005. For a while they fly as
-one; then the cloud is stretched over the whole attractor, and nothing but statistics remains.
-How fast: pairs of trajectories that start 1e-11 apart drift apart like exp(0.906 t).
+(Lorenz 1963, J. Atmos. Sci. 20, 130) in compiled code, by RK4 with dt = 0.005. At first they stay
+together. Then the cloud is stretched over the whole attractor, and only statistics can be predicted.
+Pairs of trajectories that start 1e-11 apart move apart like exp(0.906 t).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """A gas: 2,000 elastic balls in a box.
 
-They start on a grid, all at 1 m/s, each in a direction of its own. Blows between balls keep energy and
-momentum, and mix the speeds; in the end these are spread as Maxwell (1860) and Boltzmann (1872) say, in
-two dimensions
+They start on a grid, all at 1 m/s, each in its own direction. Collisions keep energy and momentum, and
+mix the speeds. In the end the speeds have the distribution of Maxwell (1860) and Boltzmann (1872), in two
+dimensions
 
   f(v) = v / s^2 exp(-v^2 / 2 s^2),  2 s^2 = mean of v^2
 
-The walls turn balls around, which keeps their energy and changes their momentum. So the same balls fly
-once more without a box.
+Bouncing off a wall keeps a ball's energy, but changes its momentum. So the same balls fly once more
+without a box.
 """
 
 from __future__ import annotations

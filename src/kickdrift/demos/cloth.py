@@ -1,11 +1,11 @@
 """A curtain of distances, and what makes it stiff.
 
-25 x 25 points, joined along and across the threads and along both diagonals, are let go like a table
-top, hang from five hooks and trail on the floor. Verlet's method moves the points and then the pairs
-are put right, one after the other, over and over (Jakobsen 2001, Advanced Character Physics). A pair
-spoils what was done for its neighbours: how far the threads give in the end depends on how often all
-pairs are gone through, and on the step. Where a stretch is wanted, compliance= says how much, and it
-comes out alike under any of them (XPBD: Macklin, Mueller, Chentanez 2016).
+25 x 25 points are joined along and across the threads, and along both diagonals. The cloth starts flat
+like a table top, falls, hangs from five hooks and touches the floor. In each step Verlet's method moves
+the points. Then the distances of all pairs are corrected, one after the other, several times (Jakobsen
+2001, Advanced Character Physics). Correcting one pair disturbs its neighbours. So the stretch of the
+threads depends on the number of iterations and on the step. With compliance= you choose the stretch, and
+it does not depend on them (XPBD: Macklin, Mueller, Chentanez 2016).
 """
 
 from __future__ import annotations

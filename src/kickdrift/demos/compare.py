@@ -1,16 +1,16 @@
 """All integrators side by side on one problem: error, energy, force evaluations and time.
 
-The problem is one of those below, or FILE.py: a program that makes a kickdrift Stepper or ODEStepper. It is run, and
-the stepper it leaves (the one named `world`, where there are several) is stepped on with every integrator.
+The problem is one of those below, or FILE.py: a program of yours that makes a kickdrift Stepper or ODEStepper. The
+program runs first. Then its stepper (`world`, if there are several) goes on with each of the integrators.
 
   spring    a mass on a spring, ten periods
   orbit     a planet on an ellipse of eccentricity 0.5, ten years
   pendulum  let go at 135 degrees, ten seconds
   throw     a ball with air drag, two seconds
 
-Error: the largest distance from the exact solution at any time. Where no formula is known, that is Yoshida's method of
-order 6 (for an ODEStepper rk4) with much smaller steps. Energy: its largest error, as a share of the energy
-at the start. Under friction the exact solution loses energy too, and the error is the difference from that.
+Error: the largest distance from the exact solution at any time. If no formula is known, Yoshida's method of order 6
+with much smaller steps stands for it (for an ODEStepper rk4). Energy: its largest error, as a share of the energy at
+the start. With friction the exact solution loses energy too; then the error is the difference from its energy.
 """
 
 from __future__ import annotations

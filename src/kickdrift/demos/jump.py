@@ -1,8 +1,8 @@
 """A jump at 30, 60 and 144 frames a second.
 
-A player leaves the ground at 9.81 m/s upwards and 5 m/s forwards, under g = 9.81 m/s^2: in truth
-at the top (4.905 m) after 1 s and back on the ground after 2 s, 10 m further on. Both times are
-whole steps at every rate, so that what differs is due to the method alone.
+A player leaves the ground at 9.81 m/s upwards and 5 m/s forwards, under g = 9.81 m/s^2. The
+exact jump is at the top (4.905 m) after 1 s, and back on the ground after 2 s, 10 m further on. Both
+times are whole steps at every rate, so all differences come from the method.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """A thousand years of the solar system, under five integrators.
 
 The Sun and eight planets attract each other, with a step of four days: 22 of them make a year of
-Mercury. Methods that are symplectic keep the energy within bounds; the others do not, and lose
-planets, however small the error of a single step is.
+Mercury. Symplectic methods keep the error of the energy within bounds. The others do not, and lose
+planets, although the error of a single step is small.
 
 Masses: the IAU's of 2009 (Luzum et al. 2011, Celest. Mech. Dyn. Astr. 110, 293). Places and speeds:
 from the Keplerian elements of 1 January 2000, 12:00 (Standish, Williams: "Approximate Positions of the
 Planets", table 1, ssd.jpl.nasa.gov/planets/approx_pos.html); Earth stands for Earth and Moon. Units are
-the au, the day and the mass of the Sun. There is no relativity in it, and no moon.
+the au, the day and the mass of the Sun. Relativity and moons are left out.
 
-After that one planet alone, Mercury on its ellipse around a Sun that does not move: the pull is written
-as a Python function, by numba and in C, and gives the bits of kd.PointGravity.
+The second part has one planet only: Mercury on its ellipse around a Sun that does not move. The force is
+written as a Python function, in numba and in C. All of them give the same bits as kd.PointGravity.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Ragdolls: rods for bones, springs for muscles, and two slopes to slide down.
 
-Each doll is 14 points. Rods hold it together (kd.Distance, after Jakobsen 2001, Advanced Character
-Physics), weak springs keep its knees, elbows and back from folding up (kd.Springs), and Verlet's method
-moves it. Balls at their joints keep dolls apart (kd.ElasticCollisions). The first one is pinned by a hand;
-the others are thrown, fall, slide down the slopes, and come to rest in a heap.
+Each doll is 14 points. Rods are its bones (kd.Distance, after Jakobsen 2001, Advanced Character Physics).
+Weak springs keep its knees, elbows and back from folding up (kd.Springs). Verlet's method moves it. Balls
+at the joints keep dolls apart (kd.ElasticCollisions). The first doll hangs by a hand. The others are
+thrown, fall, slide down the slopes, and come to rest in a heap.
 """
 
 from __future__ import annotations
