@@ -1,6 +1,6 @@
 """A model as the kernels read it."""
 
-from .applied cimport AppliedForces
+from .coefficients cimport AppliedForces
 from .coupled cimport Coupled
 from ..kernels.abi.plan cimport MAX_CONSTANTS, MAX_STAGES, Field, Layout, Plan, Term
 from ..kernels.abi.tables cimport Kernels

@@ -5,9 +5,8 @@ It is made whole, aside, before a stepper takes it over. Afterwards it changes i
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 
-from .applied cimport AppliedForces
 from .coupled cimport Coupled
-from .coefficients cimport field
+from .coefficients cimport AppliedForces, field
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
 from ..kernels.abi.plan cimport (
     ALTERNATE, AXIS, CENTER, CENTRIFUGAL, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER,
@@ -19,7 +18,7 @@ from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport Kernels
 from .runner cimport View
-from .sharing cimport PATIENCE
+from .runner cimport PATIENCE
 
 import numpy as np
 

@@ -1,5 +1,21 @@
-"""Coefficients as the kernels read them."""
+"""Coefficients as the kernels read them, and forces in users' own arrays, merged into what a binding reads."""
 
-from ..kernels.abi.plan cimport Field, Plan
+from ..kernels.abi.applied cimport Applied
+from ..kernels.abi.plan cimport Field, Job, Plan
+from ..kernels.abi.tables cimport Kernels
 
 cdef Field field(const Plan* plan, object values, list arrays) except *
+
+
+cdef class AppliedForces:
+    cdef Applied applied
+    cdef list arrays        # that its pointers point to
+
+    @staticmethod
+    cdef AppliedForces of(object model, const Plan* plan)
+
+
+cdef void merge_all(const Kernels* kernels, const Applied* applied, const Plan* plan) noexcept nogil
+cdef void run_applied(
+    const Kernels* kernels, const Applied* applied, const Plan* plan, Job* job,
+) noexcept nogil

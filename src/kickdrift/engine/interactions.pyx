@@ -10,7 +10,7 @@ from ..kernels.abi.plan cimport Job
 from ..kernels.abi.tables cimport Kernels
 from ..kernels.simd.rounding cimport require_rounding
 from .formulas cimport BoundFormula
-from .sharing cimport SHARE
+from .runner cimport SHARE
 
 import numpy as np
 
