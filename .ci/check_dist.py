@@ -6,7 +6,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-BUDGET = 2.45e6  # bytes of a wheel
+BUDGET = 1.9e6  # bytes of a wheel
 GENERATED = r"^src/.*\.(c|cpp)$|\.(so|pyd|py[cod])$"
 WANTED = (
     r"kickdrift/.*\.(py|pyi)|kickdrift/py\.typed|kickdrift/.*\.(so|pyd)|kickdrift-[^/]*\.dist-info/.*"
@@ -39,6 +39,8 @@ def check_wheel(path: Path) -> list[str]:
     stubs = {str(file.relative_to("src").with_suffix("")) for file in package.rglob("*.pyx")}
     # setup.py makes the modules of all instruction sets from those of the baseline.
     stubs |= {re.sub("baseline", isa, name) for name in stubs for isa in ("avx2", "avx512")}
+    # Made by Cython alone, for the others.
+    modules = {*stubs, "kickdrift/engine/cython_utility"}
     compiled = {name.partition(".")[0] for name in sizes if name.endswith((".so", ".pyd"))}
     for name, size in sorted(sizes.items()):
         print(f"{size:9,}  {name}")
@@ -46,7 +48,7 @@ def check_wheel(path: Path) -> list[str]:
     return [
         *(f"{name} is missing" for name in sorted(needed - sizes.keys())),
         *(f"{name} has no stub" for name in sorted(stubs) if f"{name}.pyi" not in sizes),
-        *(f"{name} is no module of ours" for name in sorted(compiled - stubs)),
+        *(f"{name} is no module of ours" for name in sorted(compiled - modules)),
         *(f"{name} does not belong here" for name in sizes if not re.fullmatch(WANTED, name)),
         *([f"{path.stat().st_size:,} bytes, of {BUDGET:,.0f} allowed"] if path.stat().st_size > BUDGET else []),
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import common
 
 PRETEND = ("-O1", "-fexpensive-optimizations", "-ffp-contract=fast", "-mfma")  # the least at which GCC contracts
-INTEGERS = {"kickdrift.engine.sharing", "kickdrift.kernels.instruction_sets.processor"}  # compute with no other numbers
+INTEGERS = {"kickdrift.engine.cython_utility", "kickdrift.kernels.instruction_sets.processor"}  # compute with no other
 
 # One module of the unsound build in a sound package, so that no other is refused before it.
 IMPORT = """

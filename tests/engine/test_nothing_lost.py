@@ -297,7 +297,7 @@ def test_an_interrupt_while_work_is_handed_out_leaves_no_body_behind(monkeypatch
             for threads in (3, 1)
         )
         with monkeypatch.context() as patch:
-            patch.setattr("kickdrift.engine.sharing.share", interrupted)
+            patch.setattr("kickdrift.engine.runner.share", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 stepper.step(1000)
         assert 0 < stepper.tick <= 1000

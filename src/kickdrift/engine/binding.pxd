@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .applied cimport AppliedForces
+from .coefficients cimport AppliedForces
 from .coupled cimport Coupled
 from ..kernels.abi.plan cimport MAX_CONSTANTS, MAX_STAGES, Field, Layout, Plan, Term
 from ..kernels.abi.tables cimport Kernels

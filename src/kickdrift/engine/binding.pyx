@@ -9,9 +9,8 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.math cimport floor
 from libc.string cimport memcmp
 
-from .applied cimport AppliedForces
 from .coupled cimport Coupled
-from .coefficients cimport field, of_numbers
+from .coefficients cimport AppliedForces, field, of_numbers
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
 from ..kernels.abi.plan cimport (
     ALTERNATE, AXIS, CENTER, CENTRIFUGAL, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER,
@@ -23,7 +22,7 @@ from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
 from ..kernels.abi.tables cimport Kernels
 from .runner cimport View
-from .sharing cimport PATIENCE
+from .runner cimport PATIENCE
 
 import numpy as np
 

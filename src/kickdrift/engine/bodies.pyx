@@ -4,7 +4,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from .applied cimport merge_all, run_applied
+from .coefficients cimport merge_all, run_applied
 from .binding cimport Binding, StepNumbers
 from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job

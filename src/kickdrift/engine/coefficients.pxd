@@ -1,10 +1,26 @@
-"""Coefficients as the kernels read them."""
+"""Coefficients as the kernels read them, and forces in users' own arrays, merged into what a binding reads."""
 
+from ..kernels.abi.applied cimport Applied
 from ..kernels.abi.constraints cimport Torus
-from ..kernels.abi.plan cimport Field, Plan
+from ..kernels.abi.plan cimport Field, Job, Plan
+from ..kernels.abi.tables cimport Kernels
 
 cdef Field of_numbers(
     const Plan* plan, const double* numbers, int count, Py_ssize_t item, bint flat, list arrays,
 ) except *
 cdef Field field(const Plan* plan, object values, list arrays) except *
 cdef object space(Torus* torus, object model)
+
+
+cdef class AppliedForces:
+    cdef Applied applied
+    cdef list arrays        # that its pointers point to
+
+    @staticmethod
+    cdef AppliedForces of(object model, const Plan* plan)
+
+
+cdef void merge_all(const Kernels* kernels, const Applied* applied, const Plan* plan) noexcept nogil
+cdef void run_applied(
+    const Kernels* kernels, const Applied* applied, const Plan* plan, Job* job,
+) noexcept nogil

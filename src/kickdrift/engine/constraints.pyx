@@ -10,7 +10,7 @@ from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport SweptTable
 from .coefficients cimport space
-from .sharing cimport look
+from .runner cimport look
 from .slots cimport address
 
 import numpy as np

@@ -8,7 +8,7 @@ from ..kernels.abi.plan cimport Array, Job, Plan
 from ..kernels.abi.coupled cimport Push, Sweep, SweptTable
 from ..kernels.abi.tables cimport Kernels
 from .events cimport EventStore, Touches
-from .sharing cimport Watch
+from .runner cimport Watch
 from .slots cimport Links, Slots
 
 

@@ -1,6 +1,6 @@
 from typing_extensions import disjoint_base
 
-from .sharing import Watch
+from .runner import Watch
 
 @disjoint_base
 class Coupled(Watch): ...

@@ -21,7 +21,7 @@ from ..kernels.abi.tables cimport Kernels
 from .interactions cimport BoundPush, LangevinPush, PythonPush, bind_push
 from .events cimport EventStore, Touches
 from .runner cimport copy_array
-from .sharing cimport Watch, look, paced
+from .runner cimport Watch, look, paced
 from .slots cimport Links, Slots
 from ..kernels.loops.living cimport park
 

@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Literal, TypeVar, overload
 
@@ -24,3 +25,6 @@ class Frames(Core):
     ) -> _Out: ...
     @overload
     def interpolate(self, alpha: _Real | None, out: _Out, mode: _Mode = "linear", living: bool = False) -> _Out: ...
+
+class Looped(Frames):
+    def ticks(self, seconds: _Real) -> Iterator[int]: ...

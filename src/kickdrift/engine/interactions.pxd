@@ -7,7 +7,7 @@ from ..kernels.abi.coupled cimport PushFunction, SweptTable, TangentFunction
 from ..kernels.abi.noise cimport Noise
 from ..kernels.abi.pairs cimport Pairs
 from .formulas cimport BoundFormula
-from .sharing cimport Sharing
+from .runner cimport Sharing
 from .slots cimport Links
 
 

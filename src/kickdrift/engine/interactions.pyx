@@ -11,7 +11,7 @@ from ..kernels.abi.tables cimport Kernels
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
 from .formulas cimport BoundFormula
-from .sharing cimport SHARE
+from .runner cimport SHARE
 
 import numpy as np
 

@@ -3,6 +3,7 @@
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
+from libc.string cimport memcpy
 
 from ..kernels.neighbours cimport (
     TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, find_pairs_around, make_room, sort_by,
@@ -137,7 +138,8 @@ cdef class Index:
         i, given = fit(out, (found.lower.count, count + 1))
         given[:] = starts
         if found.lower.count > 0:
-            numbers = np.asarray(<int32_t[:found.lower.count]> found.lower.number)
+            numbers = np.empty(found.lower.count, np.int32)
+            memcpy(<void*> <size_t> numbers.ctypes.data, found.lower.number, found.lower.count * sizeof(int32_t))
             i[:] = numbers if self.rows is None else self.rows[numbers]
         return i, given
 

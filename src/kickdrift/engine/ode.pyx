@@ -10,7 +10,7 @@ from ..kernels.abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MI
 from ..kernels.simd.rounding cimport require_rounding
 from .formulas cimport BoundFormula
 from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
-from .sharing cimport PATIENCE, RELEASE
+from .runner cimport PATIENCE, RELEASE
 
 from math import lcm, prod
 

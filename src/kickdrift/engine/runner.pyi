@@ -1,6 +1,10 @@
 from typing_extensions import disjoint_base
 
-from .sharing import Sharing
+@disjoint_base
+class Sharing: ...
+
+@disjoint_base
+class Watch: ...
 
 @disjoint_base
 class Runner(Sharing):

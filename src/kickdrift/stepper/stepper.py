@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..clock import FixedClock
-from ..engine.ticks import Looped
+from ..engine.frames import Looped
 from .base import StepperBase
 
 
