@@ -60,8 +60,10 @@ cdef inline void finish_scheme(
     int number, int scheme, const Sweep* sweep, const Room* room, const vec* state,
 ) noexcept nogil:
     cdef const Plan* plan = sweep.plan
+    # A loop of its own is for those that most take: each is code in every instruction set.
     cdef bint usual = (
-        sweep.pushes == 1 and number >= 0 and plan.living == NULL and plan.s.data == NULL
+        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4) and number >= 0
+        and sweep.pushes == 1 and plan.living == NULL and plan.s.data == NULL
         and not (plan.terms > 0 or plan.drag or plan.spring)
     )
     if usual:
