@@ -3,8 +3,8 @@
     python tools/prove.py functions [--write] [--digests] [--processes N] [name ...]
 
 Looks at all 2**32 arguments of sin, cos, tan, exp, log, tanh and cbrt, with the package that Python finds. The oracle
-is the C library's long double of 64 bits (tools/nearest.c; x86-64 with GCC), and mpmath with 400 bits where long double
-comes so near the middle of two floats that its error could matter. It takes two to five minutes for each function.
+is the C library's double, its long double of 64 bits where that is too near the middle of two floats, and mpmath with
+400 bits where long double is (tools/nearest.c; x86-64, GCC). It takes some two minutes for each function.
 --write: keep the digests of all results in tests/functions.txt, if they are right; otherwise they are compared with
 these. --digests: compare digests alone, in less than a minute for each function, on any platform: once the results
 with such a digest have been found to be the nearest floats, others with the same one are too.

@@ -1,5 +1,6 @@
-/* The nearest float to sin, cos, tan, exp, log, tanh and cbrt of float, by long double: what tools/functions.py
- * compares with. Where long double comes so near the middle of two floats that its error could matter, it asks. */
+/* The nearest float to sin, cos, tan, exp, log, tanh and cbrt of float: what tools/functions.py compares with. The C
+ * library's double decides where it is 32 units of its last place from the middle of two floats, which is many times
+ * its error; its long double elsewhere; and where that is nearer than 16 of its own units, this one asks. */
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
@@ -8,6 +9,25 @@
 #if LDBL_MANT_DIG != 64
 #error "long double is no oracle here"
 #endif
+
+static double quick_value(int function, float x) {
+    switch (function) {
+    case 0: return sin(x);
+    case 1: return cos(x);
+    case 2: return tan(x);
+    case 3: return exp(x);
+    case 4: return log(x);
+    case 5: return tanh(x);
+    default: return cbrt(x);
+    }
+}
+
+/* Does a double say which float is nearest? */
+static int decides(double y) {
+    uint64_t bits;
+    memcpy(&bits, &y, 8);
+    return fabs(y) >= FLT_MIN && fabs(y) < FLT_MAX && ((bits - ((uint64_t)1 << 28) + 32) & (((uint64_t)1 << 29) - 1)) > 64;
+}
 
 static long double value(int function, float x) {
     switch (function) {
@@ -43,6 +63,11 @@ long nearest(int function, uint32_t first, long count, float *out, uint32_t *dou
         uint32_t pattern = first + (uint32_t)n;
         float x;
         memcpy(&x, &pattern, 4);
+        double near = quick_value(function, x);
+        if (decides(near)) {
+            out[n] = (float)near;
+            continue;
+        }
         long double y = value(function, x);
         out[n] = (float)y;
         if (x == x && near_middle(y, out[n])) {

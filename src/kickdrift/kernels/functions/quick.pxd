@@ -315,5 +315,5 @@ cdef inline bint quick(
                 doubt |= is_doubtful(v)
         else:
             return False
-    outside = outside & SIGN_WORD
+    outside = outside >> 31
     return not (doubted(doubt) or any_of(right(below, 63))) and is_zero_f32(floats(outside))
