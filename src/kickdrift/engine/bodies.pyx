@@ -239,7 +239,8 @@ cdef class Core(Runner):
 
         ids: of `spawn` or `world.ids`, or rows, which are ints below 2**32: one, or any number of them. Or a mask of
         shape (n,): those of its rows die that live. Springs, distances and pins of a body end with it, and do not pass
-        on to the next in its slot; `restore` brings all back.
+        on to the next in its slot; `restore` brings all back. Arrays of your own keep their rows, also the force that
+        an `AppliedForce` reads: write them when you `spawn` the next body.
 
         Raises DeadBodyError, a KeyError, for those that do not live, TypeError or ValueError for what are no ids,
         RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
