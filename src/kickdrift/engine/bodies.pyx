@@ -208,9 +208,9 @@ cdef class Core(Runner):
         left out, the body has the mass of its row, as it has the other coefficients of its row.
 
         They live from now on: the next step moves them. A history (`verlet`, `groot_warren`) begins then for their rows
-        alone, as after `restart`; until then `interpolate` shows them where they are. Rows without a free slot are
-        those that were given for that: see `alive` of `Stepper`. Births follow from the masks alone: after
-        `restore` the same bodies get the same ids.
+        alone, as after `restart`; until then `interpolate` shows them where they are. There are free slots
+        after `alive=` of `Stepper`, and after `kill`. Births follow from the masks alone: after `restore` the same
+        bodies get the same ids. Arrays of your own keep their rows: write those of the newborn.
 
         Raises CapacityError where there are too few free slots, TypeError or ValueError for what are no finite
         numbers, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.

@@ -33,8 +33,8 @@ class Stepper(StepperBase, Looped):
     events: `Events()`, if `stepper.events.take()` shall report which bodies met.
 
     Run: `step(n)`, `record`; `advance(seconds)` and `ticks(seconds)` use `clock`; `interpolate()` is for drawing.
-    Look: `position`, `velocity`, `mass`, `n`, `dim`, `tick`, `time`, `dt`, `alpha`, `energy()`, `state`, `forces`,
-    `constraints`, `events.take()`, `touching()`.
+    Look: `position`, `velocity`, `mass`, `n`, `dim`, `dtype`, `tick`, `time`, `dt`, `alpha`, `energy()`, `state`,
+    `forces`, `constraints`, `events.take()`, `touching()`, `force_evaluations`.
     Change: `set`, `current`, `enable`, `add`, `remove`, `set_mass`, `teleport`, `shift`, `rebind`, `restart`.
     Bodies that come and go: `spawn`, `kill`, `alive`, `ids`, `slots`, `count`.
     Go back: `snapshot()`, `restore()`, `checksum()`, and `Rollback` and `Tape`.
