@@ -22,7 +22,7 @@ def fake_pygame(frames):
         event=event,
         time=SimpleNamespace(Clock=lambda: SimpleNamespace(tick=lambda fps: 17)),
         display=SimpleNamespace(set_mode=lambda size: surface, flip=lambda: None, set_caption=lambda text: None),
-        mouse=SimpleNamespace(get_pos=lambda: (300, 200)),
+        mouse=SimpleNamespace(get_pos=lambda: (400, 300)),
         draw=SimpleNamespace(circle=lambda surface, colour, center, radius: frames.drawn[-1].append(center)),
     )
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -142,9 +143,21 @@ def test_the_user_s_own_equation(capsys, tmp_path):
     assert {row[2] for row in rows(out).values()} == {"-"}
 
 
+def test_the_file_has_arguments_of_its_own(capsys, tmp_path):
+    file = tmp_path / "game.py"
+    parse = "import argparse, sys\nargparse.ArgumentParser().parse_args()\nassert sys.argv == [__file__]\n"
+    file.write_text(parse + "import kickdrift as kd\nball = kd.Stepper([[1.0]])\n")
+    before = sys.argv
+    code, out, err = run(capsys, str(file), "--time", "0.1", "--integrator", "rk4")
+    assert (code, err) == (0, "")
+    assert "1 bodies" in out
+    assert sys.argv is before
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("raise SystemExit(3)", "ended itself with exit code 3"),
         ("x = 1", "expected it to leave one Stepper or ODEStepper, or one named `world`, got none"),
         ("import kickdrift as kd\na, b = kd.Stepper([[0.0]]), kd.Stepper([[0.0]])", "got 2: a, b"),
         ("1 / 0", "raised ZeroDivisionError: division by zero"),

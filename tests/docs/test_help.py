@@ -79,3 +79,12 @@ def test_help_on_the_package_is_an_overview():
         if name not in schemes and not (inspect.isclass(value) and issubclass(value, Exception)):
             assert re.search(rf"\b{name}\b", kd.__doc__), name
     assert "python -m kickdrift" in text
+
+
+def test_a_stepper_s_docstring_lists_all_that_it_has():
+    """On one screen, before the hundreds of lines that tell them one by one."""
+    text = inspect.getdoc(kd.Stepper)
+    for name in dir(kd.Stepper):
+        if not name.startswith("_"):
+            assert re.search(rf"`{name}\b|^{name}:|{name}: steps", text, re.MULTILINE), name
+    assert len(text.splitlines()) < 50

@@ -100,3 +100,60 @@ def test_a_snapshot_of_another_state_shows_both():
         made(ammo).restore(made().snapshot())
     with pytest.raises(kd.SnapshotError, match="made with state=, this one was made without"):
         made().restore(made(ammo).snapshot())
+
+
+@STEPPERS
+def test_who_touches_is_told_by_today_s_ids(stepper):
+    balls = kd.ElasticCollisions(1.0, restitution=0)
+    world = stepper([[0.0], [5.0]], hz=60, constraints=[balls], events=kd.Events(), alive=2)
+    world.kill(0)
+    first = world.spawn([[2.9]], velocity=1.0)
+    world.step(20)
+    (pair,) = world.touching()
+    assert pair["a"] == first[0] == world.ids[0]
+    assert (pair["slot_a"], pair["slot_b"]) == (0, 1)
+
+
+@STEPPERS
+def test_where_nothing_reports_nobody_touches(stepper):
+    box = kd.Box(0, 9, restitution=0)
+    world = stepper([[0.0], [5.0]], [[-1.0], [0.0]], hz=60, constraints=[kd.Pin(1), box], events=kd.Events())
+    world.step()
+    assert len(world.touching()) == 1
+    world.enable(box, False)
+    assert len(world.touching()) == 0
+    with pytest.raises(RuntimeError, match="begin=False and end=False"):
+        stepper([[0.0]], constraints=[box], events=kd.Events(begin=False, end=False)).touching()
+
+
+@STEPPERS
+def test_the_row_of_an_applied_force_is_the_caller_s(stepper):
+    """`kill` leaves it as it was, as the documents say: the array is the caller's own, and never cleared."""
+    engine = np.zeros((2, 1))
+    world = stepper(np.zeros((2, 1)), dt=0.5, forces=[kd.AppliedForce(engine)], alive=1)
+    engine[0] = 4
+    world.kill(0)
+    world.spawn([0.0])
+    world.step()
+    assert engine[0] == 4
+    assert world.velocity[0] == 2
+
+
+@STEPPERS
+def test_restore_brings_dt_and_the_rate_of_the_clock(stepper):
+    world = stepper([[0.0]], hz=60)
+    saved = world.snapshot()
+    world.clock.hz = 10
+    world.advance(0.25)
+    assert (world.tick, world.dt) == (2, 0.1)
+    world.restore(saved)
+    assert (world.tick, world.dt, world.clock.hz) == (0, 1 / 60, 60)
+
+
+@STEPPERS
+def test_restore_drops_events_that_nobody_took(stepper):
+    ball = stepper([[1.0]], [[4.0]], dt=0.5, constraints=[kd.Box(0, 2.5)], events=kd.Events())
+    saved = ball.snapshot()
+    ball.step(3)
+    ball.restore(saved)
+    assert len(ball.events.take()) == 0

@@ -1,7 +1,9 @@
 """All integrators side by side on one problem: error, energy, force evaluations and time.
 
-The problem is one of those below, or FILE.py: a program of yours that makes a kickdrift Stepper or ODEStepper. The
-program runs first. Then its stepper (`world`, if there are several) goes on with each of the integrators.
+The problem is one of those below, or FILE.py: a program that makes a kickdrift Stepper or ODEStepper. The whole file is
+run, without arguments, as a module named __kickdrift__. What stands under `if __name__ == "__main__":` is not run, so
+put the loop of a game there. The stepper is the one among its global variables, or that named `world` if there are
+several. It is stepped on from where it is, with every integrator.
 
   spring    a mass on a spring, ten periods
   orbit     a planet on an ellipse of eccentricity 0.5, ten years
@@ -19,6 +21,7 @@ import argparse
 import json
 import math
 import runpy
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -162,10 +165,15 @@ def _problem(text: str) -> Problem:
         raise argparse.ArgumentTypeError(f"expected one of {known}, or a FILE.py, got {text!r}")
     if not Path(text).is_file():
         raise argparse.ArgumentTypeError(f"there is no file {text!r}")
+    own, sys.argv = sys.argv, [text]  # a program that reads its arguments finds none of ours
     try:
         names = runpy.run_path(text, run_name="__kickdrift__")
+    except SystemExit as error:
+        raise argparse.ArgumentTypeError(f"{text} ended itself with exit code {error.code}") from error
     except Exception as error:
         raise argparse.ArgumentTypeError(f"{text} raised {type(error).__name__}: {error}") from error
+    finally:
+        sys.argv = own
     found = {name: value for name, value in names.items() if isinstance(value, (kd.Stepper, kd.ODEStepper))}
     if "world" not in found and len(found) != 1:
         left = f"{len(found)}: {', '.join(found)}" if found else "none"

@@ -25,6 +25,8 @@ class AppliedForce(Term):
 
     force: F in N, an array of shape (n, dim) with the dtype of the state and any strides. The stepper keeps the array
     itself, not a copy. When a step begins, it reads the forces from there. It never clears them; `force[:] = 0` does.
+    Nor does `kill`: the next body in the row begins with the force of the last one, unless you write the row when you
+    `spawn`.
     Bodies of infinite mass do not move, whatever the array holds for them. The array belongs to the world: snapshots
     contain its contents, and `restore` writes them back in place. There is no potential.
 

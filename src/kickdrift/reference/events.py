@@ -40,6 +40,16 @@ class Log:
         """Forget what was after a tick."""
         self.rows = [row for row in self.rows if row[0] <= tick]
 
+    def follow(self, before, now) -> None:
+        """The constraints are others: those who touched go with theirs, or with the one of the same number."""
+        old, new, touching = reporting(before), reporting(now), {}
+        numbers = {id(before.constraints[source]): source for source in old}
+        for source, kind in new.items():
+            was = numbers.get(id(now.constraints[source]), source)
+            if was in old and old[was].room == kind.room and was in self.touching:
+                touching[source] = self.touching[was]
+        self.touching = touching
+
     def tell(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
         """The end of a step: contacts of each constraint, by key, become events."""
         for source, kind in reporting(system.plan).items():

@@ -107,6 +107,8 @@ class Stepper(Living, Exclusive, StepperBase):
             self._drawn = None
             if self._log is not None:
                 self._log.cut(self._tick)
+        if self._log is not None and "_plan" in (attributes or {}):
+            self._log.follow(self._plan, attributes["_plan"])
         if touching is not None:
             self._log.touching = {source: keys.tolist() for source, keys in touching}
         if not self._started:

@@ -186,7 +186,9 @@ class StepperBase(Population, Changes, State):
     def touching(self) -> np.ndarray:
         """The pairs that touch now: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
 
-        Raises RuntimeError during a step, and if the stepper reports neither BEGIN nor END.
+        It is empty where no constraint that is switched on reports who touches: `Pin`, `Distance` and `Sensor` do not.
+        Raises RuntimeError during a step, for a stepper made without `events=`, and where neither BEGIN nor END was
+        asked for.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[1.0]], [[-1.0]], dt=1, constraints=[kd.Box(0, 9, restitution=0)], events=kd.Events())

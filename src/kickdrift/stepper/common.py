@@ -216,6 +216,9 @@ class State:
     def restore(self, snapshot: bytes) -> None:
         """Go to the state of a snapshot of this or an equal stepper, in the same arrays.
 
+        dt comes from the snapshot too, and with it the rate of the clock, unless that follows the frames. Events of
+        later ticks that nobody took are dropped: the steps make them anew.
+
         Raises SnapshotError, and changes nothing, if the snapshot is damaged, or was made by a stepper with another
         size, integrator or other coefficients, or if its dt does not suit the clock. Drawing begins anew. Raises
         RuntimeError during a step.

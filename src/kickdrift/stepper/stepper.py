@@ -32,6 +32,13 @@ class Stepper(StepperBase, Looped):
     seed of a random generator can be such an array: `np.random.default_rng(seed)` in each tick, then `seed += 1`.
     events: `Events()`, if `stepper.events.take()` shall report which bodies met.
 
+    Run: `step(n)`, `record`; `advance(seconds)` and `ticks(seconds)` use `clock`; `interpolate()` is for drawing.
+    Look: `position`, `velocity`, `mass`, `n`, `dim`, `dtype`, `tick`, `time`, `dt`, `alpha`, `energy()`, `state`,
+    `forces`, `constraints`, `events.take()`, `touching()`, `force_evaluations`.
+    Change: `set`, `current`, `enable`, `add`, `remove`, `set_mass`, `teleport`, `shift`, `rebind`, `restart`.
+    Bodies that come and go: `spawn`, `kill`, `alive`, `ids`, `slots`, `count`.
+    Go back: `snapshot()`, `restore()`, `checksum()`, and `Rollback` and `Tape`.
+
     Raises TypeError or ValueError, which name the argument. All is checked when the stepper is made, and nothing in a
     step. Thread-safety: one thread at a time per stepper, else RuntimeError. Different steppers run in parallel.
 
