@@ -90,7 +90,8 @@ def test_pressure_and_energy():
     error = seen.reshape(10, -1, 3).mean(axis=1).std(axis=0, ddof=1) / 10**0.5
     t, p, u = seen.mean(axis=0)
     expected = equation_of_state(DENSITY, t)
-    print(f"T {t:.4f}: P {p:.4f} +- {error[1]:.4f} ({expected[0]:.4f}), U {u:.4f} +- {error[2]:.4f} ({expected[1]:.4f})")
+    print(f"T {t:.4f}, pressure {p:.4f} +- {error[1]:.4f}: expected {expected[0]:.4f}")
+    print(f"energy {u:.4f} +- {error[2]:.4f}: expected {expected[1]:.4f}")
     # The equation is good to 1 % and 0.5 %.
     assert abs(p - expected[0]) < 3 * error[1] + 0.01 * expected[0]
     assert abs(u - expected[1]) < 3 * error[2] + 0.005 * abs(expected[1])
