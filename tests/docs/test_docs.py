@@ -134,7 +134,7 @@ def test_public_names():
     errors = "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError OverloadError"
     errors += " CapacityError DeadBodyError"
     steppers = "Stepper ODEStepper FixedClock Rollback Tape Trajectory ODETrajectory"
-    constraints = "Pin Distance Box Plane ElasticCollisions Contacts Sensor Segments Boxes"
+    constraints = "Pin Distance Box Plane ElasticCollisions Contacts Sensor Segments Boxes Periodic"
     clocks = "ExactSteps Match Locked Variable Drop Backlog Resync Raise Budget"
     others = "BEGIN END ENTER HIT LEAVE Events Neighbours sync_test INTEGRATORS kick drift damp build_info get_include"
     assert sorted(f"{terms} {constraints} {clocks} {schemes} {errors} {steppers} {others}".split()) == PUBLIC

@@ -233,8 +233,8 @@ cdef inline int hold(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* 
         job.code = sweep.hold[number].function(
             sweep.hold[number].kind, plan.h, room.count if sweep.room == NULL else plan.n, plan.dim, room.plane,
             room.now + X * size(room, like), room.gain, room.next + X * size(room, like),
-            room.next + V * size(room, like), s, of_tile(&sweep.hold[number], room.first, &wall, &box, like),
-            sweep.owner,
+            room.next + V * size(room, like), s,
+            of_tile(&sweep.hold[number], room.first, &wall, &box, like), sweep.owner,
         )
         if job.code != 0:
             break
