@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
 from ..kernels.neighbours cimport (
-    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, make_room, sort_by, sort_into, sort_points,
+    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, make_room, sort_by, sort_points,
 )
 from ..kernels.simd.rounding cimport require_rounding
 
@@ -90,9 +90,9 @@ cdef class Index:
             raise MemoryError(f"pairs: no room for {count} of them")
         with nogil:
             sort_by(
-                found.higher.number, found.lower.number, count, n, room, kept.higher.number, kept.lower.number,
+                found.higher.number, found.lower.number, count, n, room, NULL, kept.higher.number, kept.lower.number,
             )
-            sort_into(kept.lower.number, kept.higher.number, count, n, room, row, first, second)
+            sort_by(kept.lower.number, kept.higher.number, count, n, room, row, first, second)
         return i, j
 
     def of(self, object places, object out):
