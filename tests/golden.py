@@ -27,6 +27,7 @@ from plans import (
     lay_out,
     resting_scene,
     scene,
+    told_resting_scene,
     told_scene,
     turned_scene,
     wrapped_scene,
@@ -230,6 +231,9 @@ def cases():
         drawn = told_scene(Draws(f"events {number}"), integrator, dtype=dtype)
         names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
         yield f"events {number} {integrator!r} {np.dtype(dtype)}: {names}", partial(told, drawn)
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        drawn = told_resting_scene(Draws(f"events of contacts {number}"), integrator, dtype=dtype)
+        yield f"events of contacts {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
     for number, dtype in product(range(3), DTYPES):
         drawn = told_scene(Draws(f"segments {number}"), kd.VelocityVerlet(), dtype=dtype, dim=2)
         drawn.arguments["constraints"].append(kd.Segments([[[-1.0, -0.5], [1.0, -0.25]]], 0.5, radius=0.1))

@@ -1,7 +1,7 @@
 """Random plans: arguments for a stepper, drawn so that every feature meets every other."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -221,6 +221,38 @@ def resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     around = [kd.Plane(rng.normal(size=dim), -1.0, 0.0, 0.3), kd.Plane(rng.normal(size=dim), -1.0, 0.5)]
     pins = [kd.Pin(int(rng.integers(n)))] if rng.integers(3) == 0 else []
     drawn.arguments["constraints"] = [*pins, resting, *around[: 2 * int(rng.integers(2))]]
+    return drawn
+
+
+def told_resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
+    """The same, of bodies that take notice of some, and are reported; with walls of their own in corners."""
+    drawn = resting_scene(rng, integrator, n, dtype, dim)
+    n, dim = drawn.position.shape
+
+    def each(draw):
+        return np.array([draw() for _ in range(n)]) if rng.integers(2) else draw()
+
+    def filters(often):
+        if rng.integers(4) >= often:
+            return {}
+        few = {"category": each(lambda: int(rng.integers(1, 4))), "mask": each(lambda: int(rng.integers(1, 4)))}
+        return few | {"sensor": each(lambda: bool(rng.integers(5) == 0))}
+
+    def near():
+        return kd.Plane(rng.normal(size=dim), -0.3 * float(rng.random()), 0.0, **filters(2))
+
+    found = []
+    for part in drawn.arguments["constraints"]:
+        if isinstance(part, kd.Contacts):
+            walls = [near() for _ in range(int(rng.integers(3)))] + [kd.Box(-1.0, 1.0, **filters(2))]
+            part = replace(part, walls=(*part.walls, *walls[: int(rng.integers(4))]), **filters(1))
+        elif isinstance(part, kd.Plane):
+            part = replace(part, **filters(2))
+        found.append(part)
+    found += [kd.Box(-1.0, 1.0, 0.5, radius=0.1, **filters(2)), near()][: int(rng.integers(3))]
+    drawn.arguments["constraints"] = found
+    flags = {"begin": bool(rng.integers(4)), "end": bool(rng.integers(4))}
+    drawn.arguments["events"] = kd.Events(int(rng.choice([4096, 40])), float(rng.choice([0, 0.5])), **flags)
     return drawn
 
 

@@ -204,7 +204,8 @@ def slots(key: int) -> tuple[int, int]:
 class Reporting(NamedTuple):
     """How a constraint reports."""
 
-    walls: int  #: how many walls or shapes it has; 0 where bodies meet each other
+    pairs: bool  #: do bodies meet each other?
+    walls: int  #: how many walls or shapes it has
     region: bool  #: does it report who enters and leaves?
     room: int  #: so many may touch at once
 
@@ -215,8 +216,9 @@ def reporting(plan: Plan) -> dict[int, Reporting]:
     for hold in plan.holds:
         walls = hold.constraint.sides(plan)
         if walls is not None:
-            room = plan.n * (MOST_TOUCHING if walls == 0 else min(walls, 8))
-            found[plan.source(hold)] = Reporting(walls, hold.kind == "sensor", room)
+            pairs = hold.constraint.meets
+            room = plan.n * (MOST_TOUCHING + walls if pairs else min(walls, 8))
+            found[plan.source(hold)] = Reporting(pairs, walls, hold.kind == "sensor", room)
     return dict(sorted(found.items()))
 
 
@@ -252,9 +254,8 @@ class Touching(Part):
                 if source not in kinds or len(keys) > kinds[source].room:
                     raise SnapshotError(f"snapshot: constraint {source} has no {len(keys)} that touch")
                 first, second = keys >> 32, (keys & (2**32 - 1)) - 2**31
-                walls = kinds[source].walls
-                right = (first >= 0) & (first < stepper.n)
-                right &= (first < second) & (second < stepper.n) if walls == 0 else (second >= -walls) & (second < 0)
+                right = (first >= 0) & (first < stepper.n) & (second >= -kinds[source].walls)
+                right &= (second < 0) | (kinds[source].pairs & (first < second) & (second < stepper.n))
                 if not right.all() or (keys[1:] <= keys[:-1]).any():
                     raise SnapshotError("snapshot: those who touch are not as snapshot() writes them")
             return []

@@ -98,6 +98,14 @@ def test_piles_rest_and_do_not_sink(scene):
     assert np.abs(finer.velocity).max() < 0.1
 
 
+def test_what_swings_in_a_high_pile_dies_out():
+    """40 layers: waves run up and down in them."""
+    world = pile(400, 0)
+    world.step(600)
+    assert np.abs(world.velocity).max() < 0.1
+    assert overlap(world) < 0.6
+
+
 @pytest.mark.parametrize("heavy", [0, 10, 50])
 def test_a_column_bears_a_heavy_ball(heavy):
     count = 10 + (heavy > 0)
@@ -166,7 +174,7 @@ def test_a_wall_may_have_a_friction_of_its_own(Stepper):
     ice.step(30)
     rubber.step(30)
     assert ice.velocity[0, 0] == 1
-    assert rubber.velocity[0, 0] == 0
+    assert abs(rubber.velocity[0, 0]) < 1e-12
 
 
 @pytest.mark.parametrize("restitution", [0, 0.5, 1])
@@ -249,7 +257,7 @@ def test_a_pile_restored_in_the_middle_goes_on_with_the_same_bits(Stepper):
     forgotten, kept = heap(), heap()
     forgotten.restore(saved)
     kept.restore(saved)
-    forgotten._impulses.state[2:] = 0
+    forgotten._impulses.state[1:] = 0
     assert forgotten.checksum() != kept.checksum()
 
 
@@ -281,6 +289,8 @@ def test_threads_and_layout_change_no_bit():
         (lambda: kd.Contacts(1, friction=-1), ValueError, r"Contacts\(friction\): expected numbers of at least 0"),
         (lambda: kd.Contacts(1, hertz=0), ValueError, r"Contacts\(hertz\): expected a finite number greater than 0"),
         (lambda: kd.Contacts(1, substeps=0), ValueError, r"Contacts\(substeps\): expected an int of at least 1"),
+        (lambda: kd.Contacts(1, mask=-1), ValueError, r"Contacts\(mask\): expected ints from 0"),
+        (lambda: kd.Contacts(1, sensor=2), TypeError, r"Contacts\(sensor\): expected True or False"),
         (lambda: kd.Contacts(1, walls=FLOOR), TypeError, r"Contacts\(walls\): expected a sequence \(Box or Plane\)"),
         (lambda: kd.Contacts(1, walls=[kd.Pin(0)]), TypeError, r"Contacts\(walls\): expected Box or Plane, got Pin"),
         (lambda: kd.Contacts(1, joints=[FLOOR]), TypeError, r"Contacts\(joints\): expected Distance, got Plane"),

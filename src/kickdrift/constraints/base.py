@@ -31,8 +31,11 @@ class Constraint(Declaration):
         """The indices of the bodies that this keeps where they are."""
         return np.zeros(0, np.int64)
 
+    #: Do bodies that meet each other report it?
+    meets = False
+
     def sides(self, plan: Plan) -> int | None:
-        """How many walls or shapes this has that report whom they meet; 0 where bodies meet each other; or None."""
+        """How many walls or shapes this has that report whom they meet; None where nothing reports."""
         return None
 
 

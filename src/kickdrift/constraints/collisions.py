@@ -70,6 +70,7 @@ class ElasticCollisions(Filtered):
     """
 
     kind = "collisions"
+    meets = True
 
     radius: ArrayLike = numbers(minimum=0.0)
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)

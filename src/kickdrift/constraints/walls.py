@@ -28,12 +28,20 @@ class Wall(Filtered):
         """The wall as planes: normals of length 1, shape (faces, dim), and offsets."""
         raise NotImplementedError
 
+    def numbers(self, plan: Plan) -> np.ndarray:
+        """By which number each of these planes is reported."""
+        raise NotImplementedError
+
+    def _through(self, plan: Plan) -> np.ndarray:
+        """Of each body: 0 where it is held, 1 where it reports and goes through, 2 where it goes through."""
+        sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
+        return np.where(self._noticed(plan), sensor.astype(np.uint8), np.uint8(2))
+
     def _compile(self, plan: Plan, **places: np.ndarray) -> None:
         plan.add_wall(self)
         each = {name: self._scalars(plan, name) for name in ("restitution", "friction", "radius")}
         fields = {"weight": weights(plan), "lag": np.array([plan.integrator.velocity_lag])}
-        noticed, sensor = self._noticed(plan), np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
-        through = np.where(noticed, sensor.astype(np.uint8), np.uint8(2))
+        through = self._through(plan)
         if through.any():
             fields["sensor"] = through
         plan.add_hold(self.kind, self, **places, **each, **fields)
@@ -100,6 +108,10 @@ class Box(Wall):
         axes = np.eye(plan.dim)
         return np.concatenate([axes, -axes]), np.concatenate([places["lower"][0], -places["upper"][0]])
 
+    def numbers(self, plan: Plan) -> np.ndarray:
+        lower = 2 * np.arange(plan.dim)
+        return np.concatenate([lower, lower + 1])
+
     def sides(self, plan: Plan) -> int:
         return 2 * plan.dim
 
@@ -162,6 +174,9 @@ class Plane(Wall):
     def shifted(self, offset: np.ndarray) -> Self:
         return dataclasses.replace(self, offset=np.asarray(self.offset) + float(dot(np.asarray(self.normal), offset)))
 
+    def numbers(self, plan: Plan) -> np.ndarray:
+        return np.zeros(1, np.int64)
+
     def sides(self, plan: Plan) -> int:
         return 1
 
@@ -185,9 +200,7 @@ def dot(u: np.ndarray, v: np.ndarray) -> float:
 
 def add_corners(plan: Plan, walls: list[Wall]) -> None:
     """Before the first of several walls: what holds bodies that lie in a corner. The corners of a box are square."""
-    # A wall that some bodies go through is no part of a corner, nor are shapes, which hold on their own.
-    walls = [wall for wall in walls if isinstance(wall, Box | Plane)]
-    walls = [wall for wall in walls if wall._noticed(plan).all() and not np.any(wall._scalars(plan, "sensor"))]
+    walls = [wall for wall in walls if isinstance(wall, Box | Plane)]  # shapes hold on their own
     if plan.dim == 1 or not any(isinstance(wall, Plane) for wall in walls) or len(walls) < 2:
         return
     faces = [wall.faces(plan) for wall in walls]
@@ -198,6 +211,13 @@ def add_corners(plan: Plan, walls: list[Wall]) -> None:
             for wall, (_, offset) in zip(walls, faces, strict=True)
         ]
         each[name] = np.concatenate(rows)
+    passes = [
+        np.broadcast_to(wall._through(plan), (len(offset), plan.n))
+        for wall, (_, offset) in zip(walls, faces, strict=True)
+    ]
+    through = np.concatenate(passes)
+    if through.any():
+        each["through"] = through
     plan.add_hold(
         Wall.kind,
         walls[0],
@@ -206,4 +226,7 @@ def add_corners(plan: Plan, walls: list[Wall]) -> None:
         **each,
         weight=weights(plan),
         lag=np.array([plan.integrator.velocity_lag]),
+        # Which of the walls each plane is of, and which of its sides.
+        wall=np.repeat(np.arange(len(walls)), [len(offset) for _, offset in faces]),
+        number=np.concatenate([wall.numbers(plan) for wall in walls]),
     )

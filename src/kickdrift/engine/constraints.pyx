@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, PAIRS_PER_BODY, PERIODIC, PIN,
+    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, MEETING, PAIRS_PER_BODY, PERIODIC, PIN,
     PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Distance, Each, Hold, Periodic, Pin, Sensor, Shapes, Wall,
 )
 from ..kernels.abi.events cimport Contact, Told
@@ -55,8 +55,8 @@ cdef class BoundHold:
         if told.mark != NULL:
             return 0
         told.region, told.room = kind.region, kind.room
-        told.slots = kind.room // max(1, n) if kind.walls else 0
-        told.places = told.slots * n if kind.walls else (PAIRS_PER_BODY + 1) * n
+        told.slots = 0 if kind.pairs else kind.room // max(1, n)
+        told.places = (PAIRS_PER_BODY + 1 + kind.walls) * n if kind.pairs else told.slots * n
         told.contact = <Contact*> self.room(told.places * sizeof(Contact), np.uint8)
         told.touching = <int64_t*> self.room(told.room, np.int64)
         told.next = <int64_t*> self.room(told.room, np.int64)
@@ -281,8 +281,22 @@ cdef class BoundPeriodic(BoundHold):
 
 cdef class BoundCorners(BoundHold):
     cdef Corners corners
-
     cdef object weight
+    cdef list wall      # of each face: the number of its wall
+
+    cdef int listen(self, object kind, int64_t n) except -1:
+        """Have walls tell what is stopped here. kind: all of them."""
+        cdef Told** told
+        cdef BoundHold wall
+        if self.corners.told != NULL:
+            return 0
+        told = <Told**> self.room(len(self.wall) * sizeof(Told*), np.uint8)
+        for face, number in enumerate(self.wall):
+            wall = kind[number]
+            told[<Py_ssize_t> face] = &wall.told
+        self.kept.append(kind)
+        self.corners.told = told
+        return 0
 
     cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
         cdef Corners* data = &self.corners
@@ -296,6 +310,10 @@ cdef class BoundCorners(BoundHold):
         data.weight = self.keep(fields["weight"], plan.dtype)
         self.weight = self.last
         data.lag = fields["lag"][0]
+        if "through" in fields:
+            data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
+        data.number = <const int64_t*> self.keep(fields["number"], np.int64)
+        self.wall = fields["wall"].tolist()
         data.there = <int32_t*> self.room(data.faces, np.int32)
         data.size = self.room(data.faces, plan.dtype)
         data.push = self.room(data.faces, plan.dtype)
@@ -350,10 +368,31 @@ cdef class BoundGrid(BoundHold):
         data.look = look
         return 0
 
+    cdef int filter(self, Collisions* data, dict fields, int64_t n) except -1:
+        """Who takes notice of whom."""
+        if "category" in fields:
+            data.category = <const uint64_t*> self.keep(np.broadcast_to(fields["category"], (n,)), np.uint64)
+            data.mask_bits = <const uint64_t*> self.keep(np.broadcast_to(fields["mask"], (n,)), np.uint64)
+        if "sensor" in fields:
+            data.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        return 0
+
 
 cdef class BoundContacts(BoundGrid):
     cdef Contacts contacts
     cdef list rods      # arrays of one item for each rod: first body, second body, and more
+    cdef int64_t most   # contacts
+    cdef int dim
+    cdef object dtype
+
+    cdef int listen(self, object kind, int64_t n) except -1:
+        if self.told.mark != NULL:
+            return 0
+        self.contacts.meeting = self.room((2 * self.dim + MEETING) * self.most, self.dtype)
+        return BoundHold.listen(self, kind, n)
+
+    cdef void hear(self, Told* told) noexcept:
+        self.contacts.grid.told = told
 
     cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
         cdef Contacts* data = &self.contacts
@@ -365,6 +404,10 @@ cdef class BoundContacts(BoundGrid):
         self.lay_out(&data.grid, fields, plan)
         data.restitution = self.keep(fields["restitution"], real)
         data.friction = self.keep(fields["friction"], real)
+        self.filter(&data.grid, fields, n)
+        if "through" in fields:
+            data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
+        data.found = <int64_t*> self.room(2, np.int64)
         data.faces, data.rods, data.substeps = impulses.faces, impulses.rods, fields["substeps"][0]
         data.sweeps = fields["sweeps"][0]
         data.normal = self.keep(fields["normal"], real)
@@ -387,6 +430,7 @@ cdef class BoundContacts(BoundGrid):
             data.pull[place] = address(impulses.pull[place])
         self.kept.append(impulses)
         most = impulses.room
+        self.most, self.dim, self.dtype = most, plan.dim, real
         data.body = self.room(2 * plan.dim * (n + data.faces), real)
         data.one = <int32_t*> self.room(most, np.int32)
         data.other = <int32_t*> self.room(most, np.int32)
@@ -419,11 +463,7 @@ cdef class BoundCollisions(BoundGrid):
         self.each(&data.restitution, fields["restitution"], plan.dtype)
         if "friction" in fields:
             self.each(&data.friction, fields["friction"], plan.dtype)
-        if "category" in fields:
-            data.category = <const uint64_t*> self.keep(np.broadcast_to(fields["category"], (n,)), np.uint64)
-            data.mask_bits = <const uint64_t*> self.keep(np.broadcast_to(fields["mask"], (n,)), np.uint64)
-        if "sensor" in fields:
-            data.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        self.filter(data, fields, n)
         data.iterations = fields["iterations"][0]
         self.lay_out(data, fields, plan)
         self.cost = 200 * plan.n

@@ -164,6 +164,9 @@ cdef class Coupled(Watch):
                 self.told[self.tolds] = &bound.told
                 self.source[self.tolds] = source
                 self.tolds += 1
+            elif hold.kind == "corners":
+                pairs = zip(model.holds, self.bound_holds)
+                bound.listen([wall for each, wall in pairs if each.kind in ("box", "plane")], model.n)
         self.sweep.log, self.sweep.tell = &store.log, self.table.tell
         return 0
 

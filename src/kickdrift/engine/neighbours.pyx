@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 
 from ..kernels.neighbours cimport (
     TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, find_pairs_around, make_room, sort_by,
-    sort_into, sort_points,
+    sort_points,
 )
 from ..kernels.space cimport is_periodic
 from ..kernels.simd.rounding cimport require_rounding
@@ -105,9 +105,9 @@ cdef class Index:
             raise MemoryError(f"pairs: no room for {count} of them")
         with nogil:
             sort_by(
-                found.higher.number, found.lower.number, count, n, room, kept.higher.number, kept.lower.number,
+                found.higher.number, found.lower.number, count, n, room, NULL, kept.higher.number, kept.lower.number,
             )
-            sort_into(kept.lower.number, kept.higher.number, count, n, room, row, first, second)
+            sort_by(kept.lower.number, kept.higher.number, count, n, room, row, first, second)
         return i, j
 
     def of(self, object places, object out):

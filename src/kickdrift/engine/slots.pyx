@@ -432,14 +432,14 @@ cdef class Links:
         cdef char* push = <char*> contacts.push[place]
         cdef int64_t kept = 0
         cdef int64_t k
-        for k in range(contacts.state[2 + place]):
+        for k in range(contacts.state[1 + place]):
             if self.ended(pair[2 * k]) or self.ended(pair[2 * k + 1]):
                 continue
             pair[2 * kept] = pair[2 * k]
             pair[2 * kept + 1] = pair[2 * k + 1]
             memmove(push + kept * size, push + k * size, size)
             kept += 1
-        contacts.state[2 + place] = kept
+        contacts.state[1 + place] = kept
 
     cdef bint ended(self, int32_t body) noexcept nogil:
         """Has it died since the last step, or is it another? Walls, whose numbers follow, stay."""

@@ -213,33 +213,19 @@ cdef inline void pair_up(
     lower.count = higher.count = count
 
 
+ctypedef fused index:
+    int32_t
+    int64_t
+
+
 cdef inline void sort_by(
-    const int32_t* key, const int32_t* other, int64_t count, int64_t n, int32_t* start,
-    int32_t* key_out, int32_t* other_out,
-) noexcept nogil:
-    """Pairs by one of their points, and as they were among those that have the same: a counting sort."""
-    cdef int64_t k
-    cdef int32_t slot
-    cdef int32_t total = 0
-    memset(start, 0, n * sizeof(int32_t))
-    for k in range(count):
-        start[key[k]] += 1
-    for k in range(n):
-        slot = start[k]
-        start[k] = total
-        total += slot
-    for k in range(count):
-        slot = start[key[k]]
-        start[key[k]] += 1
-        key_out[slot] = key[k]
-        other_out[slot] = other[k]
-
-
-cdef inline void sort_into(
     const int32_t* key, const int32_t* other, int64_t count, int64_t n, int32_t* start, const int64_t* row,
-    int64_t* key_out, int64_t* other_out,
+    index* key_out, index* other_out,
 ) noexcept nogil:
-    """The same into the arrays of whoever asked; row: what points are called there, or NULL."""
+    """Pairs by one of their points, and as they were among those that have the same: a counting sort.
+
+    row: what points are called in the arrays that come out, or NULL.
+    """
     cdef int64_t k
     cdef int32_t slot
     cdef int32_t total = 0
@@ -253,8 +239,8 @@ cdef inline void sort_into(
     for k in range(count):
         slot = start[key[k]]
         start[key[k]] += 1
-        key_out[slot] = key[k] if row == NULL else row[key[k]]
-        other_out[slot] = other[k] if row == NULL else row[other[k]]
+        key_out[slot] = <index> (key[k] if row == NULL else row[key[k]])
+        other_out[slot] = <index> (other[k] if row == NULL else row[other[k]])
 
 
 # Around a place.

@@ -11,7 +11,10 @@ from .constraints.touching import TOUCHING
 
 
 class Contact(NamedTuple):
-    """How two met in a step: how long before its end, and until when; how fast; where and in which direction."""
+    """How two met in a step: how long before its end, and until when; how fast; where and in which direction.
+
+    Until when: also so long before the end; or less than 0 where they push on.
+    """
 
     ago: Any
     left: Any
@@ -60,7 +63,8 @@ class Log:
             tracked = kind.region or self.asked.begin or self.asked.end
             self.touching[source] = []
             for each in sorted(met.keys() | was):
-                now = tracked and touches(each)
+                still = each in met and met[each].left < 0
+                now = tracked and (still or touches(each))
                 self.visit(system, source, kind.region, each, met.get(each), each in was, now, place)
                 if now:
                     self.touching[source].append(each)

@@ -378,6 +378,11 @@ class System(Body):
         if self.stepper._log is not None:
             self.reports.add(self.source, *told)
 
+    def report_for(self, source, *told) -> None:
+        """The same on behalf of another constraint."""
+        if self.stepper._log is not None:
+            self.reports.add(source, *told)
+
     def has_room(self, i, number, most) -> bool:
         """May a body report that it met this one? Those that it has met already count, and no more than so many."""
         if self.stepper._log is None:

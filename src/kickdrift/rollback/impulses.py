@@ -35,8 +35,8 @@ class Impulses:
         self.ends, self.tenants = np.stack([fields["first"], fields["second"]], axis=1), fields["tenants"]
         self.dim, self.dtype = plan.dim, plan.dtype
         self.room = (PAIRS_PER_BODY + self.faces) * plan.n
-        #: The place to read from; a number that is not used; how many pairs there are in each place.
-        self.state = np.zeros((4, 1), np.int64)
+        #: The place to read from; how many pairs there are in each place.
+        self.state = np.zeros((3, 1), np.int64)
         self.pair = [np.zeros((self.room, 2), np.int32) for _ in range(2)]
         self.push = [np.zeros((self.room, 2 + plan.dim), plan.dtype) for _ in range(2)]
         self.pull = [np.zeros((self.rods, 1), plan.dtype) for _ in range(2)]
@@ -56,7 +56,7 @@ class Impulses:
         Those of bodies that died since, and of the next in their slots, have ended.
         """
         place = int(self.state[0, 0])
-        count = int(self.state[2 + place, 0])
+        count = int(self.state[1 + place, 0])
         pair, push, pull = self.pair[place][:count], self.push[place][:count], self.pull[place]
         if slots is None:
             return pair, push, pull
@@ -67,7 +67,7 @@ class Impulses:
     def writes(self, pair: np.ndarray, push: np.ndarray, pull: np.ndarray) -> list[tuple[np.ndarray, None, np.ndarray]]:
         """The writes that `_commit` makes to put these in place."""
         count = len(pair)
-        state = np.array([[0], [0], [count], [0]])
+        state = np.array([[0], [count], [0]])
         return [
             (self.pair[0][:count], None, pair),
             (self.push[0][:count], None, push),

@@ -9,7 +9,8 @@ cdef enum:
     MOST_ROWS = 9           # of cells around a cell
     MOST_CLASSES = 15       # of size
     NOWHERE = 255           # the class of bodies that do not live
-    CONTACT = 12            # numbers of a contact beside its two vectors
+    CONTACT = 14            # numbers of a contact beside its two vectors
+    MEETING = 4             # of what is told of one, beside two vectors
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
 
 cdef enum HoldKind:
@@ -179,6 +180,7 @@ ctypedef struct Contacts:
     const void* normal
     const void* offset
     const void* wall_friction
+    const uint8_t* through      # of each wall and body: 1 where it reports and goes through, 2 where it goes; or NULL
     int64_t rods
     const int32_t* rod_first
     const int32_t* rod_second
@@ -204,6 +206,8 @@ ctypedef struct Contacts:
     int32_t* first              # of each contact, in this order
     int32_t* second
     void* contact
+    void* meeting               # of each contact, in this order, where somebody is told
+    int64_t* found              # how many contacts there are, and how many of them push
     void* rod
     uint64_t* taken             # colours of each body
     uint8_t* touched
@@ -218,6 +222,9 @@ ctypedef struct Corners:
     const void* radius
     const void* weight
     double lag
+    const uint8_t* through      # of each wall and body: is it other than 0 where it goes through? or NULL
+    const int64_t* number       # under which each reports
+    Told** told                 # of each: its wall's; or NULL
     # Room: the walls of a corner, with sizes and pushes.
     int32_t* there
     void* size

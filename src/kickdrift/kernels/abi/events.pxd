@@ -14,7 +14,7 @@ cdef enum Kind:         # those of events.py
 cdef enum:
     EVENT_NUMBERS = 10  # of 64 bits in an event, beside its two vectors
 
-# How two met in a step: how long before its end, and until when.
+# How two met in a step: how long before its end, and until when; this is less than 0 where they push on.
 ctypedef struct Contact:
     int64_t key             # slot_a << 32, and slot_b + 2**31
     double ago

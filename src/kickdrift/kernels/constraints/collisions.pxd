@@ -351,18 +351,48 @@ cdef inline void notice(
     const Collisions* data,
 ) noexcept nogil:
     """Report two that come to touch in the step, of which one pushes nothing."""
-    cdef const real* radius = <const real*> data.radius
-    cdef real size = radius[i] + radius[j]
+    cdef real y[MAX_DIM]
+    cdef real w[MAX_DIM]
     cdef real d[MAX_DIM]
     cdef real u[MAX_DIM]
+    cdef int c
+    for c in range(dim):
+        y[c] = x[c * stride + i]
+        w[c] = v[c * stride + i]
+        d[c] = x[c * stride + j] - y[c]
+        u[c] = v[c * stride + j] - w[c]
+    notice_touch(dim, h, i, j, place, d, u, y, w, data)
+
+
+cdef inline void notice_ways(
+    int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* before, const real* x,
+    const Collisions* data,
+) noexcept nogil:
+    """The same, on the straight ways from where they were."""
+    cdef real y[MAX_DIM]
+    cdef real w[MAX_DIM]
+    cdef real d[MAX_DIM]
+    cdef real u[MAX_DIM]
+    cdef int c
+    for c in range(dim):
+        y[c] = x[c * stride + i]
+        w[c] = (y[c] - before[c * stride + i]) / h
+        d[c] = x[c * stride + j] - y[c]
+        u[c] = (x[c * stride + j] - before[c * stride + j]) / h - w[c]
+    notice_touch(dim, h, i, j, place, d, u, y, w, data)
+
+
+cdef inline void notice_touch(
+    int dim, real h, int64_t i, int64_t j, int64_t place, real* d, const real* u, const real* y, const real* w,
+    const Collisions* data,
+) noexcept nogil:
+    cdef const real* radius = <const real*> data.radius
+    cdef real size = radius[i] + radius[j]
     cdef real point[MAX_DIM]
     cdef real overlap, together, square, under_root, ago, left
     cdef real zero = 0
     cdef real one = 1
     cdef int c
-    for c in range(dim):
-        d[c] = x[c * stride + j] - x[c * stride + i]
-        u[c] = v[c * stride + j] - v[c * stride + i]
     turn_to_image(dim, d, &data.torus)
     overlap = size * size - dot(dim, d, d)
     together, square = -dot(dim, d, u), dot(dim, u, u)
@@ -376,7 +406,7 @@ cdef inline void notice(
         return
     for c in range(dim):
         d[c] = one / size * (d[c] - ago * u[c])
-        point[c] = x[c * stride + i] - ago * v[c * stride + i] + radius[i] * d[c]
+        point[c] = y[c] - ago * w[c] + radius[i] * d[c]
     report(
         data.told, place, key_of(i, j), ago, left if left > 0 else zero, -dot(dim, d, u), 0, 0, dim, point, d,
     )

@@ -4,7 +4,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
 from .broad_phase cimport find_pairs
-from ..abi.constraints cimport CONTACT, COLOURS, Contacts
+from .collisions cimport drop_strangers
+from .contact_state cimport (
+    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SENSED,
+    SIZE, SLOW, SPEED, TOTAL, body, contact, meeting,
+)
+from .events cimport senses
+from .meetings cimport add_up, meets, tell_meetings
+from ..abi.constraints cimport COLOURS, NOWHERE, Contacts
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
 from ..abi.coupled cimport INTERRUPTED
@@ -13,22 +20,6 @@ from ..forces.fields cimport dot, magnitude, root
 cdef enum:
     DEEP = 8            # sweeps that take away the speed of pushing out, where some are deep in each other
     SOLVED = 200_000    # contacts between two looks for Ctrl-C: some milliseconds
-
-# The numbers of a contact, behind its normal and the impulse across it.
-cdef enum:
-    SIZE
-    FIRST_WEIGHT
-    SECOND_WEIGHT
-    MASS
-    RESTITUTION
-    FRICTION
-    SPEED
-    SLOW
-    PUSH
-    MOST
-    FASTEST
-    LOAD
-
 
 cdef inline int contacts(
     double step, int64_t n, int64_t dim, int64_t stride, const real* before, const real* gain, real* x, real* v,
@@ -39,18 +30,6 @@ cdef inline int contacts(
     if dim == 2:
         return rest(2, <real> step, n, stride, before, gain, x, v, s, data, owner)
     return rest(1, <real> step, n, stride, before, gain, x, v, s, data, owner)
-
-
-# A body on the way through the substeps: its velocity, then its position.
-
-cdef inline real* body(int dim, const Contacts* data, int64_t i, const real* like) noexcept nogil:
-    return <real*> data.body + 2 * dim * i
-
-
-# A contact: the direction, the impulse across it, and the numbers above.
-
-cdef inline real* contact(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
-    return <real*> data.contact + (2 * dim + CONTACT) * k
 
 
 cdef inline int rest(
@@ -68,11 +47,14 @@ cdef inline int rest(
     cdef int64_t count, _substep, _sweep, i, k
     cdef bint deep
     cdef int64_t solved = 0
+    cdef real left
+    cdef bint told = data.grid.told != NULL
     cdef int j
-    data.state[1] = 0
     if data.grid.classes > 0:
         if not find_pairs(dim, n, stride, x, &data.grid, owner):
             return INTERRUPTED
+        if data.grid.category != NULL:
+            drop_strangers(n, &data.grid)
     else:
         memset(data.grid.count, 0, n * sizeof(int32_t))
     for i in range(n):
@@ -89,11 +71,12 @@ cdef inline int rest(
                 own[j] = v[j * stride + i] - gain[j * stride + i]
             else:
                 own[j] = (x[j * stride + i] - own[dim + j]) / full
-    count = find_contacts(dim, n, stride, x, data)
-    sort_colours(n, count, data)
+    data.found[0] = find_contacts(dim, n, stride, x, data)
+    count = sort_colours(n, data.found[0], data)
+    data.found[1] = count
     for k in range(count):
         begin_contact(dim, n, stride, gain, k, data)
-    recall(dim, count, data, x)
+    recall(dim, full, data.found[0], data)
     stiffness_of(h, one, stiffness[0], stiffness[1], &soft, &scale)
     stiffness_of(h, one + one, stiffness[0], stiffness[2], &rod_soft, &rod_scale)
 
@@ -104,12 +87,15 @@ cdef inline int rest(
                 for j in range(dim):
                     own[j] = own[j] + gain[j * stride + i] / substeps
         begin_rods(dim, data, x)
+        left = h * <real> (data.substeps - _substep)
         for k in range(count):
+            if told and _substep > 0:
+                add_up(dim, k, data, x)
             warm(dim, n, k, data, x)
         solve_rods(True, dim, h, rod_soft, rod_scale, data)
         deep = False
         for k in range(count):
-            if solve(dim, h, soft, scale, k, data):
+            if solve(dim, h, soft, scale, left, told, k, data):
                 deep = True
         for i in range(n):
             own = body(dim, data, i, x)
@@ -118,7 +104,7 @@ cdef inline int rest(
         solve_rods(False, dim, h, zero, one, data)
         for _sweep in range(DEEP if deep else 1):
             for k in range(count):
-                solve(dim, h, zero, one, k, data)
+                solve(dim, h, zero, one, left - h, told, k, data)
         solved += (DEEP + 2 if deep else 3) * count + 2 * data.sweeps * data.rods + n
         if solved > SOLVED:
             solved = 0
@@ -126,7 +112,9 @@ cdef inline int rest(
                 return INTERRUPTED
     for k in range(count):
         rebound(dim, k, data, x)
-    finish(dim, full, n, count, stride, x, v, s, data)
+    finish(dim, full, n, data.found[0], stride, x, v, s, data)
+    if told:
+        tell_meetings(dim, full, n, stride, before, x, data)
     return 0
 
 
@@ -135,7 +123,7 @@ cdef inline int rest(
 cdef inline int64_t find_contacts(
     int dim, int64_t n, int64_t stride, const real* x, const Contacts* data,
 ) noexcept nogil:
-    """Pairs i < j of bodies, and bodies with walls, in ascending order; how many."""
+    """Pairs i < j of bodies, and bodies with walls, in ascending order; how many. SENSED is the colour of some."""
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* radius = <const real*> data.grid.radius
     cdef const real* normal = <const real*> data.normal
@@ -146,18 +134,26 @@ cdef inline int64_t find_contacts(
     cdef int64_t count = 0
     cdef int64_t i, k, face
     cdef int32_t partner
+    cdef bint sensed
     cdef int j
     for i in range(n):
         for k in range(data.grid.count[i]):
             partner = data.grid.partner[data.grid.begin[i] + k]
-            if weight[i] + weight[partner] > 0:
+            sensed = senses(data.grid.sensor, i) or senses(data.grid.sensor, partner)
+            if weight[i] + weight[partner] > 0 or sensed:
                 data.one[count] = <int32_t> i
                 data.other[count] = partner
+                data.colour[count] = SENSED if sensed else 0
                 count += 1
-        if not weight[i] > 0:
+        if not weight[i] > 0 and (data.through == NULL or data.grid.size_class[i] == NOWHERE):
             continue
         own = body(dim, data, i, x) + dim
         for face in range(data.faces):
+            sensed = False
+            if data.through != NULL:
+                sensed = data.through[face * n + i] == 1
+                if not (sensed or (data.through[face * n + i] == 0 and weight[i] > 0)):
+                    continue
             reach = offset[face] + radius[i] + radius[i] / four
             now = normal[dim * face] * x[i]
             then = normal[dim * face] * own[0]
@@ -167,13 +163,18 @@ cdef inline int64_t find_contacts(
             if now <= reach or then <= reach:
                 data.one[count] = <int32_t> i
                 data.other[count] = <int32_t> (n + face)
+                data.colour[count] = SENSED if sensed else 0
                 count += 1
     return count
 
 
-cdef inline void sort_colours(int64_t n, int64_t count, const Contacts* data) noexcept nogil:
-    """Each contact gets the lowest colour that is free of both bodies, and its place behind those of lower colours."""
-    cdef int64_t start[COLOURS + 2]
+cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data) noexcept nogil:
+    """Each contact gets the lowest colour that is free of both bodies, and its place behind those of lower colours.
+
+    How many push; those that only report come last.
+    """
+    cdef int64_t start[COLOURS + 3]
+    cdef int64_t push
     cdef uint64_t taken
     cdef int64_t k
     cdef int32_t i, j
@@ -181,6 +182,9 @@ cdef inline void sort_colours(int64_t n, int64_t count, const Contacts* data) no
     memset(start, 0, sizeof(start))
     memset(data.taken, 0, n * sizeof(uint64_t))
     for k in range(count):
+        if data.colour[k] == SENSED:
+            start[SENSED + 1] += 1
+            continue
         i = data.one[k]
         j = data.other[k]
         taken = data.taken[i] if data.moved[i] else 0
@@ -198,13 +202,15 @@ cdef inline void sort_colours(int64_t n, int64_t count, const Contacts* data) no
                 data.taken[j] |= taken
         data.colour[k] = <uint8_t> colour
         start[colour + 1] += 1
-    for colour in range(COLOURS + 1):
+    for colour in range(COLOURS + 2):
         start[colour + 1] += start[colour]
+    push = start[SENSED]
     for k in range(count):
         data.place[k] = <int32_t> start[data.colour[k]]
         start[data.colour[k]] += 1
         data.first[data.place[k]] = data.one[k]
         data.second[data.place[k]] = data.other[k]
+    return push
 
 
 cdef inline void begin_contact(
@@ -242,6 +248,11 @@ cdef inline void begin_contact(
         for c in range(dim):
             own[c] = -(<const real*> data.normal)[(j - n) * dim + c]
     more[MASS] = one / (more[FIRST_WEIGHT] + more[SECOND_WEIGHT])
+    more[ALONG] = more[MASS]
+    more[ACROSS] = more[MASS]
+    if data.grid.told != NULL:
+        meeting(dim, data, k, gain)[TOTAL] = zero
+        meeting(dim, data, k, gain)[KNOWN] = zero
     direct(dim, n, i, j, own, a, b)
     for c in range(dim):
         way[c] = b[c] - a[c]
@@ -276,10 +287,10 @@ cdef inline void direct(
         normal[c] = d[c] / r if r > 0 else (one if c == <int> ((j - i - 1) % dim) else zero)
 
 
-cdef inline void recall(int dim, int64_t count, const Contacts* data, const real* like) noexcept nogil:
+cdef inline void recall(int dim, real full, int64_t count, const Contacts* data) noexcept nogil:
     """The impulses of the step before: both lists are in ascending order."""
     cdef int place = <int> data.state[0]
-    cdef int64_t known = data.state[2 + place]
+    cdef int64_t known = data.state[1 + place]
     cdef const int32_t* pair = data.pair[place]
     cdef const real* push = <const real*> data.push[place]
     cdef real* own
@@ -291,7 +302,15 @@ cdef inline void recall(int dim, int64_t count, const Contacts* data, const real
                                                            pair[2 * m + 1] < data.other[k])):
             m += 1
         if m < known and pair[2 * m] == data.one[k] and pair[2 * m + 1] == data.other[k]:
-            own = contact(dim, data, data.place[k], like)
+            if data.colour[k] == SENSED:
+                continue
+            own = contact(dim, data, data.place[k], &full)
+            if data.grid.told != NULL:
+                meets(dim, full, 0, 0, data.place[k], data)
+                meeting(dim, data, data.place[k], &full)[KNOWN] = 1
+            if not own[2 * dim + SPEED] > own[2 * dim + SLOW]:
+                own[2 * dim + ALONG] = <real> 1.25 * own[2 * dim + MASS]
+                own[2 * dim + ACROSS] = <real> 0.9 * own[2 * dim + MASS]
             own[2 * dim + PUSH] = push[m * (2 + dim)]
             own[2 * dim + MOST] = push[m * (2 + dim)]
             own[2 * dim + LOAD] = push[m * (2 + dim) + 1]
@@ -347,10 +366,12 @@ cdef inline void warm(int dim, int64_t n, int64_t k, const Contacts* data, const
     apply(dim, a, b, more[FIRST_WEIGHT], more[SECOND_WEIGHT], impulse)
 
 
-cdef inline bint solve(int dim, real h, real soft, real scale, int64_t k, const Contacts* data) noexcept nogil:
+cdef inline bint solve(
+    int dim, real h, real soft, real scale, real left, bint told, int64_t k, const Contacts* data,
+) noexcept nogil:
     """One impulse: along the normal so that they come no closer than they touch, across it by friction.
 
-    Are they deep in each other?
+    Are they deep in each other? left: of the step, from where they are now.
     """
     cdef real* own = contact(dim, data, k, &h)
     cdef real* more = own + 2 * dim
@@ -359,8 +380,9 @@ cdef inline bint solve(int dim, real h, real soft, real scale, int64_t k, const 
     cdef real way[MAX_DIM]
     cdef real impulse[MAX_DIM]
     cdef real across[MAX_DIM]
-    cdef real mass = more[MASS]
-    cdef real gap, speed, push, change, limit, square
+    cdef real mass = more[ALONG]
+    cdef real gap, apart, speed, push, change, limit, square, time
+    cdef real zero = 0
     cdef real sixteen = 16
     cdef real one = 1
     cdef bint deep
@@ -368,6 +390,7 @@ cdef inline bint solve(int dim, real h, real soft, real scale, int64_t k, const 
     for c in range(dim):
         way[c] = b[dim + c] - a[dim + c]
     gap = dot(dim, way, own) - more[SIZE]
+    apart = gap
     for c in range(dim):
         way[c] = b[c] - a[c]
     speed = dot(dim, way, own)
@@ -379,6 +402,10 @@ cdef inline bint solve(int dim, real h, real soft, real scale, int64_t k, const 
         gap = gap if gap > -more[FASTEST] else -more[FASTEST]
         push = scale * (more[PUSH] - mass * (speed + gap)) + more[LOAD] * (one - scale)
     push = push if push > 0 else 0 * push
+    if told and push > 0 and not more[MOST] > 0:
+        time = apart / (zero - speed) if apart > 0 else zero
+        limit = left - time if left - time > 0 else zero
+        meets(dim, limit, zero - speed if speed < 0 else zero, time, k, data)
     change = push - more[PUSH]
     more[PUSH] = push
     more[MOST] = push if push > more[MOST] else more[MOST]
@@ -386,7 +413,7 @@ cdef inline bint solve(int dim, real h, real soft, real scale, int64_t k, const 
         impulse[c] = change * own[c]
     if more[FRICTION] > 0:
         for c in range(dim):
-            across[c] = own[dim + c] - mass * (way[c] - speed * own[c])
+            across[c] = own[dim + c] - more[ACROSS] * (way[c] - speed * own[c])
         limit = more[FRICTION] * push
         square = dot(dim, across, across)
         if square > limit * limit:
@@ -519,6 +546,8 @@ cdef inline void finish(
     cdef int c
     memset(data.touched, 0, n + data.faces)
     for k in range(count):
+        if data.colour[k] == SENSED:
+            continue
         own = contact(dim, data, data.place[k], x)
         if own[2 * dim + MOST] > 0:
             data.touched[data.one[k]] = 1
@@ -543,5 +572,4 @@ cdef inline void finish(
                 s[c * stride + i] = own[dim + c] - full * own[c]
             x[c * stride + i] = own[dim + c]
             v[c * stride + i] = own[c]
-    data.state[2 + place] = kept
-    data.state[1] = 1
+    data.state[1 + place] = kept

@@ -298,7 +298,7 @@ cdef inline real outside(
     int dim, int64_t stride, const real* x, int64_t i, int64_t w, real r, bint is_box, const Wall* data, real* large,
 ) noexcept nogil:
     """How far out a body is; and how large the numbers are whose difference that is."""
-    cdef real place, product, depth, sign
+    cdef real place, sign
     cdef int64_t j
     if is_box:
         j = w // 2
@@ -306,11 +306,19 @@ cdef inline real outside(
         place = (<const real*> (data.upper if w % 2 else data.lower))[j] - sign * r
         large[0] = magnitude(x[j * stride + i]) + magnitude(place)
         return sign * (x[j * stride + i] - place)
-    place = (<const real*> data.upper)[0]
+    return beyond(dim, stride, x, i, <const real*> data.lower, (<const real*> data.upper)[0], r, large)
+
+
+cdef inline real beyond(
+    int dim, int64_t stride, const real* x, int64_t i, const real* normal, real place, real r, real* large,
+) noexcept nogil:
+    """The same of a plane."""
+    cdef real product
+    cdef real depth = 0
+    cdef int j
     large[0] = magnitude(place)
-    depth = 0
     for j in range(dim):
-        product = (<const real*> data.lower)[j] * x[j * stride + i]
+        product = normal[j] * x[j * stride + i]
         large[0] = large[0] + magnitude(product)
         depth = depth + product if j > 0 else product
     return place + r - depth

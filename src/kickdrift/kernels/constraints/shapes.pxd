@@ -130,15 +130,10 @@ cdef inline int64_t first_touch(
     int dim, const real* start, const real* y, real reach, const Shapes* data, real* share,
 ) noexcept nogil:
     """The shape that is touched first on the way, and after which share of it; of two at once the first; or -1."""
-    cdef int64_t waiting[DEEPEST]
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
     cdef real motion[MAX_DIM]
-    cdef real t
     cdef double large = reach
-    cdef int64_t found = -1
-    cdef int64_t count = 1
-    cdef int64_t node, k, number
     cdef int j
     for j in range(dim):
         motion[j] = y[j] - start[j]
@@ -147,39 +142,17 @@ cdef inline int64_t first_touch(
     for j in range(dim):
         low[j] = (start[j] if start[j] < y[j] else y[j]) - large
         high[j] = (y[j] if start[j] < y[j] else start[j]) + large
-    waiting[0] = 0
-    while count > 0:
-        count -= 1
-        node = waiting[count]
-        if is_beside(dim, low, high, data.bounds + node * 2 * dim):
-            continue
-        if data.leaves[node] == 0:
-            waiting[count] = data.first[node]
-            waiting[count + 1] = data.first[node] + 1
-            count += 2
-            continue
-        for k in range(data.first[node], data.first[node] + data.leaves[node]):
-            number = data.number[k]
-            if not touch(dim, start, motion, reach, number, data, &t):
-                continue
-            if found < 0 or t < share[0] or (t == share[0] and number < found):
-                found = number
-                share[0] = t
-    return found
+    return search(True, dim, low, high, start, motion, reach, -1, data, share)
 
 
 cdef inline int64_t next_overlap(
     int dim, const real* y, real reach, int64_t after, const Shapes* data,
 ) noexcept nogil:
     """The first shape after this one that is nearer than may be, or -1."""
-    cdef int64_t waiting[DEEPEST]
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
-    cdef real n[MAX_DIM]
     cdef double large = reach
-    cdef int64_t found = -1
-    cdef int64_t count = 1
-    cdef int64_t node, k, number
+    cdef real share
     cdef int j
     for j in range(dim):
         large = large + magnitude(y[j])
@@ -187,6 +160,20 @@ cdef inline int64_t next_overlap(
     for j in range(dim):
         low[j] = y[j] - large
         high[j] = y[j] + large
+    return search(False, dim, low, high, y, y, reach, after, data, &share)
+
+
+cdef inline int64_t search(
+    bint on_way, int dim, const double* low, const double* high, const real* y, const real* motion, real reach,
+    int64_t after, const Shapes* data, real* share,
+) noexcept nogil:
+    """Of the shapes in a box the one that is touched first on the way, or else the first that is too near; or -1."""
+    cdef int64_t waiting[DEEPEST]
+    cdef real n[MAX_DIM]
+    cdef real t
+    cdef int64_t found = -1
+    cdef int64_t count = 1
+    cdef int64_t node, k, number
     waiting[0] = 0
     while count > 0:
         count -= 1
@@ -200,7 +187,13 @@ cdef inline int64_t next_overlap(
             continue
         for k in range(data.first[node], data.first[node] + data.leaves[node]):
             number = data.number[k]
-            if number > after and (found < 0 or number < found) and away(dim, y, number, data, n) < reach:
+            if on_way:
+                if not touch(dim, y, motion, reach, number, data, &t):
+                    continue
+                if found < 0 or t < share[0] or (t == share[0] and number < found):
+                    found = number
+                    share[0] = t
+            elif number > after and (found < 0 or number < found) and away(dim, y, number, data, n) < reach:
                 found = number
     return found
 

@@ -3,8 +3,11 @@
 from libc.stdint cimport int64_t
 
 from .events cimport forget, tell_pairs, tell_region, tell_walls
+from .meetings cimport tell_contacts
 from .shapes cimport tell_shapes
-from ..abi.constraints cimport BOX, COLLISIONS, PLANE, SENSOR, SHAPES, Collisions, Hold, Sensor, Shapes, Wall
+from ..abi.constraints cimport (
+    BOX, COLLISIONS, CONTACTS, PLANE, SENSOR, SHAPES, Collisions, Contacts, Hold, Sensor, Shapes, Wall,
+)
 from ..abi.events cimport Log, Told
 from ..simd.vec cimport real
 
@@ -12,6 +15,8 @@ from ..simd.vec cimport real
 cdef inline Told* told_of(const Hold* hold) noexcept nogil:
     if hold.kind == COLLISIONS:
         return (<const Collisions*> hold.data).told
+    if hold.kind == CONTACTS:
+        return (<const Contacts*> hold.data).grid.told
     if hold.kind == SENSOR:
         return (<const Sensor*> hold.data).told
     if hold.kind == SHAPES:
@@ -33,6 +38,8 @@ cdef inline void tell(
             forget(told_of(&hold[number]))
         elif hold[number].kind == COLLISIONS:
             tell_pairs(dim, n, stride, x, <const Collisions*> hold[number].data, log)
+        elif hold[number].kind == CONTACTS:
+            tell_contacts(dim, n, stride, x, <const Contacts*> hold[number].data, log)
         elif hold[number].kind == SENSOR:
             tell_region(dim, n, stride, x, <const Sensor*> hold[number].data, log)
         elif hold[number].kind == SHAPES:

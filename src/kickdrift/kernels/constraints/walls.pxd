@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from .events cimport key_of, report, senses, takes_part
 from ..abi.constraints cimport Corners, Each, Wall
+from ..abi.events cimport Told
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude, root
@@ -266,6 +267,8 @@ cdef inline int corners(
             for j in range(1, <int> dim):
                 along = along + normal[k * dim + j] * x[j * stride + i]
             size[count] = offset[k] + radius[k * n + i]
+            if data.through != NULL and data.through[k * n + i] != 0:
+                continue
             if size[count] - along >= 0:
                 data.there[count] = <int32_t> k
                 count += 1
@@ -303,10 +306,13 @@ cdef inline void corner_body(
         speed = lag * speed - dot(dim, normal, u)
         if (<const real*> data.restitution)[face * n + i] > 0 and speed > pull + pull:
             return
-    settle(dim, count, y, data)
-    for k in range(count):
-        size[k] = zero
-    settle(dim, count, u, data)
+    if data.told == NULL:
+        settle(dim, count, y, data)
+        for k in range(count):
+            size[k] = zero
+        settle(dim, count, u, data)
+    else:
+        settle_and_tell(dim, h, n, stride, i, count, x, v, y, u, g, data)
     for k in range(count):
         face = data.there[k]
         normal = <const real*> data.normal + face * dim
@@ -321,6 +327,62 @@ cdef inline void corner_body(
             u[j] = u[j] - lost[j]
             y[j] = y[j] - moving(h, lag) * lost[j]
     replace(dim, h, stride, i, y, u, x, v, s)
+
+
+cdef inline void settle_and_tell(
+    int dim, real h, int64_t n, int64_t stride, int64_t i, int count, const real* x, const real* v, real* y, real* u,
+    const real* g, const Corners* data,
+) noexcept nogil:
+    """The same, and walls report what they have stopped."""
+    cdef real* size = <real*> data.size
+    cdef const real* push = <const real*> data.push
+    cdef const real* normal
+    cdef real was[MAX_DIM]
+    cdef real went[MAX_DIM]
+    cdef real weight = (<const real*> data.weight)[i]
+    cdef int64_t face
+    cdef int k, j
+    settle(dim, count, y, data)
+    for k in range(count):
+        size[k] = 0
+    settle(dim, count, u, data)
+    for j in range(dim):
+        was[j] = x[j * stride + i]
+        went[j] = v[j * stride + i]
+    for k in range(count):
+        face = data.there[k]
+        normal = <const real*> data.normal + face * dim
+        size[k] = (<const real*> data.offset)[face] + (<const real*> data.radius)[face * n + i]
+        report_plane(
+            data.told[face], data.number[face], dim, i, normal, size[k], (<const real*> data.radius)[face * n + i],
+            was, went, g, h, <real> data.lag, push[k], weight,
+        )
+
+
+cdef inline void report_plane(
+    Told* told, int64_t number, int dim, int64_t i, const real* n, real size, real r, const real* x, const real* v,
+    const real* g, real h, real lag, real push, real weight,
+) noexcept nogil:
+    """Report that a wall of a corner was met, on behalf of that wall."""
+    cdef real across = dot(dim, n, v)
+    cdef real gain = dot(dim, n, g)
+    cdef real depth = size - dot(dim, n, x)
+    cdef real speed = -across - lag * gain
+    cdef real one = 1
+    cdef real point[MAX_DIM]
+    cdef real normal[MAX_DIM]
+    cdef real pull, ago, fast
+    cdef int j
+    if not (depth > 0 or speed > 0):
+        return
+    pull = -gain if -gain > 0 else <real> 0
+    ago = arrival(depth, speed, pull, h, h, &fast)
+    for j in range(dim):
+        point[j] = x[j] + (depth - r) * n[j] - ago * (v[j] - across * n[j])
+        normal[j] = -one * n[j]
+    report(
+        told, i * told.slots + number, key_of(i, -1 - number), ago, ago, fast, pull, push / weight, dim, point, normal,
+    )
 
 
 cdef inline void settle(int dim, int count, real* y, const Corners* data) noexcept nogil:

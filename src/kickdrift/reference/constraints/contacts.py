@@ -7,13 +7,17 @@ from typing import Any
 import numpy as np
 
 from ..vector import Vector, dot, sqrt
-from .collisions import near_pairs
+from .collisions import near_pairs, notice
+from .filters import Filter
 from .joints import numbers
 
 #: Colours of which a body knows which are taken; what finds none of them free comes after all others.
 COLOURS = 64
 #: Sweeps that take away the speed of pushing out, where some are deep in each other: by an eighth of their diameter.
 DEEP = 8
+#: Contacts that pushed a step ago are over-relaxed, so that waves in a pile die out sooner (Young 1954: any factor
+#: below 2 takes energy); friction is under-relaxed, so that what slides down comes to rest. Blows are as they are.
+EAGER, CALM = 1.25, 0.9
 
 
 class Contact:
@@ -30,17 +34,23 @@ class Contact:
     most: Any  # that it pushed with in the step
     speed: Any  # at which they come together before the step
     slow: Any  # what the forces of the step may give of it
+    known: bool  # did they push a step ago?
+    total: Any  # of the impulses along n of the substeps that are over
+    ago: Any  # how long before the end of the step they came to touch,
+    fast: Any  # how fast,
+    point: Any  # where,
+    way: Any  # and in which direction: from i to j
 
     def __init__(self, i, j, size, width, w_i, w_j, restitution, friction):
         self.i, self.j, self.size, self.w_i, self.w_j = i, j, size, w_i, w_j
         self.fastest = 2 * width  # m/s, by which overlap is pushed out: deep ones are not to burst
-        self.mass = 1 / (w_i + w_j)
+        self.mass = self.along = self.across = 1 / (w_i + w_j)
         self.restitution, self.friction = restitution, friction
 
 
 def contacts(
     system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
-    compliance, number, sweeps, stiffness, substeps,
+    compliance, number, sweeps, stiffness, substeps, through=None, **filters,
 ):  # fmt: skip
     """Move what touches through the substeps of the step; what touches nothing is left as the integrator has it."""
     x, v, s = system.rows()
@@ -56,10 +66,15 @@ def contacts(
     p = [Vector(row) for row in before] + [still] * len(offset)
     u = [v[i] - system.gain[i] if weight[i] > 0 else (x[i] - p[i]) / system.h for i in range(n)]
     u += [still] * len(offset)
+    seen = Filter(n, filters)
+    alive = [part.alive for part in system.parts]
     gain = [system.gain[i] / system.real(count) for i in range(n)]
 
-    found = []
-    for i, j in candidates(x, p, radius, weight, normal, offset):
+    found, sensed = [], []
+    for i, j, senses in candidates(x, p, radius, weight, normal, offset, alive, seen, through):
+        if senses:
+            sensed.append((i, j))
+            continue
         if j < n:
             mixed = sqrt(friction[i] * friction[j])
             e = restitution[i] if restitution[i] > restitution[j] else restitution[j]
@@ -75,6 +90,13 @@ def contacts(
         contact.slow = abs(dot(system.gain[i], contact.n)) + (abs(dot(system.gain[j], contact.n)) if j < n else zero)
         contact.push, contact.load, contact.rub = system.remembered.get((i, j), (zero, zero, still))
         contact.most = contact.push
+        contact.total = zero
+        contact.known = contact.push > 0
+        if contact.known:
+            touches(contact, system.h, zero, p[i], radius)
+            if not contact.speed > contact.slow:
+                contact.along = system.real(EAGER) * contact.mass
+                contact.across = system.real(CALM) * contact.mass
         found.append(contact)
     coloured = in_colours(found, weight)
     rods = list(zip(first, second, length, compliance, strict=True))
@@ -82,7 +104,8 @@ def contacts(
     pull = [system.real(each) for each in system.remembered_rods]
 
     soft, scale, rod_soft, rod_scale = stiffness_of(h, stiffness)
-    for _ in range(count):
+    for substep in range(count):
+        left = h * system.real(count - substep)  # of the step
         for i in range(n):
             if weight[i] > 0:
                 u[i] = u[i] + gain[i]
@@ -94,6 +117,8 @@ def contacts(
             apply(u, i, j, weight[i], weight[j], pull[number[rod]] * ways[rod][0])
         for contact in coloured:
             direct(contact, p, n)
+            if substep > 0:
+                contact.total = contact.total + contact.push
             contact.rub = contact.rub - dot(contact.rub, contact.n) * contact.n
             apply(u, contact.i, contact.j, contact.w_i, contact.w_j, contact.push * contact.n + contact.rub)
         for rod in to_and_fro(len(rods), sweeps[0]):
@@ -109,7 +134,7 @@ def contacts(
                 change = pull[number[rod]] - rod_scale * (pull[number[rod]] - change)
             pull[number[rod]] = pull[number[rod]] - change
             apply(u, i, j, weight[i], weight[j], -change * way)
-        deep = [solve(contact, p, u, h, soft, scale) for contact in coloured]
+        deep = [solve(contact, p, u, h, soft, scale, left, radius) for contact in coloured]
         for i in range(n):
             p[i] = p[i] + h * u[i]
         for rod in to_and_fro(len(rods), sweeps[0]):
@@ -121,7 +146,7 @@ def contacts(
                 apply(u, i, j, weight[i], weight[j], -change * way)
         for _sweep in range(DEEP if any(deep) else 1):
             for contact in coloured:
-                solve(contact, p, u, h, zero, system.real(1))
+                solve(contact, p, u, h, zero, system.real(1), left - h, radius)
     for contact in coloured:
         bounce(contact, u)
 
@@ -137,6 +162,22 @@ def contacts(
                 s[i] = p[i] - system.h * u[i]
             x[i], v[i] = p[i], u[i]
     system.put(x, v, s)
+    for contact in found:
+        impulse = contact.total + contact.push
+        if not impulse > 0:
+            continue
+        closing = -dot(u[contact.j] - u[contact.i], contact.n)
+        if closing > 0 and not contact.known:
+            impulse = impulse + contact.mass * closing  # the rest of a blow that comes at the end of the step
+        left = contact.ago if closing < 0 or not contact.push > 0 else system.real(-1)
+        told = contact.i, contact.j if contact.j < n else n - 1 - contact.j
+        system.report(*told, contact.ago, left, contact.fast, contact.slow, impulse, contact.point, contact.way)
+    for i, j in sensed:
+        if j < n:
+            went = {k: (x[k] - before[k]) / system.h for k in (i, j)}
+            notice(system, x[j] - x[i], went[j] - went[i], x, went, i, j, radius)
+        else:
+            notice_wall(system, before[i], x[i], i, n - 1 - j, Vector(normal[j - n]), offset[j - n], radius[i])
     pushing = {
         (contact.i, contact.j): (contact.push, carried(contact, system.real(count)), contact.rub)
         for contact in found
@@ -151,21 +192,45 @@ def to_and_fro(count, sweeps):
         yield from range(count) if sweep % 2 == 0 else reversed(range(count))
 
 
-def candidates(x, p, radius, weight, normal, offset):
-    """Who may touch in this step: pairs i < j of bodies, and bodies with walls, whose numbers follow theirs."""
+def candidates(x, p, radius, weight, normal, offset, alive, seen, through):
+    """Who may touch in this step: pairs i < j of bodies, and bodies with walls, whose numbers follow theirs.
+
+    (i, j, do they only report?). through: of each wall and body, 1 where it reports and goes through, 2 where it goes
+    through.
+    """
     n = len(x)
-    partners: list[list[int]] = [[] for _ in range(n)]
-    for i, j in near_pairs(x, radius):
-        if weight[i] + weight[j] > 0:
-            partners[i].append(j)
+    partners: list[list[tuple[int, bool]]] = [[] for _ in range(n)]
+    for i, j in near_pairs(x, radius, alive):
+        if seen.meet(i, j) and (weight[i] + weight[j] > 0 or seen.senses(i, j)):
+            partners[i].append((j, seen.senses(i, j)))
     for i in range(n):
         for face in range(len(offset)):
             # Now, or before the step.
             reach = offset[face] + radius[i] + radius[i] / 4
             way = Vector(normal[face])
-            if weight[i] > 0 and (dot(way, x[i]) <= reach or dot(way, p[i]) <= reach):
-                partners[i].append(n + face)
-    return [(i, j) for i in range(n) for j in partners[i]]
+            passes = 0 if through is None else through[face][i]
+            if not (weight[i] > 0 if passes == 0 else passes == 1 and alive[i]):
+                continue
+            if dot(way, x[i]) <= reach or dot(way, p[i]) <= reach:
+                partners[i].append((n + face, passes == 1))
+    return [(i, j, senses) for i in range(n) for j, senses in partners[i]]
+
+
+def touches(contact, ago, fast, place, radius):
+    """They came to touch when body i was at this place."""
+    contact.ago, contact.fast, contact.way = ago, fast, contact.n
+    contact.point = place + radius[contact.i] * contact.n
+
+
+def notice_wall(system, before, x, i, number, normal, offset, r):
+    """Report a body that goes through a wall in the step, on the straight way that it is taken to have gone."""
+    size = offset + r
+    depth, first, zero = size - dot(normal, x), size - dot(normal, before), system.real(0)
+    if not depth >= 0 or not first < 0:
+        return
+    speed = (depth - first) / system.h
+    ago, way = depth / speed, -1 * normal
+    system.report(i, number, ago, zero, speed, zero, zero, x - ago / system.h * (x - before) + r * way, way)
 
 
 def in_colours(found, weight):
@@ -225,12 +290,12 @@ def apply(u, i, j, w_i, w_j, impulse):
     u[j] = u[j] + w_j * impulse
 
 
-def solve(contact, p, u, h, soft, scale):
+def solve(contact, p, u, h, soft, scale, left, radius):
     """One impulse: along the normal so that they come no closer than they touch, across it by friction.
 
-    Are they deep in each other?
+    Are they deep in each other? left: of the step, from where they are now.
     """
-    i, j, n, mass = contact.i, contact.j, contact.n, contact.mass
+    i, j, n, mass = contact.i, contact.j, contact.n, contact.along
     gap = dot(p[j] - p[i], n) - contact.size
     way = u[j] - u[i]
     speed = dot(way, n)
@@ -241,12 +306,17 @@ def solve(contact, p, u, h, soft, scale):
         out = out if out > -contact.fastest else -contact.fastest
         wanted = scale * (contact.push - mass * (speed + out)) + contact.load * (1 - scale)
     push = wanted if wanted > 0 else 0 * wanted
+    if push > 0 and not contact.most > 0:
+        zero = type(h)(0)
+        time = gap / (zero - speed) if gap > 0 else zero
+        ago = left - time if left - time > 0 else zero
+        touches(contact, ago, zero - speed if speed < 0 else zero, p[i] + time * u[i] if time > 0 else p[i], radius)
     change = push - contact.push
     contact.push = push
     contact.most = push if push > contact.most else contact.most
     impulse = change * n
     if contact.friction > 0:
-        across = contact.rub - mass * (way - speed * n)
+        across = contact.rub - contact.across * (way - speed * n)
         limit = contact.friction * push
         square = dot(across, across)
         if square > limit * limit:

@@ -44,11 +44,7 @@ def walls(system, fields):
     def outside(i, number):
         """How far out, what is as good as nothing, and the normal, outwards."""
         if "normal" in fields:
-            n, place = Vector([system.real(a) for a in fields["normal"][0]]), system.real(fields["offset"][0])
-            large = abs(place)
-            for a, b in zip(n, x[i], strict=True):
-                large = large + abs(a * b)
-            return place + radius(i) - dot(n, x[i]), large, -1 * n
+            return beyond(system, x[i], fields["normal"][0], fields["offset"][0], radius(i))
         j, sign = number // 2, system.real(2 * (number % 2) - 1)
         bound = system.real(fields["upper" if number % 2 else "lower"][0][j])
         place = bound - sign * radius(i)
@@ -64,6 +60,41 @@ def walls(system, fields):
         i, b = slots(each)
         normal = outside(i, -1 - b)[2]
         return x[i] + radius(i) * normal, normal
+
+    return touch, place
+
+
+def beyond(system, y, normal, offset, r):
+    """How far a body is out of a plane, what is as good as nothing, and the normal, outwards."""
+    n, place = Vector([system.real(a) for a in normal]), system.real(offset)
+    large = abs(place)
+    for a, b in zip(n, y, strict=True):
+        large = large + abs(a * b)
+    return place + r - dot(n, y), large, -1 * n
+
+
+def contacts(system, fields):
+    """Pairs, and walls as planes."""
+    x, _, _ = system.rows()
+    touch_pair, place_pair = pairs(system, fields)
+
+    def outside(i, b):
+        face = -1 - b
+        return beyond(system, x[i], fields["normal"][face], fields["offset"][face], system.real(fields["radius"][i]))
+
+    def touch(each):
+        i, b = slots(each)
+        if b >= 0:
+            return touch_pair(each)
+        depth, large, _ = outside(i, b)
+        return depth >= -(system.real(fields["radius"][i]) / 1024 + 4096 * system.epsilon * large)
+
+    def place(each):
+        i, b = slots(each)
+        if b >= 0:
+            return place_pair(each)
+        normal = outside(i, b)[2]
+        return x[i] + system.real(fields["radius"][i]) * normal, normal
 
     return touch, place
 
@@ -119,4 +150,11 @@ def shapes(system, fields):
     return touch, place
 
 
-TOUCHING: dict[str, Any] = {"collisions": pairs, "box": walls, "plane": walls, "sensor": region, "shapes": shapes}
+TOUCHING: dict[str, Any] = {
+    "collisions": pairs,
+    "contacts": contacts,
+    "box": walls,
+    "plane": walls,
+    "sensor": region,
+    "shapes": shapes,
+}

@@ -171,19 +171,22 @@ def plane(system, before, normal, offset, restitution, friction, radius, weight,
 SWEEPS = 256
 
 
-def corners(system, before, normal, offset, restitution, friction, radius, weight, lag):
+def corners(system, before, normal, offset, restitution, friction, radius, weight, lag, wall, number, through=None):
     """Bodies that several walls hold at once: each wall pushes as much as it must, given how much the others push.
 
     One after the other, each wall would send a body back into the one before, or up along it. A body that comes
     to a wall which would throw it back, with more speed than the forces of two steps give, is left to the walls.
+    What walls have stopped they report here. through: of each wall and body, 0 where it is held.
     """
     x, v, s = system.rows()
     lag, zero = system.real(lag[0]), system.real(0)
     moving = system.h * (system.real(0.5) + lag)
-    normal = [Vector([system.real(number) for number in row]) for row in normal]
+    normal = [Vector([system.real(component) for component in row]) for row in normal]
+    sources = [system.plan.source(hold) for hold in system.plan.holds if hold.kind in WALLS]
     for i in range(len(x)):
         size = [system.real(place) + system.real(row[i]) for place, row in zip(offset, radius, strict=True)]
-        there = [k for k, n in enumerate(normal) if size[k] - dot(n, x[i]) >= 0]
+        held = [k for k in range(len(normal)) if through is None or through[k][i] == 0]
+        there = [k for k in held if size[k] - dot(normal[k], x[i]) >= 0]
         if not weight[i] > 0 or len(there) < 2:
             continue
         thrown = False
@@ -197,12 +200,29 @@ def corners(system, before, normal, offset, restitution, friction, radius, weigh
         y, _ = settle(x[i], [(normal[k], size[k]) for k in there])
         u, pushes = settle(v[i], [(normal[k], zero) for k in there])
         for k, push in zip(there, pushes, strict=True):
+            r = system.real(radius[k][i])
+            report_plane(
+                system, sources[wall[k]], int(number[k]), i, normal[k], size[k], r, x[i], v[i], lag, push, weight[i]
+            )
+        for k, push in zip(there, pushes, strict=True):
             mu = system.real(friction[k][i])
             if mu > 0 and push > 0:
                 lost = rub(u - dot(normal[k], u) * normal[k], mu * push)
                 u, y = u - lost, y - moving * lost
         replace(system, x, v, s, i, y, u)
     system.put(x, v, s)
+
+
+def report_plane(system, source, number, i, n, size, r, x, v, lag, push, weight):
+    """Report that a wall of a corner was met, on behalf of that wall."""
+    across, gain, depth, zero = dot(n, v), dot(n, system.gain[i]), size - dot(n, x), system.real(0)
+    speed = -across - lag * gain
+    if not (depth > 0 or speed > 0):
+        return
+    pull = -gain if -gain > 0 else zero
+    ago, fast = arrival(depth, speed, pull, system.h, system.h)
+    point = x + (depth - r) * n - ago * (v - across * n)
+    system.report_for(source, i, -1 - number, ago, ago, fast, pull, push / system.real(weight), point, -1 * n)
 
 
 def settle(y, walls):

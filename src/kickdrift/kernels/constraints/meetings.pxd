@@ -1,0 +1,207 @@
+# Contacts that are told: how bodies met in the substeps, and who touches at the end of the step.
+
+from libc.stdint cimport int32_t, int64_t
+
+from .collisions cimport notice_ways
+from .contact_state cimport AGO, FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TOTAL, body, contact, meeting
+from .events cimport (
+    beyond, finish_telling, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report, slack, unmet,
+    visit,
+)
+from ..abi.constraints cimport MEETING, Contacts
+from ..abi.events cimport Contact, Log, Told
+from ..abi.plan cimport MAX_DIM
+from ..forces.fields cimport dot
+from ..simd.vec cimport real
+
+
+# In the solve.
+
+cdef inline void add_up(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:
+    """The impulse of the substep that is over."""
+    cdef real* told = meeting(dim, data, k, like)
+    told[TOTAL] = told[TOTAL] + contact(dim, data, k, like)[2 * dim + PUSH]
+
+
+cdef inline void meets(int dim, real ago, real fast, real time, int64_t k, const Contacts* data) noexcept nogil:
+    """They come to touch after so long a time, as the bodies go now."""
+    cdef real* told = meeting(dim, data, k, &ago)
+    cdef const real* own = contact(dim, data, k, &ago)
+    cdef const real* a = body(dim, data, data.first[k], &ago)
+    cdef real r = (<const real*> data.grid.radius)[data.first[k]]
+    cdef int c
+    told[AGO] = ago
+    told[FAST] = fast
+    for c in range(dim):
+        told[MEETING + c] = (a[dim + c] + time * a[c] if time > 0 else a[dim + c]) + r * own[c]
+        told[MEETING + dim + c] = own[c]
+
+
+cdef inline void tell_meetings(
+    int dim, real full, int64_t n, int64_t stride, const real* before, const real* x, const Contacts* data,
+) noexcept nogil:
+    """Report those that pushed each other, and those that only report."""
+    cdef const real* own
+    cdef const real* told
+    cdef const real* a
+    cdef const real* b
+    cdef real way[MAX_DIM]
+    cdef real impulse, closing, left
+    cdef real one = 1
+    cdef int64_t k, key
+    cdef int32_t i, j
+    cdef int c
+    for k in range(data.found[0]):
+        i = data.one[k]
+        j = data.other[k]
+        if data.colour[k] == SENSED:
+            if j < n:
+                notice_ways(dim, full, stride, i, j, k, before, x, &data.grid)
+            else:
+                notice_wall(dim, full, n, stride, k, before, x, data)
+            continue
+        told = meeting(dim, data, data.place[k], x)
+        own = contact(dim, data, data.place[k], x)
+        impulse = told[TOTAL] + own[2 * dim + PUSH]
+        if not impulse > 0:
+            continue
+        a = body(dim, data, i, x)
+        b = body(dim, data, j, x)
+        for c in range(dim):
+            way[c] = b[c] - a[c]
+        closing = -dot(dim, way, own)
+        if closing > 0 and not told[KNOWN] > 0:
+            impulse = impulse + own[2 * dim + MASS] * closing
+        left = told[AGO] if closing < 0 or not own[2 * dim + PUSH] > 0 else -one
+        key = key_of(i, j if j < n else n - 1 - j)
+        report(
+            data.grid.told, k, key, told[AGO], left, told[FAST], own[2 * dim + SLOW], impulse,
+            dim, told + MEETING, told + MEETING + dim,
+        )
+
+
+cdef inline void notice_wall(
+    int dim, real h, int64_t n, int64_t stride, int64_t k, const real* before, const real* x, const Contacts* data,
+) noexcept nogil:
+    """Report a body that goes through a wall in the step, on the straight way that it is taken to have gone."""
+    cdef int64_t i = data.one[k]
+    cdef int64_t face = data.other[k] - n
+    cdef const real* normal = <const real*> data.normal + face * dim
+    cdef real r = (<const real*> data.grid.radius)[i]
+    cdef real size = (<const real*> data.offset)[face] + r
+    cdef real y[MAX_DIM]
+    cdef real was[MAX_DIM]
+    cdef real point[MAX_DIM]
+    cdef real way[MAX_DIM]
+    cdef real one = 1
+    cdef real depth, first, speed, ago
+    cdef int c
+    for c in range(dim):
+        y[c] = x[c * stride + i]
+        was[c] = before[c * stride + i]
+    depth = size - dot(dim, normal, y)
+    first = size - dot(dim, normal, was)
+    if not depth >= 0 or not first < 0:
+        return
+    speed = (depth - first) / h
+    ago = depth / speed
+    for c in range(dim):
+        way[c] = -one * normal[c]
+        point[c] = y[c] - ago / h * (y[c] - was[c]) + r * way[c]
+    report(data.grid.told, k, key_of(i, -1 - face), ago, 0, speed, 0, 0, dim, point, way)
+
+
+# Contacts: the walls of a body come before the bodies that it meets, the last of them first.
+
+cdef inline void tell_contacts(
+    int dim, int64_t n, int64_t stride, const real* x, const Contacts* data, Log* log,
+) noexcept nogil:
+    cdef Told* told = data.grid.told
+    cdef int64_t p = 0
+    cdef int64_t first = 0
+    cdef int64_t last, walls, k
+    if told.contacts == 0 and told.count == 0:
+        return
+    while first < data.found[0]:
+        last = first
+        walls = first
+        while last < data.found[0] and data.one[last] == data.one[first]:
+            last += 1
+            if data.other[last - 1] < n:
+                walls = last
+        for k in range(last - 1, walls - 1, -1):
+            tell_contact(dim, n, stride, x, k, key_of(data.one[k], n - 1 - data.other[k]), &p, data, log)
+        for k in range(first, walls):
+            tell_contact(dim, n, stride, x, k, key_of(data.one[k], data.other[k]), &p, data, log)
+        first = last
+    while p < told.count:
+        part_contact(dim, n, stride, x, told.touching[p], data, log)
+        p += 1
+    finish_telling(told)
+
+
+cdef inline void tell_contact(
+    int dim, int64_t n, int64_t stride, const real* x, int64_t k, int64_t key, int64_t* p, const Contacts* data,
+    Log* log,
+) noexcept nogil:
+    """One that was found in the step; those that touched, and come before it in order, were not."""
+    cdef Told* told = data.grid.told
+    cdef Contact* found
+    cdef bint was
+    if told.mark[k] == 0 and p[0] == told.count:
+        return
+    while p[0] < told.count and told.touching[p[0]] < key:
+        part_contact(dim, n, stride, x, told.touching[p[0]], data, log)
+        p[0] += 1
+    was = p[0] < told.count and told.touching[p[0]] == key
+    p[0] += was
+    found = met_at(told, k)
+    if found != NULL:
+        visit(
+            log, told, dim, found, True, was,
+            (log.begin or log.end) and (found.left < 0 or contact_touches(dim, n, stride, x, key, data)),
+        )
+    elif was:
+        part_contact(dim, n, stride, x, key, data, log)
+
+
+cdef inline void part_contact(
+    int dim, int64_t n, int64_t stride, const real* x, int64_t key, const Contacts* data, Log* log,
+) noexcept nogil:
+    """Two that touched, and did not meet in the step."""
+    cdef int64_t i = key >> 32
+    cdef int64_t j = other_of(key)
+    cdef const real* normal
+    cdef real one = 1
+    cdef Contact still
+    cdef real n_c
+    cdef int c
+    if contact_touches(dim, n, stride, x, key, data):
+        keep_touching(data.grid.told, key)
+        return
+    unmet(&still, key, log.h)
+    if j >= 0:
+        place_pair(dim, stride, x, i, j, &data.grid, &still)
+    else:
+        normal = <const real*> data.normal + (-1 - j) * dim
+        for c in range(dim):
+            n_c = -one * normal[c]
+            still.point[c] = x[c * stride + i] + (<const real*> data.grid.radius)[i] * n_c
+            still.normal[c] = n_c
+    visit(log, data.grid.told, dim, &still, False, True, False)
+
+
+cdef inline bint contact_touches(
+    int dim, int64_t n, int64_t stride, const real* x, int64_t key, const Contacts* data,
+) noexcept nogil:
+    cdef int64_t i = key >> 32
+    cdef int64_t j = other_of(key)
+    cdef real r = (<const real*> data.grid.radius)[i]
+    cdef real share = 1024
+    cdef real depth, large
+    if j >= 0:
+        return pair_touches(dim, stride, x, i, j, &data.grid)
+    depth = beyond(
+        dim, stride, x, i, <const real*> data.normal + (-1 - j) * dim, (<const real*> data.offset)[-1 - j], r, &large,
+    )
+    return depth >= -(r / share + slack(r) * large)

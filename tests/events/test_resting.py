@@ -1,0 +1,202 @@
+"""Who met whom where bodies rest: `Contacts`, and walls that meet in corners."""
+
+import math
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+
+G = 9.81
+GRAVITY = kd.Gravity((0, -G))
+FLOOR = kd.Plane((0, 1), 0.0)
+
+
+def of(events, kind):
+    return events[events["kind"] == kind]
+
+
+def valley(**how):
+    a = math.pi / 4
+    return [kd.Plane((side * math.sin(a), math.cos(a)), 0, 0.0, radius=0.2, **how) for side in (1, -1)]
+
+
+def test_a_ball_that_falls_hits_the_floor_once(Stepper):
+    ball = Stepper(
+        [[0.5, 1.0]], mass=2.0, hz=240, forces=[GRAVITY], constraints=[kd.Contacts(0.2, walls=[FLOOR])],
+        events=kd.Events(hits_above=0.1),
+    )  # fmt: skip
+    ball.step(240)
+    events = ball.events.take()
+    assert events["kind"].tolist() == [kd.HIT, kd.BEGIN]
+    fall = math.sqrt(2 * 0.8 / G)
+    hit = events[0]
+    assert hit["time"] == pytest.approx(fall, abs=1 / 240)
+    assert hit["speed"] == pytest.approx(G * fall, rel=0.01)
+    # What stops it, and what bears its weight for the rest of the tick.
+    assert hit["impulse"] == pytest.approx(2 * G * fall, rel=0.02)
+    assert hit["point"].tolist() == pytest.approx([0.5, 0.0], abs=1e-9)
+    assert hit["normal"].tolist() == [0, -1]
+    assert (hit["source"], hit["slot_a"], hit["slot_b"], hit["b"]) == (0, 0, -1, -1)
+    assert ball.touching()[["slot_a", "slot_b"]].tolist() == [(0, -1)]
+
+
+def test_two_that_meet_are_told_when_and_how_hard(Stepper):
+    balls = Stepper(
+        [[0.0, 0.0], [3.0, 0.0]], [[4.0, 0.0], [0.0, 0.0]], [2.0, 1.0], hz=64,
+        constraints=[kd.Contacts(0.5, restitution=1.0)], events=kd.Events(),
+    )  # fmt: skip
+    balls.step(64)
+    events = balls.events.take()
+    assert events["kind"].tolist() == [kd.HIT, kd.BEGIN, kd.END]
+    hit = events[0]
+    assert (hit["time"], hit["speed"]) == pytest.approx((0.5, 4.0))
+    assert hit["impulse"] == pytest.approx(2 * 4 * 2 / 3)
+    assert hit["point"].tolist() == pytest.approx([2.5, 0.0])
+    assert hit["normal"].tolist() == [1, 0]
+    assert len(balls.touching()) == 0
+
+
+def test_impulses_of_a_pile_are_what_stops_it(Stepper):
+    """Without forces the impulses of a body are the change of its momentum."""
+    balls = Stepper(
+        [[0.0, 0.0], [0.0, 1.05], [0.0, 2.15]], [[0.0, 3.0], [0.0, 0.0], [0.0, -1.0]], [1.0, 2.0, 3.0],
+        hz=60, constraints=[kd.Contacts(0.5)], events=kd.Events(hits_above=0.0),
+    )  # fmt: skip
+    before = balls.velocity.copy()
+    balls.step(4)
+    events = of(balls.events.take(), kd.HIT)
+    change = np.zeros((3, 2))
+    for hit in events:
+        change[hit["slot_a"]] -= hit["impulse"] * hit["normal"]
+        change[hit["slot_b"]] += hit["impulse"] * hit["normal"]
+    lost = np.array([1.0, 2.0, 3.0])[:, None] * (balls.velocity - before)
+    assert {(hit["slot_a"], hit["slot_b"]) for hit in events} == {(0, 1), (1, 2)}
+    # Later ticks push on, without a hit.
+    assert np.abs(change - lost).max() < 0.2 * np.abs(lost).max()
+
+
+def test_walls_of_contacts_have_numbers(Stepper):
+    """A box as its sides are numbered, then what follows; those of all walls one after the other."""
+    walls = [kd.Box(0.0, 4.0), kd.Plane((1, 1), 0.0)]
+    balls = Stepper(
+        [[1.0, 2.0], [3.0, 2.0], [2.0, 1.0], [2.0, 3.0]], [[-9.0, 0.0], [9.0, 0.0], [0.0, -9.0], [0.0, 9.0]], hz=60,
+        constraints=[kd.Contacts(0.1, walls=walls)], events=kd.Events(),
+    )  # fmt: skip
+    balls.step(20)
+    hits = of(balls.events.take(), kd.HIT)
+    assert sorted(hits[["slot_a", "slot_b"]].tolist()) == [(0, -1), (1, -2), (2, -3), (3, -4)]
+
+
+def test_who_takes_notice_of_whom(Stepper):
+    """Two of four fall through the others, one through the floor too."""
+    category, mask = np.array([1, 2, 1, 4]), np.array([1, 2, 1, 4])
+    balls = Stepper(
+        [[0.0, 0.5], [0.0, 2.0], [0.0, 3.5], [0.0, 5.0]], hz=60, forces=[GRAVITY],
+        constraints=[kd.Contacts(0.5, walls=[kd.Plane((0, 1), 0.0, category=category, mask=3)], category=category,
+                                 mask=mask)],
+        events=kd.Events(),
+    )  # fmt: skip
+    balls.step(180)
+    assert balls.position[:3, 1] == pytest.approx([0.5, 0.5, 1.5], abs=0.01)
+    assert balls.position[3, 1] < -20
+    hits = of(balls.events.take(), kd.HIT)
+    assert hits[["slot_a", "slot_b"]].tolist() == [(1, -1), (0, 2)]
+
+
+def test_sensors_report_and_push_nothing(Stepper):
+    still = [False, True, False]
+    balls = Stepper(
+        [[0.0, 5.0], [0.0, 3.0], [4.0, 5.0]], hz=60, mass=[1.0, np.inf, 1.0], forces=[GRAVITY],
+        constraints=[kd.Contacts(0.5, walls=[kd.Plane((0, 1), 0.0, sensor=[False, False, True])], sensor=still)],
+        events=kd.Events(),
+    )  # fmt: skip
+    free = Stepper([[4.0, 5.0]], hz=60, forces=[GRAVITY])
+    balls.step(90)
+    free.step(90)
+    assert balls.position[2].tolist() == free.position[0].tolist()
+    assert balls.position[0, 1] == pytest.approx(0.5, abs=0.01)
+    events = balls.events.take()
+    through = events[events["slot_b"] == 1]
+    assert through["kind"].tolist() == [kd.HIT, kd.BEGIN, kd.END]
+    assert through["impulse"].tolist() == [0, 0, 0]
+    assert through["speed"][0] == pytest.approx(math.sqrt(2 * G), rel=0.03)
+    beyond = events[events["slot_a"] == 2]
+    assert beyond["kind"].tolist() == [kd.HIT, kd.BEGIN]
+    assert beyond["time"][0] == pytest.approx(math.sqrt(2 * 4.5 / G), abs=0.01)
+    assert (2, -1) in balls.touching()[["slot_a", "slot_b"]].tolist()
+
+
+def test_a_pile_at_rest_says_nothing():
+    rng = np.random.default_rng(1)
+    pile = kd.Stepper(
+        rng.uniform(0, 1, (20, 2)) * (4, 8) + (0, 1), hz=60, forces=[GRAVITY],
+        constraints=[kd.Contacts(0.3, walls=[kd.Box(0, 10)])], events=kd.Events(),
+    )  # fmt: skip
+    pile.step(1200)
+    pile.events.take()
+    pile.step(300)
+    assert len(pile.events.take()) == 0
+    assert len(pile.touching()) >= 20
+
+
+def test_each_event_of_a_pile_is_confirmed_once():
+    def heap():
+        rng = np.random.default_rng(7)
+        return kd.Stepper(
+            rng.uniform(-1, 1, (12, 2)) + np.array([0, 3]), forces=[GRAVITY], hz=60,
+            constraints=[kd.Contacts(0.3, walls=[FLOOR, *valley()])], events=kd.Events(),
+        )  # fmt: skip
+
+    straight, world = heap(), heap()
+    straight.step(60)
+    expected = straight.events.take()
+    past = kd.Rollback(world, ticks=16)
+    found = []
+
+    def play(ticks):
+        for _ in range(ticks):
+            past.save()
+            world.step()
+
+    for _ in range(15):
+        play(4)
+        if world.tick >= 8:
+            past.rollback(world.tick - 6)
+            play(6)
+            found.append(past.events(confirmed=world.tick - 8))
+    found.append(past.events(confirmed=world.tick))
+    assert np.concatenate(found).tobytes() == expected.tobytes()
+    assert len(of(expected, kd.HIT)) > 10
+
+
+# Corners, without contacts.
+
+
+def test_walls_of_a_corner_report_what_it_stops(Stepper):
+    ball = Stepper([[0.0, 2.0]], hz=60, forces=[GRAVITY], constraints=valley(), events=kd.Events())
+    ball.step(200)
+    events = ball.events.take()
+    hits = of(events, kd.HIT)
+    assert hits["source"].tolist() == [0, 1]
+    fall = math.sqrt(2 * (2 - 0.2 * math.sqrt(2)) / G)
+    assert hits["time"] == pytest.approx([fall, fall], abs=1e-3)
+    assert hits["speed"] == pytest.approx([G * fall * math.sqrt(0.5)] * 2, rel=1e-3)
+    # Both together stop it.
+    up = -(hits["impulse"] @ hits["normal"][:, 1])
+    assert up == pytest.approx(G * fall, rel=0.05)
+    assert len(of(events, kd.BEGIN)) == 2
+    assert len(of(events, kd.END)) == 0
+    assert ball.touching()["source"].tolist() == [0, 1]
+
+
+def test_walls_with_filters_make_corners_for_those_whom_they_hold(Stepper):
+    balls = Stepper(
+        [[0.3, 2.0], [0.3, 4.0]], hz=60, forces=[GRAVITY], constraints=valley(category=[1, 2], mask=1),
+    )  # fmt: skip
+    balls.step(1200)
+    rest = balls.position[0].copy()
+    assert rest == pytest.approx([0, 0.2 * math.sqrt(2)], abs=1e-6)
+    balls.step(1)
+    assert np.abs(balls.position[0] - rest).max() < 1e-6
+    assert balls.position[1, 1] < -100
