@@ -9,10 +9,8 @@ from ..kernels.abi.formulas cimport (
     RESULT, SIN, SPED, SQRT, STORE, SUB, SUB_MUL, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula, FormulaTable,
     Operand, Operation,
 )
-from ..kernels.abi.tables cimport Kernels
+from ..kernels.abi.tables cimport Kernels, offered_in
 from ..kernels.simd.rounding cimport require_rounding
-
-from cpython.pycapsule cimport PyCapsule_GetPointer
 
 import numpy as np
 
@@ -39,7 +37,7 @@ cdef enum:
 
 def apply(str name, out, a, b):
     """out = function(a) or function(a, b): contiguous arrays of one dtype, float32 or float64, and one size."""
-    cdef const Kernels* offered = <const Kernels*> PyCapsule_GetPointer(kernels.offered(), "kickdrift.Kernels")
+    cdef const Kernels* offered = offered_in(kernels.offered())
     cdef bint single = out.dtype == np.float32
     cdef const FormulaTable* table = &offered[0 if single else 1].formulas
     cdef int code = CODES[name]

@@ -1,13 +1,13 @@
 """Sharing: what steppers of any kind do with a job once it is described."""
 
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
 )
 
 from .guard cimport acquire
 from ..kernels.abi.plan cimport ROW
+from ..kernels.abi.tables cimport offered_in
 
 import numpy as np
 
@@ -35,7 +35,7 @@ cdef class Sharing:
     cdef int find_kernels(self, object dtype) except -1:
         """Those of the instruction set in use, for this kind of number."""
         self.single = dtype == np.float32
-        self.kernels = <const Kernels*> PyCapsule_GetPointer(kernels.offered(), "kickdrift.Kernels")
+        self.kernels = offered_in(kernels.offered())
         if not self.single:
             self.kernels += 1
         return 0

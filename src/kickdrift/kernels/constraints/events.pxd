@@ -305,11 +305,11 @@ cdef inline real outside(
         place = (<const real*> (data.upper if w % 2 else data.lower))[j] - sign * r
         large[0] = magnitude(x[j * stride + i]) + magnitude(place)
         return sign * (x[j * stride + i] - place)
-    place = (<const real*> data.upper)[0]
+    place = (<const real*> data.offset)[0]
     large[0] = magnitude(place)
     depth = 0
     for j in range(dim):
-        product = (<const real*> data.lower)[j] * x[j * stride + i]
+        product = (<const real*> data.normal)[j] * x[j * stride + i]
         large[0] = large[0] + magnitude(product)
         depth = depth + product if j > 0 else product
     return place + r - depth
@@ -327,7 +327,7 @@ cdef inline void place_at_wall(
         if is_box:
             n = zero if j != w // 2 else (one if w % 2 else -one)
         else:
-            n = -one * (<const real*> data.lower)[j]
+            n = -one * (<const real*> data.normal)[j]
         contact.point[j] = x[j * stride + i] + r * n
         contact.normal[j] = n
 
