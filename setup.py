@@ -1,5 +1,6 @@
 """Extension modules, directives and flags only; all metadata is in pyproject.toml."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -87,6 +88,11 @@ SETS = "kernels.instruction_sets"
 PARTS = ("", "_coupled")
 KERNELS = [f"{SETS}.{isa}{part}" for part in PARTS for isa in reversed(ISAS)] + [f"{SETS}.scalar"]
 C = Path("build/cython")
+# Modules that exchange structs compare this when they are imported: one from before a change in abi/ would read them
+# wrongly. Comments count too, which does no harm: whoever cimports a file is compiled again when it changes.
+ABI = hashlib.blake2b(digest_size=8)
+for path in sorted(Path("src/kickdrift/kernels/abi").glob("*.pxd")):
+    ABI.update(path.read_bytes())
 
 
 def flags_of(name):
@@ -118,6 +124,14 @@ class BuildExt(build_ext):
             extension.extra_compile_args += flags
             extension.extra_link_args += LINK
         super().build_extensions()
+
+    def copy_extensions_to_source(self):
+        """What is not built, as KICKDRIFT_ISAS says, is not left there from an earlier build either."""
+        super().copy_extensions_to_source()
+        built = {Path(self.get_ext_filename(extension.name)).name for extension in self.extensions}
+        for path in Path("src/kickdrift/kernels/instruction_sets").glob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
+            if path.name not in built:
+                path.unlink()
 
     def translate(self):
         """Have Cython make C of each .pyx, once: the modules of instruction sets differ in their name alone."""
@@ -165,7 +179,8 @@ def renamed(source, isa):
     """The C of the baseline's module as that of another instruction set."""
     text = source.read_text("utf-8").replace("baseline", isa)
     path = source.with_name(source.name.replace("baseline", isa))
-    if not path.exists() or path.read_text("utf-8") != text:
+    # Text that is the same counts as new where the baseline's was translated anew: what it is compiled with may differ.
+    if not path.exists() or path.stat().st_mtime < source.stat().st_mtime or path.read_text("utf-8") != text:
         path.write_text(text, "utf-8")
     return str(path)
 
@@ -178,7 +193,8 @@ def module(name):
     extension.sources = [] if name == UTILITY else [f"src/kickdrift/{path}.pyx"]
     extension.translated_from = f"kickdrift.{path.replace('/', '.')}"
     extension.traced = MODE == "trace" and not name.startswith("kernels.")
-    extension.define_macros = [PLAIN_STRINGS, *(TRACE if extension.traced else [])]
+    abi = ("KICKDRIFT_ABI", f"0x{ABI.hexdigest()}ULL")
+    extension.define_macros = [PLAIN_STRINGS, abi, *(TRACE if extension.traced else [])]
     return extension
 
 

@@ -21,12 +21,17 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
 from draws import Draws
 from plans import (
+    ADDED_CONSTRAINTS,
+    ADDED_FORCES,
+    ADDED_INTEGRATORS,
     INTEGRATORS,
     LAYOUTS,
+    added_scene,
     held_scene,
     lay_out,
     resting_scene,
     scene,
+    takers,
     told_resting_scene,
     told_scene,
     turned_scene,
@@ -278,6 +283,19 @@ def cases():
             yield f"snapshot {name}", partial(saved, drawn, Draws(number))
         if number % 4 == 1:
             yield f"lives {name}", partial(lived, drawn, Draws(number))
+    for integrator, dtype, number in product(ADDED_INTEGRATORS, DTYPES, range(ROUNDS)):
+        rng = Draws(f"added {integrator!r} {np.dtype(dtype)} {number}")
+        drawn = (held_scene if number % 3 == 2 else scene)(rng, integrator, dtype=dtype)
+        shape = "x".join(map(str, drawn.position.shape))
+        name = f"added {integrator!r} {np.dtype(dtype)} {number} {shape} {drawn.layout}"
+        yield name, partial(stepped, drawn, rng)
+        yield f"snapshot {name}", partial(saved, drawn, Draws(name))
+    for added in (*ADDED_FORCES, *ADDED_CONSTRAINTS):
+        for integrator, dtype in product(takers(added), DTYPES):
+            rng = Draws(f"added {added} {integrator!r} {np.dtype(dtype)}")
+            drawn = added_scene(rng, added, integrator, dtype)
+            shape = "x".join(map(str, drawn.position.shape))
+            yield f"added {added} {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}", partial(stepped, drawn, rng)
     flows = [cls() for cls in kd.flows.Flow.__subclasses__()]
     for flow, scheme, dtype in product(flows, ODE_INTEGRATORS, DTYPES):
         rng = Draws(f"{flow!r} {scheme}")

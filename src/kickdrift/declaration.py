@@ -116,6 +116,8 @@ class Declaration:
 
     #: The name by which the reference and the engine know it, or several; "" for what is merged with others.
     kind: ClassVar[Any] = ""
+    #: Does what it does to a body depend on that body alone, whatever its number? Then chunks can be stepped apart.
+    alone: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         for module, base, table in TABLES:

@@ -62,7 +62,7 @@ COEFFICIENTS = [
 def test_value(name, options, error, text):
     with pytest.raises(error) as caught:
         getattr(kd, name)(**options)
-    assert_message(caught.value, f"{name}({', '.join(options)})", text)
+    assert_message(caught.value, f"{name}({[*options][-1]})", text)  # the others are what is needed beside
 
 
 @pytest.mark.parametrize(

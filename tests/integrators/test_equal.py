@@ -2,7 +2,21 @@
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, KINDS, assert_same_bits, compare_with_reference, held_scene, outcome, said, scene
+from plans import (
+    ADDED_CONSTRAINTS,
+    ADDED_FORCES,
+    ADDED_INTEGRATORS,
+    INTEGRATORS,
+    KINDS,
+    added_scene,
+    assert_same_bits,
+    compare_with_reference,
+    held_scene,
+    outcome,
+    said,
+    scene,
+    takers,
+)
 
 import kickdrift as kd
 
@@ -17,7 +31,25 @@ def test_random_plans(monkeypatch, first):
     compare_with_reference(monkeypatch, make, range(first, first + 30))
 
 
-@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+@pytest.mark.parametrize("integrator", ADDED_INTEGRATORS, ids=repr)
+def test_added_integrators(monkeypatch, integrator):
+    def make(seed, rng):
+        return (held_scene if seed % 3 == 2 else scene)(rng, integrator)
+
+    compare_with_reference(monkeypatch, make, range(30))
+
+
+@pytest.mark.parametrize("name", [*ADDED_FORCES, *ADDED_CONSTRAINTS])
+def test_what_was_added(monkeypatch, name):
+    takes = takers(name)
+
+    def make(seed, rng):
+        return added_scene(rng, name, takes[seed % len(takes)])
+
+    compare_with_reference(monkeypatch, make, range(3 * len(takes)))
+
+
+@pytest.mark.parametrize("integrator", [*INTEGRATORS, *ADDED_INTEGRATORS], ids=repr)
 def test_layout_and_splitting_change_nothing(isa, integrator):
     compared = 0
     for number, (layout, dtype, dim) in enumerate(KINDS):

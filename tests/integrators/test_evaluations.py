@@ -151,6 +151,24 @@ def test_every_term_is_among_the_samples():
     assert {type(term) for term in sample_terms()} | elsewhere == known(Term)
 
 
+def test_terms_that_act_on_each_body_alone_say_so():
+    """Then each can be stepped by itself, to the same bits."""
+    position, velocity = np.array([[0.3, 0.7], [1.9, -0.4]]), np.array([[0.1, 0.2], [-0.3, 0.4]])
+    for term in sample_terms():
+        if not term.alone:
+            continue
+        together = kd.Stepper(position.copy(), velocity.copy(), 2.0, dt=0.1, forces=[term])
+        together.step(3)
+        for i in range(2):
+            single = kd.Stepper(position[i : i + 1].copy(), velocity[i : i + 1].copy(), 2.0, dt=0.1, forces=[term])
+            single.step(3)
+            assert single.position.tobytes() == together.position[i : i + 1].tobytes(), term
+            assert single.velocity.tobytes() == together.velocity[i : i + 1].tobytes(), term
+    couple = {kd.Springs, kd.NBody, kd.PairPotential}
+    by_number = {kd.AppliedForce, kd.NativeForce, kd.Langevin, kd.Expression, kd.Potential}
+    assert {term for term in known(Term) if not term.alone} == couple | by_number
+
+
 def test_records_carry_what_their_terms_declare():
     """Whatever kind of record a term makes, its own word counts."""
     for term in (kd.PointGravity(1.0), kd.Vortex(1.0), kd.QuadraticDrag(1.0)):

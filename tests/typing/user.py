@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 import kickdrift as kd
+from kickdrift.forces import Term
 
 position = np.zeros((100, 3), np.float32)
 velocity = np.zeros_like(position)
-forces: list[kd.forces.Term] = [
+forces: list[Term] = [
     kd.Gravity((0.0, -9.81, 0.0)),
     kd.LinearDrag(0.1, wind=np.array([1.0, 0.0, 0.0])),
     kd.QuadraticDrag([0.1] * 100),

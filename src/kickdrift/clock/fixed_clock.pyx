@@ -23,7 +23,8 @@ require_rounding(__name__)
 
 __all__ = ["FixedClock"]
 
-# What `_take_in` branches on. That "locked" ignores time, and else does what "exact" does, is said by its class.
+# What `_take_in` branches on. "locked" does what "exact" does, with `value` steps in place of the frame's time: its
+# class says so with `ignores_time`.
 cdef enum:
     EXACT, MATCH, VARIABLE
 
@@ -408,7 +409,7 @@ cdef class FixedClock:
             size = step_ns * self._num
             n = size > 0
 
-        # Too many?
+        # Too many? A policy loses time only where n <= max_steps.
         cdef int64_t excess = n - self._max_steps
         if excess > 0:
             if self._rule == RAISE:

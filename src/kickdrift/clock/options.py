@@ -78,10 +78,16 @@ class Option:
 
 
 class Policy(Option):
-    """Base of clock policies: how many steps a frame gets, of which length."""
+    """Base of clock policies: how many steps a frame gets, of which length.
+
+    A policy leaves no more time waiting than a frame, `kept_steps` and a step that is not complete, as
+    `Settings.check_room` counts on. It may lose time only in frames of at most `max_steps` steps: in others the
+    overload rule says what is lost.
+    """
 
     __slots__ = ()
-    ignores_time: ClassVar[bool] = False  #: does each frame run `value` steps, however long it is?
+    #: Does each frame run `value` steps, however long it is? Then `value` counts steps, and is at most `max_steps`.
+    ignores_time: ClassVar[bool] = False
     measures_step: ClassVar[bool] = False  #: is a step as long as the frame, up to `value` ns, in place of dt?
     runs_early: ClassVar[bool] = False  #: may it run a step before its time has come, and so owe time?
 
@@ -356,7 +362,7 @@ class Settings(NamedTuple):
     def check_room(self, rate: Fraction, scale: int) -> None:
         """Refuse settings under which the accumulator of the compiled clock could overflow.
 
-        It never holds more than a frame, `kept_steps` and a step that is not complete yet.
+        It never holds more than a frame, `kept_steps` and a step that is not complete yet, as policies promise.
         """
         longest_ns = (self.max_frame_ns * scale >> 20) + 1 + self.max_step_ns
         if longest_ns * rate.numerator + (self.kept_steps + 2) * rate.denominator * NANO >= ROOM:

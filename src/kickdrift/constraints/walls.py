@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Wall(Filtered):
     """Base of what bodies bounce off."""
 
-    kind = "corners"  # what several of them are together
+    #: Never compiled itself: the kind of the hold that `add_corners` makes of several walls. Subclasses set their own.
+    kind = "corners"
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """The wall as planes: normals of length 1, shape (faces, dim), and offsets."""
@@ -76,6 +77,8 @@ class Box(Wall):
     >>> ball.position.tolist(), ball.velocity.tolist()
     ([[2.0]], [[-4.0]])
     """
+
+    alone = True
 
     kind = "box"
 
@@ -145,6 +148,8 @@ class Plane(Wall):
     >>> crate.position.round(9).tolist()  # tan of the slope: 0.5
     [[2.0, 1.0]]
     """
+
+    alone = True
 
     kind = "plane"
 

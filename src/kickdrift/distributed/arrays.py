@@ -13,14 +13,11 @@ import dask.array as da
 import numpy as np
 
 from .. import validation
-from ..constraints import Box, Plane
 from ..constraints.base import Constraint
-from ..declaration import Declaration, declared, lazy
+from ..declaration import declared, lazy
 from ..errors import ConvergenceError, NonFiniteError
 from ..forces.base import Term
-from ..forces.callbacks import Acceleration, Force, PythonFunction
-from ..forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
-from ..forces.rotations import Magnetic, RotatingFrame
+from ..forces.callbacks import PythonFunction
 from ..integrators import INTEGRATORS, ImplicitEuler, Integrator, resolve
 from ..ode.stepper import ODEStepper
 from ..stepper.stepper import Stepper
@@ -30,12 +27,6 @@ if TYPE_CHECKING:
     from ..flows import Flow
     from ..ode.base import Function
 
-#: What these do to a body depends on that body alone; functions are tried on each chunk.
-ALONE: tuple[type[Declaration], ...] = (
-    *(Gravity, LinearDrag, QuadraticDrag, AnchorSpring, PointGravity, Vortex, Damping, Magnetic, RotatingFrame),
-    *(Force, Acceleration),
-    *(Box, Plane),
-)
 WHAT_TO_DO = (
     "here each chunk of bodies is stepped on its own; step bodies that see each other with one kd.Stepper(..., "
     "threads=...), or run many such worlds with kickdrift.distributed.sweep"
@@ -114,7 +105,7 @@ def step(
         recipe[argument] = []
         for declaration in given:
             name = type(declaration).__name__
-            if type(declaration) not in ALONE:
+            if not declaration.alone:
                 raise ValueError(f"{argument}: {name} couples bodies, or knows them by number: {WHAT_TO_DO}")
             if isinstance(declaration, PythonFunction):
                 if isinstance(scheme, ImplicitEuler):

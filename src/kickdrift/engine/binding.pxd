@@ -48,6 +48,7 @@ cdef class Binding:
     cdef Layout layout(self, list arrays) except *
     cdef bint componentwise(self)
     cdef int bind_coefficients(self, Binding previous) except -1
+    cdef int check_branches(self) except -1
     cdef Field coefficient(self, str symbol, int place, const Field* known, dict before) except *
     cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1
     cdef double estimate(self) except -1

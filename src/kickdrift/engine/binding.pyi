@@ -1,4 +1,9 @@
+from typing import Any
+
 from typing_extensions import disjoint_base
+
+SCHEMES: dict[str, Any]
+TERMS: dict[str, Any]
 
 @disjoint_base
 class StepNumbers: ...

@@ -13,21 +13,21 @@ from .coupled cimport Coupled
 from .coefficients cimport AppliedForces, field, of_numbers
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
 from ..kernels.abi.plan cimport (
-    ALTERNATE, AXIS, CENTER, CENTRIFUGAL, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT, EXPLICIT_EULER,
-    FLAT, GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MAX_STAGES, MIDPOINT, PLANES,
-    POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SCALAR, SOFTENING, STRIDED, VELOCITY_VERLET, VERLET_BACKWARD,
-    VERLET_CENTRAL, VORTEX, Field, Layout, Plan, Term,
+    ALTERNATE, AXIS, CENTRIFUGAL, COEFFICIENTS, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT,
+    EXPLICIT_EULER, FLAT, GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MAX_STAGES,
+    MIDPOINT, ORIGIN, PLANES, POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SQUARE, STRENGTH, STRIDED, VELOCITY_VERLET,
+    VERLET_BACKWARD, VERLET_CENTRAL, VORTEX, Field, Layout, Plan, Term,
 )
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
-from ..kernels.abi.tables cimport Kernels
+from ..kernels.abi.tables cimport NOTHING, SCHEME, Kernels
 from .runner cimport View
 from .runner cimport PATIENCE
 
 import numpy as np
 
 from ..declaration import require_entries
-from ..forces.base import Field as FieldTerm
+from ..forces.base import FieldTerm
 from ..integrators import KINDS
 
 require_rounding(__name__)
@@ -38,7 +38,7 @@ cdef extern from "Python.h":
 cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
 
 # The scheme of each integrator; or the attribute that chooses one, and what its values stand for.
-cdef dict SCHEMES = {
+SCHEMES = {
     "explicit_euler": EXPLICIT_EULER,
     "semi_implicit_euler": ("form", {"kick_drift": KICK_DRIFT, "drift_kick": DRIFT_KICK, "alternate": ALTERNATE}),
     "implicit_euler": IMPLICIT_EULER,
@@ -53,11 +53,11 @@ cdef dict SCHEMES = {
     "exact": EXACT,
 }
 # The kind of each term, and where its coefficients are.
-cdef dict TERMS = {
-    "point_gravity": (POINT_GRAVITY, {"mu": SCALAR, "e2": SOFTENING, "center": CENTER}),
-    "quadratic_drag": (QUADRATIC_DRAG, {"c": SCALAR, "w": CENTER}),
-    "vortex": (VORTEX, {"s": SCALAR, "e2": SOFTENING, "center": CENTER, "axis": AXIS}),
-    "centrifugal": (CENTRIFUGAL, {"share": SCALAR, "w2": SOFTENING, "center": CENTER, "omega": AXIS}),
+TERMS = {
+    "point_gravity": (POINT_GRAVITY, {"mu": STRENGTH, "e2": SQUARE, "center": ORIGIN}),
+    "quadratic_drag": (QUADRATIC_DRAG, {"c": STRENGTH, "w": ORIGIN}),
+    "vortex": (VORTEX, {"s": STRENGTH, "e2": SQUARE, "center": ORIGIN, "axis": AXIS}),
+    "centrifugal": (CENTRIFUGAL, {"share": STRENGTH, "w2": SQUARE, "center": ORIGIN, "omega": AXIS}),
 }
 require_entries(__name__, SCHEMES, KINDS)
 require_entries(__name__, TERMS, FieldTerm)
@@ -94,6 +94,7 @@ cdef class Binding:
         plan.layout = binding.layout([(<View> view).array for view in state])
         binding.arrays = []
         binding.bind_coefficients(previous)
+        binding.check_branches()
         binding.fallible = plan.scheme == IMPLICIT_EULER
         binding.fsal = fsal(plan.scheme, plan.velocity_dependent)
         binding.cost = binding.estimate()
@@ -191,6 +192,8 @@ cdef class Binding:
         cdef Plan* plan = &self.plan
         cdef const Plan* known = &self.plan
         cdef dict before = {}
+        cdef Field nothing
+        cdef int i
         model, arrays = self.model, self.arrays
         if previous is not None and previous.plan.layout == plan.layout:
             known, before = &previous.plan, previous.coefficients
@@ -227,10 +230,25 @@ cdef class Binding:
                 self.records.append(previous.records[number])
                 continue
             blocks = []
+            if len(places) < COEFFICIENTS:
+                nothing = field(plan, np.zeros((1, MAX_DIM), model.dtype), blocks)
+                for i in range(COEFFICIENTS):
+                    self.terms[number].field[i] = nothing
             for name, values in record.fields.items():
                 self.terms[number].field[<int> places[name]] = field(&self.plan, values, blocks)
             self.records.append(blocks)
         return 0
+
+    cdef int check_branches(self) except -1:
+        """Refuse what the kernels have no branch for: forgotten ones, of kinds that are just being added."""
+        cdef int missing = self.kernels.missing(&self.plan, NULL)
+        if missing == NOTHING:
+            return 0
+        scheme = self.model.integrator.kind
+        if missing == SCHEME:
+            raise RuntimeError(f"kernels: expected a branch for {scheme!r} in dispatch.pxd")
+        kind = self.model.records[missing].kind
+        raise RuntimeError(f"kernels: expected branches for {kind!r} under {scheme!r} in forces/fields.pxd")
 
     cdef Field coefficient(self, str symbol, int place, const Field* known, dict before) except *:
         """A coefficient of the affine terms; where a binding before has the same numbers, it is that one.

@@ -9,7 +9,7 @@ from .binding cimport Binding, StepNumbers
 from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
-from ..kernels.abi.coupled cimport INTERRUPTED, UNSOLVED
+from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
 from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .slots cimport Slots
 from ..kernels.loops.living cimport park
@@ -458,6 +458,9 @@ cdef class Core(Runner):
             raise error
         if self.coupled is None or failed.code == UNSOLVED:
             raise ConvergenceError(failed.failed_body, self.ticks, failed.residual)
+        if failed.code == NO_BRANCH:
+            kind = self._plan.holds[failed.failed_push].kind
+            raise RuntimeError(f"kernels: expected a branch for {kind!r} in contacts_table.pxd or joints_table.pxd")
         return self.coupled.raise_failure(failed)
 
     def restart(self):

@@ -11,6 +11,7 @@ from .slots cimport Links
 cdef class BoundHold:
     cdef Hold hold
     cdef double cost        # of holding all bodies, in nanoseconds
+    cdef bint by_tiles      # does it hold each body on its own, by what `of_tile` in passes.pxd knows of a wall?
     cdef list kept          # the arrays that its data points to
     cdef object tenants     # for which bodies it is, or None
     cdef object last        # of these

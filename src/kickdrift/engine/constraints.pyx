@@ -184,9 +184,12 @@ cdef class BoundWall(BoundHold):
 
     cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
         self.hold.function, self.hold.data = table.hold, &self.wall
-        lower, upper, *_ = fields.values()  # of a plane: normal and offset
-        self.wall.lower = self.keep(lower, plan.dtype)
-        self.wall.upper = self.keep(upper, plan.dtype)
+        if "normal" in fields:
+            self.wall.normal = self.keep(fields["normal"], plan.dtype)
+            self.wall.offset = self.keep(fields["offset"], plan.dtype)
+        else:
+            self.wall.lower = self.keep(fields["lower"], plan.dtype)
+            self.wall.upper = self.keep(fields["upper"], plan.dtype)
         self.each(&self.wall.restitution, fields["restitution"], plan.dtype)
         self.each(&self.wall.friction, fields["friction"], plan.dtype)
         self.each(&self.wall.radius, fields["radius"], plan.dtype)
@@ -195,6 +198,7 @@ cdef class BoundWall(BoundHold):
         self.wall.lag = fields["lag"][0]
         if "sensor" in fields:
             self.wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        self.by_tiles = "sensor" not in fields
         self.cost = 10 * plan.n
         return 0
 
@@ -271,6 +275,7 @@ cdef class BoundPeriodic(BoundHold):
         self.hold.function, self.hold.data = table.hold, &self.periodic
         self.kept.append(space(&self.periodic.torus, plan))
         self.periodic.weight = self.keep(np.ones(plan.n), plan.dtype)
+        self.by_tiles = True
         self.cost = 4 * plan.n
         return 0
 
@@ -509,7 +514,7 @@ cdef class BoundCollisions(BoundGrid):
 
 
 # What kernels know each constraint as, and what binds it.
-cdef dict KINDS = {
+KINDS = {
     "pin": (PIN, BoundPin),
     "distance": (DISTANCE, BoundDistance),
     "compliant_distance": (COMPLIANT_DISTANCE, BoundDistance),

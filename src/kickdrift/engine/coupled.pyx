@@ -35,11 +35,6 @@ from ..errors import CallbackError
 cdef enum:
     PRODUCTS = 100
 
-# What `of_tile` in passes.pxd knows of a wall.
-cdef frozenset WALL = frozenset(
-    ("lower", "upper", "normal", "offset", "restitution", "friction", "radius", "weight", "lag")
-)
-
 require_rounding(__name__)
 
 
@@ -139,13 +134,16 @@ cdef class Coupled(Watch):
 
     cdef bint walls_alone(self, object model, const Plan* plan) except -1:
         """Is there nothing but walls, which hold each body on its own? They are met tile by tile."""
+        cdef BoundHold bound
         if len(model.holds) == 0:
             return True
         # Those who are told who met whom look at all bodies at once.
-        return not model.told and len(model.pushes) == 0 and plan.scheme < EXACT and all(
-            hold.kind == "periodic" or (hold.kind in ("box", "plane") and WALL.issuperset(hold.fields))
-            for hold in model.holds
-        )
+        if model.told or model.pushes or plan.scheme >= EXACT:
+            return False
+        for bound in self.bound_holds:
+            if not bound.by_tiles:
+                return False
+        return True
 
     cdef int listen(self, EventStore store, object model) except -1:
         """Have constraints report to where events are kept; those that do already go on."""

@@ -10,10 +10,9 @@ from ..kernels.abi.formulas cimport (
     REGISTER, RESULT, SIN, SPED, SQRT, STORE, SUB, SUB_MUL, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula,
     FormulaTable, Operand, Operation,
 )
-from ..kernels.abi.tables cimport Kernels
+from ..kernels.abi.tables cimport Kernels, offered_in
 from ..kernels.simd.rounding cimport require_rounding
 
-from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from .. import kernels
 
@@ -50,7 +49,7 @@ cdef class Bytes:
 
 def apply(str name, out, a, b):
     """out = function(a) or function(a, b): contiguous arrays of one dtype, float32 or float64, and one size."""
-    cdef const Kernels* offered = <const Kernels*> PyCapsule_GetPointer(kernels.offered(), "kickdrift.Kernels")
+    cdef const Kernels* offered = offered_in(kernels.offered())
     cdef Py_ssize_t item = out.itemsize
     cdef const FormulaTable* table = &offered[0 if item == 4 else 1].formulas
     cdef int code = CODES[name]

@@ -2,12 +2,11 @@
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
-from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.pairs cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..kernels.abi.plan cimport Job
-from ..kernels.abi.tables cimport Kernels
+from ..kernels.abi.tables cimport Kernels, offered_in
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
 from .formulas cimport BoundFormula
@@ -259,7 +258,7 @@ cdef class LangevinPush(BoundPush):
         return 0
 
     cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
-        cdef const Kernels* offered = <const Kernels*> PyCapsule_GetPointer(kernels.offered(), "kickdrift.Kernels")
+        cdef const Kernels* offered = offered_in(kernels.offered())
         cdef Noise* noise = &self.noise
         self.arrays = [np.ascontiguousarray(push.fields[name], np.float64) for name in ("friction", "heat")]
         noise.seed = push.term.seed

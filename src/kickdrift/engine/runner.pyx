@@ -10,7 +10,6 @@ cimport cython
 from cpython.buffer cimport PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
-from cpython.pycapsule cimport PyCapsule_GetPointer
 from cpython.pythread cimport (
     PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock,
 )
@@ -19,6 +18,7 @@ from libc.string cimport memcpy
 
 from .guard cimport acquire
 from ..kernels.abi.plan cimport ROW, Array
+from ..kernels.abi.tables cimport offered_in
 from ..kernels.simd.rounding cimport require_rounding
 
 cdef extern from "Python.h":
@@ -56,7 +56,7 @@ cdef class Sharing:
     cdef int find_kernels(self, object dtype) except -1:
         """Those of the instruction set in use, for this kind of number."""
         self.single = dtype == np.float32
-        self.kernels = <const Kernels*> PyCapsule_GetPointer(kernels.offered(), "kickdrift.Kernels")
+        self.kernels = offered_in(kernels.offered())
         if not self.single:
             self.kernels += 1
         return 0

@@ -41,8 +41,10 @@ class Term(Declaration):
         return type(self).__name__
 
 
-class Field(Term):
+class FieldTerm(Term):
     """Base of the terms that push each body by itself, and are evaluated after the affine part."""
+
+    alone = True
 
 
 class Interaction(Term):

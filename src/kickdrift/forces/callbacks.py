@@ -110,6 +110,8 @@ class Callback(Interaction):
 class PythonFunction(Callback):
     """Base of the terms that are Python functions, called once per evaluation for all bodies."""
 
+    alone = True
+
     kind = "python"
 
     def __init__(

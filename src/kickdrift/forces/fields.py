@@ -23,7 +23,7 @@ import numpy as np
 
 from .. import exact_math, validation
 from ..declaration import numbers
-from .base import Elastic, Field, Term
+from .base import Elastic, FieldTerm, Term
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -56,7 +56,7 @@ class Gravity(Term):
     >>> kd.Stepper([[0.0, 10.0]], forces=[kd.Gravity((0, -9.81))]).step(60)
     """
 
-    affine = True
+    affine = alone = True
 
     acceleration: ArrayLike = numbers()
     conservative: ClassVar[bool] = True
@@ -82,7 +82,7 @@ class LinearDrag(Term):
     [[4.8522]]
     """
 
-    affine = True
+    affine = alone = True
 
     coefficient: ArrayLike = numbers(minimum=0.0)
     wind: ArrayLike = numbers(default=0.0)
@@ -93,7 +93,7 @@ class LinearDrag(Term):
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticDrag(Field):
+class QuadraticDrag(FieldTerm):
     """Drag proportional to the square of the airspeed: F = -c |v - w| (v - w) (Rayleigh).
 
     coefficient: c >= 0 in kg/m (half of air density times drag coefficient times area), scalar or
@@ -130,7 +130,7 @@ class AnchorSpring(Elastic):
     (0.0, 8.0)
     """
 
-    affine = True
+    affine = alone = True
 
     stiffness: ArrayLike = numbers(minimum=0.0)
     damping: ArrayLike = numbers(minimum=0.0, default=0.0)
@@ -161,7 +161,7 @@ class AnchorSpring(Elastic):
 
 
 @dataclass(frozen=True, eq=False)
-class PointGravity(Field):
+class PointGravity(FieldTerm):
     """Attraction by a fixed point mass: a = -mu d / (|d|² + e²)^(3/2), d = x - center (Newton, Plummer).
 
     mu: G M in m³/s² (negative repels), scalar or (n,). center: m, 0, (dim,) or (n, dim).
@@ -196,7 +196,7 @@ class PointGravity(Field):
 
 
 @dataclass(frozen=True, eq=False)
-class Vortex(Field):
+class Vortex(FieldTerm):
     """A swirl about an axis: a = s t / (|t|² + e²), t = axis x (x - center), for dim 2 and 3.
 
     The acceleration is s / r along the circle about the axis (the field of a line vortex), softened
@@ -255,6 +255,8 @@ class Damping(Term):
     >>> puck.velocity.round(4).tolist()  # exp(-1)
     [[0.3679]]
     """
+
+    alone = True
 
     rate: ArrayLike = numbers(minimum=0.0)
     conservative: ClassVar[bool] = True  # it changes no potential; what it takes, it takes between steps

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import validation
 from ..declaration import numbers
-from .base import Field, Term
+from .base import FieldTerm, Term
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -59,6 +59,8 @@ class Magnetic(Term):
     ([[-1.0, 0.0]], 2.0)
     """
 
+    alone = True
+
     charge: ArrayLike = numbers()
     field: ArrayLike = numbers()
     conservative: ClassVar[bool] = True  # it changes no energy
@@ -72,7 +74,7 @@ class Magnetic(Term):
 
 
 @dataclass(frozen=True, eq=False)
-class RotatingFrame(Field):
+class RotatingFrame(FieldTerm):
     """Coriolis and centrifugal acceleration in a frame that turns: a = 2 v x w + w x ((x - c) x w).
 
     omega: w in rad/s, shape (3,); in two dimensions a number, positive counter-clockwise. center: c in m, a point of

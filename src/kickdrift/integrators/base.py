@@ -40,7 +40,8 @@ class Integrator:
     #: Evaluations of the forces in one step under such forces; None where a step iterates.
     force_evaluations: ClassVar[int | None] = 1
 
-    #: When a step evaluates the forces; of those alone that take functions, and of no composition.
+    #: When a step evaluates the forces; of those alone that take functions, and of no composition. Shares that are no
+    #: binary fractions are rounded first: reference and kernels are told real(h) * real(share).
     evaluation_shares: ClassVar[Shares]
 
     def __init_subclass__(cls) -> None:
@@ -56,7 +57,7 @@ class Integrator:
         """Evaluations of the forces in one step under forces that depend on velocity too."""
         return self.force_evaluations
 
-    #: What a later step depends on beside position, velocity and tick; "" for nothing.
+    #: What a later step depends on beside position, velocity and tick: "previous position", "acceleration" or "".
     history: ClassVar[str] = ""
 
     @property
@@ -71,8 +72,11 @@ class Integrator:
 
     @property
     def responses_to_drag(self) -> tuple[float, float, float, float]:
-        """The share of a steady pull left by drag c in a step: 1 - a c h + b (c h)², of the position; and of twice the
-        velocity less the position: a, b of both. These are the series of the motion itself."""
+        """The share of a steady pull that drag c leaves in a step.
+
+        (a, b) of 1 - a c h + b (c h)² for the position, then (a, b) of the same for twice the velocity less the
+        position. These are the series of the motion itself.
+        """
         return 1 / 3, 1 / 12, 2 / 3, 1 / 4
 
 

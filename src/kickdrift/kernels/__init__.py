@@ -19,7 +19,7 @@ from .instruction_sets.processor import BUILD, COMPILER, FLAGS, SUPPORTED
 KNOWN = ("baseline", "avx2", "avx512")
 
 #: The instruction sets that this build and this machine share, slowest first.
-isas = tuple(
+available = tuple(
     isa
     for isa in KNOWN
     if isa in SUPPORTED and PathFinder.find_spec(f"{__name__}.instruction_sets.{isa}", instruction_sets.__path__)
@@ -36,18 +36,20 @@ def _kernels(isa: str) -> object:
     return import_module(f"{__name__}.instruction_sets.{isa}").KERNELS
 
 
-def _choose() -> str:
+def _choose() -> tuple[str, ...]:
     forced = os.environ.get("KICKDRIFT_ISA")
     if not forced:
-        return isas[-1]
-    if forced not in isas:
+        return available
+    if forced not in available:
         reason = "not supported by this machine or build" if forced in KNOWN else "unknown"
-        raise ImportError(f"KICKDRIFT_ISA={forced}: {reason}; expected one of {', '.join(isas)}")
-    return forced
+        raise ImportError(f"KICKDRIFT_ISA={forced}: {reason}; expected one of {', '.join(available)}")
+    return (forced,)
 
 
+#: Those that steppers of this process may use: all that are available, or the one that KICKDRIFT_ISA names.
+isas = _choose()
 #: The instruction set that new steppers use.
-isa = _choose()
+isa = isas[-1]
 
 
 def aligned_zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
@@ -72,5 +74,5 @@ def build_info() -> dict[str, object]:
         "compiler": COMPILER,
         "flags": FLAGS,
         "isa": isa,
-        "isas": isas,
+        "isas": available,
     }

@@ -225,7 +225,7 @@ class FixedClock:
         due = left + self._early(float_rest, scale_rest)
         n, h, lost = POLICIES[policy.name](self, frame, left, due)
 
-        # Too many? A policy that loses time runs one step, which is not.
+        # Too many? What is lost is then what the rule says: a policy loses time only where it returns n <= max_steps.
         backlog = 0
         if n > most:
             n, backlog, lost = OVERLOADS[overload.name](self, n, h, left)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..declaration import require_entries
-from ..forces.base import Field
+from ..forces.base import FieldTerm
 from .vector import Number, Vector, dot, sqrt
 
 
@@ -147,7 +147,7 @@ TERMS = {
     "vortex": Vortex,
     "centrifugal": Centrifugal,
 }
-require_entries(__name__, TERMS, Field)
+require_entries(__name__, TERMS, FieldTerm)
 
 
 @dataclass

@@ -9,7 +9,7 @@ h * (v + h / 2 * a) is not h * v + h * h / 2 * a in floating point.
 from __future__ import annotations
 
 from ..declaration import require_entries
-from ..integrators import KINDS
+from ..integrators import INTEGRATORS, KINDS
 from .vector import Vector, dot, largest, sqrt
 
 
@@ -267,3 +267,4 @@ require_entries(__name__, SCHEMES, KINDS)
 
 #: What fills the history before the first step.
 STARTS = {"verlet": verlet_start, "groot_warren": groot_warren_start}
+require_entries(__name__, STARTS, {cls.kind for cls in INTEGRATORS.values() if cls.history})

@@ -84,7 +84,7 @@ class Body:
 
     def begin(self) -> None:
         """Fill the history, where there is one: as long before as the last step was."""
-        start = STARTS.get(self.integrator.name)
+        start = STARTS.get(self.integrator.kind)
         if start is not None and (self.history is None or self.young):
             start(self, self.last_h)
         self.young = False
@@ -112,8 +112,13 @@ class Body:
         if self.rotation is None:
             return
         self.v = self.rotation(self.v)
-        if self.integrator.name == "verlet":
+        if self.continues_positions:
             self.history = self.x - self.rotation(self.x - self.history)
+
+    @property
+    def continues_positions(self) -> bool:
+        """Does a step go on from the previous position, as Verlet's does?"""
+        return self.integrator.history == "previous position"
 
     def stirred(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
         """The middle of a drift under `velocity_verlet`: only where bodies are pushed there is noise."""
@@ -157,7 +162,7 @@ class Body:
     def damp(self, decay) -> None:
         """v *= exp(-rate h); Verlet's velocity is the way from the previous position."""
         self.v = decay * self.v
-        if self.integrator.name == "verlet":
+        if self.continues_positions:
             self.history = self.x - decay * (self.x - self.history)
 
     # Rows of a plan's arrays, which have one row for all bodies or one for each.
@@ -238,7 +243,7 @@ class System(Body):
 
     def begin(self) -> None:
         """The same, of the living alone, and of those born after the last step where the others have a history."""
-        start = STARTS.get(self.integrator.name)
+        start = STARTS.get(self.integrator.kind)
         v, history = self.v, self.history
         if start is None or not (history is None or any(part.young for part in self.parts)):
             return
@@ -286,9 +291,9 @@ class System(Body):
 
     def step(self, h: Any) -> None:
         """One step by the book; where it is implicit, for all bodies at once."""
-        if self.integrator.name == "implicit_euler":
+        if self.integrator.kind == "implicit_euler":
             newton_krylov.implicit_euler(self, h)
-        elif self.integrator.name == "energy_euler":
+        elif self.integrator.kind == "energy_euler":
             energy_together(self, h)
         else:
             super().step(h)
@@ -297,7 +302,7 @@ class System(Body):
 
     @property
     def _stirs_midway(self) -> bool:
-        return self.integrator.name == "velocity_verlet" and not self.velocity_dependent
+        return self.integrator.kind == "velocity_verlet" and not self.velocity_dependent
 
     def _baths(self) -> Any:
         """What a bath leaves of the velocity of each body, and what it adds; nothing happens to the dead."""
@@ -310,7 +315,7 @@ class System(Body):
     def stir(self) -> None:
         """Friction and noise of a whole step; Verlet's velocity is the way from the previous position."""
         x, v = self.x.rows(self.dim), self.v.rows(self.dim)
-        s = self.history.rows(self.dim) if self.integrator.name == "verlet" else None
+        s = self.history.rows(self.dim) if self.continues_positions else None
         for i, keep, kick in self._baths():
             v[i] = keep * v[i] + Vector(kick)
             if s is not None:
@@ -392,7 +397,7 @@ class System(Body):
 
     def rows(self) -> tuple[list[Vector], list[Vector], list[Vector] | None]:
         """Position, velocity and, under Verlet, previous position of each body."""
-        s = self.history.rows(self.dim) if self.integrator.history == "previous position" else None
+        s = self.history.rows(self.dim) if self.continues_positions else None
         return self.x.rows(self.dim), self.v.rows(self.dim), s
 
     def put(self, x: list[Vector], v: list[Vector], s: list[Vector] | None) -> None:

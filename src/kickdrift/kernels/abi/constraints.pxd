@@ -77,8 +77,10 @@ ctypedef struct Each:
     int64_t body
 
 ctypedef struct Wall:
-    const void* lower           # of a box; of a plane: the normal
-    const void* upper           # of a box; of a plane: the offset
+    const void* lower           # of a box
+    const void* upper
+    const void* normal          # of a plane
+    const void* offset
     Each restitution, friction, radius
     const void* weight
     double lag

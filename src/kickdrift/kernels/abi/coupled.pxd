@@ -13,6 +13,7 @@ cdef enum:
 cdef enum:              # why a job ends early; what else a push or hold returns is its own
     UNSOLVED = -1_000_001
     INTERRUPTED = -1_000_002
+    NO_BRANCH = -1_000_003  # no kernel is there for this kind of hold
 
 # Writes what bodies first to first + count are pushed with into `out`, which is full of zeros. Component
 # j of body first + i is at [j * stride + i]. What is not 0 stops the step. The same for float and double.

@@ -11,7 +11,7 @@ cdef enum:
     MAX_CONSTANTS = 36  # of a scheme: h, h/2 and what it needs beside
     MAX_STAGES = 64     # of a scheme
 
-cdef enum Scheme:
+cdef enum Scheme:         # a new one goes before IMPLICIT_EULER where the components of a body are stepped one by one
     EXPLICIT_EULER
     KICK_DRIFT          # the forms of semi-implicit Euler
     DRIFT_KICK
@@ -30,7 +30,7 @@ cdef enum Scheme:
     IMPLICIT_EULER      # from here on the components of a body are not stepped one by one
     ENERGY_EULER
 
-cdef enum TermKind:
+cdef enum TermKind:       # in any order
     POINT_GRAVITY
     QUADRATIC_DRAG
     VORTEX
@@ -58,15 +58,17 @@ ctypedef struct Array:
     Py_ssize_t body
     Py_ssize_t component
 
-cdef enum:               # which field of a term holds what
-    SCALAR = 0          # mu, c, s, share
-    SOFTENING = 1       # e2, w2
-    CENTER = 2          # center, w
-    AXIS = 3            # axis, omega
+# The four coefficients that a term may have; those that it does not have are zeros.
+cdef enum:
+    STRENGTH = 0        # a number: mu, c, s, share
+    SQUARE = 1          # a number: e2, w2
+    ORIGIN = 2          # what its position or velocity is counted from: center, w
+    AXIS = 3            # three components, the same for all bodies: axis, omega
+    COEFFICIENTS = 4
 
 ctypedef struct Term:
     TermKind kind
-    Field field[4]
+    Field field[COEFFICIENTS]
 
 # What a run of affine components is made of; or else a tile in planes.
 ctypedef struct Row:
@@ -97,7 +99,7 @@ ctypedef struct Job:
     Py_ssize_t failed_body      # of an implicit step
     double residual
     int code                    # other than 0 where a push failed, see abi/coupled.pxd
-    int failed_push
+    int failed_push             # or hold, where there is no branch for its kind
     Py_ssize_t done             # steps completed so far, where all bodies step together
 
 # What solving the implicit steps of a tile tells.

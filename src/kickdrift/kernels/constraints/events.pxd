@@ -306,7 +306,7 @@ cdef inline real outside(
         place = (<const real*> (data.upper if w % 2 else data.lower))[j] - sign * r
         large[0] = magnitude(x[j * stride + i]) + magnitude(place)
         return sign * (x[j * stride + i] - place)
-    return beyond(dim, stride, x, i, <const real*> data.lower, (<const real*> data.upper)[0], r, large)
+    return beyond(dim, stride, x, i, <const real*> data.normal, (<const real*> data.offset)[0], r, large)
 
 
 cdef inline real beyond(
@@ -336,7 +336,7 @@ cdef inline void place_at_wall(
         if is_box:
             n = zero if j != w // 2 else (one if w % 2 else -one)
         else:
-            n = -one * (<const real*> data.lower)[j]
+            n = -one * (<const real*> data.normal)[j]
         contact.point[j] = x[j * stride + i] + r * n
         contact.normal[j] = n
 

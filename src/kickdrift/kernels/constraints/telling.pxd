@@ -44,5 +44,5 @@ cdef inline void tell(
             tell_region(dim, n, stride, x, <const Sensor*> hold[number].data, log)
         elif hold[number].kind == SHAPES:
             tell_shapes(dim, n, stride, x, <const Shapes*> hold[number].data, log)
-        else:
+        elif hold[number].kind == BOX or hold[number].kind == PLANE:
             tell_walls(dim, n, stride, x, hold[number].kind == BOX, <const Wall*> hold[number].data, log)

@@ -1,4 +1,4 @@
-# Bodies that meet a wall: the formulas of kickdrift/reference/walls.py.
+# Bodies that meet a wall: the formulas of kickdrift/reference/constraints/walls.py.
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -187,9 +187,9 @@ cdef inline real moving(real h, real lag) noexcept nogil:
 cdef inline int plane(
     double step, int64_t n, int64_t dim, int64_t stride, const real* gain, real* x, real* v, real* s, const Wall* data,
 ) noexcept nogil:
-    cdef const real* normal = <const real*> data.lower
+    cdef const real* normal = <const real*> data.normal
     cdef const real* weight = <const real*> data.weight
-    cdef real place = (<const real*> data.upper)[0]
+    cdef real place = (<const real*> data.offset)[0]
     cdef real depth
     cdef int64_t i, j
     for i in range(n):
@@ -206,7 +206,7 @@ cdef inline void plane_body(
     real depth, double step, int dim, int64_t stride, int64_t i,
     const real* gain, real* x, real* v, real* s, const Wall* data,
 ) noexcept nogil:
-    cdef const real* n = <const real*> data.lower
+    cdef const real* n = <const real*> data.normal
     cdef real h = <real> step
     cdef real lag = <real> data.lag
     cdef real mu = each(&data.friction, i, h)
@@ -452,7 +452,7 @@ cdef inline void tell_plane(
     int dim, int64_t i, real depth, real across, real pull, real h, const real* y, const real* u, real impulse,
     const Wall* data,
 ) noexcept nogil:
-    cdef const real* n = <const real*> data.lower
+    cdef const real* n = <const real*> data.normal
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
     cdef real ago, fast, slow, given

@@ -7,8 +7,8 @@ from libc.math cimport sqrt
 
 from ..simd.vec cimport vec, vec_root, real, where_positive, width
 from ..abi.plan cimport (
-    AXIS, CENTER, CENTRIFUGAL, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, SCALAR, SOFTENING, VORTEX, Field, Plan, Term,
-    TermKind,
+    AXIS, CENTRIFUGAL, ENERGY_EULER, IMPLICIT_EULER, MAX_DIM, ORIGIN, POINT_GRAVITY, QUADRATIC_DRAG, SQUARE, STRENGTH,
+    VORTEX, Field, Plan, Term, TermKind,
 )
 
 cdef extern from "<math.h>" nogil:
@@ -46,21 +46,27 @@ cdef inline vec affine(
     return a
 
 
-cdef inline void add_term(
+# Functions that branch on the kind of a term return whether they have a branch for it, which `has_branches` asks
+# once for each plan. Where steps call them, nobody looks, and compilers leave the answer out.
+
+cdef inline bint add_term(
     TermKind kind, int dim, const Term* term, Py_ssize_t body, const vec* x, vec* a,
 ) noexcept nogil:
-    """Subtract f d from a vector of accelerations, or add f t; x is the velocity for drags."""
+    """a -= f d (PointGravity, QuadraticDrag) or a += f t (Vortex, Centrifugal).
+
+    x: what the term depends on, position or velocity.
+    """
     cdef vec d[MAX_DIM]
     cdef vec t[MAX_DIM]
     cdef vec u[3]
-    cdef vec scalar = field_vec(&term.field[SCALAR], 0, body, a)
+    cdef vec scalar = field_vec(&term.field[STRENGTH], 0, body, a)
     cdef vec q, f
     cdef int j
     for j in range(dim):
-        d[j] = x[j] - field_vec(&term.field[CENTER], j, body, a)
+        d[j] = x[j] - field_vec(&term.field[ORIGIN], j, body, a)
         t[j] = d[j]
     if kind == CENTRIFUGAL:
-        f = field_vec(&term.field[SOFTENING], 0, body, a)
+        f = field_vec(&term.field[SQUARE], 0, body, a)
         for j in range(dim):
             t[j] = f * d[j]
         if dim == 3:
@@ -73,7 +79,7 @@ cdef inline void add_term(
                 t[j] = t[j] - q * u[j]
         for j in range(dim):
             a[j] = a[j] + scalar * t[j]
-        return
+        return True
     if kind == VORTEX and dim == 2:
         t[0] = -d[1]
         t[1] = d[0]
@@ -88,16 +94,19 @@ cdef inline void add_term(
         q = q + t[j] * t[j]
     if kind == QUADRATIC_DRAG:
         f = scalar * vec_root(q)
-    else:
-        q = q + field_vec(&term.field[SOFTENING], 0, body, a)
+    elif kind == POINT_GRAVITY or kind == VORTEX:
+        q = q + field_vec(&term.field[SQUARE], 0, body, a)
         if kind == POINT_GRAVITY:
             q = q * vec_root(q)
         f = where_positive(q, scalar / q)
+    else:
+        return False
     for j in range(dim):
         if kind == VORTEX:
             a[j] = a[j] + f * t[j]
         else:
             a[j] = a[j] - f * t[j]
+    return True
 
 
 cdef inline vec field_vec(const Field* field, int component, Py_ssize_t body, const vec* like) noexcept nogil:
@@ -109,7 +118,6 @@ cdef inline void accelerate(
     const Plan* plan, int dim, Py_ssize_t body, const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
     """a = the acceleration of a vector of bodies: the affine part, then the other terms."""
-    cdef const Term* term
     cdef int j, number
     for j in range(dim):
         a[j] = field_vec(&plan.g, j, body, a)
@@ -118,15 +126,22 @@ cdef inline void accelerate(
         if plan.spring:
             a[j] = a[j] - field_vec(&plan.k, j, body, a) * (x[j] - field_vec(&plan.p, j, body, a))
     for number in range(plan.terms):
-        term = &plan.term[number]
-        if term.kind == POINT_GRAVITY:
-            add_term(POINT_GRAVITY, dim, term, body, x, a)
-        elif term.kind == QUADRATIC_DRAG:
-            add_term(QUADRATIC_DRAG, dim, term, body, v, a)
-        elif dim > 1 and term.kind == VORTEX:
-            add_term(VORTEX, dim, term, body, x, a)
-        elif dim > 1:
-            add_term(CENTRIFUGAL, dim, term, body, x, a)
+        add_known(dim, &plan.term[number], body, x, v, a)
+
+
+cdef inline bint add_known(
+    int dim, const Term* term, Py_ssize_t body, const vec* x, const vec* v, vec* a,
+) noexcept nogil:
+    """`add_term` with the kind as a constant, and with what the term depends on."""
+    if term.kind == POINT_GRAVITY:
+        return add_term(POINT_GRAVITY, dim, term, body, x, a)
+    if term.kind == QUADRATIC_DRAG:
+        return add_term(QUADRATIC_DRAG, dim, term, body, v, a)
+    if dim > 1 and term.kind == VORTEX:
+        return add_term(VORTEX, dim, term, body, x, a)
+    if dim > 1 and term.kind == CENTRIFUGAL:
+        return add_term(CENTRIFUGAL, dim, term, body, x, a)
+    return False
 
 
 cdef inline void accelerate_tile(
@@ -151,7 +166,7 @@ cdef inline void accelerate_tile(
 
 # The rest is for methods that need more than the acceleration. They look at one body.
 
-cdef inline void term_jacobian(
+cdef inline bint term_jacobian(
     const Term* term, int dim, Py_ssize_t body, const real* x, const real* v, real by_x[3][3], real by_v[3][3],
 ) noexcept nogil:
     """Add the derivatives of one term by position and velocity; x and v hold dim numbers here."""
@@ -163,12 +178,12 @@ cdef inline void term_jacobian(
     cdef real zero = 0
     cdef real two = 2
     cdef real three = 3
-    cdef real scalar = value(&term.field[SCALAR], 0, body, zero)
+    cdef real scalar = value(&term.field[STRENGTH], 0, body, zero)
     cdef int i, j
     for j in range(dim):
-        d[j] = (v[j] if term.kind == QUADRATIC_DRAG else x[j]) - value(&term.field[CENTER], j, body, zero)
+        d[j] = (v[j] if term.kind == QUADRATIC_DRAG else x[j]) - value(&term.field[ORIGIN], j, body, zero)
     if term.kind == POINT_GRAVITY:
-        q = dot(dim, &d[0], &d[0]) + value(&term.field[SOFTENING], 0, body, zero)
+        q = dot(dim, &d[0], &d[0]) + value(&term.field[SQUARE], 0, body, zero)
         r = q * root(q)
         s = scalar / r if r > 0 else zero
         f = three * s / q if r > 0 else zero
@@ -184,7 +199,7 @@ cdef inline void term_jacobian(
                 by_v[i][j] = by_v[i][j] - f * d[i] * d[j]
             by_v[i][i] = by_v[i][i] - scalar * r
     elif term.kind == CENTRIFUGAL:
-        q = value(&term.field[SOFTENING], 0, body, zero)
+        q = value(&term.field[SQUARE], 0, body, zero)
         for i in range(dim):
             if dim == 3:
                 for j in range(3):
@@ -192,14 +207,14 @@ cdef inline void term_jacobian(
                         value(&term.field[AXIS], i, 0, zero) * value(&term.field[AXIS], j, 0, zero)
                     )
             by_x[i][i] = by_x[i][i] + scalar * q
-    else:
+    elif term.kind == VORTEX:
         for j in range(3):
             u[j] = value(&term.field[AXIS], j, 0, zero)
         cross(dim, &u[0], &d[0], &b[0])
         for j in range(dim):
             d[j] = b[j]
         cross(dim, &u[0], &d[0], &b[0])  # minus the transposed matrix times t
-        q = dot(dim, &d[0], &d[0]) + value(&term.field[SOFTENING], 0, body, zero)
+        q = dot(dim, &d[0], &d[0]) + value(&term.field[SQUARE], 0, body, zero)
         f = scalar / q if q > 0 else zero
         g = two * f / q if q > 0 else zero
         rows[0][0] = rows[1][1] = rows[2][2] = zero
@@ -212,10 +227,13 @@ cdef inline void term_jacobian(
         for i in range(dim):
             for j in range(dim):
                 by_x[i][j] = by_x[i][j] + f * rows[i][j] + g * d[i] * b[j]
+    else:
+        return False
+    return True
 
 
-cdef inline real potential_difference(
-    const Term* term, int dim, Py_ssize_t body, real dphi, const real* x, const real* y,
+cdef inline bint potential_difference(
+    const Term* term, int dim, Py_ssize_t body, real* dphi, const real* x, const real* y,
 ) noexcept nogil:
     """Add the potential of one term at y less that at x; x and y hold dim numbers."""
     cdef real d[3]
@@ -226,8 +244,8 @@ cdef inline real potential_difference(
     cdef int j
     if term.kind == CENTRIFUGAL:
         for j in range(dim):
-            d[j] = (x[j] + y[j]) / two - value(&term.field[CENTER], j, body, zero)
-            t[j] = value(&term.field[SOFTENING], 0, body, zero) * d[j]
+            d[j] = (x[j] + y[j]) / two - value(&term.field[ORIGIN], j, body, zero)
+            t[j] = value(&term.field[SQUARE], 0, body, zero) * d[j]
         if dim == 3:
             q = value(&term.field[AXIS], 0, 0, zero) * d[0]
             for j in range(1, 3):
@@ -236,8 +254,12 @@ cdef inline real potential_difference(
                 t[j] = t[j] - q * value(&term.field[AXIS], j, 0, zero)
         for j in range(dim):
             d[j] = y[j] - x[j]
-        return dphi - value(&term.field[SCALAR], 0, body, zero) * dot(dim, &t[0], &d[0])
-    return dphi - (well(term, dim, body, y) - well(term, dim, body, x))
+        dphi[0] = dphi[0] - value(&term.field[STRENGTH], 0, body, zero) * dot(dim, &t[0], &d[0])
+    elif term.kind == POINT_GRAVITY:
+        dphi[0] = dphi[0] - (well(term, dim, body, y) - well(term, dim, body, x))
+    else:
+        return False
+    return True
 
 
 cdef inline real well(const Term* term, int dim, Py_ssize_t body, const real* x) noexcept nogil:
@@ -247,9 +269,9 @@ cdef inline real well(const Term* term, int dim, Py_ssize_t body, const real* x)
     cdef real zero = 0
     cdef int j
     for j in range(dim):
-        d[j] = x[j] - value(&term.field[CENTER], j, body, zero)
-    r = root(dot(dim, &d[0], &d[0]) + value(&term.field[SOFTENING], 0, body, zero))
-    return value(&term.field[SCALAR], 0, body, zero) / r if r > 0 else zero
+        d[j] = x[j] - value(&term.field[ORIGIN], j, body, zero)
+    r = root(dot(dim, &d[0], &d[0]) + value(&term.field[SQUARE], 0, body, zero))
+    return value(&term.field[STRENGTH], 0, body, zero) / r if r > 0 else zero
 
 
 cdef inline real dot(int dim, const real* u, const real* v) noexcept nogil:
@@ -283,3 +305,24 @@ cdef inline real largest(int dim, const real* u) noexcept nogil:
         if magnitude(u[j]) > result:
             result = magnitude(u[j])
     return result
+
+
+cdef inline bint has_branches(int scheme, int dim, const Term* term, const real* like, const vec* wide) noexcept nogil:
+    """Is there a branch for the kind of a term wherever the scheme needs one? The term is tried at zeros."""
+    cdef vec x[MAX_DIM]
+    cdef vec a[MAX_DIM]
+    cdef real y[MAX_DIM]
+    cdef real by_x[3][3]
+    cdef real by_v[3][3]
+    cdef real dphi = 0
+    cdef int i, j
+    for i in range(MAX_DIM):
+        y[i] = 0
+        x[i] = a[i] = 0 * field_vec(&term.field[STRENGTH], 0, 0, wide)
+        for j in range(MAX_DIM):
+            by_x[i][j] = by_v[i][j] = 0
+    if scheme == IMPLICIT_EULER and not term_jacobian(term, dim, 0, &y[0], &y[0], by_x, by_v):
+        return False
+    if scheme == ENERGY_EULER and not potential_difference(term, dim, 0, &dphi, &y[0], &y[0]):
+        return False
+    return add_known(dim, term, 0, x, x, a)

@@ -10,9 +10,10 @@ from ..constraints.shapes cimport hold_shapes
 from ..constraints.telling cimport tell
 from ..constraints.walls cimport box, corners, plane
 from ..abi.constraints cimport (
-    BOX, CONTACTS, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Hold, HoldKind, Periodic,
-    Sensor, Shapes, Wall,
+    BOX, COLLISIONS, CONTACTS, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Hold, HoldKind,
+    Periodic, Sensor, Shapes, Wall,
 )
+from ..abi.coupled cimport NO_BRANCH
 from ..abi.events cimport Log
 from ..simd.vec cimport real
 
@@ -36,7 +37,9 @@ cdef inline int held(
         return sense(<real> h, n, <int> dim, stride, before, x, <const Sensor*> data)
     if kind == SHAPES:
         return hold_shapes(h, n, <int> dim, stride, before, gain, x, v, s, <const Shapes*> data)
-    return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)
+    if kind == COLLISIONS:
+        return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)
+    return NO_BRANCH
 
 
 cdef inline void told(

@@ -158,8 +158,6 @@ cdef inline vec exact_vectors(
 
 cdef inline void set_up(Plan* plan, const vec* like) noexcept nogil:
     """What does not change from call to call: constants as vectors, the scheme's function, the first rows."""
-    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef vec (*lone)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef vec* k = aligned(plan.prepared, like)
     cdef float f32[MAX_CONSTANTS]
     cdef double f64[MAX_CONSTANTS]
@@ -181,6 +179,15 @@ cdef inline void set_up(Plan* plan, const vec* like) noexcept nogil:
         locate(plan, 0, i, &plan.row[i])
     plan.stages = stages(plan.scheme, plan.velocity_dependent, plan)
     plan.fsal = fsal(plan.scheme, plan.velocity_dependent)
+    choose(plan, like)
+    if in_a_row(plan) and plan.n * plan.numbers <= width(k):
+        plan.step = plan.lone  # such as a single body: nothing may stand in its way
+
+
+cdef inline bint choose(Plan* plan, const vec* like) noexcept nogil:
+    """The functions of the plan's scheme; False where there are none."""
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef vec (*lone)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     if plan.scheme == EXPLICIT_EULER:
         step, lone = explicit_euler[vec], explicit_euler_vectors[vec]
     elif plan.scheme == KICK_DRIFT:
@@ -206,8 +213,8 @@ cdef inline void set_up(Plan* plan, const vec* like) noexcept nogil:
     elif plan.scheme == EXACT:
         step, lone = exact[vec], exact_vectors[vec]
     else:
-        step = lone = NULL  # others know what to do
-    if in_a_row(plan) and plan.n * plan.numbers <= width(k):
-        step = lone  # such as a single body: nothing may stand in its way
+        plan.step = plan.lone = NULL
+        return False
     plan.step = <void*> step
     plan.lone = <void*> lone
+    return True

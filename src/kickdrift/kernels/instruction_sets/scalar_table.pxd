@@ -2,12 +2,13 @@
 
 from ..abi.constraints cimport HoldFunction
 from ..abi.coupled cimport TellFunction
-from ..abi.tables cimport Kernels
+from ..abi.tables cimport KICKDRIFT_ABI, Kernels
 from ..simd.vec cimport real
 from .contacts_table cimport held, told
 
 
 cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
     """For one kind of number, which `like` tells."""
+    kernels.abi = KICKDRIFT_ABI
     kernels.swept.hold = <HoldFunction> held[real]
     kernels.swept.tell = <TellFunction> told[real]

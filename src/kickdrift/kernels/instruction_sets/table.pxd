@@ -7,11 +7,13 @@ from ..abi.coupled cimport PushFunction, Sweep
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
 from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
-from ..abi.tables cimport Digest, Kernels, Merge, Prepare
+from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
 from ..forces.applied cimport merge
+from ..forces.fields cimport has_branches
 from ..forces.interactions cimport n_body, springs
 from ..integrators.newton cimport energy_step, implicit_step
+from ..integrators.traits cimport unspecialised
 from ..loops.living cimport run_living
 from ..loops.stages cimport between, finish
 from ..loops.tiles cimport (
@@ -19,7 +21,7 @@ from ..loops.tiles cimport (
 )
 from ..ode.tiles cimport run
 from ..simd.vec cimport f32vec, f64vec, real, vec
-from .dispatch cimport set_up
+from .dispatch cimport choose, set_up
 
 
 cdef inline void run_passes(const Plan* plan, Job* job, const vec* like) noexcept nogil:
@@ -58,6 +60,27 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
         plan.run = <Run> run_living
 
 
+cdef inline int missing(Plan* plan, const vec* like) noexcept nogil:
+    """What of a plan there is no branch for."""
+    cdef float* f32 = NULL
+    cdef double* f64 = NULL
+    cdef bint there
+    cdef int number
+    if not (
+        choose(plan, like) or unspecialised(plan.scheme) or plan.scheme == IMPLICIT_EULER
+        or plan.scheme == ENERGY_EULER
+    ):
+        return SCHEME
+    for number in range(plan.terms):
+        if vec is f32vec:
+            there = has_branches(plan.scheme, plan.dim, &plan.term[number], f32, like)
+        else:
+            there = has_branches(plan.scheme, plan.dim, &plan.term[number], f64, like)
+        if not there:
+            return number
+    return NOTHING
+
+
 cdef inline void run_flow(const ODEPlan* plan, Job* job, const real* like) noexcept nogil:
     cdef f32vec* f32 = NULL
     cdef f64vec* f64 = NULL
@@ -89,6 +112,7 @@ cdef inline int push_n_body(
 cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexcept:
     """For one kind of number, which `like` and `wide` tell."""
     kernels.prepare = <Prepare> prepare[vec]
+    kernels.missing = <Missing> missing[vec]
     kernels.digest = <Digest> digest[real]
     kernels.merge = <Merge> merge[vec]
     kernels.implicit_euler = <Solve> implicit_step[real]

@@ -231,5 +231,5 @@ cdef inline real difference(const Plan* plan, Py_ssize_t body, const real* x, co
         work = a * (y[j] - x[j]) if j == 0 else work + a * (y[j] - x[j])
     dphi = -work
     for term in range(plan.terms):
-        dphi = potential_difference(&plan.term[term], plan.dim, body, dphi, x, y)
+        potential_difference(&plan.term[term], plan.dim, body, &dphi, x, y)
     return dphi

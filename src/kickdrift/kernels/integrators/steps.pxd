@@ -37,7 +37,10 @@ cdef inline int stages(int scheme, bint drag, const Plan* plan) noexcept nogil:
 
 
 cdef inline int set_constants(const Plan* plan, real* k) noexcept nogil:
-    """Fill k with the scheme's constants and return how many there are."""
+    """Fill k with the scheme's constants and return how many there are.
+
+    First h and h / 2, which all have, and from EXTRA on its own. The two after h / 2 may be left as they are.
+    """
     cdef real h = <real> plan.h
     cdef real last = <real> plan.last_h
     cdef real d

@@ -237,6 +237,7 @@ cdef inline int hold(const Sweep* sweep, Job* job, Py_ssize_t step, const Room* 
             of_tile(&sweep.hold[number], room.first, &wall, &box, like), sweep.owner,
         )
         if job.code != 0:
+            job.failed_push = number
             break
         if sweep.hold[number].kind == DISTANCE or sweep.hold[number].kind == COMPLIANT_DISTANCE:
             at_rest = <const vec*> (<const Distance*> sweep.hold[number].data).at_rest

@@ -2,6 +2,7 @@
 #
 # The outcome of a comparison is a number, 1 or 0.
 
+from .bits cimport i64vec  # for the C types beside it
 from .vec cimport f32vec, f64vec, vec
 
 cdef extern from *:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...constraints import Constraint
+from ...declaration import kinds_of, known, require_entries
 from ...events import slots
 from ..vector import Vector, dot, sqrt
 from .shapes import Shapes
@@ -158,3 +160,5 @@ TOUCHING: dict[str, Any] = {
     "sensor": region,
     "shapes": shapes,
 }
+TELLING = [cls for cls in known(Constraint) if cls.sides is not Constraint.sides]  # that report whom they meet
+require_entries(__name__, TOUCHING, {kind for cls in TELLING for kind in kinds_of(cls)})
