@@ -22,7 +22,6 @@ import numpy as np
 
 from .. import exact_math
 from ..constraints.base import Constraint
-from ..constraints.walls import add_corners
 from ..declaration import Declaration, once
 from ..forces.base import Term
 from ..integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator, Verlet
@@ -151,7 +150,10 @@ class Plan:
         if previous is not None and previous.mass is self.mass and previous._corners.walls == walls:
             return previous._corners
         self._part = part = Part()
-        add_corners(self, walls)
+        if walls:
+            from ..constraints.walls import add_corners
+
+            add_corners(self, walls)
         part.holds = [dataclasses.replace(hold, fields=self._rounded(hold.fields)) for hold in part.holds]
         part.walls = walls
         return part
