@@ -48,6 +48,6 @@ def main():
         refusal = common.said(sys.executable, "-c", IMPORT, name, path, sound).strip()
         print(refusal or f"{name}: imported, though its compiler contracts")
         wrong += not refusal.startswith(f"{name}: ")
-    common.run(sys.executable, "-c", "try: import kickdrift\nexcept ImportError as e: print('import kickdrift:', e)\n"
-               "else: raise SystemExit('import kickdrift: not refused')", cwd=lib)  # fmt: skip
+    common.run(sys.executable, "-c", "try: from kickdrift import Stepper\nexcept ImportError as e: print(e)\n"
+               "else: raise SystemExit('kickdrift.Stepper: not refused')", cwd=lib)  # fmt: skip
     return wrong

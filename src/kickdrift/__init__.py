@@ -52,52 +52,12 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from .clock import FixedClock
-from .clock.options import Backlog, Budget, Drop, ExactSteps, Locked, Match, Raise, Resync, Variable
-from .engine.verbs import damp, drift, kick
-from .errors import (
-    CallbackError,
-    CapacityError,
-    ConvergenceError,
-    DeadBodyError,
-    DesyncError,
-    KickdriftError,
-    NonFiniteError,
-    OverloadError,
-    SnapshotError,
-)
-from .events import BEGIN, END, ENTER, HIT, LEAVE, Events
-from .forces.applied import AppliedForce
-from .forces.callbacks import Acceleration, Force, NativeForce
-from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
-from .forces.rotations import Magnetic, RotatingFrame
-from .integrators import (
-    INTEGRATORS,
-    PEFRL,
-    RK4,
-    Dopri8,
-    EnergyEuler,
-    Exact,
-    ExplicitEuler,
-    GrootWarren,
-    Heun,
-    ImplicitEuler,
-    Leapfrog,
-    Midpoint,
-    SemiImplicitEuler,
-    VelocityVerlet,
-    Verlet,
-    Yoshida4,
-    Yoshida6,
-)
 from .kernels import build_info
-from .rollback.rollback import Rollback, sync_test
-from .rollback.tape import Tape
-from .stepper.stepper import Stepper
-from .stepper.trajectory import ODETrajectory, Trajectory
 
 if _TYPE_CHECKING:
     from . import flows, math, reference
+    from .clock import FixedClock
+    from .clock.options import Backlog, Budget, Drop, ExactSteps, Locked, Match, Raise, Resync, Variable
     from .constraints import (
         Box,
         Boxes,
@@ -110,13 +70,53 @@ if _TYPE_CHECKING:
         Segments,
         Sensor,
     )
+    from .engine.verbs import damp, drift, kick
+    from .errors import (
+        CallbackError,
+        CapacityError,
+        ConvergenceError,
+        DeadBodyError,
+        DesyncError,
+        KickdriftError,
+        NonFiniteError,
+        OverloadError,
+        SnapshotError,
+    )
+    from .events import BEGIN, END, ENTER, HIT, LEAVE, Events
+    from .forces.applied import AppliedForce
+    from .forces.callbacks import Acceleration, Force, NativeForce
+    from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
     from .forces.formulas import Expression, Potential
     from .forces.interactions import NBody, Springs
     from .forces.langevin import Langevin
     from .forces.native import get_include
     from .forces.pairs import PairPotential
+    from .forces.rotations import Magnetic, RotatingFrame
+    from .integrators import (
+        INTEGRATORS,
+        PEFRL,
+        RK4,
+        Dopri8,
+        EnergyEuler,
+        Exact,
+        ExplicitEuler,
+        GrootWarren,
+        Heun,
+        ImplicitEuler,
+        Leapfrog,
+        Midpoint,
+        SemiImplicitEuler,
+        VelocityVerlet,
+        Verlet,
+        Yoshida4,
+        Yoshida6,
+    )
     from .neighbours import Neighbours
     from .ode.stepper import ODEStepper
+    from .rollback.rollback import Rollback, sync_test
+    from .rollback.tape import Tape
+    from .stepper.stepper import Stepper
+    from .stepper.trajectory import ODETrajectory, Trajectory
 
 __version__ = "0.2.0"
 
@@ -211,28 +211,85 @@ __all__ = [
     "sync_test",
 ]
 
-# These are imported when they are first used, because together they take longer than all the rest.
-_LATER = {
-    **dict.fromkeys(("Box", "Boxes", "Contacts", "Distance", "ElasticCollisions"), "constraints"),
-    **dict.fromkeys(("Periodic", "Pin", "Plane", "Segments", "Sensor"), "constraints"),
-    **dict.fromkeys(("Expression", "Potential"), "forces.formulas"),
-    **dict.fromkeys(("NBody", "Springs"), "forces.interactions"),
-    "Neighbours": "neighbours",
-    "Langevin": "forces.langevin",
-    "ODEStepper": "ode.stepper",
-    "PairPotential": "forces.pairs",
-    "flows": "",
-    "get_include": "forces.native",
-    "math": "",
-    "reference": "",
+# Where to find what is imported when it is asked for: all but what tells whether this machine can run this build.
+_HOMES = {
+    "clock": ("FixedClock",),
+    "clock.options": ("Backlog", "Budget", "Drop", "ExactSteps", "Locked", "Match", "Raise", "Resync", "Variable"),
+    "constraints": (
+        "Box",
+        "Boxes",
+        "Contacts",
+        "Distance",
+        "ElasticCollisions",
+        "Periodic",
+        "Pin",
+        "Plane",
+        "Segments",
+        "Sensor",
+    ),
+    "engine.verbs": ("damp", "drift", "kick"),
+    "errors": (
+        "CallbackError",
+        "CapacityError",
+        "ConvergenceError",
+        "DeadBodyError",
+        "DesyncError",
+        "KickdriftError",
+        "NonFiniteError",
+        "OverloadError",
+        "SnapshotError",
+    ),
+    "events": ("BEGIN", "END", "ENTER", "HIT", "LEAVE", "Events"),
+    "forces.applied": ("AppliedForce",),
+    "forces.callbacks": ("Acceleration", "Force", "NativeForce"),
+    "forces.fields": ("AnchorSpring", "Damping", "Gravity", "LinearDrag", "PointGravity", "QuadraticDrag", "Vortex"),
+    "forces.formulas": ("Expression", "Potential"),
+    "forces.interactions": ("NBody", "Springs"),
+    "forces.langevin": ("Langevin",),
+    "forces.native": ("get_include",),
+    "forces.pairs": ("PairPotential",),
+    "forces.rotations": ("Magnetic", "RotatingFrame"),
+    "integrators": (
+        "INTEGRATORS",
+        "PEFRL",
+        "RK4",
+        "Dopri8",
+        "EnergyEuler",
+        "Exact",
+        "ExplicitEuler",
+        "GrootWarren",
+        "Heun",
+        "ImplicitEuler",
+        "Leapfrog",
+        "Midpoint",
+        "SemiImplicitEuler",
+        "VelocityVerlet",
+        "Verlet",
+        "Yoshida4",
+        "Yoshida6",
+    ),
+    "neighbours": ("Neighbours",),
+    "ode.stepper": ("ODEStepper",),
+    "rollback.rollback": ("Rollback", "sync_test"),
+    "rollback.tape": ("Tape",),
+    "stepper.stepper": ("Stepper",),
+    "stepper.trajectory": ("ODETrajectory", "Trajectory"),
 }
+_LATER = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> _Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _import_module(f".{_LATER[name] or name}", __name__)
-    return getattr(home, name) if _LATER[name] else home
+    home = _LATER.get(name)
+    if home is not None:
+        value = globals()[name] = getattr(_import_module(f".{home}", __name__), name)
+        return value
+    if not name.startswith("_"):  # a module or folder of ours, such as flows
+        try:
+            return _import_module(f".{name}", __name__)
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

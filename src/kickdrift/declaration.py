@@ -253,8 +253,9 @@ def _fields(cls: Any) -> _Fields:
 
 def known(base: type[Any]) -> set[type[Any]]:
     """The declarations that may be given: the classes that no other derives from."""
-    from . import constraints  # noqa: F401 - so that all of them exist
-    from .forces import callbacks, fields, formulas, interactions, langevin, pairs, rotations  # noqa: F401
+    # So that all of them exist.
+    from .constraints import collisions, contacts, joints, periodic, sensors, shapes, walls  # noqa: F401
+    from .forces import applied, callbacks, fields, formulas, interactions, langevin, pairs, rotations  # noqa: F401
 
     return set().union(*map(known, base.__subclasses__())) or {base}
 

@@ -239,8 +239,8 @@ cdef class Core(Runner):
 
         ids: one or several ids from `spawn` or `world.ids`, or rows, which are ints below 2**32. Or a mask of shape
         (n,): the living bodies in its rows are removed. Springs, distances and pins of a body end with it; the next
-        body in its row does not get them. `restore` brings all of it back. Arrays of your own keep their rows, also the force
-        that an `AppliedForce` reads: write them when you `spawn` the next body.
+        body in its row does not get them. `restore` brings all of it back. Arrays of your own keep their rows, also the
+        force that an `AppliedForce` reads: write them when you `spawn` the next body.
 
         Raises DeadBodyError, a KeyError, for bodies that are dead, TypeError or ValueError for anything that is not
         an id, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.

@@ -16,9 +16,8 @@ from .slots cimport address
 import numpy as np
 
 from .. import kernels
-from ..constraints import Constraint
+from ..constraints.base import Constraint
 from ..constraints.broad_phase import Grid
-from ..constraints.shapes import tree
 from ..declaration import require_entries
 
 require_rounding(__name__)
@@ -232,6 +231,7 @@ cdef class BoundShapes(BoundHold):
         there = np.flatnonzero(fields["enabled"])
         shapes.count = len(there)
         if shapes.count > 0:
+            from ..constraints.shapes import tree
             ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
             order, bounds, first, leaves = tree(np.minimum(*ends), np.maximum(*ends))
             shapes.number = <const int64_t*> self.keep(there[order], np.int64)

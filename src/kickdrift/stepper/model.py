@@ -23,7 +23,6 @@ import numpy as np
 from .. import exact_math
 from ..constraints.base import Constraint
 from ..constraints.periodic import check_company, periodic_among
-from ..constraints.walls import add_corners
 from ..declaration import Declaration, once
 from ..forces.base import Term
 from ..integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator, Verlet
@@ -167,7 +166,10 @@ class Plan:
         ):
             return previous._corners
         self._part = part = Part()
-        add_corners(self, list(walls))
+        if walls:
+            from ..constraints.walls import add_corners
+
+            add_corners(self, list(walls))
         part.walls = walls
         return part
 

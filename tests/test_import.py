@@ -1,0 +1,67 @@
+"""What `import kickdrift` loads, and what a stepper does: programs should not wait for what they do not use."""
+
+import subprocess
+import sys
+
+import pytest
+
+import kickdrift as kd
+
+LOADED = """
+import sys
+import kickdrift as kd
+{code}
+print(*sorted(name.removeprefix("kickdrift.") for name in sys.modules if name.startswith("kickdrift.")))
+"""
+
+
+def loaded(code=""):
+    command = [sys.executable, "-W", "error", "-c", LOADED.format(code=code)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_importing_finds_out_whether_this_build_runs_here_and_loads_nothing_else():
+    assert loaded() == {"kernels", "kernels.instruction_sets", "kernels.instruction_sets.processor"}
+
+
+def test_a_stepper_loads_no_constraints_and_no_forces_but_its_own():
+    found = loaded("kd.Stepper([[0.0]], hz=60, forces=[kd.Gravity((-9.81,))]).advance(0.1)")
+    assert {"engine.bodies", "forces.fields", "clock.fixed_clock", "constraints.base"} <= found
+    assert {name for name in found if name.startswith("constraints.")} == {
+        "constraints.base",
+        "constraints.broad_phase",
+        "constraints.periodic",
+    }
+    assert {name for name in found if name.startswith("forces.")} == {"forces.applied", "forces.base", "forces.fields"}
+    others = {
+        "demos",
+        "distributed",
+        "engine.neighbours",
+        "engine.ode",
+        "engine.verbs",
+        "flows",
+        "math",
+        "ode",
+        "reference",
+    }
+    assert not found & {*others, "rollback.rollback", "rollback.tape"}
+
+
+def test_a_clock_loads_no_stepper():
+    found = loaded("kd.FixedClock(60).advance(0.1)")
+    assert not {name for name in found if name.startswith(("stepper", "forces", "constraints", "integrators"))}
+
+
+@pytest.mark.parametrize("name", kd.__all__)
+def test_each_public_name_is_found_by_itself(name):
+    assert getattr(kd, name) is getattr(kd, name)
+    assert name in dir(kd)
+
+
+def test_other_names_are_refused():
+    with pytest.raises(AttributeError, match="has no attribute 'Gravty'"):
+        kd.Gravty  # noqa: B018
+    with pytest.raises(AttributeError, match="has no attribute 'Bax'"):
+        kd.constraints.Bax  # noqa: B018
