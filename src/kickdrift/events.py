@@ -175,7 +175,7 @@ def touching(stepper: StepperBase) -> np.ndarray:
         found["source"], found["slot_a"], found["slot_b"] = np.array(rows).T
         for name in "ab":
             slot = found[f"slot_{name}"]
-            found[name] = np.where(slot < 0, slot, stepper.ids[slot])
+            found[name] = np.where(slot < 0, slot, stepper.ids[np.maximum(slot, 0)])
     return found
 
 

@@ -115,6 +115,14 @@ def test_who_touches_is_told_by_today_s_ids(stepper):
 
 
 @STEPPERS
+def test_the_last_of_more_walls_than_bodies_may_touch(stepper):
+    world = stepper([[5.0, 9.0]], [[0.0, 1.0]], hz=60, constraints=[kd.Box(0, 9, restitution=0)], events=kd.Events())
+    world.step()
+    (pair,) = world.touching()
+    assert (pair["b"], pair["slot_b"]) == (-4, -4)
+
+
+@STEPPERS
 def test_where_nothing_reports_nobody_touches(stepper):
     box = kd.Box(0, 9, restitution=0)
     world = stepper([[0.0], [5.0]], [[-1.0], [0.0]], hz=60, constraints=[kd.Pin(1), box], events=kd.Events())
