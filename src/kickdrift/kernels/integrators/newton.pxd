@@ -162,7 +162,7 @@ cdef inline bint energy_step(
     cdef real y[MAX_DIM]
     cdef real u[MAX_DIM]
     cdef real b[MAX_DIM]
-    cdef real speed2
+    cdef real speed2, u2
     cdef int dim = plan.dim
     cdef int j
     cdef Py_ssize_t i
@@ -178,31 +178,22 @@ cdef inline bint energy_step(
             for j in range(dim):
                 y[j] = old[j] + h * (u[j] + half * b[j])
         speed2 = speed2 - two * difference(plan, first + i, &old[0], &y[0])
-        keep_energy(dim, h, speed2, &b[0], &old[0], &y[0], &u[0])
+        if speed2 < 0:  # even the parabola leaves what the energy reaches
+            mirror(dim, &b[0], &u[0])
+            for j in range(dim):
+                y[j] = old[j]
+        else:
+            for j in range(dim):
+                u[j] = u[j] + h * b[j]
+            u2 = dot(dim, &u[0], &u[0])
+            if u2 > 0:
+                u2 = root(speed2 / u2)
+            for j in range(dim):
+                u[j] = u2 * u[j]
         for j in range(dim):
             x[j * TILE + i] = y[j]
             v[j * TILE + i] = u[j]
     return True
-
-
-cdef inline void keep_energy(
-    int dim, real h, real speed2, const real* b, const real* old, real* y, real* u,
-) noexcept nogil:
-    """Give u this square, along u + h b; where there is none even the parabola leaves what the energy reaches."""
-    cdef real u2
-    cdef int j
-    if speed2 < 0:
-        mirror(dim, b, u)
-        for j in range(dim):
-            y[j] = old[j]
-        return
-    for j in range(dim):
-        u[j] = u[j] + h * b[j]
-    u2 = dot(dim, u, u)
-    if u2 > 0:
-        u2 = root(speed2 / u2)
-    for j in range(dim):
-        u[j] = u2 * u[j]
 
 
 cdef inline void mirror(int dim, const real* a, real* v) noexcept nogil:
