@@ -135,7 +135,7 @@ cdef inline f64vec quick_sin(f64vec x, bint cosine) noexcept nogil:
         n = whole - ROUND
     r = (x - n * PI_1) - n * PI_2
     z = r * r
-    r = r + r * z * polynomial(z, SIN_Q, 5)
+    r = r * (1 + z * polynomial(z, SIN_Q, 5))  # which leaves the sign of -0
     return number(bits(r) ^ left(bits(whole), 63))
 
 
@@ -158,7 +158,8 @@ cdef inline f64vec quick_tanh(f64vec x) noexcept nogil:
     cdef f64vec p = two_to_part(t - (whole - ROUND), POWER_Q, 8)
     cdef f64vec s = power_of_two(whole - ROUND)
     p = (s - 1) + s * p
-    return p / (p + 2)
+    p = p / (p + 2)
+    return number(bits(p) | (bits(x) ^ bits(magnitude(x))))  # also of -0
 
 
 cdef inline f64vec quick_log_part(f64vec f, const double* c, int last) noexcept nogil:
