@@ -70,6 +70,8 @@ VECTORS = ["-fno-tree-vectorize", "-Wno-maybe-uninitialized"]
 INLINED = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))"]
 # The others are two thirds as large, and as fast, if compilers unroll short loops and copy no functions.
 SMALLER = ["-O2", "-fpeel-loops"]
+# GCC 12 has an internal error where it copies functions of SSE2's vectors for constant arguments.
+UNCOPIED = ["-fno-ipa-cp"]
 ISAS = {
     "baseline": {"unix": [], "msvc": []},
     "avx2": {"unix": ["-mavx2"], "msvc": ["/arch:AVX2"]},
@@ -101,6 +103,7 @@ def flags_of(name):
     if name not in KERNELS:
         return GLUE.get(name, []) if MODE == "release" else []
     optimised = VECTORS + (SMALLER if part else INLINED if isa in ISAS else []) if MODE == "release" else []
+    optimised += UNCOPIED if part and isa == "baseline" else []
     return optimised + (ISAS[isa]["unix"] if isa in ISAS else [])
 
 
