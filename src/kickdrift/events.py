@@ -41,8 +41,9 @@ class Events:
     """Reports which bodies meet: `Stepper(..., events=Events())`, then `stepper.events.take()`.
 
     capacity: how many events fit between two calls of `take()`. Events that come when it is full are counted in
-    `stepper.events.dropped`. hits_above: m/s; bodies that come together faster are a HIT. begin, end: whether BEGIN
-    and END are reported. For these, snapshots and checksums contain which bodies touched a tick ago.
+    `stepper.events.dropped`, and so are pairs of a crowd that touch if there is no room to remember them.
+    hits_above: m/s; bodies that come together faster are a HIT. begin, end: whether BEGIN and END are reported. For
+    these, snapshots and checksums contain which bodies touched a tick ago.
 
     `take()` returns a structured array of shape (k,), one row per event, each once, sorted by tick, source, slot_a,
     slot_b and kind. Its fields:

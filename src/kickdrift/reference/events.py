@@ -66,8 +66,10 @@ class Log:
                 still = each in met and met[each].left < 0
                 now = tracked and (still or touches(each))
                 self.visit(system, source, kind.region, each, met.get(each), each in was, now, place)
-                if now:
+                if now and len(self.touching[source]) < kind.room:
                     self.touching[source].append(each)
+                elif now:
+                    self.dropped += 1
 
     def visit(self, system, source, region, each, contact, was, now, place) -> None:
         """The events of one pair in a step."""

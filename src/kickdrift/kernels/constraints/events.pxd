@@ -113,9 +113,8 @@ cdef inline void visit(
         add_event(log, told, dim, ENTER if told.region else BEGIN, contact, contact.ago, False)
     if (told.region or log.end) and not now:
         add_event(log, told, dim, LEAVE if told.region else END, contact, contact.left, not told.region)
-    if now and told.next_count < told.room:
-        told.next[told.next_count] = contact.key
-        told.next_count += 1
+    if now:
+        keep_touching(log, told, contact.key)
 
 
 cdef inline Contact* met_at(Told* told, int64_t place) noexcept nogil:
@@ -131,11 +130,13 @@ cdef inline void unmet(Contact* contact, int64_t key, double h) noexcept nogil:
     contact.speed = contact.slow = contact.impulse = 0
 
 
-cdef inline void keep_touching(Told* told, int64_t key) noexcept nogil:
-    """Two that touched, do still, and have no more to say."""
+cdef inline void keep_touching(Log* log, Told* told, int64_t key) noexcept nogil:
+    """Two that touch; in a crowd there may be no room to remember that."""
     if told.next_count < told.room:
         told.next[told.next_count] = key
         told.next_count += 1
+    else:
+        log.dropped += 1
 
 
 cdef inline void finish_telling(Told* told) noexcept nogil:
@@ -184,7 +185,7 @@ cdef inline void tell_pairs(
             if contact != NULL:
                 visit(log, told, dim, contact, True, was, now)
             elif now:
-                keep_touching(told, key)
+                keep_touching(log, told, key)
             else:
                 unmet(&still, key, log.h)
                 place_pair(dim, stride, x, i, j, data, &still)
@@ -201,7 +202,7 @@ cdef inline void part_pair(
     """Two that touched, and were not near each other before the constraint moved them."""
     cdef Contact still
     if pair_touches(dim, stride, x, key >> 32, other_of(key), data):
-        keep_touching(data.told, key)
+        keep_touching(log, data.told, key)
         return
     unmet(&still, key, log.h)
     place_pair(dim, stride, x, key >> 32, other_of(key), data, &still)
@@ -286,7 +287,7 @@ cdef inline void tell_walls(
             if contact != NULL:
                 visit(log, told, dim, contact, True, was, now)
             elif now:
-                keep_touching(told, key)
+                keep_touching(log, told, key)
             else:
                 unmet(&still, key, log.h)
                 place_at_wall(dim, stride, x, i, w, r, is_box, data, &still)
@@ -468,7 +469,7 @@ cdef inline void tell_region(
         if contact != NULL:
             visit(log, told, dim, contact, True, was, now)
         elif now:
-            keep_touching(told, key)
+            keep_touching(log, told, key)
         else:
             unmet(&still, key, log.h)
             for c in range(dim):

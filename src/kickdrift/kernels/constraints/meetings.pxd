@@ -177,7 +177,7 @@ cdef inline void part_contact(
     cdef real n_c
     cdef int c
     if contact_touches(dim, n, stride, x, key, data):
-        keep_touching(data.grid.told, key)
+        keep_touching(log, data.grid.told, key)
         return
     unmet(&still, key, log.h)
     if j >= 0:

@@ -482,7 +482,7 @@ cdef inline void tell_one(
     if contact != NULL:
         visit(log, data.wall.told, dim, contact, True, was, now)
     elif now:
-        keep_touching(data.wall.told, key)
+        keep_touching(log, data.wall.told, key)
     else:
         unmet(&still, key, log.h)
         for j in range(dim):
