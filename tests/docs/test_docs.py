@@ -22,7 +22,7 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(kd.__path__, "kickdrift.")
     # A module for other processors than this one must not be loaded.
     if module.name.rpartition(".")[2].partition("_")[0] not in {"avx2", "avx512"} - set(kernels.isas)
-    if not module.name.endswith("__main__")
+    if not module.name.endswith(("__main__", "cython_utility"))  # the latter is all Cython's
     if importlib.util.find_spec("dask") or "distributed" not in module.name
 )
 PUBLIC = sorted(name for name in kd.__all__ if not name.startswith("_") and not inspect.ismodule(getattr(kd, name)))

@@ -824,7 +824,8 @@ CONSTRAINTS = {
         "hertz": [20.0],
         "damping_ratio": [5.0],
         "substeps": [3],
-    },
+    }
+    | {name: WALL[name] for name in ("category", "mask", "sensor")},
     kd.Distance([(0, 1), (1, 2)]): {
         "length": [2.0, [1.0, 2.0]],
         "stiffness": [0.5],

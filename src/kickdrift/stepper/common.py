@@ -233,7 +233,8 @@ class State:
         counted = saved.clock_tick if clock_tick and self._clock is not None else None
         same_origin = saved.origin is self._origin and saved.origin_tick == self._origin_tick
         if saved.changes is None and same_origin and saved.exact_dt is self._exact_dt and saved.offset is self._offset:
-            self._commit(writes=writes, clock_tick=counted, resume=resume)
+            clock = {} if counted is None else {"clock_tick": counted}
+            self._commit(writes=writes, resume=resume, **clock)
             return
         changes = saved.changes or parts.together([])
         plan, attributes = changes.pop("plan"), changes["attributes"]
