@@ -56,6 +56,16 @@ class once(Generic[Value]):  # noqa: N801
         return value
 
 
+def plain_repr(self: Any) -> str:
+    """The repr() of a dataclass, without the guard against recursion that its own has.
+
+    An exception at the wrong moment, as Ctrl-C is one, leaves that guard closed: from then on the object, and whatever
+    lies at its address later, is "...". Snapshots know integrators and flows by their repr().
+    """
+    fields = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr)
+    return f"{type(self).__qualname__}({', '.join(fields)})"
+
+
 def tenants() -> Any:
     """Of what holds bodies: for which body in each of their slots it is declared. None is for the first in all."""
     return dataclasses.field(default=None, kw_only=True, repr=False)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from . import validation
-from .declaration import once
+from .declaration import once, plain_repr
 from .errors import CallbackError
 from .forces import native
 
@@ -51,6 +51,8 @@ class Flow:
 
     def __init_subclass__(cls) -> None:
         cls.kind = cls.__name__
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = plain_repr  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

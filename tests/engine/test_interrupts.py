@@ -161,6 +161,19 @@ def test_an_interrupt_at_any_line_leaves_all_or_nothing(make, name):
 
 
 @pytest.mark.signals
+@pytest.mark.parametrize("made", [kd.RK4, lambda: kd.GrootWarren(lam=0.65), kd.ExplicitEuler, kd.flows.Lorenz])
+def test_an_interrupted_repr_is_whole_the_next_time(made):
+    one = made()
+    text = repr(one)
+    for place in range(1, 100):
+        ended = not interrupted(lambda: repr(one), place)
+        assert repr(one) == text
+        if ended:
+            break
+    assert place > 2
+
+
+@pytest.mark.signals
 def test_an_interrupted_frame_stands_at_completed_steps():
     for place in range(1, 10**4):
         world = swing()

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
+from ..declaration import plain_repr
+
 #: When a step evaluates the forces, in steps: under those that ignore velocity, and under others.
 Shares = tuple[tuple[float, ...], tuple[float, ...]]
 
@@ -46,6 +48,8 @@ class Integrator:
 
     def __init_subclass__(cls) -> None:
         cls.kind = cls.kind or getattr(cls, "name", "")
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = plain_repr  # type: ignore[method-assign]
 
     @property
     def order_with_drag(self) -> float:
@@ -82,5 +86,5 @@ class Integrator:
 
 @lru_cache(256)
 def shown(integrator: Integrator) -> str:
-    """Its repr(), found once: one of a dataclass that is interrupted leaves its lock, and is "..." from then on."""
+    """Its repr(), found once: each change of a plan asks for it."""
     return repr(integrator)

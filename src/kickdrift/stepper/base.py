@@ -76,7 +76,6 @@ class StepperBase(Population, Changes, State):
         masses = validation.masses(mass, n)
         mask = living(alive, n)
         scheme = resolve(integrator, INTEGRATORS)
-        shown(scheme)  # for snapshots, which find it then
         terms = declared("forces", "terms", Term, forces)
         self._handles = (*terms, *declared("constraints", "constraints", Constraint, constraints))
         box = periodic_among(self._handles)

@@ -122,7 +122,6 @@ class State:
 
     @once
     def _identity(self) -> dict[str, Any]:
-        # Once: an interrupted repr() of a dataclass leaves its lock, and is "..." from then on.
         return self._described()
 
     def _choose_dt(self, exact: Fraction) -> None:
