@@ -61,3 +61,43 @@ def test_going_back_makes_them_anew(seed, draw):
     world.step(6)
     assert rows(world) == rows(straight)
     assert world.checksum() == straight.checksum()
+
+
+def by_looking_at_each_pair(x, v, dt, ticks):
+    """Who touches whom in free flight, with a size of 1 m: (tick, slot_a, slot_b, kind, time), from the formula."""
+    found = []
+    for tick in range(1, ticks + 1):
+        start = (tick - 1) * dt
+        for i in range(len(x)):
+            for j in range(i + 1, len(x)):
+                d, u = (x + start * v)[j] - (x + start * v)[i], v[j] - v[i]
+                under_root = (d @ u) ** 2 - u @ u * (d @ d - 1)
+                if not under_root > 0:
+                    continue
+                first, last = ((-d @ u + sign * under_root**0.5) / (u @ u) for sign in (-1, 1))
+                if 0 < first <= dt:
+                    if -(d + first * u) @ u > 0.5:
+                        found.append((tick, i, j, int(kd.HIT), start + first))
+                    found.append((tick, i, j, int(kd.BEGIN), start + first))
+                if 0 < last <= dt:
+                    found.append((tick, i, j, int(kd.END), start + last))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_events_are_those_that_looking_at_each_pair_finds(monkeypatch, dim):
+    rng = np.random.default_rng(dim)
+    cells = np.stack(np.meshgrid(*[np.arange({1: 30, 2: 6, 3: 3}[dim])] * dim), axis=-1).reshape(-1, dim)
+    x, v = 2.0 * cells, 4 * rng.normal(size=cells.shape)
+    expected = by_looking_at_each_pair(x, v, 1 / 16, 24)
+    assert len(expected) > 15
+    passing = [kd.ElasticCollisions(0.5, sensor=True, swept=True)]
+    for cls, isa in [(kd.reference.Stepper, kernels.isas[0]), *((kd.Stepper, isa) for isa in kernels.isas)]:
+        monkeypatch.setattr(kernels, "isa", isa)
+        world = cls(x.copy(), v.copy(), dt=1 / 16, constraints=passing, events=kd.Events())
+        world.step(24)
+        found = world.events.take()
+        assert found[["tick", "slot_a", "slot_b", "kind"]].tolist() == [row[:4] for row in expected]
+        late = np.abs(found["time"] - [row[4] for row in expected])
+        assert late[found["kind"] != kd.END].max() < 1e-9
+        assert late.max() < 1 / 16  # those who touched a tick ago part some time in this one
