@@ -263,26 +263,18 @@ def cases():
         names = " + ".join(type(term).__name__ for term in drawn.arguments["forces"]) or "nothing"
         shape = "x".join(map(str, drawn.position.shape))
         yield f"turned {integrator!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}", partial(stepped, drawn, rng)
-    for number, dtype in product(range(len(INTEGRATORS)), DTYPES):
-        rng = Draws(f"resting {number}")
-        drawn = resting_scene(rng, INTEGRATORS[number], dtype=dtype)
-        shape = "x".join(map(str, drawn.position.shape))
-        names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
-        name = f"resting {number} {INTEGRATORS[number]!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
-        yield name, partial(stepped, drawn, rng)
-        if number % 5 == 0:
-            yield f"snapshot {name}", partial(saved, drawn, Draws(number))
-    for number, dtype in product(range(len(INTEGRATORS)), DTYPES):
-        rng = Draws(f"wrapped {number}")
-        drawn = wrapped_scene(rng, INTEGRATORS[number], dtype=dtype)
-        shape = "x".join(map(str, drawn.position.shape))
-        names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
-        name = f"wrapped {number} {INTEGRATORS[number]!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
-        yield name, partial(stepped, drawn, rng)
-        if number % 5 == 0:
-            yield f"snapshot {name}", partial(saved, drawn, Draws(number))
-        if number % 4 == 1:
-            yield f"lives {name}", partial(lived, drawn, Draws(number))
+    for word, draw in (("resting", resting_scene), ("wrapped", wrapped_scene)):
+        for number, dtype in product(range(len(INTEGRATORS)), DTYPES):
+            rng = Draws(f"{word} {number}")
+            drawn = draw(rng, INTEGRATORS[number], dtype=dtype)
+            shape = "x".join(map(str, drawn.position.shape))
+            names = " + ".join(type(part).__name__ for part in drawn.arguments["constraints"])
+            name = f"{word} {number} {INTEGRATORS[number]!r} {np.dtype(dtype)} {shape} {drawn.layout}: {names}"
+            yield name, partial(stepped, drawn, rng)
+            if number % 5 == 0:
+                yield f"snapshot {name}", partial(saved, drawn, Draws(number))
+            if word == "wrapped" and number % 4 == 1:
+                yield f"lives {name}", partial(lived, drawn, Draws(number))
     for integrator, dtype, number in product(ADDED_INTEGRATORS, DTYPES, range(ROUNDS)):
         rng = Draws(f"added {integrator!r} {np.dtype(dtype)} {number}")
         drawn = (held_scene if number % 3 == 2 else scene)(rng, integrator, dtype=dtype)

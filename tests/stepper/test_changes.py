@@ -915,3 +915,16 @@ def test_what_a_constraint_consists_of_is_not_set(Stepper, one, name, value):
     with pytest.raises(TypeError, match=rf"expected coefficients \(.*\), got '{name}'"):
         world.set(one, **{name: value})
     assert world.snapshot()
+
+
+def test_contacts_that_are_added_are_known_by_their_walls_to_the_last_bit(Stepper):
+    heights = (1.0, 1.0 + 1e-13)
+    added = [kd.Contacts(0.2, walls=[kd.Plane((0, 1), height)]) for height in heights]
+    worlds = [Stepper([[0.0, 2.0]]) for _ in heights]
+    for world, contacts in zip(worlds, added, strict=True):
+        world.add(contacts)
+    saved = worlds[0].snapshot()
+    assert saved != worlds[1].snapshot()
+    worlds[0].restore(saved)
+    with pytest.raises(kd.SnapshotError):
+        worlds[1].restore(saved)
