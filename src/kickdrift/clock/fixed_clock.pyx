@@ -367,7 +367,7 @@ cdef class FixedClock:
     cdef int64_t _take_in(self, int64_t ns, double float_rest) noexcept nogil:
         """Take in one frame; return how many steps are due, negative if overload="raise" refuses them.
 
-        No sum or product here can leave 64 bits: Settings.check_room bounds them together.
+        No sum or product here can leave 64 bits: Settings.check_range bounds them together.
         """
         self._handed = 0
         if self._paused:
@@ -740,9 +740,9 @@ cdef class FixedClock:
     @scale.setter
     def scale(self, value):
         scale = options.parse_scale(value)
-        self._settings.check_room(self.hz, scale)
+        self._settings.check_range(self.hz, scale)
         if self._next_num:
-            self._settings.check_room(Fraction(self._next_num, self._next_den), scale)
+            self._settings.check_range(Fraction(self._next_num, self._next_den), scale)
         self._scale = scale
 
     @property
@@ -773,7 +773,7 @@ cdef class FixedClock:
         (1, 2, 0.025)
         """
         rate, keep_fraction = options.parse_change(hz), options.parse_keep(keep)
-        self._settings.check_room(rate, self._scale)
+        self._settings.check_range(rate, self._scale)
         if self._open:
             self._next_num, self._next_den = rate.numerator, rate.denominator
             self._next_keep = keep_fraction
@@ -805,7 +805,7 @@ cdef class FixedClock:
             acc = acc * size // old_size
         else:
             acc = acc * terms[0] // old_num
-        acc = max(acc, -rates.ROOM)
+        acc = max(acc, -rates.HALF_RANGE)
         backlog: object = 0
         dropped: object = 0
         if not self._measures_step:

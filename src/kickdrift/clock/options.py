@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from ..validation import integer, real, show
-from .rates import MOST_SUBSTEPS, NANO, ROOM, SCALE_ONE, flag, nanoseconds, parse_rate
+from .rates import HALF_RANGE, MOST_SUBSTEPS, NANO, SCALE_ONE, flag, nanoseconds, parse_rate
 
 
 class Amount(NamedTuple):
@@ -29,7 +29,7 @@ class Amount(NamedTuple):
 
 
 def _steps(name: str, value: Any) -> int:
-    return integer(name, value, 1, ROOM)
+    return integer(name, value, 1, HALF_RANGE)
 
 
 STEPS = Amount(_steps, int, int)
@@ -81,7 +81,7 @@ class Policy(Option):
     """Base of clock policies: how many steps a frame gets, of which length.
 
     A policy leaves no more time waiting than a frame, `kept_steps` and a step that is not complete, as
-    `Settings.check_room` counts on. It may lose time only in frames of at most `max_steps` steps: in others the
+    Settings.check_range counts on. It may lose time only in frames of at most `max_steps` steps: in others the
     overload rule says what is lost.
     """
 
@@ -356,16 +356,16 @@ class Settings(NamedTuple):
             raise ValueError(
                 f"max_steps: expected at least as many as policy {settings.policy.text} runs, got {settings.max_steps}"
             )
-        settings.check_room(settings.rate, settings.scale)
+        settings.check_range(settings.rate, settings.scale)
         return settings
 
-    def check_room(self, rate: Fraction, scale: int) -> None:
+    def check_range(self, rate: Fraction, scale: int) -> None:
         """Refuse settings under which the accumulator of the compiled clock could overflow.
 
         It never holds more than a frame, `kept_steps` and a step that is not complete yet, as policies promise.
         """
         longest_ns = (self.max_frame_ns * scale >> 20) + 1 + self.max_step_ns
-        if longest_ns * rate.numerator + (self.kept_steps + 2) * rate.denominator * NANO >= ROOM:
+        if longest_ns * rate.numerator + (self.kept_steps + 2) * rate.denominator * NANO >= HALF_RANGE:
             raise ValueError(
                 "hz, scale, max_frame, max_steps, policy and overload: expected that together they leave room in"
                 " 64 bits,"

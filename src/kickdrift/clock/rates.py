@@ -18,7 +18,7 @@ LONGEST_FRAME_NS = 10**15
 """A single frame counts as 11 days at most."""
 LEDGER_FULL = 1 << 62
 """Ledgers of time stop here, at 146 years."""
-ROOM = 1 << 62
+HALF_RANGE = 1 << 62
 """Whatever may be in the accumulator at once is below this many units."""
 
 # --- numbers -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..validation import LARGEST_PARTS, LARGEST_SECONDS, integer, real, show
 from .options import Settings
-from .rates import LEDGER_FULL, NANO, ROOM, SCALE_ONE
+from .rates import HALF_RANGE, LEDGER_FULL, NANO, SCALE_ONE
 
 
 class State(NamedTuple):
@@ -81,13 +81,13 @@ class State(NamedTuple):
         )
         if not sound:
             raise ValueError("state: expected one that state() returned, got numbers that do not go together")
-        settings.check_room(Fraction(state.num, state.den), state.scale)
+        settings.check_range(Fraction(state.num, state.den), state.scale)
         if state.next_num:
-            settings.check_room(Fraction(state.next_num, state.next_den), state.scale)
+            settings.check_range(Fraction(state.next_num, state.next_den), state.scale)
         return state
 
 
-_COUNT = (0, ROOM + (1 << 60))
+_COUNT = (0, HALF_RANGE + (1 << 60))
 """Of what may be set to 2**62 and goes on from there."""
 _LEDGER = (0, LEDGER_FULL + (1 << 50))
 """A ledger stops behind the frame that fills it."""
@@ -96,12 +96,12 @@ _BOUNDS = {
     "num": (1, LARGEST_PARTS),
     "den": (1, LARGEST_SECONDS),
     "tick": _COUNT,
-    "acc": (-ROOM, ROOM),
-    "backlog": (0, ROOM),
+    "acc": (-HALF_RANGE, HALF_RANGE),
+    "backlog": (0, HALF_RANGE),
     "scale": (0, 1000 * SCALE_ONE),
     "scale_rest": (0, SCALE_ONE - 1),
     "paused": (0, 1),
-    "varied_ns": (0, ROOM * NANO),
+    "varied_ns": (0, HALF_RANGE * NANO),
     "origin_tick": _COUNT,
     "origin_num": (-(1 << 1300), 1 << 1300),
     "origin_den": (1, 1 << 1100),
@@ -112,7 +112,7 @@ _BOUNDS = {
     "clamped_ns": _LEDGER,
     "paused_ns": _LEDGER,
     "dropped_steps": _LEDGER,
-    "dropped_rest": (0, ROOM),
+    "dropped_rest": (0, HALF_RANGE),
     "backwards": _LEDGER,
     "quiet_ns": (0, NANO),
 }

@@ -94,7 +94,7 @@ class ElasticCollisions(Filtered):
     def compile(self, plan: Plan) -> None:
         countable("ElasticCollisions", plan)
         friction = self._scalars(plan, "friction")
-        plan.add_hold(
+        plan.add_constraint(
             self.kind,
             self,
             radius=self._scalars(plan, "radius"),

@@ -163,7 +163,7 @@ class Contacts(Filtered):
         whole = np.zeros(0, np.int64)
         none = whole, whole, np.zeros(0), np.zeros(0), np.zeros((0, 2), np.int64)
         first, second, length, compliance, tenants = (np.concatenate(each) for each in zip(none, *rods, strict=True))
-        plan.add_hold(
+        plan.add_constraint(
             self.kind,
             self,
             radius=radius,

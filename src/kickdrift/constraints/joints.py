@@ -53,7 +53,7 @@ class Pin(Constraint):
 
     def compile(self, plan: Plan) -> None:
         pinned(plan)
-        plan.add_hold(self.kind, self, indices=np.asarray(self.indices), **told_apart(self.tenants))
+        plan.add_constraint(self.kind, self, indices=np.asarray(self.indices), **told_apart(self.tenants))
 
     def held(self, slots: Slots) -> Self:
         return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.indices)))
@@ -162,7 +162,9 @@ class Distance(Constraint):
         if self.direction == "before":
             ahead = plan.integrator.velocity_lag < 0.5 if self.compliance is None else plan.integrator.splits_pulls
             direction = 2 if ahead else 1
-        plan.add_hold(kind, self, **fields, direction=np.array([direction]), iterations=np.array([self.iterations]))
+        plan.add_constraint(
+            kind, self, **fields, direction=np.array([direction]), iterations=np.array([self.iterations])
+        )
         plan.add_links(first[weight_first > 0], second[weight_second > 0], at_rest=direction < 2)
 
     def rods(self, plan: Plan) -> tuple[np.ndarray, ...]:

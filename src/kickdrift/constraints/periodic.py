@@ -123,7 +123,7 @@ class Periodic(Constraint):
 
     def compile(self, plan: Plan) -> None:
         assert plan.torus is not None
-        plan.add_hold(self.kind, self, **{name: array.copy() for name, array in plan.torus._asdict().items()})
+        plan.add_constraint(self.kind, self, **{name: array.copy() for name, array in plan.torus._asdict().items()})
 
 
 def _bounds(name: str, value: Any) -> np.ndarray:
@@ -152,20 +152,20 @@ def check_company(plan: Plan) -> None:
     """Refuse what cannot be in one stepper with a periodic box."""
     if plan.torus is None:
         return
-    if any(push.kind == "n_body" for push in plan.pushes):
+    if any(interaction.kind == "n_body" for interaction in plan.interactions):
         raise ValueError("forces: expected no NBody beside Periodic: it would attract all images, far ones too")
-    if any(hold.kind == "contacts" for hold in plan.holds):
+    if any(record.kind == "contacts" for record in plan.constraint_records):
         raise ValueError("constraints: expected no Contacts beside Periodic; ElasticCollisions takes both")
     half = _least_width(plan.torus) / 2
-    for push in plan.pushes:
-        if push.kind == "pair_potential" and not float(push.fields["cutoff"][0]) <= half:
+    for interaction in plan.interactions:
+        if interaction.kind == "pair_potential" and not float(interaction.fields["cutoff"][0]) <= half:
             raise ValueError(
                 f"PairPotential(cutoff): expected at most half of the width of Periodic, {half:g} m, "
-                f"got {float(push.fields['cutoff'][0]):g}"
+                f"got {float(interaction.fields['cutoff'][0]):g}"
             )
-    for hold in plan.holds:
-        if hold.kind == "collisions":
-            radius = np.broadcast_to(hold.fields["radius"], (plan.n,))
+    for record in plan.constraint_records:
+        if record.kind == "collisions":
+            radius = np.broadcast_to(record.fields["radius"], (plan.n,))
             reach = float(np.sort(radius.astype(np.float64))[-2:].sum()) if plan.n > 1 else 0.0
             if not reach <= half:
                 raise ValueError(

@@ -89,4 +89,4 @@ class Sensor(Filtered):
                 raise ValueError(f"Sensor({name}): expected a number or shape ({plan.dim},), got shape {array.shape}")
             places[field] = np.broadcast_to(array, (1, plan.dim))
         watched = self._noticed(plan).astype(np.uint8)
-        plan.add_hold(self.kind, self, **places, ball=np.array([ball], np.uint8), watched=watched)
+        plan.add_constraint(self.kind, self, **places, ball=np.array([ball], np.uint8), watched=watched)

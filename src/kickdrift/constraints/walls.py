@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Wall(Filtered):
     """Base of what bodies bounce off."""
 
-    #: Never compiled itself: the kind of the hold that `add_corners` makes of several walls. Subclasses set their own.
+    #: Never compiled itself: the kind of the constraint that `add_corners` makes of several walls. Subclasses set their own.
     kind = "corners"
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
@@ -45,7 +45,7 @@ class Wall(Filtered):
         through = self._through(plan)
         if through.any():
             fields["sensor"] = through
-        plan.add_hold(self.kind, self, **places, **each, **fields)
+        plan.add_constraint(self.kind, self, **places, **each, **fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +223,7 @@ def add_corners(plan: Plan, walls: list[Wall]) -> None:
     through = np.concatenate(passes)
     if through.any():
         each["through"] = through
-    plan.add_hold(
+    plan.add_constraint(
         Wall.kind,
         walls[0],
         normal=np.concatenate([normal for normal, _ in faces]),

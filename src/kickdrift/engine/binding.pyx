@@ -99,7 +99,7 @@ cdef class Binding:
         binding.fsal = fsal(plan.scheme, plan.velocity_dependent)
         binding.cost = binding.estimate()
         binding.most = binding.steps_at_once()
-        if model.pushes or model.holds:
+        if model.interactions or model.constraint_records:
             binding.bind_coupled(threads, None if previous is None else previous.coupled)
         return binding
 
@@ -111,8 +111,8 @@ cdef class Binding:
         """Does another model of the same bodies differ in the numbers of its affine terms and records alone?"""
         mine = self.model
         return (
-            state is self.state and kinds(mine.records) == kinds(model.records) and mine.pushes is model.pushes
-            and mine.holds is model.holds and mine.turned == model.turned
+            state is self.state and kinds(mine.records) == kinds(model.records) and mine.interactions is model.interactions
+            and mine.constraint_records is model.constraint_records and mine.turned == model.turned
             and mine.velocity_dependent == model.velocity_dependent
         )
 
@@ -132,16 +132,16 @@ cdef class Binding:
         if previous is not None and previous.serves(self.model):
             self.coupled = previous
         else:
-            self.coupled = Coupled.of(self.model, &self.kernels.swept, &self.plan, threads, previous)
+            self.coupled = Coupled.of(self.model, &self.kernels.coupled, &self.plan, threads, previous)
         self.cost += self.coupled.cost
-        self.fallible = self.coupled.room is None and len(self.model.pushes) > 0
+        self.fallible = self.coupled.workspace is None and len(self.model.interactions) > 0
         # What is held is pushed otherwise afterwards.
-        self.fsal = self.fsal and (not self.model.holds or self.coupled.sweep.wraps_early)
+        self.fsal = self.fsal and (not self.model.constraint_records or self.coupled.coupling.wraps_early)
         self.helpers = min(self.helpers, self.coupled.helpers)
-        # How long functions take shows when they are called. In a room a call is one part: it looks by itself.
+        # How long functions take shows when they are called. In a workspace a call is one part: it looks by itself.
         if self.fallible:
             self.most = 1
-        elif self.coupled.room is not None:
+        elif self.coupled.workspace is not None:
             self.most = MOST
         else:
             self.most = self.steps_at_once()
@@ -172,7 +172,7 @@ cdef class Binding:
 
     cdef Layout layout(self, list arrays) except *:
         """FLAT and PLANES let kernels read the caller's rows as they are."""
-        if self.model.pushes or self.model.holds:
+        if self.model.interactions or self.model.constraint_records:
             return STRIDED
         if all(array.flags.c_contiguous for array in arrays):
             # Other schemes work on planes in any case.
@@ -317,7 +317,7 @@ cdef class Binding:
                 numbers.constants[2 * <int> i] = seconds
             for i, seconds in enumerate(kicks):
                 numbers.constants[2 * <int> i + 1] = seconds
-        if model.pushes:
+        if model.interactions:
             for i, seconds in enumerate(model.evaluation_times(h)):
                 numbers.after[<int> i] = seconds
                 numbers.ticks[<int> i] = <int64_t> floor(seconds / float(model.dtype.type(h)))
@@ -334,8 +334,8 @@ cdef class Binding:
             self.plan.constants[i] = numbers.constants[i]
         if self.coupled is not None:
             for i in range(MAX_STAGES):
-                self.coupled.sweep.after[i] = numbers.after[i]
-                self.coupled.sweep.ticks[i] = numbers.ticks[i]
+                self.coupled.coupling.after[i] = numbers.after[i]
+                self.coupled.coupling.ticks[i] = numbers.ticks[i]
         self.numbers = numbers
 
     cdef void prepare(self) noexcept:

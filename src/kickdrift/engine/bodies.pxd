@@ -8,7 +8,7 @@ from .coupled cimport Coupled
 from ..kernels.abi.applied cimport Applied
 from .events cimport EventStore
 from ..kernels.abi.plan cimport Job, Plan
-from ..kernels.abi.coupled cimport RunSweep, Sweep
+from ..kernels.abi.coupled cimport RunCoupled, Coupling
 from .runner cimport Runner
 from .slots cimport Slots
 
@@ -18,8 +18,8 @@ cdef class Core(Runner):
     cdef Plan* plan  # its parts
     cdef const Applied* applied     # forces in users' arrays, or NULL
     cdef Coupled coupled
-    cdef const Sweep* sweep  # what is run: a sweep of coupled bodies, or NULL for the plan
-    cdef RunSweep run_sweep
+    cdef const Coupling* coupling  # what is run: coupled bodies, or NULL for the plan
+    cdef RunCoupled run_coupled
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
     cdef Slots slots        # where bodies come and go, or None
@@ -37,7 +37,7 @@ cdef class Core(Runner):
     cdef int turn_clock(self, object rate, object tick) except -1
     cdef int raise_waiting(self, Py_ssize_t steps) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
-    cdef int run_room(self, Py_ssize_t steps) except -1
+    cdef int run_workspace(self, Py_ssize_t steps) except -1
     cdef int raise_failure(self, const Job* failed) except -1
     cdef int run(self, Py_ssize_t steps) except -1
     cdef int run_slots(self, Py_ssize_t steps) except -1

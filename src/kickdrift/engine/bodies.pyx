@@ -102,11 +102,11 @@ cdef class Core(Runner):
         self.binding, self.coupled = binding, binding.coupled
         self.state, self.rows = binding.state, binding.plan.n
         self.applied = NULL if binding.applied is None else &binding.applied.applied
-        self.plan, self.sweep = &binding.plan, NULL
+        self.plan, self.coupling = &binding.plan, NULL
         if self.coupled is not None:
-            self.sweep, self.run_sweep = &self.coupled.sweep, self.kernels.swept.run
-            if self.coupled.room is None:
-                self.coupled.sweep.plan = self.plan
+            self.coupling, self.run_coupled = &self.coupled.coupling, self.kernels.coupled.run
+            if self.coupled.workspace is None:
+                self.coupled.coupling.plan = self.plan
             self.coupled.take_over(None if before is None else before.coupled, None)
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
@@ -357,8 +357,8 @@ cdef class Core(Runner):
         if self.plan.last_h != self.plan.h:
             # The history spans another dt; kernels take the constants for one pair of dt.
             steps = 1
-        if self.coupled is not None and self.coupled.room is not None:
-            self.run_room(steps)
+        if self.coupled is not None and self.coupled.workspace is not None:
+            self.run_workspace(steps)
         elif self.fallible:
             self.run_or_restore(steps)
         else:
@@ -375,7 +375,7 @@ cdef class Core(Runner):
         if self.coupled is not None:
             if self.applied != NULL:
                 merge_all(self.kernels, self.applied, self.plan)
-            self.coupled.sweep.origin, self.coupled.sweep.origin_tick = self.origin, self.origin_tick
+            self.coupled.coupling.origin, self.coupled.coupling.origin_tick = self.origin, self.origin_tick
         if self.slots is not None:
             return self.run_slots(steps)
         return self.run_job(self.plan.n, steps * self.cost)
@@ -386,8 +386,8 @@ cdef class Core(Runner):
         return self.run_job(self.slots.data.end, steps * self.cost * self.slots.share)
 
     cdef void call(self, Job* job) noexcept nogil:
-        if self.sweep != NULL:
-            self.run_sweep(self.sweep, job, NULL)
+        if self.coupling != NULL:
+            self.run_coupled(self.coupling, job, NULL)
         elif self.applied != NULL and not self.plan.merges:
             run_applied(self.kernels, self.applied, self.plan, job)
         else:
@@ -433,7 +433,7 @@ cdef class Core(Runner):
             self.raise_failure(&failed)
         return 0
 
-    cdef int run_room(self, Py_ssize_t steps) except -1:
+    cdef int run_workspace(self, Py_ssize_t steps) except -1:
         """Step coupled bodies; whatever goes wrong, they stand at the last completed step."""
         cdef Job* job = &self.job
         cdef Coupled coupled = self.coupled
@@ -459,7 +459,7 @@ cdef class Core(Runner):
         if self.coupled is None or failed.code == UNSOLVED:
             raise ConvergenceError(failed.failed_body, self.ticks, failed.residual)
         if failed.code == NO_BRANCH:
-            kind = self._plan.holds[failed.failed_push].kind
+            kind = self._plan.constraint_records[failed.failed_part].kind
             raise RuntimeError(f"kernels: expected a branch for {kind!r} in contacts_table.pxd or joints_table.pxd")
         return self.coupled.raise_failure(failed)
 

@@ -2,14 +2,14 @@
 
 from libc.stdint cimport int64_t
 
-from ..kernels.abi.constraints cimport Each, Hold
+from ..kernels.abi.constraints cimport Each, ConstraintCall
 from ..kernels.abi.events cimport Told
-from ..kernels.abi.coupled cimport SweptTable
+from ..kernels.abi.coupled cimport CoupledTable
 from .slots cimport Links
 
 
-cdef class BoundHold:
-    cdef Hold hold
+cdef class BoundConstraint:
+    cdef ConstraintCall constraint
     cdef double cost        # of holding all bodies, in nanoseconds
     cdef bint by_tiles      # does it hold each body on its own, by what `of_tile` in passes.pxd knows of a wall?
     cdef list kept          # the arrays that its data points to
@@ -19,13 +19,13 @@ cdef class BoundHold:
 
     cdef Told told          # what it has to report, where anybody wants to know
 
-    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1
     cdef int each(self, Each* field, object values, object dtype) except -1
     cdef int listen(self, object kind, int64_t n) except -1
     cdef void hear(self, Told* told) noexcept
-    cdef void* room(self, object shape, object dtype) except NULL
+    cdef void* allocate(self, object shape, object dtype) except NULL
     cdef void* keep(self, object array, object dtype) except NULL
     cdef int find_links(self, Links links) except -1
 
 
-cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded, list known)
+cdef list bind_constraints(object plan, const CoupledTable* table, Py_ssize_t padded, list known)

@@ -4,11 +4,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, MEETING, PAIRS_PER_BODY, PERIODIC, PIN,
-    PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Distance, Each, Hold, Periodic, Pin, Sensor, Shapes, Wall,
+    PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Distance, Each, ConstraintCall, Periodic, Pin, Sensor, Shapes, Wall,
 )
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
-from ..kernels.abi.coupled cimport SweptTable
+from ..kernels.abi.coupled cimport CoupledTable
 from .coefficients cimport space
 from .runner cimport look
 from .slots cimport address
@@ -23,14 +23,14 @@ from ..declaration import require_entries
 require_rounding(__name__)
 
 
-cdef class BoundHold:
+cdef class BoundConstraint:
     """Base: a C function of a constraint; it holds on to all that its data points to."""
 
-    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         """Take over what a plan says; states are in planes of `padded` numbers."""
         raise NotImplementedError
 
-    cdef void* room(self, object shape, object dtype) except NULL:
+    cdef void* allocate(self, object shape, object dtype) except NULL:
         """An array of zeros that kernels work in, with a row to spare for vectors that reach beyond its end."""
         array = kernels.aligned_zeros((1, shape + 64), np.dtype(dtype))[0]
         self.kept.append(array)
@@ -39,7 +39,7 @@ cdef class BoundHold:
 
     cdef void* keep(self, object array, object dtype) except NULL:
         """Numbers that kernels read, copied to where vectors may reach beyond their end."""
-        cdef void* place = self.room(array.size, dtype)
+        cdef void* place = self.allocate(array.size, dtype)
         self.last[: array.size] = array.ravel()
         return place
 
@@ -53,13 +53,13 @@ cdef class BoundHold:
         cdef Told* told = &self.told
         if told.mark != NULL:
             return 0
-        told.region, told.room = kind.region, kind.room
-        told.slots = 0 if kind.pairs else kind.room // max(1, n)
+        told.region, told.capacity = kind.region, kind.capacity
+        told.slots = 0 if kind.pairs else kind.capacity // max(1, n)
         told.places = (PAIRS_PER_BODY + 1 + kind.walls) * n if kind.pairs else told.slots * n
-        told.contact = <Contact*> self.room(told.places * sizeof(Contact), np.uint8)
-        told.touching = <int64_t*> self.room(told.room, np.int64)
-        told.next = <int64_t*> self.room(told.room, np.int64)
-        told.mark = <int32_t*> self.room(told.places, np.int32)
+        told.contact = <Contact*> self.allocate(told.places * sizeof(Contact), np.uint8)
+        told.touching = <int64_t*> self.allocate(told.capacity, np.int64)
+        told.next = <int64_t*> self.allocate(told.capacity, np.int64)
+        told.mark = <int32_t*> self.allocate(told.places, np.int32)
         self.hear(told)
         return 0
 
@@ -72,11 +72,11 @@ cdef class BoundHold:
         return 0
 
 
-cdef class BoundPin(BoundHold):
+cdef class BoundPin(BoundConstraint):
     cdef Pin pin
 
-    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
-        self.hold.function, self.hold.data = table.tie, &self.pin
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
+        self.constraint.function, self.constraint.data = table.tie, &self.pin
         self.pin.count = len(fields["indices"])
         self.tenants = fields.get("tenants")
         self.pin.index = <const int64_t*> self.keep(fields["indices"], np.int64)
@@ -88,17 +88,17 @@ cdef class BoundPin(BoundHold):
         return links.add(index, None, self.tenants, self.pin.count, [index], &self.pin.count)
 
 
-cdef class BoundDistance(BoundHold):
+cdef class BoundDistance(BoundConstraint):
     cdef Distance distance
     cdef list pairs     # arrays of one item for each pair: first body, second body, and more
     cdef object first, second, stage    # its pairs, and in which stage each of them is
     cdef object at_rest, reads          # of the plan, and as kernels read it
 
-    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Distance* distance = &self.distance
         cdef BoundDistance other
         cdef int64_t count = len(fields["first"])
-        self.hold.function, self.hold.data = table.tie, distance
+        self.constraint.function, self.constraint.data = table.tie, distance
         self.first, self.second = fields["first"], fields["second"]
         stage = None
         for other in self.tied:
@@ -127,14 +127,14 @@ cdef class BoundDistance(BoundHold):
         if "compliance" in fields:
             for number in range(4):
                 distance.response[<int> number] = fields["response"][number]
-            distance.share_first = self.room(count, plan.dtype)
-            distance.share_second = self.room(count, plan.dtype)
-            distance.alpha = self.room(count, plan.dtype)
-        distance.force = self.room(count, plan.dtype)
-        distance.pull = self.room(count, plan.dtype)
+            distance.share_first = self.allocate(count, plan.dtype)
+            distance.share_second = self.allocate(count, plan.dtype)
+            distance.alpha = self.allocate(count, plan.dtype)
+        distance.force = self.allocate(count, plan.dtype)
+        distance.pull = self.allocate(count, plan.dtype)
         distance.direction = fields["direction"][0]
-        distance.was = self.room(plan.dim * padded, plan.dtype)
-        distance.way = self.room(plan.dim * count, plan.dtype)
+        distance.was = self.allocate(plan.dim * padded, plan.dtype)
+        distance.way = self.allocate(plan.dim * count, plan.dtype)
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
@@ -154,9 +154,9 @@ cdef class BoundDistance(BoundHold):
             return self
         if self.reads is not None:
             other = BoundDistance.__new__(BoundDistance)
-            other.hold, other.cost, other.distance = self.hold, self.cost, self.distance
+            other.constraint, other.cost, other.distance = self.constraint, self.cost, self.distance
             other.kept, other.first, other.second, other.stage = [*self.kept], self.first, self.second, self.stage
-            other.hold.data = &other.distance
+            other.constraint.data = &other.distance
             other.pairs, other.tenants = self.pairs, self.tenants
         other.at_rest = plan.at_rest
         other.distance.at_rest, other.reads = NULL, None
@@ -177,12 +177,12 @@ cdef object stages(object first, object second, int64_t n):
     return np.array(result, np.int64)
 
 
-cdef class BoundWall(BoundHold):
+cdef class BoundWall(BoundConstraint):
     cdef Wall wall
     cdef object weight
 
-    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
-        self.hold.function, self.hold.data = table.hold, &self.wall
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
+        self.constraint.function, self.constraint.data = table.meet, &self.wall
         if "normal" in fields:
             self.wall.normal = self.keep(fields["normal"], plan.dtype)
             self.wall.offset = self.keep(fields["offset"], plan.dtype)
@@ -208,13 +208,13 @@ cdef class BoundWall(BoundHold):
         self.wall.told = told
 
 
-cdef class BoundShapes(BoundHold):
+cdef class BoundShapes(BoundConstraint):
     cdef Shapes shapes
     cdef object weight
 
-    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Shapes* shapes = &self.shapes
-        self.hold.function, self.hold.data = table.hold, shapes
+        self.constraint.function, self.constraint.data = table.meet, shapes
         shapes.segments = fields["segments"][0]
         shapes.lower = self.keep(fields["lower"], plan.dtype)
         shapes.upper = self.keep(fields["upper"], plan.dtype)
@@ -248,11 +248,11 @@ cdef class BoundShapes(BoundHold):
         self.shapes.wall.told = told
 
 
-cdef class BoundSensor(BoundHold):
+cdef class BoundSensor(BoundConstraint):
     cdef Sensor sensor
 
-    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
-        self.hold.function, self.hold.data = table.hold, &self.sensor
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
+        self.constraint.function, self.constraint.data = table.meet, &self.sensor
         self.sensor.lower = self.keep(fields["lower"], plan.dtype)
         self.sensor.upper = self.keep(fields["upper"], plan.dtype)
         self.sensor.ball = fields["ball"][0]
@@ -268,11 +268,11 @@ cdef class BoundSensor(BoundHold):
         self.sensor.told = told
 
 
-cdef class BoundPeriodic(BoundHold):
+cdef class BoundPeriodic(BoundConstraint):
     cdef Periodic periodic
 
-    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
-        self.hold.function, self.hold.data = table.hold, &self.periodic
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
+        self.constraint.function, self.constraint.data = table.meet, &self.periodic
         self.kept.append(space(&self.periodic.torus, plan))
         self.periodic.weight = self.keep(np.ones(plan.n), plan.dtype)
         self.by_tiles = True
@@ -284,7 +284,7 @@ cdef class BoundPeriodic(BoundHold):
         return 0
 
 
-cdef class BoundCorners(BoundHold):
+cdef class BoundCorners(BoundConstraint):
     cdef Corners corners
     cdef object weight
     cdef list wall      # of each face: the number of its wall
@@ -292,10 +292,10 @@ cdef class BoundCorners(BoundHold):
     cdef int listen(self, object kind, int64_t n) except -1:
         """Have walls tell what is stopped here. kind: all of them."""
         cdef Told** told
-        cdef BoundHold wall
+        cdef BoundConstraint wall
         if self.corners.told != NULL:
             return 0
-        told = <Told**> self.room(len(self.wall) * sizeof(Told*), np.uint8)
+        told = <Told**> self.allocate(len(self.wall) * sizeof(Told*), np.uint8)
         for face, number in enumerate(self.wall):
             wall = kind[number]
             told[<Py_ssize_t> face] = &wall.told
@@ -303,9 +303,9 @@ cdef class BoundCorners(BoundHold):
         self.corners.told = told
         return 0
 
-    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Corners* data = &self.corners
-        self.hold.function, self.hold.data = table.hold, data
+        self.constraint.function, self.constraint.data = table.meet, data
         data.faces = len(fields["offset"])
         data.normal = self.keep(fields["normal"], plan.dtype)
         data.offset = self.keep(fields["offset"], plan.dtype)
@@ -319,9 +319,9 @@ cdef class BoundCorners(BoundHold):
             data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
         data.number = <const int64_t*> self.keep(fields["number"], np.int64)
         self.wall = fields["wall"].tolist()
-        data.there = <int32_t*> self.room(data.faces, np.int32)
-        data.size = self.room(data.faces, plan.dtype)
-        data.push = self.room(data.faces, plan.dtype)
+        data.there = <int32_t*> self.allocate(data.faces, np.int32)
+        data.size = self.allocate(data.faces, plan.dtype)
+        data.push = self.allocate(data.faces, plan.dtype)
         self.cost = 3 * data.faces * plan.n
         return 0
 
@@ -329,7 +329,7 @@ cdef class BoundCorners(BoundHold):
         return links.weigh(self.weight, None, NULL)
 
 
-cdef class BoundGrid(BoundHold):
+cdef class BoundGrid(BoundConstraint):
     """Base of what looks for pairs of bodies that are near."""
 
     cdef object weight, size_class
@@ -360,16 +360,16 @@ cdef class BoundGrid(BoundHold):
             for b in range(-1 if plan.dim > 2 else 0, 2 if plan.dim > 2 else 1):
                 data.row[data.rows] = <uint64_t> (<int64_t> (a * data.step[1]) + <int64_t> (b * data.step[2]) - 1)
                 data.rows += 1
-        data.start = <int32_t*> self.room(grid.buckets + 2, np.int32)
-        data.bucket = <uint32_t*> self.room(n, np.uint32)
-        data.body = <int32_t*> self.room(n, np.int32)
-        data.place = self.room((plan.dim + 1) * n, plan.dtype)
-        data.begin = <int64_t*> self.room(n, np.int64)
-        data.count = <int32_t*> self.room(n, np.int32)
-        data.partner = <int32_t*> self.room((PAIRS_PER_BODY + 1) * n, np.int32)
-        data.next = <int32_t*> self.room(grid.buckets, np.int32)
-        data.lower = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
-        data.higher = <int32_t*> self.room(PAIRS_PER_BODY * n, np.int32)
+        data.start = <int32_t*> self.allocate(grid.buckets + 2, np.int32)
+        data.bucket = <uint32_t*> self.allocate(n, np.uint32)
+        data.body = <int32_t*> self.allocate(n, np.int32)
+        data.place = self.allocate((plan.dim + 1) * n, plan.dtype)
+        data.begin = <int64_t*> self.allocate(n, np.int64)
+        data.count = <int32_t*> self.allocate(n, np.int32)
+        data.partner = <int32_t*> self.allocate((PAIRS_PER_BODY + 1) * n, np.int32)
+        data.next = <int32_t*> self.allocate(grid.buckets, np.int32)
+        data.lower = <int32_t*> self.allocate(PAIRS_PER_BODY * n, np.int32)
+        data.higher = <int32_t*> self.allocate(PAIRS_PER_BODY * n, np.int32)
         data.look = look
         return 0
 
@@ -393,26 +393,26 @@ cdef class BoundContacts(BoundGrid):
     cdef int listen(self, object kind, int64_t n) except -1:
         if self.told.mark != NULL:
             return 0
-        self.contacts.meeting = self.room((2 * self.dim + MEETING) * self.most, self.dtype)
-        return BoundHold.listen(self, kind, n)
+        self.contacts.meeting = self.allocate((2 * self.dim + MEETING) * self.most, self.dtype)
+        return BoundConstraint.listen(self, kind, n)
 
     cdef void hear(self, Told* told) noexcept:
         self.contacts.grid.told = told
 
-    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Contacts* data = &self.contacts
         cdef int64_t n = plan.n
         cdef int64_t most
         cdef int place
         impulses, real = plan.impulses, plan.dtype
-        self.hold.function, self.hold.data = table.hold, data
+        self.constraint.function, self.constraint.data = table.meet, data
         self.lay_out(&data.grid, fields, plan)
         data.restitution = self.keep(fields["restitution"], real)
         data.friction = self.keep(fields["friction"], real)
         self.filter(&data.grid, fields, n)
         if "through" in fields:
             data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
-        data.found = <int64_t*> self.room(2, np.int64)
+        data.found = <int64_t*> self.allocate(2, np.int64)
         data.faces, data.rods, data.substeps = impulses.faces, impulses.rods, fields["substeps"][0]
         data.sweeps = fields["sweeps"][0]
         data.normal = self.keep(fields["normal"], real)
@@ -427,26 +427,26 @@ cdef class BoundContacts(BoundGrid):
         data.number = <const int32_t*> self.keep(fields["number"], np.int32)
         self.rods, self.tenants = self.kept[kept:], fields["tenants"]
         data.stiffness = self.keep(fields["stiffness"], real)
-        data.moved = <uint8_t*> self.room(n, np.uint8)
+        data.moved = <uint8_t*> self.allocate(n, np.uint8)
         data.state = <int64_t*> address(impulses.state)
         for place in range(2):
             data.pair[place] = <int32_t*> address(impulses.pair[place])
             data.push[place] = address(impulses.push[place])
             data.pull[place] = address(impulses.pull[place])
         self.kept.append(impulses)
-        most = impulses.room
+        most = impulses.capacity
         self.most, self.dim, self.dtype = most, plan.dim, real
-        data.body = self.room(2 * plan.dim * (n + data.faces), real)
-        data.one = <int32_t*> self.room(most, np.int32)
-        data.other = <int32_t*> self.room(most, np.int32)
-        data.colour = <uint8_t*> self.room(most, np.uint8)
-        data.place = <int32_t*> self.room(most, np.int32)
-        data.first = <int32_t*> self.room(most, np.int32)
-        data.second = <int32_t*> self.room(most, np.int32)
-        data.contact = self.room((2 * plan.dim + CONTACT) * most, real)
-        data.rod = self.room((plan.dim + 1) * data.rods, real)
-        data.taken = <uint64_t*> self.room(n, np.uint64)
-        data.touched = <uint8_t*> self.room(n + data.faces, np.uint8)
+        data.body = self.allocate(2 * plan.dim * (n + data.faces), real)
+        data.one = <int32_t*> self.allocate(most, np.int32)
+        data.other = <int32_t*> self.allocate(most, np.int32)
+        data.colour = <uint8_t*> self.allocate(most, np.uint8)
+        data.place = <int32_t*> self.allocate(most, np.int32)
+        data.first = <int32_t*> self.allocate(most, np.int32)
+        data.second = <int32_t*> self.allocate(most, np.int32)
+        data.contact = self.allocate((2 * plan.dim + CONTACT) * most, real)
+        data.rod = self.allocate((plan.dim + 1) * data.rods, real)
+        data.taken = <uint64_t*> self.allocate(n, np.uint64)
+        data.touched = <uint8_t*> self.allocate(n + data.faces, np.uint8)
         self.cost = 200 * n + (60 * n + 30 * data.rods * data.sweeps) * data.substeps
         return 0
 
@@ -461,10 +461,10 @@ cdef class BoundCollisions(BoundGrid):
     cdef Collisions collisions
     cdef list walls     # that bodies are kept off as they part, or None where these are not known yet
 
-    cdef int bind(self, dict fields, object plan, const SweptTable* table, Py_ssize_t padded) except -1:
+    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Collisions* data = &self.collisions
         cdef int64_t n = plan.n
-        self.hold.function, self.hold.data = table.hold, data
+        self.constraint.function, self.constraint.data = table.meet, data
         self.each(&data.restitution, fields["restitution"], plan.dtype)
         if "friction" in fields:
             self.each(&data.friction, fields["friction"], plan.dtype)
@@ -474,14 +474,14 @@ cdef class BoundCollisions(BoundGrid):
         self.cost = 200 * plan.n
         if "swept" in fields and data.classes > 0:
             data.swept = True
-            data.since = self.room(n, plan.dtype)
-            data.earliest = self.room(n, plan.dtype)
-            data.which = <int64_t*> self.room(n, np.int64)
-            data.last = <int32_t*> self.room(n, np.int32)
-            data.time = self.room((PAIRS_PER_BODY + 1) * n, plan.dtype)
-            data.middle = self.room(plan.dim * n, plan.dtype)
-            data.extent = self.room(n, plan.dtype)
-            data.way_class = <uint8_t*> self.room(n, np.uint8)
+            data.since = self.allocate(n, plan.dtype)
+            data.earliest = self.allocate(n, plan.dtype)
+            data.which = <int64_t*> self.allocate(n, np.int64)
+            data.last = <int32_t*> self.allocate(n, np.int32)
+            data.time = self.allocate((PAIRS_PER_BODY + 1) * n, plan.dtype)
+            data.middle = self.allocate(plan.dim * n, plan.dtype)
+            data.extent = self.allocate(n, plan.dtype)
+            data.way_class = <uint8_t*> self.allocate(n, np.uint8)
         return 0
 
     cdef void hear(self, Told* told) noexcept:
@@ -493,23 +493,23 @@ cdef class BoundCollisions(BoundGrid):
     cdef BoundCollisions seeing(self, list walls):
         """The same, with these walls."""
         cdef BoundCollisions other = self
-        cdef BoundHold wall
-        cdef Hold* place
+        cdef BoundConstraint wall
+        cdef ConstraintCall* place
         if self.walls is not None:
             if list(map(id, self.walls)) == list(map(id, walls)):
                 return self
             other = BoundCollisions.__new__(BoundCollisions)
-            other.hold, other.cost, other.collisions = self.hold, self.cost, self.collisions
+            other.constraint, other.cost, other.collisions = self.constraint, self.cost, self.collisions
             other.kept = [*self.kept]
-            other.hold.data = &other.collisions
+            other.constraint.data = &other.collisions
             other.weight, other.size_class = self.weight, self.size_class
             other.collisions.told = NULL
         other.walls = walls
         other.collisions.walls = len(walls)
-        place = <Hold*> other.room(len(walls) * sizeof(Hold), np.uint8)
+        place = <ConstraintCall*> other.allocate(len(walls) * sizeof(ConstraintCall), np.uint8)
         other.collisions.wall = place
         for number, wall in enumerate(walls):
-            place[<Py_ssize_t> number] = wall.hold
+            place[<Py_ssize_t> number] = wall.constraint
         return other
 
 
@@ -530,30 +530,30 @@ KINDS = {
 require_entries(__name__, KINDS, Constraint)
 
 
-cdef list bind_constraints(object plan, const SweptTable* table, Py_ssize_t padded, list known):
+cdef list bind_constraints(object plan, const CoupledTable* table, Py_ssize_t padded, list known):
     """The constraints of a plan, for states in planes of so many numbers.
 
-    known: (hold of a plan, what it was bound to) for the same bodies; of these none is changed, they may be in use.
+    known: (record of a plan, what it was bound to) for the same bodies; of these none is changed, they may be in use.
     """
-    same = {id(hold): bound for hold, bound in known}
+    same = {id(constraint): bound for constraint, bound in known}
     tied = [bound for _, bound in known if isinstance(bound, BoundDistance)]
-    bound = [same.get(id(hold)) or bind_hold(hold, plan, table, padded, tied) for hold in plan.holds]
-    walls = [hold for hold in bound if isinstance(hold, BoundWall)]
-    for number, hold in enumerate(bound):
-        if isinstance(hold, BoundCollisions):
-            bound[number] = (<BoundCollisions> hold).seeing(walls)
-        elif isinstance(hold, BoundDistance):
-            bound[number] = (<BoundDistance> hold).reading(plan)
+    bound = [same.get(id(constraint)) or bind_constraint(constraint, plan, table, padded, tied) for constraint in plan.constraint_records]
+    walls = [constraint for constraint in bound if isinstance(constraint, BoundWall)]
+    for number, constraint in enumerate(bound):
+        if isinstance(constraint, BoundCollisions):
+            bound[number] = (<BoundCollisions> constraint).seeing(walls)
+        elif isinstance(constraint, BoundDistance):
+            bound[number] = (<BoundDistance> constraint).reading(plan)
     return bound
 
 
-cdef BoundHold bind_hold(object hold, object plan, const SweptTable* table, Py_ssize_t padded, list tied):
-    cdef BoundHold bound
-    kind, binds = KINDS[hold.kind]
+cdef BoundConstraint bind_constraint(object constraint, object plan, const CoupledTable* table, Py_ssize_t padded, list tied):
+    cdef BoundConstraint bound
+    kind, binds = KINDS[constraint.kind]
     bound = binds()
     bound.kept = []
-    bound.hold.kind = kind
+    bound.constraint.kind = kind
     bound.tied = tied
-    bound.bind(hold.fields, plan, table, padded)
+    bound.bind(constraint.fields, plan, table, padded)
     bound.tied = None
     return bound

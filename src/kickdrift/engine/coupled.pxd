@@ -2,10 +2,10 @@
 
 from libc.stdint cimport int64_t
 
-from ..kernels.abi.constraints cimport Hold
+from ..kernels.abi.constraints cimport ConstraintCall
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.plan cimport Array, Job, Plan
-from ..kernels.abi.coupled cimport Push, Sweep, SweptTable
+from ..kernels.abi.coupled cimport InteractionCall, Coupling, CoupledTable
 from ..kernels.abi.tables cimport Kernels
 from .events cimport EventStore, Touches
 from .runner cimport Watch
@@ -13,37 +13,37 @@ from .slots cimport Links, Slots
 
 
 cdef class Coupled(Watch):
-    cdef const SweptTable* table
+    cdef const CoupledTable* table
     cdef object model               # the plan of model.py
     cdef Py_ssize_t item            # bytes of a number
-    cdef Sweep sweep
-    cdef list bound_pushes, bound_holds
-    cdef Push* push
-    cdef Hold* hold
+    cdef Coupling coupling
+    cdef list bound_interactions, bound_constraints
+    cdef InteractionCall* interaction
+    cdef ConstraintCall* constraint
     cdef Told** told                # of those who report, by the number of the constraint
     cdef int64_t* source            # that number
     cdef int64_t tolds
     cdef list arrays                # that these point into
-    cdef double cost                # of pushes and holds, in a step of all bodies, in nanoseconds
+    cdef double cost                # of interactions and constraints, in a step of all bodies, in nanoseconds
     cdef Py_ssize_t helpers         # how many threads may share the work
     # Of bodies that are stepped as one tile.
-    cdef object room                # the registers of all bodies, or None where each tile is on its own
+    cdef object workspace                # the registers of all bodies, or None where each tile is on its own
     cdef object newton              # the registers of implicit steps, or None
-    cdef Plan[2] whole              # the plan of the bodies in the room, for each place of their state
+    cdef Plan[2] whole              # the plan of the bodies in the workspace, for each place of their state
     cdef Links links                # what hangs on bodies that may die, or None
     cdef double looked              # when Ctrl-C was looked for
 
     @staticmethod
-    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous)
+    cdef Coupled of(object model, const CoupledTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous)
 
     cdef int listen(self, EventStore store, object model) except -1
     cdef void take_over(self, Coupled other, Touches touches) noexcept
     cdef bint serves(self, object model) except -1
-    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1
-    cdef int bind_holds(self, object model, Coupled previous) except -1
+    cdef bint bind_interactions(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1
+    cdef int bind_all_constraints(self, object model, Coupled previous) except -1
     cdef bint walls_alone(self, object model, const Plan* plan) except -1
     cdef bint is_only_put_back(self, object model) except -1
-    cdef int bind_room(self, object model, bint implicit, Coupled previous) except -1
+    cdef int bind_workspace(self, object model, bint implicit, Coupled previous) except -1
     cdef int bind_implicit(self, object model, const Plan* plan) except -1
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept
     cdef int find_links(self, Slots slots) except -1

@@ -1,7 +1,7 @@
-"""Coupled: pushes on many bodies at once, constraints, and the room in which coupled bodies are stepped.
+"""Coupled: interactions on many bodies at once, constraints, and the workspace in which coupled bodies are stepped.
 
 Bodies are coupled where they see each other, where a function is shown all of them, and where constraints
-hold them. They are copied into a room of registers then. Each step is made beside the last completed one,
+hold them. They are copied into a workspace of registers then. Each step is made beside the last completed one,
 so that whatever fails goes back to that at no cost.
 """
 
@@ -10,15 +10,15 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from .coefficients cimport field
-from .constraints cimport BoundHold, bind_constraints
+from .constraints cimport BoundConstraint, bind_constraints
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
 from ..kernels.integrators.traits cimport fsal
 from ..kernels.simd.rounding cimport require_rounding
-from ..kernels.abi.coupled cimport TILE_PUSHES, Push, Sweep
+from ..kernels.abi.coupled cimport TILE_INTERACTIONS, InteractionCall, Coupling
 from ..kernels.abi.tables cimport Kernels
-from .interactions cimport BoundPush, LangevinPush, PythonPush, bind_push
+from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches
 from .runner cimport copy_array
 from .runner cimport Watch, look, paced
@@ -31,7 +31,7 @@ from .. import events
 from .. import kernels as kernels_
 from ..errors import CallbackError
 
-# Evaluations of a push in an implicit step, roughly.
+# Evaluations of an interaction in an implicit step, roughly.
 cdef enum:
     PRODUCTS = 100
 
@@ -40,114 +40,114 @@ require_rounding(__name__)
 
 cdef class Coupled(Watch):
     def __dealloc__(self):
-        PyMem_Free(self.push)
-        PyMem_Free(self.hold)
+        PyMem_Free(self.interaction)
+        PyMem_Free(self.constraint)
         PyMem_Free(self.told)
         PyMem_Free(self.source)
 
     @staticmethod
-    cdef Coupled of(object model, const SweptTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous):
-        """For the pushes and holds of a model, whose plan is laid out already.
+    cdef Coupled of(object model, const CoupledTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous):
+        """For the interactions and constraints of a model, whose plan is laid out already.
 
         Those that a previous one of the same bodies has bound, if there is one, are shared with it.
         """
         cdef Coupled coupled = Coupled.__new__(Coupled)
-        cdef bint implicit = plan.scheme == IMPLICIT_EULER and len(model.pushes) > 0
+        cdef bint implicit = plan.scheme == IMPLICIT_EULER and len(model.interactions) > 0
         if previous is not None and previous.links is not None:
             previous = None  # what is bound there may be cut
         coupled.table, coupled.model, coupled.item = table, model, model.dtype.itemsize
         coupled.arrays = []
         coupled.helpers = threads
-        coupled.sweep.plan = plan
-        whole = coupled.bind_pushes(model, plan, threads, previous)
-        coupled.bind_holds(model, previous)
-        coupled.sweep.wraps_early = coupled.is_only_put_back(model) and fsal(plan.scheme, plan.velocity_dependent)
-        energy = plan.scheme == ENERGY_EULER and len(model.pushes) > 0
+        coupled.coupling.plan = plan
+        whole = coupled.bind_interactions(model, plan, threads, previous)
+        coupled.bind_all_constraints(model, previous)
+        coupled.coupling.wraps_early = coupled.is_only_put_back(model) and fsal(plan.scheme, plan.velocity_dependent)
+        energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
         if whole or implicit or energy or not coupled.walls_alone(model, plan):
-            coupled.bind_room(model, implicit, previous)
+            coupled.bind_workspace(model, implicit, previous)
         if energy:
-            coupled.sweep.implicit = table.energy
+            coupled.coupling.implicit = table.energy
         if implicit:
             coupled.bind_implicit(model, plan)
         return coupled
 
     cdef bint serves(self, object model) except -1:
-        """Are the pushes and holds of a model those that are bound here?"""
+        """Are the interactions and constraints of a model those that are bound here?"""
         mine = self.model
         return (
             mine.n == model.n and mine.mass is model.mass and mine.at_rest is model.at_rest
-            and list(map(id, mine.pushes)) == list(map(id, model.pushes))
-            and list(map(id, mine.holds)) == list(map(id, model.holds))
-            and mine.told == model.told and list(map(mine.source, mine.holds)) == list(map(model.source, model.holds))
+            and list(map(id, mine.interactions)) == list(map(id, model.interactions))
+            and list(map(id, mine.constraint_records)) == list(map(id, model.constraint_records))
+            and mine.told == model.told and list(map(mine.source, mine.constraint_records)) == list(map(model.source, model.constraint_records))
         )
 
-    cdef bint bind_pushes(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1:
+    cdef bint bind_interactions(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1:
         """Returns whether they want all bodies as one tile."""
-        cdef BoundPush bound
+        cdef BoundInteraction bound
         cdef dict known = {}
-        cdef Push* push
-        cdef bint whole = len(model.pushes) > TILE_PUSHES
-        self.push = <Push*> PyMem_Calloc(max(1, len(model.pushes)), sizeof(Push))
-        if self.push == NULL:
+        cdef InteractionCall* interaction
+        cdef bint whole = len(model.interactions) > TILE_INTERACTIONS
+        self.interaction = <InteractionCall*> PyMem_Calloc(max(1, len(model.interactions)), sizeof(InteractionCall))
+        if self.interaction == NULL:
             raise MemoryError
         if previous is not None and previous.model.n == model.n:
-            known = dict(zip(map(id, previous.model.pushes), previous.bound_pushes))
-        self.bound_pushes = []
-        for number, term in enumerate(model.pushes):
+            known = dict(zip(map(id, previous.model.interactions), previous.bound_interactions))
+        self.bound_interactions = []
+        for number, term in enumerate(model.interactions):
             bound = known.get(id(term))
-            # A Python function is shown a room, which is another one here.
-            if bound is None or isinstance(bound, PythonPush):
-                bound = bind_push(term, model, self.table, threads)
-            self.bound_pushes.append(bound)
-            push = &self.push[<Py_ssize_t> number]
-            push.function, push.data = bound.function, bound.data
-            push.potential, push.potential_data = bound.potential, bound.potential_data
-            push.noisy = bound.noisy
-            if isinstance(bound, LangevinPush):
-                self.sweep.noise = &(<LangevinPush> bound).noise
-            push.factor = field(plan, term.factor, self.arrays)
+            # A Python function is shown a workspace, which is another one here.
+            if bound is None or isinstance(bound, PythonInteraction):
+                bound = bind_interaction(term, model, self.table, threads)
+            self.bound_interactions.append(bound)
+            interaction = &self.interaction[<Py_ssize_t> number]
+            interaction.function, interaction.data = bound.function, bound.data
+            interaction.potential, interaction.potential_data = bound.potential, bound.potential_data
+            interaction.noisy = bound.noisy
+            if isinstance(bound, LangevinInteraction):
+                self.coupling.noise = &(<LangevinInteraction> bound).noise
+            interaction.factor = field(plan, term.factor, self.arrays)
             whole = whole or bound.whole
             if not (bound.shared or bound.whole):
                 self.helpers = 1
             self.cost += bound.cost * (model.integrator.force_evaluations_with_drag or PRODUCTS)
-        self.sweep.pushes, self.sweep.push = len(model.pushes), self.push
+        self.coupling.interactions, self.coupling.interaction = len(model.interactions), self.interaction
         return whole
 
-    cdef int bind_holds(self, object model, Coupled previous) except -1:
-        cdef BoundHold bound
+    cdef int bind_all_constraints(self, object model, Coupled previous) except -1:
+        cdef BoundConstraint bound
         cdef list known = []
-        self.hold = <Hold*> PyMem_Calloc(max(1, len(model.holds)), sizeof(Hold))
-        if self.hold == NULL:
+        self.constraint = <ConstraintCall*> PyMem_Calloc(max(1, len(model.constraint_records)), sizeof(ConstraintCall))
+        if self.constraint == NULL:
             raise MemoryError
         if previous is not None and previous.model.n == model.n:
-            known = list(zip(previous.model.holds, previous.bound_holds))
-        self.bound_holds = bind_constraints(model, self.table, padded(model.n), known)
-        for number, bound in enumerate(self.bound_holds):
-            self.hold[<Py_ssize_t> number] = bound.hold
+            known = list(zip(previous.model.constraint_records, previous.bound_constraints))
+        self.bound_constraints = bind_constraints(model, self.table, padded(model.n), known)
+        for number, bound in enumerate(self.bound_constraints):
+            self.constraint[<Py_ssize_t> number] = bound.constraint
             self.cost += bound.cost
-        self.sweep.holds, self.sweep.hold = len(model.holds), self.hold
+        self.coupling.constraints, self.coupling.constraint = len(model.constraint_records), self.constraint
         return 0
 
     cdef bint is_only_put_back(self, object model) except -1:
         """Is a periodic box all that holds bodies which are pushed?"""
-        return len(model.pushes) > 0 and [hold.kind for hold in model.holds] == ["periodic"]
+        return len(model.interactions) > 0 and [constraint.kind for constraint in model.constraint_records] == ["periodic"]
 
     cdef bint walls_alone(self, object model, const Plan* plan) except -1:
         """Is there nothing but walls, which hold each body on its own? They are met tile by tile."""
-        cdef BoundHold bound
-        if len(model.holds) == 0:
+        cdef BoundConstraint bound
+        if len(model.constraint_records) == 0:
             return True
         # Those who are told who met whom look at all bodies at once.
-        if model.told or model.pushes or plan.scheme >= EXACT:
+        if model.told or model.interactions or plan.scheme >= EXACT:
             return False
-        for bound in self.bound_holds:
+        for bound in self.bound_constraints:
             if not bound.by_tiles:
                 return False
         return True
 
     cdef int listen(self, EventStore store, object model) except -1:
         """Have constraints report to where events are kept; those that do already go on."""
-        cdef BoundHold bound
+        cdef BoundConstraint bound
         if self.told != NULL:
             return 0
         kinds = events.reporting(model)
@@ -155,17 +155,17 @@ cdef class Coupled(Watch):
         self.source = <int64_t*> PyMem_Calloc(max(1, len(kinds)), sizeof(int64_t))
         if self.told == NULL or self.source == NULL:
             raise MemoryError
-        for hold, bound in zip(model.holds, self.bound_holds):
-            source = model.source(hold)
-            if source in kinds and hold.kind != "corners":  # whose walls report
+        for constraint, bound in zip(model.constraint_records, self.bound_constraints):
+            source = model.source(constraint)
+            if source in kinds and constraint.kind != "corners":  # whose walls report
                 bound.listen(kinds[source], model.n)
                 self.told[self.tolds] = &bound.told
                 self.source[self.tolds] = source
                 self.tolds += 1
-            elif hold.kind == "corners":
-                pairs = zip(model.holds, self.bound_holds)
+            elif constraint.kind == "corners":
+                pairs = zip(model.constraint_records, self.bound_constraints)
                 bound.listen([wall for each, wall in pairs if each.kind in ("box", "plane")], model.n)
-        self.sweep.log, self.sweep.tell = &store.log, self.table.tell
+        self.coupling.log, self.coupling.tell = &store.log, self.table.tell
         return 0
 
     cdef void take_over(self, Coupled other, Touches touches) noexcept:
@@ -180,60 +180,60 @@ cdef class Coupled(Watch):
                 touches.execute(told)
             elif other is not None:
                 for k in range(other.tolds):
-                    if other.told[k] != told and other.source[k] == told.source and other.told[k].room == told.room:
+                    if other.told[k] != told and other.source[k] == told.source and other.told[k].capacity == told.capacity:
                         told.count = other.told[k].count
                         memcpy(told.touching, other.told[k].touching, told.count * sizeof(int64_t))
 
-    cdef int bind_room(self, object model, bint implicit, Coupled previous) except -1:
-        """Room for all bodies, which are stepped as one tile."""
-        cdef PythonPush python
-        n, dim, count = model.n, model.dim, len(model.pushes)
+    cdef int bind_workspace(self, object model, bint implicit, Coupled previous) except -1:
+        """Workspace for all bodies, which are stepped as one tile."""
+        cdef PythonInteraction python
+        n, dim, count = model.n, model.dim, len(model.interactions)
         registers = ALL_OUT + count + 1  # the last is the gain
         shape = registers, dim, padded(n)
-        if previous is not None and previous.room is not None and previous.room.shape == shape:
-            self.room = previous.room  # each call begins with the state that it copies there
+        if previous is not None and previous.workspace is not None and previous.workspace.shape == shape:
+            self.workspace = previous.workspace  # each call begins with the state that it copies there
         else:
-            self.room = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
-        self.sweep.room = <char*> <size_t> self.room.ctypes.data
-        self.sweep.gain = <char*> <size_t> self.room[registers - 1].ctypes.data
-        self.sweep.padded = shape[2]
-        self.sweep.plan = self.whole
-        self.sweep.owner = <void*> self
-        self.sweep.look = look_now_and_then
-        self.sweep.patience = 1
+            self.workspace = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
+        self.coupling.workspace = <char*> <size_t> self.workspace.ctypes.data
+        self.coupling.gain = <char*> <size_t> self.workspace[registers - 1].ctypes.data
+        self.coupling.padded = shape[2]
+        self.coupling.plan = self.whole
+        self.coupling.owner = <void*> self
+        self.coupling.look = look_now_and_then
+        self.coupling.patience = 1
         self.helpers = 1
-        places = [[self.room[first + register].T[:n] for register in (X, V)] for first in (0, STATE)]
-        for number, bound in enumerate(self.bound_pushes):
-            if isinstance(bound, PythonPush):
+        places = [[self.workspace[first + register].T[:n] for register in (X, V)] for first in (0, STATE)]
+        for number, bound in enumerate(self.bound_interactions):
+            if isinstance(bound, PythonInteraction):
                 python = bound
-                python.show(places, self.room[ALL_OUT + number].T[:n])
+                python.show(places, self.workspace[ALL_OUT + number].T[:n])
         return 0
 
     cdef int bind_implicit(self, object model, const Plan* plan) except -1:
-        """Room for the vectors of implicit steps; and how pushes change."""
-        cdef BoundPush bound
-        cdef PythonPush python
-        n, dim, count = model.n, model.dim, len(model.pushes)
-        shape = (HERE + count, dim, self.sweep.padded)
+        """Workspace for the vectors of implicit steps; and how interactions change."""
+        cdef BoundInteraction bound
+        cdef PythonInteraction python
+        n, dim, count = model.n, model.dim, len(model.interactions)
+        shape = (HERE + count, dim, self.coupling.padded)
         self.newton = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
-        self.sweep.implicit = self.table.implicit
-        self.sweep.krylov = <char*> <size_t> self.newton.ctypes.data
-        self.sweep.weight = field(plan, model.weight, self.arrays)
+        self.coupling.implicit = self.table.implicit
+        self.coupling.krylov = <char*> <size_t> self.newton.ctypes.data
+        self.coupling.weight = field(plan, model.weight, self.arrays)
         for number in range(count):
-            bound = self.bound_pushes[number]
-            if isinstance(bound, PythonPush):
+            bound = self.bound_interactions[number]
+            if isinstance(bound, PythonInteraction):
                 python = bound
                 seen = [self.newton[register].T[:n] for register in (PLACE, SPEED, DX, R)]
-                python.show_tangent(seen, self.room[ALL_OUT + number].T[:n])
-            self.push[number].tangent, self.push[number].tangent_data = bound.tangent, bound.tangent_data
-            self.push[number].velocity_dependent = model.pushes[number].term.velocity_dependent
+                python.show_tangent(seen, self.workspace[ALL_OUT + number].T[:n])
+            self.interaction[number].tangent, self.interaction[number].tangent_data = bound.tangent, bound.tangent_data
+            self.interaction[number].velocity_dependent = model.interactions[number].term.velocity_dependent
         return 0
 
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept:
         """Take over what has changed in the plan of the caller's arrays."""
         cdef Plan* whole
         cdef int place
-        if self.room is None:
+        if self.workspace is None:
             return
         for place in range(2):
             whole = &self.whole[place]
@@ -247,31 +247,31 @@ cdef class Coupled(Watch):
 
     cdef int find_links(self, Slots slots) except -1:
         """Be ready for births and deaths, where nothing is cut yet."""
-        cdef BoundPush push
-        cdef BoundHold hold
+        cdef BoundInteraction interaction
+        cdef BoundConstraint constraint
         if self.links is not None:
             return 0
         links = Links(slots, self.model)
-        for push in self.bound_pushes:
-            push.find_links(links)
-        for hold in self.bound_holds:
-            hold.find_links(links)
+        for interaction in self.bound_interactions:
+            interaction.find_links(links)
+        for constraint in self.bound_constraints:
+            constraint.find_links(links)
         self.links = links
         return 0
 
     cdef void clear_dead(self) noexcept nogil:
         """Functions are shown zeros for the dead, in both places."""
-        if self.sweep.room != NULL:
+        if self.coupling.workspace != NULL:
             park(&self.whole[0], 0, self.whole[0].n)
             park(&self.whole[1], 0, self.whole[1].n)
 
     cdef void place(self, Array* array, Py_ssize_t number) noexcept:
-        """A register of the room as an array (n, dim)."""
-        array.body, array.component = self.item, self.sweep.padded * self.item
-        array.data = self.sweep.room + number * self.whole[0].dim * array.component
+        """A register of the workspace as an array (n, dim)."""
+        array.body, array.component = self.item, self.coupling.padded * self.item
+        array.data = self.coupling.workspace + number * self.whole[0].dim * array.component
 
     cdef void enter(self, const Plan* plan) noexcept nogil:
-        """Copy the state of all bodies into the room."""
+        """Copy the state of all bodies into the workspace."""
         copy_state(&self.whole[0], plan, self.item)
         if plan.living != NULL:
             park(&self.whole[0], 0, plan.living.end)
@@ -281,13 +281,13 @@ cdef class Coupled(Watch):
         copy_state(plan, &self.whole[steps % 2], self.item)
 
     cdef int raise_failure(self, const Job* failed) except -1:
-        """What a push or hold failed with."""
-        cdef BoundPush push
-        push = self.bound_pushes[failed.failed_push]
-        if push.error is not None:
-            error, push.error = push.error, None
+        """What an interaction or constraint failed with."""
+        cdef BoundInteraction interaction
+        interaction = self.bound_interactions[failed.failed_part]
+        if interaction.error is not None:
+            error, interaction.error = interaction.error, None
             raise error
-        raise CallbackError(self.model.pushes[failed.failed_push].term.label, failed.code)
+        raise CallbackError(self.model.interactions[failed.failed_part].term.label, failed.code)
 
 
 cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil:
@@ -306,9 +306,9 @@ cdef Py_ssize_t padded(Py_ssize_t n):
 cdef bint look_now_and_then(void* owner) noexcept with gil:
     """`look`, some ten times a second, however long a step takes."""
     cdef Coupled coupled = <Coupled> owner
-    cdef Sweep* sweep = &coupled.sweep
+    cdef Coupling* coupling = &coupled.coupling
     cdef double now = perf_counter()
-    sweep.patience = paced(sweep.patience, sweep.patience, now - coupled.looked)
+    coupling.patience = paced(coupling.patience, coupling.patience, now - coupled.looked)
     coupled.looked = now
     with nogil:
         pass  # other threads may want to run: no estimate knows how long functions take

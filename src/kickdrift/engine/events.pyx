@@ -14,7 +14,7 @@ require_rounding(__name__)
 
 
 cdef class EventStore:
-    """Room for as many events as were asked for; kernels write to it."""
+    """Workspace for as many events as were asked for; kernels write to it."""
 
     def __init__(self, object asked, int dim):
         self.dtype = events.fields(dim)
@@ -60,7 +60,7 @@ cdef class Touches:
         told.count = 0
         for number in range(self.sources):
             if self.source_at[number] == told.source:
-                told.count = min(self.count_at[number], told.room)
+                told.count = min(self.count_at[number], told.capacity)
                 memcpy(told.touching, <const void*> <size_t> self.place_at[number], told.count * sizeof(int64_t))
 
 

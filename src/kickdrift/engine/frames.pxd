@@ -21,7 +21,7 @@ cdef class Frames(Core):
     cdef int last_step(self, int64_t substeps) except -1
     cdef void put(self, const Array* to, Py_ssize_t row, const Array* source, Py_ssize_t source_row) noexcept nogil
     cdef bint kept_by_steps(self, int64_t substeps) noexcept
-    cdef int make_room(self) except -1
+    cdef int reserve(self) except -1
     cdef int keep(self) except -1
     cdef bint has_previous(self) noexcept
     cdef object drawn(self, object alpha, object out, object mode, bint living)

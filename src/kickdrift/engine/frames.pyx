@@ -112,7 +112,7 @@ cdef class Frames(Core):
     cdef int last_step(self, int64_t substeps) except -1:
         """Run a step, and keep the state before it for drawing."""
         if self.plan.n > ROW:
-            self.make_room()
+            self.reserve()
         if self.plan.n > ROW and self.kept_by_steps(substeps):
             self.before[0], self.before[1] = (<View> self.previous[0]).place, (<View> self.previous[1]).place
             self.job.before = &self.before[0]
@@ -140,11 +140,11 @@ cdef class Frames(Core):
         )
         return (
             self.slots is None and self.tape is None and (same or plan.layout == STRIDED)
-            and (self.coupled is None or self.coupled.room is None)
+            and (self.coupled is None or self.coupled.workspace is None)
             and (substeps == 1 or (substeps <= self.most and plan.last_h == plan.h))
         )
 
-    cdef int make_room(self) except -1:
+    cdef int reserve(self) except -1:
         """Where the state before a step is kept, which is not there while it changes."""
         self.drawn_tick = -1
         if self.previous is None or (<View> self.previous[0]).n != self.plan.n:
@@ -153,7 +153,7 @@ cdef class Frames(Core):
 
     cdef int keep(self) except -1:
         """Keep the state for drawing."""
-        self.make_room()
+        self.reserve()
         copy_views(self.previous, self.state)
         return 0
 

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ..kernels.abi.interactions cimport NBody, Springs
-from ..kernels.abi.coupled cimport PushFunction, SweptTable, TangentFunction
+from ..kernels.abi.coupled cimport InteractionFunction, CoupledTable, TangentFunction
 from ..kernels.abi.noise cimport Noise
 from ..kernels.abi.pairs cimport Pairs
 from .formulas cimport BoundFormula
@@ -11,12 +11,12 @@ from .runner cimport Sharing
 from .slots cimport Links
 
 
-cdef class BoundPush:
-    cdef PushFunction function
+cdef class BoundInteraction:
+    cdef InteractionFunction function
     cdef void* data
     cdef TangentFunction tangent    # or NULL
     cdef void* tangent_data
-    cdef PushFunction potential     # or NULL
+    cdef InteractionFunction potential     # or NULL
     cdef void* potential_data
     cdef bint noisy         # are these told the tick?
     cdef bint whole         # does it want all bodies at once?
@@ -26,10 +26,10 @@ cdef class BoundPush:
     cdef object error       # what it raised last, or None
 
     cdef int find_links(self, Links links) except -1
-    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1
+    cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1
 
 
-cdef class PythonPush(BoundPush):
+cdef class PythonInteraction(BoundInteraction):
     cdef object term
     cdef object call
     cdef list views         # position, velocity and out as the function sees them, for each place of the state
@@ -40,17 +40,17 @@ cdef class PythonPush(BoundPush):
     cdef int show_tangent(self, list planes, object out) except -1
 
 
-cdef class NativePush(BoundPush):
+cdef class NativeInteraction(BoundInteraction):
     pass
 
 
-cdef class FormulaPush(BoundPush):
+cdef class FormulaInteraction(BoundInteraction):
     cdef BoundFormula force
     cdef BoundFormula change
     cdef BoundFormula energy
 
 
-cdef class PairsPush(BoundPush):
+cdef class PairsInteraction(BoundInteraction):
     cdef Pairs pairs
     cdef BoundFormula slope
     cdef list arrays
@@ -59,18 +59,18 @@ cdef class PairsPush(BoundPush):
     cdef void grow(self) noexcept
 
 
-cdef class LangevinPush(BoundPush):
+cdef class LangevinInteraction(BoundInteraction):
     cdef Noise noise
     cdef list arrays
 
 
-cdef class SpringsPush(BoundPush):
+cdef class SpringsInteraction(BoundInteraction):
     cdef Springs springs
     cdef list arrays
     cdef object tenants     # for which bodies they are, or None
 
 
-cdef class NBodyPush(BoundPush):
+cdef class NBodyInteraction(BoundInteraction):
     cdef NBody bodies
     cdef list arrays
     cdef Crowd crowd
@@ -78,11 +78,11 @@ cdef class NBodyPush(BoundPush):
 
 # What threads share when bodies attract each other.
 cdef class Crowd(Sharing):
-    cdef PushFunction kernel
+    cdef InteractionFunction kernel
     cdef void* data
     cdef int64_t dim, stride
     cdef const void* x
     cdef void* out
 
 
-cdef BoundPush bind_push(object push, object plan, const SweptTable* table, Py_ssize_t threads)
+cdef BoundInteraction bind_interaction(object interaction, object plan, const CoupledTable* table, Py_ssize_t threads)

@@ -1,4 +1,4 @@
-"""What pushes many bodies at once, bound: a C function and what it works on, for each kind of push."""
+"""What pushes many bodies at once, bound: a C function and what it works on, for each kind of interaction."""
 
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -32,23 +32,23 @@ cdef enum:
     WIDEST = 16
 
 
-cdef class BoundPush:
-    """Base: a C function of a push; it holds on to all that its data points to."""
+cdef class BoundInteraction:
+    """Base: a C function of an interaction; it holds on to all that its data points to."""
 
     cdef int find_links(self, Links links) except -1:
         """What ends, or is otherwise, where bodies die."""
         return 0
 
-    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+    cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         """Take over what a plan says."""
         raise NotImplementedError
 
 
-cdef class PythonPush(BoundPush):
+cdef class PythonInteraction(BoundInteraction):
     """A Python function, which is called for all bodies at once."""
 
-    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
-        self.term, self.call = push.term, push.term.function
+    cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
+        self.term, self.call = interaction.term, interaction.term.function
         self.function, self.data = call_python, <void*> self
         self.whole = True
         return 0
@@ -78,15 +78,15 @@ cdef int call_python(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept with gil:
-    cdef PythonPush push = <PythonPush> data
+    cdef PythonInteraction interaction = <PythonInteraction> data
     try:
-        position, velocity, to = push.views[x != push.first]
-        result = push.call(t, position, velocity, to)
+        position, velocity, to = interaction.views[x != interaction.first]
+        result = interaction.call(t, position, velocity, to)
         if result is not None:
-            push.term.check_result(result)
+            interaction.term.check_result(result)
         PyErr_CheckSignals()
     except BaseException as error:
-        push.error = error
+        interaction.error = error
         return 1
     return 0
 
@@ -95,29 +95,29 @@ cdef int call_jacobian(
     double t, int64_t n, int64_t dim, int64_t stride,
     const void* x, const void* v, const void* dx, const void* dv, void* out, void* data,
 ) noexcept with gil:
-    cdef PythonPush push = <PythonPush> data
+    cdef PythonInteraction interaction = <PythonInteraction> data
     try:
-        push.term.evaluate_jacobian(t, *push.tangent_views)
+        interaction.term.evaluate_jacobian(t, *interaction.tangent_views)
         PyErr_CheckSignals()
     except BaseException as error:
-        push.error = error
+        interaction.error = error
         return 1
     return 0
 
 
-cdef class NativePush(BoundPush):
+cdef class NativeInteraction(BoundInteraction):
     """A function in machine code, which may be called for some of the bodies."""
 
-    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
-        self.keep = push.term
-        self.function = <PushFunction> <size_t> push.term.pointer.address
-        self.data = <void*> <size_t> push.term.data
-        self.shared = push.term.threadsafe
+    cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
+        self.keep = interaction.term
+        self.function = <InteractionFunction> <size_t> interaction.term.pointer.address
+        self.data = <void*> <size_t> interaction.term.data
+        self.shared = interaction.term.threadsafe
         self.cost = 10.0 * plan.n
         return 0
 
 
-cdef class FormulaPush(BoundPush):
+cdef class FormulaInteraction(BoundInteraction):
     """A formula, how it changes, and its energy, for the schemes that ask for these."""
 
     cdef int find_links(self, Links links) except -1:
@@ -127,26 +127,26 @@ cdef class FormulaPush(BoundPush):
                 bound.formula.generation = links.slots.generation
         return 0
 
-    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
-        cdef PushFunction run
-        self.force = BoundFormula.of(push.term.code(push.fields), plan.dtype)
-        self.noisy = push.term.noisy
-        run = <PushFunction> table.noisy_formula if self.noisy else table.formula
+    cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
+        cdef InteractionFunction run
+        self.force = BoundFormula.of(interaction.term.code(interaction.fields), plan.dtype)
+        self.noisy = interaction.term.noisy
+        run = <InteractionFunction> table.noisy_formula if self.noisy else table.formula
         self.function, self.data = run, <void*> &self.force.formula
         self.shared = True
         self.cost = <double> plan.n * PER_OPERATION * (self.force.formula.operations + 1)
         if plan.integrator.name == "implicit_euler":
-            self.change = BoundFormula.of(push.term.code(push.fields, "changes"), plan.dtype)
+            self.change = BoundFormula.of(interaction.term.code(interaction.fields, "changes"), plan.dtype)
             self.tangent, self.tangent_data = table.formula_tangent, <void*> &self.change.formula
             if self.noisy:
                 self.tangent = <TangentFunction> table.noisy_formula_tangent
         if plan.integrator.name == "energy_euler":
-            self.energy = BoundFormula.of(push.term.code(push.fields, "energy"), plan.dtype)
+            self.energy = BoundFormula.of(interaction.term.code(interaction.fields, "energy"), plan.dtype)
             self.potential, self.potential_data = table.formula, <void*> &self.energy.formula
         return 0
 
 
-cdef class PairsPush(BoundPush):
+cdef class PairsInteraction(BoundInteraction):
     """Pairs that are near; it owns the list of candidates."""
 
     def __dealloc__(self):
@@ -161,13 +161,13 @@ cdef class PairsPush(BoundPush):
         self.arrays.append(array)
         return <void*> address(array)
 
-    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+    cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         cdef Pairs* pairs = &self.pairs
         cdef int64_t n = plan.n
         cdef int a, b
         self.arrays = []
-        self.slope = BoundFormula.of(push.term.code(push.fields), plan.dtype)
-        pairs.n, pairs.cutoff = n, push.fields["cutoff"][0]
+        self.slope = BoundFormula.of(interaction.term.code(interaction.fields), plan.dtype)
+        pairs.n, pairs.cutoff = n, interaction.fields["cutoff"][0]
         pairs.margin = pairs.cutoff / 8
         pairs.formula, pairs.slope = table.formula, <void*> &self.slope.formula
         grid = Grid(np.full(n, (pairs.cutoff + pairs.margin) * 0.4), plan.dim, plan.torus)
@@ -204,26 +204,26 @@ cdef class PairsPush(BoundPush):
         pairs.most = 512 * n
         pairs.owner = <void*> self
         pairs.kernel = table.pairs
-        self.function, self.data = with_room, <void*> pairs
+        self.function, self.data = with_capacity, <void*> pairs
         self.whole = True
         self.cost = 200.0 * n
         return 0
 
     cdef void grow(self) noexcept:
-        """Room for a longer list; where there is none, pairs are found anew each time."""
-        cdef int64_t room = min(self.pairs.most, max(2 * self.pairs.room, 32 * self.pairs.n + 64))
-        cdef void* longer = PyMem_Realloc(self.pairs.partner, room * sizeof(int32_t))
+        """Workspace for a longer list; where there is none, pairs are found anew each time."""
+        cdef int64_t capacity = min(self.pairs.most, max(2 * self.pairs.capacity, 32 * self.pairs.n + 64))
+        cdef void* longer = PyMem_Realloc(self.pairs.partner, capacity * sizeof(int32_t))
         if longer == NULL:
-            self.pairs.most = self.pairs.room
+            self.pairs.most = self.pairs.capacity
             return
-        self.pairs.partner, self.pairs.room = <int32_t*> longer, room
+        self.pairs.partner, self.pairs.capacity = <int32_t*> longer, capacity
 
 
 cdef void grow_list(void* owner) noexcept with gil:
-    (<PairsPush> owner).grow()
+    (<PairsInteraction> owner).grow()
 
 
-cdef int with_room(
+cdef int with_capacity(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil:
@@ -236,7 +236,7 @@ cdef int with_room(
     return code
 
 
-cdef int push_nothing(
+cdef int add_nothing(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil:
@@ -250,29 +250,29 @@ cdef int change_nothing(
     return 0
 
 
-cdef class LangevinPush(BoundPush):
+cdef class LangevinInteraction(BoundInteraction):
     """Friction and noise, which are no forces but come between them."""
 
     cdef int find_links(self, Links links) except -1:
         self.noise.generation = links.slots.generation
         return 0
 
-    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+    cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         cdef const Kernels* offered = offered_in(kernels.offered())
         cdef Noise* noise = &self.noise
-        self.arrays = [np.ascontiguousarray(push.fields[name], np.float64) for name in ("friction", "heat")]
-        noise.seed = push.term.seed
+        self.arrays = [np.ascontiguousarray(interaction.fields[name], np.float64) for name in ("friction", "heat")]
+        noise.seed = interaction.term.seed
         noise.friction = <const double*> address(self.arrays[0])
         noise.heat = <const double*> address(self.arrays[1])
         noise.friction_step, noise.heat_step = (1 if len(array) > 1 else 0 for array in self.arrays)
         noise.operate, noise.width = offered[1].formulas.operate, offered[1].formulas.width
-        self.function, self.tangent = push_nothing, change_nothing
+        self.function, self.tangent = add_nothing, change_nothing
         self.shared = True
         self.cost = 200.0 * plan.n
         return 0
 
 
-cdef class SpringsPush(BoundPush):
+cdef class SpringsInteraction(BoundInteraction):
     """Springs between pairs of bodies."""
 
     cdef int find_links(self, Links links) except -1:
@@ -280,15 +280,15 @@ cdef class SpringsPush(BoundPush):
             self.arrays[0], self.arrays[1], self.tenants, self.springs.count, self.arrays, &self.springs.count,
         )
 
-    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+    cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         cdef Springs* springs = &self.springs
-        pairs = push.fields["pairs"]
+        pairs = interaction.fields["pairs"]
         count = len(pairs)
-        self.tenants = push.fields.get("tenants")
+        self.tenants = interaction.fields.get("tenants")
         self.arrays = [padded(column, count) for column in (pairs[:, 0], pairs[:, 1])]
-        self.arrays += [padded(push.fields[name], count) for name in ("k", "rest", "c")]
+        self.arrays += [padded(interaction.fields[name], count) for name in ("k", "rest", "c")]
         springs.count = count
-        springs.damped = push.term.velocity_dependent
+        springs.damped = interaction.term.velocity_dependent
         springs.first = <const int64_t*> address(self.arrays[0])
         springs.second = <const int64_t*> address(self.arrays[1])
         springs.k = address(self.arrays[2])
@@ -313,16 +313,16 @@ cdef const void* address(object array) except *:
     return <const void*> <size_t> array.ctypes.data
 
 
-cdef class NBodyPush(BoundPush):
+cdef class NBodyInteraction(BoundInteraction):
     """Attraction among all bodies, in shares of several threads where it is worth it."""
 
     cdef int find_links(self, Links links) except -1:
         self.bodies.alive = links.slots.alive
         return 0
 
-    cdef int bind(self, object push, object plan, const SweptTable* table, Py_ssize_t threads) except -1:
+    cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         cdef Crowd crowd
-        self.arrays = [push.fields["mu"] + np.zeros(plan.n, plan.dtype), push.fields["e2"]]
+        self.arrays = [interaction.fields["mu"] + np.zeros(plan.n, plan.dtype), interaction.fields["e2"]]
         self.bodies.n = plan.n
         self.bodies.mu = address(self.arrays[0])
         self.bodies.e2 = address(self.arrays[1])
@@ -349,28 +349,28 @@ cdef int share_n_body(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept with gil:
-    cdef NBodyPush push = <NBodyPush> data
-    cdef Crowd crowd = push.crowd
+    cdef NBodyInteraction interaction = <NBodyInteraction> data
+    cdef Crowd crowd = interaction.crowd
     crowd.dim, crowd.stride, crowd.x, crowd.out = dim, stride, x, out
     try:
-        crowd.run_job(count, push.cost)
+        crowd.run_job(count, interaction.cost)
         crowd.raise_interrupt()
     except BaseException as error:
-        push.error = error
+        interaction.error = error
         return 1
     return 0
 
 
 # What binds each.
-cdef dict PUSHES = {
-    "python": PythonPush, "native": NativePush, "formula": FormulaPush, "springs": SpringsPush, "n_body": NBodyPush,
-    "pair_potential": PairsPush, "langevin": LangevinPush,
+cdef dict INTERACTIONS = {
+    "python": PythonInteraction, "native": NativeInteraction, "formula": FormulaInteraction, "springs": SpringsInteraction, "n_body": NBodyInteraction,
+    "pair_potential": PairsInteraction, "langevin": LangevinInteraction,
 }
-require_entries(__name__, PUSHES, Interaction)
+require_entries(__name__, INTERACTIONS, Interaction)
 
 
-cdef BoundPush bind_push(object push, object plan, const SweptTable* table, Py_ssize_t threads):
-    """The C function of a push of a plan."""
-    cdef BoundPush bound = PUSHES[push.kind]()
-    bound.bind(push, plan, table, threads)
+cdef BoundInteraction bind_interaction(object interaction, object plan, const CoupledTable* table, Py_ssize_t threads):
+    """The C function of an interaction of a plan."""
+    cdef BoundInteraction bound = INTERACTIONS[interaction.kind]()
+    bound.bind(interaction, plan, table, threads)
     return bound

@@ -6,7 +6,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from ..kernels.neighbours cimport (
-    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, find_pairs_around, make_room, sort_by,
+    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, find_pairs_around, reserve, sort_by,
     sort_points,
 )
 from ..kernels.space cimport is_periodic
@@ -50,19 +50,19 @@ cdef class Index:
         if torus is not None:
             for c, (count, per_width) in enumerate(laid_around(torus.width.tolist(), per_cell, buckets)):
                 cells.cells[c], cells.per_width[c] = count, per_width
-            cells.torus.lower = self.room(torus.lower)
-            cells.torus.upper = self.room(torus.upper)
-            cells.torus.width = self.room(torus.width)
-            cells.torus.per_width = self.room(torus.per_width)
-        cells.x = <const double*> self.room(points)
-        cells.start = <int32_t*> self.room(np.empty(buckets + 2, np.int32))
-        cells.bucket = <uint32_t*> self.room(np.empty(cells.n, np.uint32))
-        cells.body = <int32_t*> self.room(np.empty(cells.n, np.int32))
-        cells.place = <double*> self.room(np.empty((cells.dim, cells.n)))
+            cells.torus.lower = self.keep(torus.lower)
+            cells.torus.upper = self.keep(torus.upper)
+            cells.torus.width = self.keep(torus.width)
+            cells.torus.per_width = self.keep(torus.per_width)
+        cells.x = <const double*> self.keep(points)
+        cells.start = <int32_t*> self.keep(np.empty(buckets + 2, np.int32))
+        cells.bucket = <uint32_t*> self.keep(np.empty(cells.n, np.uint32))
+        cells.body = <int32_t*> self.keep(np.empty(cells.n, np.int32))
+        cells.place = <double*> self.keep(np.empty((cells.dim, cells.n)))
         with nogil:
             sort_points(cells)
 
-    cdef void* room(self, object array) except? NULL:
+    cdef void* keep(self, object array) except? NULL:
         self.kept.append(array)
         return <void*> <size_t> array.ctypes.data
 
@@ -98,16 +98,16 @@ cdef class Index:
         cdef int64_t* first = <int64_t*> <size_t> i.ctypes.data
         cdef int64_t* second = <int64_t*> <size_t> j.ctypes.data
         start = np.empty(n, np.int32)
-        cdef int32_t* room = <int32_t*> <size_t> start.ctypes.data
+        cdef int32_t* counts = <int32_t*> <size_t> start.ctypes.data
         if self.rows is not None:
             row = <const int64_t*> <size_t> self.rows.ctypes.data
-        if not (make_room(&kept.lower, count) and make_room(&kept.higher, count)):
+        if not (reserve(&kept.lower, count) and reserve(&kept.higher, count)):
             raise MemoryError(f"pairs: no room for {count} of them")
         with nogil:
             sort_by(
-                found.higher.number, found.lower.number, count, n, room, NULL, kept.higher.number, kept.lower.number,
+                found.higher.number, found.lower.number, count, n, counts, NULL, kept.higher.number, kept.lower.number,
             )
-            sort_by(kept.lower.number, kept.higher.number, count, n, room, row, first, second)
+            sort_by(kept.lower.number, kept.higher.number, count, n, counts, row, first, second)
         return i, j
 
     def of(self, object places, object out):

@@ -112,7 +112,7 @@ cdef class Sharing:
                 job.failed_body = part.failed_body
                 job.residual = part.residual
                 job.code = part.code
-                job.failed_push = part.failed_push
+                job.failed_part = part.failed_part
             job.evaluations = max(job.evaluations, part.evaluations)
         return 0
 

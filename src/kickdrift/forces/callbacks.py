@@ -66,7 +66,7 @@ class Callback(Interaction):
         return self  # what its function knows of places is its own affair
 
     def compile(self, plan: Plan) -> None:
-        plan.add_push(self.kind, self, self.divided_by_mass)
+        plan.add_interaction(self.kind, self, self.divided_by_mass)
 
     def evaluate(self, t: float, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
         """Call the function for all bodies: read-only arrays and zeros, of shape (n, dim)."""

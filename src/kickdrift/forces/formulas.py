@@ -195,7 +195,7 @@ class Formula(Interaction):
             if axis in dict(self.operations.results) or axis in names or SPEEDS[number] in names:
                 raise ValueError(f"{title}: expected at most {plan.dim} dimensions, as bodies have, got {axis}")
         fields = {name: validation.per_body(f"{title}({name})", array, plan.n) for name, array in self._used(plan)}
-        plan.add_push(self.kind, self, True, **fields)
+        plan.add_interaction(self.kind, self, True, **fields)
 
     def _used(self, plan: Plan) -> list[tuple[str, np.ndarray]]:
         mass = plan.finite_mass if len(plan.finite_mass) > 1 else plan.finite_mass[0]

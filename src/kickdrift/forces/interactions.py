@@ -93,7 +93,7 @@ class Springs(Elastic, Interaction):
     def compile(self, plan: Plan) -> None:
         pairs = validation.within("Springs(pairs)", np.asarray(self.pairs), plan.n)
         share = self._reduced_masses(plan) if self.per_mass else np.ones(1)
-        plan.add_push(
+        plan.add_interaction(
             self.kind,
             self,
             True,
@@ -184,7 +184,7 @@ class NBody(Interaction):
                     f"NBody(softening): expected 0 or enough to keep attractions within {plan.dtype}, "
                     f"got {validation.show(self.softening)}"
                 )
-        plan.add_push(self.kind, self, False, mu=mu, e2=e2)
+        plan.add_interaction(self.kind, self, False, mu=mu, e2=e2)
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return self._energy(plan.mass + np.zeros(plan.n), position)

@@ -72,7 +72,7 @@ class Langevin(Interaction):
             "friction": friction * plan.mobility,
             "heat": temperature * plan.inverse_mass,
         }
-        plan.add_push(self.kind, self, True, **fields)
+        plan.add_interaction(self.kind, self, True, **fields)
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return np.zeros(plan.n)

@@ -118,7 +118,7 @@ class PairPotential(Formula):
 
     def compile(self, plan: Plan) -> None:
         fields = {name: array.reshape(1) for name, array in self.parameters.items()}
-        plan.add_push(self.kind, self, True, cutoff=np.array([self.cutoff]), **fields)
+        plan.add_interaction(self.kind, self, True, cutoff=np.array([self.cutoff]), **fields)
 
     def code(self, fields: dict[str, np.ndarray], which: str = "operations") -> Coded:
         from ..engine.formulas import LIMITS

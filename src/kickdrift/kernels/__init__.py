@@ -54,9 +54,9 @@ isa = isas[-1]
 
 def aligned_zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
     """Zeros from the start of a cache line: vectors that straddle two take twice as long to load."""
-    room = np.zeros(shape[0] * shape[1] * dtype.itemsize + 63, np.uint8)
-    start = -room.ctypes.data % 64
-    return room[start : start + room.size - 63].view(dtype).reshape(shape)
+    buffer = np.zeros(shape[0] * shape[1] * dtype.itemsize + 63, np.uint8)
+    start = -buffer.ctypes.data % 64
+    return buffer[start : start + buffer.size - 63].view(dtype).reshape(shape)
 
 
 def build_info() -> dict[str, object]:

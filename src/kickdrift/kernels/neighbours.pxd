@@ -33,7 +33,7 @@ ctypedef struct Cells:
 ctypedef struct List:
     int32_t* number
     int64_t count
-    int64_t room
+    int64_t capacity
 
 # Slots, from each first to before each last.
 ctypedef struct Ranges:
@@ -42,17 +42,17 @@ ctypedef struct Ranges:
     int32_t last[2 * MOST_ROWS]
 
 
-cdef inline bint make_room(List* found, int64_t more) noexcept nogil:
+cdef inline bint reserve(List* found, int64_t more) noexcept nogil:
     """For so many numbers more; False where there is no memory."""
-    cdef int64_t room = found.count + more
+    cdef int64_t capacity = found.count + more
     cdef void* place
-    if room <= found.room:
+    if capacity <= found.capacity:
         return True
-    room = max(2 * found.room, room + 1024)
-    place = realloc(found.number, room * sizeof(int32_t))
+    capacity = max(2 * found.capacity, capacity + 1024)
+    place = realloc(found.number, capacity * sizeof(int32_t))
     if place == NULL:
         return False
-    found.number, found.room = <int32_t*> place, room
+    found.number, found.capacity = <int32_t*> place, capacity
     return True
 
 
@@ -140,7 +140,7 @@ cdef inline int64_t find_ahead(
             for row in range(ahead.count):
                 total += ahead.last[row] - ahead.first[row]
             for p in range(cells.start[bucket[0]], end):
-                if not (make_room(lower, total) and make_room(higher, total)):
+                if not (reserve(lower, total) and reserve(higher, total)):
                     return -1
                 ahead.first[0] = <int32_t> p + 1
                 pair_up(dim, p, &ahead, cells, lower, higher)
@@ -166,7 +166,7 @@ cdef inline int64_t find_pairs_around(
             for row in range(around.ranges):
                 total += cells.start[around.last[row]] - cells.start[around.first[row]]
             for p in range(cells.start[bucket[0]], cells.start[bucket[0] + 1]):
-                if not (make_room(lower, total) and make_room(higher, total)):
+                if not (reserve(lower, total) and reserve(higher, total)):
                     return -1
                 tests += total
                 for row in range(around.ranges):
@@ -272,7 +272,7 @@ cdef inline int64_t find_around(const double* x, const Cells* cells, List* found
             )
     for row in range(around.count):
         tests += around.last[row] - around.first[row]
-    if not make_room(found, tests):
+    if not reserve(found, tests):
         return -1
     for row in range(around.count):
         for k in range(around.first[row], around.last[row]):

@@ -2,12 +2,12 @@
 
 from libc.stdint cimport int64_t, uint32_t
 
-from .abi.coupled cimport Sweep
+from .abi.coupled cimport Coupling
 from .abi.formulas cimport COS, EXP, LOG, SIN
 from .abi.noise cimport Noise
 from .abi.plan cimport MAX_DIM, Plan
 from .abi.registers cimport S, V, X
-from .abi.workspace cimport Room
+from .abi.workspace cimport Workspace
 from .forces.fields cimport root
 from .functions.normals cimport AT_ONCE, draw
 from .integrators.traits cimport verlet
@@ -40,18 +40,18 @@ cdef inline void normals(
 
 
 cdef inline void stir_some(
-    const Sweep* sweep, const Room* room, int64_t tick, bint midway, Py_ssize_t begin, Py_ssize_t count, double* memory,
+    const Coupling* coupling, const Workspace* workspace, int64_t tick, bint midway, Py_ssize_t begin, Py_ssize_t count, double* memory,
     const real* like, Py_ssize_t row,
 ) noexcept nogil:
-    cdef const Plan* plan = sweep.plan
-    cdef const Noise* noise = sweep.noise
+    cdef const Plan* plan = coupling.plan
+    cdef const Noise* noise = coupling.noise
     cdef double* c = memory
     cdef double* wide = memory + AT_ONCE
     cdef double* z = memory + 2 * AT_ONCE   # and a row that is left over
-    cdef real* x = <real*> room.next
+    cdef real* x = <real*> workspace.next
     cdef real* v = x + V * row
     cdef real* s = x + S * row
-    cdef const real* a = <const real*> room.start
+    cdef const real* a = <const real*> workspace.start
     cdef real h = <real> plan.h
     cdef real half = h / 2
     cdef real keep, kick, u, w
@@ -63,22 +63,22 @@ cdef inline void stir_some(
     for n in range(AT_ONCE):
         wide[n] = 0
     for n in range(count):
-        minus = noise.friction[(room.first + begin + n) * noise.friction_step] * <double> h
+        minus = noise.friction[(workspace.first + begin + n) * noise.friction_step] * <double> h
         wide[n] = -minus
     apply(noise, EXP, c, wide)
     for n in range(count):
         minus = one - c[n]
-        wide[n] = root(minus * (one + c[n]) * noise.heat[(room.first + begin + n) * noise.heat_step])
+        wide[n] = root(minus * (one + c[n]) * noise.heat[(workspace.first + begin + n) * noise.heat_step])
     for which in range(<uint32_t> (plan.dim + 1) // 2):
         normals(
-            noise, tick, room.first + begin, count, which, z + 2 * which * AT_ONCE, memory + (2 + MAX_DIM + 1) * AT_ONCE
+            noise, tick, workspace.first + begin, count, which, z + 2 * which * AT_ONCE, memory + (2 + MAX_DIM + 1) * AT_ONCE
         )
     for j in range(plan.dim):
         for n in range(count):
-            body = room.first + begin + n
+            body = workspace.first + begin + n
             if plan.living != NULL and not plan.living.alive[body]:
                 continue
-            i = j * room.plane + begin + n
+            i = j * workspace.plane + begin + n
             keep = <real> c[n]
             kick = <real> (wide[n] * z[j * AT_ONCE + n])
             if midway:
@@ -93,7 +93,7 @@ cdef inline void stir_some(
                 s[i] = x[i] - (u + h * kick)
 
 
-cdef inline void stir(const Sweep* sweep, const Room* room, int64_t tick, bint midway, const vec* like) noexcept nogil:
+cdef inline void stir(const Coupling* coupling, const Workspace* workspace, int64_t tick, bint midway, const vec* like) noexcept nogil:
     """Friction and noise of a step, in the next state; midway: after the opening of `velocity_verlet`."""
     cdef double room_for_rows[(3 + MAX_DIM + 1) * AT_ONCE + 8]
     cdef double* memory = <double*> (<size_t> (<char*> room_for_rows + 63) & ~<size_t> 63)
@@ -101,10 +101,10 @@ cdef inline void stir(const Sweep* sweep, const Room* room, int64_t tick, bint m
     cdef const double* wide = NULL
     cdef Py_ssize_t begin = 0
     cdef Py_ssize_t count
-    while begin < room.count:
-        count = min(<Py_ssize_t> AT_ONCE, room.count - begin)
+    while begin < workspace.count:
+        count = min(<Py_ssize_t> AT_ONCE, workspace.count - begin)
         if sizeof(vec) // width(like) == sizeof(float):
-            stir_some(sweep, room, tick, midway, begin, count, memory, narrow, room.row)
+            stir_some(coupling, workspace, tick, midway, begin, count, memory, narrow, workspace.row)
         else:
-            stir_some(sweep, room, tick, midway, begin, count, memory, wide, room.row)
+            stir_some(coupling, workspace, tick, midway, begin, count, memory, wide, workspace.row)
         begin += AT_ONCE

@@ -1,6 +1,6 @@
 """Terms that are evaluated for all bodies at once: functions of the user, and forces between bodies.
 
-Each is a function of the system, the push of its plan, the time, and the positions and velocities as
+Each is a function of the system, the interaction of its plan, the time, and the positions and velocities as
 lists of vectors; it returns a vector for each body. Its tangent is a function of the same, and of the
 sizes of places and velocities; it returns a function that tells how the vectors change when positions
 change by dx and velocities by dv.
@@ -25,9 +25,9 @@ from .interactions import (
 from .vector import Vector, largest, sqrt
 
 
-def function(system, push, t, x, v):
+def function(system, interaction, t, x, v):
     """A function of the user: it is shown arrays and writes into one of zeros."""
-    return shown(system, push.term.evaluate, t, x, v)
+    return shown(system, interaction.term.evaluate, t, x, v)
 
 
 def shown(system, evaluate, t, *vectors):
@@ -40,27 +40,27 @@ def shown(system, evaluate, t, *vectors):
     return [Vector([system.real(number) for number in row]) for row in out]
 
 
-def function_tangent(system, push, t, x, v, far, fast):
+def function_tangent(system, interaction, t, x, v, far, fast):
     """By the user's `jacobian`, or else by differences with half of the digits (Knoll, Keyes 2004, 2.2)."""
-    if push.term.jacobian is not None:
-        return lambda dx, dv: shown(system, push.term.evaluate_jacobian, t, x, v, dx, dv)
-    return differences(function, system, push, t, x, v, far, fast)
+    if interaction.term.jacobian is not None:
+        return lambda dx, dv: shown(system, interaction.term.evaluate_jacobian, t, x, v, dx, dv)
+    return differences(function, system, interaction, t, x, v, far, fast)
 
 
-def pair_tangent(system, push, t, x, v, far, fast):
-    return differences(pair_potential, system, push, t, x, v, far, fast)
+def pair_tangent(system, interaction, t, x, v, far, fast):
+    return differences(pair_potential, system, interaction, t, x, v, far, fast)
 
 
-def differences(function, system, push, t, x, v, far, fast):
-    here, half = function(system, push, t, x, v), sqrt(system.epsilon)
+def differences(function, system, interaction, t, x, v, far, fast):
+    here, half = function(system, interaction, t, x, v), sqrt(system.epsilon)
 
     def change(dx, dv):
         e = half * far / size(dx)
-        there = function(system, push, t, [a + e * d for a, d in zip(x, dx, strict=True)], v)
+        there = function(system, interaction, t, [a + e * d for a, d in zip(x, dx, strict=True)], v)
         changes = [(a - b) / e for a, b in zip(there, here, strict=True)]
-        if push.term.velocity_dependent:
+        if interaction.term.velocity_dependent:
             e = half * fast / size(dv)
-            there = function(system, push, t, x, [a + e * d for a, d in zip(v, dv, strict=True)])
+            there = function(system, interaction, t, x, [a + e * d for a, d in zip(v, dv, strict=True)])
             changes = [c + (a - b) / e for c, a, b in zip(changes, there, here, strict=True)]
         return changes
 
@@ -72,7 +72,7 @@ def size(vectors):
     return largest([largest(vector) for vector in vectors])
 
 
-PUSHES = {
+INTERACTIONS = {
     "python": function,
     "native": function,
     "formula": formula,
@@ -91,5 +91,5 @@ TANGENTS = {
     "pair_potential": pair_tangent,
     "langevin": nothing_tangent,
 }
-require_entries(__name__, PUSHES, Interaction)
+require_entries(__name__, INTERACTIONS, Interaction)
 require_entries(__name__, TANGENTS, Interaction)

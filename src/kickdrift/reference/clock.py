@@ -23,7 +23,7 @@ from typing import Any
 
 from ..clock import options, rates, saved_state
 from ..clock.options import Settings
-from ..clock.rates import LEDGER_FULL, LONGEST_FRAME_NS, NANO, ROOM, SCALE_ONE
+from ..clock.rates import HALF_RANGE, LEDGER_FULL, LONGEST_FRAME_NS, NANO, SCALE_ONE
 from ..clock.saved_state import State
 from ..declaration import require_entries
 from ..errors import OverloadError
@@ -477,7 +477,7 @@ class FixedClock:
     def scale(self, value: float) -> None:
         scale = options.parse_scale(value)
         for rate in (self._rate, self._next_rate[0] if self._next_rate else self._rate):
-            self._settings.check_room(rate, scale)
+            self._settings.check_range(rate, scale)
         self._scale = Fraction(scale, SCALE_ONE)
 
     @property
@@ -492,7 +492,7 @@ class FixedClock:
     def set_hz(self, hz: Any, keep: str = "time") -> None:
         """Change the rate; keep the waiting time, or the fraction of a step."""
         rate, keep_fraction = options.parse_change(hz), options.parse_keep(keep)
-        self._settings.check_room(rate, int(self._scale * SCALE_ONE))
+        self._settings.check_range(rate, int(self._scale * SCALE_ONE))
         if self._open:
             self._next_rate = rate, keep_fraction
         else:
@@ -507,7 +507,7 @@ class FixedClock:
         self._dropped = math.floor(self._dropped) + self._on_grid(self._dropped % 1 * step) / step
 
         # The debt of a "match" clock may be millions of steps of a new rate; 64 bits bound it.
-        self._left = max(self._on_grid(left), -ROOM * self._unit)
+        self._left = max(self._on_grid(left), -HALF_RANGE * self._unit)
         self._due = self._backlog = 0
         if self.deterministic:
             ahead = 1 + (self._settings.slack if self._settings.policy.runs_early else 0)

@@ -49,24 +49,26 @@ class Log:
         numbers = {id(before.constraints[source]): source for source in old}
         for source, kind in new.items():
             was = numbers.get(id(now.constraints[source]), source)
-            if was in old and old[was].room == kind.room and was in self.touching:
+            if was in old and old[was].capacity == kind.capacity and was in self.touching:
                 touching[source] = self.touching[was]
         self.touching = touching
 
     def tell(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
         """The end of a step: contacts of each constraint, by key, become events."""
         for source, kind in reporting(system.plan).items():
-            holds = (hold for hold in system.plan.holds if hold.kind != "corners")  # whose walls report
-            hold = next(hold for hold in holds if system.plan.source(hold) == source)
+            records = (
+                record for record in system.plan.constraint_records if record.kind != "corners"
+            )  # whose walls report
+            record = next(record for record in records if system.plan.source(record) == source)
             met, was = contacts.get(source, {}), set(self.touching.get(source, []))
-            touches, place = TOUCHING[hold.kind](system, hold.fields)
+            touches, place = TOUCHING[record.kind](system, record.fields)
             tracked = kind.region or self.asked.begin or self.asked.end
             self.touching[source] = []
             for each in sorted(met.keys() | was):
                 still = each in met and met[each].left < 0
                 now = tracked and (still or touches(each))
                 self.visit(system, source, kind.region, each, met.get(each), each in was, now, place)
-                if now and len(self.touching[source]) < kind.room:
+                if now and len(self.touching[source]) < kind.capacity:
                     self.touching[source].append(each)
                 elif now:
                     self.dropped += 1

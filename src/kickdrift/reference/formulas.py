@@ -65,26 +65,26 @@ def evaluate(program: Any, real: Any, values: dict[str, Any]) -> dict[str, Any]:
     return {name: seen[n] for name, n in program.results}
 
 
-def formula(system: Any, push: Any, t: float, x: list[Vector], v: list[Vector]) -> list[Vector]:
+def formula(system: Any, interaction: Any, t: float, x: list[Vector], v: list[Vector]) -> list[Vector]:
     """The force of a formula on each body."""
-    return run(system, push, push.term.operations, t, {"": x, "v": v})
+    return run(system, interaction, interaction.term.operations, t, {"": x, "v": v})
 
 
-def formula_energy(system: Any, push: Any, t: float, x: list[Vector]) -> list[Any]:
+def formula_energy(system: Any, interaction: Any, t: float, x: list[Vector]) -> list[Any]:
     """The potential energy of each body."""
-    return [energy[0] for energy in run(system, push, push.term.energy, t, {"": x})]
+    return [energy[0] for energy in run(system, interaction, interaction.term.energy, t, {"": x})]
 
 
-def formula_tangent(system: Any, push: Any, t: float, x: Any, v: Any, far: Any, fast: Any) -> Any:
+def formula_tangent(system: Any, interaction: Any, t: float, x: Any, v: Any, far: Any, fast: Any) -> Any:
     """By the derivatives of the formula."""
 
     def change(dx: list[Vector], dv: list[Vector]) -> list[Vector]:
-        return run(system, push, push.term.changes, t, {"": x, "v": v, "d ": dx, "d v": dv})
+        return run(system, interaction, interaction.term.changes, t, {"": x, "v": v, "d ": dx, "d v": dv})
 
     return change
 
 
-def run(system: Any, push: Any, program: Any, t: float, vectors: dict[str, list[Vector]]) -> list[Vector]:
+def run(system: Any, interaction: Any, program: Any, t: float, vectors: dict[str, list[Vector]]) -> list[Vector]:
     """A program for each body; a component that it has no result for is 0."""
     real, axes = system.real, "xyz"[: system.dim]
     out = []
@@ -92,7 +92,7 @@ def run(system: Any, push: Any, program: Any, t: float, vectors: dict[str, list[
         values: dict[str, Any] = {"t": real(t), "noise": lambda k, i=i: system.noise(k, i)}
         for prefix, rows in vectors.items():
             values.update({prefix + axis: number for axis, number in zip(axes, rows[i], strict=True)})
-        for name, field in push.fields.items():
+        for name, field in interaction.fields.items():
             values[name] = real(field[i if len(field) > 1 else 0])
         results = evaluate(program, real, values)
         out.append(Vector([results.get(axis, real(0)) for axis in axes]))

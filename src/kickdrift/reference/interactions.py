@@ -1,6 +1,6 @@
 """Bodies that push each other: springs between pairs, and gravity among all.
 
-Each is a push as in `callbacks.py`. What a body is pushed by is summed in a fixed order, from zero on.
+Each is an interaction as in `callbacks.py`. What a body is pushed by is summed in a fixed order, from zero on.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from .formulas import evaluate
 from .vector import Vector, dot, sqrt
 
 
-def springs(system, push, t, x, v):
+def springs(system, interaction, t, x, v):
     """F = (k (L - rest) + c L') d / L on the first of a pair, d = x_j - x_i, and -F on the second."""
     forces = [zero(system) for _ in x]
-    for (i, j), k, rest, c in coefficients(system, push):
+    for (i, j), k, rest, c in coefficients(system, interaction):
         d = system.space.nearest(x[j] - x[i])
         length = sqrt(dot(d, d))
         f = k * (length - rest)
-        if push.term.velocity_dependent:
+        if interaction.term.velocity_dependent:
             f = f + c * (dot(v[j] - v[i], d) / length if length > 0 else 0 * length)
         f = f / length if length > 0 else 0 * length
         forces[i] = forces[i] + f * d
@@ -24,9 +24,9 @@ def springs(system, push, t, x, v):
     return forces
 
 
-def n_body(system, push, t, x, v):
+def n_body(system, interaction, t, x, v):
     """a_i = sum over j of mu_j d / (|d|² + e²)^(3/2), d = x_j - x_i, from the first j to the last."""
-    mu, e2 = numbers(system, push, "mu", len(x)), system.real(push.fields["e2"][0])
+    mu, e2 = numbers(system, interaction, "mu", len(x)), system.real(interaction.fields["e2"][0])
     accelerations = []
     for i in range(len(x)):
         a = zero(system)
@@ -41,10 +41,10 @@ def n_body(system, push, t, x, v):
     return accelerations
 
 
-def pair_potential(system, push, t, x, v):
+def pair_potential(system, interaction, t, x, v):
     """V'(r) d / r on the first of each pair nearer than the cutoff, d = x_j - x_i, and its negative on the other."""
-    cutoff = system.real(push.fields["cutoff"][0])
-    known = {name: system.real(field[0]) for name, field in push.fields.items() if name != "cutoff"}
+    cutoff = system.real(interaction.fields["cutoff"][0])
+    known = {name: system.real(field[0]) for name, field in interaction.fields.items() if name != "cutoff"}
     forces = [zero(system) for _ in x]
     alive = [i for i in range(len(x)) if system.parts[i].alive]
     for n, i in enumerate(alive):
@@ -52,27 +52,27 @@ def pair_potential(system, push, t, x, v):
             d = system.space.nearest(x[j] - x[i])
             square = dot(d, d)
             if 0 < square < cutoff * cutoff:
-                s = evaluate(push.term.operations, system.real, {"r": sqrt(square), **known})["x"]
+                s = evaluate(interaction.term.operations, system.real, {"r": sqrt(square), **known})["x"]
                 forces[i] = forces[i] + s * d
                 forces[j] = forces[j] - s * d
     return forces
 
 
-def nothing(system, push, t, x, v):
+def nothing(system, interaction, t, x, v):
     """Of what acts beside the forces."""
     return [zero(system) for _ in x]
 
 
-def nothing_tangent(system, push, t, x, v, far, fast):
+def nothing_tangent(system, interaction, t, x, v, far, fast):
     return lambda dx, dv: [zero(system) for _ in x]
 
 
-def springs_tangent(system, push, t, x, v, far, fast):
+def springs_tangent(system, interaction, t, x, v, far, fast):
     """With n = d / L and F the tension: dF n + F dn, where dn = (dd - n (n·dd)) / L and so on."""
 
     def change(dx, dv):
         changes = [zero(system) for _ in x]
-        for (i, j), k, rest, c in coefficients(system, push):
+        for (i, j), k, rest, c in coefficients(system, interaction):
             d = system.space.nearest(x[j] - x[i])
             length = sqrt(dot(d, d))
             if not length > 0:
@@ -82,7 +82,7 @@ def springs_tangent(system, push, t, x, v, far, fast):
             across = (dd - along * n) / length
             tension = k * (length - rest)
             rise = k * along
-            if push.term.velocity_dependent:
+            if interaction.term.velocity_dependent:
                 u = v[j] - v[i]
                 tension = tension + c * dot(u, n)
                 rise = rise + c * (dot(dv[j] - dv[i], n) + dot(u, across))
@@ -94,9 +94,9 @@ def springs_tangent(system, push, t, x, v, far, fast):
     return change
 
 
-def n_body_tangent(system, push, t, x, v, far, fast):
+def n_body_tangent(system, interaction, t, x, v, far, fast):
     """da_i = sum over j of mu_j (dd / r³ - 3 d (d·dd) / r⁵), r² = |d|² + e²."""
-    mu, e2 = numbers(system, push, "mu", len(x)), system.real(push.fields["e2"][0])
+    mu, e2 = numbers(system, interaction, "mu", len(x)), system.real(interaction.fields["e2"][0])
 
     def change(dx, dv):
         changes = []
@@ -116,24 +116,24 @@ def n_body_tangent(system, push, t, x, v, far, fast):
     return change
 
 
-def coefficients(system, push):
+def coefficients(system, interaction):
     """(i, j), k, rest, c of each spring that is not cut."""
-    pairs = [(int(i), int(j)) for i, j in push.fields["pairs"]]
-    springs = zip(pairs, *(numbers(system, push, name, len(pairs)) for name in ("k", "rest", "c")), strict=True)
+    pairs = [(int(i), int(j)) for i, j in interaction.fields["pairs"]]
+    springs = zip(pairs, *(numbers(system, interaction, name, len(pairs)) for name in ("k", "rest", "c")), strict=True)
     if system.slots is None:
         return list(springs)
     return [
         spring
         for spring, uncut in zip(
-            springs, system.slots.uncut(push.fields["pairs"], push.fields.get("tenants")), strict=True
+            springs, system.slots.uncut(interaction.fields["pairs"], interaction.fields.get("tenants")), strict=True
         )
         if uncut
     ]
 
 
-def numbers(system, push, name, n):
+def numbers(system, interaction, name, n):
     """A coefficient of a plan, which may have one row for all, as one number for each."""
-    field = push.fields[name]
+    field = interaction.fields[name]
     return [system.real(field[i if len(field) > 1 else 0]) for i in range(n)]
 
 

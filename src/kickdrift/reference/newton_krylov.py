@@ -61,7 +61,7 @@ def evaluate(system, h, u):
 
 
 class Tangent:
-    """J at (y, u): the terms of single bodies as small matrices, the pushes as functions."""
+    """J at (y, u): the terms of single bodies as small matrices, the interactions as functions."""
 
     def __init__(self, system, h, y, u, far, fast):
         self.system, self.h = system, h
@@ -75,17 +75,20 @@ class Tangent:
             )
         t = system.time(h)
         far = far if far > 0 else system.real(1)
-        self.pushes = [(push, TANGENTS[push.kind](system, push, t, ys, us, far, fast)) for push in system.plan.pushes]
+        self.interactions = [
+            (interaction, TANGENTS[interaction.kind](system, interaction, t, ys, us, far, fast))
+            for interaction in system.plan.interactions
+        ]
 
     def product(self, p):
         """J p: p less h times how accelerations change when velocities change by p, and places by h p."""
         system, h = self.system, self.h
         dx, dv = (h * p).rows(system.dim), p.rows(system.dim)
         rows = [Vector([dot(row, d) for row in matrix]) for matrix, d in zip(self.matrices, dv, strict=True)]
-        for push, change in self.pushes:
+        for interaction, change in self.interactions:
             out = change(dx, dv)
             for i, part in enumerate(system.parts):
-                rows[i] = rows[i] + part._scalar(push.factor) * out[i]
+                rows[i] = rows[i] + part._scalar(interaction.factor) * out[i]
         change = Vector([number for row in system.of_the_living(rows) for number in row])
         slope = largest(change) / largest(p)
         self.slope = slope if slope > self.slope else self.slope

@@ -34,13 +34,13 @@ def normals(seed: int, tick: int, body: int, which: int, generation: int = 1) ->
     return radius * functions.call("cos", float, angle), radius * functions.call("sin", float, angle)
 
 
-def bath(push: Any, real: Any, dim: int, body: int, tick: int, h: Any, generation: int) -> tuple[Any, list[Any]]:
+def bath(interaction: Any, real: Any, dim: int, body: int, tick: int, h: Any, generation: int) -> tuple[Any, list[Any]]:
     """The share of a velocity that a step leaves, and the noise that it adds to each component."""
     friction, heat = (
-        float(field[body if len(field) > 1 else 0]) for field in map(push.fields.get, ("friction", "heat"))
+        float(field[body if len(field) > 1 else 0]) for field in map(interaction.fields.get, ("friction", "heat"))
     )
     c = functions.call("exp", float, -(friction * float(h)))
     width = sqrt((1.0 - c) * (1.0 + c) * heat)
-    seed, pairs = push.term.seed, range((dim + 1) // 2)
+    seed, pairs = interaction.term.seed, range((dim + 1) // 2)
     z = [number for which in pairs for number in normals(seed, tick, body, which, generation)]
     return real(c), [real(width * number) for number in z[:dim]]

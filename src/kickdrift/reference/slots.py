@@ -70,25 +70,25 @@ class Living:
 FOR_ALL = ("iterations", "direction", "response")
 
 
-def present_fields(system: Any, hold: Any) -> dict[str, Any]:
+def present_fields(system: Any, record: Any) -> dict[str, Any]:
     """The coefficients of a constraint without what is cut; the dead weigh 0, and nobody on account of a cut pin."""
-    fields = {name: field for name, field in hold.fields.items() if name != "tenants"}
+    fields = {name: field for name, field in record.fields.items() if name != "tenants"}
     if system.slots is None:
         return fields
-    if hold.kind == "contacts":
-        left = uncut(system, hold)
+    if record.kind == "contacts":
+        left = uncut(system, record)
         rods = {name: fields[name][left] for name in ("first", "second", "length", "compliance", "number")}
         return {**fields, **rods, "weight": weights(system)}
-    if hold.kind == "pin" or "first" in fields:
-        left = uncut(system, hold)
+    if record.kind == "pin" or "first" in fields:
+        left = uncut(system, record)
         return {name: field if name in FOR_ALL else field[left] for name, field in fields.items()}
     return {**fields, "weight": weights(system)}
 
 
-def uncut(system: Any, hold: Any) -> np.ndarray:
+def uncut(system: Any, record: Any) -> np.ndarray:
     """Which bodies or pairs a constraint still holds."""
-    fields = hold.fields
-    bodies = fields["indices"] if hold.kind == "pin" else np.stack([fields["first"], fields["second"]], axis=1)
+    fields = record.fields
+    bodies = fields["indices"] if record.kind == "pin" else np.stack([fields["first"], fields["second"]], axis=1)
     return system.slots.uncut(bodies, fields.get("tenants"))
 
 
@@ -96,9 +96,9 @@ def weights(system: Any) -> np.ndarray:
     """1/m of each body; 0 for those that are pinned, and for the dead."""
     slots, plan = system.slots, system.plan
     weight = np.where(slots.alive, plan.inverse_mass, 0.0)
-    for hold in plan.holds:
-        if hold.kind == "pin":
-            weight[hold.fields["indices"][uncut(system, hold)]] = 0
+    for record in plan.constraint_records:
+        if record.kind == "pin":
+            weight[record.fields["indices"][uncut(system, record)]] = 0
     return weight
 
 
@@ -108,8 +108,8 @@ def present_at_rest(system: Any) -> np.ndarray | None:
     if slots is None or plan.at_rest is None:
         return plan.at_rest
     held = np.zeros(plan.n, np.bool_)
-    for hold in plan.holds:
-        if "first" in hold.fields and hold.kind != "contacts" and hold.fields["direction"][0] < 2:
+    for record in plan.constraint_records:
+        if "first" in record.fields and record.kind != "contacts" and record.fields["direction"][0] < 2:
             for name in ("first", "second"):
-                held[hold.fields[name][uncut(system, hold)]] = True
+                held[record.fields[name][uncut(system, record)]] = True
     return np.where(held, plan.at_rest, plan.dtype.type(0))

@@ -171,7 +171,7 @@ class Stepper(Living, Exclusive, StepperBase):
         first = self.tick
         self._held = self._plan.held()
         with np.errstate(all="ignore"):  # what overflows is found below
-            if self._plan.pushes or self._plan.holds:
+            if self._plan.interactions or self._plan.constraint_records:
                 failure = self._advance_system(n)
             else:
                 done, failure = self._advance(n)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..events import key
 from . import newton_krylov
-from .callbacks import ENERGIES, PUSHES
-from .constraints import HOLDS
+from .callbacks import ENERGIES, INTERACTIONS
+from .constraints import CONSTRAINTS
 from .events import Reports
 from .forces import TERMS, Affine, Rotation
 from .integrators import SCHEMES, STARTS, NotConverged, energy_together
@@ -39,7 +39,7 @@ class Body:
         self.young = slots is not None and bool(slots.young[index])  #: was it born after the last step?
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
-        self.constrained = bool(plan.holds)
+        self.constrained = bool(plan.constraint_records)
         self.tick = stepper.tick
         self.h = real(stepper._h)
         self.last_h = real(stepper._last_h)
@@ -219,8 +219,8 @@ class System(Body):
         self.remembered: dict[tuple[int, int], Any] = {}
         self.remembered_rods: list[Any] = []
         if stepper._impulses is not None:
-            pair, push, pull = stepper._impulses.now(self.slots)
-            for ends, (along, load, *across) in zip(pair.tolist(), push, strict=True):
+            pair, interaction, pull = stepper._impulses.now(self.slots)
+            for ends, (along, load, *across) in zip(pair.tolist(), interaction, strict=True):
                 self.remembered[ends[0], ends[1]] = along, load, Vector(across)
             self.remembered_rods = list(pull[:, 0])
         self._next: Any = None
@@ -236,7 +236,7 @@ class System(Body):
 
     def run(self, n: int) -> None:
         """n steps, or fewer where one cannot be solved."""
-        if self.plan.pushes:
+        if self.plan.interactions:
             super().run(n)
         else:
             self._run_parts(n)
@@ -261,8 +261,8 @@ class System(Body):
     def wraps_early(self) -> bool:
         """Are bodies put back into a periodic box before the last evaluation of a step, which serves the next one?"""
         kept = self.integrator.name == "velocity_verlet" or getattr(self.integrator, "velocity", "") == "central"
-        alone = [hold.kind for hold in self.plan.holds] == ["periodic"]
-        return bool(self.plan.pushes) and alone and kept and not self.velocity_dependent
+        alone = [record.kind for record in self.plan.constraint_records] == ["periodic"]
+        return bool(self.plan.interactions) and alone and kept and not self.velocity_dependent
 
     def around(self, x: Vector, v: Vector, history: Any = None) -> tuple[Vector, Any]:
         """The end of a drift: the place, and the previous one, in a periodic box."""
@@ -272,7 +272,7 @@ class System(Body):
         self.x, self.v = x, v
         if history is not None:
             self.history = history
-        HOLDS["periodic"](self, None)
+        CONSTRAINTS["periodic"](self, None)
         x, history = self.x, self.history
         self.x, self.v, self.history = before
         return x, history
@@ -306,11 +306,11 @@ class System(Body):
 
     def _baths(self) -> Any:
         """What a bath leaves of the velocity of each body, and what it adds; nothing happens to the dead."""
-        for push in self.plan.pushes:
-            if push.kind == "langevin":
+        for interaction in self.plan.interactions:
+            if interaction.kind == "langevin":
                 for i, part in enumerate(self.parts):
                     if part.alive:
-                        yield i, *bath(push, self.real, self.dim, i, self.tick, self.h, self.generation(i))
+                        yield i, *bath(interaction, self.real, self.dim, i, self.tick, self.h, self.generation(i))
 
     def stir(self) -> None:
         """Friction and noise of a whole step; Verlet's velocity is the way from the previous position."""
@@ -364,18 +364,18 @@ class System(Body):
         before = self.completed[0].rows(self.dim)
         self.gain = (self.v - self.completed[1]).rows(self.dim)
         self.reports = Reports()
-        for hold in self.plan.holds:
-            self.apply(hold, HOLDS[hold.kind], before)
+        for record in self.plan.constraint_records:
+            self.apply(record, CONSTRAINTS[record.kind], before)
         if self.stepper._log is not None:
             self.stepper._log.tell(self, self.reports.contacts)
         if self.decay is not None:
             self.damp(self.decay)
         self.count()
 
-    def apply(self, hold, function, before) -> None:
+    def apply(self, record, function, before) -> None:
         """Let a constraint do what it does; what it reports is its own."""
-        outer, self.source = self.source, self.plan.source(hold)
-        function(self, before, **present_fields(self, hold))
+        outer, self.source = self.source, self.plan.source(record)
+        function(self, before, **present_fields(self, record))
         self.source = outer
 
     def report(self, *told) -> None:
@@ -407,23 +407,25 @@ class System(Body):
             self.history = _joined(s)
 
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
-        """The accelerations of all bodies: the compiled terms, then the pushes in their order."""
+        """The accelerations of all bodies: the compiled terms, then the interactions in their order."""
         self.evaluations += 1
         t = self.time(after)
         xs, vs = x.rows(self.dim), v.rows(self.dim)
         rows = [part.a(*pair) for part, *pair in zip(self.parts, xs, vs, strict=True)]
-        for push in self.plan.pushes:
-            out = PUSHES[push.kind](self, push, t, xs, vs)
+        for interaction in self.plan.interactions:
+            out = INTERACTIONS[interaction.kind](self, interaction, t, xs, vs)
             for i, part in enumerate(self.parts):
-                rows[i] = rows[i] + part._scalar(push.factor) * out[i]
+                rows[i] = rows[i] + part._scalar(interaction.factor) * out[i]
         return _joined(self.of_the_living(rows))
 
     def work(self, x: Vector, y: Vector) -> list[Any]:
-        """What the pushes' potentials per unit of mass are at y less than at x, for each body."""
+        """What the interactions' potentials per unit of mass are at y less than at x, for each body."""
         total: list[Any] = []
-        for push in self.plan.pushes:
-            here, there = (ENERGIES[push.kind](self, push, self.time(0), place.rows(self.dim)) for place in (x, y))
-            work = [p._scalar(push.factor) * (b - a) for p, a, b in zip(self.parts, here, there, strict=True)]
+        for interaction in self.plan.interactions:
+            here, there = (
+                ENERGIES[interaction.kind](self, interaction, self.time(0), place.rows(self.dim)) for place in (x, y)
+            )
+            work = [p._scalar(interaction.factor) * (b - a) for p, a, b in zip(self.parts, here, there, strict=True)]
             total = [a + b for a, b in zip(total, work, strict=True)] if total else work
         return total
 

@@ -21,7 +21,7 @@ PAIRS_PER_BODY = 16
 
 
 class Impulses:
-    """Room for the impulses of a plan: made once, so that it outlives every binding.
+    """Workspace for the impulses of a plan: made once, so that it outlives every binding.
 
     A step reads one place and writes the other; `state` says which is which, once the step is done. Of the pairs of a
     place that push each other there are as many as `state` says, in ascending order; walls have numbers after those
@@ -34,11 +34,11 @@ class Impulses:
         self.n, self.faces, self.rods = plan.n, len(fields["offset"]), len(fields["first"])
         self.ends, self.tenants = np.stack([fields["first"], fields["second"]], axis=1), fields["tenants"]
         self.dim, self.dtype = plan.dim, plan.dtype
-        self.room = (PAIRS_PER_BODY + self.faces) * plan.n
+        self.capacity = (PAIRS_PER_BODY + self.faces) * plan.n
         #: The place to read from; how many pairs there are in each place.
         self.state = np.zeros((3, 1), np.int64)
-        self.pair = [np.zeros((self.room, 2), np.int32) for _ in range(2)]
-        self.push = [np.zeros((self.room, 2 + plan.dim), plan.dtype) for _ in range(2)]
+        self.pair = [np.zeros((self.capacity, 2), np.int32) for _ in range(2)]
+        self.push = [np.zeros((self.capacity, 2 + plan.dim), plan.dtype) for _ in range(2)]
         self.pull = [np.zeros((self.rods, 1), plan.dtype) for _ in range(2)]
 
     def serves(self, plan: Plan) -> bool:
@@ -77,11 +77,11 @@ class Impulses:
 
 
 def has_contacts(plan: Plan) -> bool:
-    return any(hold.kind == "contacts" for hold in plan.holds)
+    return any(record.kind == "contacts" for record in plan.constraint_records)
 
 
 def _fields(plan: Plan) -> dict[str, np.ndarray]:
-    return next(hold.fields for hold in plan.holds if hold.kind == "contacts")
+    return next(record.fields for record in plan.constraint_records if record.kind == "contacts")
 
 
 class ContactsPart(Part):
@@ -111,26 +111,28 @@ class ContactsPart(Part):
         return {"later": [lambda attributes: _writes(attributes.get("_impulses", stepper._impulses), data)]}
 
 
-def _writes(room: Impulses | None, data: bytes) -> list[tuple[np.ndarray, None, np.ndarray]]:
+def _writes(impulses: Impulses | None, data: bytes) -> list[tuple[np.ndarray, None, np.ndarray]]:
     """The arrays that must be written for a plan when a snapshot is restored."""
-    if room is None:
+    if impulses is None:
         if data:
             raise SnapshotError("snapshot: expected no contacts, as there are none")
         return []
-    form, width = room.dtype.newbyteorder("<"), 2 + room.dim
+    form, width = impulses.dtype.newbyteorder("<"), 2 + impulses.dim
     if not data:
-        return room.writes(np.zeros((0, 2), np.int32), np.zeros((0, width), form), np.zeros((room.rods, 1), form))
+        return impulses.writes(
+            np.zeros((0, 2), np.int32), np.zeros((0, width), form), np.zeros((impulses.rods, 1), form)
+        )
     count = _HEAD.unpack_from(data)[0] if len(data) >= _HEAD.size else -1
-    size = _HEAD.size + 8 * count + (count * width + room.rods) * room.dtype.itemsize
-    if not 0 <= count <= room.room or len(data) != size:
+    size = _HEAD.size + 8 * count + (count * width + impulses.rods) * impulses.dtype.itemsize
+    if not 0 <= count <= impulses.capacity or len(data) != size:
         raise SnapshotError("snapshot: expected contacts of this stepper")
     pair = np.frombuffer(data, "<i4", 2 * count, _HEAD.size).reshape(count, 2)
     place = _HEAD.size + 8 * count
     push = np.frombuffer(data, form, width * count, place).reshape(count, width)
-    pull = np.frombuffer(data, form, room.rods, place + push.nbytes).reshape(room.rods, 1)
+    pull = np.frombuffer(data, form, impulses.rods, place + push.nbytes).reshape(impulses.rods, 1)
     first, second = pair.T.astype(np.int64)
-    key = first * (room.n + room.faces) + second
-    bodies = (first >= 0) & (first < room.n) & (second > first) & (second < room.n + room.faces)
+    key = first * (impulses.n + impulses.faces) + second
+    bodies = (first >= 0) & (first < impulses.n) & (second > first) & (second < impulses.n + impulses.faces)
     numbers = np.concatenate([push.ravel(), pull.ravel()])
     plausible = np.isfinite(numbers).all() and not (np.signbit(numbers) & (numbers == 0)).any()
     pushes = (push[:, 0] > 0).all() and (push[:, 1] >= 0).all()
@@ -138,4 +140,4 @@ def _writes(room: Impulses | None, data: bytes) -> list[tuple[np.ndarray, None, 
         raise SnapshotError("snapshot: expected contacts in order, with impulses that push")
     if not count and not pull.any():
         raise SnapshotError("snapshot: expected contacts or no section of them")
-    return room.writes(pair, push, pull)
+    return impulses.writes(pair, push, pull)

@@ -90,8 +90,8 @@ class StepperBase(Population, Changes, State):
         # The declarations as given, before any shift. Snapshots are checked against them.
         self._first_plan = self._plan
         self._impulses = self._plan.impulses = self._impulses_for(self._plan)
-        for push in self._plan.pushes:
-            push.term.probe(self._position, self._velocity)
+        for interaction in self._plan.interactions:
+            interaction.term.probe(self._position, self._velocity)
         self._bind()
         binding = self._binding(self._plan)
         changes: dict[str, Any] = {}

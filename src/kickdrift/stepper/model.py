@@ -6,7 +6,7 @@ divided by masses, the affine terms are merged into one acceleration per compone
     a = g - c (v - w) - k (x - p),
 
 and all coefficients are rounded to the dtype of the state. Accelerations are summed in one order: the
-affine part, the records, the pushes, each in the order given. After each step the holds follow, in
+affine part, the records, the interactions, each in the order given. After each step the constraints follow, in
 theirs. An array of a plan has one row for all bodies or one row per body, where nothing else is said.
 """
 
@@ -46,7 +46,7 @@ class Record(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Push:
+class InteractionRecord:
     """A term that writes what it does to many bodies into zeros, which are added then.
 
     That is a function of the user, or a term by which bodies see each other.
@@ -59,7 +59,7 @@ class Push:
 
 
 @dataclass(frozen=True)
-class Hold:
+class ConstraintRecord:
     """A constraint: its kind and its coefficients."""
 
     kind: str
@@ -73,8 +73,8 @@ class Part:
     #: (symbol, coefficient, what it is the weight of): see `merging`.
     affine: tuple[merging.Share, ...] = ()
     records: tuple[Record, ...] = ()
-    pushes: tuple[Push, ...] = ()
-    holds: tuple[Hold, ...] = ()
+    interactions: tuple[InteractionRecord, ...] = ()
+    constraint_records: tuple[ConstraintRecord, ...] = ()
     links: tuple[np.ndarray, ...] = ()  #: the bodies that links hold up
     linked = False
     walls: tuple[Any, ...] = ()  #: which meet in corners
@@ -83,7 +83,7 @@ class Part:
     @property
     def coupled(self) -> bool:
         """Does it take more than each body's own numbers?"""
-        return bool(self.pushes or self.holds or self.linked or self.applied)
+        return bool(self.interactions or self.constraint_records or self.linked or self.applied)
 
 
 class Plan:
@@ -131,20 +131,22 @@ class Plan:
                 self._parts[id(declaration)] = part
                 parts.append(part)
         self.records = [record for part in parts for record in part.records]
-        self.pushes = [push for part in parts for push in part.pushes]
+        self.interactions = [interaction for part in parts for interaction in part.interactions]
         self._corners = self._meeting(tuple([wall for part in parts for wall in part.walls]), previous)
-        holds = self._with_corners(parts)
-        if sum(hold.kind == "contacts" for hold in holds) > 1:
+        constraint_records = self._with_corners(parts)
+        if sum(record.kind == "contacts" for record in constraint_records) > 1:
             raise ValueError("constraints: expected one Contacts at most, got two")
-        if sum(push.kind == "langevin" for push in self.pushes) > 1:
+        if sum(interaction.kind == "langevin" for interaction in self.interactions) > 1:
             raise ValueError("forces: expected at most one Langevin, got more")
         # Other constraints lean on what is pinned; and when all are done, bodies are put back into the box.
-        self.holds = sorted(holds, key=lambda hold: (hold.kind != "pin") + (hold.kind == "periodic"))
+        self.constraint_records = sorted(
+            constraint_records, key=lambda record: (record.kind != "pin") + (record.kind == "periodic")
+        )
         check_company(self)
         self.linked = any(part.linked for part in parts)
         #: Do forces other than drag depend on velocities?
         self._told_velocities = any(record.velocity_dependent for record in self.records) or any(
-            push.term.velocity_dependent for push in self.pushes
+            interaction.term.velocity_dependent for interaction in self.interactions
         )
         self.links = [ends for part in parts for ends in part.links]
         #: Forces that users write into arrays of their own, (n, dim): see `held`.
@@ -154,7 +156,7 @@ class Plan:
 
         self._merge(previous)
         self._check_integrator()
-        self.holds = [self._dragged(hold) for hold in self.holds]
+        self.constraint_records = [self._dragged(record) for record in self.constraint_records]
 
     def _meeting(self, walls: tuple[Any, ...], previous: Plan | None) -> Part:
         """The constraint that holds bodies in corners, for all walls together."""
@@ -173,22 +175,22 @@ class Plan:
         part.walls = walls
         return part
 
-    def _with_corners(self, parts: list[Part]) -> list[Hold]:
+    def _with_corners(self, parts: list[Part]) -> list[ConstraintRecord]:
         """All constraints in their order; corners come before the first of the walls."""
-        holds: list[Hold] = []
+        constraint_records: list[ConstraintRecord] = []
         for part in parts:
             if part.walls and part.walls[0] is self._corners.walls[0]:
-                holds += self._corners.holds
-            holds += part.holds
-        return holds
+                constraint_records += self._corners.constraint_records
+            constraint_records += part.constraint_records
+        return constraint_records
 
-    def _dragged(self, hold: Hold) -> Hold:
+    def _dragged(self, record: ConstraintRecord) -> ConstraintRecord:
         """A constraint that pulls in both halves of a step is told what drag there is."""
-        if not (_splits(hold) and self._c.any()):
-            return hold
+        if not (_splits(record) and self._c.any()):
+            return record
         drag = self._c + np.zeros(self.n)
-        ends = {f"drag_{end}": drag[hold.fields[end]] for end in ("first", "second")}
-        return dataclasses.replace(hold, fields=hold.fields | self._rounded(ends))
+        ends = {f"drag_{end}": drag[record.fields[end]] for end in ("first", "second")}
+        return dataclasses.replace(record, fields=record.fields | self._rounded(ends))
 
     def replaced(self, before: Declaration, now: Declaration) -> Plan | None:
         """The same plan with another declaration in the place of one, where neither couples bodies; or None.
@@ -212,7 +214,7 @@ class Plan:
         if old.affine or part.affine:
             plan._merge(self)
         plan._check_integrator()
-        if any(map(_splits, self.holds)) and not np.array_equal(plan._c, self._c):
+        if any(map(_splits, self.constraint_records)) and not np.array_equal(plan._c, self._c):
             return None
         return plan
 
@@ -226,12 +228,12 @@ class Plan:
         few = object.__new__(Plan)
         few.n, few.dim, few.dtype, few.integrator, few.constraints = self.n, self.dim, self.dtype, self.integrator, ()
         few.mass, few.uniform_mass, few.rows = mass, len(mass) == 1, rows
-        few.forces = tuple(term for term in self.forces if not self._parts[id(term)].pushes)
+        few.forces = tuple(term for term in self.forces if not self._parts[id(term)].interactions)
         few._derive_masses(None)
         with np.errstate(over="ignore", invalid="ignore"):
             few._parts = {id(term): few._compile(term) for term in few.forces}
         few.records = [record for term in few.forces for record in few._parts[id(term)].records]
-        few.pushes, few.at_rest, few.linked, few.holds, few.torus = [], None, False, [], None
+        few.interactions, few.at_rest, few.linked, few.constraint_records, few.torus = [], None, False, [], None
         few._told_velocities = any(record.velocity_dependent for record in few.records)
         few._merge(None)
         names = ("g", "c", "w", "k", "p", "rate")
@@ -292,7 +294,7 @@ class Plan:
         if self._same_pins(previous):
             return previous._parts
         # All constraints lean on what is pinned; so that nothing is forgotten, none is taken over.
-        return {key: part for key, part in previous._parts.items() if not (part.holds or part.linked)}
+        return {key: part for key, part in previous._parts.items() if not (part.constraint_records or part.linked)}
 
     def _same_pins(self, other: Plan) -> bool:
         pins, others = (
@@ -340,16 +342,16 @@ class Plan:
     def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
         self._add("records", Record(kind, term.velocity_dependent, self._rounded(fields)))
 
-    def add_push(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
+    def add_interaction(self, kind: str, term: Term, divided_by_mass: bool, **fields: np.ndarray) -> None:
         factor = self._round("1/mass", self.inverse_mass if divided_by_mass else self.mobility)
-        self._add("pushes", Push(kind, term, factor, self._rounded(fields)))
+        self._add("interactions", InteractionRecord(kind, term, factor, self._rounded(fields)))
 
-    def add_hold(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
-        self._add("holds", Hold(kind, constraint, self._rounded(fields)))
+    def add_constraint(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
+        self._add("constraint_records", ConstraintRecord(kind, constraint, self._rounded(fields)))
 
-    def source(self, hold: Hold) -> int:
-        """The number of the constraint that a hold is of."""
-        return next(i for i, constraint in enumerate(self.constraints) if constraint is hold.constraint)
+    def source(self, record: ConstraintRecord) -> int:
+        """The number of the constraint that a constraint is of."""
+        return next(i for i, constraint in enumerate(self.constraints) if constraint is record.constraint)
 
     def add_wall(self, wall: Any) -> None:
         """One of those that hold bodies after each step, and meet each other in corners."""
@@ -431,12 +433,12 @@ class Plan:
     def check_direction(self, dt: float) -> None:
         """Refuse to go back in time where that is no way back: constraints take energy, noise forgets."""
         if dt < 0:
-            for hold in self.holds:
-                if hold.kind == "periodic":
+            for record in self.constraint_records:
+                if record.kind == "periodic":
                     continue
-                name = type(hold.constraint).__name__
+                name = type(record.constraint).__name__
                 raise ValueError(f"dt: expected a positive number where there are constraints ({name}), got {dt}")
-            if any(push.kind == "langevin" for push in self.pushes):
+            if any(interaction.kind == "langevin" for interaction in self.interactions):
                 raise ValueError(f"dt: expected a positive number under Langevin, got {dt}")
 
     def composition(self, dt: float) -> tuple[list[Any], list[Any]]:
@@ -482,7 +484,11 @@ class Plan:
         affine = [self.mass, self.g, self.c, self.w, self.k, self.p, self.rate]
         if self.turned:
             affine.append(self.omega)
-        described: list[Record | Push | Hold] = [*self.records, *self.pushes, *self.holds]
+        described: list[Record | InteractionRecord | ConstraintRecord] = [
+            *self.records,
+            *self.interactions,
+            *self.constraint_records,
+        ]
         records = [(record.kind, list(record.fields.values())) for record in described]
         for name, arrays in [("affine", affine), *records]:
             digest.update(name.encode())
@@ -491,8 +497,8 @@ class Plan:
                 digest.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
         if self.applied:
             digest.update(f"applied {len(self.applied)}".encode())
-        for push in self.pushes:
-            digest.update(f"{push.term.label} {push.term.velocity_dependent}".encode())
+        for interaction in self.interactions:
+            digest.update(f"{interaction.term.label} {interaction.term.velocity_dependent}".encode())
         return digest.hexdigest()
 
     def _rounded(self, fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -574,14 +580,14 @@ class Plan:
                     raise ValueError(
                         f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
                     )
-        if isinstance(self.integrator, (ImplicitEuler, EnergyEuler)) and self.turned and self.pushes:
+        if isinstance(self.integrator, (ImplicitEuler, EnergyEuler)) and self.turned and self.interactions:
             raise ValueError(
                 f"integrator: {name} takes Magnetic and RotatingFrame only where bodies do not see each other, got "
-                f"{type(self.pushes[0].term).__name__} beside them"
+                f"{type(self.interactions[0].term).__name__} beside them"
             )
         if isinstance(self.integrator, EnergyEuler):
             for term in self.forces:
-                others = [push.term for push in self.pushes if push.kind != "formula"]
+                others = [interaction.term for interaction in self.interactions if interaction.kind != "formula"]
                 if not term.conservative or any(other is term for other in others):
                     raise ValueError(
                         f"integrator: {name} takes terms of single bodies with a potential and no friction, "
@@ -589,9 +595,9 @@ class Plan:
                     )
 
 
-def _splits(hold: Hold) -> bool:
+def _splits(record: ConstraintRecord) -> bool:
     """Does it pull in both halves of a step alike?"""
-    return hold.kind == "compliant_distance" and int(hold.fields["direction"][0]) == 2
+    return record.kind == "compliant_distance" and int(record.fields["direction"][0]) == 2
 
 
 def _total(energies: np.ndarray) -> float:

@@ -13,7 +13,7 @@ cdef enum:
     MEETING = 4             # of what is told of one, beside two vectors
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
 
-cdef enum HoldKind:
+cdef enum ConstraintKind:
     PIN
     DISTANCE
     COMPLIANT_DISTANCE
@@ -59,7 +59,7 @@ ctypedef struct Distance:
     const void* drag_first
     const void* drag_second
     double response[4]
-    # Room.
+    # Workspace.
     void* was                   # positions
     void* way                   # component after component, of each pair
     void* force                 # how much each was pulled along itself
@@ -111,15 +111,15 @@ ctypedef struct Sensor:
 
 # Corrects all n bodies after a step. before: where they were; gain: what the forces of the step have added
 # to their velocities; s: Verlet's previous positions, or NULL; owner: whom a Look asks.
-ctypedef int (*HoldFunction)(
-    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
+ctypedef int (*ConstraintFunction)(
+    ConstraintKind kind, double h, int64_t n, int64_t dim, int64_t stride,
     const void* before, const void* gain, void* x, void* v, void* s, const void* data,
     void* owner,
 ) noexcept nogil
 
-ctypedef struct Hold:
-    HoldFunction function
-    HoldKind kind
+ctypedef struct ConstraintCall:
+    ConstraintFunction function
+    ConstraintKind kind
     const void* data
 
 ctypedef struct Collisions:
@@ -133,7 +133,7 @@ ctypedef struct Collisions:
     const uint8_t* sensor       # of each body: does it report, and push nothing? or NULL
     Told* told                  # or NULL
     bint swept                  # are bodies followed on their way?
-    # Room for those that are; and of the bodies that are sought, by their ways, what these are.
+    # Workspace for those that are; and of the bodies that are sought, by their ways, what these are.
     void* since                 # of each body: how long ago its present straight way began
     void* earliest              # and when it touches first
     int64_t* which              # at which place of the partners
@@ -149,7 +149,7 @@ ctypedef struct Collisions:
     double on_way_h
     int64_t iterations
     int64_t walls               # that bodies may be pushed into
-    const Hold* wall
+    const ConstraintCall* wall
     int64_t classes             # of size, but for points; the largest bodies first
     bint points                 # are there bodies without size?
     const uint8_t* size_class   # of each body
@@ -161,7 +161,7 @@ ctypedef struct Collisions:
     # In a periodic box instead of steps and rows, of each class along each axis: how many cells, and 1 / width.
     int64_t cells[3 * MOST_CLASSES]
     double per_width[3 * MOST_CLASSES]
-    # Room.
+    # Workspace.
     int32_t* start              # of each bucket: its first slot
     uint32_t* bucket            # of each body
     int32_t* body               # in each slot: bodies sorted by bucket, then index
@@ -199,7 +199,7 @@ ctypedef struct Contacts:
     int32_t* pair[2]
     void* push[2]
     void* pull[2]
-    # Room.
+    # Workspace.
     void* body                  # velocity and position of each body, then of each wall
     int32_t* one                # of each contact, in ascending order
     int32_t* other
@@ -227,7 +227,7 @@ ctypedef struct Corners:
     const uint8_t* through      # of each wall and body: is it other than 0 where it goes through? or NULL
     const int64_t* number       # under which each reports
     Told** told                 # of each: its wall's; or NULL
-    # Room: the walls of a corner, with sizes and pushes.
+    # Workspace: the walls of a corner, with sizes and interactions.
     int32_t* there
     void* size
     void* push

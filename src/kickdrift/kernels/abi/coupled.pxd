@@ -1,23 +1,23 @@
-# What the kernels are told where bodies are not left alone: what pushes and holds many at once.
+# What the kernels are told where bodies are not left alone: what interactions and constraints many at once.
 
 from libc.stdint cimport int64_t
 
-from .constraints cimport Hold, HoldFunction
+from .constraints cimport ConstraintCall, ConstraintFunction
 from .events cimport Log
 from .noise cimport Noise
 from .plan cimport MAX_STAGES, Field, Job, Plan
 
 cdef enum:
-    TILE_PUSHES = 4     # with more of them, all bodies are stepped as one tile
+    TILE_INTERACTIONS = 4     # with more of them, all bodies are stepped as one tile
 
-cdef enum:              # why a job ends early; what else a push or hold returns is its own
+cdef enum:              # why a job ends early; what else an interaction or constraint returns is its own
     UNSOLVED = -1_000_001
     INTERRUPTED = -1_000_002
-    NO_BRANCH = -1_000_003  # no kernel is there for this kind of hold
+    NO_BRANCH = -1_000_003  # no kernel is there for this kind of constraint
 
 # Writes what bodies first to first + count are pushed with into `out`, which is full of zeros. Component
 # j of body first + i is at [j * stride + i]. What is not 0 stops the step. The same for float and double.
-ctypedef int (*PushFunction)(
+ctypedef int (*InteractionFunction)(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil
@@ -38,37 +38,37 @@ ctypedef int (*NoisyTangent)(
     const void* x, const void* v, const void* dx, const void* dv, void* out, void* data, int64_t tick,
 ) noexcept nogil
 
-# One step of all bodies as one system, from `now` to `next` of a Room (see passes.pxd).
+# One step of all bodies as one system, from `now` to `next` of a Workspace (see passes.pxd).
 ctypedef int (*ImplicitStep)(
-    const void* sweep, Job* job, Py_ssize_t step, const void* room, const void* like,
+    const void* coupling, Job* job, Py_ssize_t step, const void* workspace, const void* like,
 ) noexcept nogil
 
 # Is there a reason to stop between two steps?
 ctypedef bint (*Look)(void* owner) noexcept nogil
 
-ctypedef struct Push:
-    PushFunction function
+ctypedef struct InteractionCall:
+    InteractionFunction function
     void* data
     Field factor        # 1/m, or 1; 0 for bodies that nothing moves
     TangentFunction tangent     # or NULL: differences tell
     void* tangent_data
     bint velocity_dependent
-    PushFunction potential      # writes the energy of each body where a component is written; or NULL
+    InteractionFunction potential      # writes the energy of each body where a component is written; or NULL
     void* potential_data
     bint noisy          # are function and tangent told the tick? There is no potential then
 
 # What becomes of those who met in a step, or in one that is not kept.
 ctypedef void (*TellFunction)(
-    bint keep, int64_t holds, const Hold* hold, int64_t n, int64_t dim, int64_t stride, const void* x, Log* log,
+    bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride, const void* x, Log* log,
 ) noexcept nogil
 
-ctypedef struct Sweep:
-    const Plan* plan            # two of them in the room, with the state in one place and in the other
-    int pushes
-    const Push* push
+ctypedef struct Coupling:
+    const Plan* plan            # two of them in the workspace, with the state in one place and in the other
+    int interactions
+    const InteractionCall* interaction
     const Noise* noise          # or NULL
-    int holds
-    const Hold* hold
+    int constraints
+    const ConstraintCall* constraint
     bint wraps_early            # see `System.wraps_early` of kickdrift/reference/system.py
     Log* log                    # of those who meet, or NULL
     TellFunction tell
@@ -77,8 +77,8 @@ ctypedef struct Sweep:
     double after[MAX_STAGES]   # when a stage evaluates, in seconds after the tick
     int64_t ticks[MAX_STAGES]   # in whole ticks after it
     # Where all bodies are stepped as one tile; NULL where each tile is on its own.
-    char* room                  # x, v and s in two places, and the other registers
-    char* gain                  # of these one for holds: what the forces of a step have added to v
+    char* workspace                  # x, v and s in two places, and the other registers
+    char* gain                  # of these one for constraints: what the forces of a step have added to v
     Py_ssize_t padded           # numbers in a plane
     ImplicitStep implicit       # or NULL
     char* krylov                # its registers
@@ -87,18 +87,18 @@ ctypedef struct Sweep:
     void* owner
     Py_ssize_t patience         # steps between two looks
 
-ctypedef void (*RunSweep)(const Sweep*, Job*, const void* like) noexcept nogil
+ctypedef void (*RunCoupled)(const Coupling*, Job*, const void* like) noexcept nogil
 
 # For one kind of number.
-ctypedef struct SweptTable:
-    RunSweep run
-    PushFunction springs        # see interactions.pxd
-    PushFunction n_body
-    PushFunction formula        # see formulas.pxd
+ctypedef struct CoupledTable:
+    RunCoupled run
+    InteractionFunction springs        # see interactions.pxd
+    InteractionFunction n_body
+    InteractionFunction formula        # see formulas.pxd
     NoisyFunction noisy_formula
-    PushFunction pairs          # see pairs.pxd
-    HoldFunction tie            # pins and distances
-    HoldFunction hold           # walls and collisions
+    InteractionFunction pairs          # see pairs.pxd
+    ConstraintFunction tie            # pins and distances
+    ConstraintFunction meet           # walls and collisions
     TellFunction tell           # see constraints/events.pxd
     ImplicitStep implicit       # see newton_krylov.pxd
     ImplicitStep energy         # see energy.pxd

@@ -31,7 +31,7 @@ ctypedef struct Told:
     bint region             # does it report who enters and leaves?
     int64_t slots           # or 0: of near pairs
     int64_t places
-    int64_t room            # so many may touch
+    int64_t capacity            # so many may touch
     int32_t* mark           # of each place: the number of its contact, from 1 on; or 0
     Contact* contact
     int64_t contacts

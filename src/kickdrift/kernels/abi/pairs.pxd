@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from .constraints cimport Collisions
-from .coupled cimport PushFunction
+from .coupled cimport InteractionFunction
 
 cdef enum:
     PAIRS_AT_ONCE = 768     # pairs that the formula is run for at once; whole vectors of any kind
@@ -14,19 +14,19 @@ ctypedef struct Pairs:
     double cutoff
     double margin           # by which candidates may be farther apart
     const uint8_t* alive    # where bodies come and go; else NULL
-    PushFunction kernel     # that of pairs.pxd, for this kind of number
-    PushFunction formula    # V'(r) / r of rows of distances
+    InteractionFunction kernel     # that of pairs.pxd, for this kind of number
+    InteractionFunction formula    # V'(r) / r of rows of distances
     void* slope
     Collisions grid         # its cells are as wide as the cutoff and the margin
     # The list: of each body the candidates of higher index.
     bint listed
     int64_t* begin          # of each body, and of the one behind the last
     int32_t* partner
-    int64_t room            # for so many
+    int64_t capacity            # for so many
     int64_t most            # more than that are found anew each time
     uint8_t* lived          # of each body: did it when the list was made?
     void* was               # where it was
-    # Room.
+    # Workspace.
     int32_t* near           # candidates of one body
     int32_t* first          # of each pair that is near: its bodies, the way between them, and numbers
     int32_t* second

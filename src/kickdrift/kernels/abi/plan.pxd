@@ -98,8 +98,8 @@ ctypedef struct Job:
     Py_ssize_t failed_step      # the first that was not completed, or `steps`
     Py_ssize_t failed_body      # of an implicit step
     double residual
-    int code                    # other than 0 where a push failed, see abi/coupled.pxd
-    int failed_push             # or hold, where there is no branch for its kind
+    int code                    # other than 0 where an interaction failed, see abi/coupled.pxd
+    int failed_part             # or constraint, where there is no branch for its kind
     Py_ssize_t done             # steps completed so far, where all bodies step together
 
 # What solving the implicit steps of a tile tells.
@@ -128,9 +128,9 @@ ctypedef void (*Accelerate)(
 ) noexcept nogil
 
 # What a stage of a pass makes of accelerations, and what is done at other moments of a step: stages.pxd.
-ctypedef void (*Finish)(int number, int scheme, const void* sweep, const void* room, const void* state) noexcept nogil
+ctypedef void (*Finish)(int number, int scheme, const void* coupling, const void* workspace, const void* state) noexcept nogil
 ctypedef void (*Between)(
-    Moment moment, int scheme, const Plan*, const void* room, const void* state, const void* at_rest, const void* gain,
+    Moment moment, int scheme, const Plan*, const void* workspace, const void* state, const void* at_rest, const void* gain,
 ) noexcept nogil
 
 ctypedef struct Plan:
@@ -159,7 +159,7 @@ ctypedef struct Plan:
     void* step                  # its function for a row or tile: of a type with vectors, see dispatch.pxd
     void* lone                  # its function for less than a block, of the same type
     Solve solve                 # or else this one
-    void (*passes)(const void* sweep, Job*, const void* like) noexcept nogil    # or else this one
+    void (*passes)(const void* coupling, Job*, const void* like) noexcept nogil    # or else this one
     int stages, fsal            # evaluations of each step, and of each call beside
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start

@@ -15,8 +15,8 @@ cdef enum:
     REGISTERS           # of plans whose bodies are left alone
 
 cdef enum:              # where bodies are pushed at once
-    A = REGISTERS       # accelerations before the pushes
-    OUT                 # what pushes write to, a register for each
+    A = REGISTERS       # accelerations before the interactions
+    OUT                 # what interactions write to, a register for each
 
 cdef enum:              # where all bodies are stepped as one tile
     STATE = P           # the state is there twice: so many registers each time
@@ -37,4 +37,4 @@ cdef enum:              # of implicit steps; of some there are several
     DIRECTION                           # p, in turn: the new one and those that are kept
     IMAGE = DIRECTION + KEPT + 1        # J p, for each of them
     MATRIX = IMAGE + KEPT + 1           # rows of dim numbers for each body
-    HERE = MATRIX + MAX_DIM             # what each push writes at PLACE and SPEED
+    HERE = MATRIX + MAX_DIM             # what each interaction writes at PLACE and SPEED

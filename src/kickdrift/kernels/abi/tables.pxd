@@ -7,7 +7,7 @@ from .applied cimport Applied
 from .formulas cimport FormulaTable
 from .ode cimport ODETable
 from .plan cimport Array, Plan, Solve
-from .coupled cimport SweptTable
+from .coupled cimport CoupledTable
 
 cdef extern from *:
     """
@@ -43,7 +43,7 @@ ctypedef struct Kernels:
     Merge merge
     Solve implicit_euler    # of bodies that are left alone
     Solve energy_euler
-    SweptTable swept        # for bodies that are not left alone
+    CoupledTable coupled      # for bodies that are not left alone
     ODETable ode            # for y' = f(t, y)
     FormulaTable formulas
 

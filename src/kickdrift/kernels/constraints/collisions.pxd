@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t
 from .events cimport is_known_faster, key_of, report, senses
 from .walls cimport arrival, bounce, each, replace, rub
 from .broad_phase cimport find_pairs, find_ways
-from ..abi.constraints cimport Collisions, Hold
+from ..abi.constraints cimport Collisions, ConstraintCall
 from ..simd.vec cimport real
 from ..space cimport turn_to_image
 from ..abi.plan cimport MAX_DIM
@@ -66,17 +66,17 @@ cdef inline int collide(
                         return INTERRUPTED
         if not changed:
             break
-        hold_walls(h, n, dim, stride, gain, x, v, s, data, owner)
+        meet_walls(h, n, dim, stride, gain, x, v, s, data, owner)
         met += n // 8  # which takes as long
     return 0
 
 
-cdef inline void hold_walls(
+cdef inline void meet_walls(
     real h, int64_t n, int dim, int64_t stride, const real* gain, real* x, real* v, real* s, const Collisions* data,
     void* owner,
 ) noexcept nogil:
     """What leans on a body that leans on a wall is held up by the wall in this step, not in later ones."""
-    cdef const Hold* wall
+    cdef const ConstraintCall* wall
     cdef int64_t number
     for number in range(data.walls):
         wall = &data.wall[number]

@@ -132,7 +132,7 @@ cdef inline void unmet(Contact* contact, int64_t key, double h) noexcept nogil:
 
 cdef inline void keep_touching(Log* log, Told* told, int64_t key) noexcept nogil:
     """Two that touch; in a crowd there may be no room to remember that."""
-    if told.next_count < told.room:
+    if told.next_count < told.capacity:
         told.next[told.next_count] = key
         told.next_count += 1
     else:

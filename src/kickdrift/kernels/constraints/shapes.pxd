@@ -17,7 +17,7 @@ cdef enum:
     DEEPEST = 128   # nodes of a tree that wait
 
 
-cdef inline int hold_shapes(
+cdef inline int meet_shapes(
     double step, int64_t n, int dim, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
     const Shapes* data,
 ) noexcept nogil:
@@ -27,11 +27,11 @@ cdef inline int hold_shapes(
         return 0
     for i in range(n):
         if takes_part(weight[i] > 0, data.wall.sensor, i):
-            hold_body(<real> step, dim, stride, i, before, gain, x, v, s, data)
+            meet_body(<real> step, dim, stride, i, before, gain, x, v, s, data)
     return 0
 
 
-cdef inline void hold_body(
+cdef inline void meet_body(
     real h, int dim, int64_t stride, int64_t i, const real* before, const real* gain, real* x, real* v, real* s,
     const Shapes* data,
 ) noexcept nogil:

@@ -6,43 +6,43 @@ from .events cimport forget, tell_pairs, tell_region, tell_walls
 from .meetings cimport tell_contacts
 from .shapes cimport tell_shapes
 from ..abi.constraints cimport (
-    BOX, COLLISIONS, CONTACTS, PLANE, SENSOR, SHAPES, Collisions, Contacts, Hold, Sensor, Shapes, Wall,
+    BOX, COLLISIONS, CONTACTS, PLANE, SENSOR, SHAPES, Collisions, Contacts, ConstraintCall, Sensor, Shapes, Wall,
 )
 from ..abi.events cimport Log, Told
 from ..simd.vec cimport real
 
 
-cdef inline Told* told_of(const Hold* hold) noexcept nogil:
-    if hold.kind == COLLISIONS:
-        return (<const Collisions*> hold.data).told
-    if hold.kind == CONTACTS:
-        return (<const Contacts*> hold.data).grid.told
-    if hold.kind == SENSOR:
-        return (<const Sensor*> hold.data).told
-    if hold.kind == SHAPES:
-        return (<const Shapes*> hold.data).wall.told
-    if hold.kind == BOX or hold.kind == PLANE:
-        return (<const Wall*> hold.data).told
+cdef inline Told* told_of(const ConstraintCall* constraint) noexcept nogil:
+    if constraint.kind == COLLISIONS:
+        return (<const Collisions*> constraint.data).told
+    if constraint.kind == CONTACTS:
+        return (<const Contacts*> constraint.data).grid.told
+    if constraint.kind == SENSOR:
+        return (<const Sensor*> constraint.data).told
+    if constraint.kind == SHAPES:
+        return (<const Shapes*> constraint.data).wall.told
+    if constraint.kind == BOX or constraint.kind == PLANE:
+        return (<const Wall*> constraint.data).told
     return NULL
 
 
 cdef inline void tell(
-    bint keep, int64_t holds, const Hold* hold, int dim, int64_t n, int64_t stride, const real* x, Log* log,
+    bint keep, int64_t constraints, const ConstraintCall* constraint, int dim, int64_t n, int64_t stride, const real* x, Log* log,
 ) noexcept nogil:
     """The end of a step: what constraints were told becomes events; or nothing, where the step is not kept."""
     cdef int64_t number
-    for number in range(holds):
-        if told_of(&hold[number]) == NULL:
+    for number in range(constraints):
+        if told_of(&constraint[number]) == NULL:
             continue
         if not keep:
-            forget(told_of(&hold[number]))
-        elif hold[number].kind == COLLISIONS:
-            tell_pairs(dim, n, stride, x, <const Collisions*> hold[number].data, log)
-        elif hold[number].kind == CONTACTS:
-            tell_contacts(dim, n, stride, x, <const Contacts*> hold[number].data, log)
-        elif hold[number].kind == SENSOR:
-            tell_region(dim, n, stride, x, <const Sensor*> hold[number].data, log)
-        elif hold[number].kind == SHAPES:
-            tell_shapes(dim, n, stride, x, <const Shapes*> hold[number].data, log)
-        elif hold[number].kind == BOX or hold[number].kind == PLANE:
-            tell_walls(dim, n, stride, x, hold[number].kind == BOX, <const Wall*> hold[number].data, log)
+            forget(told_of(&constraint[number]))
+        elif constraint[number].kind == COLLISIONS:
+            tell_pairs(dim, n, stride, x, <const Collisions*> constraint[number].data, log)
+        elif constraint[number].kind == CONTACTS:
+            tell_contacts(dim, n, stride, x, <const Contacts*> constraint[number].data, log)
+        elif constraint[number].kind == SENSOR:
+            tell_region(dim, n, stride, x, <const Sensor*> constraint[number].data, log)
+        elif constraint[number].kind == SHAPES:
+            tell_shapes(dim, n, stride, x, <const Shapes*> constraint[number].data, log)
+        elif constraint[number].kind == BOX or constraint[number].kind == PLANE:
+            tell_walls(dim, n, stride, x, constraint[number].kind == BOX, <const Wall*> constraint[number].data, log)

@@ -24,7 +24,7 @@ cdef inline void merge_row(
     const Applied* applied, int j, Py_ssize_t first, Py_ssize_t count, char* out, const vec* like,
 ) noexcept nogil:
     """Of one component, or of all where they lie side by side."""
-    cdef double room[ROW * MAX_DIM]
+    cdef double buffer[ROW * MAX_DIM]
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     cdef const char* base = values(&applied.g, j, first)
     cdef const char* force
@@ -33,7 +33,7 @@ cdef inline void merge_row(
     # Is each vector of g the same?
     cdef bint even = applied.g.body == 0 and width(like) % components == 0
     for number in range(applied.count):
-        force = row_of(&applied.force[number], first, count, j, components, item, <char*> room)
+        force = row_of(&applied.force[number], first, count, j, components, item, <char*> buffer)
         if not applied.light:
             add(False, False, base, values(&applied.inverse_mass, j, first), force, out, count * components, like)
         elif even and number == 0:
@@ -44,9 +44,9 @@ cdef inline void merge_row(
 
 
 cdef inline const char* row_of(
-    const Array* force, Py_ssize_t first, Py_ssize_t count, int component, int components, Py_ssize_t item, char* room,
+    const Array* force, Py_ssize_t first, Py_ssize_t count, int component, int components, Py_ssize_t item, char* buffer,
 ) noexcept nogil:
-    """Numbers of an array in a row: where they are, or in the room."""
+    """Numbers of an array in a row: where they are, or in the workspace."""
     cdef const char* start = force.data + first * force.body + component * force.component
     cdef Py_ssize_t i
     cdef int j
@@ -54,8 +54,8 @@ cdef inline const char* row_of(
         return start
     for i in range(count):
         for j in range(components):
-            copy_number(start + i * force.body + j * force.component, room + (i * components + j) * item, item)
-    return room
+            copy_number(start + i * force.body + j * force.component, buffer + (i * components + j) * item, item)
+    return buffer
 
 
 cdef inline void copy_number(const char* source, char* to, Py_ssize_t item) noexcept nogil:
@@ -82,7 +82,7 @@ cdef inline void add(
             prefetch(force + AHEAD + 64 * i)
         for i in range(TOGETHER):
             f = (<const vec*> force)[i]
-            (<vec*> out)[i] = push(light, even, f, g, q, <const vec*> base + i, <const vec*> inverse_mass + i)
+            (<vec*> out)[i] = accelerated(light, even, f, g, q, <const vec*> base + i, <const vec*> inverse_mass + i)
         base += TOGETHER * sizeof(vec)
         inverse_mass += TOGETHER * sizeof(vec)
         force += TOGETHER * sizeof(vec)
@@ -90,7 +90,7 @@ cdef inline void add(
         count -= TOGETHER * width(like)
     while count > 0:
         load_part(&f, force, min(count, <Py_ssize_t> width(like)))
-        f = push(light, even, f, g, q, <const vec*> base, <const vec*> inverse_mass)
+        f = accelerated(light, even, f, g, q, <const vec*> base, <const vec*> inverse_mass)
         store_part(&f, out, min(count, <Py_ssize_t> width(like)))
         base += sizeof(vec)
         inverse_mass += sizeof(vec)
@@ -99,7 +99,7 @@ cdef inline void add(
         count -= width(like)
 
 
-cdef inline vec push(
+cdef inline vec accelerated(
     bint light, bint even, vec f, vec g, vec q, const vec* base, const vec* inverse_mass,
 ) noexcept nogil:
     if not even:

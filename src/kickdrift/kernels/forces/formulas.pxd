@@ -114,20 +114,20 @@ ctypedef struct Places:
 
 
 cdef inline void locate(
-    const Formula* formula, bint uniform, const Places* places, const char** at, Py_ssize_t* step, vec* room,
+    const Formula* formula, bint uniform, const Places* places, const char** at, Py_ssize_t* step, vec* buffer,
 ) noexcept nogil:
     cdef const Operand* operand
-    cdef Py_ssize_t row = BLOCK * <Py_ssize_t> sizeof(vec) // width(room)
-    cdef char* registers = <char*> (room + 1 + MAX_UNIFORM)
+    cdef Py_ssize_t row = BLOCK * <Py_ssize_t> sizeof(vec) // width(buffer)
+    cdef char* registers = <char*> (buffer + 1 + MAX_UNIFORM)
     cdef int n
     for n in range(formula.operands):
         operand = &formula.operand[n]
         if operand.kind == KNOWN:
             at[n], step[n] = formula.presets + operand.index * PRESET, 0
         elif operand.kind == TIME:
-            at[n], step[n] = <const char*> room, 0
+            at[n], step[n] = <const char*> buffer, 0
         elif operand.kind == UNIFORM:
-            at[n], step[n] = <const char*> (room + 1 + operand.index), 0
+            at[n], step[n] = <const char*> (buffer + 1 + operand.index), 0
         elif uniform:
             at[n] = NULL
         elif operand.kind == REGISTER:
@@ -154,7 +154,7 @@ cdef inline int run_formula(
     cdef double memory[8 + 8 * (1 + MAX_UNIFORM) + MAX_REGISTERS * BLOCK]
     cdef const char* at[MAX_OPERANDS]
     cdef Py_ssize_t step[MAX_OPERANDS]
-    cdef vec* room = aligned(<char*> memory, like)
+    cdef vec* buffer = aligned(<char*> memory, like)
     cdef Py_ssize_t size = <Py_ssize_t> sizeof(vec) // width(like)
     cdef Py_ssize_t begin = 0
     cdef Py_ssize_t number, vectors
@@ -165,11 +165,11 @@ cdef inline int run_formula(
     places.plane = stride * size
     places.first = places.shift = 0
     if vec is f32vec:
-        room[0] = spread_f32(<float> t)
+        buffer[0] = spread_f32(<float> t)
     else:
-        room[0] = spread_f64(t)
+        buffer[0] = spread_f64(t)
     if formula.uniform > 0:
-        locate(formula, True, &places, at, step, room)
+        locate(formula, True, &places, at, step, buffer)
         for n in range(formula.uniform):
             o = &formula.operation[n]
             operate(
@@ -179,7 +179,7 @@ cdef inline int run_formula(
         number = min(<Py_ssize_t> BLOCK, count - begin)
         vectors = (number + width(like) - 1) // width(like)
         places.shift, places.first = begin * size, (first + begin) * size
-        locate(formula, False, &places, at, step, room)
+        locate(formula, False, &places, at, step, buffer)
         for n in range(formula.uniform, formula.operations):
             o = &formula.operation[n]
             if o.code == LOAD:

@@ -138,7 +138,7 @@ cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) 
         data.begin[i] = total
         if data.lived[i]:
             count = candidates(dim, data.n, stride, x, <int32_t> i, reach * reach, &data.grid, data.near)
-            if total + count > data.room:
+            if total + count > data.capacity:
                 return False
             memcpy(data.partner + total, data.near, count * sizeof(int32_t))
             total += count
@@ -236,14 +236,14 @@ cdef inline int work_out(
     return 0
 
 
-cdef inline int push_all(int dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like) noexcept nogil:
+cdef inline int add_all_pairs(int dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like) noexcept nogil:
     cdef real reach = <real> data.cutoff
     cdef const int32_t* partner
     cdef int64_t i, k, count, part
     cdef int32_t filled = 0
     cdef int code
     reach = reach * reach
-    if not fresh(dim, stride, x, data) and not make_list(dim, stride, x, data) and data.room < data.most:
+    if not fresh(dim, stride, x, data) and not make_list(dim, stride, x, data) and data.capacity < data.most:
         return LIST_TOO_SHORT
     for i in range(data.n):
         if not data.lived[i]:
@@ -270,12 +270,12 @@ cdef inline int push_all(int dim, int64_t stride, const real* x, real* out, Pair
     return work_out(dim, stride, filled, out, data, like)
 
 
-cdef inline int push_pairs(
+cdef inline int add_pairs(
     int64_t dim, int64_t stride, const real* x, real* out, Pairs* data, vec* like,
 ) noexcept nogil:
     """V'(r) d / r on the first of each pair, d = x_j - x_i, and its negative on the second."""
     if dim == 1:
-        return push_all(1, stride, x, out, data, like)
+        return add_all_pairs(1, stride, x, out, data, like)
     elif dim == 2:
-        return push_all(2, stride, x, out, data, like)
-    return push_all(3, stride, x, out, data, like)
+        return add_all_pairs(2, stride, x, out, data, like)
+    return add_all_pairs(3, stride, x, out, data, like)

@@ -225,8 +225,8 @@ cdef inline bint quick(
     int code, float* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
 ) noexcept nogil:
     """f(a) or f(a, b) for CHUNK floats; false where some of them may be wrong. i and j are the steps, 1 or 0."""
-    cdef double room[CHUNK + 8]     # two rows of floats, aligned: they are read in halves of what is stored
-    cdef float* first = <float*> aligned(<char*> room, a)
+    cdef double buffer[CHUNK + 8]     # two rows of floats, aligned: they are read in halves of what is stored
+    cdef float* first = <float*> aligned(<char*> buffer, a)
     cdef float* second = first + CHUNK
     cdef const float* x = <const float*> a
     cdef const float* y = <const float*> b

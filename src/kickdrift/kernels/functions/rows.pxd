@@ -57,15 +57,15 @@ cdef inline void widen_row(
         wide[n] = widen(numbers + (first + n * w if step else n * w % width(row)))
 
 
-cdef inline const f32vec* whole_chunk(float* room, const f32vec* row, Py_ssize_t step, Py_ssize_t count) noexcept nogil:
+cdef inline const f32vec* whole_chunk(float* buffer, const f32vec* row, Py_ssize_t step, Py_ssize_t count) noexcept nogil:
     """The last numbers of a row, and ones after them; unless it is one vector again and again."""
     cdef Py_ssize_t n
     if row == NULL or step == 0:
         return row
-    memcpy(room, row, count * sizeof(float))
+    memcpy(buffer, row, count * sizeof(float))
     for n in range(count, CHUNK):
-        room[n] = 1
-    return <const f32vec*> room
+        buffer[n] = 1
+    return <const f32vec*> buffer
 
 
 cdef inline void functions_of_floats(

@@ -6,11 +6,11 @@ from ..constraints.collisions cimport collisions
 from ..constraints.contacts cimport contacts
 from ..constraints.events cimport sense
 from ..constraints.periodic cimport wrap
-from ..constraints.shapes cimport hold_shapes
+from ..constraints.shapes cimport meet_shapes
 from ..constraints.telling cimport tell
 from ..constraints.walls cimport box, corners, plane
 from ..abi.constraints cimport (
-    BOX, COLLISIONS, CONTACTS, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Hold, HoldKind,
+    BOX, COLLISIONS, CONTACTS, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, ConstraintCall, ConstraintKind,
     Periodic, Sensor, Shapes, Wall,
 )
 from ..abi.coupled cimport NO_BRANCH
@@ -19,7 +19,7 @@ from ..simd.vec cimport real
 
 
 cdef inline int held(
-    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
+    ConstraintKind kind, double h, int64_t n, int64_t dim, int64_t stride,
     const real* before, const real* gain, real* x, real* v, real* s, const void* data,
     void* owner,
 ) noexcept nogil:
@@ -36,13 +36,13 @@ cdef inline int held(
     if kind == SENSOR:
         return sense(<real> h, n, <int> dim, stride, before, x, <const Sensor*> data)
     if kind == SHAPES:
-        return hold_shapes(h, n, <int> dim, stride, before, gain, x, v, s, <const Shapes*> data)
+        return meet_shapes(h, n, <int> dim, stride, before, gain, x, v, s, <const Shapes*> data)
     if kind == COLLISIONS:
         return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)
     return NO_BRANCH
 
 
 cdef inline void told(
-    bint keep, int64_t holds, const Hold* hold, int64_t n, int64_t dim, int64_t stride, const real* x, Log* log,
+    bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride, const real* x, Log* log,
 ) noexcept nogil:
-    tell(keep, holds, hold, <int> dim, n, stride, x, log)
+    tell(keep, constraints, constraint, <int> dim, n, stride, x, log)

@@ -2,15 +2,15 @@
 
 from libc.stdint cimport int64_t
 
-from ..abi.constraints cimport HoldFunction
-from ..abi.coupled cimport ImplicitStep, PushFunction, RunSweep, TangentFunction
+from ..abi.constraints cimport ConstraintFunction
+from ..abi.coupled cimport ImplicitStep, InteractionFunction, RunCoupled, TangentFunction
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport Bad, Check, Correct, Increments, ODEPlan, ODERun, ODEStage, Quotients
 from ..abi.pairs cimport Pairs
 from ..abi.plan cimport Job
 from ..abi.tables cimport Kernels
 from ..forces.interactions cimport n_body_tangent, springs_tangent
-from ..forces.pairs cimport push_pairs
+from ..forces.pairs cimport add_pairs
 from ..integrators.energy cimport energy_together
 from ..integrators.newton_krylov cimport together
 from ..loops.coupled cimport run
@@ -27,9 +27,9 @@ cdef inline int near_pairs(
     cdef f32vec* f32 = NULL
     cdef f64vec* f64 = NULL
     if real is float:
-        return push_pairs(dim, stride, x, out, data, f32)
+        return add_pairs(dim, stride, x, out, data, f32)
     else:
-        return push_pairs(dim, stride, x, out, data, f64)
+        return add_pairs(dim, stride, x, out, data, f64)
 
 
 cdef inline int change_springs(
@@ -85,13 +85,13 @@ cdef inline Py_ssize_t bad(Py_ssize_t n, Py_ssize_t dim, const vec* y) noexcept 
 
 cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wide) noexcept:
     """For one kind of number, which `like` and `wide` tell."""
-    kernels.swept.run = <RunSweep> run[vec]
-    kernels.swept.implicit = <ImplicitStep> together[vec]
-    kernels.swept.energy = <ImplicitStep> energy_together[vec]
-    kernels.swept.tie = <HoldFunction> tied[real]
-    kernels.swept.pairs = <PushFunction> near_pairs[real]
-    kernels.swept.springs_tangent = <TangentFunction> change_springs[real]
-    kernels.swept.n_body_tangent = <TangentFunction> change_n_body[vec]
+    kernels.coupled.run = <RunCoupled> run[vec]
+    kernels.coupled.implicit = <ImplicitStep> together[vec]
+    kernels.coupled.energy = <ImplicitStep> energy_together[vec]
+    kernels.coupled.tie = <ConstraintFunction> tied[real]
+    kernels.coupled.pairs = <InteractionFunction> near_pairs[real]
+    kernels.coupled.springs_tangent = <TangentFunction> change_springs[real]
+    kernels.coupled.n_body_tangent = <TangentFunction> change_n_body[vec]
     kernels.ode.solve = <ODERun> solve_flow[real]
     kernels.ode.sweep = <ODEStage> sweep_stage[vec]
     kernels.ode.bad = <Bad> bad[vec]

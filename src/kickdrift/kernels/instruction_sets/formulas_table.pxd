@@ -2,21 +2,21 @@
 
 from libc.stdint cimport int64_t
 
-from ..abi.coupled cimport NoisyFunction, NoisyTangent, PushFunction, TangentFunction
+from ..abi.coupled cimport NoisyFunction, NoisyTangent, InteractionFunction, TangentFunction
 from ..abi.formulas cimport FlowFunction, Formula, Operate
 from ..abi.tables cimport Kernels
 from ..forces.formulas cimport operate, run_formula
 from ..simd.vec cimport vec, width
 
 
-cdef inline int push_formula(
+cdef inline int add_formula(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const vec* x, const vec* v, vec* out, const Formula* data,
 ) noexcept nogil:
-    return push_noise(t, first, count, dim, stride, x, v, out, data, 0)
+    return add_noisy_formula(t, first, count, dim, stride, x, v, out, data, 0)
 
 
-cdef inline int push_noise(
+cdef inline int add_noisy_formula(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const vec* x, const vec* v, vec* out, const Formula* data, int64_t tick,
 ) noexcept nogil:
@@ -53,7 +53,7 @@ cdef inline void fill_formulas(Kernels* kernels, vec* like) noexcept:
     kernels.formulas.width = width(like)
     kernels.formulas.operate = <Operate> operate[vec]
     kernels.formulas.flow = <FlowFunction> flow_formula[vec]
-    kernels.swept.formula = <PushFunction> push_formula[vec]
-    kernels.swept.formula_tangent = <TangentFunction> change_formula[vec]
-    kernels.swept.noisy_formula = <NoisyFunction> push_noise[vec]
-    kernels.swept.noisy_formula_tangent = <NoisyTangent> change_noise[vec]
+    kernels.coupled.formula = <InteractionFunction> add_formula[vec]
+    kernels.coupled.formula_tangent = <TangentFunction> change_formula[vec]
+    kernels.coupled.noisy_formula = <NoisyFunction> add_noisy_formula[vec]
+    kernels.coupled.noisy_formula_tangent = <NoisyTangent> change_noise[vec]

@@ -3,13 +3,13 @@
 from libc.stdint cimport int64_t
 
 from ..constraints.joints cimport distance, pin
-from ..abi.constraints cimport COMPLIANT_DISTANCE, DISTANCE, PIN, Distance, HoldKind, Pin
+from ..abi.constraints cimport COMPLIANT_DISTANCE, DISTANCE, PIN, Distance, ConstraintKind, Pin
 from ..abi.coupled cimport NO_BRANCH
 from ..simd.vec cimport real
 
 
 cdef inline int tied(
-    HoldKind kind, double h, int64_t n, int64_t dim, int64_t stride,
+    ConstraintKind kind, double h, int64_t n, int64_t dim, int64_t stride,
     const real* before, const real* gain, real* x, real* v, real* s, const void* data,
     void* owner,
 ) noexcept nogil:

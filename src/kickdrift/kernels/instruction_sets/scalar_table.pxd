@@ -1,6 +1,6 @@
 # The kernels that take one number after the other, for which no instruction set is better than the baseline.
 
-from ..abi.constraints cimport HoldFunction
+from ..abi.constraints cimport ConstraintFunction
 from ..abi.coupled cimport TellFunction
 from ..abi.tables cimport KICKDRIFT_ABI, Kernels
 from ..simd.vec cimport real
@@ -10,5 +10,5 @@ from .contacts_table cimport held, told
 cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
     """For one kind of number, which `like` tells."""
     kernels.abi = KICKDRIFT_ABI
-    kernels.swept.hold = <HoldFunction> held[real]
-    kernels.swept.tell = <TellFunction> told[real]
+    kernels.coupled.meet = <ConstraintFunction> held[real]
+    kernels.coupled.tell = <TellFunction> told[real]

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from ..abi.coupled cimport PushFunction, Sweep
+from ..abi.coupled cimport InteractionFunction, Coupling
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
 from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
@@ -17,7 +17,7 @@ from ..integrators.traits cimport unspecialised
 from ..loops.living cimport run_living
 from ..loops.stages cimport between, finish
 from ..loops.tiles cimport (
-    accelerate_planes, in_a_row, in_place, in_sweeps, run_merged_rows, run_row, run_rows, run_tiles,
+    accelerate_planes, in_a_row, in_place, in_passes, run_merged_rows, run_row, run_rows, run_tiles,
 )
 from ..ode.tiles cimport run
 from ..simd.vec cimport f32vec, f64vec, real, vec
@@ -26,10 +26,10 @@ from .dispatch cimport choose, set_up
 
 cdef inline void run_passes(const Plan* plan, Job* job, const vec* like) noexcept nogil:
     """A job that tiles.pxd has no loop for, by passes without interactions."""
-    cdef Sweep sweep
-    memset(&sweep, 0, sizeof(Sweep))
-    sweep.plan = plan
-    plan.passes(&sweep, job, like)
+    cdef Coupling coupling
+    memset(&coupling, 0, sizeof(Coupling))
+    coupling.plan = plan
+    plan.passes(&coupling, job, like)
 
 
 cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) noexcept nogil:
@@ -38,14 +38,14 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
     plan.accelerate = <Accelerate> accelerate_planes[vec]
     plan.finish = <Finish> finish[vec]
     plan.between = <Between> between[vec]
-    plan.passes = <void (*)(const void*, Job*, const void*) noexcept nogil> kernels.swept.run
+    plan.passes = <void (*)(const void*, Job*, const void*) noexcept nogil> kernels.coupled.run
     plan.solve = NULL
     if plan.scheme == IMPLICIT_EULER:
         plan.solve = kernels.implicit_euler
     elif plan.scheme == ENERGY_EULER:
         plan.solve = kernels.energy_euler
     plan.merges = plan.applied != NULL and in_place(plan)
-    if in_sweeps(plan):
+    if in_passes(plan):
         plan.run = <Run> run_passes[vec]
     elif plan.merges:
         plan.run = <Run> run_merged_rows[vec]
@@ -90,7 +90,7 @@ cdef inline void run_flow(const ODEPlan* plan, Job* job, const real* like) noexc
         run(plan, job, like, f64)
 
 
-cdef inline int push_springs(
+cdef inline int add_springs(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const real* x, const real* v, real* out, const Springs* data,
 ) noexcept nogil:
@@ -102,7 +102,7 @@ cdef inline int push_springs(
         return springs(dim, stride, x, v, out, data, f64)
 
 
-cdef inline int push_n_body(
+cdef inline int add_n_body(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const vec* x, const vec* v, vec* out, const NBody* data,
 ) noexcept nogil:
@@ -117,6 +117,6 @@ cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexc
     kernels.merge = <Merge> merge[vec]
     kernels.implicit_euler = <Solve> implicit_step[real]
     kernels.energy_euler = <Solve> energy_step[real]
-    kernels.swept.springs = <PushFunction> push_springs[real]
-    kernels.swept.n_body = <PushFunction> push_n_body[vec]
+    kernels.coupled.springs = <InteractionFunction> add_springs[real]
+    kernels.coupled.n_body = <InteractionFunction> add_n_body[vec]
     kernels.ode.run = <ODERun> run_flow[real]

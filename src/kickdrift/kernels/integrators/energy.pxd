@@ -1,63 +1,63 @@
 # Energy-conserving Euler where bodies are pushed too: `energy_together` of kickdrift/reference/integrators.py.
 #
-# All bodies are one tile, as in newton_krylov.pxd. What the pushes' potentials come to is told for all bodies at once,
+# All bodies are one tile, as in newton_krylov.pxd. What the interactions' potentials come to is told for all bodies at once,
 # at both places where a body may end; the rest is done body by body, as in newton.pxd.
 
 from libc.string cimport memset
 
 from ..abi.registers cimport P, Q, S, V, X, Y, Z
-from ..abi.workspace cimport KEEP, Room
+from ..abi.workspace cimport KEEP, Workspace
 from ..abi.plan cimport DAMPING, MAX_DIM, Job, Plan
-from ..abi.coupled cimport Push, Sweep
+from ..abi.coupled cimport InteractionCall, Coupling
 from ..forces.fields cimport dot, field_vec, root
-from ..loops.passes cimport finish, push
+from ..loops.passes cimport finish, interact
 from ..loops.stages cimport size
 from ..simd.vec cimport f32vec, real, spread, vec, width
 from .newton cimport difference, mirror
 
 
-cdef inline int add_work(const Sweep* sweep, Job* job, const Room* room, double t, vec* work, vec* like) noexcept nogil:
+cdef inline int add_work(const Coupling* coupling, Job* job, const Workspace* workspace, double t, vec* work, vec* like) noexcept nogil:
     """The potential per unit of mass at the places of `next` less that at those of `now`, of all pushes."""
-    cdef vec* here = <vec*> (room.start + (Q - P) * size(room, like))
-    cdef vec* there = <vec*> (room.start + (Y - P) * size(room, like))
-    cdef const Push* term
+    cdef vec* here = <vec*> (workspace.start + (Q - P) * size(workspace, like))
+    cdef vec* there = <vec*> (workspace.start + (Y - P) * size(workspace, like))
+    cdef const InteractionCall* term
     cdef Py_ssize_t n
     cdef int number
-    for number in range(sweep.pushes):
-        term = &sweep.push[number]
-        memset(here, 0, size(room, like))
-        memset(there, 0, size(room, like))
+    for number in range(coupling.interactions):
+        term = &coupling.interaction[number]
+        memset(here, 0, size(workspace, like))
+        memset(there, 0, size(workspace, like))
         job.code = term.potential(
-            t, 0, room.count, sweep.plan.dim, room.plane, room.now + X * size(room, like),
-            room.now + V * size(room, like), here, term.potential_data,
+            t, 0, workspace.count, coupling.plan.dim, workspace.plane, workspace.now + X * size(workspace, like),
+            workspace.now + V * size(workspace, like), here, term.potential_data,
         )
         if job.code == 0:
             job.code = term.potential(
-                t, 0, room.count, sweep.plan.dim, room.plane, room.next + X * size(room, like),
-                room.now + V * size(room, like), there, term.potential_data,
+                t, 0, workspace.count, coupling.plan.dim, workspace.plane, workspace.next + X * size(workspace, like),
+                workspace.now + V * size(workspace, like), there, term.potential_data,
             )
         if job.code != 0:
-            job.failed_push = number
+            job.failed_part = number
             return job.code
-        for n in range((room.count + width(like) - 1) // width(like)):
+        for n in range((workspace.count + width(like) - 1) // width(like)):
             here[n] = field_vec(&term.factor, 0, n * width(like), like) * (there[n] - here[n])
             work[n] = here[n] if number == 0 else work[n] + here[n]
     return 0
 
 
 cdef inline int energy_step(
-    const Sweep* sweep, Job* job, const Room* room, double t, vec* like, real zero,
+    const Coupling* coupling, Job* job, const Workspace* workspace, double t, vec* like, real zero,
 ) noexcept nogil:
-    cdef const Plan* plan = sweep.plan
-    cdef Py_ssize_t plane = room.plane
-    cdef Py_ssize_t vectors = (room.count + width(like) - 1) // width(like)
-    cdef const vec* x = <const vec*> (room.now + X * size(room, like))
-    cdef const vec* v = <const vec*> (room.now + V * size(room, like))
-    cdef const vec* a = <const vec*> room.start
-    cdef vec* y = <vec*> (room.next + X * size(room, like))
-    cdef vec* u = <vec*> (room.next + V * size(room, like))
-    cdef vec* near = <vec*> (room.start + (Z - P) * size(room, like))
-    cdef vec* far = <vec*> (room.next + S * size(room, like))
+    cdef const Plan* plan = coupling.plan
+    cdef Py_ssize_t plane = workspace.plane
+    cdef Py_ssize_t vectors = (workspace.count + width(like) - 1) // width(like)
+    cdef const vec* x = <const vec*> (workspace.now + X * size(workspace, like))
+    cdef const vec* v = <const vec*> (workspace.now + V * size(workspace, like))
+    cdef const vec* a = <const vec*> workspace.start
+    cdef vec* y = <vec*> (workspace.next + X * size(workspace, like))
+    cdef vec* u = <vec*> (workspace.next + V * size(workspace, like))
+    cdef vec* near = <vec*> (workspace.start + (Z - P) * size(workspace, like))
+    cdef vec* far = <vec*> (workspace.next + S * size(workspace, like))
     cdef real h = <real> plan.h
     cdef real two = 2
     cdef real half = h / two
@@ -71,22 +71,22 @@ cdef inline int energy_step(
     cdef Py_ssize_t i, n
     cdef int dim = plan.dim
     cdef int j
-    if push(sweep, job, room, room.now, t, job.tick, like) != 0:
+    if interact(coupling, job, workspace, workspace.now, t, job.tick, like) != 0:
         return job.code
-    finish(KEEP, 0, sweep, room, room.now, like)
+    finish(KEEP, 0, coupling, workspace, workspace.now, like)
     for j in range(dim):
         for n in range(vectors):
             i = j * plane // width(like) + n
             y[i] = x[i] + step * v[i]
-    if add_work(sweep, job, room, t, near, like) != 0:
+    if add_work(coupling, job, workspace, t, near, like) != 0:
         return job.code
     for j in range(dim):
         for n in range(vectors):
             i = j * plane // width(like) + n
             y[i] = x[i] + step * (v[i] + middle * a[i])
-    if add_work(sweep, job, room, t, far, like) != 0:
+    if add_work(coupling, job, workspace, t, far, like) != 0:
         return job.code
-    for i in range(room.count):
+    for i in range(workspace.count):
         for j in range(dim):
             old[j] = (<const real*> x)[j * plane + i]
             speed[j] = (<const real*> v)[j * plane + i]
@@ -118,16 +118,16 @@ cdef inline int energy_step(
 
 
 cdef inline int energy_together(
-    const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like,
+    const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
     """One step of all bodies, from `now` to `next`; other than 0 where that fails."""
-    cdef double t = sweep.origin + (job.tick + step - sweep.origin_tick) * sweep.plan.h
+    cdef double t = coupling.origin + (job.tick + step - coupling.origin_tick) * coupling.plan.h
     cdef float single = 0
     cdef double whole = 0
     if vec is f32vec:
-        energy_step(sweep, job, room, t, like, single)
+        energy_step(coupling, job, workspace, t, like, single)
     else:
-        energy_step(sweep, job, room, t, like, whole)
-    if job.code == 0 and sweep.plan.damped and sweep.holds == 0:
-        sweep.plan.between(DAMPING, sweep.plan.scheme, sweep.plan, room, room.next, NULL, NULL)
+        energy_step(coupling, job, workspace, t, like, whole)
+    if job.code == 0 and coupling.plan.damped and coupling.constraints == 0:
+        coupling.plan.between(DAMPING, coupling.plan.scheme, coupling.plan, workspace, workspace.next, NULL, NULL)
     return job.code

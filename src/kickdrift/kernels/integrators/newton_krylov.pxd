@@ -1,6 +1,6 @@
 # Implicit Euler where bodies see each other: kickdrift/reference/newton_krylov.py, in the same order of operations.
 #
-# Vectors are registers as in passes.pxd, in a room of their own; X and V of the next state are where
+# Vectors are registers as in passes.pxd, in a workspace of their own; X and V of the next state are where
 # functions are evaluated, as Python is shown no other place.
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
@@ -10,13 +10,13 @@ from libc.string cimport memcpy, memset
 from ..abi.registers cimport (
     CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, PLACE, R, REST, SPARE, SPEED, V, WAY, X,
 )
-from ..abi.workspace cimport KEEP, Room
+from ..abi.workspace cimport KEEP, Workspace
 from ..noise cimport stir
 from ..simd.vec cimport f32vec, vec, load_part, real, spread, where_positive, width
 from ..abi.plan cimport DAMPING, Field, Job, Plan
 from ..loops.stages cimport size
-from ..loops.passes cimport finish, out_register, push
-from ..abi.coupled cimport UNSOLVED, NoisyTangent, Push, Sweep
+from ..loops.passes cimport finish, interact, out_register
+from ..abi.coupled cimport UNSOLVED, NoisyTangent, InteractionCall, Coupling
 from ..forces.fields cimport field_vec, magnitude, root, term_jacobian, value
 
 cdef enum:
@@ -25,9 +25,9 @@ cdef enum:
 
 # A step on its way.
 ctypedef struct System:
-    const Sweep* sweep
+    const Coupling* coupling
     Job* job
-    const Room* room
+    const Workspace* workspace
     double t                # when it ends
     int64_t tick            # that of the noise then
     double far, fast        # sizes of places and velocities
@@ -35,22 +35,22 @@ ctypedef struct System:
 
 
 cdef inline vec* vector(const System* system, int number, vec* like) noexcept nogil:
-    return <vec*> (system.sweep.krylov + number * size(system.room, like))
+    return <vec*> (system.coupling.krylov + number * size(system.workspace, like))
 
 
 cdef inline vec* shown(const System* system, int number, vec* like) noexcept nogil:
     """X or V of the next state."""
-    return <vec*> (system.room.next + number * size(system.room, like))
+    return <vec*> (system.workspace.next + number * size(system.workspace, like))
 
 
 cdef inline void combine(const System* system, vec* to, const vec* a, int sign, real s, const vec* b) noexcept nogil:
     """to = a + s b, a - s b, or for the sign 0: s b."""
     cdef vec factor = spread(&s, 0, b)
-    cdef Py_ssize_t plane = system.room.plane // width(b)
-    cdef Py_ssize_t vectors = (system.room.count + width(b) - 1) // width(b)
+    cdef Py_ssize_t plane = system.workspace.plane // width(b)
+    cdef Py_ssize_t vectors = (system.workspace.count + width(b) - 1) // width(b)
     cdef Py_ssize_t i
     cdef int j
-    for j in range(system.sweep.plan.dim):
+    for j in range(system.coupling.plan.dim):
         for i in range(j * plane, j * plane + vectors):
             if sign > 0:
                 to[i] = a[i] + factor * b[i]
@@ -63,31 +63,31 @@ cdef inline void combine(const System* system, vec* to, const vec* a, int sign, 
 cdef inline void quotient(const System* system, vec* to, const vec* a, const vec* b, real s) noexcept nogil:
     """to = (a - b) / s, or for no b: a / s."""
     cdef vec divisor = spread(&s, 0, a)
-    cdef Py_ssize_t plane = system.room.plane // width(a)
-    cdef Py_ssize_t vectors = (system.room.count + width(a) - 1) // width(a)
+    cdef Py_ssize_t plane = system.workspace.plane // width(a)
+    cdef Py_ssize_t vectors = (system.workspace.count + width(a) - 1) // width(a)
     cdef Py_ssize_t i
     cdef int j
-    for j in range(system.sweep.plan.dim):
+    for j in range(system.coupling.plan.dim):
         for i in range(j * plane, j * plane + vectors):
             to[i] = (a[i] - b[i]) / divisor if b != NULL else a[i] / divisor
 
 
 cdef inline void copy(const System* system, vec* to, const vec* source) noexcept nogil:
-    memcpy(to, source, size(system.room, source))
+    memcpy(to, source, size(system.workspace, source))
 
 
 cdef inline real inner(const System* system, const vec* p, const vec* q, real like) noexcept nogil:
     """The sum of m p q, in SUMS running sums per component, which are added at last."""
-    cdef const Field* weight = &system.sweep.weight
+    cdef const Field* weight = &system.coupling.weight
     cdef vec sums[SUMS]
     cdef vec u, v
     cdef Py_ssize_t w = width(p)
-    cdef Py_ssize_t plane = system.room.plane // w
-    cdef Py_ssize_t whole = system.room.count // SUMS * SUMS
+    cdef Py_ssize_t plane = system.workspace.plane // w
+    cdef Py_ssize_t whole = system.workspace.count // SUMS * SUMS
     cdef Py_ssize_t body, i, count
     cdef real total = 0
     cdef int j, k
-    for j in range(system.sweep.plan.dim):
+    for j in range(system.coupling.plan.dim):
         memset(sums, 0, SUMS * sizeof(real))
         body = 0
         while body < whole:
@@ -97,7 +97,7 @@ cdef inline real inner(const System* system, const vec* p, const vec* q, real li
             body += SUMS
         for k in range(SUMS // w):
             i = j * plane + whole // w + k
-            count = system.room.count - whole - k * w
+            count = system.workspace.count - whole - k * w
             load_part(&u, <const char*> (p + i), count)
             load_part(&v, <const char*> (q + i), count)
             sums[k] = sums[k] + field_vec(weight, 0, whole + k * w, p) * (u * v)
@@ -111,18 +111,18 @@ cdef inline real most(const System* system, const void* numbers, real like) noex
     cdef const real* u = <const real*> numbers
     cdef real largest[SUMS]
     cdef real a
-    cdef Py_ssize_t whole = system.room.count // SUMS
+    cdef Py_ssize_t whole = system.workspace.count // SUMS
     cdef Py_ssize_t i, k
     cdef int j
     for k in range(SUMS):
         largest[k] = 0
-    for j in range(system.sweep.plan.dim):
+    for j in range(system.coupling.plan.dim):
         for i in range(whole):
             for k in range(SUMS):
-                a = magnitude(u[j * system.room.plane + i * SUMS + k])
+                a = magnitude(u[j * system.workspace.plane + i * SUMS + k])
                 largest[k] = a if a > largest[k] else largest[k]
-        for i in range(whole * SUMS, system.room.count):
-            a = magnitude(u[j * system.room.plane + i])
+        for i in range(whole * SUMS, system.workspace.count):
+            a = magnitude(u[j * system.workspace.plane + i])
             largest[0] = a if a > largest[0] else largest[0]
     for k in range(1, SUMS):
         largest[0] = largest[k] if largest[k] > largest[0] else largest[0]
@@ -135,9 +135,9 @@ cdef inline Py_ssize_t worst(const System* system, const real* f) noexcept nogil
     cdef real largest = magnitude(f[0])
     cdef real a
     cdef int j
-    for i in range(system.room.count):
-        for j in range(system.sweep.plan.dim):
-            a = magnitude(f[j * system.room.plane + i])
+    for i in range(system.workspace.count):
+        for j in range(system.coupling.plan.dim):
+            a = magnitude(f[j * system.workspace.plane + i])
             if a != a:
                 return i
             if a > largest:
@@ -147,27 +147,27 @@ cdef inline Py_ssize_t worst(const System* system, const real* f) noexcept nogil
 
 
 cdef inline int evaluate(const System* system, real h, vec* like) noexcept nogil:
-    """f of the velocities shown, and where they lead to; other than 0 where a push fails."""
-    cdef const Sweep* sweep = system.sweep
-    cdef const Room* room = system.room
-    cdef const vec* x = <const vec*> (room.now + X * size(room, like))
-    cdef const vec* v = <const vec*> (room.now + V * size(room, like))
+    """f of the velocities shown, and where they lead to; other than 0 where an interaction fails."""
+    cdef const Coupling* coupling = system.coupling
+    cdef const Workspace* workspace = system.workspace
+    cdef const vec* x = <const vec*> (workspace.now + X * size(workspace, like))
+    cdef const vec* v = <const vec*> (workspace.now + V * size(workspace, like))
     cdef vec* u = shown(system, V, like)
     cdef vec* f = vector(system, REST, like)
     cdef real one = 1
     combine(system, shown(system, X, like), x, 1, h, u)
-    if push(sweep, system.job, room, room.next, system.t, system.tick, like) != 0:
+    if interact(coupling, system.job, workspace, workspace.next, system.t, system.tick, like) != 0:
         return system.job.code
-    finish(KEEP, 0, sweep, room, room.next, like)
+    finish(KEEP, 0, coupling, workspace, workspace.next, like)
     combine(system, f, u, -1, one, v)
-    combine(system, f, f, -1, h, <const vec*> room.start)
+    combine(system, f, f, -1, h, <const vec*> workspace.start)
     return 0
 
 
 cdef inline void take_matrices(const System* system, real h, vec* like) noexcept nogil:
-    """The derivatives of the terms of single bodies, da/dv + h da/dx, and what the pushes write."""
-    cdef const Plan* plan = system.sweep.plan
-    cdef Py_ssize_t plane = system.room.plane
+    """The derivatives of the terms of single bodies, da/dv + h da/dx, and what the interactions write."""
+    cdef const Plan* plan = system.coupling.plan
+    cdef Py_ssize_t plane = system.workspace.plane
     cdef const real* y = <const real*> vector(system, PLACE, like)
     cdef const real* u = <const real*> vector(system, SPEED, like)
     cdef real* to
@@ -177,7 +177,7 @@ cdef inline void take_matrices(const System* system, real h, vec* like) noexcept
     cdef real velocity[3]
     cdef Py_ssize_t body
     cdef int i, j, term
-    for body in range(system.room.count):
+    for body in range(system.workspace.count):
         for i in range(plan.dim):
             position[i] = y[i * plane + body]
             velocity[i] = u[i * plane + body]
@@ -194,30 +194,30 @@ cdef inline void take_matrices(const System* system, real h, vec* like) noexcept
             to = <real*> vector(system, MATRIX + i, like)
             for j in range(plan.dim):
                 to[j * plane + body] = by_v[i][j] + h * by_x[i][j]
-    for i in range(system.sweep.pushes):
-        copy(system, vector(system, HERE + i, like), <const vec*> out_register(system.room, i, like))
+    for i in range(system.coupling.interactions):
+        copy(system, vector(system, HERE + i, like), <const vec*> out_register(system.workspace, i, like))
 
 
 cdef inline int call(const System* system, int number, vec* like) noexcept nogil:
     """Evaluate one push at the place shown."""
-    cdef const Push* term = &system.sweep.push[number]
-    cdef char* out = out_register(system.room, number, like)
-    memset(out, 0, size(system.room, like))
+    cdef const InteractionCall* term = &system.coupling.interaction[number]
+    cdef char* out = out_register(system.workspace, number, like)
+    memset(out, 0, size(system.workspace, like))
     system.job.code = term.function(
-        system.t, 0, system.room.count, system.sweep.plan.dim, system.room.plane,
+        system.t, 0, system.workspace.count, system.coupling.plan.dim, system.workspace.plane,
         shown(system, X, like), shown(system, V, like), out, term.data,
     )
     if system.job.code != 0:
-        system.job.failed_push = number
+        system.job.failed_part = number
     return system.job.code
 
 
 cdef inline int differences(const System* system, int number, const vec* p, vec* like, real zero) noexcept nogil:
-    """How a push changes, by its values nearby, with half of the digits."""
+    """How an interaction changes, by its values nearby, with half of the digits."""
     cdef real epsilon = FLT_EPSILON if real is float else DBL_EPSILON
     cdef real half = root(epsilon)
     cdef real e
-    cdef vec* out = <vec*> out_register(system.room, number, like)
+    cdef vec* out = <vec*> out_register(system.workspace, number, like)
     cdef vec* spare = vector(system, SPARE, like)
     cdef const vec* here = vector(system, HERE + number, like)
     cdef const vec* dx = vector(system, DX, like)
@@ -228,7 +228,7 @@ cdef inline int differences(const System* system, int number, const vec* p, vec*
     if call(system, number, like) != 0:
         return system.job.code
     quotient(system, out, out, here, e)
-    if system.sweep.push[number].velocity_dependent:
+    if system.coupling.interaction[number].velocity_dependent:
         copy(system, spare, out)
         e = half * <real> system.fast / most(system, p, zero)
         copy(system, shown(system, X, like), vector(system, PLACE, like))
@@ -242,23 +242,23 @@ cdef inline int differences(const System* system, int number, const vec* p, vec*
 
 cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogil:
     """q = J r: r less h times how accelerations change when velocities change by r, and places by h r."""
-    cdef const Sweep* sweep = system.sweep
-    cdef const Room* room = system.room
+    cdef const Coupling* coupling = system.coupling
+    cdef const Workspace* workspace = system.workspace
     cdef const vec* p = vector(system, R, like)
     cdef vec* dx = vector(system, DX, like)
     cdef vec* change = vector(system, CHANGE, like)
     cdef const vec* row
     cdef const vec* o
-    cdef const Push* term
+    cdef const InteractionCall* term
     cdef const vec* weight
     cdef char* out
     cdef vec a
     cdef Py_ssize_t w = width(like)
-    cdef Py_ssize_t plane = room.plane // w
-    cdef Py_ssize_t vectors = (room.count + w - 1) // w
+    cdef Py_ssize_t plane = workspace.plane // w
+    cdef Py_ssize_t vectors = (workspace.count + w - 1) // w
     cdef Py_ssize_t n
     cdef real slope
-    cdef int dim = sweep.plan.dim
+    cdef int dim = coupling.plan.dim
     cdef int i, j, number
     combine(system, dx, p, 0, h, p)
     for i in range(dim):
@@ -268,23 +268,23 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
             for j in range(1, dim):
                 a = a + row[j * plane + n] * p[j * plane + n]
             change[i * plane + n] = a
-    for number in range(sweep.pushes):
-        term = &sweep.push[number]
-        out = out_register(room, number, like)
+    for number in range(coupling.interactions):
+        term = &coupling.interaction[number]
+        out = out_register(workspace, number, like)
         if term.tangent != NULL:
-            memset(out, 0, size(room, like))
+            memset(out, 0, size(workspace, like))
             if term.noisy:
                 system.job.code = (<NoisyTangent> term.tangent)(
-                    system.t, room.count, dim, room.plane, vector(system, PLACE, like), vector(system, SPEED, like),
+                    system.t, workspace.count, dim, workspace.plane, vector(system, PLACE, like), vector(system, SPEED, like),
                     dx, p, out, term.tangent_data, system.tick,
                 )
             else:
                 system.job.code = term.tangent(
-                    system.t, room.count, dim, room.plane, vector(system, PLACE, like), vector(system, SPEED, like),
+                    system.t, workspace.count, dim, workspace.plane, vector(system, PLACE, like), vector(system, SPEED, like),
                     dx, p, out, term.tangent_data,
                 )
             if system.job.code != 0:
-                system.job.failed_push = number
+                system.job.failed_part = number
                 return system.job.code
         elif differences(system, number, p, like, h) != 0:
             return system.job.code
@@ -294,8 +294,8 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
                 change[j * plane + n] = change[j * plane + n] + (
                     field_vec(&term.factor, 0, n * w, like) * o[j * plane + n]
                 )
-    if sweep.plan.living != NULL:
-        weight = <const vec*> sweep.plan.living.weight
+    if coupling.plan.living != NULL:
+        weight = <const vec*> coupling.plan.living.weight
         for j in range(dim):
             for n in range(vectors):
                 change[j * plane + n] = where_positive(weight[n], change[j * plane + n])
@@ -347,11 +347,11 @@ cdef inline int orthomin(System* system, real h, real share, vec* like) noexcept
 
 
 cdef inline int implicit_step(
-    const Sweep* sweep, Job* job, const Room* room, double t, int64_t tick, vec* like, real zero,
+    const Coupling* coupling, Job* job, const Workspace* workspace, double t, int64_t tick, vec* like, real zero,
 ) noexcept nogil:
     """Solve f(u) = 0 for the new velocities u, and move on with them; other than 0 where that fails."""
     cdef System system
-    cdef const Plan* plan = sweep.plan
+    cdef const Plan* plan = coupling.plan
     cdef real h = <real> plan.h
     cdef real tolerance = <real> plan.tolerance
     cdef real epsilon = FLT_EPSILON if real is float else DBL_EPSILON
@@ -362,14 +362,14 @@ cdef inline int implicit_step(
     cdef real residual, scale, far, goal, share
     cdef int iteration
     cdef vec* f
-    system.sweep = sweep
+    system.coupling = coupling
     system.job = job
-    system.room = room
+    system.workspace = workspace
     system.t = t
     system.tick = tick
     system.slope = 0
     f = vector(&system, REST, like)
-    copy(&system, shown(&system, V, like), <const vec*> (room.now + V * size(room, like)))
+    copy(&system, shown(&system, V, like), <const vec*> (workspace.now + V * size(workspace, like)))
     if evaluate(&system, h, like) != 0:
         return job.code
     for iteration in range(plan.iterations + 1):
@@ -377,8 +377,8 @@ cdef inline int implicit_step(
         if residual == 0:
             break
         scale = (
-            most(&system, shown(&system, V, like), h) + most(&system, room.now + V * size(room, like), h)
-            + magnitude(h) * most(&system, room.start, h)
+            most(&system, shown(&system, V, like), h) + most(&system, workspace.now + V * size(workspace, like), h)
+            + magnitude(h) * most(&system, workspace.start, h)
         )
         far = most(&system, shown(&system, X, like), h) + magnitude(h) * most(&system, shown(&system, V, like), h)
         goal = tolerance * scale + four * epsilon * (scale + <real> system.slope * far) + smallest
@@ -412,19 +412,19 @@ cdef inline int implicit_step(
 
 
 cdef inline int together(
-    const Sweep* sweep, Job* job, Py_ssize_t step, const Room* room, vec* like,
+    const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
     """One implicit step of all bodies, from `now` to `next`; other than 0 where that fails."""
-    cdef double t = sweep.origin + (job.tick + step - sweep.origin_tick) * sweep.plan.h + sweep.after[0]
-    cdef int64_t tick = job.tick + step + sweep.ticks[0]
+    cdef double t = coupling.origin + (job.tick + step - coupling.origin_tick) * coupling.plan.h + coupling.after[0]
+    cdef int64_t tick = job.tick + step + coupling.ticks[0]
     cdef float single = 0
     cdef double whole = 0
     if vec is f32vec:
-        implicit_step(sweep, job, room, t, tick, like, single)
+        implicit_step(coupling, job, workspace, t, tick, like, single)
     else:
-        implicit_step(sweep, job, room, t, tick, like, whole)
-    if job.code == 0 and sweep.noise != NULL:
-        stir(sweep, room, job.tick + step, False, like)
-    if job.code == 0 and sweep.plan.damped and sweep.holds == 0:
-        sweep.plan.between(DAMPING, sweep.plan.scheme, sweep.plan, room, room.next, NULL, NULL)
+        implicit_step(coupling, job, workspace, t, tick, like, whole)
+    if job.code == 0 and coupling.noise != NULL:
+        stir(coupling, workspace, job.tick + step, False, like)
+    if job.code == 0 and coupling.plan.damped and coupling.constraints == 0:
+        coupling.plan.between(DAMPING, coupling.plan.scheme, coupling.plan, workspace, workspace.next, NULL, NULL)
     return job.code

@@ -4,85 +4,85 @@
 from libc.string cimport memset
 
 from ..abi.registers cimport OUT, P, S, X
-from ..abi.workspace cimport Room
+from ..abi.workspace cimport Workspace
 from ..simd.vec cimport f32vec, vec, where_positive, width
 from ..abi.plan cimport MAX_DIM, TILE, Job, Plan
 from .planes cimport aligned, end, first_bad, keep_tile, move_state, sum_planes
 from .living cimport any_of
 from .stages cimport size
 from .passes cimport advance, plan_of
-from ..abi.coupled cimport TILE_PUSHES, Sweep
+from ..abi.coupled cimport TILE_INTERACTIONS, Coupling
 
 
-cdef inline void run(const Sweep* sweep, Job* job, vec* like) noexcept nogil:
+cdef inline void run(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
     job.bad_body = -1
     job.failed_step = job.steps
     job.evaluations = 0
     job.code = 0
     job.done = 0
-    if sweep.room == NULL:
-        run_tiles(sweep, job, like)
+    if coupling.workspace == NULL:
+        run_tiles(coupling, job, like)
     else:
-        run_whole(sweep, job, like)
+        run_whole(coupling, job, like)
 
 
-cdef inline void run_tiles(const Sweep* sweep, Job* job, vec* like) noexcept nogil:
+cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
     """All steps of a tile, then the next; the earliest failure counts."""
-    cdef double memory[(OUT + TILE_PUSHES) * MAX_DIM * TILE + 8]
+    cdef double memory[(OUT + TILE_INTERACTIONS) * MAX_DIM * TILE + 8]
     cdef vec* r = aligned(<char*> memory, like)
-    cdef const Plan* plan = sweep.plan
+    cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t done
     cdef Job part
-    cdef Room room
+    cdef Workspace workspace
     cdef vec check
     memset(&check, 0, sizeof(vec))
-    room.start = <char*> r + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(vec) // width(like)
-    room.plane = TILE
-    room.row = MAX_DIM * TILE
-    room.first = job.first
-    while room.first < job.last:
-        room.count = min(<Py_ssize_t> TILE, job.last - room.first)
-        if plan.living != NULL and not any_of(plan.living.alive + room.first, room.count):
-            room.first += TILE
+    workspace.start = <char*> r + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(vec) // width(like)
+    workspace.plane = TILE
+    workspace.row = MAX_DIM * TILE
+    workspace.first = job.first
+    while workspace.first < job.last:
+        workspace.count = min(<Py_ssize_t> TILE, job.last - workspace.first)
+        if plan.living != NULL and not any_of(plan.living.alive + workspace.first, workspace.count):
+            workspace.first += TILE
             continue
         part = job[0]
         part.evaluations = 0
-        room.now = room.next = <char*> r
-        if sweep.holds > 0:
+        workspace.now = workspace.next = <char*> r
+        if coupling.constraints > 0:
             # Walls want the state before the step as well. There are no pushes then, whose registers are these.
-            room.next = room.start + (OUT - P) * size(&room, like)
-            room.gain = room.next + P * size(&room, like)
-        move_state(False, plan, room.first, room.count, r)
-        keep_tile(plan, job, room.first, room.count, r)
+            workspace.next = workspace.start + (OUT - P) * size(&workspace, like)
+            workspace.gain = workspace.next + P * size(&workspace, like)
+        move_state(False, plan, workspace.first, workspace.count, r)
+        keep_tile(plan, job, workspace.first, workspace.count, r)
         if plan.living != NULL:
-            park_tile(plan, room.first, room.count, r)
-        done = advance(sweep, &part, &room, like)
+            park_tile(plan, workspace.first, workspace.count, r)
+        done = advance(coupling, &part, &workspace, like)
         job.evaluations = max(job.evaluations, part.evaluations)
         if done < job.failed_step:
             job.failed_step = done
             job.code = part.code
-            job.failed_push = part.failed_push
-            job.failed_body = room.first
-        check = check + sum_planes(plan.dim, room.count, <vec*> room.now)
-        move_state(True, plan, room.first, room.count, <vec*> room.now)
-        room.first += TILE
+            job.failed_part = part.failed_part
+            job.failed_body = workspace.first
+        check = check + sum_planes(plan.dim, workspace.count, <vec*> workspace.now)
+        move_state(True, plan, workspace.first, workspace.count, <vec*> workspace.now)
+        workspace.first += TILE
     end(plan, job, check)
 
 
-cdef inline void run_whole(const Sweep* sweep, Job* job, vec* like) noexcept nogil:
+cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
     cdef const Plan* plan
-    cdef Room room
-    room.plane = sweep.padded
-    room.row = sweep.plan.dim * sweep.padded
-    room.first = 0
-    room.count = sweep.plan.n if sweep.plan.living == NULL else sweep.plan.living.end
-    room.now = sweep.room
-    room.next = room.now + P * size(&room, like)
-    room.start = room.next + P * size(&room, like)
-    room.gain = sweep.gain
-    job.failed_step = advance(sweep, job, &room, like)
-    plan = plan_of(sweep, room.now)
-    job.bad_body = first_bad(plan, 0, room.count, like)
+    cdef Workspace workspace
+    workspace.plane = coupling.padded
+    workspace.row = coupling.plan.dim * coupling.padded
+    workspace.first = 0
+    workspace.count = coupling.plan.n if coupling.plan.living == NULL else coupling.plan.living.end
+    workspace.now = coupling.workspace
+    workspace.next = workspace.now + P * size(&workspace, like)
+    workspace.start = workspace.next + P * size(&workspace, like)
+    workspace.gain = coupling.gain
+    job.failed_step = advance(coupling, job, &workspace, like)
+    plan = plan_of(coupling, workspace.now)
+    job.bad_body = first_bad(plan, 0, workspace.count, like)
 
 
 cdef inline void park_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:

@@ -44,11 +44,11 @@ cdef inline void run_living(const Plan* plan, Job* job, const void* like) noexce
 cdef inline int64_t begin_young(const Plan* plan, const Job* job) noexcept nogil:
     """Fill the history of those that were born after the last step; returns how often forces were evaluated.
 
-    A job of no steps fills that of whole rows, and who has one gets it back. Sweeps do nothing in such a job: they
+    A job of no steps fills that of whole rows, and who has one gets it back. Coupled bodies do nothing in such a job: they
     choose by themselves, see `finish_scheme`.
     """
-    cdef double room[2 * MAX_DIM * ROW]
-    cdef char* v = <char*> room
+    cdef double buffer[2 * MAX_DIM * ROW]
+    cdef char* v = <char*> buffer
     cdef char* s = v + MAX_DIM * ROW * <Py_ssize_t> sizeof(double)
     cdef Py_ssize_t i
     cdef int64_t evaluations = 0
@@ -72,15 +72,15 @@ cdef inline int64_t begin_young(const Plan* plan, const Job* job) noexcept nogil
     return evaluations
 
 
-cdef inline void keep_row(bint there, const Plan* plan, const Array* array, Py_ssize_t i, char* room) noexcept nogil:
+cdef inline void keep_row(bint there, const Plan* plan, const Array* array, Py_ssize_t i, char* buffer) noexcept nogil:
     """Copy the numbers of a body to a place, or back."""
     cdef char* at = array.data + i * array.body
     cdef int j
     for j in range(plan.dim):
         if there:
-            memcpy(room + j * plan.living.item, at + j * array.component, plan.living.item)
+            memcpy(buffer + j * plan.living.item, at + j * array.component, plan.living.item)
         else:
-            memcpy(at + j * array.component, room + j * plan.living.item, plan.living.item)
+            memcpy(at + j * array.component, buffer + j * plan.living.item, plan.living.item)
 
 
 cdef inline bint any_of(const uint8_t* mask, Py_ssize_t count) noexcept nogil:

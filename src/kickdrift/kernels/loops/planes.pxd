@@ -9,9 +9,9 @@ from ..simd.vec cimport f32vec, is_zero, vec, width
 from ..abi.plan cimport MAX_DIM, TILE, Array, Job, Plan
 
 
-cdef inline vec* aligned(const char* room, const vec* like) noexcept nogil:
+cdef inline vec* aligned(const char* buffer, const vec* like) noexcept nogil:
     """Whole cache lines: no vector from here on straddles two."""
-    return <vec*> ((<uintptr_t> room + 63) // 64 * 64)
+    return <vec*> ((<uintptr_t> buffer + 63) // 64 * 64)
 
 
 cdef inline void move_tile(

@@ -137,17 +137,17 @@ cdef inline vec row_of_blocks(
     cdef Py_ssize_t line
     cdef vec check
     cdef Py_ssize_t w = width(constants)
-    cdef Py_ssize_t room = vectors * w
+    cdef Py_ssize_t most = vectors * w
     cdef Py_ssize_t at = 0
     lone = <vec (*)(
         const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t,
     ) noexcept nogil> plan.lone
     memset(&check, 0, sizeof(vec))
     while count > 0:
-        if count <= w or (count < room and job.steps <= FEW):
+        if count <= w or (count < most and job.steps <= FEW):
             return check + lone(plan, job, constants, row, at, count)
         px, pv, ps = position, velocity, history
-        if count < room:
+        if count < most:
             # Coefficients are padded, the caller's arrays are not.
             px, pv, ps = x, v, s
             copy_part(False, position, x, vectors, count)
@@ -159,7 +159,7 @@ cdef inline vec row_of_blocks(
                 prefetch(<char*> px + AHEAD + 64 * line)
                 prefetch(<char*> pv + AHEAD + 64 * line)
         check = check + blocks(scheme, vectors, plan, job, constants, row, at, px, pv, ps)
-        if count < room:
+        if count < most:
             copy_part(True, position, x, vectors, count)
             copy_part(True, velocity, v, vectors, count)
             if verlet(scheme):
@@ -169,7 +169,7 @@ cdef inline vec row_of_blocks(
         if verlet(scheme):
             history += vectors
         at += vectors * sizeof(vec)
-        count -= room
+        count -= most
     return check
 
 

@@ -1,7 +1,7 @@
 # What a stage makes of the accelerations of many bodies: the schemes of steps.pxd over planes, see passes.pxd.
 
 from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
-from ..abi.workspace cimport KEEP, START, Room
+from ..abi.workspace cimport KEEP, START, Workspace
 from ..simd.vec cimport vec, where_positive, width
 from ..abi.plan cimport (
     DAMPING, DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, TURNING,
@@ -9,80 +9,80 @@ from ..abi.plan cimport (
 )
 from .planes cimport aligned
 from ..integrators.steps cimport damp, opening, stage, start, turn
-from ..abi.coupled cimport Sweep
+from ..abi.coupled cimport Coupling
 from ..forces.fields cimport affine, field_vec, values
 
 
-cdef inline Py_ssize_t size(const Room* room, const vec* like) noexcept nogil:
+cdef inline Py_ssize_t size(const Workspace* workspace, const vec* like) noexcept nogil:
     """Of a register, in bytes."""
-    return room.row * <Py_ssize_t> sizeof(vec) // width(like)
+    return workspace.row * <Py_ssize_t> sizeof(vec) // width(like)
 
 
 cdef inline vec pushed(
-    const Sweep* sweep, Py_ssize_t body, const vec* out, Py_ssize_t row, vec a,
+    const Coupling* coupling, Py_ssize_t body, const vec* out, Py_ssize_t row, vec a,
 ) noexcept nogil:
-    """a += out / m, or out times 0 for bodies that nothing moves, for each push."""
+    """a += out / m, or out times 0 for bodies that nothing moves, for each interaction."""
     cdef int number
-    for number in range(sweep.pushes):
-        a = a + field_vec(&sweep.push[number].factor, 0, body, out) * out[number * row]
+    for number in range(coupling.interactions):
+        a = a + field_vec(&coupling.interaction[number].factor, 0, body, out) * out[number * row]
     return a
 
 
 cdef inline void finish(
-    int number, int scheme, const Sweep* sweep, const Room* room, const vec* state,
+    int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
     """What a step makes of the accelerations of all bodies at a state, to which it adds what they are pushed with."""
     if number == KEEP:
-        finish_scheme(KEEP, 0, sweep, room, state)
+        finish_scheme(KEEP, 0, coupling, workspace, state)
     elif number == START:
-        finish_scheme(START, scheme, sweep, room, state)
+        finish_scheme(START, scheme, coupling, workspace, state)
     elif scheme == EXPLICIT_EULER:
-        finish_scheme(number, EXPLICIT_EULER, sweep, room, state)
+        finish_scheme(number, EXPLICIT_EULER, coupling, workspace, state)
     elif scheme == KICK_DRIFT:
-        finish_scheme(number, KICK_DRIFT, sweep, room, state)
+        finish_scheme(number, KICK_DRIFT, coupling, workspace, state)
     elif scheme == DRIFT_KICK:
-        finish_scheme(number, DRIFT_KICK, sweep, room, state)
+        finish_scheme(number, DRIFT_KICK, coupling, workspace, state)
     elif scheme == MIDPOINT:
-        finish_scheme(number, MIDPOINT, sweep, room, state)
+        finish_scheme(number, MIDPOINT, coupling, workspace, state)
     elif scheme == HEUN:
-        finish_scheme(number, HEUN, sweep, room, state)
+        finish_scheme(number, HEUN, coupling, workspace, state)
     elif scheme == RK4:
-        finish_scheme(number, RK4, sweep, room, state)
+        finish_scheme(number, RK4, coupling, workspace, state)
     elif scheme == VELOCITY_VERLET:
-        finish_scheme(number, VELOCITY_VERLET, sweep, room, state)
+        finish_scheme(number, VELOCITY_VERLET, coupling, workspace, state)
     elif scheme == GROOT_WARREN:
-        finish_scheme(number, GROOT_WARREN, sweep, room, state)
+        finish_scheme(number, GROOT_WARREN, coupling, workspace, state)
     else:
-        finish_scheme(number, scheme, sweep, room, state)
+        finish_scheme(number, scheme, coupling, workspace, state)
 
 
 cdef inline void finish_scheme(
-    int number, int scheme, const Sweep* sweep, const Room* room, const vec* state,
+    int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    cdef const Plan* plan = sweep.plan
+    cdef const Plan* plan = coupling.plan
     # A loop of its own is for those that most take: each is code in every instruction set.
     cdef bint usual = (
         (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4) and number >= 0
-        and sweep.pushes == 1 and plan.living == NULL and plan.s.data == NULL
+        and coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
         and not (plan.terms > 0 or plan.drag or plan.spring)
     )
     if usual:
-        finish_bodies(True, number, scheme, sweep, room, state)
+        finish_bodies(True, number, scheme, coupling, workspace, state)
     else:
-        finish_bodies(False, number, scheme, sweep, room, state)
+        finish_bodies(False, number, scheme, coupling, workspace, state)
 
 
 cdef inline void finish_bodies(
-    bint usual, int number, int scheme, const Sweep* sweep, const Room* room, const vec* state,
+    bint usual, int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
     """usual: are there gravity and one push, of bodies that all live, and no history? Little is asked of each then."""
-    cdef const Plan* plan = sweep.plan
-    cdef vec* to = <vec*> room.next
-    cdef vec* r = <vec*> room.start
+    cdef const Plan* plan = coupling.plan
+    cdef vec* to = <vec*> workspace.next
+    cdef vec* r = <vec*> workspace.start
     cdef const vec* k = aligned(plan.prepared, state)
-    cdef Py_ssize_t plane = room.plane // width(state)
-    cdef Py_ssize_t row = room.row // width(state)
-    cdef Py_ssize_t vectors = (room.count + width(state) - 1) // width(state)
+    cdef Py_ssize_t plane = workspace.plane // width(state)
+    cdef Py_ssize_t row = workspace.row // width(state)
+    cdef Py_ssize_t vectors = (workspace.count + width(state) - 1) // width(state)
     cdef Py_ssize_t i, n, body
     cdef int j
     cdef vec a, x, v, s
@@ -95,20 +95,20 @@ cdef inline void finish_bodies(
     cdef int iterations = plan.iterations
     cdef const char* g
     cdef Py_ssize_t each = plan.g.body * width(state)
-    cdef bint single = usual or sweep.pushes == 1
+    cdef bint single = usual or coupling.interactions == 1
     cdef const char* factor = NULL
     cdef Py_ssize_t every = 0
     if single:
-        factor = values(&sweep.push[0].factor, 0, room.first)
-        every = sweep.push[0].factor.body * width(state)
+        factor = values(&coupling.interaction[0].factor, 0, workspace.first)
+        every = coupling.interaction[0].factor.body * width(state)
     cdef const vec* weight = NULL
     if not usual and plan.living != NULL:
-        weight = <const vec*> (<const char*> plan.living.weight + room.first * plan.living.item)
+        weight = <const vec*> (<const char*> plan.living.weight + workspace.first * plan.living.item)
     for j in range(plan.dim):
-        g = values(&plan.g, j, room.first)
+        g = values(&plan.g, j, workspace.first)
         for n in range(vectors):
             i = j * plane + n
-            body = room.first + n * width(state)
+            body = workspace.first + n * width(state)
             x = state[X * row + i]
             v = state[V * row + i]
             if plain:
@@ -125,7 +125,7 @@ cdef inline void finish_bodies(
             if single:
                 a = a + (<const vec*> (factor + n * every))[0] * r[(OUT - P) * row + i]
             else:
-                a = pushed(sweep, body, r + (OUT - P) * row + i, row, a)
+                a = pushed(coupling, body, r + (OUT - P) * row + i, row, a)
             if not usual and weight != NULL:  # what functions write for the dead may be anything
                 a = where_positive(weight[n], a)
             if not usual and number == KEEP:
@@ -146,27 +146,27 @@ cdef inline void finish_bodies(
 
 
 cdef inline void between(
-    Moment moment, int scheme, const Plan* plan, const Room* room, const vec* state, const vec* at_rest,
+    Moment moment, int scheme, const Plan* plan, const Workspace* workspace, const vec* state, const vec* at_rest,
     const vec* gain,
 ) noexcept nogil:
     """What a step does beside its evaluations.
 
     at_rest, or NULL: of what was gained this share is what bodies read at rest, which damping leaves alone.
     """
-    cdef vec* to = <vec*> room.next
-    cdef vec* r = <vec*> room.start
+    cdef vec* to = <vec*> workspace.next
+    cdef vec* r = <vec*> workspace.start
     cdef const vec* k = aligned(plan.prepared, state)
-    cdef Py_ssize_t plane = room.plane // width(state)
-    cdef Py_ssize_t row = room.row // width(state)
+    cdef Py_ssize_t plane = workspace.plane // width(state)
+    cdef Py_ssize_t row = workspace.row // width(state)
     cdef bint historic = plan.s.data != NULL
     cdef Py_ssize_t i, n
     cdef int j
     cdef vec x, v, s, still
     if moment == TURNING:
-        turn_bodies(scheme, plan, room, state, to)
+        turn_bodies(scheme, plan, workspace, state, to)
         return
     for j in range(plan.dim):
-        for n in range((room.count + width(state) - 1) // width(state)):
+        for n in range((workspace.count + width(state) - 1) // width(state)):
             i = j * plane + n
             x = state[X * row + i]
             v = state[V * row + i]
@@ -174,10 +174,10 @@ cdef inline void between(
             if moment == DAMPING and at_rest != NULL:
                 still = at_rest[n] * gain[i]
                 v = v - still
-                damp(scheme, field_vec(&plan.decay, j, room.first + n * width(state), state), &x, &v, &s)
+                damp(scheme, field_vec(&plan.decay, j, workspace.first + n * width(state), state), &x, &v, &s)
                 v = v + still
             elif moment == DAMPING:
-                damp(scheme, field_vec(&plan.decay, j, room.first + n * width(state), state), &x, &v, &s)
+                damp(scheme, field_vec(&plan.decay, j, workspace.first + n * width(state), state), &x, &v, &s)
             else:
                 opening(scheme, k, &x, &v, &s, &r[i], &r[(Q - P) * row + i])
             to[X * row + i] = x
@@ -186,10 +186,10 @@ cdef inline void between(
                 to[S * row + i] = s
 
 
-cdef inline void turn_bodies(int scheme, const Plan* plan, const Room* room, const vec* state, vec* to) noexcept nogil:
+cdef inline void turn_bodies(int scheme, const Plan* plan, const Workspace* workspace, const vec* state, vec* to) noexcept nogil:
     """Half a step of turning, from one state to another."""
-    cdef Py_ssize_t plane = room.plane // width(to)
-    cdef Py_ssize_t row = room.row // width(to)
+    cdef Py_ssize_t plane = workspace.plane // width(to)
+    cdef Py_ssize_t row = workspace.row // width(to)
     cdef bint historic = plan.s.data != NULL
     cdef vec x[MAX_DIM]
     cdef vec v[MAX_DIM]
@@ -197,8 +197,8 @@ cdef inline void turn_bodies(int scheme, const Plan* plan, const Room* room, con
     cdef vec t[3]
     cdef Py_ssize_t n, body
     cdef int j
-    for n in range((room.count + width(to) - 1) // width(to)):
-        body = room.first + n * width(to)
+    for n in range((workspace.count + width(to) - 1) // width(to)):
+        body = workspace.first + n * width(to)
         for j in range(3):
             t[j] = field_vec(&plan.turn, j, body, to)
         for j in range(plan.dim):

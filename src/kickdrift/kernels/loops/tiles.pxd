@@ -2,7 +2,7 @@
 #
 # Where all forces are affine, components do not see each other. Then there is no tile to speak of: rows.pxd
 # steps the caller's own. Otherwise a tile is copied into planes that fit the first-level cache. What has no
-# loop here, because it is unspecialised (see in_sweeps), is stepped by passes.pxd.
+# loop here, because it is unspecialised (see in_passes), is stepped by passes.pxd.
 
 from libc.string cimport memset
 
@@ -218,7 +218,7 @@ cdef inline bint in_a_row(const Plan* plan) noexcept nogil:
     return in_place(plan) and plan.rows == 1 and plan.n <= ROW
 
 
-cdef inline bint in_sweeps(const Plan* plan) noexcept nogil:
+cdef inline bint in_passes(const Plan* plan) noexcept nogil:
     """Is there no loop for them here? Then bodies are stepped as if pushes were among their forces."""
     return plan.scheme < IMPLICIT_EULER and not affine_only(plan) and not in_planes(plan)
 
@@ -277,8 +277,8 @@ cdef enum:
 cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """`run_rows` where forces are in users' arrays: each row's are merged just before it is stepped."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef char room[ROW * MAX_DIM * 8 + BEYOND + 64]
-    cdef char* g = <char*> aligned(room, like)
+    cdef char buffer[ROW * MAX_DIM * 8 + BEYOND + 64]
+    cdef char* g = <char*> aligned(buffer, like)
     cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t item = sizeof(vec) // width(k)
     cdef Py_ssize_t first, count
@@ -309,8 +309,8 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
 cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """The same in copies of tiles."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef double room[REGISTERS * MAX_DIM * TILE + 8]
-    cdef vec* r = aligned(<char*> room, like)
+    cdef double buffer[REGISTERS * MAX_DIM * TILE + 8]
+    cdef vec* r = aligned(<char*> buffer, like)
     cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t first, count
     cdef int j

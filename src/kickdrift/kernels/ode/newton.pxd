@@ -100,8 +100,8 @@ cdef inline void implicit_tile(
 cdef inline void solve(const ODEPlan* plan, Job* job, const real* like, const vec* wide) noexcept nogil:
     """As `run` of odetiles.pxd."""
     cdef vec c[CONSTANTS]
-    cdef double room[MAX_DIM * TILE + 8]
-    cdef vec* planes = aligned(<char*> room, wide)
+    cdef double buffer[MAX_DIM * TILE + 8]
+    cdef vec* planes = aligned(<char*> buffer, wide)
     cdef Py_ssize_t count, bad, first = job.first
     set_constants(plan, like, c)
     job.bad_body = -1
@@ -110,7 +110,7 @@ cdef inline void solve(const ODEPlan* plan, Job* job, const real* like, const ve
     while first < job.last:
         count = min(<Py_ssize_t> ODE_ROWS, job.last - first)
         if count < ODE_ROWS:
-            memset(&room[0], 0, sizeof(room))
+            memset(&buffer[0], 0, sizeof(buffer))
         move_tile(False, &plan.y, plan.dim, first, count, planes)
         implicit_tile(plan, job, first, count, c, <real*> planes, wide)
         move_tile(True, &plan.y, plan.dim, first, count, planes)

@@ -144,8 +144,8 @@ cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec*
     cdef void (*step_tile)(const ODEPlan*, Py_ssize_t, const vec*, const vec*, Py_ssize_t, vec*) noexcept nogil
     cdef vec h[WEIGHTS + MAX_WEIGHTS]
     cdef vec c[CONSTANTS]
-    cdef double room[MAX_DIM * TILE + 8]
-    cdef vec* planes = aligned(<char*> room, wide)
+    cdef double buffer[MAX_DIM * TILE + 8]
+    cdef vec* planes = aligned(<char*> buffer, wide)
     cdef Py_ssize_t count, bad, first = job.first
     set_step(plan.h, like, h)
     if plan.scheme == DOPRI8:
@@ -171,7 +171,7 @@ cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec*
     while first < job.last:
         count = min(<Py_ssize_t> ODE_ROWS, job.last - first)
         if count < ODE_ROWS:
-            memset(&room[0], 0, sizeof(room))
+            memset(&buffer[0], 0, sizeof(buffer))
         move_tile(False, &plan.y, plan.dim, first, count, planes)
         step_tile(plan, job.steps, h, c, count, planes)
         move_tile(True, &plan.y, plan.dim, first, count, planes)

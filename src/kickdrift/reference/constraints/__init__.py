@@ -17,7 +17,7 @@ from .sensors import sensor
 from .shapes import shapes
 from .walls import WALLS, corners
 
-HOLDS: dict[str, Any] = {
+CONSTRAINTS: dict[str, Any] = {
     "pin": pin,
     "distance": distance,
     "compliant_distance": compliant_distance,
@@ -29,4 +29,4 @@ HOLDS: dict[str, Any] = {
     "shapes": shapes,
     **WALLS,
 }
-require_entries(__name__, HOLDS, Constraint)
+require_entries(__name__, CONSTRAINTS, Constraint)

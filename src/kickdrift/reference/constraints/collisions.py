@@ -81,9 +81,9 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
             break
         # What leans on a body that leans on a wall is held up by the wall in this step, not in later ones.
         system.put(x, v, s)
-        for hold in system.plan.holds:
-            if hold.kind in WALLS:
-                system.apply(hold, WALLS[hold.kind], before)
+        for record in system.plan.constraint_records:
+            if record.kind in WALLS:
+                system.apply(record, WALLS[record.kind], before)
         x, v, s = system.rows()
     system.put(x, v, s)
 

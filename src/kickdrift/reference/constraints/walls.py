@@ -182,7 +182,7 @@ def corners(system, before, normal, offset, restitution, friction, radius, weigh
     lag, zero = system.real(lag[0]), system.real(0)
     moving = system.h * (system.real(0.5) + lag)
     normal = [Vector([system.real(component) for component in row]) for row in normal]
-    sources = [system.plan.source(hold) for hold in system.plan.holds if hold.kind in WALLS]
+    sources = [system.plan.source(record) for record in system.plan.constraint_records if record.kind in WALLS]
     for i in range(len(x)):
         size = [system.real(place) + system.real(row[i]) for place, row in zip(offset, radius, strict=True)]
         held = [k for k in range(len(normal)) if through is None or through[k][i] == 0]
