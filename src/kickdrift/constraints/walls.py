@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Wall(Filtered):
     """Base of what bodies bounce off."""
 
-    #: Never compiled itself: the kind of the constraint that `add_corners` makes of several walls. Subclasses set their own.
+    #: Never compiled itself: the kind of the record that `add_corners` makes of several walls. Subclasses set theirs.
     kind = "corners"
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, MEETING, PAIRS_PER_BODY, PERIODIC, PIN,
-    PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Distance, Each, ConstraintCall, Periodic, Pin, Sensor, Shapes, Wall,
+    PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Distance, Each, ConstraintCall, Periodic, Pin, Sensor,
+    Shapes, Wall,
 )
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -537,7 +538,9 @@ cdef list bind_constraints(object plan, const CoupledTable* table, Py_ssize_t pa
     """
     same = {id(constraint): bound for constraint, bound in known}
     tied = [bound for _, bound in known if isinstance(bound, BoundDistance)]
-    bound = [same.get(id(constraint)) or bind_constraint(constraint, plan, table, padded, tied) for constraint in plan.constraint_records]
+    bound = [
+        same.get(id(record)) or bind_constraint(record, plan, table, padded, tied) for record in plan.constraint_records
+    ]
     walls = [constraint for constraint in bound if isinstance(constraint, BoundWall)]
     for number, constraint in enumerate(bound):
         if isinstance(constraint, BoundCollisions):
@@ -547,7 +550,9 @@ cdef list bind_constraints(object plan, const CoupledTable* table, Py_ssize_t pa
     return bound
 
 
-cdef BoundConstraint bind_constraint(object constraint, object plan, const CoupledTable* table, Py_ssize_t padded, list tied):
+cdef BoundConstraint bind_constraint(
+    object constraint, object plan, const CoupledTable* table, Py_ssize_t padded, list tied,
+):
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]
     bound = binds()

@@ -27,7 +27,7 @@ cdef class Coupled(Watch):
     cdef double cost                # of interactions and constraints, in a step of all bodies, in nanoseconds
     cdef Py_ssize_t helpers         # how many threads may share the work
     # Of bodies that are stepped as one tile.
-    cdef object workspace                # the registers of all bodies, or None where each tile is on its own
+    cdef object workspace           # the registers of all bodies, or None where each tile is on its own
     cdef object newton              # the registers of implicit steps, or None
     cdef Plan[2] whole              # the plan of the bodies in the workspace, for each place of their state
     cdef Links links                # what hangs on bodies that may die, or None

@@ -78,7 +78,8 @@ cdef class Coupled(Watch):
             mine.n == model.n and mine.mass is model.mass and mine.at_rest is model.at_rest
             and list(map(id, mine.interactions)) == list(map(id, model.interactions))
             and list(map(id, mine.constraint_records)) == list(map(id, model.constraint_records))
-            and mine.told == model.told and list(map(mine.source, mine.constraint_records)) == list(map(model.source, model.constraint_records))
+            and mine.told == model.told
+            and list(map(mine.source, mine.constraint_records)) == list(map(model.source, model.constraint_records))
         )
 
     cdef bint bind_interactions(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1:
@@ -95,7 +96,7 @@ cdef class Coupled(Watch):
         self.bound_interactions = []
         for number, term in enumerate(model.interactions):
             bound = known.get(id(term))
-            # A Python function is shown a workspace, which is another one here.
+            # A Python function is shown the workspace, which is another one here.
             if bound is None or isinstance(bound, PythonInteraction):
                 bound = bind_interaction(term, model, self.table, threads)
             self.bound_interactions.append(bound)
@@ -130,7 +131,7 @@ cdef class Coupled(Watch):
 
     cdef bint is_only_put_back(self, object model) except -1:
         """Is a periodic box all that holds bodies which are pushed?"""
-        return len(model.interactions) > 0 and [constraint.kind for constraint in model.constraint_records] == ["periodic"]
+        return len(model.interactions) > 0 and [record.kind for record in model.constraint_records] == ["periodic"]
 
     cdef bint walls_alone(self, object model, const Plan* plan) except -1:
         """Is there nothing but walls, which hold each body on its own? They are met tile by tile."""
@@ -171,6 +172,7 @@ cdef class Coupled(Watch):
     cdef void take_over(self, Coupled other, Touches touches) noexcept:
         """Those who touch, from the binding before or as they are to be; either may be None."""
         cdef int64_t i, k
+        cdef bint same
         cdef Told* told
         for i in range(self.tolds):
             told = self.told[i]
@@ -180,12 +182,13 @@ cdef class Coupled(Watch):
                 touches.execute(told)
             elif other is not None:
                 for k in range(other.tolds):
-                    if other.told[k] != told and other.source[k] == told.source and other.told[k].capacity == told.capacity:
+                    same = other.source[k] == told.source and other.told[k].capacity == told.capacity
+                    if same and other.told[k] != told:
                         told.count = other.told[k].count
                         memcpy(told.touching, other.told[k].touching, told.count * sizeof(int64_t))
 
     cdef int bind_workspace(self, object model, bint implicit, Coupled previous) except -1:
-        """Workspace for all bodies, which are stepped as one tile."""
+        """A workspace for all bodies, which are stepped as one tile."""
         cdef PythonInteraction python
         n, dim, count = model.n, model.dim, len(model.interactions)
         registers = ALL_OUT + count + 1  # the last is the gain
@@ -210,7 +213,7 @@ cdef class Coupled(Watch):
         return 0
 
     cdef int bind_implicit(self, object model, const Plan* plan) except -1:
-        """Workspace for the vectors of implicit steps; and how interactions change."""
+        """Places for the vectors of implicit steps; and how interactions change."""
         cdef BoundInteraction bound
         cdef PythonInteraction python
         n, dim, count = model.n, model.dim, len(model.interactions)

@@ -363,7 +363,8 @@ cdef int share_n_body(
 
 # What binds each.
 cdef dict INTERACTIONS = {
-    "python": PythonInteraction, "native": NativeInteraction, "formula": FormulaInteraction, "springs": SpringsInteraction, "n_body": NBodyInteraction,
+    "python": PythonInteraction, "native": NativeInteraction, "formula": FormulaInteraction,
+    "springs": SpringsInteraction, "n_body": NBodyInteraction,
     "pair_potential": PairsInteraction, "langevin": LangevinInteraction,
 }
 require_entries(__name__, INTERACTIONS, Interaction)

@@ -40,7 +40,8 @@ cdef inline void normals(
 
 
 cdef inline void stir_some(
-    const Coupling* coupling, const Workspace* workspace, int64_t tick, bint midway, Py_ssize_t begin, Py_ssize_t count, double* memory,
+    const Coupling* coupling, const Workspace* workspace, int64_t tick, bint midway, Py_ssize_t begin,
+    Py_ssize_t count, double* memory,
     const real* like, Py_ssize_t row,
 ) noexcept nogil:
     cdef const Plan* plan = coupling.plan
@@ -71,7 +72,8 @@ cdef inline void stir_some(
         wide[n] = root(minus * (one + c[n]) * noise.heat[(workspace.first + begin + n) * noise.heat_step])
     for which in range(<uint32_t> (plan.dim + 1) // 2):
         normals(
-            noise, tick, workspace.first + begin, count, which, z + 2 * which * AT_ONCE, memory + (2 + MAX_DIM + 1) * AT_ONCE
+            noise, tick, workspace.first + begin, count, which, z + 2 * which * AT_ONCE,
+            memory + (2 + MAX_DIM + 1) * AT_ONCE
         )
     for j in range(plan.dim):
         for n in range(count):
@@ -93,7 +95,9 @@ cdef inline void stir_some(
                 s[i] = x[i] - (u + h * kick)
 
 
-cdef inline void stir(const Coupling* coupling, const Workspace* workspace, int64_t tick, bint midway, const vec* like) noexcept nogil:
+cdef inline void stir(
+    const Coupling* coupling, const Workspace* workspace, int64_t tick, bint midway, const vec* like,
+) noexcept nogil:
     """Friction and noise of a step, in the next state; midway: after the opening of `velocity_verlet`."""
     cdef double room_for_rows[(3 + MAX_DIM + 1) * AT_ONCE + 8]
     cdef double* memory = <double*> (<size_t> (<char*> room_for_rows + 63) & ~<size_t> 63)

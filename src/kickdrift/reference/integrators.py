@@ -205,7 +205,7 @@ def energy_euler(body, h):
 
 
 def energy_together(system, h):
-    """The same for bodies that are pushed too: the potentials of interactions are told of all of them, at both places."""
+    """The same for bodies that are pushed too: potentials of interactions are told of all of them, at both places."""
     x, v, dim = system.x, system.v, system.dim
     a = system.a(x, v)
     works = [system.work(x, x + h * v), system.work(x, x + h * (v + h / 2 * a))]

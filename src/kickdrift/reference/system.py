@@ -219,8 +219,8 @@ class System(Body):
         self.remembered: dict[tuple[int, int], Any] = {}
         self.remembered_rods: list[Any] = []
         if stepper._impulses is not None:
-            pair, interaction, pull = stepper._impulses.now(self.slots)
-            for ends, (along, load, *across) in zip(pair.tolist(), interaction, strict=True):
+            pair, impulse, pull = stepper._impulses.now(self.slots)
+            for ends, (along, load, *across) in zip(pair.tolist(), impulse, strict=True):
                 self.remembered[ends[0], ends[1]] = along, load, Vector(across)
             self.remembered_rods = list(pull[:, 0])
         self._next: Any = None

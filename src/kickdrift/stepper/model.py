@@ -350,7 +350,7 @@ class Plan:
         self._add("constraint_records", ConstraintRecord(kind, constraint, self._rounded(fields)))
 
     def source(self, record: ConstraintRecord) -> int:
-        """The number of the constraint that a constraint is of."""
+        """The number of the constraint that a record is of."""
         return next(i for i, constraint in enumerate(self.constraints) if constraint is record.constraint)
 
     def add_wall(self, wall: Any) -> None:

@@ -227,7 +227,7 @@ ctypedef struct Corners:
     const uint8_t* through      # of each wall and body: is it other than 0 where it goes through? or NULL
     const int64_t* number       # under which each reports
     Told** told                 # of each: its wall's; or NULL
-    # Workspace: the walls of a corner, with sizes and interactions.
+    # Workspace: the walls of a corner, with sizes and impulses.
     int32_t* there
     void* size
     void* push

@@ -1,4 +1,4 @@
-# What the kernels are told where bodies are not left alone: what interactions and constraints many at once.
+# What the kernels are told where bodies are not left alone: interactions and constraints.
 
 from libc.stdint cimport int64_t
 
@@ -8,7 +8,7 @@ from .noise cimport Noise
 from .plan cimport MAX_STAGES, Field, Job, Plan
 
 cdef enum:
-    TILE_INTERACTIONS = 4     # with more of them, all bodies are stepped as one tile
+    TILE_INTERACTIONS = 4   # with more of them, all bodies are stepped as one tile
 
 cdef enum:              # why a job ends early; what else an interaction or constraint returns is its own
     UNSOLVED = -1_000_001
@@ -53,13 +53,14 @@ ctypedef struct InteractionCall:
     TangentFunction tangent     # or NULL: differences tell
     void* tangent_data
     bint velocity_dependent
-    InteractionFunction potential      # writes the energy of each body where a component is written; or NULL
+    InteractionFunction potential   # writes the energy of each body where a component is written; or NULL
     void* potential_data
     bint noisy          # are function and tangent told the tick? There is no potential then
 
 # What becomes of those who met in a step, or in one that is not kept.
 ctypedef void (*TellFunction)(
-    bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride, const void* x, Log* log,
+    bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride,
+    const void* x, Log* log,
 ) noexcept nogil
 
 ctypedef struct Coupling:
@@ -77,7 +78,7 @@ ctypedef struct Coupling:
     double after[MAX_STAGES]   # when a stage evaluates, in seconds after the tick
     int64_t ticks[MAX_STAGES]   # in whole ticks after it
     # Where all bodies are stepped as one tile; NULL where each tile is on its own.
-    char* workspace                  # x, v and s in two places, and the other registers
+    char* workspace             # x, v and s in two places, and the other registers
     char* gain                  # of these one for constraints: what the forces of a step have added to v
     Py_ssize_t padded           # numbers in a plane
     ImplicitStep implicit       # or NULL
@@ -92,13 +93,13 @@ ctypedef void (*RunCoupled)(const Coupling*, Job*, const void* like) noexcept no
 # For one kind of number.
 ctypedef struct CoupledTable:
     RunCoupled run
-    InteractionFunction springs        # see interactions.pxd
+    InteractionFunction springs     # see interactions.pxd
     InteractionFunction n_body
-    InteractionFunction formula        # see formulas.pxd
+    InteractionFunction formula     # see formulas.pxd
     NoisyFunction noisy_formula
-    InteractionFunction pairs          # see pairs.pxd
-    ConstraintFunction tie            # pins and distances
-    ConstraintFunction meet           # walls and collisions
+    InteractionFunction pairs       # see pairs.pxd
+    ConstraintFunction tie      # pins and distances
+    ConstraintFunction meet     # walls and collisions
     TellFunction tell           # see constraints/events.pxd
     ImplicitStep implicit       # see newton_krylov.pxd
     ImplicitStep energy         # see energy.pxd

@@ -14,8 +14,8 @@ ctypedef struct Pairs:
     double cutoff
     double margin           # by which candidates may be farther apart
     const uint8_t* alive    # where bodies come and go; else NULL
-    InteractionFunction kernel     # that of pairs.pxd, for this kind of number
-    InteractionFunction formula    # V'(r) / r of rows of distances
+    InteractionFunction kernel   # that of pairs.pxd, for this kind of number
+    InteractionFunction formula  # V'(r) / r of rows of distances
     void* slope
     Collisions grid         # its cells are as wide as the cutoff and the margin
     # The list: of each body the candidates of higher index.

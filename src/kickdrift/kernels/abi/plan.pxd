@@ -128,9 +128,12 @@ ctypedef void (*Accelerate)(
 ) noexcept nogil
 
 # What a stage of a pass makes of accelerations, and what is done at other moments of a step: stages.pxd.
-ctypedef void (*Finish)(int number, int scheme, const void* coupling, const void* workspace, const void* state) noexcept nogil
+ctypedef void (*Finish)(
+    int number, int scheme, const void* coupling, const void* workspace, const void* state,
+) noexcept nogil
 ctypedef void (*Between)(
-    Moment moment, int scheme, const Plan*, const void* workspace, const void* state, const void* at_rest, const void* gain,
+    Moment moment, int scheme, const Plan*, const void* workspace, const void* state, const void* at_rest,
+    const void* gain,
 ) noexcept nogil
 
 ctypedef struct Plan:

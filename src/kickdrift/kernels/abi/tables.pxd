@@ -43,7 +43,7 @@ ctypedef struct Kernels:
     Merge merge
     Solve implicit_euler    # of bodies that are left alone
     Solve energy_euler
-    CoupledTable coupled      # for bodies that are not left alone
+    CoupledTable coupled    # for bodies that are not left alone
     ODETable ode            # for y' = f(t, y)
     FormulaTable formulas
 

@@ -27,7 +27,8 @@ cdef inline Told* told_of(const ConstraintCall* constraint) noexcept nogil:
 
 
 cdef inline void tell(
-    bint keep, int64_t constraints, const ConstraintCall* constraint, int dim, int64_t n, int64_t stride, const real* x, Log* log,
+    bint keep, int64_t constraints, const ConstraintCall* constraint, int dim, int64_t n, int64_t stride,
+    const real* x, Log* log,
 ) noexcept nogil:
     """The end of a step: what constraints were told becomes events; or nothing, where the step is not kept."""
     cdef int64_t number

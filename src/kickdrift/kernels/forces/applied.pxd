@@ -44,9 +44,10 @@ cdef inline void merge_row(
 
 
 cdef inline const char* row_of(
-    const Array* force, Py_ssize_t first, Py_ssize_t count, int component, int components, Py_ssize_t item, char* buffer,
+    const Array* force, Py_ssize_t first, Py_ssize_t count, int component, int components, Py_ssize_t item,
+    char* buffer,
 ) noexcept nogil:
-    """Numbers of an array in a row: where they are, or in the workspace."""
+    """Numbers of an array in a row: where they are, or in the buffer."""
     cdef const char* start = force.data + first * force.body + component * force.component
     cdef Py_ssize_t i
     cdef int j

@@ -57,7 +57,9 @@ cdef inline void widen_row(
         wide[n] = widen(numbers + (first + n * w if step else n * w % width(row)))
 
 
-cdef inline const f32vec* whole_chunk(float* buffer, const f32vec* row, Py_ssize_t step, Py_ssize_t count) noexcept nogil:
+cdef inline const f32vec* whole_chunk(
+    float* buffer, const f32vec* row, Py_ssize_t step, Py_ssize_t count,
+) noexcept nogil:
     """The last numbers of a row, and ones after them; unless it is one vector again and again."""
     cdef Py_ssize_t n
     if row == NULL or step == 0:

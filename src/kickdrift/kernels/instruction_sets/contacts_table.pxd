@@ -10,7 +10,8 @@ from ..constraints.shapes cimport meet_shapes
 from ..constraints.telling cimport tell
 from ..constraints.walls cimport box, corners, plane
 from ..abi.constraints cimport (
-    BOX, COLLISIONS, CONTACTS, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, ConstraintCall, ConstraintKind,
+    BOX, COLLISIONS, CONTACTS, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, ConstraintCall,
+    ConstraintKind,
     Periodic, Sensor, Shapes, Wall,
 )
 from ..abi.coupled cimport NO_BRANCH
@@ -43,6 +44,7 @@ cdef inline int held(
 
 
 cdef inline void told(
-    bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride, const real* x, Log* log,
+    bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride,
+    const real* x, Log* log,
 ) noexcept nogil:
     tell(keep, constraints, constraint, <int> dim, n, stride, x, log)

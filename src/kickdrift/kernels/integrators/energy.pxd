@@ -1,7 +1,7 @@
 # Energy-conserving Euler where bodies are pushed too: `energy_together` of kickdrift/reference/integrators.py.
 #
-# All bodies are one tile, as in newton_krylov.pxd. What the interactions' potentials come to is told for all bodies at once,
-# at both places where a body may end; the rest is done body by body, as in newton.pxd.
+# All bodies are one tile, as in newton_krylov.pxd. What the potentials of interactions come to is told for all
+# bodies at once, at both places where a body may end; the rest is done body by body, as in newton.pxd.
 
 from libc.string cimport memset
 
@@ -16,7 +16,9 @@ from ..simd.vec cimport f32vec, real, spread, vec, width
 from .newton cimport difference, mirror
 
 
-cdef inline int add_work(const Coupling* coupling, Job* job, const Workspace* workspace, double t, vec* work, vec* like) noexcept nogil:
+cdef inline int add_work(
+    const Coupling* coupling, Job* job, const Workspace* workspace, double t, vec* work, vec* like,
+) noexcept nogil:
     """The potential per unit of mass at the places of `next` less that at those of `now`, of all pushes."""
     cdef vec* here = <vec*> (workspace.start + (Q - P) * size(workspace, like))
     cdef vec* there = <vec*> (workspace.start + (Y - P) * size(workspace, like))

@@ -275,12 +275,14 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
             memset(out, 0, size(workspace, like))
             if term.noisy:
                 system.job.code = (<NoisyTangent> term.tangent)(
-                    system.t, workspace.count, dim, workspace.plane, vector(system, PLACE, like), vector(system, SPEED, like),
+                    system.t, workspace.count, dim, workspace.plane, vector(system, PLACE, like),
+                    vector(system, SPEED, like),
                     dx, p, out, term.tangent_data, system.tick,
                 )
             else:
                 system.job.code = term.tangent(
-                    system.t, workspace.count, dim, workspace.plane, vector(system, PLACE, like), vector(system, SPEED, like),
+                    system.t, workspace.count, dim, workspace.plane, vector(system, PLACE, like),
+                    vector(system, SPEED, like),
                     dx, p, out, term.tangent_data,
                 )
             if system.job.code != 0:

@@ -44,8 +44,8 @@ cdef inline void run_living(const Plan* plan, Job* job, const void* like) noexce
 cdef inline int64_t begin_young(const Plan* plan, const Job* job) noexcept nogil:
     """Fill the history of those that were born after the last step; returns how often forces were evaluated.
 
-    A job of no steps fills that of whole rows, and who has one gets it back. Coupled bodies do nothing in such a job: they
-    choose by themselves, see `finish_scheme`.
+    A job of no steps fills that of whole rows, and who has one gets it back. Coupled bodies do nothing in such a
+    job: they choose by themselves, see `finish_scheme`.
     """
     cdef double buffer[2 * MAX_DIM * ROW]
     cdef char* v = <char*> buffer

@@ -27,17 +27,21 @@ cdef inline char* out_register(const Workspace* workspace, int number, const vec
 
 
 cdef inline int evaluate_interaction(
-    const InteractionCall* term, InteractionFunction function, void* data, double t, int64_t tick, const Workspace* workspace, int dim,
+    const InteractionCall* term, InteractionFunction function, void* data, double t, int64_t tick,
+    const Workspace* workspace, int dim,
     const void* x, const void* v, void* out,
 ) noexcept nogil:
     """A function of an interaction, told the tick where it has noise."""
     if term.noisy:
-        return (<NoisyFunction> function)(t, workspace.first, workspace.count, dim, workspace.plane, x, v, out, data, tick)
+        return (<NoisyFunction> function)(
+            t, workspace.first, workspace.count, dim, workspace.plane, x, v, out, data, tick,
+        )
     return function(t, workspace.first, workspace.count, dim, workspace.plane, x, v, out, data)
 
 
 cdef inline int interact(
-    const Coupling* coupling, Job* job, const Workspace* workspace, const char* state, double t, int64_t tick, vec* like,
+    const Coupling* coupling, Job* job, const Workspace* workspace, const char* state, double t, int64_t tick,
+    vec* like,
 ) noexcept nogil:
     """Evaluate all pushes at a state; other than 0 where one fails. tick: that of the noise."""
     cdef const InteractionCall* term
@@ -66,13 +70,16 @@ cdef inline void finish(
     """The accelerations of all bodies at a state, pushes included, and what a step makes of them."""
     if coupling.plan.terms > 0:
         coupling.plan.accelerate(
-            coupling.plan, workspace.first, workspace.count, workspace.plane, state + X * size(workspace, like), state + V * size(workspace, like),
+            coupling.plan, workspace.first, workspace.count, workspace.plane, state + X * size(workspace, like),
+            state + V * size(workspace, like),
             workspace.start + (A - P) * size(workspace, like),
         )
     coupling.plan.finish(number, scheme, coupling, workspace, state)
 
 
-cdef inline int coupled_step(const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like) noexcept nogil:
+cdef inline int coupled_step(
+    const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
+) noexcept nogil:
     """One step by passes, from `now` to `next`; other than 0 where an interaction fails."""
     cdef const Plan* plan = coupling.plan
     cdef const char* state = workspace.now
@@ -133,7 +140,8 @@ cdef inline void put_back(const Coupling* coupling, const Workspace* workspace, 
     cdef char* s = workspace.next + S * size(workspace, like) if verlet(coupling.plan.scheme) else NULL
     coupling.constraint[0].function(
         coupling.constraint[0].kind, coupling.plan.h, coupling.plan.n, coupling.plan.dim, workspace.plane, NULL, NULL,
-        workspace.next + X * size(workspace, like), workspace.next + V * size(workspace, like), s, coupling.constraint[0].data, coupling.owner,
+        workspace.next + X * size(workspace, like), workspace.next + V * size(workspace, like), s,
+        coupling.constraint[0].data, coupling.owner,
     )
 
 
@@ -168,7 +176,9 @@ cdef inline const Plan* plan_of(const Coupling* coupling, const char* state) noe
     return coupling.plan if state == coupling.workspace else coupling.plan + 1
 
 
-cdef inline int lone_step(const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like) noexcept nogil:
+cdef inline int lone_step(
+    const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
+) noexcept nogil:
     """One step of bodies that meet in constraints only; other than 0 where it cannot be solved."""
     # This job's own.
     cdef Plan* plan = <Plan*> plan_of(coupling, workspace.next)
@@ -214,7 +224,9 @@ cdef inline void move_on(Each* values, Py_ssize_t offset) noexcept nogil:
     values.number = <const char*> values.number + values.body * offset
 
 
-cdef inline int constrain(const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like) noexcept nogil:
+cdef inline int constrain(
+    const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
+) noexcept nogil:
     """The constraints, in their order, what they tell, and then damping."""
     cdef const Plan* plan = coupling.plan
     cdef char* s = workspace.next + S * size(workspace, like) if verlet(plan.scheme) else NULL
@@ -231,7 +243,8 @@ cdef inline int constrain(const Coupling* coupling, Job* job, Py_ssize_t step, c
             gain[i] = v[i] - old[i]
     for number in range(coupling.constraints):
         job.code = coupling.constraint[number].function(
-            coupling.constraint[number].kind, plan.h, workspace.count if coupling.workspace == NULL else plan.n, plan.dim, workspace.plane,
+            coupling.constraint[number].kind, plan.h, workspace.count if coupling.workspace == NULL else plan.n,
+            plan.dim, workspace.plane,
             workspace.now + X * size(workspace, like), workspace.gain, workspace.next + X * size(workspace, like),
             workspace.next + V * size(workspace, like), s,
             of_tile(&coupling.constraint[number], workspace.first, &wall, &box, like), coupling.owner,

@@ -186,7 +186,9 @@ cdef inline void between(
                 to[S * row + i] = s
 
 
-cdef inline void turn_bodies(int scheme, const Plan* plan, const Workspace* workspace, const vec* state, vec* to) noexcept nogil:
+cdef inline void turn_bodies(
+    int scheme, const Plan* plan, const Workspace* workspace, const vec* state, vec* to,
+) noexcept nogil:
     """Half a step of turning, from one state to another."""
     cdef Py_ssize_t plane = workspace.plane // width(to)
     cdef Py_ssize_t row = workspace.row // width(to)
