@@ -27,7 +27,7 @@ from ..kernels.loops.living cimport park
 
 from time import perf_counter
 
-from .. import events
+from ..stepper import events
 from .. import kernels as kernels_
 from ..errors import CallbackError
 

@@ -8,7 +8,7 @@ from ..kernels.simd.rounding cimport require_rounding
 
 import numpy as np
 
-from .. import events
+from ..stepper import events
 
 require_rounding(__name__)
 
