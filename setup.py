@@ -53,7 +53,7 @@ UTILITY = "engine.cython_utility"
 # symbols are shipped, nor tables that only debuggers and exceptions of C++ need.
 NAMES = ("binding", "bodies", "coefficients", "constraints", "coupled", "events", "formulas", "frames")
 NAMES += ("interactions", "neighbours", "ode", "runner", "slots", "verbs")
-GLUE = {name: ["-Os"] for name in ("clock.fixed_clock", *(f"engine.{name}" for name in NAMES))}
+GLUE = {name: ["-Os"] for name in ("clock.clockwork", *(f"engine.{name}" for name in NAMES))}
 # On the way of each step and frame, or loops themselves.
 GLUE |= {f"engine.{name}": ["-O2"] for name in ("bodies", "coefficients", "frames", "runner")}
 GLUE |= {UTILITY: ["-O2"], "engine.neighbours": ["-O3"], "engine.verbs": ["-O2", "-ftree-vectorize"]}

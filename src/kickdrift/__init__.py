@@ -82,7 +82,6 @@ if _TYPE_CHECKING:
         OverloadError,
         SnapshotError,
     )
-    from .events import BEGIN, END, ENTER, HIT, LEAVE, Events
     from .forces.applied import AppliedForce
     from .forces.callbacks import Acceleration, Force, NativeForce
     from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
@@ -115,6 +114,7 @@ if _TYPE_CHECKING:
     from .ode.stepper import ODEStepper
     from .rollback.rollback import Rollback, sync_test
     from .rollback.tape import Tape
+    from .stepper.events import BEGIN, END, ENTER, HIT, LEAVE, Events
     from .stepper.stepper import Stepper
     from .stepper.trajectory import ODETrajectory, Trajectory
 
@@ -239,7 +239,7 @@ _HOMES = {
         "OverloadError",
         "SnapshotError",
     ),
-    "events": ("BEGIN", "END", "ENTER", "HIT", "LEAVE", "Events"),
+    "stepper.events": ("BEGIN", "END", "ENTER", "HIT", "LEAVE", "Events"),
     "forces.applied": ("AppliedForce",),
     "forces.callbacks": ("Acceleration", "Force", "NativeForce"),
     "forces.fields": ("AnchorSpring", "Damping", "Gravity", "LinearDrag", "PointGravity", "QuadraticDrag", "Vortex"),

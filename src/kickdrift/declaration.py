@@ -12,7 +12,18 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeVar,
+    dataclass_transform,
+    overload,
+)
 
 import numpy as np
 
@@ -56,14 +67,27 @@ class once(Generic[Value]):  # noqa: N801
         return value
 
 
-def plain_repr(self: Any) -> str:
-    """The repr() of a dataclass, without the guard against recursion that its own has.
+class Frozen:
+    """Base of frozen dataclasses. One that adds no fields needs no decorator, which takes its time in each import.
 
-    An exception at the wrong moment, as Ctrl-C is one, leaves that guard closed: from then on the object, and whatever
-    lies at its address later, is "...". Snapshots know integrators and flows by their repr().
+    Its repr() has no guard against recursion, as that which `dataclass` writes has: an exception at the wrong moment,
+    as Ctrl-C is one, leaves that guard closed. From then on the object, and whatever lies at its address later, is
+    "...". Snapshots know integrators and flows by their repr().
     """
-    fields = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr)
-    return f"{type(self).__qualname__}({', '.join(fields)})"
+
+    def __init_subclass__(cls) -> None:
+        if "__repr__" not in vars(cls):
+            cls.__repr__ = Frozen.__repr__  # type: ignore[method-assign]  # or `dataclass` would write one
+
+    def __repr__(self: Any) -> str:
+        fields = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr)
+        return f"{type(self).__qualname__}({', '.join(fields)})"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
 
 def tenants() -> Any:
@@ -104,9 +128,23 @@ def _check_kinds(module: str, table: Collection[str], cls: type[Any]) -> None:
             raise ImportError(f"{module}: expected an entry for {kind!r}, the kind of {cls.__name__}")
 
 
-def numbers(minimum: float = -math.inf, maximum: float = math.inf, place: bool = False, **field: Any) -> Any:
-    """A coefficient: a number, a vector or one of these per body, within bounds; or a place."""
-    return dataclasses.field(metadata={"bounds": (minimum, maximum), "place": place}, **field)
+def numbers(
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
+    place: bool = False,
+    per_body: Literal["number", "vector"] | None = None,
+    **field: Any,
+) -> Any:
+    """A coefficient: a number, a vector or one of these per body, within bounds; or a place.
+
+    per_body: what `set` with `index=` takes for each of some bodies, if it may be told per body.
+    """
+    return dataclasses.field(metadata={"bounds": (minimum, maximum), "place": place, "per_body": per_body}, **field)
+
+
+def noticed(default: Any) -> Any:
+    """What bodies are taken notice of by, a number per body, which the class itself checks."""
+    return dataclasses.field(default=default, metadata={"per_body": "number"})
 
 
 def lazy(value: Any) -> bool:
@@ -114,8 +152,29 @@ def lazy(value: Any) -> bool:
     return hasattr(value, "__dask_graph__")
 
 
-@dataclass(frozen=True, eq=False)
-class Declaration:
+def _refuse(declaration: Declaration, name: str, value: Any) -> None:
+    """`__setattr__` of declarations: a plan was made of them."""
+    title = type(declaration).__name__
+    if name in declaration.coefficients:
+        handle = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", title).lower()
+        raise dataclasses.FrozenInstanceError(f"{title} cannot be changed; write world.set({handle}, {name}=...)")
+    raise dataclasses.FrozenInstanceError(f"{title} cannot be changed, and {name!r} is none of its coefficients")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False)
+def declaration(**options: bool) -> Callable[[type[Value]], type[Value]]:
+    """Make a class a frozen dataclass that says what to do instead where somebody sets an attribute."""
+
+    def made(cls: type[Value]) -> type[Value]:
+        cls = dataclass(frozen=True, eq=False, repr=False, **options)(cls)
+        cls.__setattr__ = _refuse  # type: ignore[assignment]
+        return cls
+
+    return made
+
+
+@declaration()
+class Declaration(Frozen):
     """Base of what a stepper is told in `forces` and `constraints`: it adds itself to a plan.
 
     Coefficients become float64 arrays, checked and read-only. What is no real number raises TypeError,
@@ -157,6 +216,11 @@ class Declaration:
     def places(self) -> frozenset[str]:
         """The coefficients that `shifted` changes."""
         return self._fields.places
+
+    @property
+    def per_body(self) -> dict[str, str]:
+        """The coefficients that may be told per body, each "number" or "vector": numbers before vectors."""
+        return self._fields.per_body
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
         """The same with other coefficients, checked as the constructor does."""
@@ -231,17 +295,9 @@ class _Fields(NamedTuple):
     bounds: dict[str, tuple[float, float]]
     labels: dict[str, str]  #: what messages call those with bounds
     places: frozenset[str]
+    per_body: dict[str, str]
     coefficients: tuple[str, ...]
     plain: bool  #: does its constructor check nothing but the bounds?
-
-
-def _refuse(declaration: Declaration, name: str, value: Any) -> None:
-    """`__setattr__` of declarations: a plan was made of them."""
-    title = type(declaration).__name__
-    if name in declaration.coefficients:
-        handle = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", title).lower()
-        raise dataclasses.FrozenInstanceError(f"{title} cannot be changed; write world.set({handle}, {name}=...)")
-    raise dataclasses.FrozenInstanceError(f"{title} cannot be changed, and {name!r} is none of its coefficients")
 
 
 #: Fields that are no coefficients: what a declaration is made of.
@@ -251,11 +307,12 @@ _CONSISTS_OF = frozenset(("pairs", "tenants", "force", "walls", "shapes", "joint
 @cache
 def _fields(cls: Any) -> _Fields:
     fields = dataclasses.fields(cls)
-    cls.__setattr__ = _refuse  # dataclass gives each frozen class one of its own, which does not say what to do
+    told = {field.name: field.metadata.get("per_body") for field in fields}
     return _Fields(
         {field.name: field.metadata["bounds"] for field in fields if "bounds" in field.metadata},
         {field.name: f"{cls.__name__}({field.name})" for field in fields},
         frozenset(field.name for field in fields if field.metadata.get("place")),
+        {name: kind for each in ("number", "vector") for name, kind in told.items() if kind == each},
         tuple(field.name for field in fields if field.name not in _CONSISTS_OF),
         cls.__post_init__ is Declaration.__post_init__,
     )

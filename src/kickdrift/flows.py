@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from . import validation
-from .declaration import once, plain_repr
+from .declaration import Frozen, once
 from .errors import CallbackError
 from .forces import native
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Flow:
+class Flow(Frozen):
     """Base of all flows; parameters are finite floats, for all trajectories alike."""
 
     dim: ClassVar[int] = 3
@@ -50,9 +50,8 @@ class Flow:
     kind: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         cls.kind = cls.__name__
-        if "__repr__" not in vars(cls):
-            cls.__repr__ = plain_repr  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

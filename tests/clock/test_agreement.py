@@ -162,9 +162,13 @@ def test_steps_that_are_almost_due(rate, scale, policy):
         assert observe(compiled) == observe(reference)
 
 
+def members(cls):
+    return {name: value for base in reversed(cls.__mro__[:-1]) for name, value in vars(base).items()}
+
+
 def test_same_public_names():
     def public(cls):
-        return {name for name in vars(cls) if not name.startswith("_")}
+        return {name for name in members(cls) if not name.startswith("_")}
 
     assert public(Compiled) == public(Reference)
 
@@ -177,7 +181,7 @@ def test_examples_of_the_python_modules(module):
 def test_examples_of_the_compiled_module():
     # doctest's own finder overlooks the properties of a compiled class.
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
-    for name, value in {"FixedClock": Compiled, **vars(Compiled)}.items():
+    for name, value in {"FixedClock": Compiled, **members(Compiled)}.items():
         runner.run(parser.get_doctest(value.__doc__ or "", {"FixedClock": Compiled}, name, None, 0))
     assert runner.summarize().failed == 0
     assert runner.tries > 20
@@ -185,7 +189,7 @@ def test_examples_of_the_compiled_module():
 
 def test_everything_public_is_documented():
     for cls in Reference, Compiled:
-        for name, value in vars(cls).items():
+        for name, value in members(cls).items():
             assert name.startswith("_") or value.__doc__, name
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import kickdrift as kd
 from kickdrift import exact_math
-from kickdrift.double_double import Doubled
+from kickdrift.exact_math.double_double import Doubled
 
 
 def test_bounds_hold_and_are_small():

@@ -146,7 +146,7 @@ def test_all_modules_are_found():
         "scalar",
         "processor",
         "bodies",
-        "fixed_clock",
+        "clockwork",
         "ode",
         "verbs",
     } <= MODULES.keys()

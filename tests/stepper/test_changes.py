@@ -510,9 +510,9 @@ def test_old_bindings_are_let_go():
 
 
 def test_what_comes_and_goes_is_forgotten_in_the_end(monkeypatch):
-    from kickdrift.stepper import changes
+    from kickdrift.stepper import entries
 
-    monkeypatch.setattr(changes, "MOST_ADDED", 5)
+    monkeypatch.setattr(entries, "MOST_ADDED", 5)
     world = kd.Stepper(np.zeros((20, 1)))
     world.add(keep := kd.Pin(19))
     states = []

@@ -7,7 +7,6 @@ import pytest
 
 import kickdrift as kd
 from kickdrift.declaration import Declaration, known
-from kickdrift.stepper.rows import NUMBERS, VECTORS
 
 RNG = np.random.default_rng(8)
 POSITION, VELOCITY = RNG.uniform(1, 9, (6, 2)), RNG.normal(0, 3, (6, 2))
@@ -119,8 +118,8 @@ def test_springs_have_none_per_body():
         world.set(ring, stiffness=3, index=1)
 
 
-def test_the_tables_say_what_plans_ask_for(monkeypatch):
-    """Each coefficient that a plan reads per body is in a table, and no other."""
+def test_declarations_say_what_plans_ask_for(monkeypatch):
+    """Each coefficient that a plan reads per body is declared so, and no other."""
     asked = {}
     owns = {method: getattr(Declaration, method) for method in ("_scalars", "_vectors")}
     for method in ("_scalars", "_vectors"):
@@ -139,11 +138,12 @@ def test_the_tables_say_what_plans_ask_for(monkeypatch):
     for declaration in given:
         kind = "constraints" if hasattr(type(declaration), "sides") else "forces"
         kd.Stepper([[5.0, 5.0]], dt=0.01, **{kind: [declaration]}, integrator="semi_implicit_euler").step()
-    names = {cls.__name__ for cls in known(Declaration) if dataclasses.is_dataclass(cls)}
-    assert NUMBERS.keys() | VECTORS.keys() <= names
-    for table, method in ((NUMBERS, "_scalars"), (VECTORS, "_vectors")):
+    fields = {cls: dataclasses.fields(cls) for cls in known(Declaration) if dataclasses.is_dataclass(cls)}
+    told = {cls for cls in fields if any(field.metadata.get("per_body") for field in fields[cls])}
+    assert told <= {type(declaration) for declaration in given}
+    for kind, method in (("number", "_scalars"), ("vector", "_vectors")):
         for declaration in given:
             title = type(declaration).__name__
-            assert asked.get((title, method), set()) <= set(table.get(title, ())), title
-            filters = {"category", "mask", "sensor"}
-            assert set(table.get(title, ())) - filters <= set(declaration.coefficients), title
+            names = {name for name, each in declaration.per_body.items() if each == kind}
+            assert asked.get((title, method), set()) <= names, title
+            assert names - {"category", "mask", "sensor"} <= set(declaration.coefficients), title

@@ -383,14 +383,36 @@ class Settings(NamedTuple):
         """The longest measured step; 0 when steps are fixed."""
         return self.policy.value if self.policy.measures_step else 0
 
-    def window(self, rate: Fraction) -> tuple[int, int, int]:
-        """Tolerance, low and high end of the `match` policy in units of the accumulator."""
-        step = rate.denominator * NANO
-        return (
-            math.floor(self.tolerance * step),
-            math.ceil(-self.slack * step),
-            math.ceil((1 + self.slack) * step),
-        )
+    def terms(self, rate: Fraction) -> dict[str, int]:
+        """The numbers of a clock that come from its rate: tolerance, low and high are those of the `match` policy."""
+        size = rate.denominator * NANO
+        return {
+            "num": rate.numerator,
+            "den": rate.denominator,
+            "size": size,
+            "tolerance": math.floor(self.tolerance * size),
+            "low": math.ceil(-self.slack * size),
+            "high": math.ceil((1 + self.slack) * size),
+        }
+
+    def numbers(self) -> dict[str, int]:
+        """The others that are not 0 at first."""
+        return {
+            "policy_value": self.policy.value,
+            "ignores_time": self.policy.ignores_time,
+            "measures_step": self.policy.measures_step,
+            "runs_early": self.policy.runs_early,
+            "waits": self.policy.waits,
+            "rule_value": self.overload.value,
+            "max_steps": self.max_steps,
+            "max_frame_ns": self.max_frame_ns,
+            "substeps": self.substeps,
+            "carry": self.carry,
+            "scale": self.scale,
+            "acc": math.floor(self.phase * self.rate.denominator * NANO),
+            "step_ns": -1,
+            "quiet_ns": NANO,
+        }
 
     def arguments(self) -> dict[str, Any]:
         """The keyword arguments that make an equal clock."""

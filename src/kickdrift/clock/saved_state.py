@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..validation import LARGEST_PARTS, LARGEST_SECONDS, integer, real, show
+from ..validation import LARGEST_PARTS, LARGEST_SECONDS, exact_time, integer, real, show
 from .options import Settings
 from .rates import HALF_RANGE, LEDGER_FULL, NANO, SCALE_ONE
+
+if TYPE_CHECKING:
+    from .clockwork import Clockwork
 
 
 class State(NamedTuple):
@@ -86,7 +89,37 @@ class State(NamedTuple):
             settings.check_range(Fraction(state.next_num, state.next_den), state.scale)
         return state
 
+    @classmethod
+    def of(cls, now: dict[str, Any], policy: str, origin: Fraction) -> State:
+        """The state of a clock with these numbers."""
+        return cls(
+            version=1,
+            policy=policy,
+            varied_ns=now["varied_s"] * NANO + now["varied_ns"],
+            origin_num=origin.numerator,
+            origin_den=origin.denominator,
+            next_keep=int(now["next_keep"] and now["next_num"] > 0),
+            paused=int(now["paused"]),
+            **{name: now[name] for name in _AS_THEY_ARE},
+        )
 
+    def numbers(self, settings: Settings) -> dict[str, Any]:
+        """Those of a clock in this state."""
+        varied_s, varied_ns = divmod(self.varied_ns, NANO)
+        return {
+            **settings.terms(Fraction(self.num, self.den)),
+            **{name: getattr(self, name) for name in (*_AS_THEY_ARE, "paused", "next_keep")},
+            "varied_s": varied_s,
+            "varied_ns": varied_ns,
+        }
+
+
+_AS_THEY_ARE = [
+    *("num", "den", "tick", "acc", "due", "backlog", "scale", "scale_rest", "float_rest", "step_ns", "origin_tick"),
+    *("next_num", "next_den", "fed_ns", "clamped_ns", "paused_ns", "dropped_steps", "dropped_rest", "backwards"),
+    "quiet_ns",
+]
+"""What a clock calls by the same names."""
 _COUNT = (0, HALF_RANGE + (1 << 60))
 """Of what may be set to 2**62 and goes on from there."""
 _LEDGER = (0, LEDGER_FULL + (1 << 50))
@@ -117,6 +150,42 @@ _BOUNDS = {
     "quiet_ns": (0, NANO),
 }
 """The least and the most of each integer of a state, where the settings do not say."""
+
+
+def changed_rate(clock: Clockwork, rate: Fraction, keep_fraction: bool) -> tuple[dict[str, int], Fraction]:
+    """The numbers of a clock that are others at another rate, and the origin of its time.
+
+    Products of old and new terms exceed 64 bits, so this is done in Python's integers.
+    """
+    now, settings = clock._now, clock._settings
+    terms = settings.terms(rate)
+    # The debt of a "match" clock may be millions of steps of a new rate; 64 bits bound it.
+    if keep_fraction and not settings.policy.measures_step:
+        acc = now["acc"] * terms["size"] // now["size"]
+    else:
+        acc = now["acc"] * terms["num"] // now["num"]
+    acc = max(acc, -HALF_RANGE)
+    backlog = dropped = 0
+    if not settings.policy.measures_step:
+        ahead = terms["high"] if settings.policy.runs_early else terms["size"]
+        whole = acc // terms["size"] if acc >= ahead else 0
+        backlog = min(whole, settings.kept_steps)
+        acc -= (whole - backlog) * terms["size"]
+        dropped = whole - backlog
+    changes = {
+        **terms,
+        "acc": acc,
+        "due": 0,
+        "backlog": backlog,
+        "origin_tick": now["tick"],
+        "varied_s": 0,
+        "varied_ns": 0,
+        "dropped_steps": now["dropped_steps"] + dropped,
+        "dropped_rest": now["dropped_rest"] * terms["size"] // now["size"],
+        "next_num": 0,
+        "next_den": 0,
+    }
+    return changes, exact_time(clock.time_exact)
 
 
 def rebuild(cls: Callable[..., Any], arguments: dict[str, Any]) -> Any:

@@ -10,7 +10,6 @@ previous position is moved so that it agrees with what a constraint has made of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from ..stepper.model import Plan
 
 
-@dataclass(frozen=True, eq=False)
 class Constraint(Declaration):
     """Base of all constraints, which follow each step."""
 
@@ -70,7 +68,6 @@ def flags(name: str, value: Any) -> np.ndarray:
     return array
 
 
-@dataclass(frozen=True, eq=False)
 class Filtered(Constraint):
     """Base of what takes notice of bodies by what they are.
 

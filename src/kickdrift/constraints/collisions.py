@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import validation
-from ..declaration import numbers
+from ..declaration import declaration, noticed, numbers
 from .base import ALL_BITS, Filtered, countable, weights
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from ..stepper.model import Plan
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class ElasticCollisions(Filtered):
     """Bodies that bounce off each other: spheres, circles in the plane, segments on a line.
 
@@ -72,13 +71,13 @@ class ElasticCollisions(Filtered):
     kind = "collisions"
     meets = True
 
-    radius: ArrayLike = numbers(minimum=0.0)
-    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
+    radius: ArrayLike = numbers(minimum=0.0, per_body="number")
+    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
     iterations: int = 8
-    friction: ArrayLike = numbers(minimum=0.0, default=0.0)
-    category: ArrayLike = 1
-    mask: ArrayLike = ALL_BITS
-    sensor: ArrayLike = False
+    friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
+    category: ArrayLike = noticed(1)
+    mask: ArrayLike = noticed(ALL_BITS)
+    sensor: ArrayLike = noticed(False)
     swept: bool = False
 
     def __post_init__(self) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .. import validation
-from ..declaration import numbers
+from ..declaration import declaration, noticed, numbers
 from .base import ALL_BITS, Filtered, countable, weights
 from .joints import Distance
 from .walls import Box, Plane, Wall
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from .periodic import Periodic
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Contacts(Filtered):
     """Bodies that rest on each other: piles, columns, rope bridges (Soft Step: Catto 2024, Solver2D; Box2D 3).
 
@@ -77,18 +76,18 @@ class Contacts(Filtered):
     kind = "contacts"
     meets = True
 
-    radius: ArrayLike = numbers(minimum=0.0)
-    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=0.0)
-    friction: ArrayLike = numbers(minimum=0.0, default=0.4)
+    radius: ArrayLike = numbers(minimum=0.0, per_body="number")
+    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=0.0, per_body="number")
+    friction: ArrayLike = numbers(minimum=0.0, default=0.4, per_body="number")
     hertz: float | None = None
     damping_ratio: float = 10
     walls: tuple[Wall, ...] = ()
     shapes: tuple[Any, ...] = ()
     joints: tuple[Distance, ...] = ()
     substeps: int = 4
-    category: ArrayLike = 1
-    mask: ArrayLike = ALL_BITS
-    sensor: ArrayLike = False
+    category: ArrayLike = noticed(1)
+    mask: ArrayLike = noticed(ALL_BITS)
+    sensor: ArrayLike = noticed(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

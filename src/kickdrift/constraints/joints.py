@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from .. import validation
-from ..declaration import numbers, tenants
+from ..declaration import declaration, numbers, tenants
 from .base import Constraint, countable, pinned, told_apart, weights
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from .periodic import Periodic
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Pin(Constraint):
     """Bodies that stay where you put them.
 
@@ -59,7 +58,7 @@ class Pin(Constraint):
         return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.indices)))
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Distance(Constraint):
     """Pairs of bodies at a fixed distance: rods, ropes, cloth (SHAKE and RATTLE, or Jakobsen's relaxation).
 
@@ -183,3 +182,14 @@ class Distance(Constraint):
                 f"Distance({name}): expected a scalar or shape ({count},), one value per pair, got shape {array.shape}"
             )
         return np.broadcast_to(array, (count,))
+
+
+def stages(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
+    """For each pair: how many others must come before it, one after the other, because they share bodies."""
+    ready = [0] * n
+    result = []
+    for a, b in zip(first.tolist(), second.tolist(), strict=True):
+        stage = max(ready[a], ready[b])
+        ready[a] = ready[b] = stage + 1
+        result.append(stage)
+    return np.array(result, np.int64)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import validation
-from ..declaration import numbers
+from ..declaration import declaration, numbers
 from .base import Constraint
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Torus(NamedTuple):
 WHOLE = {8: 1.5 * 2.0**52, 4: 1.5 * 2.0**23}
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Periodic(Constraint):
     """A periodic box: bodies that leave it on one side come in on the other, and see each other across its sides.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .. import validation
+from ..declaration import declaration, noticed
 from .base import ALL_BITS, Filtered
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..stepper.model import Plan
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Sensor(Filtered):
     """A region that reports which bodies come in and leave. It pushes nothing.
 
@@ -43,8 +43,8 @@ class Sensor(Filtered):
 
     lower: ArrayLike | None = None
     upper: ArrayLike | None = None
-    category: ArrayLike = 1
-    mask: ArrayLike = ALL_BITS
+    category: ArrayLike = noticed(1)
+    mask: ArrayLike = noticed(ALL_BITS)
     center: ArrayLike | None = None
     radius: ArrayLike | None = None
 

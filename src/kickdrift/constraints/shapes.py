@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..declaration import numbers
+from ..declaration import declaration, noticed, numbers
 from .base import ALL_BITS, countable, flags
 from .walls import Wall
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 LEAF = 4
 
 
-@dataclass(frozen=True, eq=False)
 class Shapes(Wall):
     """Base of shapes that stand still."""
 
@@ -55,7 +53,7 @@ class Shapes(Wall):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Segments(Shapes):
     """Straight walls between two points each, solid from both sides, in the plane.
 
@@ -78,14 +76,14 @@ class Segments(Shapes):
     """
 
     points: ArrayLike = numbers(place=True)
-    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
-    friction: ArrayLike = numbers(minimum=0.0, default=0.0)
-    radius: ArrayLike = numbers(minimum=0.0, default=0.0)
+    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
+    friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
+    radius: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
     thickness: ArrayLike = numbers(minimum=0.0, default=0.0)
     enabled: ArrayLike = True
-    category: ArrayLike = 1
-    mask: ArrayLike = ALL_BITS
-    sensor: ArrayLike = False
+    category: ArrayLike = noticed(1)
+    mask: ArrayLike = noticed(ALL_BITS)
+    sensor: ArrayLike = noticed(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,7 +104,7 @@ class Segments(Shapes):
         self._compile_shapes(plan, np.asarray(self.thickness))
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Boxes(Shapes):
     """Solid boxes along the axes, which bodies bounce off from outside: bricks, platforms, level geometry.
 
@@ -125,13 +123,13 @@ class Boxes(Shapes):
 
     lower: ArrayLike = numbers(place=True)
     upper: ArrayLike = numbers(place=True)
-    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
-    friction: ArrayLike = numbers(minimum=0.0, default=0.0)
-    radius: ArrayLike = numbers(minimum=0.0, default=0.0)
+    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
+    friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
+    radius: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
     enabled: ArrayLike = True
-    category: ArrayLike = 1
-    mask: ArrayLike = ALL_BITS
-    sensor: ArrayLike = False
+    category: ArrayLike = noticed(1)
+    mask: ArrayLike = noticed(ALL_BITS)
+    sensor: ArrayLike = noticed(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

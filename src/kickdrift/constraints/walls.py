@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from ..declaration import numbers
+from ..declaration import declaration, noticed, numbers
 from .base import ALL_BITS, Filtered, weights
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from ..stepper.model import Plan
 
 
-@dataclass(frozen=True, eq=False)
 class Wall(Filtered):
     """Base of what bodies bounce off."""
 
@@ -48,7 +46,7 @@ class Wall(Filtered):
         plan.add_constraint(self.kind, self, **places, **each, **fields)
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Box(Wall):
     """Walls on all sides: lower + radius <= x <= upper - radius in each component.
 
@@ -84,12 +82,12 @@ class Box(Wall):
 
     lower: ArrayLike = numbers(place=True)
     upper: ArrayLike = numbers(place=True)
-    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
-    friction: ArrayLike = numbers(minimum=0.0, default=0.0)
-    radius: ArrayLike = numbers(minimum=0.0, default=0.0)
-    category: ArrayLike = 1
-    mask: ArrayLike = ALL_BITS
-    sensor: ArrayLike = False
+    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
+    friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
+    radius: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
+    category: ArrayLike = noticed(1)
+    mask: ArrayLike = noticed(ALL_BITS)
+    sensor: ArrayLike = noticed(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -133,7 +131,7 @@ class Box(Wall):
         return places
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Plane(Wall):
     """A wall with one side: normal · x >= offset, and further in by the radius.
 
@@ -155,12 +153,12 @@ class Plane(Wall):
 
     normal: ArrayLike = numbers()
     offset: ArrayLike = numbers()
-    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0)
-    friction: ArrayLike = numbers(minimum=0.0, default=0.0)
-    radius: ArrayLike = numbers(minimum=0.0, default=0.0)
-    category: ArrayLike = 1
-    mask: ArrayLike = ALL_BITS
-    sensor: ArrayLike = False
+    restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
+    friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
+    radius: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
+    category: ArrayLike = noticed(1)
+    mask: ArrayLike = noticed(ALL_BITS)
+    sensor: ArrayLike = noticed(False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -171,7 +171,7 @@ cdef class Core(Runner):
         if numbers is not None:
             self.binding.take(numbers)
         if resume is not None:
-            self.ticks, self.started, self.plan.last_h = tick, started, last_h
+            self.completed, self.started, self.plan.last_h = tick, started, last_h
             if self.store is not None:
                 self.store.cut(tick)
             self.drawn_tick = -1
@@ -370,7 +370,7 @@ cdef class Core(Runner):
     cdef inline int run(self, Py_ssize_t steps) except -1:
         """Run steps; what happened is in self.job."""
         self.job.steps = steps
-        self.job.tick = self.ticks
+        self.job.tick = self.completed
         self.job.start = self.plan.s.data != NULL and not self.started
         if self.coupled is not None:
             if self.applied != NULL:
@@ -396,7 +396,7 @@ cdef class Core(Runner):
     @cython.final
     cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:
         """Count steps that all bodies have done; last: are they the last of the call, which raises errors?"""
-        self.ticks += steps
+        self.completed += steps
         # The first evaluation of a later part repeats the last one of the part before: it is counted once.
         self.evaluated += self.job.evaluations - (self.later and self.binding.fsal)
         self.started = True
@@ -412,7 +412,7 @@ cdef class Core(Runner):
 
     cdef int raise_waiting(self, Py_ssize_t steps) except -1:
         self.raise_interrupt()
-        raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks, "body", len(self.state) > 2)
+        raise NonFiniteError(self.job.bad_body, self.completed - steps, self.completed, "body", len(self.state) > 2)
 
     cdef int run_or_restore(self, Py_ssize_t steps) except -1:
         """Run steps that may fail: then all bodies stand where the first of them could not go on."""
@@ -457,7 +457,7 @@ cdef class Core(Runner):
             error, self.coupled.interrupt = self.coupled.interrupt, None
             raise error
         if self.coupled is None or failed.code == UNSOLVED:
-            raise ConvergenceError(failed.failed_body, self.ticks, failed.residual)
+            raise ConvergenceError(failed.failed_body, self.completed, failed.residual)
         if failed.code == NO_BRANCH:
             kind = self._plan.constraint_records[failed.failed_part].kind
             raise RuntimeError(f"kernels: expected a branch for {kind!r} in contacts_table.pxd or joints_table.pxd")

@@ -106,6 +106,7 @@ cdef class BoundDistance(BoundConstraint):
             if np.array_equal(other.first, self.first) and np.array_equal(other.second, self.second):
                 stage = other.stage
         if stage is None:
+            from ..constraints.joints import stages
             stage = stages(self.first, self.second, plan.n)
         self.stage = stage
         order = np.argsort(stage, kind="stable")
@@ -167,20 +168,33 @@ cdef class BoundDistance(BoundConstraint):
         return other
 
 
-cdef object stages(object first, object second, int64_t n):
-    """For each pair: how many others must come before it, one after the other, because they share bodies."""
-    ready = [0] * n
-    result = []
-    for a, b in zip(first.tolist(), second.tolist()):
-        stage = max(ready[a], ready[b])
-        ready[a] = ready[b] = stage + 1
-        result.append(stage)
-    return np.array(result, np.int64)
+cdef class BoundSolid(BoundConstraint):
+    """Base of what bodies are kept out of, each body on its own."""
 
-
-cdef class BoundWall(BoundConstraint):
-    cdef Wall wall
     cdef object weight
+
+    cdef int weigh(self, const void** field, object values, object dtype) except -1:
+        field[0] = self.keep(values, dtype)
+        self.weight = self.last
+        return 0
+
+    cdef int bind_wall(self, Wall* wall, dict fields, object dtype) except -1:
+        """What a wall has in common with shapes."""
+        self.each(&wall.restitution, fields["restitution"], dtype)
+        self.each(&wall.friction, fields["friction"], dtype)
+        self.each(&wall.radius, fields["radius"], dtype)
+        self.weigh(&wall.weight, fields["weight"], dtype)
+        wall.lag = fields["lag"][0]
+        if "sensor" in fields:
+            wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        return 0
+
+    cdef int find_links(self, Links links) except -1:
+        return links.weigh(self.weight, None, NULL)
+
+
+cdef class BoundWall(BoundSolid):
+    cdef Wall wall
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         self.constraint.function, self.constraint.data = table.meet, &self.wall
@@ -190,28 +204,17 @@ cdef class BoundWall(BoundConstraint):
         else:
             self.wall.lower = self.keep(fields["lower"], plan.dtype)
             self.wall.upper = self.keep(fields["upper"], plan.dtype)
-        self.each(&self.wall.restitution, fields["restitution"], plan.dtype)
-        self.each(&self.wall.friction, fields["friction"], plan.dtype)
-        self.each(&self.wall.radius, fields["radius"], plan.dtype)
-        self.wall.weight = self.keep(fields["weight"], plan.dtype)
-        self.weight = self.last
-        self.wall.lag = fields["lag"][0]
-        if "sensor" in fields:
-            self.wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        self.bind_wall(&self.wall, fields, plan.dtype)
         self.by_tiles = "sensor" not in fields
         self.cost = 10 * plan.n
         return 0
-
-    cdef int find_links(self, Links links) except -1:
-        return links.weigh(self.weight, None, NULL)
 
     cdef void hear(self, Told* told) noexcept:
         self.wall.told = told
 
 
-cdef class BoundShapes(BoundConstraint):
+cdef class BoundShapes(BoundSolid):
     cdef Shapes shapes
-    cdef object weight
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Shapes* shapes = &self.shapes
@@ -220,14 +223,7 @@ cdef class BoundShapes(BoundConstraint):
         shapes.lower = self.keep(fields["lower"], plan.dtype)
         shapes.upper = self.keep(fields["upper"], plan.dtype)
         self.each(&shapes.reach, fields["reach"], plan.dtype)
-        self.each(&shapes.wall.restitution, fields["restitution"], plan.dtype)
-        self.each(&shapes.wall.friction, fields["friction"], plan.dtype)
-        self.each(&shapes.wall.radius, fields["radius"], plan.dtype)
-        shapes.wall.weight = self.keep(fields["weight"], plan.dtype)
-        self.weight = self.last
-        shapes.wall.lag = fields["lag"][0]
-        if "sensor" in fields:
-            shapes.wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
+        self.bind_wall(&shapes.wall, fields, plan.dtype)
         shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
         there = np.flatnonzero(fields["enabled"])
         shapes.count = len(there)
@@ -241,9 +237,6 @@ cdef class BoundShapes(BoundConstraint):
             shapes.leaves = <const int64_t*> self.keep(leaves, np.int64)
         self.cost = 100 * plan.n
         return 0
-
-    cdef int find_links(self, Links links) except -1:
-        return links.weigh(self.weight, None, NULL)
 
     cdef void hear(self, Told* told) noexcept:
         self.shapes.wall.told = told
@@ -285,9 +278,8 @@ cdef class BoundPeriodic(BoundConstraint):
         return 0
 
 
-cdef class BoundCorners(BoundConstraint):
+cdef class BoundCorners(BoundSolid):
     cdef Corners corners
-    cdef object weight
     cdef list wall      # of each face: the number of its wall
 
     cdef int listen(self, object kind, int64_t n) except -1:
@@ -313,8 +305,7 @@ cdef class BoundCorners(BoundConstraint):
         data.restitution = self.keep(fields["restitution"], plan.dtype)
         data.friction = self.keep(fields["friction"], plan.dtype)
         data.radius = self.keep(fields["radius"], plan.dtype)
-        data.weight = self.keep(fields["weight"], plan.dtype)
-        self.weight = self.last
+        self.weigh(&data.weight, fields["weight"], plan.dtype)
         data.lag = fields["lag"][0]
         if "through" in fields:
             data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
@@ -326,22 +317,18 @@ cdef class BoundCorners(BoundConstraint):
         self.cost = 3 * data.faces * plan.n
         return 0
 
-    cdef int find_links(self, Links links) except -1:
-        return links.weigh(self.weight, None, NULL)
 
-
-cdef class BoundGrid(BoundConstraint):
+cdef class BoundGrid(BoundSolid):
     """Base of what looks for pairs of bodies that are near."""
 
-    cdef object weight, size_class
+    cdef object size_class
 
     cdef int lay_out(self, Collisions* data, dict fields, object plan) except -1:
         cdef int64_t n = plan.n
         cdef int a, b
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
-        data.weight = self.keep(fields["weight"], plan.dtype)
-        self.weight = self.last
+        self.weigh(&data.weight, fields["weight"], plan.dtype)
         grid = Grid(radius, plan.dim, plan.torus)
         self.kept.append(space(&data.torus, plan))
         for a, laid in enumerate(grid.laid):

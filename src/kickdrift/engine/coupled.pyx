@@ -27,7 +27,6 @@ from ..kernels.loops.living cimport park
 
 from time import perf_counter
 
-from .. import events
 from .. import kernels as kernels_
 from ..errors import CallbackError
 
@@ -151,7 +150,8 @@ cdef class Coupled(Watch):
         cdef BoundConstraint bound
         if self.told != NULL:
             return 0
-        kinds = events.reporting(model)
+        from ..stepper.events import reporting  # few programs have events
+        kinds = reporting(model)
         self.told = <Told**> PyMem_Calloc(max(1, len(kinds)), sizeof(Told*))
         self.source = <int64_t*> PyMem_Calloc(max(1, len(kinds)), sizeof(int64_t))
         if self.told == NULL or self.source == NULL:

@@ -8,7 +8,6 @@ from ..kernels.simd.rounding cimport require_rounding
 
 import numpy as np
 
-from .. import events
 
 require_rounding(__name__)
 
@@ -17,7 +16,8 @@ cdef class EventStore:
     """Workspace for as many events as were asked for; kernels write to it."""
 
     def __init__(self, object asked, int dim):
-        self.dtype = events.fields(dim)
+        from ..stepper.events import fields  # few programs have events
+        self.dtype = fields(dim)
         self.numbers = EVENT_NUMBERS + 2 * dim
         self.rows = np.zeros((asked.capacity, self.numbers), np.int64)
         self.log.row = <int64_t*> <size_t> self.rows.ctypes.data

@@ -3,21 +3,21 @@
 from libc.stdint cimport int64_t
 
 from .bodies cimport Core
-from ..clock.fixed_clock cimport FixedClock
+from ..clock.clockwork cimport Clockwork
 from ..kernels.abi.constraints cimport Torus
 from ..kernels.abi.plan cimport Array
 from ..kernels.interpolation cimport Weights
 
 
 cdef class Frames(Core):
-    cdef FixedClock own             # whose steps `step` runs, where that counted some; None as long as there is none
+    cdef Clockwork own             # whose steps `step` runs, where that counted some; None as long as there is none
     cdef list previous              # views of position and velocity before the last step of a frame, or None
     cdef object around      # the numbers of the space that was drawn last
     cdef Torus torus
     cdef Array before[2]    # where they lie, while kernels write there
 
-    cdef int64_t frame(self, FixedClock clock, object seconds) except -1
-    cdef int follow(self, FixedClock clock) except -1
+    cdef int64_t frame(self, Clockwork clock, object seconds) except -1
+    cdef int follow(self, Clockwork clock) except -1
     cdef int last_step(self, int64_t substeps) except -1
     cdef void put(self, const Array* to, Py_ssize_t row, const Array* source, Py_ssize_t source_row) noexcept nogil
     cdef bint kept_by_steps(self, int64_t substeps) noexcept

@@ -4,9 +4,10 @@ cimport cython
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t
 
-from ..clock.fixed_clock cimport FixedClock
+from ..clock.clockwork cimport Clockwork
 from .bodies cimport Core
 from .coefficients cimport space
+from ..kernels.clock cimport BUDGET, count, fraction, step_length
 from ..kernels.interpolation cimport Weights, draw
 from ..kernels.abi.plan cimport ROW, STRIDED, VERLET_BACKWARD, VERLET_CENTRAL, Array, Plan
 from ..kernels.simd.rounding cimport require_rounding
@@ -18,6 +19,65 @@ from .. import validation
 from ..stepper import interpolation
 
 require_rounding(__name__)
+
+
+@cython.final
+cdef class Ticks:
+    """The loop over the steps of a frame that `ticks` returns."""
+
+    cdef Frames world
+    cdef Clockwork clock
+    cdef bint begun, pending, ended     # is it inside the frame; is a step to be run after the body; is it over?
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.ended:
+            raise StopIteration
+        if not self.begun:
+            self.clock._refuse_reentry()
+            self.clock.running = self.begun = True
+        try:
+            if self.pending:
+                self.run()
+            if self.clock.may_step():
+                # If the body of the loop drops waiting time, this step is kept.
+                self.clock.now.taken = 1
+                self.pending = True
+                return self.world.completed
+        except BaseException:
+            self.close()
+            raise
+        self.close()
+        raise StopIteration
+
+    cdef int run(self) except -1:
+        """The step that the body has been run for."""
+        cdef Frames world = self.world
+        cdef int64_t first
+        world.lock()
+        first = world.completed
+        self.pending = False
+        try:
+            world.follow(self.clock)
+            world.last_step(self.clock.now.substeps)
+        finally:
+            # A step that is done counts, also where it raised: its state may be no longer finite.
+            count(&self.clock.now, (world.completed - first) // self.clock.now.substeps)
+            self.clock.now.taken = 0
+            world.unlock()
+        return 0
+
+    cdef int close(self) except -1:
+        """Leave the frame. A step that was not run stays owed."""
+        if self.begun and not self.ended:
+            self.ended = True
+            self.clock.end_frame()
+        return 0
+
+    def __del__(self):
+        self.close()
 
 
 cdef class Frames(Core):
@@ -43,18 +103,40 @@ cdef class Frames(Core):
         finally:
             self.unlock()
 
-    def _watch(self, FixedClock clock):
+    def ticks(self, object seconds):
+        """Give the clock the time of a frame, and loop over its steps: each runs after the body of the loop.
+
+        Yields `tick`, the tick before the step. The step uses all changes that the body makes, and `interpolate`
+        draws as after `advance`. After `break`, or an exception in the body, the step does not run. It is still due
+        in the next frame, with those after it. Changes of the clock take effect in the next frame.
+
+        Raises what `advance` raises, and RuntimeError for another frame inside the loop.
+
+        >>> import kickdrift as kd
+        >>> ship = kd.Stepper([[0.0]], [[0.0]], dt=1/60)
+        >>> for tick in ship.ticks(0.04):
+        ...     ship.velocity[0] += 3.0
+        >>> ship.tick, ship.interpolate().round(4).tolist()
+        (2, [[0.09]])
+        """
+        cdef Ticks loop = Ticks.__new__(Ticks)
+        loop.world = self
+        loop.clock = self.clock if self.own is None else self.own
+        loop.clock._feed(seconds)
+        return loop
+
+    def _watch(self, Clockwork clock):
         """Draw between the steps of this clock also where a loop over them calls `step`."""
-        self.own, self.handed = clock, &clock._handed
+        self.own, self.handed = clock, &clock.now.handed
 
     cdef int step_in_frame(self, object n) except -1:
         """The state before the last step of the clock is kept for drawing, as `last_step` does."""
-        cdef FixedClock clock = self.own
-        cdef int64_t substeps = clock._substeps
+        cdef Clockwork clock = self.own
+        cdef int64_t substeps = clock.now.substeps
         cdef int64_t steps, first, handed, before, count
         cdef bint drawn
         self.lock()
-        first, handed = self.ticks, clock._handed
+        first, handed = self.completed, clock.now.handed
         try:
             steps = validation.steps(n, first)
             self.follow(clock)
@@ -65,46 +147,46 @@ cdef class Frames(Core):
                 self.go(handed - before)
                 self.keep()
                 self.go(count - (handed - before))
-                self.drawn_tick = self.ticks
+                self.drawn_tick = self.completed
             else:
-                drawn = self.drawn_tick == self.ticks
+                drawn = self.drawn_tick == self.completed
                 self.go(count)
                 if drawn:
-                    self.drawn_tick = self.ticks
+                    self.drawn_tick = self.completed
             self.go(steps - count)
         finally:
-            clock._handed = max(0, handed - (self.ticks - first))
+            clock.now.handed = max(0, handed - (self.completed - first))
             self.unlock()
         return 0
 
-    cdef int64_t frame(self, FixedClock clock, object seconds) except -1:
+    cdef int64_t frame(self, Clockwork clock, object seconds) except -1:
         cdef int64_t due = clock.begin_frame(seconds)
-        cdef int64_t substeps = clock._substeps
-        cdef int64_t first = self.ticks
+        cdef int64_t substeps = clock.now.substeps
+        cdef int64_t first = self.completed
         cdef int64_t done = 0
-        cdef bint by_step = clock.has_budget()
+        cdef bint by_step = clock.now.rule == BUDGET
         try:
             if due > 0:
                 self.follow(clock)
             if by_step:
                 while clock.may_step():
-                    clock._taken = 1
+                    clock.now.taken = 1
                     self.last_step(substeps)
-                    clock.count(1)
+                    count(&clock.now, 1)
                     done += 1
             elif due > 0:
                 self.go((due - 1) * substeps)
                 self.last_step(substeps)
         finally:
             # A step that is done counts, also where it raised: its state may be no longer finite.
-            clock.count((self.ticks - first) // substeps - done)
+            count(&clock.now, (self.completed - first) // substeps - done)
             clock.end_frame()
-        return (self.ticks - first) // substeps
+        return (self.completed - first) // substeps
 
-    cdef int follow(self, FixedClock clock) except -1:
+    cdef int follow(self, Clockwork clock) except -1:
         """Take over the clock's step, which its owner may have changed."""
-        cdef double h = clock.step_length()
-        if clock._substeps > 1 or h != self.plan.h:
+        cdef double h = step_length(&clock.now)
+        if clock.now.substeps > 1 or h != self.plan.h:
             if clock.substep_dt != self.plan.h:
                 self._follow_clock()
         return 0
@@ -123,9 +205,9 @@ cdef class Frames(Core):
         else:
             self.keep()
             self.go(substeps)
-        self.drawn_tick = self.ticks
-        if self.own is not None and self.own._handed > 0:
-            self.own._handed = max(0, self.own._handed - substeps)
+        self.drawn_tick = self.completed
+        if self.own is not None and self.own.now.handed > 0:
+            self.own.now.handed = max(0, self.own.now.handed - substeps)
         return 0
 
     cdef bint kept_by_steps(self, int64_t substeps) noexcept:
@@ -158,13 +240,13 @@ cdef class Frames(Core):
         return 0
 
     cdef int turn_clock(self, object rate, object tick) except -1:
-        cdef FixedClock clock = self._clock
-        cdef int64_t counted = 0 if tick is None else tick
-        if rate is not None:
-            clock.set_hz(rate)
+        cdef Clockwork clock = self._clock
+        if rate is None and tick is None:
+            return 0
+        changes, origin = ({}, None) if rate is None else clock._planned(rate, "time")
         if tick is not None:
-            clock._tick = counted
-        return 0
+            changes["tick"] = tick
+        return clock.put(changes, origin)
 
     @property
     def _previous(self):
@@ -172,7 +254,7 @@ cdef class Frames(Core):
         return [(<View> view).array for view in self.previous] if self.has_previous() else None
 
     cdef bint has_previous(self) noexcept:
-        return self.previous is not None and self.drawn_tick == self.ticks
+        return self.previous is not None and self.drawn_tick == self.completed
 
     def _move(self, Py_ssize_t body, object position):
         """Put one body elsewhere: `_move_rows` of base.py, without its detours."""
@@ -258,11 +340,11 @@ cdef class Frames(Core):
         cdef Array x, v, target
         cdef bint single
         cdef Py_ssize_t rows = self.slots.count if living and self.slots is not None else self.plan.n
-        cdef FixedClock clock
+        cdef Clockwork clock
         cdef double share
         if alpha is None:
             clock = self.clock
-            share = clock.fraction()
+            share = fraction(&clock.now)
         else:
             share = validation.real("alpha", alpha)
         x, v = self.plan.x, self.plan.v
@@ -383,89 +465,3 @@ cdef void follow_history(
         previous = <real*> (s.data + row * s.body + j * s.component)
         now = (<const real*> (x.data + row * x.body + j * x.component))[0]
         previous[0] = previous[0] + ((<const real*> (there.data + j * there.component))[0] - now)
-
-
-cdef class Looped(Frames):
-    """The part of a Stepper that is looped over."""
-
-    def ticks(self, object seconds):
-        """Give the clock the time of a frame, and loop over its steps: each runs after the body of the loop.
-
-        Yields `tick`, the tick before the step. The step uses all changes that the body makes, and `interpolate`
-        draws as after `advance`. After `break`, or an exception in the body, the step does not run. It is still due
-        in the next frame, with those after it. Changes of the clock take effect in the next frame.
-
-        Raises what `advance` raises, and RuntimeError for another frame inside the loop.
-
-        >>> import kickdrift as kd
-        >>> ship = kd.Stepper([[0.0]], [[0.0]], dt=1/60)
-        >>> for tick in ship.ticks(0.04):
-        ...     ship.velocity[0] += 3.0
-        >>> ship.tick, ship.interpolate().round(4).tolist()
-        (2, [[0.09]])
-        """
-        cdef Frames world = self
-        cdef Ticks loop = Ticks.__new__(Ticks)
-        loop.world = world
-        loop.clock = self.clock if world.own is None else world.own
-        loop.clock._feed(seconds)
-        return loop
-
-
-@cython.final
-cdef class Ticks:
-    """The loop over the steps of a frame that `ticks` returns."""
-
-    cdef Frames world
-    cdef FixedClock clock
-    cdef bint begun, pending, ended     # is it inside the frame; is a step to be run after the body; is it over?
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self.ended:
-            raise StopIteration
-        if not self.begun:
-            self.clock._refuse_reentry()
-            self.clock._running = self.begun = True
-        try:
-            if self.pending:
-                self.run()
-            if self.clock.may_step():
-                # If the body of the loop drops waiting time, this step is kept.
-                self.clock._taken = 1
-                self.pending = True
-                return self.world.ticks
-        except BaseException:
-            self.close()
-            raise
-        self.close()
-        raise StopIteration
-
-    cdef int run(self) except -1:
-        """The step that the body has been run for."""
-        cdef Frames world = self.world
-        cdef int64_t first
-        world.lock()
-        first = world.ticks
-        self.pending = False
-        try:
-            world.follow(self.clock)
-            world.last_step(self.clock._substeps)
-        finally:
-            # A step that is done counts, also where it raised: its state may be no longer finite.
-            self.clock.count((world.ticks - first) // self.clock._substeps)
-            self.clock._taken = 0
-            world.unlock()
-        return 0
-
-    cdef int close(self) except -1:
-        """Leave the frame. A step that was not run stays owed."""
-        if self.begun and not self.ended:
-            self.ended = True
-            self.clock.end_frame()
-        return 0
-
-    def __del__(self):
-        self.close()

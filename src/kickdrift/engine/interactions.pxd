@@ -6,8 +6,8 @@ from ..kernels.abi.interactions cimport NBody, Springs
 from ..kernels.abi.coupled cimport InteractionFunction, CoupledTable, TangentFunction
 from ..kernels.abi.noise cimport Noise
 from ..kernels.abi.pairs cimport Pairs
+from ..kernels.abi.plan cimport Job
 from .formulas cimport BoundFormula
-from .runner cimport Sharing
 from .slots cimport Links
 
 
@@ -70,19 +70,21 @@ cdef class SpringsInteraction(BoundInteraction):
     cdef object tenants     # for which bodies they are, or None
 
 
+# What threads share when bodies attract each other.
+ctypedef struct Crowd:
+    InteractionFunction kernel
+    void* data
+    int64_t dim, stride
+    const void* x
+    void* out
+
+
 cdef class NBodyInteraction(BoundInteraction):
     cdef NBody bodies
     cdef list arrays
     cdef Crowd crowd
-
-
-# What threads share when bodies attract each other.
-cdef class Crowd(Sharing):
-    cdef InteractionFunction kernel
-    cdef void* data
-    cdef int64_t dim, stride
-    cdef const void* x
-    cdef void* out
+    cdef Job job
+    cdef Py_ssize_t threads
 
 
 cdef BoundInteraction bind_interaction(object interaction, object plan, const CoupledTable* table, Py_ssize_t threads)

@@ -10,7 +10,7 @@ from ..kernels.abi.tables cimport Kernels, offered_in
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
 from .formulas cimport BoundFormula
-from .runner cimport SHARE
+from .runner cimport SHARE, run_shared
 
 import numpy as np
 
@@ -321,7 +321,6 @@ cdef class NBodyInteraction(BoundInteraction):
         return 0
 
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
-        cdef Crowd crowd
         self.arrays = [interaction.fields["mu"] + np.zeros(plan.n, plan.dtype), interaction.fields["e2"]]
         self.bodies.n = plan.n
         self.bodies.mu = address(self.arrays[0])
@@ -331,18 +330,17 @@ cdef class NBodyInteraction(BoundInteraction):
         self.whole = True
         self.cost = <double> plan.n * plan.n * PER_PAIR
         if threads > 1 and self.cost >= SHARE:
-            crowd = self.crowd = Crowd()
-            crowd.kernel, crowd.data = self.function, self.data
-            crowd.helpers = threads
+            self.crowd.kernel, self.crowd.data, self.threads = self.function, self.data, threads
             self.function, self.data = share_n_body, <void*> self
         return 0
 
 
-cdef class Crowd(Sharing):
+cdef void run_crowd(void* owner, Job* job) noexcept nogil:
     """Each thread has a range of the bodies, and looks at all of them."""
-
-    cdef void call(self, Job* job) noexcept nogil:
-        self.kernel(0, job.first, job.last - job.first, self.dim, self.stride, self.x, NULL, self.out, self.data)
+    cdef Crowd* crowd = <Crowd*> owner
+    crowd.kernel(
+        0, job.first, job.last - job.first, crowd.dim, crowd.stride, crowd.x, NULL, crowd.out, crowd.data,
+    )
 
 
 cdef int share_n_body(
@@ -350,15 +348,14 @@ cdef int share_n_body(
     const void* x, const void* v, void* out, void* data,
 ) noexcept with gil:
     cdef NBodyInteraction interaction = <NBodyInteraction> data
-    cdef Crowd crowd = interaction.crowd
+    cdef Crowd* crowd = &interaction.crowd
     crowd.dim, crowd.stride, crowd.x, crowd.out = dim, stride, x, out
+    interaction.job.first, interaction.job.last = 0, count
     try:
-        crowd.run_job(count, interaction.cost)
-        crowd.raise_interrupt()
+        interaction.error = run_shared(run_crowd, crowd, &interaction.job, interaction.threads, interaction.cost)
     except BaseException as error:
         interaction.error = error
-        return 1
-    return 0
+    return interaction.error is not None
 
 
 # What binds each.

@@ -202,7 +202,7 @@ cdef class ODECore(Runner):
         cdef Writes prepared = Writes(writes)
         cdef dict own = self.__dict__
         cdef double h = self.plan.h if numbers is None else numbers
-        cdef int64_t tick = self.ticks if resume is None else resume[0]
+        cdef int64_t tick = self.completed if resume is None else resume[0]
         cdef double[MAX_PARAMETERS] parameters
         memcpy(parameters, self.plan.parameters, sizeof(parameters))
         if constants is not None:
@@ -213,7 +213,7 @@ cdef class ODECore(Runner):
         prepared.execute()
         memcpy(self.plan.parameters, parameters, sizeof(parameters))
         self.plan.h = h
-        self.ticks = tick
+        self.completed = tick
         own.update(attributes)
         self.ready = True
 
@@ -263,11 +263,11 @@ cdef class ODECore(Runner):
 
     cdef int complete(self, Py_ssize_t steps) except -1:
         """Count steps that all trajectories have done."""
-        self.ticks += steps
+        self.completed += steps
         self.evaluated += self.job.evaluations
         self.raise_interrupt()
         if self.job.bad_body >= 0:
-            raise NonFiniteError(self.job.bad_body, self.ticks - steps, self.ticks, "trajectory")
+            raise NonFiniteError(self.job.bad_body, self.completed - steps, self.completed, "trajectory")
         return 0
 
     cdef int run_or_restore(self, Py_ssize_t steps) except -1:
@@ -283,7 +283,7 @@ cdef class ODECore(Runner):
             self.run(failed.failed_step)
             self.complete(failed.failed_step)
         self.raise_interrupt()
-        raise ConvergenceError(failed.failed_body, self.ticks, failed.residual, "trajectory")
+        raise ConvergenceError(failed.failed_body, self.completed, failed.residual, "trajectory")
 
     cdef int run(self, Py_ssize_t steps) except -1:
         """Run steps; what happened is in self.job."""
@@ -311,11 +311,11 @@ cdef class ODECore(Runner):
                 calls = self.explicit_step(self.exact_time())
             memcpy(self.now.data, self.stage.data, self.now.size)
             copy_array(&self.plan.y, &self.now.place, self.plan.n, self.plan.dim, self.item)
-            self.ticks += 1
+            self.completed += 1
             self.evaluated += calls
             bad = self.table.bad(self.plan.n, self.plan.dim, self.now.data)
             if bad >= 0:
-                raise NonFiniteError(bad, self.ticks - 1, self.ticks, "trajectory")
+                raise NonFiniteError(bad, self.completed - 1, self.completed, "trajectory")
         return 0
 
     cdef double exact_time(self) except? -1:
@@ -328,7 +328,7 @@ cdef class ODECore(Runner):
             # All or nothing: fractions are Python, which may be interrupted.
             self.origin, self.numerator, self.pace, self.denominator = origin, numerator, pace, denominator
         try:
-            return (self.numerator + self.ticks * self.pace) / self.denominator
+            return (self.numerator + self.completed * self.pace) / self.denominator
         except OverflowError:
             return INFINITY
 
@@ -365,7 +365,7 @@ cdef class ODECore(Runner):
                 calls += self.plan.dim
             self.table.correct(newton, NULL)
         if newton.failed >= 0:
-            raise ConvergenceError(newton.failed, self.ticks, newton.failed_residual, "trajectory")
+            raise ConvergenceError(newton.failed, self.completed, newton.failed_residual, "trajectory")
         return calls
 
     cdef int difference(self, double t) except -1:

@@ -44,37 +44,20 @@ cdef class Watch:
 cdef bint look(void* watch) noexcept nogil
 
 
-cdef class Sharing:
-    cdef const Kernels* kernels
-    cdef bint single        # float32
-    cdef Job job
-    cdef Py_ssize_t helpers
-    cdef object interrupt   # an exception that waits for the steps to be complete, or None
-
-    cdef int find_kernels(self, object dtype) except -1
-    cdef void call(self, Job* job) noexcept nogil
-
-    @cython.final
-    cdef inline int run_job(self, Py_ssize_t n, double work) except -1:
-        """Run the job for all n rows; what happened is in self.job. `work`: its nanoseconds, roughly."""
-        self.job.first = 0
-        self.job.last = n
-        if work < RELEASE:
-            self.call(&self.job)
-            return 0
-        return self.run_large(n, work)
-
-    cdef int run_large(self, Py_ssize_t n, double work) except -1
-    cdef int run_shared(self, Py_ssize_t n) except -1
-    cdef int raise_interrupt(self) except -1
+# What runs the rows of a job, from its first to before its last.
+ctypedef void (*run_t)(void* owner, Job* job) noexcept nogil
 
 
 cdef class Task:
-    cdef Sharing whole
+    cdef run_t run
+    cdef void* owner
     cdef Job job
     cdef guard_t taken
     cdef PyThread_type_lock running
     cdef void wait(self) noexcept
+
+
+cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work)
 
 
 # Rows of one array that are to become rows of another.
@@ -97,7 +80,12 @@ cdef class Writes:
     cdef void execute(self) noexcept nogil
 
 
-cdef class Runner(Sharing):
+cdef class Runner:
+    cdef const Kernels* kernels
+    cdef bint single        # float32
+    cdef Job job
+    cdef Py_ssize_t helpers
+    cdef object interrupt   # an exception that waits for the steps to be complete, or None
     cdef guard_t busy
     cdef bint ready         # is everything bound? Nothing runs before
     cdef bint fallible      # may a step fail?
@@ -105,10 +93,25 @@ cdef class Runner(Sharing):
     cdef Py_ssize_t rows    # bodies or trajectories
     cdef double cost        # of one step of all rows, in nanoseconds
     cdef Py_ssize_t most    # steps between two looks for Ctrl-C
-    cdef int64_t ticks
+    cdef int64_t completed  # steps
     cdef object tape        # what records each step, or None
     cdef int64_t evaluated  # how often forces or right-hand sides were
 
+    cdef int find_kernels(self, object dtype) except -1
+    cdef void call(self, Job* job) noexcept nogil
+
+    @cython.final
+    cdef inline int run_job(self, Py_ssize_t n, double work) except -1:
+        """Run the job for all n rows; what happened is in self.job. `work`: its nanoseconds, roughly."""
+        self.job.first = 0
+        self.job.last = n
+        if work < RELEASE:
+            self.call(&self.job)
+            return 0
+        return self.run_large(work)
+
+    cdef int run_large(self, double work) except -1
+    cdef int raise_interrupt(self) except -1
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1
     cdef int go_taped(self, Py_ssize_t steps) except -1

@@ -1,13 +1,10 @@
 from typing_extensions import disjoint_base
 
 @disjoint_base
-class Sharing: ...
-
-@disjoint_base
 class Watch: ...
 
 @disjoint_base
-class Runner(Sharing):
+class Runner:
     @property
     def tick(self) -> int: ...
 

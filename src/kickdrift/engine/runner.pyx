@@ -50,81 +50,8 @@ cdef bint look(void* watch) noexcept with gil:
     return False
 
 
-cdef class Sharing:
-    """Base of the steppers' cores; what derives from it knows how to run a job: `call`."""
-
-    cdef int find_kernels(self, object dtype) except -1:
-        """Those of the instruction set in use, for this kind of number."""
-        self.single = dtype == np.float32
-        self.kernels = offered_in(kernels.offered())
-        if not self.single:
-            self.kernels += 1
-        return 0
-
-    cdef void call(self, Job* job) noexcept nogil:
-        pass
-
-    cdef int run_large(self, Py_ssize_t n, double work) except -1:
-        """Run a job that is worth releasing the GIL, and perhaps sharing."""
-        if self.helpers == 1 or work < SHARE:
-            with nogil:
-                self.call(&self.job)
-        else:
-            self.run_shared(n)
-        return 0
-
-    cdef int run_shared(self, Py_ssize_t n) except -1:
-        """Give each thread a range; what is stepped does not see each other, so no bit depends on it."""
-        cdef Job* job = &self.job
-        cdef Job part
-        cdef Task task
-        blocks = (n + ROW - 1) // ROW  # which are whole tiles too
-        edges = [blocks * i // self.helpers * ROW for i in range(self.helpers + 1)]
-        tasks = []
-        for first, last in zip(edges, edges[1:]):
-            if first < last:
-                task = Task()
-                task.whole = self
-                task.job = job[0]
-                task.job.first = first
-                task.job.last = min(last, n)
-                tasks.append(task)
-        try:
-            share(tasks)
-        except BaseException as error:
-            # Hiring runs Python code, in which Ctrl-C or another signal may strike at any place. But
-            # what is begun must be brought to an end: half of the rows may be ahead of the others.
-            self.interrupt = error
-        for task in tasks:
-            task()
-        for task in tasks:
-            task.wait()
-        job.bad_body = -1
-        job.code = 0
-        job.failed_step = job.steps
-        job.evaluations = 0
-        for task in tasks:
-            part = task.job
-            if job.bad_body < 0:
-                job.bad_body = part.bad_body
-            if part.failed_step < job.failed_step:
-                job.failed_step = part.failed_step
-                job.failed_body = part.failed_body
-                job.residual = part.residual
-                job.code = part.code
-                job.failed_part = part.failed_part
-            job.evaluations = max(job.evaluations, part.evaluations)
-        return 0
-
-    cdef int raise_interrupt(self) except -1:
-        if self.interrupt is not None:
-            error, self.interrupt = self.interrupt, None
-            raise error
-        return 0
-
-
 cdef class Task:
-    """A range of the rows, which is run once, by the first thread that calls."""
+    """A range of the rows, which is run once, by the first thread that calls; its owner waits until it has been."""
 
     def __cinit__(self):
         self.running = PyThread_allocate_lock()
@@ -138,10 +65,9 @@ cdef class Task:
             PyThread_free_lock(self.running)
 
     def __call__(self):
-        cdef Sharing whole = self.whole
         if acquire(&self.taken):
             with nogil:
-                whole.call(&self.job)
+                self.run(self.owner, &self.job)
             PyThread_release_lock(self.running)
 
     cdef void wait(self) noexcept:
@@ -150,8 +76,87 @@ cdef class Task:
             PyThread_acquire_lock(self.running, 1)
 
 
-cdef class Runner(Sharing):
-    """The part of a stepper that runs steps; what derives from it makes a part of them: `run_part`."""
+cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work):
+    """Run a job that is worth releasing the GIL, and perhaps sharing: a range of its rows for each thread.
+
+    Rows do not see each other, so no bit depends on it. Returns the exception that waits until the steps are
+    complete, or None.
+    """
+    cdef Job part
+    cdef Task task
+    cdef Py_ssize_t n = job.last
+    if helpers == 1 or work < SHARE:
+        with nogil:
+            run(owner, job)
+        return None
+    interrupt = None
+    blocks = (n + ROW - 1) // ROW  # which are whole tiles too
+    edges = [blocks * i // helpers * ROW for i in range(helpers + 1)]
+    tasks = []
+    for first, last in zip(edges, edges[1:]):
+        if first < last:
+            task = Task()
+            task.run, task.owner = run, owner
+            task.job = job[0]
+            task.job.first = first
+            task.job.last = min(last, n)
+            tasks.append(task)
+    try:
+        share(tasks)
+    except BaseException as error:
+        # Hiring runs Python code, in which Ctrl-C or another signal may strike at any place. But
+        # what is begun must be brought to an end: half of the rows may be ahead of the others.
+        interrupt = error
+    for task in tasks:
+        task()
+    for task in tasks:
+        task.wait()
+    job.bad_body = -1
+    job.code = 0
+    job.failed_step = job.steps
+    job.evaluations = 0
+    for task in tasks:
+        part = task.job
+        if job.bad_body < 0:
+            job.bad_body = part.bad_body
+        if part.failed_step < job.failed_step:
+            job.failed_step = part.failed_step
+            job.failed_body = part.failed_body
+            job.residual = part.residual
+            job.code = part.code
+            job.failed_part = part.failed_part
+        job.evaluations = max(job.evaluations, part.evaluations)
+    return interrupt
+
+
+cdef class Runner:
+    """The part of a stepper that runs steps.
+
+    What derives from it knows how to run a job, `call`, and makes a part of the steps, `run_part`.
+    """
+
+    cdef int find_kernels(self, object dtype) except -1:
+        """Those of the instruction set in use, for this kind of number."""
+        self.single = dtype == np.float32
+        self.kernels = offered_in(kernels.offered())
+        if not self.single:
+            self.kernels += 1
+        return 0
+
+    cdef void call(self, Job* job) noexcept nogil:
+        pass
+
+    cdef int run_large(self, double work) except -1:
+        interrupt = run_shared(call_runner, <void*> self, &self.job, self.helpers, work)
+        if interrupt is not None:
+            self.interrupt = interrupt
+        return 0
+
+    cdef int raise_interrupt(self) except -1:
+        if self.interrupt is not None:
+            error, self.interrupt = self.interrupt, None
+            raise error
+        return 0
 
     @cython.final
     cdef int lock(self) except -1:
@@ -181,7 +186,7 @@ cdef class Runner(Sharing):
         elif type(n) is int:
             steps = PyLong_AsLongLongAndOverflow(n, &overflow)
         if overflow or steps < 0:
-            steps = validation.steps(n, self.ticks)
+            steps = validation.steps(n, self.completed)
         self.lock()
         try:
             self.go(steps)
@@ -194,12 +199,12 @@ cdef class Runner(Sharing):
         """Run steps in parts of some tenths of a second at most, and look for Ctrl-C between them."""
         cdef Py_ssize_t part, done
         cdef bint timed
-        if steps > LARGEST_TICK - self.ticks:
-            validation.steps(steps, self.ticks)  # which refuses them
+        if steps > LARGEST_TICK - self.completed:
+            validation.steps(steps, self.completed)  # which refuses them
         if self.tape is not None:
             return self.go_taped(steps)
         if self.rows == 0:
-            self.ticks += steps
+            self.completed += steps
             return 0
         self.later = False
         while steps > 0:
@@ -242,7 +247,7 @@ cdef class Runner(Sharing):
 
     def _step(self, n):
         """`step(n)`, where the lock is held already."""
-        self.go(validation.steps(n, self.ticks))
+        self.go(validation.steps(n, self.completed))
 
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
         """Run so many steps, or fewer, but at least one; count them; return how many they were."""
@@ -251,7 +256,11 @@ cdef class Runner(Sharing):
     @property
     def tick(self):
         """Completed steps."""
-        return self.ticks + self.job.done
+        return self.completed + self.job.done
+
+
+cdef void call_runner(void* owner, Job* job) noexcept nogil:
+    (<Runner> owner).call(job)
 
 
 cdef class Writes:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import validation
-from ..declaration import Declaration
+from ..declaration import Declaration, declaration
 from ..errors import SnapshotError
 from ..rollback.parts import Part
 from .base import Term
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["AppliedForce"]
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class AppliedForce(Term):
     """A force on each body that is read from your own array: a = F / m, constant within a step.
 

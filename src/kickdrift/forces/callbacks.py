@@ -7,12 +7,12 @@ that is then added: divided by the masses or, for accelerations, as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .. import validation
+from ..declaration import declaration
 from ..errors import CallbackError
 from .base import Interaction
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from . import native
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@declaration(init=False)
 class Callback(Interaction):
     """Base of the terms that are functions of users."""
 

@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from .. import exact_math, validation
-from ..declaration import numbers
+from ..declaration import declaration, numbers
 from .base import Elastic, FieldTerm, Term
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def _squared_length(vectors: np.ndarray) -> np.ndarray:
     return (vectors * vectors).sum(axis=1)
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Gravity(Term):
     """Uniform gravity or any other constant acceleration: a = g.
 
@@ -58,7 +57,7 @@ class Gravity(Term):
 
     affine = alone = True
 
-    acceleration: ArrayLike = numbers()
+    acceleration: ArrayLike = numbers(per_body="vector")
     conservative: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
@@ -68,7 +67,7 @@ class Gravity(Term):
         return -plan.finite_mass * (self._vectors(plan, "acceleration") * position).sum(axis=1)
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class LinearDrag(Term):
     """Drag proportional to the velocity relative to the air: F = -c (v - w) (Stokes).
 
@@ -84,15 +83,15 @@ class LinearDrag(Term):
 
     affine = alone = True
 
-    coefficient: ArrayLike = numbers(minimum=0.0)
-    wind: ArrayLike = numbers(default=0.0)
+    coefficient: ArrayLike = numbers(minimum=0.0, per_body="number")
+    wind: ArrayLike = numbers(default=0.0, per_body="vector")
     velocity_dependent: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
         plan.add_drag(self._scalars(plan, "coefficient") * plan.inverse_mass, self._vectors(plan, "wind"))
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class QuadraticDrag(FieldTerm):
     """Drag proportional to the square of the airspeed: F = -c |v - w| (v - w) (Rayleigh).
 
@@ -108,8 +107,8 @@ class QuadraticDrag(FieldTerm):
 
     kind = "quadratic_drag"
 
-    coefficient: ArrayLike = numbers(minimum=0.0)
-    wind: ArrayLike = numbers(default=0.0)
+    coefficient: ArrayLike = numbers(minimum=0.0, per_body="number")
+    wind: ArrayLike = numbers(default=0.0, per_body="vector")
     velocity_dependent: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
@@ -117,7 +116,7 @@ class QuadraticDrag(FieldTerm):
         plan.add_record(self.kind, self, c=coefficient, w=self._vectors(plan, "wind"))
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class AnchorSpring(Elastic):
     """A spring and damper from each body to a fixed anchor: F = -k (x - p) - d v (Hooke).
 
@@ -132,9 +131,9 @@ class AnchorSpring(Elastic):
 
     affine = alone = True
 
-    stiffness: ArrayLike = numbers(minimum=0.0)
-    damping: ArrayLike = numbers(minimum=0.0, default=0.0)
-    anchor: ArrayLike = numbers(default=0.0, place=True)
+    stiffness: ArrayLike = numbers(minimum=0.0, per_body="number")
+    damping: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
+    anchor: ArrayLike = numbers(default=0.0, place=True, per_body="vector")
     per_mass: bool = dataclasses.field(default=False, kw_only=True)  # stiffness and damping are divided by it
 
     @classmethod
@@ -160,7 +159,7 @@ class AnchorSpring(Elastic):
         return stiffness * _squared_length(position - self._vectors(plan, "anchor")) / 2
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class PointGravity(FieldTerm):
     """Attraction by a fixed point mass: a = -mu d / (|d|² + e²)^(3/2), d = x - center (Newton, Plummer).
 
@@ -178,9 +177,9 @@ class PointGravity(FieldTerm):
 
     kind = "point_gravity"
 
-    mu: ArrayLike = numbers()
-    center: ArrayLike = numbers(default=0.0, place=True)
-    softening: ArrayLike = numbers(minimum=0.0, default=0.0)
+    mu: ArrayLike = numbers(per_body="number")
+    center: ArrayLike = numbers(default=0.0, place=True, per_body="vector")
+    softening: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
     conservative: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
@@ -195,7 +194,7 @@ class PointGravity(FieldTerm):
         return -plan.finite_mass * well
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Vortex(FieldTerm):
     """A swirl about an axis: a = s t / (|t|² + e²), t = axis x (x - center), for dim 2 and 3.
 
@@ -214,10 +213,10 @@ class Vortex(FieldTerm):
 
     kind = "vortex"
 
-    strength: ArrayLike = numbers()
-    center: ArrayLike = numbers(default=0.0, place=True)
+    strength: ArrayLike = numbers(per_body="number")
+    center: ArrayLike = numbers(default=0.0, place=True, per_body="vector")
     axis: ArrayLike = numbers(default=(0.0, 0.0, 1.0))
-    softening: ArrayLike = numbers(minimum=0.0, default=0.0)
+    softening: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
 
     def compile(self, plan: Plan) -> None:
         axis = np.asarray(self.axis)
@@ -242,7 +241,7 @@ class Vortex(FieldTerm):
         )
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Damping(Term):
     """Exact decay of velocities, v *= exp(-rate h) after a step and its constraints; no force (Lol Engine blog, 2015).
 
@@ -258,7 +257,7 @@ class Damping(Term):
 
     alone = True
 
-    rate: ArrayLike = numbers(minimum=0.0)
+    rate: ArrayLike = numbers(minimum=0.0, per_body="number")
     conservative: ClassVar[bool] = True  # it changes no potential; what it takes, it takes between steps
 
     @classmethod

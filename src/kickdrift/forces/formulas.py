@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .. import validation
-from ..declaration import once
+from ..declaration import declaration, once
 from .base import Interaction
 from .formula.derivatives import gradient, tangent
 from .formula.machine import Code, Place, TooManyError, translate
@@ -65,7 +64,7 @@ class Listing(str):
         return str(self)
 
 
-@dataclass(frozen=True, eq=False, init=False, repr=False)
+@declaration(init=False)
 class Formula(Interaction):
     """Base of the terms that are formulas."""
 
@@ -94,6 +93,10 @@ class Formula(Interaction):
         given = [f"{name}={text!r}" for name, text in self.texts.items()]
         given += shown(self.parameters)
         return f"{type(self).__name__}({', '.join(given)})"
+
+    @property
+    def per_body(self) -> dict[str, str]:
+        return dict.fromkeys(self.coefficients, "number")
 
     # Lists of operations.
 

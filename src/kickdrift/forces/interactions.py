@@ -7,14 +7,13 @@ summed in a fixed order, so that no number of threads and no instruction set cha
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from .. import validation
 from ..constraints.base import told_apart
-from ..declaration import numbers, tenants
+from ..declaration import declaration, numbers, tenants
 from .base import Elastic, Interaction
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Springs(Elastic, Interaction):
     """Springs and dampers between pairs of bodies: F = (k (L - rest) + d L') u (Hooke; Baraff, Witkin 1998).
 
@@ -138,7 +137,7 @@ class Springs(Elastic, Interaction):
         return np.divide(1, inverse, out=np.zeros_like(inverse), where=inverse > 0)
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class NBody(Interaction):
     """Gravity among all bodies: a = sum of G m' d / (|d|² + e²)^(3/2), d = x' - x (Newton; Aarseth 1963).
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from .. import validation
-from ..declaration import numbers
+from ..declaration import declaration, numbers
 from .base import Interaction
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Langevin(Interaction):
     """Friction and noise of a bath: dv = F/m dt - friction v dt + sqrt(2 friction temperature / m) dW (Langevin 1908).
 
@@ -49,8 +49,8 @@ class Langevin(Interaction):
     kind = "langevin"
     conservative: ClassVar[bool] = False
 
-    friction: ArrayLike = numbers(minimum=0.0)
-    temperature: ArrayLike = numbers(minimum=0.0)
+    friction: ArrayLike = numbers(minimum=0.0, per_body="number")
+    temperature: ArrayLike = numbers(minimum=0.0, per_body="number")
     seed: int = field(default=0)
 
     def __post_init__(self) -> None:

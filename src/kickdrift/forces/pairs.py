@@ -54,6 +54,9 @@ class PairPotential(Formula):
     kind = "pair_potential"
     conservative: ClassVar[bool] = True
 
+    #: All pairs are of one kind.
+    per_body: ClassVar[dict[str, str]] = {}
+
     def __init__(self, energy: str, /, cutoff: float, shift: bool = False, **given: Any) -> None:
         texts, parameters = parted("PairPotential", given, ("r",))
         if "r" in texts:

@@ -9,13 +9,12 @@ the rotation keeps |v| to rounding at any dt, and methods of order 2 and above b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from .. import validation
-from ..declaration import numbers
+from ..declaration import declaration, numbers
 from .base import FieldTerm, Term
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def _axes(term: Term, plan: Plan, name: str, per_body: bool) -> np.ndarray:
     return validation.per_body_vectors(label, value, plan.n if per_body else 1, 3)
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class Magnetic(Term):
     """The force of a uniform magnetic field on charges: F = q v x B (Lorentz), by exact rotations (Boris 1970).
 
@@ -61,7 +60,7 @@ class Magnetic(Term):
 
     alone = True
 
-    charge: ArrayLike = numbers()
+    charge: ArrayLike = numbers(per_body="number")
     field: ArrayLike = numbers()
     conservative: ClassVar[bool] = True  # it changes no energy
 
@@ -73,7 +72,7 @@ class Magnetic(Term):
         return np.zeros(1)
 
 
-@dataclass(frozen=True, eq=False)
+@declaration()
 class RotatingFrame(FieldTerm):
     """Coriolis and centrifugal acceleration in a frame that turns: a = 2 v x w + w x ((x - c) x w).
 

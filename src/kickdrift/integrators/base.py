@@ -12,16 +12,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from ..declaration import plain_repr
+from ..declaration import Frozen
+
+if TYPE_CHECKING:
+    from ..stepper.model import Plan
 
 #: When a step evaluates the forces, in steps: under those that ignore velocity, and under others.
 Shares = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 @dataclass(frozen=True)
-class Integrator:
+class Integrator(Frozen):
     """Base of all integrators; parameters of the wrong type raise TypeError, wrong values ValueError.
 
     >>> import kickdrift as kd
@@ -47,9 +50,11 @@ class Integrator:
     evaluation_shares: ClassVar[Shares]
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         cls.kind = cls.kind or getattr(cls, "name", "")
-        if "__repr__" not in vars(cls):
-            cls.__repr__ = plain_repr  # type: ignore[method-assign]
+
+    def check(self, plan: Plan) -> None:
+        """Refuse a plan that it cannot step, with ValueError."""
 
     @property
     def order_with_drag(self) -> float:

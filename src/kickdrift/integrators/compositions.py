@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 from typing import ClassVar
@@ -11,7 +10,6 @@ from .. import exact_math
 from .base import Integrator
 
 
-@dataclass(frozen=True)
 class Composition(Integrator):
     """Base of the schemes that drift and kick in turn: x += c0 h v; then (v += d h a; x += c h v) ...
 
@@ -43,7 +41,6 @@ def _leapfrogs(weights: list[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
     return [(left + right) / 2 for left, right in pairwise(ends)], weights
 
 
-@dataclass(frozen=True)
 class Leapfrog(Composition):
     """Drift h/2, kick h, drift h/2; position and velocity are of the same time after each step."""
 
@@ -58,7 +55,6 @@ class Leapfrog(Composition):
         return _leapfrogs([Decimal(1)])
 
 
-@dataclass(frozen=True)
 class Yoshida4(Composition):
     """Three leapfrog steps, the middle one backwards, that cancel each other's third-order error."""
 
@@ -74,7 +70,6 @@ class Yoshida4(Composition):
         return _leapfrogs([outer, 1 - 2 * outer, outer])
 
 
-@dataclass(frozen=True)
 class PEFRL(Composition):
     """Position-extended Forest-Ruth-like: four kicks.
 
@@ -96,7 +91,6 @@ class PEFRL(Composition):
         return [xi, chi, 1 - 2 * (chi + xi), chi, xi], [kick, lam, lam, kick]
 
 
-@dataclass(frozen=True)
 class Yoshida6(Composition):
     """Seven leapfrog steps; solution A of Yoshida."""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .. import validation
 from .base import Integrator, Shares
 
+if TYPE_CHECKING:
+    from ..stepper.model import Plan
 
-@dataclass(frozen=True)
+
 class ExplicitEuler(Integrator):
     """Forward Euler: x' = x + h v, v' = v + h a(x, v). For comparison; oscillators blow up."""
 
@@ -91,8 +94,10 @@ class ImplicitEuler(Integrator):
     def velocity_lag(self) -> float:
         return 0.5
 
+    def check(self, plan: Plan) -> None:
+        _check_turned(self, plan)
 
-@dataclass(frozen=True)
+
 class EnergyEuler(Integrator):
     """x' = x + h v; then the speed is set so that kinetic + potential energy stays what it was.
 
@@ -108,3 +113,21 @@ class EnergyEuler(Integrator):
     source = "Conserving energy in physics simulations, 2002, with the sign of v from v + h a"
     evaluation_shares = ((0,), (0,))
     order = 1
+
+    def check(self, plan: Plan) -> None:
+        _check_turned(self, plan)
+        for term in plan.forces:
+            others = [push.term for push in plan.interactions if push.kind != "formula"]
+            if not term.conservative or any(other is term for other in others):
+                raise ValueError(
+                    f"integrator: {self.name} takes terms of single bodies with a potential and no friction, "
+                    f"got {type(term).__name__}"
+                )
+
+
+def _check_turned(integrator: Integrator, plan: Plan) -> None:
+    if plan.turned and plan.interactions:
+        raise ValueError(
+            f"integrator: {integrator.name} takes Magnetic and RotatingFrame only where bodies do not see each other, "
+            f"got {type(plan.interactions[0].term).__name__} beside them"
+        )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .base import Integrator
 
+if TYPE_CHECKING:
+    from ..stepper.model import Plan
 
-@dataclass(frozen=True)
+
 class Exact(Integrator):
     """The exact solution over h for gravity, linear drag and anchored springs; other forces are refused.
 
@@ -20,3 +22,10 @@ class Exact(Integrator):
     source = "variation of constants; Hairer, Lubich, Wanner 2006, XIII.1.2"
     order = math.inf
     symplectic = True
+
+    def check(self, plan: Plan) -> None:
+        for term in plan.forces:
+            if not term.affine:
+                raise ValueError(
+                    f"integrator: {self.name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
+                )

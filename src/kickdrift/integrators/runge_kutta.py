@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from .base import Integrator
 
 
-@dataclass(frozen=True)
 class Midpoint(Integrator):
     """Explicit midpoint rule: an Euler half-step, then a full step with the slope found there."""
 
@@ -19,7 +17,6 @@ class Midpoint(Integrator):
     force_evaluations = 2
 
 
-@dataclass(frozen=True)
 class Heun(Integrator):
     """Heun's method: the average of the slopes at both ends of an Euler step."""
 
@@ -30,7 +27,6 @@ class Heun(Integrator):
     force_evaluations = 2
 
 
-@dataclass(frozen=True)
 class RK4(Integrator):
     """The classical Runge-Kutta method for (x, v), weights 1/6, 1/3, 1/3, 1/6."""
 
@@ -41,7 +37,6 @@ class RK4(Integrator):
     force_evaluations = 4
 
 
-@dataclass(frozen=True)
 class Dopri8(Integrator):
     """Dormand and Prince's method of order 8 in 12 stages, for `ODEStepper` and errors near rounding.
 

@@ -52,7 +52,6 @@ class Verlet(Integrator):
         return ((0,), (0, 0)) if self.velocity == "backward" else ((1,), (0, 1))
 
 
-@dataclass(frozen=True)
 class VelocityVerlet(Integrator):
     """Velocity Verlet: x' = x + h (v + h a/2), v_p = v + h a, v' = v_p + h (a' - a)/2.
 

@@ -6,7 +6,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memset
 
-from .constraints.broad_phase cimport Around, bucket_around, buckets_around, cell, cell_around, sort
+from .constraints.grid cimport Around, bucket_around, buckets_around, cell, cell_around
+from .constraints.lists cimport sort
 from .abi.constraints cimport MOST_ROWS, Torus
 from .space cimport is_periodic, nearest, toward
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..events import BEGIN, END, ENTER, HIT, LEAVE, Events, fields, key, reporting, slots
+from ..stepper.events import BEGIN, END, ENTER, HIT, LEAVE, Events, fields, key, reporting, slots
 from .constraints.touching import TOUCHING
 
 

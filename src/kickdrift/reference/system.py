@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..events import key
+from ..stepper.events import key
 from . import newton_krylov
 from .callbacks import ENERGIES, INTERACTIONS
 from .constraints import CONSTRAINTS

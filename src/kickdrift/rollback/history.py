@@ -93,7 +93,7 @@ class EventHistory:
         return self._joined(rows)
 
     def _joined(self, rows: list[np.ndarray]) -> np.ndarray:
-        from ..events import fields
+        from ..stepper.events import fields
 
         return np.concatenate([np.zeros(0, fields(self._stepper.dim)), *rows])
 

@@ -12,33 +12,35 @@ import numpy as np
 from .. import validation
 from ..constraints.base import Constraint
 from ..constraints.periodic import periodic_among
-from ..declaration import declared
-from ..events import EventLog, Events, Touching, touching
+from ..declaration import Declaration, declared, once
 from ..forces.applied import AppliedForces
 from ..forces.base import Term
 from ..integrators import INTEGRATORS, Integrator, resolve
 from ..integrators.base import shown
 from ..rollback import snapshots
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
-from .changes import Changes
+from . import changes, entries, moves
 from .common import State
 from .model import Plan
 from .saved_changes import SavedChanges
-from .slots import Population, SlotsPart, living
-from .trajectory import Trajectory
+from .slots import Slots, SlotsPart, living
+from .slots import slots as find_slots
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from .. import reference
     from ..clock.fixed_clock import FixedClock
+    from .entries import Entry
+    from .events import EventLog, Events
+    from .trajectory import Trajectory
 
 
 _SIXTIETH = Fraction(1, 60)
 _PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart())
 
 
-class StepperBase(Population, Changes, State):
+class StepperBase(State):
     """Checks the arguments once and describes the stepper.
 
     An implementation provides what is declared below: `_bind()` is called once the arrays are known,
@@ -83,6 +85,8 @@ class StepperBase(Population, Changes, State):
         forces, constraints = self._firsts[: len(terms)], self._firsts[len(terms) :]  # type: ignore[assignment]
         self._plan = Plan(n, dim, self._position.dtype, masses, scheme, forces, constraints)
         if events is not None:
+            from .events import Events, Touching
+
             if not isinstance(events, Events):
                 raise TypeError(f"events: expected kickdrift.Events(), got {validation.show(events)}")
             self._events = events
@@ -94,10 +98,10 @@ class StepperBase(Population, Changes, State):
             interaction.term.probe(self._position, self._velocity)
         self._bind()
         binding = self._binding(self._plan)
-        changes: dict[str, Any] = {}
+        more: dict[str, Any] = {}
         if mask is not None:
-            changes["slots"] = (mask, mask.astype(np.int64), np.zeros(n, np.bool_))
-        self._commit(binding=binding, numbers=self._numbers(binding, self._dt), **changes)
+            more["slots"] = (mask, mask.astype(np.int64), np.zeros(n, np.bool_))
+        self._commit(binding=binding, numbers=self._numbers(binding, self._dt), **more)
         self._claim(self._clock)
 
     #: What of those who meet is reported.
@@ -106,7 +110,20 @@ class StepperBase(Population, Changes, State):
     _event_history: Any = None
     _events_forgotten = 0
 
+    #: What the stepper was made with, terms before constraints: as it was given, and with lengths measured.
+    _handles: tuple[Declaration, ...]
+    _firsts: tuple[Declaration, ...]
+    #: What snapshots say of the changes, and for which entries and masses.
+    _changes_written: tuple[tuple[Entry, ...], np.ndarray, bytes] | None = None
+    #: None as long as all of the first bodies live, and ids were not asked for.
+    _slots: Slots | None = None
+
     if TYPE_CHECKING:
+        _plan: Plan
+        _first_plan: Plan
+        _position: np.ndarray
+        _velocity: np.ndarray
+        _given: tuple[np.ndarray, np.ndarray]
 
         @property
         def force_evaluations(self) -> int: ...
@@ -123,6 +140,7 @@ class StepperBase(Population, Changes, State):
         def _bind(self) -> None: ...
         def _watch(self, clock: Any) -> None: ...  # `step` looks at what it counts
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
+        def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
         def _park(self) -> None: ...  # make the rows of the dead zeros
         def _last_step(self, substeps: int) -> None: ...
         def _take_events(self) -> np.ndarray: ...
@@ -180,6 +198,8 @@ class StepperBase(Population, Changes, State):
     @property
     def events(self) -> EventLog:
         """The events since the last `take()`; see `Events`. RuntimeError without `events=`."""
+        from .events import EventLog
+
         return EventLog(self)
 
     def touching(self) -> np.ndarray:
@@ -195,6 +215,8 @@ class StepperBase(Population, Changes, State):
         >>> ball.touching()["slot_b"].tolist()
         [-1]
         """
+        from .events import touching
+
         return touching(self)
 
     def _choose_dt(self, exact: Fraction) -> None:
@@ -304,88 +326,73 @@ class StepperBase(Population, Changes, State):
     def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
         """Change masses, if they are different."""
         if ((self._plan.mass + np.zeros(self.n))[rows] != mass).any():
-            self._set_mass(mass, rows)
+            changes.change_mass(self, mass, rows)
 
-    # Moving bodies without stepping them.
+    # Bodies that come and go. Births and deaths are done by what derives.
 
-    def teleport(self, index: Any, position: ArrayLike) -> None:
-        """Move bodies to another place at once. They are not drawn between the old and the new place.
+    def _book(self) -> Slots:
+        if self._slots is None:
+            self._slots = Slots(self.n)
+        return self._slots
 
-        index: an int, slice, array of ints or mask of bodies, or ids. position: m, of the shape of
-        `stepper.position[index]`. Velocities stay the same, also those that `verlet` keeps as history. Raises
-        IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
-
-        >>> import kickdrift as kd
-        >>> world = kd.Stepper([[0.0], [1.0]], [[1.0], [1.0]], dt=0.5)
-        >>> world.teleport(1, [100.0])
-        >>> world.position.tolist()
-        [[0.0], [100.0]]
-        """
-        self._exclusively(self._teleport, index, position)
-
-    def _teleport(self, index: Any, position: ArrayLike) -> None:
-        if type(index) is int and index < 2**32:
-            self._move(index, position)
-        else:
-            self._move_rows(index, position)
-
-    def _move_rows(self, index: Any, position: ArrayLike) -> None:
-        if isinstance(index, np.ndarray):
-            index = validation.plain("index", index)
-        index = self._rows_of(index)
-        values = validation.plain("position", position)
-        chosen = np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index]
-        rows = np.ravel(chosen)
-        if isinstance(index, tuple):  # which may choose components too
-            rows = np.unique(rows)
-            moved = self._position.copy()
-            moved[index] = values
-            there = moved[rows]
-        else:
-            there = np.empty((*np.shape(chosen), self.dim), self.dtype)
-            there[...] = values
-            there = there.reshape(-1, self.dim)
-        if not np.isfinite(there).all():
-            raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
-        writes = [(self._position, rows, there)]
-        if self._started and self.integrator.history == "previous position":
-            writes.append((self._history, rows, self._history[rows] + (there - self._position[rows])))  # type: ignore[arg-type, index]
-        if self._previous is not None:
-            writes += [(self._previous[0], rows, there), (self._previous[1], rows, self._velocity[rows])]
-        self._commit(writes=writes)
-
-    def shift(self, offset: ArrayLike) -> None:
-        """Move everything by `offset`, in m, of shape (dim,): bodies, anchors and centers. This is a floating origin.
-
-        Afterwards the origin of the coordinates lies at -offset. `interpolate` returns places in the new coordinates,
-        and motion goes on smoothly. Raises TypeError or ValueError before anything changes.
+    @property
+    def alive(self) -> np.ndarray:
+        """Which rows hold a living body: a read-only view that is always up to date, bool of shape (n,).
 
         >>> import kickdrift as kd
-        >>> world = kd.Stepper([[1000.0]], forces=[kd.AnchorSpring(1.0, anchor=(1001.0,))])
-        >>> world.shift((-1000.0,))
-        >>> world.position.tolist(), world.forces[0].anchor.tolist()
-        ([[0.0]], [1.0])
+        >>> world = kd.Stepper([[0.0], [0.0], [0.0]], alive=1)
+        >>> alive = world.alive
+        >>> ids = world.spawn([[5.0]])
+        >>> alive.tolist()
+        [True, True, False]
         """
-        vector = validation.numbers("offset", offset)
-        if vector.shape != (self.dim,):
-            raise ValueError(f"offset: expected shape ({self.dim},), got {vector.shape}")
-        self._exclusively(self._shift, vector)
+        return self._book().alive
 
-    def _shift(self, vector: np.ndarray) -> None:
-        changes = self._shifted(self._offset + vector)
-        arrays = [self._position]
-        if self._started and self.integrator.history == "previous position":
-            arrays.append(self._history)  # type: ignore[arg-type]
-        if self._previous is not None:
-            arrays.append(self._previous[0])
-        with np.errstate(over="ignore", invalid="ignore"):
-            moved = [array + vector.astype(self.dtype) for array in arrays]
-        if any((np.isfinite(before) & ~np.isfinite(after)).any() for before, after in zip(arrays, moved, strict=True)):
-            raise ValueError(
-                f"offset: expected one that leaves positions finite in {self.dtype}, got {vector.tolist()}"
-            )
-        writes = [(array, None, after) for array, after in zip(arrays, moved, strict=True)]
-        self._commit(writes=writes, numbers=self._numbers(changes["binding"], self._dt), **changes)
+    @property
+    def ids(self) -> np.ndarray:
+        """The id of each row's body, -1 for a free row: a read-only view that is always up to date, int64 of shape
+        (n,).
+
+        An id is generation << 32 | row. The generation counts the bodies that the row has held, from 1 on. No two
+        bodies of a world have the same id, even if they had the same row. Ids are at least 2**32, and rows are below.
+        """
+        return self._book().ids
+
+    @property
+    def count(self) -> int:
+        """How many bodies live."""
+        return self.n if self._slots is None else int(np.count_nonzero(self._slots.mask))
+
+    def _rows_of(self, index: Any) -> Any:
+        """An index of rows, with ids replaced by their rows: every id is at least 2**32, and no row is."""
+        if isinstance(index, (list, np.ndarray, int, np.integer)):
+            array = np.asarray(index)
+            if array.dtype.kind in "iu" and array.size and array.max() >= 2**32:
+                return self.slots(index)
+        return index
+
+    slots = find_slots
+
+    # Changes between two ticks. The first five are made when they are first asked for: who changes nothing does not
+    # wait for them.
+
+    _declared = once(entries.declared)
+    _added = once(entries.added)
+    _gone = once(entries.gone)
+    _by_handle = once(entries.by_handle)
+    _entries = once(entries.entries)
+    _take_given = entries.take_given
+    set = changes.set
+    current = changes.current
+    enable = changes.enable
+    add = changes.add
+    remove = changes.remove
+    set_mass = changes.set_mass
+    rebind = changes.rebind
+    _shifted = changes.shifted
+    teleport = moves.teleport
+    _move_rows = moves.move_rows
+    shift = moves.shift
 
     # Saving and going back.
 
@@ -404,6 +411,8 @@ class StepperBase(Population, Changes, State):
         return self._position, self._velocity
 
     def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Trajectory:
+        from .trajectory import Trajectory
+
         return Trajectory(time, *samples)
 
     def _described(self, plan: Plan | None = None) -> dict[str, Any]:
@@ -432,7 +441,13 @@ class StepperBase(Population, Changes, State):
             "events": self._events,
             "state": self._copied_state(),
         }
-        return snapshots.rebuild, (type(self), arguments_, snapshots.save(self), self._clock, self._given_so_far())
+        return snapshots.rebuild, (
+            type(self),
+            arguments_,
+            snapshots.save(self),
+            self._clock,
+            entries.given_so_far(self),
+        )
 
     def __repr__(self) -> str:
         terms = ", ".join(type(term).__name__ for term in self.forces)

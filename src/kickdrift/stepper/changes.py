@@ -3,480 +3,402 @@
 A stepper keeps an entry for each declaration, in the order in which they act. An entry is never changed: a change
 makes other entries, a plan of them and a binding of that, all aside, and `_commit` takes over the whole. So a stepper
 that was changed is one that was made so, and what is refused has changed nothing.
+
+What has no underscore and a stepper as `self` is an attribute of steppers, see base.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from .. import validation
 from ..constraints.base import Constraint
-from ..declaration import Declaration, once
+from ..declaration import Declaration
 from ..forces.base import Term
-from .entries import Entry, Origin, acting, at_offset, differences, entered, same
+from .entries import Entry, Origin, acting, at_offset, differences, give_name, remember, same
 from .model import Plan
 from .rows import with_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from .common import State as _State
-    from .slots import Slots
-else:
-    _State = object
+    from .base import StepperBase
 
 D = TypeVar("D", bound=Declaration)
 
-#: How many that were added and removed since a stepper knows, to find them in snapshots.
-MOST_ADDED = 4096
+
+def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: Any = None, **coefficients: Any) -> None:
+    """Change coefficients of a force or constraint, from the next step on.
+
+    declaration: the object that you gave to the stepper, or the one that `forces` or `constraints` shows for it.
+    It stays the same object after a change. If the stepper has it twice, both change. coefficients: any arguments
+    of its constructor except functions and pairs, in the same units and shapes. Places are in today's
+    coordinates, if the stepper was shifted. Lengths that were measured stay the same, unless you give them; None
+    measures them again. index: the bodies whose coefficients change, as for `set_mass`: an int, slice, array of
+    ints or mask, or ids. The coefficients are then one for all of these or one for each. If left out, all bodies
+    change. Coefficients are copied: to change an array that you gave does nothing, `set` does it.
+
+    Setting one number for all bodies takes microseconds. Rates of `Damping`, and drag and stiffness under
+    `exact`, take some 40 microseconds for each distinct value. Raises TypeError or ValueError as the constructors
+    do, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
+
+    >>> import kickdrift as kd
+    >>> wind = kd.LinearDrag(1.0, wind=(2.0,))
+    >>> leaf = kd.Stepper([[0.0]], dt=0.5, integrator="explicit_euler", forces=[wind])
+    >>> leaf.set(wind, wind=(8.0,))
+    >>> leaf.step()
+    >>> leaf.velocity.tolist(), leaf.current(wind).wind.tolist()
+    ([[4.0]], [8.0])
+    >>> balls = kd.ElasticCollisions(1.0)
+    >>> world = kd.Stepper([[0.0], [5.0], [9.0]], constraints=[balls])
+    >>> world.set(balls, radius=3.0, index=[1])
+    >>> world.current(balls).radius.tolist()
+    [1.0, 3.0, 1.0]
+    """
+    if unnamed:
+        known = "=..., ".join(getattr(declaration, "coefficients", ())) or "coefficient"
+        raise TypeError(f"set: expected coefficients by name, got {validation.show(unnamed[0])}; write {known}=...")
+    self._exclusively(_set, self, declaration, coefficients, index)
 
 
-class Changes(_State):
-    """The part of a Stepper that changes what it steps."""
+def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
+    entries, places = list(self._entries), _places(self, declaration)
+    if index is not None and "index" in declaration.coefficients:  # the parameter of a formula
+        coefficients, index = {**coefficients, "index": index}, None
+    for place in places:
+        given = coefficients if index is None else _of_rows(self, entries[place], coefficients, index)
+        entries[place] = _with(self, entries[place], given)
+    if len(places) == 1 and entries[places[0]].enabled:
+        before, now = self._entries[places[0]].today, entries[places[0]].today
+        assert before is not None
+        assert now is not None
+        plan = self._plan.replaced(before, now)
+        if plan is not None:
+            binding = self._binding(plan)
+            attributes = {"_plan": plan, "_entries": tuple(entries)}
+            self._commit(numbers=self._numbers(binding, self._dt), binding=binding, attributes=attributes)
+            return
+    _change(self, tuple(entries), places)
 
-    #: What the stepper was made with, terms before constraints: as it was given, and with lengths measured.
-    _handles: tuple[Declaration, ...]
-    _firsts: tuple[Declaration, ...]
-    #: What snapshots say of the changes, and for which entries and masses.
-    _changes_written: tuple[tuple[Entry, ...], np.ndarray, bytes] | None = None
 
-    if TYPE_CHECKING:
-        _plan: Plan
-        _first_plan: Plan
-        _position: np.ndarray
-        _velocity: np.ndarray
-        _given: tuple[np.ndarray, np.ndarray]
-        _history: np.ndarray | None
-        _slots: Slots | None
+def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], index: Any) -> dict[str, Any]:
+    """The coefficients of all bodies, with those of some as given."""
+    if isinstance(index, np.ndarray):
+        index = validation.plain("index", index)
+    rows = np.ravel(np.arange(self.n)[self._rows_of(index)])
+    assert entry.today is not None
+    return with_rows(entry.origin.first, entry.today, coefficients, rows, self.n, self.dim)
 
-        def _rows_of(self, index: Any) -> Any: ...
-        @property
-        def position(self) -> np.ndarray: ...
-        def _described(self, plan: Plan | None = None) -> dict[str, Any]: ...
-        def _binding(self, plan: Plan, state: Any = None) -> Any: ...
-        def _impulses_for(self, plan: Plan) -> Any: ...
-        def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
 
-    # Made when they are first asked for: who changes nothing does not wait for them.
+def _with(self: StepperBase, entry: Entry, coefficients: dict[str, Any]) -> Entry:
+    """An entry with other coefficients, told in today's coordinates."""
+    origin, offset = entry.origin, self._offset
+    base, at = entry.now, entry.at
+    if at is not offset and not base.places.isdisjoint(coefficients) and (at != offset).any():
+        assert entry.today is not None
+        base, at = entry.today, offset
+    now = base.changed(coefficients).placed(self._position, self._plan.periodic)
+    if "indices" in coefficients and self._slots is not None:
+        now = now.held(self._slots)
+    for name in coefficients:
+        if at is origin.at and not same(getattr(now, name), getattr(origin.first, name)):
+            break
+    else:
+        then = at_offset(origin.first, at - origin.at)
+        if not differences(now, then):
+            now, at = origin.first, origin.at  # what is as declared is said in one way only
+    today = now if at is offset else at_offset(now, offset - at)
+    return Entry(origin, now, at, entry.enabled, offset, today)
 
-    @once
-    def _declared(self) -> tuple[Origin, ...]:
-        """All that the stepper was made with; snapshots find what was removed since."""
-        # The stepper's own, where it is still that: what is the same object needs no comparison.
-        offset = np.zeros(self._plan.dim) if self._offset.any() else self._offset
-        pairs = zip(self._handles, self._firsts, strict=True)
-        return tuple(Origin(number, *pair, offset) for number, pair in enumerate(pairs))
 
-    @once
-    def _added(self) -> dict[str, tuple[Origin, ...]]:
-        """The declarations that were added later, by token."""
-        return {}
+def current(self: StepperBase, declaration: D) -> D:
+    """A force or constraint with today's values, after `set`, and in today's coordinates.
 
-    @once
-    def _gone(self) -> set[str]:
-        """The tokens of which some were removed."""
-        return set()
+    Raises ValueError if the stepper does not have it, RuntimeError during a step.
 
-    @once
-    def _by_handle(self) -> WeakKeyDictionary[Declaration, tuple[Origin, ...]]:
-        known: WeakKeyDictionary[Declaration, tuple[Origin, ...]] = WeakKeyDictionary()
-        for origin in self._declared:
-            known[origin.handle] = (*known.get(origin.handle, ()), origin)
-        return known
+    >>> import kickdrift as kd
+    >>> spring = kd.AnchorSpring(2.0)
+    >>> world = kd.Stepper([[1.0]], forces=[spring])
+    >>> world.set(spring, stiffness=3)
+    >>> world.current(spring)
+    AnchorSpring(stiffness=array(3.), damping=array(0.), anchor=array(0.), per_mass=False)
+    """
+    return self._exclusively(lambda: self._entries[_places(self, declaration)[0]].today)
 
-    @once
-    def _entries(self) -> tuple[Entry, ...]:
-        """In the order in which they act, forces before constraints."""
-        return tuple(entry.shifted(self._offset) for entry in entered(self._declared))
 
-    def _name(self, origin: Origin, handle: Declaration) -> None:
-        known = self._by_handle.get(handle, ())
-        if origin not in known:
-            self._by_handle[handle] = (*known, origin)
-        origin.handle = handle
+def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) -> None:
+    """Switch a force or constraint on or off, from the next step on. Its place and values stay the same.
 
-    def _given_so_far(self) -> tuple[Any, ...]:
-        """For pickle and copies: the handles of what was declared; those of what was added, with what became of it."""
-        added = [origin for origins in self._added.values() for origin in origins]
-        return (
-            [origin.handle for origin in self._declared],
-            [(origin.handle, origin.first, origin.at) for origin in added],
-            self._gone,
+    Raises TypeError, ValueError or RuntimeError as `set` does; nothing has changed then.
+
+    >>> import kickdrift as kd
+    >>> gravity = kd.Gravity((-10.0,))
+    >>> ball = kd.Stepper([[0.0]], dt=0.5, forces=[gravity])
+    >>> ball.enable(gravity, False)
+    >>> ball.step()
+    >>> ball.velocity.tolist(), ball.forces
+    ([[0.0]], ())
+    """
+    if not isinstance(enabled, (bool, np.bool_)):
+        raise TypeError(f"enabled: expected True or False, got {validation.show(enabled)}")
+    self._exclusively(_enable, self, declaration, bool(enabled))
+
+
+def _enable(self: StepperBase, declaration: Declaration, enabled: bool) -> None:
+    entries = list(self._entries)
+    for place in _places(self, declaration):
+        entries[place] = entries[place]._replace(enabled=enabled)
+    _change(self, tuple(entries))
+
+
+def add(self: StepperBase, declaration: D) -> D:
+    """Add a force or constraint at the end, from the next step on. Returns it, for later changes.
+
+    Lengths that were left out are measured now. One that was removed may be added again, as it was first given,
+    or an equal one instead. Raises TypeError or ValueError as the stepper's constructor does, and if the stepper
+    already has it; RuntimeError during a step; nothing has changed then.
+
+    >>> import kickdrift as kd
+    >>> world = kd.Stepper([[0.0], [1.5]], dt=0.5)
+    >>> rope = world.add(kd.Distance([(0, 1)], length=1.0))
+    >>> world.step()
+    >>> world.position.tolist()
+    [[0.25], [1.25]]
+    """
+    if not isinstance(declaration, (Term, Constraint)):
+        raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
+    self._exclusively(_add, self, declaration)
+    return declaration
+
+
+def _add(self: StepperBase, declaration: Term | Constraint) -> None:
+    present = {id(entry.origin) for entry in self._entries}
+    mine = self._by_handle.get(declaration, ())
+    if any(id(origin) in present for origin in mine):
+        raise ValueError(
+            f"declaration: expected one that this stepper does not have, got {type(declaration).__name__} again; "
+            f"copy.copy makes another"
         )
+    first = declaration.placed(self._position, self._plan.periodic)
+    if self._slots is not None:
+        first = first.held(self._slots)
+    origin = Origin(None, declaration, first, self._offset)
+    # Equal ones that come and go in turn are one to snapshots: what is done again has the same bytes again.
+    absent = [old for old in (*self._declared, *self._added.get(origin.token, ())) if id(old) not in present]
+    alike = (old for old in absent if old.first.equals(first) and old.token == origin.token)
+    origin = next(alike, origin)
+    entry = Entry(
+        origin, origin.first, origin.at, True, self._offset, at_offset(origin.first, self._offset - origin.at)
+    )
+    if isinstance(first, Term):
+        first.probe(self._position, self._velocity)
+    constraints = [entry for entry in self._entries if isinstance(entry.now, Constraint)]
+    terms = self._entries[: len(self._entries) - len(constraints)]
+    entries = (*self._entries, entry) if isinstance(first, Constraint) else (*terms, entry, *constraints)
+    changes = shifted(self, self._offset, entries)
+    # Known for good from here on: whether the stepper has it is for the entries to say.
+    give_name(self, origin, declaration)
+    remember(self, origin)
+    _take(self, changes)
 
-    def _take_given(self, given: tuple[Any, ...]) -> None:
-        handles, added, self._gone = given
-        self._by_handle = WeakKeyDictionary()
-        for origin, handle in zip(self._declared, handles, strict=True):
-            self._name(origin, handle)
-        for handle, first, at in added:
-            origin = Origin(None, handle, first, at)
-            self._name(origin, handle)
-            self._added[origin.token] = (*self._added.get(origin.token, ()), origin)
 
-    def set(self, declaration: Declaration, /, *unnamed: Any, index: Any = None, **coefficients: Any) -> None:
-        """Change coefficients of a force or constraint, from the next step on.
+def remove(self: StepperBase, declaration: Declaration) -> None:
+    """Remove a force or constraint, from the next step on. Snapshots from before bring it back.
 
-        declaration: the object that you gave to the stepper, or the one that `forces` or `constraints` shows for it.
-        It stays the same object after a change. If the stepper has it twice, both change. coefficients: any arguments
-        of its constructor except functions and pairs, in the same units and shapes. Places are in today's
-        coordinates, if the stepper was shifted. Lengths that were measured stay the same, unless you give them; None
-        measures them again. index: the bodies whose coefficients change, as for `set_mass`: an int, slice, array of
-        ints or mask, or ids. The coefficients are then one for all of these or one for each. If left out, all bodies
-        change. Coefficients are copied: to change an array that you gave does nothing, `set` does it.
+    Raises ValueError if the stepper does not have it, RuntimeError during a step; nothing has changed then.
 
-        Setting one number for all bodies takes microseconds. Rates of `Damping`, and drag and stiffness under
-        `exact`, take some 40 microseconds for each distinct value. Raises TypeError or ValueError as the constructors
-        do, RuntimeError during a step; nothing has changed then. Thread-safety: as `step`.
+    >>> import kickdrift as kd
+    >>> gravity = kd.Gravity((-10.0,))
+    >>> ball = kd.Stepper([[0.0]], forces=[gravity])
+    >>> ball.remove(gravity)
+    >>> ball.forces
+    ()
+    """
+    self._exclusively(_remove, self, declaration)
 
-        >>> import kickdrift as kd
-        >>> wind = kd.LinearDrag(1.0, wind=(2.0,))
-        >>> leaf = kd.Stepper([[0.0]], dt=0.5, integrator="explicit_euler", forces=[wind])
-        >>> leaf.set(wind, wind=(8.0,))
-        >>> leaf.step()
-        >>> leaf.velocity.tolist(), leaf.current(wind).wind.tolist()
-        ([[4.0]], [8.0])
-        >>> balls = kd.ElasticCollisions(1.0)
-        >>> world = kd.Stepper([[0.0], [5.0], [9.0]], constraints=[balls])
-        >>> world.set(balls, radius=3.0, index=[1])
-        >>> world.current(balls).radius.tolist()
-        [1.0, 3.0, 1.0]
-        """
-        if unnamed:
-            known = "=..., ".join(getattr(declaration, "coefficients", ())) or "coefficient"
-            raise TypeError(f"set: expected coefficients by name, got {validation.show(unnamed[0])}; write {known}=...")
-        self._exclusively(self._set, declaration, coefficients, index)
 
-    def _set(self, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
-        entries, places = list(self._entries), self._places(declaration)
-        if index is not None and "index" in declaration.coefficients:  # the parameter of a formula
-            coefficients, index = {**coefficients, "index": index}, None
-        for place in places:
-            given = coefficients if index is None else self._of_rows(entries[place], coefficients, index)
-            entries[place] = self._with(entries[place], given)
-        if len(places) == 1 and entries[places[0]].enabled:
-            before, now = self._entries[places[0]].today, entries[places[0]].today
-            assert before is not None
-            assert now is not None
-            plan = self._plan.replaced(before, now)
-            if plan is not None:
-                binding = self._binding(plan)
-                attributes = {"_plan": plan, "_entries": tuple(entries)}
-                self._commit(numbers=self._numbers(binding, self._dt), binding=binding, attributes=attributes)
-                return
-        self._change(tuple(entries), places)
+def _remove(self: StepperBase, declaration: Declaration) -> None:
+    gone = _places(self, declaration)
+    removed = {entry.origin.token for place, entry in enumerate(self._entries) if place in gone if entry.added}
+    _change(self, tuple(entry for place, entry in enumerate(self._entries) if place not in gone))
+    self._gone.update(removed)
 
-    def _of_rows(self, entry: Entry, coefficients: dict[str, Any], index: Any) -> dict[str, Any]:
-        """The coefficients of all bodies, with those of some as given."""
+
+def set_mass(self: StepperBase, value: ArrayLike, index: Any = None) -> None:
+    """Change masses of bodies, from the next step on.
+
+    value: kg, one number or one per body; numpy.inf for a body that no force accelerates. index: an int, slice,
+    array of ints or mask of bodies, or ids; all if left out. Velocities stay the same, so momentum changes. All
+    coefficients that are divided by mass are computed again, for all bodies.
+    Raises TypeError, ValueError or IndexError, RuntimeError during a step; nothing has changed then.
+
+    >>> import kickdrift as kd
+    >>> world = kd.Stepper([[0.0], [1.0], [2.0]], mass=2.0)
+    >>> world.set_mass(3.0, index=[0, 2])
+    >>> world.mass.tolist()
+    [3.0, 2.0, 3.0]
+    """
+    self._exclusively(change_mass, self, value, index)
+
+
+def change_mass(self: StepperBase, value: ArrayLike, index: Any) -> None:
+    mass = self._plan.mass
+    if index is None:
+        mass = validation.masses(value, self.n)
+    else:
         if isinstance(index, np.ndarray):
             index = validation.plain("index", index)
-        rows = np.ravel(np.arange(self.n)[self._rows_of(index)])
-        assert entry.today is not None
-        return with_rows(entry.origin.first, entry.today, coefficients, rows, self.n, self.dim)
+        index = self._rows_of(index)
+        given = validation.plain("value", value)
+        if given.dtype.kind not in "iuf":
+            raise TypeError(f"value: expected real numbers, got {validation.show(value)}")
+        mass = mass + np.zeros(self.n)
+        try:
+            mass[index] = given
+        except ValueError:
+            shape = mass[index].shape
+            raise ValueError(f"value: expected a number or shape {shape}, got shape {given.shape}") from None
+        mass = validation.masses(mass, self.n)
+    _take(self, shifted(self, self._offset, self._entries, told_once(self, mass)))
 
-    def _with(self, entry: Entry, coefficients: dict[str, Any]) -> Entry:
-        """An entry with other coefficients, told in today's coordinates."""
-        origin, offset = entry.origin, self._offset
-        base, at = entry.now, entry.at
-        if at is not offset and not base.places.isdisjoint(coefficients) and (at != offset).any():
-            assert entry.today is not None
-            base, at = entry.today, offset
-        now = base.changed(coefficients).placed(self._position, self._plan.periodic)
-        if "indices" in coefficients and self._slots is not None:
-            now = now.held(self._slots)
-        for name in coefficients:
-            if at is origin.at and not same(getattr(now, name), getattr(origin.first, name)):
-                break
-        else:
-            then = at_offset(origin.first, at - origin.at)
-            if not differences(now, then):
-                now, at = origin.first, origin.at  # what is as declared is said in one way only
-        today = now if at is offset else at_offset(now, offset - at)
-        return Entry(origin, now, at, entry.enabled, offset, today)
 
-    def current(self, declaration: D) -> D:
-        """A force or constraint with today's values, after `set`, and in today's coordinates.
+def told_once(self: StepperBase, mass: np.ndarray) -> np.ndarray:
+    """Equal masses in one form: the array that there is, or a single number where one was declared."""
+    bodies = np.zeros(self.n)
+    for known in (self._first_plan.mass, self._plan.mass):
+        if self.n == 0 or (mass + bodies == known + bodies).all():
+            return known
+    if len(self._first_plan.mass) > 1:
+        mass = mass + bodies
+    elif (mass == mass[0]).all():
+        mass = mass[:1]
+    mass = np.ascontiguousarray(mass)
+    mass.flags.writeable = False
+    return mass
 
-        Raises ValueError if the stepper does not have it, RuntimeError during a step.
 
-        >>> import kickdrift as kd
-        >>> spring = kd.AnchorSpring(2.0)
-        >>> world = kd.Stepper([[1.0]], forces=[spring])
-        >>> world.set(spring, stiffness=3)
-        >>> world.current(spring)
-        AnchorSpring(stiffness=array(3.), damping=array(0.), anchor=array(0.), per_mass=False)
-        """
-        return self._exclusively(lambda: self._entries[self._places(declaration)[0]].today)
+def rebind(self: StepperBase, position: np.ndarray, velocity: np.ndarray) -> None:
+    """Move the world to other arrays. Tick, time and clock stay the same.
 
-    def enable(self, declaration: Declaration, enabled: bool = True) -> None:
-        """Switch a force or constraint on or off, from the next step on. Its place and values stay the same.
+    position, velocity: arrays of the same dtype and dimension, with any layout. Their contents are the state from
+    now on. They have as many rows as before, or more, unless a coefficient or mass is given per body. In a world
+    where bodies come and go, the new rows are free.
 
-        Raises TypeError, ValueError or RuntimeError as `set` does; nothing has changed then.
+    The integrator's history begins anew, as after `restart`, unless the values are the same as before. Drawing
+    always begins anew. With more rows, snapshots from before no longer fit. Raises TypeError or ValueError for
+    other arrays, RuntimeError during a step; nothing has changed then.
 
-        >>> import kickdrift as kd
-        >>> gravity = kd.Gravity((-10.0,))
-        >>> ball = kd.Stepper([[0.0]], dt=0.5, forces=[gravity])
-        >>> ball.enable(gravity, False)
-        >>> ball.step()
-        >>> ball.velocity.tolist(), ball.forces
-        ([[0.0]], ())
-        """
-        if not isinstance(enabled, (bool, np.bool_)):
-            raise TypeError(f"enabled: expected True or False, got {validation.show(enabled)}")
-        self._exclusively(self._enable, declaration, bool(enabled))
+    >>> import numpy as np, kickdrift as kd
+    >>> world = kd.Stepper(np.zeros((2, 3)), np.ones((2, 3)), dt=0.5)
+    >>> world.step(2)
+    >>> position, velocity = np.asfortranarray(world.position), np.asfortranarray(world.velocity)
+    >>> world.rebind(position, velocity)
+    >>> world.step()
+    >>> world.position is position, position[0].tolist(), world.tick
+    (True, [1.5, 1.5, 1.5], 3)
+    """
+    self._exclusively(_rebind, self, position, velocity)
 
-    def _enable(self, declaration: Declaration, enabled: bool) -> None:
-        entries = list(self._entries)
-        for place in self._places(declaration):
-            entries[place] = entries[place]._replace(enabled=enabled)
-        self._change(tuple(entries))
 
-    def add(self, declaration: D) -> D:
-        """Add a force or constraint at the end, from the next step on. Returns it, for later changes.
-
-        Lengths that were left out are measured now. One that was removed may be added again, as it was first given,
-        or an equal one instead. Raises TypeError or ValueError as the stepper's constructor does, and if the stepper
-        already has it; RuntimeError during a step; nothing has changed then.
-
-        >>> import kickdrift as kd
-        >>> world = kd.Stepper([[0.0], [1.5]], dt=0.5)
-        >>> rope = world.add(kd.Distance([(0, 1)], length=1.0))
-        >>> world.step()
-        >>> world.position.tolist()
-        [[0.25], [1.25]]
-        """
-        if not isinstance(declaration, (Term, Constraint)):
-            raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
-        self._exclusively(self._add, declaration)
-        return declaration
-
-    def _add(self, declaration: Term | Constraint) -> None:
-        present = {id(entry.origin) for entry in self._entries}
-        mine = self._by_handle.get(declaration, ())
-        if any(id(origin) in present for origin in mine):
-            raise ValueError(
-                f"declaration: expected one that this stepper does not have, got {type(declaration).__name__} again; "
-                f"copy.copy makes another"
-            )
-        first = declaration.placed(self._position, self._plan.periodic)
+def _rebind(self: StepperBase, position: Any, velocity: Any) -> None:
+    given = validation.state_arrays(position, velocity, None if self._slots is None else self._slots.alive)
+    (n, dim), dtype = given[0].shape, given[0].dtype
+    if dtype != self.dtype:
+        raise TypeError(f"position: expected {self.dtype}, in which this stepper computes, got {dtype}")
+    if dim != self.dim:
+        raise ValueError(f"position: expected shape (n, {self.dim}), as before, got {given[0].shape}")
+    if n < self.n:
+        raise ValueError(f"position: expected at least {self.n} bodies, as before, got {n}")
+    for name, own in self._user_arrays.items():
+        if any(np.shares_memory(array, own) for array in given):
+            raise ValueError(f"position, velocity: share memory with state[{name!r}], expected arrays of their own")
+    views = [array.view() for array in given]
+    attributes: dict[str, Any] = {"_given": given, "_position": views[0], "_velocity": views[1]}
+    plan = self._plan
+    if n != self.n:
+        plan, attributes["_first_plan"] = _grown(self, self._plan, n), _grown(self, self._first_plan, n)
+        plan.impulses = self._impulses_for(plan)
+        attributes |= {"_plan": plan, "_impulses": plan.impulses}
+        attributes["_identity"] = self._described(attributes["_first_plan"])
+        attributes["_snapshot_text"] = None
         if self._slots is not None:
-            first = first.held(self._slots)
-        origin = Origin(None, declaration, first, self._offset)
-        # Equal ones that come and go in turn are one to snapshots: what is done again has the same bytes again.
-        absent = [old for old in (*self._declared, *self._added.get(origin.token, ())) if id(old) not in present]
-        alike = (old for old in absent if old.first.equals(first) and old.token == origin.token)
-        origin = next(alike, origin)
-        entry = Entry(
-            origin, origin.first, origin.at, True, self._offset, at_offset(origin.first, self._offset - origin.at)
+            attributes["_slots"] = self._slots.grown(n)
+    olds = (self._position, self._velocity)
+    same_values = all(same(new, old) for new, old in zip(views, olds, strict=True))
+    keep = self._started and n == self.n and same_values
+    history = None
+    if self._history is not None:
+        history = np.zeros_like(views[0])
+        if keep:
+            history[...] = self._history
+    attributes |= self._rebound(history)
+    binding = self._binding(plan, (*views, history))
+    resume = (self.tick, keep, self._last_h)
+    numbers = self._numbers(binding, self._dt)
+    self._commit(binding=binding, numbers=numbers, resume=resume, attributes=attributes)
+
+
+def _grown(self: StepperBase, plan: Plan, n: int) -> Plan:
+    """The same for more bodies, where nothing is told per body."""
+    if len(plan.mass) > 1:
+        raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}")
+    return Plan(n, self.dim, self.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
+
+
+# How all of them are done.
+
+
+def _places(self: StepperBase, declaration: Any) -> list[int]:
+    """Where the entries of a declaration are."""
+    if not isinstance(declaration, Declaration):
+        raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
+    origins = self._by_handle.get(declaration, ())
+    places = [
+        place for place, entry in enumerate(self._entries) if entry.origin in origins or entry.today is declaration
+    ]
+    if not places:
+        name = type(declaration).__name__
+        if origins:
+            raise ValueError(f"declaration: expected one that this stepper has, got {name}, which was removed")
+        attribute = "forces" if isinstance(declaration, Term) else "constraints"
+        alike = [place for place, each in enumerate(getattr(self, attribute)) if type(each) is type(declaration)]
+        hint = f"; here {attribute}[{alike[0]}] is a {name}, by which it can be changed too" if alike else ""
+        raise ValueError(
+            f"declaration: expected one that this stepper was given, the object itself, got another {name} (a copy "
+            f"of a stepper has copies of them){hint}"
         )
-        if isinstance(first, Term):
-            first.probe(self._position, self._velocity)
-        constraints = [entry for entry in self._entries if isinstance(entry.now, Constraint)]
-        terms = self._entries[: len(self._entries) - len(constraints)]
-        entries = (*self._entries, entry) if isinstance(first, Constraint) else (*terms, entry, *constraints)
-        changes = self._shifted(self._offset, entries)
-        # Known for good from here on: whether the stepper has it is for the entries to say.
-        self._name(origin, declaration)
-        self._remember(origin)
-        self._take(changes)
+    return places
 
-    def _remember(self, origin: Origin) -> None:
-        """Know an origin for as long as a snapshot may ask for it; of those that come and go, only so many."""
-        if origin.number is not None:
-            return
-        known = self._added.pop(origin.token, ())
-        self._added[origin.token] = known if origin in known else (*known, origin)  # which makes the token the newest
-        present = {id(entry.origin) for entry in self._entries}
-        for token in [*self._added][: max(0, len(self._added) - MOST_ADDED)]:
-            if not any(id(old) in present for old in self._added[token]):
-                del self._added[token]
 
-    def remove(self, declaration: Declaration) -> None:
-        """Remove a force or constraint, from the next step on. Snapshots from before bring it back.
+def shifted(
+    self: StepperBase,
+    offset: np.ndarray,
+    entries: tuple[Entry, ...] | None = None,
+    mass: np.ndarray | None = None,
+    **plan: Any,
+) -> dict[str, Any]:
+    """The changes that make the plan anew with an offset, entries and masses, or those that are there."""
+    entries = tuple(entry.shifted(offset) for entry in (self._entries if entries is None else entries))
+    mass = self._plan.mass if mass is None else mass
+    old = self._plan
+    model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
+    model.impulses = self._impulses_for(model)
+    attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
+    return {"binding": self._binding(model), "attributes": attributes}
 
-        Raises ValueError if the stepper does not have it, RuntimeError during a step; nothing has changed then.
 
-        >>> import kickdrift as kd
-        >>> gravity = kd.Gravity((-10.0,))
-        >>> ball = kd.Stepper([[0.0]], forces=[gravity])
-        >>> ball.remove(gravity)
-        >>> ball.forces
-        ()
-        """
-        self._exclusively(self._remove, declaration)
-
-    def _remove(self, declaration: Declaration) -> None:
-        gone = self._places(declaration)
-        removed = {entry.origin.token for place, entry in enumerate(self._entries) if place in gone if entry.added}
-        self._change(tuple(entry for place, entry in enumerate(self._entries) if place not in gone))
-        self._gone.update(removed)
-
-    def set_mass(self, value: ArrayLike, index: Any = None) -> None:
-        """Change masses of bodies, from the next step on.
-
-        value: kg, one number or one per body; numpy.inf for a body that no force accelerates. index: an int, slice,
-        array of ints or mask of bodies, or ids; all if left out. Velocities stay the same, so momentum changes. All
-        coefficients that are divided by mass are computed again, for all bodies.
-        Raises TypeError, ValueError or IndexError, RuntimeError during a step; nothing has changed then.
-
-        >>> import kickdrift as kd
-        >>> world = kd.Stepper([[0.0], [1.0], [2.0]], mass=2.0)
-        >>> world.set_mass(3.0, index=[0, 2])
-        >>> world.mass.tolist()
-        [3.0, 2.0, 3.0]
-        """
-        self._exclusively(self._set_mass, value, index)
-
-    def _set_mass(self, value: ArrayLike, index: Any) -> None:
-        mass = self._plan.mass
-        if index is None:
-            mass = validation.masses(value, self.n)
-        else:
-            if isinstance(index, np.ndarray):
-                index = validation.plain("index", index)
-            index = self._rows_of(index)
-            given = validation.plain("value", value)
-            if given.dtype.kind not in "iuf":
-                raise TypeError(f"value: expected real numbers, got {validation.show(value)}")
-            mass = mass + np.zeros(self.n)
-            try:
-                mass[index] = given
-            except ValueError:
-                shape = mass[index].shape
-                raise ValueError(f"value: expected a number or shape {shape}, got shape {given.shape}") from None
-            mass = validation.masses(mass, self.n)
-        self._take(self._shifted(self._offset, self._entries, self._told_once(mass)))
-
-    def _told_once(self, mass: np.ndarray) -> np.ndarray:
-        """Equal masses in one form: the array that there is, or a single number where one was declared."""
-        bodies = np.zeros(self.n)
-        for known in (self._first_plan.mass, self._plan.mass):
-            if self.n == 0 or (mass + bodies == known + bodies).all():
-                return known
-        if len(self._first_plan.mass) > 1:
-            mass = mass + bodies
-        elif (mass == mass[0]).all():
-            mass = mass[:1]
-        mass = np.ascontiguousarray(mass)
-        mass.flags.writeable = False
-        return mass
-
-    def rebind(self, position: np.ndarray, velocity: np.ndarray) -> None:
-        """Move the world to other arrays. Tick, time and clock stay the same.
-
-        position, velocity: arrays of the same dtype and dimension, with any layout. Their contents are the state from
-        now on. They have as many rows as before, or more, unless a coefficient or mass is given per body. In a world
-        where bodies come and go, the new rows are free.
-
-        The integrator's history begins anew, as after `restart`, unless the values are the same as before. Drawing
-        always begins anew. With more rows, snapshots from before no longer fit. Raises TypeError or ValueError for
-        other arrays, RuntimeError during a step; nothing has changed then.
-
-        >>> import numpy as np, kickdrift as kd
-        >>> world = kd.Stepper(np.zeros((2, 3)), np.ones((2, 3)), dt=0.5)
-        >>> world.step(2)
-        >>> position, velocity = np.asfortranarray(world.position), np.asfortranarray(world.velocity)
-        >>> world.rebind(position, velocity)
-        >>> world.step()
-        >>> world.position is position, position[0].tolist(), world.tick
-        (True, [1.5, 1.5, 1.5], 3)
-        """
-        self._exclusively(self._rebind, position, velocity)
-
-    def _rebind(self, position: Any, velocity: Any) -> None:
-        given = validation.state_arrays(position, velocity, None if self._slots is None else self._slots.alive)
-        (n, dim), dtype = given[0].shape, given[0].dtype
-        if dtype != self.dtype:
-            raise TypeError(f"position: expected {self.dtype}, in which this stepper computes, got {dtype}")
-        if dim != self.dim:
-            raise ValueError(f"position: expected shape (n, {self.dim}), as before, got {given[0].shape}")
-        if n < self.n:
-            raise ValueError(f"position: expected at least {self.n} bodies, as before, got {n}")
-        for name, own in self._user_arrays.items():
-            if any(np.shares_memory(array, own) for array in given):
-                raise ValueError(f"position, velocity: share memory with state[{name!r}], expected arrays of their own")
-        views = [array.view() for array in given]
-        attributes: dict[str, Any] = {"_given": given, "_position": views[0], "_velocity": views[1]}
+def _change(self: StepperBase, entries: tuple[Entry, ...], checked: Iterable[int] = ()) -> None:
+    """Go over to other entries; those at some places are checked also where they are switched off."""
+    if any(not entries[place].enabled for place in checked):
+        trial = [entries[place]._replace(enabled=True) for place in checked]
+        others = [entry for place, entry in enumerate(entries) if place not in checked]
         plan = self._plan
-        if n != self.n:
-            plan, attributes["_first_plan"] = self._grown(self._plan, n), self._grown(self._first_plan, n)
-            plan.impulses = self._impulses_for(plan)
-            attributes |= {"_plan": plan, "_impulses": plan.impulses}
-            attributes["_identity"] = self._described(attributes["_first_plan"])
-            attributes["_snapshot_text"] = None
-            if self._slots is not None:
-                attributes["_slots"] = self._slots.grown(n)
-        olds = (self._position, self._velocity)
-        same_values = all(same(new, old) for new, old in zip(views, olds, strict=True))
-        keep = self._started and n == self.n and same_values
-        history = None
-        if self._history is not None:
-            history = np.zeros_like(views[0])
-            if keep:
-                history[...] = self._history
-        attributes |= self._rebound(history)
-        binding = self._binding(plan, (*views, history))
-        resume = (self.tick, keep, self._last_h)
-        numbers = self._numbers(binding, self._dt)
-        self._commit(binding=binding, numbers=numbers, resume=resume, attributes=attributes)
+        Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting([*others, *trial]), previous=plan)
+    _take(self, shifted(self, self._offset, entries))
 
-    def _grown(self, plan: Plan, n: int) -> Plan:
-        """The same for more bodies, where nothing is told per body."""
-        if len(plan.mass) > 1:
-            raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}")
-        return Plan(n, self.dim, self.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
 
-    # How all of them are done.
-
-    def _places(self, declaration: Any) -> list[int]:
-        """Where the entries of a declaration are."""
-        if not isinstance(declaration, Declaration):
-            raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
-        origins = self._by_handle.get(declaration, ())
-        places = [
-            place for place, entry in enumerate(self._entries) if entry.origin in origins or entry.today is declaration
-        ]
-        if not places:
-            name = type(declaration).__name__
-            if origins:
-                raise ValueError(f"declaration: expected one that this stepper has, got {name}, which was removed")
-            attribute = "forces" if isinstance(declaration, Term) else "constraints"
-            alike = [place for place, each in enumerate(getattr(self, attribute)) if type(each) is type(declaration)]
-            hint = f"; here {attribute}[{alike[0]}] is a {name}, by which it can be changed too" if alike else ""
-            raise ValueError(
-                f"declaration: expected one that this stepper was given, the object itself, got another {name} (a copy "
-                f"of a stepper has copies of them){hint}"
-            )
-        return places
-
-    def _shifted(
-        self,
-        offset: np.ndarray,
-        entries: tuple[Entry, ...] | None = None,
-        mass: np.ndarray | None = None,
-        **plan: Any,
-    ) -> dict[str, Any]:
-        """The changes that make the plan anew with an offset, entries and masses, or those that are there."""
-        entries = tuple(entry.shifted(offset) for entry in (self._entries if entries is None else entries))
-        mass = self._plan.mass if mass is None else mass
-        old = self._plan
-        model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
-        model.impulses = self._impulses_for(model)
-        attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
-        return {"binding": self._binding(model), "attributes": attributes}
-
-    def _change(self, entries: tuple[Entry, ...], checked: Iterable[int] = ()) -> None:
-        """Go over to other entries; those at some places are checked also where they are switched off."""
-        if any(not entries[place].enabled for place in checked):
-            trial = [entries[place]._replace(enabled=True) for place in checked]
-            others = [entry for place, entry in enumerate(entries) if place not in checked]
-            plan = self._plan
-            Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting([*others, *trial]), previous=plan)
-        self._take(self._shifted(self._offset, entries))
-
-    def _take(self, changes: dict[str, Any]) -> None:
-        self._commit(numbers=self._numbers(changes["binding"], self._dt), **changes)
+def _take(self: StepperBase, changes: dict[str, Any]) -> None:
+    self._commit(numbers=self._numbers(changes["binding"], self._dt), **changes)

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..constraints.base import Constraint
 from ..declaration import Declaration, once
 from ..forces.base import Term
+
+if TYPE_CHECKING:
+    from .base import StepperBase
+
+#: How many that were added and removed since a stepper knows, to find them in snapshots.
+MOST_ADDED = 4096
 
 
 class Origin:
@@ -93,3 +100,76 @@ def differences(now: Declaration, then: Declaration) -> dict[str, Any]:
     """The coefficients of a declaration that are not those of another; and for whom it is now, if it is for others."""
     names = [*now.coefficients, "tenants"] if "indices" in now.coefficients else now.coefficients
     return {name: getattr(now, name) for name in names if not same(getattr(now, name), getattr(then, name))}
+
+
+# What a stepper keeps of them, made when it is first asked for: who changes nothing does not wait for it.
+
+
+def declared(self: StepperBase) -> tuple[Origin, ...]:
+    """All that the stepper was made with; snapshots find what was removed since."""
+    # The stepper's own, where it is still that: what is the same object needs no comparison.
+    offset = np.zeros(self._plan.dim) if self._offset.any() else self._offset
+    pairs = zip(self._handles, self._firsts, strict=True)
+    return tuple(Origin(number, *pair, offset) for number, pair in enumerate(pairs))
+
+
+def added(self: StepperBase) -> dict[str, tuple[Origin, ...]]:
+    """The declarations that were added later, by token."""
+    return {}
+
+
+def gone(self: StepperBase) -> set[str]:
+    """The tokens of which some were removed."""
+    return set()
+
+
+def by_handle(self: StepperBase) -> WeakKeyDictionary[Declaration, tuple[Origin, ...]]:
+    known: WeakKeyDictionary[Declaration, tuple[Origin, ...]] = WeakKeyDictionary()
+    for origin in self._declared:
+        known[origin.handle] = (*known.get(origin.handle, ()), origin)
+    return known
+
+
+def entries(self: StepperBase) -> tuple[Entry, ...]:
+    """In the order in which they act, forces before constraints."""
+    return tuple(entry.shifted(self._offset) for entry in entered(self._declared))
+
+
+def give_name(self: StepperBase, origin: Origin, handle: Declaration) -> None:
+    known = self._by_handle.get(handle, ())
+    if origin not in known:
+        self._by_handle[handle] = (*known, origin)
+    origin.handle = handle
+
+
+def given_so_far(self: StepperBase) -> tuple[Any, ...]:
+    """For pickle and copies: the handles of what was declared; those of what was added, with what became of it."""
+    added = [origin for origins in self._added.values() for origin in origins]
+    return (
+        [origin.handle for origin in self._declared],
+        [(origin.handle, origin.first, origin.at) for origin in added],
+        self._gone,
+    )
+
+
+def take_given(self: StepperBase, given: tuple[Any, ...]) -> None:
+    handles, added, self._gone = given
+    self._by_handle = WeakKeyDictionary()
+    for origin, handle in zip(self._declared, handles, strict=True):
+        give_name(self, origin, handle)
+    for handle, first, at in added:
+        origin = Origin(None, handle, first, at)
+        give_name(self, origin, handle)
+        self._added[origin.token] = (*self._added.get(origin.token, ()), origin)
+
+
+def remember(self: StepperBase, origin: Origin) -> None:
+    """Know an origin for as long as a snapshot may ask for it; of those that come and go, only so many."""
+    if origin.number is not None:
+        return
+    known = self._added.pop(origin.token, ())
+    self._added[origin.token] = known if origin in known else (*known, origin)  # which makes the token the newest
+    present = {id(entry.origin) for entry in self._entries}
+    for token in [*self._added][: max(0, len(self._added) - MOST_ADDED)]:
+        if not any(id(old) in present for old in self._added[token]):
+            del self._added[token]

@@ -14,20 +14,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import exact_math
 from ..constraints.base import Constraint
 from ..constraints.periodic import check_company, periodic_among
 from ..declaration import Declaration, once
 from ..forces.base import Term
-from ..integrators import Composition, EnergyEuler, Exact, ImplicitEuler, Integrator, Verlet
+from ..integrators import Integrator, Verlet
 from ..integrators.base import shown
-from . import merging
+from . import merging, step_numbers
+from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 
 _F64 = np.dtype(np.float64)
 #: Magnitudes that are rounded to float32 without overflow or underflow.
@@ -35,55 +34,6 @@ _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
 if TYPE_CHECKING:
     from .slots import Slots
-
-
-class Record(NamedTuple):
-    """A term that is evaluated after the affine part: its kind and its coefficients by symbol."""
-
-    kind: str
-    velocity_dependent: bool  #: as its term declares
-    fields: dict[str, np.ndarray]
-
-
-@dataclass(frozen=True)
-class InteractionRecord:
-    """A term that writes what it does to many bodies into zeros, which are added then.
-
-    That is a function of the user, or a term by which bodies see each other.
-    """
-
-    kind: str
-    term: Any
-    factor: np.ndarray  #: what its numbers are multiplied with: 1/m, or 1 where it is an acceleration
-    fields: dict[str, np.ndarray]
-
-
-@dataclass(frozen=True)
-class ConstraintRecord:
-    """A constraint: its kind and its coefficients."""
-
-    kind: str
-    constraint: Any
-    fields: dict[str, np.ndarray]
-
-
-class Part:
-    """The part of a plan that comes from one declaration. It depends on no other but pins, and can be reused."""
-
-    #: (symbol, coefficient, what it is the weight of): see `merging`.
-    affine: tuple[merging.Share, ...] = ()
-    records: tuple[Record, ...] = ()
-    interactions: tuple[InteractionRecord, ...] = ()
-    constraint_records: tuple[ConstraintRecord, ...] = ()
-    links: tuple[np.ndarray, ...] = ()  #: the bodies that links hold up
-    linked = False
-    walls: tuple[Any, ...] = ()  #: which meet in corners
-    applied: tuple[np.ndarray, ...] = ()  #: forces that users write into arrays of their own, (n, dim)
-
-    @property
-    def coupled(self) -> bool:
-        """Does it take more than each body's own numbers?"""
-        return bool(self.interactions or self.constraint_records or self.linked or self.applied)
 
 
 class Plan:
@@ -155,7 +105,7 @@ class Plan:
         self.at_rest = self._shares_at_rest(previous)
 
         self._merge(previous)
-        self._check_integrator()
+        self.integrator.check(self)
         self.constraint_records = [self._dragged(record) for record in self.constraint_records]
 
     def _meeting(self, walls: tuple[Any, ...], previous: Plan | None) -> Part:
@@ -186,7 +136,7 @@ class Plan:
 
     def _dragged(self, record: ConstraintRecord) -> ConstraintRecord:
         """A constraint that pulls in both halves of a step is told what drag there is."""
-        if not (_splits(record) and self._c.any()):
+        if not (record.splits and self._c.any()):
             return record
         drag = self._c + np.zeros(self.n)
         ends = {f"drag_{end}": drag[record.fields[end]] for end in ("first", "second")}
@@ -213,8 +163,8 @@ class Plan:
             plan.records = [record for term in plan.forces for record in parts[id(term)].records]
         if old.affine or part.affine:
             plan._merge(self)
-        plan._check_integrator()
-        if any(map(_splits, self.constraint_records)) and not np.array_equal(plan._c, self._c):
+        plan.integrator.check(plan)
+        if any(record.splits for record in self.constraint_records) and not np.array_equal(plan._c, self._c):
             return None
         return plan
 
@@ -255,7 +205,7 @@ class Plan:
         self._affine = merged
         self.drag, self.wind, self.spring = merged.drag, merged.wind, merged.spring
         self.damped, self.turned = merged.damped, merged.turned
-        self._remembered = self._still_true(previous)
+        self._remembered = step_numbers.still_true(self, previous)
         self.velocity_dependent = self.drag or self._told_velocities
         # What hangs on links has the velocity of its last step: half a step of gravity more would be felt as wind.
         backward = isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward"
@@ -391,75 +341,17 @@ class Plan:
         """1/m, which users' forces are multiplied with: one, or one for each body."""
         return self._round("1/mass", self.inverse_mass)
 
-    # Numbers that depend on dt, in the dtype of the state.
-
     @once
     def weight(self) -> np.ndarray:
         """The share of each mass in the largest one: what scalar products over all bodies are weighted with."""
         return self._round("mass", self.finite_mass / (self.finite_mass.max(initial=0) or 1))
 
-    def _still_true(self, previous: Plan | None) -> dict[tuple[str, float], np.ndarray]:
-        """The results of `decay` and `flow` by dt. They take long to compute, and most changes do not affect them."""
-        if previous is None or not previous._remembered:
-            return {}
-        changed = {
-            "decay": not np.array_equal(previous.rate, self.rate),
-            "turn": not np.array_equal(previous.omega, self.omega),
-            "flow": not (np.array_equal(previous._c, self._c) and np.array_equal(previous._k, self._k)),
-        }
-        return {key: found for key, found in previous._remembered.items() if not changed[key[0]]}
-
-    def _remember(self, name: str, dt: float, compute: Callable[[], np.ndarray]) -> np.ndarray:
-        if (name, dt) not in self._remembered:
-            found = self._round({"decay": "rate", "turn": "omega"}.get(name, name), compute())
-            self._remembered = {key: old for key, old in self._remembered.items() if key[0] != name}
-            self._remembered[name, dt] = found
-        return self._remembered[name, dt]
-
-    def decay(self, dt: float) -> np.ndarray:
-        """exp(-rate dt): what `Damping` leaves of a velocity."""
-        return self._remember("decay", dt, lambda: exact_math.decays(self.rate, dt))
-
-    def turn(self, dt: float) -> tuple[np.ndarray, np.ndarray]:
-        """(t, s) of the rotation over dt/2: v' = v + v x t, v + s v' x t (Boris 1970), t of shape (1|n, 3)."""
-        t = self._remember("turn", dt, lambda: exact_math.half_tangents(self.omega, dt / 2))
-        squares = t.astype(np.float64) * t
-        return t, self._round("omega", 2 / (1 + (squares[:, 0] + squares[:, 1] + squares[:, 2])))
-
-    def flow(self, dt: float) -> np.ndarray:
-        """(C, S, P, Q) of the exact flow, each with one row or n rows."""
-        return self._remember("flow", dt, lambda: exact_math.oscillator_flows(self._c, self._k, dt))
-
-    def check_direction(self, dt: float) -> None:
-        """Refuse to go back in time where that is no way back: constraints take energy, noise forgets."""
-        if dt < 0:
-            for record in self.constraint_records:
-                if record.kind == "periodic":
-                    continue
-                name = type(record.constraint).__name__
-                raise ValueError(f"dt: expected a positive number where there are constraints ({name}), got {dt}")
-            if any(interaction.kind == "langevin" for interaction in self.interactions):
-                raise ValueError(f"dt: expected a positive number under Langevin, got {dt}")
-
-    def composition(self, dt: float) -> tuple[list[Any], list[Any]]:
-        """The drifts and the kicks of a composition in seconds."""
-        assert isinstance(self.integrator, Composition)
-        real = self.dtype.type
-        drifts, kicks = exact_math.scaled(self.integrator.coefficients, dt)
-        return [real(c) for c in drifts], [real(d) for d in kicks]
-
-    def evaluation_times(self, dt: float) -> list[float]:
-        """When a step evaluates the forces, in seconds after its beginning; functions are told."""
-        real = self.dtype.type
-        if isinstance(self.integrator, Composition):
-            drifts, kicks = self.composition(dt)
-            times, after = [], real(0)
-            for c, _ in zip(drifts, kicks, strict=False):
-                after = after + c
-                times += [float(after)] * (int(self.integrator.order) if self.velocity_dependent else 1)
-            return times
-        shares = self.integrator.evaluation_shares[self.velocity_dependent]
-        return [float(real(dt) * real(share)) for share in shares]
+    decay = step_numbers.decay
+    turn = step_numbers.turn
+    flow = step_numbers.flow
+    composition = step_numbers.composition
+    evaluation_times = step_numbers.evaluation_times
+    check_direction = step_numbers.check_direction
 
     def energy(self, position: np.ndarray, velocity: np.ndarray, slots: Slots | None = None) -> tuple[float, float]:
         """(kinetic, potential) energy in J, of float64 copies, without rounding errors; of slots, of the living."""
@@ -569,35 +461,6 @@ class Plan:
     @property
     def p(self) -> np.ndarray:
         return self._rounded_affine[4]
-
-    def _check_integrator(self) -> None:
-        if not isinstance(self.integrator, (Exact, ImplicitEuler, EnergyEuler)):
-            return
-        name = self.integrator.name
-        if isinstance(self.integrator, Exact):
-            for term in self.forces:
-                if not term.affine:
-                    raise ValueError(
-                        f"integrator: {name} takes Gravity, LinearDrag and AnchorSpring, got {type(term).__name__}"
-                    )
-        if isinstance(self.integrator, (ImplicitEuler, EnergyEuler)) and self.turned and self.interactions:
-            raise ValueError(
-                f"integrator: {name} takes Magnetic and RotatingFrame only where bodies do not see each other, got "
-                f"{type(self.interactions[0].term).__name__} beside them"
-            )
-        if isinstance(self.integrator, EnergyEuler):
-            for term in self.forces:
-                others = [interaction.term for interaction in self.interactions if interaction.kind != "formula"]
-                if not term.conservative or any(other is term for other in others):
-                    raise ValueError(
-                        f"integrator: {name} takes terms of single bodies with a potential and no friction, "
-                        f"got {type(term).__name__}"
-                    )
-
-
-def _splits(record: ConstraintRecord) -> bool:
-    """Does it pull in both halves of a step alike?"""
-    return record.kind == "compliant_distance" and int(record.fields["direction"][0]) == 2
 
 
 def _total(energies: np.ndarray) -> float:

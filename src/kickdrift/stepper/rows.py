@@ -11,36 +11,6 @@ from .. import validation
 if TYPE_CHECKING:
     from ..declaration import Declaration
 
-_FILTERS = ("category", "mask", "sensor")
-_WALL = ("restitution", "friction", "radius", *_FILTERS)
-#: The coefficients that are numbers, one for all bodies or one for each, by the class that declares them.
-NUMBERS: dict[str, tuple[str, ...]] = {
-    "LinearDrag": ("coefficient",),
-    "QuadraticDrag": ("coefficient",),
-    "AnchorSpring": ("stiffness", "damping"),
-    "PointGravity": ("mu", "softening"),
-    "Vortex": ("strength", "softening"),
-    "Damping": ("rate",),
-    "Magnetic": ("charge",),
-    "Langevin": ("friction", "temperature"),
-    "Box": _WALL,
-    "Plane": _WALL,
-    "Segments": _WALL,
-    "Boxes": _WALL,
-    "ElasticCollisions": _WALL,
-    "Contacts": ("radius", "restitution", "friction", *_FILTERS),
-    "Sensor": _FILTERS,
-}
-#: Those that are vectors.
-VECTORS: dict[str, tuple[str, ...]] = {
-    "Gravity": ("acceleration",),
-    "LinearDrag": ("wind",),
-    "QuadraticDrag": ("wind",),
-    "AnchorSpring": ("anchor",),
-    "PointGravity": ("center",),
-    "Vortex": ("center",),
-}
-
 
 def with_rows(
     first: Declaration, today: Declaration, coefficients: dict[str, Any], rows: np.ndarray, n: int, dim: int
@@ -75,10 +45,7 @@ def _is_vector(declaration: Declaration, name: str) -> bool:
     if name not in declaration.coefficients:
         known = ", ".join(declaration.coefficients) or "none that can be changed"
         raise TypeError(f"{title}: expected coefficients ({known}), got {name!r}")
-    if name in VECTORS.get(title, ()):
-        return True
-    if name in NUMBERS.get(title, ()) or title in ("Expression", "Potential"):
-        return False
-    told = [each for table in (NUMBERS, VECTORS) for each in table.get(title, ()) if each in declaration.coefficients]
-    known = ", ".join(told) or "none"
-    raise TypeError(f"{title}({name}): expected one that can be told per body ({known}) with index, set it without")
+    if name not in declaration.per_body:
+        known = ", ".join(declaration.per_body) or "none"
+        raise TypeError(f"{title}({name}): expected one that can be told per body ({known}) with index, set it without")
+    return declaration.per_body[name] == "vector"

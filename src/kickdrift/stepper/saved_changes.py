@@ -20,6 +20,7 @@ import numpy as np
 from .. import validation
 from ..errors import SnapshotError
 from ..rollback import parts
+from .changes import told_once
 from .entries import Entry, Origin, at_offset, differences, entered
 
 _KINDS = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "|b1"}
@@ -155,7 +156,7 @@ def _decoded(stepper: Any, data: bytes) -> tuple[tuple[Entry, ...], np.ndarray]:
             mass = mass + np.zeros(stepper.n)
             mass[validation.within("mass", rows, stepper.n)] = values
             mass = validation.masses(mass, stepper.n)
-        mass = stepper._told_once(mass)
+        mass = told_once(stepper, mass)
     if "terms" not in told:
         return entered(stepper._declared), mass
     added = _told_apart(stepper, [one["of"] for one in told["terms"]])

@@ -18,6 +18,7 @@ from ..rollback.parts import Part
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from .base import StepperBase
     from .common import State
 
 ROW = 384  # as in kernels/abi/plan.pxd
@@ -101,83 +102,27 @@ def _read_only(array: np.ndarray) -> np.ndarray:
     return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
 
 
-class Population:
-    """The interface of worlds where bodies come and go. Births and deaths are done by subclasses."""
+def slots(self: StepperBase, ids: ArrayLike, *, missing: int | None = None) -> np.ndarray:
+    """The rows of bodies, by their ids: int64, of the shape of ids.
 
-    #: None as long as all of the first bodies live, and ids were not asked for.
-    _slots: Slots | None = None
+    ids: from `spawn` or `ids`. Ints below 2**32 are rows already, and are returned as they are. missing: the
+    result for a body that is dead. If left out, a dead body raises DeadBodyError, which is a KeyError. Raises
+    TypeError for anything but ints.
 
-    if TYPE_CHECKING:
-
-        @property
-        def n(self) -> int: ...
-        @property
-        def dim(self) -> int: ...
-        @property
-        def dtype(self) -> np.dtype: ...
-
-    def _book(self) -> Slots:
-        if self._slots is None:
-            self._slots = Slots(self.n)
-        return self._slots
-
-    @property
-    def alive(self) -> np.ndarray:
-        """Which rows hold a living body: a read-only view that is always up to date, bool of shape (n,).
-
-        >>> import kickdrift as kd
-        >>> world = kd.Stepper([[0.0], [0.0], [0.0]], alive=1)
-        >>> alive = world.alive
-        >>> ids = world.spawn([[5.0]])
-        >>> alive.tolist()
-        [True, True, False]
-        """
-        return self._book().alive
-
-    @property
-    def ids(self) -> np.ndarray:
-        """The id of each row's body, -1 for a free row: a read-only view that is always up to date, int64 of shape
-        (n,).
-
-        An id is generation << 32 | row. The generation counts the bodies that the row has held, from 1 on. No two
-        bodies of a world have the same id, even if they had the same row. Ids are at least 2**32, and rows are below.
-        """
-        return self._book().ids
-
-    @property
-    def count(self) -> int:
-        """How many bodies live."""
-        return self.n if self._slots is None else int(np.count_nonzero(self._slots.mask))
-
-    def _rows_of(self, index: Any) -> Any:
-        """An index of rows, with ids replaced by their rows: every id is at least 2**32, and no row is."""
-        if isinstance(index, (list, np.ndarray, int, np.integer)):
-            array = np.asarray(index)
-            if array.dtype.kind in "iu" and array.size and array.max() >= 2**32:
-                return self.slots(index)
-        return index
-
-    def slots(self, ids: ArrayLike, *, missing: int | None = None) -> np.ndarray:
-        """The rows of bodies, by their ids: int64, of the shape of ids.
-
-        ids: from `spawn` or `ids`. Ints below 2**32 are rows already, and are returned as they are. missing: the
-        result for a body that is dead. If left out, a dead body raises DeadBodyError, which is a KeyError. Raises
-        TypeError for anything but ints.
-
-        >>> import kickdrift as kd
-        >>> world = kd.Stepper([[0.0], [0.0]], alive=0)
-        >>> ids = world.spawn([[1.0], [2.0]])
-        >>> world.kill(ids[:1])
-        >>> world.slots(ids, missing=-1).tolist()
-        [-1, 1]
-        """
-        array = as_ids("ids", ids)
-        found = self._book().find(array)
-        if missing is None and (found < 0).any():
-            raise DeadBodyError(int(array[found < 0][0]))
-        if missing is not None:
-            found = np.where(found < 0, validation.integer("missing", missing), found)
-        return found if found.ndim else found[()]
+    >>> import kickdrift as kd
+    >>> world = kd.Stepper([[0.0], [0.0]], alive=0)
+    >>> ids = world.spawn([[1.0], [2.0]])
+    >>> world.kill(ids[:1])
+    >>> world.slots(ids, missing=-1).tolist()
+    [-1, 1]
+    """
+    array = as_ids("ids", ids)
+    found = self._book().find(array)
+    if missing is None and (found < 0).any():
+        raise DeadBodyError(int(array[found < 0][0]))
+    if missing is not None:
+        found = np.where(found < 0, validation.integer("missing", missing), found)
+    return found if found.ndim else found[()]
 
 
 def as_ids(name: str, given: Any) -> np.ndarray:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..clock import FixedClock
-from ..engine.frames import Looped
+from ..engine.frames import Frames
 from .base import StepperBase
 
 
-class Stepper(StepperBase, Looped):
+class Stepper(StepperBase, Frames):
     """Steps bodies that are pushed by forces, in your own arrays, in compiled code.
 
     position: (n, dim) in m, dim 1 to 3, float32 or float64, any strides. It is stepped in place; component-major

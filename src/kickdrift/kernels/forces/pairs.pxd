@@ -9,7 +9,8 @@ from libc.string cimport memcpy, memset
 from ..abi.constraints cimport NOWHERE, Collisions, Torus
 from ..abi.pairs cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..abi.plan cimport MAX_DIM
-from ..constraints.broad_phase cimport Around, find_buckets, look_around, look_around_box, sort, sort_bodies
+from ..constraints.grid cimport Around, find_buckets, look_around, look_around_box, sort_bodies
+from ..constraints.lists cimport sort
 from ..simd.vec cimport real, vec, vec_root, width
 from ..space cimport is_periodic, nearest
 

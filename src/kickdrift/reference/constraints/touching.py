@@ -10,7 +10,7 @@ from typing import Any
 
 from ...constraints import Constraint
 from ...declaration import kinds_of, known, require_entries
-from ...events import slots
+from ...stepper.events import slots
 from ..vector import Vector, dot, sqrt
 from .shapes import Shapes
 

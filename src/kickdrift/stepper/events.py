@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from . import validation
-from .errors import SnapshotError
-from .rollback.history import owner
-from .rollback.parts import Part
+from .. import validation
+from ..errors import SnapshotError
+from ..rollback.history import owner
+from ..rollback.parts import Part
 
 if TYPE_CHECKING:
-    from .stepper.base import StepperBase
-    from .stepper.model import Plan
+    from .base import StepperBase
+    from .model import Plan
 
 #: So many bytes of events there may be at most.
 _MOST_BYTES = 2**40
@@ -208,7 +208,7 @@ class Reporting(NamedTuple):
     pairs: bool  #: do bodies meet each other?
     walls: int  #: how many walls or shapes it has
     region: bool  #: does it report who enters and leaves?
-    capacity: int  #: so many may touch at once
+    room: int  #: so many may touch at once
 
 
 def reporting(plan: Plan) -> dict[int, Reporting]:
@@ -218,8 +218,8 @@ def reporting(plan: Plan) -> dict[int, Reporting]:
         walls = record.constraint.sides(plan)
         if walls is not None:
             pairs = record.constraint.meets
-            capacity = plan.n * (MOST_TOUCHING + walls if pairs else min(walls, 8))
-            found[plan.source(record)] = Reporting(pairs, walls, record.kind == "sensor", capacity)
+            room = plan.n * (MOST_TOUCHING + walls if pairs else min(walls, 8))
+            found[plan.source(record)] = Reporting(pairs, walls, record.kind == "sensor", room)
     return dict(sorted(found.items()))
 
 
@@ -252,7 +252,7 @@ class Touching(Part):
             """Refuse those who cannot touch by the plan that the snapshot goes back to."""
             kinds = reporting(attributes.get("_plan", stepper._plan))
             for source, keys in kept:
-                if source not in kinds or len(keys) > kinds[source].capacity:
+                if source not in kinds or len(keys) > kinds[source].room:
                     raise SnapshotError(f"snapshot: constraint {source} has no {len(keys)} that touch")
                 first, second = keys >> 32, (keys & (2**32 - 1)) - 2**31
                 right = (first >= 0) & (first < stepper.n) & (second >= -kinds[source].walls)

@@ -1,0 +1,450 @@
+"""How frames become steps: the compiled part of the fixed-step clock."""
+
+import time
+from fractions import Fraction
+
+from . import options, rates
+from ..declaration import require_entries
+from ..errors import OverloadError
+from .saved_state import changed_rate
+
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from libc.float cimport DBL_MAX
+from libc.stdint cimport int64_t
+
+from ..kernels.clock cimport (
+    BACKLOG, BUDGET, DROP, EXACT, LEDGER_FULL, LONGEST_FRAME_NS, MATCH, NANO, RAISE, RESYNC, SCALE_BITS, VARIABLE,
+    Clock, count, drop, early, fraction, step_length, take_in, to_ns,
+)
+from ..kernels.simd.rounding cimport require_rounding
+
+require_rounding(__name__)
+
+cdef dict POLICIES = {"exact": EXACT, "match": MATCH, "locked": EXACT, "variable": VARIABLE}
+cdef dict RULES = {"drop": DROP, "backlog": BACKLOG, "resync": RESYNC, "raise": RAISE, "budget": BUDGET}
+require_entries(__name__, POLICIES, options.POLICIES)
+require_entries(__name__, RULES, options.OVERLOADS)
+
+
+cdef int plain_integer(object value, int64_t low, int64_t high, int64_t *number) except -1:
+    """Read an int from low to high. What is not one is left to `settings`, which refuses or converts it."""
+    cdef int overflow = 0
+    if type(value) is not int:
+        return False
+    number[0] = PyLong_AsLongLongAndOverflow(value, &overflow)
+    return not overflow and low <= number[0] <= high
+
+
+cdef class Clockwork:
+    """The part of a FixedClock that each frame needs. What is set and saved is left to `FixedClock`."""
+
+    def _set_up(self, settings):
+        """Begin anew with these settings."""
+        cdef Clock fresh
+        policy, overload = settings.policy, settings.overload
+        numbers = {
+            **dict.fromkeys(self._now, 0), **settings.terms(settings.rate), **settings.numbers(),
+            "policy": POLICIES[policy.name], "rule": RULES[overload.name],
+        }
+        fresh = numbers
+        zero = Fraction(0)
+        self._refuse_reentry()
+        self.now, self._settings, self._origin = fresh, settings, zero
+        self.has_base = False
+        self.began_ns = -1
+
+    # --- feeding time, all steps at once ---------------------------------------------------------
+
+    def advance(self, seconds):
+        """Feed one frame; return how many steps to run now.
+
+        The steps are counted as done: `tick` and `alpha` are those after them. Under overload="budget(...)" it
+        returns up to `max_steps`, because only `steps()`, `step()` and the stepper see how long steps take.
+
+        Parameters
+        ----------
+        seconds
+            Time of the frame: any real number, also a NumPy scalar. It is rounded down to nanoseconds, and the rest
+            is added to the next frame.
+
+        Raises
+        ------
+        TypeError, ValueError
+            Not a real number; negative or not finite. Nothing has changed then.
+        OverloadError
+            More than `max_steps` are due under overload="raise". Nothing has changed then.
+        RuntimeError
+            Called inside a step.
+
+        Thread-safety: one thread at a time.
+
+        >>> clock = FixedClock(60)
+        >>> [clock.advance(1 / 144) for _ in range(5)]
+        [0, 0, 1, 0, 1]
+        """
+        return self._run_due(self._feed(seconds))
+
+    def advance_ns(self, ns):
+        """Feed one frame in whole nanoseconds; return how many steps to run now. See `advance`.
+
+        >>> FixedClock(60).advance_ns(50_000_000)
+        3
+        """
+        self._refuse_reentry()
+        cdef int64_t frame
+        if not plain_integer(ns, 0, LONGEST_FRAME_NS, &frame):
+            frame = rates.frame_ns(ns)
+        return self._run_due(self._begin(frame, self.now.float_rest))
+
+    def advance_ms(self, ms):
+        """Feed one frame in whole milliseconds; return how many steps to run now. See `advance`.
+
+        >>> FixedClock(60).advance_ms(50)   # what pygame's Clock.tick() returned
+        3
+        """
+        self._refuse_reentry()
+        cdef int64_t frame
+        if plain_integer(ms, 0, LONGEST_FRAME_NS // 1_000_000, &frame):
+            frame *= 1_000_000
+        else:
+            frame = rates.frame_ms(ms)
+        return self._run_due(self._begin(frame, self.now.float_rest))
+
+    def advance_to(self, now_ns):
+        """Feed the time since the last call; return how many steps to run now. See `advance`.
+
+        The first call, and the first after `resync()` or `load()`, sets the base and returns 0. A time that is
+        earlier than the last one gives 0 steps, counts in `backwards`, and is the new base.
+
+        Parameters
+        ----------
+        now_ns
+            An absolute time in nanoseconds, as from `time.perf_counter_ns()`, within +-2**62.
+
+        >>> clock = FixedClock(60)
+        >>> clock.advance_to(10**9), clock.advance_to(10**9 + 50_000_000)
+        (0, 3)
+        """
+        self._refuse_reentry()
+        cdef int64_t n, now
+        if not plain_integer(now_ns, 1 - LEDGER_FULL, LEDGER_FULL - 1, &now):
+            now = rates.absolute_ns(now_ns)
+        if not self.has_base or now < self.base_ns:
+            self.now.backwards += self.has_base
+            self.has_base = True
+            self.base_ns = now
+            return 0
+        n = self._run_due(self._begin(min(now - self.base_ns, LONGEST_FRAME_NS), self.now.float_rest))
+        self.base_ns = now
+        return n
+
+    def plan(self, frame_times, counts=None, alphas=None):
+        """Advance by a whole array of frames in compiled code; return (counts, alphas).
+
+        Afterwards the clock is as after the same calls of `advance`. After an `OverloadError` it is as before the
+        frame that raised it. The GIL is released.
+
+        Parameters
+        ----------
+        frame_times
+            Array or list of seconds, one dimension. All are checked before anything changes.
+        counts, alphas
+            Arrays of int64 and float64 to write to, as long as `frame_times`; made when left out.
+
+        >>> counts, alphas = FixedClock(60).plan([0.04, 0.01, 0.0])
+        >>> counts.tolist(), alphas.round(3).tolist()
+        ([2, 1, 0], [0.4, 0.0, 0.0])
+        """
+        self._refuse_reentry()
+        frames_array = rates.frame_array(frame_times)
+        counts = rates.output_array("counts", counts, len(frames_array), "int64")
+        alphas = rates.output_array("alphas", alphas, len(frames_array), "float64")
+        cdef const double[::1] frames = frames_array
+        cdef int64_t[::1] counts_out = counts
+        cdef double[::1] alphas_out = alphas
+        cdef Py_ssize_t i
+        cdef int64_t ns, n = 0
+        cdef double rest
+        self._close()
+        self.running = True
+        with nogil:
+            for i in range(frames.shape[0]):
+                ns = to_ns(&self.now, frames[i], &rest)
+                n = take_in(&self.now, ns, rest)
+                if n < 0:
+                    break
+                count(&self.now, n)
+                counts_out[i] = n
+                alphas_out[i] = fraction(&self.now)
+        self.running = False
+        self._close()
+        if n < 0:
+            raise OverloadError(-n)
+        return counts, alphas
+
+    # --- feeding time, step by step --------------------------------------------------------------
+
+    def steps(self, seconds):
+        """Feed one frame; loop over its steps, each counted before the body of the loop.
+
+        Yields the tick: 1 in the body of the first step. After `break` the steps that did not run are still due in
+        the next frame. Raises what `advance` raises.
+
+        >>> clock = FixedClock(60)
+        >>> [tick for tick in clock.steps(0.05)]
+        [1, 2, 3]
+        """
+        self.feed(seconds)
+        return self._each_step()
+
+    def feed(self, seconds):
+        """Feed one frame for `while clock.step()`; return how many steps are due. Raises as `advance`.
+
+        Leaving the loop early keeps the time, as lockstep games need that wait for the others' input.
+
+        >>> clock = FixedClock(60)
+        >>> clock.feed(0.05)
+        3
+        >>> while clock.step():
+        ...     print(clock.tick)
+        1
+        2
+        3
+        """
+        return self._feed(seconds)
+
+    def step(self):
+        """Count the next due step and return True, or return False when the frame is done. See `feed`."""
+        self._refuse_reentry()
+        if self.next_step():
+            return True
+        self._close()
+        return False
+
+    def _each_step(self):
+        self._refuse_reentry()
+        self.running = True
+        try:
+            while self.next_step():
+                yield self.now.tick
+        finally:
+            self.running = False
+            self._close()
+
+    # --- one frame -------------------------------------------------------------------------------
+
+    cdef int64_t _feed(self, object seconds) except -1:
+        """Check and take in a frame of float seconds; return how many steps are due."""
+        cdef double rest, frame = -1.0
+        self._refuse_reentry()
+        if isinstance(seconds, float):  # as NumPy's float64 is
+            frame = seconds
+        if not 0.0 <= frame <= DBL_MAX:
+            frame = rates.frame_seconds(seconds)
+        cdef int64_t ns = to_ns(&self.now, frame, &rest)
+        return self._begin(ns, rest)
+
+    cdef int64_t _begin(self, int64_t ns, double float_rest) except -1:
+        self._close()
+        cdef int64_t n = take_in(&self.now, ns, float_rest)
+        if n < 0:
+            raise OverloadError(-n)
+        return n
+
+    cdef int64_t _run_due(self, int64_t n) except -1:
+        count(&self.now, n)
+        self.now.handed = n * self.now.substeps
+        self._close()
+        return n
+
+    cdef int _within_budget(self) except -1:
+        """Under "budget", drop what is due once the steps of this frame have taken too long."""
+        if self.now.rule != BUDGET:
+            return True
+        cdef int64_t now = time.perf_counter_ns()
+        if self.began_ns < 0:
+            self.began_ns = now  # the first step runs in any case, or the game would stand still
+        if now - self.began_ns < self.now.rule_value:
+            return True
+        cdef int64_t lost = self.now.due * (self.now.size if self.now.step_ns < 0 else self.now.step_ns * self.now.num)
+        self.now.acc -= lost
+        drop(&self.now, lost)
+        self.now.due = self.now.quiet_ns = 0
+        return False
+
+    cdef int _close(self) except -1:
+        """End the frame; what was set inside it holds from now on. Due steps that were left stay due."""
+        self.now.open = False
+        self.began_ns = -1
+        if self.now.next_num:
+            self._change_rate()
+        return 0
+
+    cdef int _change_rate(self) except -1:
+        rate = Fraction(self.now.next_num, self.now.next_den)
+        changes, origin = changed_rate(self, rate, self.now.next_keep)
+        return self.put(changes, origin)
+
+    cdef int _refuse_reentry(self) except -1:
+        if self.running:
+            raise RuntimeError("the clock is inside a step: feed it when the frame is done")
+        return 0
+
+    # --- the stepper's frame loop ----------------------------------------------------------------
+
+    cdef int64_t begin_frame(self, object seconds) except -1:
+        cdef int64_t n = self._feed(seconds)
+        self.running = True
+        self.now.taken = 0 if self.now.rule == BUDGET else n
+        return n
+
+    cdef int next_step(self) except -1:
+        if self.may_step():
+            count(&self.now, 1)
+            self.now.handed += self.now.substeps
+            return True
+        return False
+
+    cdef int may_step(self) except -1:
+        return self.now.due > 0 and self._within_budget()
+
+    cdef int end_frame(self) except -1:
+        self.running = False
+        self.now.taken = 0
+        return self._close()
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    @property
+    def alpha(self):
+        """How far the frame is between the last two states, for interpolation.
+
+        0 <= alpha < 1, also while steps are still due. Under "match" it is limited to 0 and 1, under "locked" and
+        "variable" it is always 1. It draws the state at (tick - 1 + alpha) * dt.
+        """
+        return fraction(&self.now)
+
+    @property
+    def alpha_raw(self):
+        """`alpha` before it is clamped; "match" goes beyond 0 and 1 by up to `slack`."""
+        if not self.now.runs_early:
+            return fraction(&self.now)
+        cdef int64_t rest = self.now.acc - (self.now.due + self.now.backlog) * self.now.size
+        if rest < 0:
+            rest = min(rest + early(&self.now, self.now.float_rest, self.now.scale_rest), 0)
+        return <double>rest / <double>self.now.size
+
+    @property
+    def tick(self):
+        """How many steps have been counted."""
+        return self.now.tick
+
+    @property
+    def time(self):
+        """Simulated time in seconds, rounded once: never a running sum.
+
+        >>> clock = FixedClock(60)
+        >>> clock.set_tick(10**9)
+        >>> clock.time
+        16666666.666666666
+        """
+        return float(self.time_exact)
+
+    @property
+    def time_exact(self):
+        """Simulated time in seconds, a Fraction; over changes of hz, to 2**-1100 s."""
+        if self.now.measures_step:
+            return self._origin + self.now.varied_s + Fraction(self.now.varied_ns, NANO)
+        return self._origin + Fraction((<object>self.now.tick - self.now.origin_tick) * self.now.den, self.now.num)
+
+    @property
+    def dt(self):
+        """Seconds per step, rounded once."""
+        return <double>self.now.den / <double>self.now.num
+
+    @property
+    def step_dt(self):
+        """Seconds of the step to run now: dt, or the measured frame under "variable"."""
+        return step_length(&self.now)
+
+    @property
+    def substep_dt(self):
+        """Seconds per integrator step: the step over `substeps`."""
+        if self.now.step_ns < 0:
+            return <double>self.now.den / <double>(self.now.num * self.now.substeps)
+        return <double>self.now.step_ns / <double>(NANO * self.now.substeps)
+
+    @property
+    def _substep_exact(self):
+        """Seconds per integrator step as they are, for the stepper."""
+        if self.now.step_ns < 0:
+            return Fraction(self.now.den, self.now.num * self.now.substeps)
+        return Fraction(self.now.step_ns, NANO * self.now.substeps)
+
+    @property
+    def substeps(self):
+        """Integrator steps per step; the clock itself counts steps."""
+        return self.now.substeps
+
+    # --- changing --------------------------------------------------------------------------------
+
+    def resync(self):
+        """Drop all time that is waiting, and let the next `advance_to` set a new base.
+
+        Call it after loading a level, after a stop in the debugger, or after the window was dragged. Inside a step it
+        also drops the steps of the frame that did not run yet, but not those that a stepper's `advance` is running.
+        `overloaded` does not count this as overload.
+        """
+        cdef Clock* now = &self.now
+        cdef int64_t kept = now.taken * (now.size if now.step_ns < 0 else now.step_ns * now.num)
+        if now.acc > kept:
+            drop(now, now.acc - kept)
+            now.acc = kept
+        now.due, now.backlog = now.taken, 0
+        self.has_base = False
+
+    @property
+    def paused(self):
+        """Whether the clock is paused."""
+        return self.now.paused
+
+    def pause(self):
+        """Pause: from the next frame on, time counts only in `paused_ns`."""
+        self.now.paused = True
+
+    def resume(self):
+        """End a pause, from the next frame on.
+
+        The base of `advance_to` moves with each call, paused or not. If a loop makes no calls while paused, it must
+        call `resync()` too. Otherwise the pause counts as one long frame.
+        """
+        self.now.paused = False
+
+    @property
+    def _now(self):
+        """All numbers, by name."""
+        return self.now
+
+    cdef int put(self, dict changes, object origin) except -1:
+        """Take over other numbers, all in one go; origin: of time, or None."""
+        cdef Clock changed
+        numbers: dict = self.now
+        numbers.update(changes)
+        changed = numbers
+        # From here on no Python code runs.
+        self.now = changed
+        if origin is not None:
+            self._origin = origin
+        return 0
+
+    def _put(self, changes, origin=None):
+        self.put(changes, origin)
+
+    def _resume(self, changes, origin):
+        """Go on from saved numbers: no frame is open, and the next `advance_to` sets a new base."""
+        self.put({**changes, "open": False, "handed": 0}, origin)
+        self.has_base = False
+        self.began_ns = -1
+
+    def _refuse_inside(self):
+        self._refuse_reentry()

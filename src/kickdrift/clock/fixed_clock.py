@@ -1,0 +1,294 @@
+"""The fixed-step clock, as users call it. `reference/clock.py` says the same in fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Literal
+
+import numpy as np
+
+from ..validation import exact_time
+from . import options, saved_state
+from .clockwork import Clockwork
+from .options import OverloadRule, Policy, Settings
+from .rates import NANO, SCALE_ONE
+from .saved_state import State
+
+__all__ = ["FixedClock"]
+
+_Rate = float | Fraction | str | np.floating[Any] | np.integer[Any]
+_Seconds = float | Fraction | np.floating[Any] | np.integer[Any]
+_Named = str | tuple[str, float]
+
+
+class FixedClock(Clockwork):
+    """Turns uneven frame times into whole fixed steps and a fraction for drawing.
+
+    The clock is exact: after any number of frames it has counted the steps that fit into the time it was given, at
+    any rational rate. A step is due as soon as at most a nanosecond is missing. So a frame of 1/60 s runs one step of
+    1/60 s, although neither a float nor whole nanoseconds can represent it.
+
+    Parameters
+    ----------
+    hz, dt
+        Steps per second, or seconds per step; int, float, Fraction or text such as "60000/1001".
+        Give one of them; 60 Hz if neither. A float stands for the simplest fraction that rounds to it:
+        `dt=1/60` means 60 Hz. Steppers read their dt alike. A step is a fraction of at most 2**27
+        seconds (4 years), with a denominator of at most 2**33 (0.1 ns).
+    policy
+        How many steps a frame gets: an instance or its name. `ExactSteps()`, "exact": as many as fit. `Match()`,
+        "match": the whole number that is near the frame's time, as long as the clock stays within `slack` of the true
+        time; smoothest on screen. `Locked(k)`, "locked(k)": k, whatever the time. `Variable(max_dt)`,
+        "variable(max_dt)": one step, as long as the frame.
+    max_steps
+        The most steps that one frame runs.
+    overload
+        What to do when more are due: an instance or its name. `Drop()`, "drop": drop whole steps. `Backlog(limit)`,
+        "backlog(limit)": keep up to `limit` for later frames. `Resync()`, "resync": drop everything, run nothing.
+        `Raise()`, "raise": raise `OverloadError` and refuse the frame. `Budget(seconds)`, "budget(seconds)": as
+        "drop", and when the steps of a frame have taken this long in wall time, `steps()`, `step()` and the stepper
+        drop the steps that are left.
+    max_frame
+        Seconds. A longer frame counts as this long.
+    scale
+        Simulated seconds per real second, 0 to 1000, rounded to a multiple of 2**-20.
+    substeps
+        How many integrator steps the stepper makes of each step.
+    carry
+        False drops the rest of each frame after its steps.
+    slack, tolerance
+        For "match", in steps, 0 to 0.5 each. slack: how far the clock may be from the true time. tolerance: how far a
+        frame may be from a whole number of steps.
+    phase
+        The fraction of a step that waits at the beginning, at least 0 and below 1.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument is not as described, or all of them together could overflow 64 bits.
+
+    Thread-safety: one clock is used by one thread at a time. Feeding it inside a step, or while
+    `plan()` runs in another thread, is a RuntimeError.
+
+    >>> clock = FixedClock(hz=60)
+    >>> clock.advance(0.04), clock.alpha
+    (2, 0.4)
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        hz: _Rate | None = None,
+        dt: _Rate | None = None,
+        *,
+        policy: _Named | Policy | type[Policy] = "exact",
+        max_steps: int = 8,
+        overload: _Named | OverloadRule | type[OverloadRule] = "drop",
+        max_frame: float = 0.25,
+        scale: float = 1.0,
+        substeps: int = 1,
+        carry: bool = True,
+        slack: float = 0.25,
+        tolerance: float = 0.1,
+        phase: float = 0.0,
+    ) -> None:
+        settings = Settings.parse(
+            hz,
+            dt,
+            policy=policy,
+            max_steps=max_steps,
+            overload=overload,
+            max_frame=max_frame,
+            scale=scale,
+            substeps=substeps,
+            carry=carry,
+            slack=slack,
+            tolerance=tolerance,
+            phase=phase,
+        )
+        self._set_up(settings)
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    @property
+    def policy(self) -> str:
+        """How the number of steps is chosen, as text."""
+        return self._settings.policy.text
+
+    @property
+    def overload(self) -> str:
+        """What happens when more than `max_steps` steps are due, as text."""
+        return self._settings.overload.text
+
+    @property
+    def max_steps(self) -> int:
+        """The most steps that one frame runs."""
+        return self._settings.max_steps
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether every step has the same length."""
+        return not self._settings.policy.measures_step
+
+    @property
+    def backlog(self) -> int:
+        """Whole steps that are due and did not run yet, in this frame or kept for later ones."""
+        now = self._now
+        return now["due"] + now["backlog"]
+
+    @property
+    def dropped(self) -> Fraction:
+        """Time thrown away, in steps, a Fraction."""
+        now = self._now
+        return now["dropped_steps"] + Fraction(now["dropped_rest"], now["size"])
+
+    @property
+    def dropped_steps(self) -> int:
+        """Whole steps thrown away."""
+        return self._now["dropped_steps"]
+
+    @property
+    def fed_ns(self) -> int:
+        """Real time fed, in nanoseconds, including time that was cut off or paused.
+
+        A frame counts as 10**15 ns (11 days) at most. All counters of time stop when this one reaches 2**62 ns (146
+        years).
+        """
+        return self._now["fed_ns"]
+
+    @property
+    def clamped_ns(self) -> int:
+        """Real time that was cut off by `max_frame`, in nanoseconds."""
+        return self._now["clamped_ns"]
+
+    @property
+    def paused_ns(self) -> int:
+        """Real time fed while paused, in nanoseconds."""
+        return self._now["paused_ns"]
+
+    @property
+    def backwards(self) -> int:
+        """How often `advance_to` was given an earlier time."""
+        return self._now["backwards"]
+
+    @property
+    def overloaded(self) -> bool:
+        """Whether a frame was clamped or steps were dropped within the last second of fed time."""
+        return self._now["quiet_ns"] < NANO
+
+    def __repr__(self) -> str:
+        paused = ", paused" if self.paused else ""
+        return (
+            f"<FixedClock at {self.hz} Hz, {self.policy}, {self.overload},"
+            f" tick {self.tick}, alpha {self.alpha:.3f}{paused}>"
+        )
+
+    # --- scale, rate ----------------------------------------------------------------------
+
+    def single_step(self) -> int:
+        """While paused, count one step of dt without any time; return 1, the number of steps to run now.
+
+        Raises RuntimeError when the clock is not paused.
+        """
+        self._refuse_inside()
+        if not self.paused:
+            raise RuntimeError("single_step() needs a paused clock: call pause() first")
+        changes, origin = {"tick": self.tick + 1, "handed": self.substeps}, None
+        if self._settings.policy.measures_step:
+            origin = exact_time(self._origin + 1 / self.hz)
+            changes["step_ns"] = -1
+        self._put(changes, origin)
+        return 1
+
+    @property
+    def scale(self) -> float:
+        """Simulated seconds per real second; how many steps run depends on it, dt never."""
+        return self._now["scale"] / SCALE_ONE
+
+    @scale.setter
+    def scale(self, value: _Seconds) -> None:
+        scale, now = options.parse_scale(value), self._now
+        self._settings.check_range(self.hz, scale)
+        if now["next_num"]:
+            self._settings.check_range(Fraction(now["next_num"], now["next_den"]), scale)
+        self._put({"scale": scale})
+
+    @property
+    def hz(self) -> Fraction:
+        """Steps per simulated second, a Fraction; setting it keeps the time, see `set_hz`."""
+        now = self._now
+        return Fraction(now["num"], now["den"])
+
+    @hz.setter
+    def hz(self, value: _Rate) -> None:
+        self.set_hz(value)
+
+    def set_hz(self, hz: _Rate, keep: Literal["time", "fraction"] = "time") -> None:
+        """Change the rate, from the next frame on; `time` stays continuous.
+
+        Parameters
+        ----------
+        hz
+            Steps per second, as in the constructor.
+        keep
+            "time": what is waiting stays as many seconds, rounded down by less than a nanosecond.
+            "fraction": it stays as many steps; but under "variable", where there are none, the time.
+
+        >>> clock = FixedClock(60)
+        >>> clock.advance(0.03)
+        1
+        >>> clock.set_hz(120)
+        >>> clock.advance(0.0), clock.tick, clock.time
+        (1, 2, 0.025)
+        """
+        self._put(*self._planned(hz, keep))
+
+    def _planned(self, hz: _Rate, keep: str) -> tuple[dict[str, Any], Fraction | None]:
+        """What becomes of the numbers, and of the origin of time."""
+        rate, keep_fraction = options.parse_change(hz), options.parse_keep(keep)
+        now = self._now
+        self._settings.check_range(rate, now["scale"])
+        if now["open"]:
+            return {"next_num": rate.numerator, "next_den": rate.denominator, "next_keep": keep_fraction}, None
+        return saved_state.changed_rate(self, rate, keep_fraction)
+
+    # --- saving ----------------------------------------------------------------------------------
+
+    def set_tick(self, t: int | np.integer[Any]) -> None:
+        """Set the tick, for rollback. The waiting time stays the same.
+
+        Under "variable" `time` does not follow the tick.
+        """
+        self._put({"tick": options.parse_tick(t)})
+
+    def state(self) -> State:
+        """The state of the clock as a tuple of numbers and text, which JSON can store.
+
+        It does not contain the settings of the constructor, except hz and scale. Nor does it contain the base of
+        `advance_to`, which means nothing in another process.
+
+        >>> clock = FixedClock(60)
+        >>> saved = clock.state()
+        >>> clock.advance(0.1), clock.load(saved), clock.tick
+        (6, None, 0)
+        """
+        return State.of(self._now, self.policy, self._origin)
+
+    def load(self, state: Sequence[Any]) -> None:
+        """Go back to a saved state, also one from JSON; the next advance_to sets a new base.
+
+        Raises TypeError or ValueError, and changes nothing, if it is not a state of a clock with this policy and
+        within these limits. Raises RuntimeError inside a step, because the step is not counted yet.
+        """
+        if self._now["taken"]:
+            self._refuse_inside()
+        saved = State.parse(state, self._settings)
+        self._resume(saved.numbers(self._settings), Fraction(saved.origin_num, saved.origin_den))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return saved_state.rebuild, (type(self), self._settings.arguments()), tuple(self.state())
+
+    def __setstate__(self, state: Sequence[Any]) -> None:
+        self.load(state)

@@ -1,0 +1,205 @@
+# How a fixed-step clock takes in a frame, in 64-bit integers. `reference/clock.py` says the same in fractions.
+
+from libc.math cimport floor
+from libc.stdint cimport int64_t
+
+# Those of clock/rates.py.
+cdef extern from *:
+    """
+    #define KD_NANO ((int64_t) 1000000000)
+    #define KD_LONGEST_FRAME_NS ((int64_t) 1000000000000000)
+    #define KD_LEDGER_FULL ((int64_t) 1 << 62)
+    #define KD_BELOW_ONE (1.0 - 0x1p-53)
+    """
+    const int64_t NANO "KD_NANO"
+    const int64_t LONGEST_FRAME_NS "KD_LONGEST_FRAME_NS"
+    const int64_t LEDGER_FULL "KD_LEDGER_FULL"
+    const double BELOW_ONE "KD_BELOW_ONE"
+
+cdef enum:
+    SCALE_BITS = 20
+    SCALE_MASK = 1048575
+
+# What `take_in` branches on. "locked" does what "exact" does, with `value` steps in place of the frame's time: its
+# class says so with `ignores_time`.
+cdef enum:
+    EXACT, MATCH, VARIABLE
+
+cdef enum:
+    DROP, BACKLOG, RESYNC, RAISE, BUDGET
+
+# All numbers of a clock. Its settings come first, then what changes.
+ctypedef struct Clock:
+    int policy, rule            # where their rules differ
+    bint ignores_time, measures_step, runs_early, waits     # the policy's facts
+    int64_t policy_value, rule_value, max_steps, max_frame_ns, substeps
+    bint carry
+
+    # Units of time are 1/(num * 10**9) seconds, integers; a step is `size` = den * 10**9 of them.
+    int64_t num, den, size
+    int64_t tolerance, low, high    # "match": tolerance, and the range of what may be left after the steps, in units
+
+    int64_t acc                 # fed and not yet simulated; below 0 only under "match"
+    int64_t tick
+    int64_t due, backlog        # whole steps in acc: of this frame, kept for later ones
+    int64_t step_ns             # the measured step of "variable"; -1: none, a step is dt
+
+    # time = origin + (tick - origin_tick) * dt, or origin + varied under "variable"
+    int64_t origin_tick, varied_s, varied_ns
+
+    int64_t scale, scale_rest   # in multiples of 2**-20; nanoseconds likewise
+    double float_rest           # nanoseconds, below 1
+    bint paused
+
+    int64_t fed_ns, clamped_ns, paused_ns, backwards, quiet_ns
+    int64_t dropped_steps, dropped_rest
+
+    int64_t next_num, next_den  # a rate set inside a frame; 0: none
+    bint next_keep
+    bint open
+    int64_t taken               # due steps that a stepper's frame is running, and counts when they are done
+    int64_t handed              # integrator steps counted in this frame that its stepper has not run yet
+
+
+cdef inline int64_t to_ns(const Clock* clock, double seconds, double *rest) noexcept nogil:
+    """Split seconds into whole nanoseconds and what the next frame gets."""
+    if seconds * 1e9 >= <double>LONGEST_FRAME_NS:
+        rest[0] = clock.float_rest
+        return LONGEST_FRAME_NS
+    cdef double exact = seconds * 1e9 + clock.float_rest
+    cdef double whole = floor(exact)
+    rest[0] = exact - whole
+    return <int64_t>whole
+
+
+cdef inline int64_t early(const Clock* clock, double float_rest, int64_t scale_rest) noexcept nogil:
+    """How much may be missing of a step that is due, in units.
+
+    A nanosecond; and what of others is carried to the next frame, which counts as fed; half a step at most.
+    """
+    if not clock.waits:
+        return 0
+    cdef double carried = (float_rest * <double>clock.scale + <double>scale_rest) / (SCALE_MASK + 1)
+    return min(clock.num + <int64_t>(carried * <double>clock.num), clock.size // 2)
+
+
+cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcept nogil:
+    """Take in one frame; return how many steps are due, negative if overload="raise" refuses them.
+
+    No sum or product here can leave 64 bits: Settings.check_range bounds them together.
+    """
+    clock.handed = 0
+    if clock.paused:
+        clock.backlog += clock.due
+        clock.due = 0
+        enter(clock, ns, 0, ns)
+        return 0
+
+    # Real time is cut, then scaled, then added, unless it does not count at all.
+    cdef int64_t used = ns, scale_rest = clock.scale_rest, frame, lost = 0
+    if clock.ignores_time:
+        frame = clock.policy_value * clock.size
+    else:
+        used = min(ns, clock.max_frame_ns)
+        scale_rest += (used & SCALE_MASK) * clock.scale
+        frame = ((used >> SCALE_BITS) * clock.scale + (scale_rest >> SCALE_BITS)) * clock.num
+        scale_rest &= SCALE_MASK
+    cdef int64_t acc = clock.acc + frame
+
+    # How many steps, of which length?
+    cdef int64_t size = clock.size, backlog = 0, m, step_ns = -1
+    # `_early` is less than `soon`; it costs a tenth of a frame, so it is asked only where it can matter.
+    cdef int64_t n = acc // size if acc > 0 else 0, soon = clock.num * ((clock.scale >> SCALE_BITS) + 3)
+    cdef int64_t rest = acc - n * size
+    if rest >= size - soon:
+        n += rest >= size - early(clock, float_rest, scale_rest)
+    if clock.policy == MATCH:
+        m = (frame + size // 2) // size
+        rest = acc - m * size
+        if m >= 1 and -clock.tolerance <= frame - m * size <= clock.tolerance and (
+            clock.low <= rest < clock.high - soon
+            or clock.low <= rest + early(clock, float_rest, scale_rest) < clock.high
+        ):
+            n = m
+    elif clock.policy == VARIABLE:
+        lost = max(acc - clock.policy_value * clock.num, 0)
+        acc -= lost
+        step_ns = acc // clock.num
+        size = step_ns * clock.num
+        n = size > 0
+
+    # Too many? A policy loses time only where n <= max_steps.
+    cdef int64_t excess = n - clock.max_steps
+    if excess > 0:
+        if clock.rule == RAISE:
+            return -n
+        if clock.rule == RESYNC:
+            n, lost = 0, acc
+        else:
+            if clock.rule == BACKLOG:
+                backlog = min(excess, clock.rule_value)
+            n, lost = clock.max_steps, (excess - backlog) * size
+        acc -= lost
+
+    rest = acc - (n + backlog) * size
+    cdef int64_t thrown_away = 0 if clock.carry else max(rest, 0)
+
+    clock.acc = acc - thrown_away
+    if lost + thrown_away > 0:
+        drop(clock, lost + thrown_away)
+    clock.scale_rest = scale_rest
+    clock.float_rest = float_rest
+    clock.due = n
+    clock.backlog = backlog
+    clock.open = True
+    clock.step_ns = step_ns
+    enter(clock, ns, ns - used, 0)
+    clock.quiet_ns = 0 if lost > 0 or used < ns else min(clock.quiet_ns + ns, NANO)
+    return n
+
+
+cdef inline void enter(Clock* clock, int64_t ns, int64_t clamped, int64_t paused) noexcept nogil:
+    """Keep the ledgers of real time; they stop together, so that their differences stay true."""
+    if clock.fed_ns < LEDGER_FULL:
+        clock.fed_ns += ns
+        clock.clamped_ns += clamped
+        clock.paused_ns += paused
+
+
+cdef inline void drop(Clock* clock, int64_t units) noexcept nogil:
+    # A frame drops less than 2**33 steps, so the ledger of steps may stop at 2**62.
+    if clock.dropped_steps < LEDGER_FULL:
+        clock.dropped_rest += units % clock.size
+        clock.dropped_steps += units // clock.size + clock.dropped_rest // clock.size
+        clock.dropped_rest %= clock.size
+
+
+cdef inline void count(Clock* clock, int64_t n) noexcept nogil:
+    # Ticks fit: even if a step took a nanosecond to run, 2**62 of them would take 146 years.
+    clock.tick += n
+    clock.due -= n
+    if clock.step_ns < 0:
+        clock.acc -= n * clock.size
+    else:
+        clock.acc -= n * clock.step_ns * clock.num
+        clock.varied_ns += n * clock.step_ns
+        clock.varied_s += clock.varied_ns // NANO
+        clock.varied_ns %= NANO
+
+
+cdef inline double step_length(const Clock* clock) noexcept nogil:
+    # Both are integers below 2**53, so that the quotient is rounded once.
+    if clock.step_ns < 0:
+        return <double>clock.den / <double>clock.num
+    return <double>clock.step_ns / 1e9
+
+
+cdef inline double fraction(const Clock* clock) noexcept nogil:
+    if not clock.waits:
+        return 1.0
+    cdef int64_t rest = clock.acc - (clock.due + clock.backlog) * clock.size
+    if rest <= 0:
+        return 0.0
+    if rest >= clock.size:
+        return 1.0
+    return min(<double>rest / <double>clock.size, BELOW_ONE)  # both are rounded, where beyond 2**53

@@ -1,0 +1,279 @@
+# The grid of cells that bodies are sorted into, as constraints/broad_phase.py describes it. The cells beside a cell along
+# the first axis are always in the adjacent buckets.
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from ..abi.constraints cimport MOST_CLASSES, MOST_ROWS, NOWHERE, Collisions, Torus
+from ..simd.vec cimport real
+from ..space cimport inside, is_periodic
+
+# Slots, from each first to before each last.
+ctypedef struct Around:
+    int64_t ranges
+    int32_t first[2 * MOST_ROWS]
+    int32_t last[2 * MOST_ROWS]
+    int64_t slots               # in all of them
+
+
+# Sorting.
+
+cdef inline int64_t cell(double place, double per_cell, int64_t body) noexcept nogil:
+    """The number of the cell at a coordinate. What is no number is near nothing, and is spread by index."""
+    cdef double far = 70368744177664.0  # 2**46
+    cdef double c = place * per_cell
+    cdef int64_t number, first
+    if c >= -far and c <= far:
+        number = <int64_t> c
+        return number - (c < number)
+    if c - c == 0:
+        number = bits(c if c > 0 else -c)
+        first = bits(far)
+        number = <int64_t> far + ((number - first) >> 6)
+        return number if c > 0 else -1 - number
+    return bits(place) if place - place == 0 else body
+
+
+cdef inline int64_t bits(double number) noexcept nogil:
+    cdef int64_t result
+    memcpy(&result, &number, sizeof(double))
+    return result
+
+
+cdef inline uint64_t bucket_of(
+    int dim, int64_t stride, const real* x, int64_t i, int size_class, const Collisions* data,
+) noexcept nogil:
+    """Where the cell of a body would be if it were of this class."""
+    cdef uint64_t bucket = 0
+    cdef int j
+    for j in range(dim):
+        bucket += data.step[j] * <uint64_t> cell(x[j * stride + i], data.per_cell[size_class], i)
+    return bucket & data.mask
+
+
+cdef inline uint64_t bucket_around(
+    int dim, int64_t stride, const real* x, int64_t i, const int64_t* cells, const double* per_width,
+    const Torus* torus,
+) noexcept nogil:
+    """The same in a periodic box, whose cells are counted off row by row."""
+    cdef uint64_t bucket = 0
+    cdef uint64_t step = 1
+    cdef int64_t number
+    cdef int j
+    for j in range(dim):
+        number = cell_around(x[j * stride + i], i, j, per_width[j], torus)
+        if not (<const real*> torus.width)[j] > 0:
+            number %= cells[j]
+            if number < 0:
+                number += cells[j]
+        bucket += step * <uint64_t> min(number, cells[j] - 1)
+        step *= <uint64_t> cells[j]
+    return bucket
+
+
+cdef inline uint64_t bucket_in_box(
+    int dim, int64_t stride, const real* x, int64_t i, int size_class, const Collisions* data,
+) noexcept nogil:
+    return bucket_around(
+        dim, stride, x, i, data.cells + 3 * size_class, data.per_width + 3 * size_class, &data.torus,
+    )
+
+
+cdef inline void find_buckets(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
+    """Of bodies in a periodic box, before they are sorted. Beside `sort_bodies`, which compilers inline as it is."""
+    cdef int64_t i
+    for i in range(n):
+        if data.size_class[i] < data.classes:
+            data.bucket[i] = <uint32_t> bucket_in_box(dim, stride, x, i, data.size_class[i], data)
+
+
+cdef inline int64_t cell_around(
+    real x, int64_t body, int axis, double per_width, const Torus* torus,
+) noexcept nogil:
+    """The number of the cell at a coordinate, from the lower side of the box on."""
+    cdef double at
+    if not (<const real*> torus.width)[axis] > 0:
+        return cell(x, per_width, body)
+    at = inside(x, axis, torus)
+    at = (at - (<const real*> torus.lower)[axis]) * per_width
+    return <int64_t> at if at > 0 and at < 2147483648.0 else 0
+
+
+cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, const Collisions* data) noexcept nogil:
+    """Bodies but for points into the slots of their buckets, in the order of their indices: a counting sort.
+
+    In a periodic box `find_buckets` comes before.
+    """
+    cdef const real* radius = <const real*> data.radius
+    cdef real* place = <real*> data.place
+    cdef int32_t total = 0
+    cdef int32_t count
+    cdef int64_t i, slot
+    cdef int j
+    memset(data.start, 0, (data.mask + 2) * sizeof(int32_t))
+    for i in range(n):
+        if data.size_class[i] < data.classes:
+            if not is_periodic(&data.torus):
+                data.bucket[i] = <uint32_t> bucket_of(dim, stride, x, i, data.size_class[i], data)
+            data.start[data.bucket[i]] += 1
+    for i in range(<int64_t> data.mask + 2):
+        count = data.start[i]
+        data.start[i] = total
+        total += count
+    for i in range(n):
+        if data.size_class[i] >= data.classes:
+            continue
+        slot = data.start[data.bucket[i]]
+        data.start[data.bucket[i]] += 1
+        data.body[slot] = <int32_t> i
+        for j in range(dim):
+            place[j * n + slot] = x[j * stride + i]
+        place[dim * n + slot] = radius[i]
+    # Each start has moved on to its end, which is where the next begins.
+    for i in range(<int64_t> data.mask, -1, -1):
+        data.start[i + 1] = data.start[i]
+    data.start[0] = 0
+
+
+# The cells around a cell.
+
+cdef inline void look_around(uint64_t bucket, const Collisions* data, Around* around) noexcept nogil:
+    """The slots of the cells around a cell and in it."""
+    cdef uint64_t first, last
+    cdef int64_t row
+    around.ranges = 0
+    around.slots = 0
+    for row in range(data.rows):
+        first = (bucket + data.row[row]) & data.mask
+        last = first + 3
+        if last > data.mask + 1:  # around the ring
+            last -= data.mask + 1
+            around.first[around.ranges] = 0
+            around.last[around.ranges] = data.start[last]
+            around.slots += data.start[last]
+            around.ranges += 1
+            last = data.mask + 1
+        around.first[around.ranges] = data.start[first]
+        around.last[around.ranges] = data.start[last]
+        around.slots += data.start[last] - data.start[first]
+        around.ranges += 1
+
+
+cdef inline void look_around_box(
+    uint64_t bucket, int size_class, int dim, const Collisions* data, Around* around,
+) noexcept nogil:
+    """The same in a periodic box, around a cell of this class."""
+    cdef int64_t row
+    around.slots = 0
+    buckets_around(bucket, data.cells + 3 * size_class, dim, around)
+    for row in range(around.ranges):
+        around.first[row] = data.start[around.first[row]]
+        around.last[row] = data.start[around.last[row]]
+        around.slots += around.last[row] - around.first[row]
+
+
+cdef inline void buckets_around(uint64_t bucket, const int64_t* cells, int dim, Around* around) noexcept nogil:
+    """The buckets of the cells around a cell of a periodic box, as ranges; each once, also where cells are few."""
+    cdef int64_t at[3]
+    cdef int64_t few[3]
+    cdef int64_t a, b, row
+    cdef int j
+    for j in range(3):
+        at[j] = 0
+        few[j] = 1
+        if j < dim:
+            at[j] = <int64_t> bucket % cells[j]
+            bucket = <uint64_t> (<int64_t> bucket // cells[j])
+            few[j] = min(cells[j], <int64_t> 3)
+    around.ranges = 0
+    for b in range(few[2]):
+        for a in range(few[1]):
+            row = 0
+            if dim > 2:
+                row = (at[2] + b - 1 + cells[2]) % cells[2] if few[2] == 3 else b
+            if dim > 1:
+                row = row * cells[1] + ((at[1] + a - 1 + cells[1]) % cells[1] if few[1] == 3 else a)
+            row = row * cells[0]
+            if cells[0] <= 3:
+                add_buckets(row, row + cells[0], around)
+            elif at[0] == 0:
+                add_buckets(row, row + 2, around)
+                add_buckets(row + cells[0] - 1, row + cells[0], around)
+            elif at[0] == cells[0] - 1:
+                add_buckets(row, row + 1, around)
+                add_buckets(row + cells[0] - 2, row + cells[0], around)
+            else:
+                add_buckets(row + at[0] - 1, row + at[0] + 2, around)
+
+
+cdef inline void add_buckets(int64_t first, int64_t last, Around* around) noexcept nogil:
+    around.first[around.ranges] = <int32_t> first
+    around.last[around.ranges] = <int32_t> last
+    around.ranges += 1
+
+
+# Grids that are laid anew in each step.
+
+cdef inline void classify(
+    int64_t n, const real* radius, const uint8_t* alive, uint8_t* size_class, Collisions* data,
+) noexcept nogil:
+    """Classes of size, as `Grid` of broad_phase.py makes them."""
+    cdef double widest, wide
+    cdef int64_t i
+    cdef int number = 0
+    cdef bint more = True
+    for i in range(n):
+        size_class[i] = 0
+    while more and number < MOST_CLASSES:
+        # Those of this class are the ones that are left of the last.
+        widest = 0
+        for i in range(n):
+            if size_class[i] == number and radius[i] > widest and radius[i] < INFINITY:
+                widest = radius[i]
+        if not widest > 0:
+            break
+        wide = 1 / widest / (2.5 * (1 + 1.0 / 64))
+        data.per_cell[number] = wide if wide < 1e300 else 1e300
+        more = False
+        for i in range(n):
+            if size_class[i] == number and not radius[i] > widest / 4 and number + 1 < MOST_CLASSES:
+                size_class[i] = <uint8_t> (number + 1)
+                more = True
+        number += 1
+    data.classes = number
+    data.points = True
+    # Points that stand still, and what is no number, meet none of their own; and who does not live meets nobody.
+    for i in range(n):
+        if alive[i] == NOWHERE:
+            size_class[i] = NOWHERE
+            continue
+        if not radius[i] > 0 or not radius[i] < INFINITY:
+            size_class[i] = <uint8_t> number
+
+
+cdef inline void lay_around(int dim, const real* width, Collisions* data) noexcept nogil:
+    """Cells of a periodic box for each class of size, as `laid_around` of broad_phase.py lays them."""
+    cdef int64_t* cells
+    cdef double most = 65536
+    cdef double many
+    cdef int number, j, largest
+    for number in range(data.classes):
+        cells = data.cells + 3 * number
+        for j in range(dim):
+            many = width[j] * data.per_cell[number] if width[j] > 0 else most
+            cells[j] = <int64_t> (1 if not many > 1 else (many if many < most else most))
+        while True:
+            many = 1
+            largest = 0
+            for j in range(dim):
+                many *= cells[j]
+                if cells[j] > cells[largest]:
+                    largest = j
+            if many <= data.mask + 1:
+                break
+            cells[largest] = (cells[largest] + 1) // 2
+        for j in range(dim):
+            data.per_width[3 * number + j] = (
+                <double> cells[j] / <double> width[j] if width[j] > 0 else data.per_cell[number]
+            )

@@ -1,0 +1,97 @@
+"""Moving bodies without stepping them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import validation
+from .changes import shifted
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from .base import StepperBase
+
+
+def teleport(self: StepperBase, index: Any, position: ArrayLike) -> None:
+    """Move bodies to another place at once. They are not drawn between the old and the new place.
+
+    index: an int, slice, array of ints or mask of bodies, or ids. position: m, of the shape of
+    `stepper.position[index]`. Velocities stay the same, also those that `verlet` keeps as history. Raises
+    IndexError, TypeError or ValueError before anything changes, RuntimeError during a step.
+
+    >>> import kickdrift as kd
+    >>> world = kd.Stepper([[0.0], [1.0]], [[1.0], [1.0]], dt=0.5)
+    >>> world.teleport(1, [100.0])
+    >>> world.position.tolist()
+    [[0.0], [100.0]]
+    """
+    self._exclusively(_teleport, self, index, position)
+
+
+def _teleport(self: StepperBase, index: Any, position: ArrayLike) -> None:
+    if type(index) is int and index < 2**32:
+        self._move(index, position)
+    else:
+        self._move_rows(index, position)
+
+
+def move_rows(self: StepperBase, index: Any, position: ArrayLike) -> None:
+    if isinstance(index, np.ndarray):
+        index = validation.plain("index", index)
+    index = self._rows_of(index)
+    values = validation.plain("position", position)
+    chosen = np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index]
+    rows = np.ravel(chosen)
+    if isinstance(index, tuple):  # which may choose components too
+        rows = np.unique(rows)
+        moved = self._position.copy()
+        moved[index] = values
+        there = moved[rows]
+    else:
+        there = np.empty((*np.shape(chosen), self.dim), self.dtype)
+        there[...] = values
+        there = there.reshape(-1, self.dim)
+    if not np.isfinite(there).all():
+        raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
+    writes = [(self._position, rows, there)]
+    if self._started and self.integrator.history == "previous position":
+        writes.append((self._history, rows, self._history[rows] + (there - self._position[rows])))  # type: ignore[arg-type, index]
+    if self._previous is not None:
+        writes += [(self._previous[0], rows, there), (self._previous[1], rows, self._velocity[rows])]
+    self._commit(writes=writes)
+
+
+def shift(self: StepperBase, offset: ArrayLike) -> None:
+    """Move everything by `offset`, in m, of shape (dim,): bodies, anchors and centers. This is a floating origin.
+
+    Afterwards the origin of the coordinates lies at -offset. `interpolate` returns places in the new coordinates,
+    and motion goes on smoothly. Raises TypeError or ValueError before anything changes.
+
+    >>> import kickdrift as kd
+    >>> world = kd.Stepper([[1000.0]], forces=[kd.AnchorSpring(1.0, anchor=(1001.0,))])
+    >>> world.shift((-1000.0,))
+    >>> world.position.tolist(), world.forces[0].anchor.tolist()
+    ([[0.0]], [1.0])
+    """
+    vector = validation.numbers("offset", offset)
+    if vector.shape != (self.dim,):
+        raise ValueError(f"offset: expected shape ({self.dim},), got {vector.shape}")
+    self._exclusively(_shift, self, vector)
+
+
+def _shift(self: StepperBase, vector: np.ndarray) -> None:
+    changes = shifted(self, self._offset + vector)
+    arrays = [self._position]
+    if self._started and self.integrator.history == "previous position":
+        arrays.append(self._history)  # type: ignore[arg-type]
+    if self._previous is not None:
+        arrays.append(self._previous[0])
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = [array + vector.astype(self.dtype) for array in arrays]
+    if any((np.isfinite(before) & ~np.isfinite(after)).any() for before, after in zip(arrays, moved, strict=True)):
+        raise ValueError(f"offset: expected one that leaves positions finite in {self.dtype}, got {vector.tolist()}")
+    writes = [(array, None, after) for array, after in zip(arrays, moved, strict=True)]
+    self._commit(writes=writes, numbers=self._numbers(changes["binding"], self._dt), **changes)

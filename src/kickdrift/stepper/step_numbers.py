@@ -1,0 +1,85 @@
+"""The numbers of a plan that depend on dt, in the dtype of the state. Plans have these functions as methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import exact_math
+from ..integrators import Composition
+
+if TYPE_CHECKING:
+    from .model import Plan
+
+
+def still_true(plan: Plan, previous: Plan | None) -> dict[tuple[str, float], np.ndarray]:
+    """The results of `decay` and `flow` by dt. They take long to compute, and most changes do not affect them."""
+    if previous is None or not previous._remembered:
+        return {}
+    changed = {
+        "decay": not np.array_equal(previous.rate, plan.rate),
+        "turn": not np.array_equal(previous.omega, plan.omega),
+        "flow": not (np.array_equal(previous._c, plan._c) and np.array_equal(previous._k, plan._k)),
+    }
+    return {key: found for key, found in previous._remembered.items() if not changed[key[0]]}
+
+
+def _remember(plan: Plan, name: str, dt: float, compute: Callable[[], np.ndarray]) -> np.ndarray:
+    if (name, dt) not in plan._remembered:
+        found = plan._round({"decay": "rate", "turn": "omega"}.get(name, name), compute())
+        plan._remembered = {key: old for key, old in plan._remembered.items() if key[0] != name}
+        plan._remembered[name, dt] = found
+    return plan._remembered[name, dt]
+
+
+def decay(plan: Plan, dt: float) -> np.ndarray:
+    """exp(-rate dt): what `Damping` leaves of a velocity."""
+    return _remember(plan, "decay", dt, lambda: exact_math.decays(plan.rate, dt))
+
+
+def turn(plan: Plan, dt: float) -> tuple[np.ndarray, np.ndarray]:
+    """(t, s) of the rotation over dt/2: v' = v + v x t, v + s v' x t (Boris 1970), t of shape (1|n, 3)."""
+    t = _remember(plan, "turn", dt, lambda: exact_math.half_tangents(plan.omega, dt / 2))
+    squares = t.astype(np.float64) * t
+    return t, plan._round("omega", 2 / (1 + (squares[:, 0] + squares[:, 1] + squares[:, 2])))
+
+
+def flow(plan: Plan, dt: float) -> np.ndarray:
+    """(C, S, P, Q) of the exact flow, each with one row or n rows."""
+    return _remember(plan, "flow", dt, lambda: exact_math.oscillator_flows(plan._c, plan._k, dt))
+
+
+def check_direction(plan: Plan, dt: float) -> None:
+    """Refuse to go back in time where that is no way back: constraints take energy, noise forgets."""
+    if dt < 0:
+        for record in plan.constraint_records:
+            if record.kind == "periodic":
+                continue
+            name = type(record.constraint).__name__
+            raise ValueError(f"dt: expected a positive number where there are constraints ({name}), got {dt}")
+        if any(interaction.kind == "langevin" for interaction in plan.interactions):
+            raise ValueError(f"dt: expected a positive number under Langevin, got {dt}")
+
+
+def composition(plan: Plan, dt: float) -> tuple[list[Any], list[Any]]:
+    """The drifts and the kicks of a composition in seconds."""
+    assert isinstance(plan.integrator, Composition)
+    real = plan.dtype.type
+    drifts, kicks = exact_math.scaled(plan.integrator.coefficients, dt)
+    return [real(c) for c in drifts], [real(d) for d in kicks]
+
+
+def evaluation_times(plan: Plan, dt: float) -> list[float]:
+    """When a step evaluates the forces, in seconds after its beginning; functions are told."""
+    real = plan.dtype.type
+    if isinstance(plan.integrator, Composition):
+        drifts, kicks = plan.composition(dt)
+        times, after = [], real(0)
+        for c, _ in zip(drifts, kicks, strict=False):
+            after = after + c
+            times += [float(after)] * (int(plan.integrator.order) if plan.velocity_dependent else 1)
+        return times
+    shares = plan.integrator.evaluation_shares[plan.velocity_dependent]
+    return [float(real(dt) * real(share)) for share in shares]
