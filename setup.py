@@ -56,12 +56,10 @@ NAMES += ("interactions", "neighbours", "ode", "runner", "slots", "verbs")
 GLUE = {name: ["-Os"] for name in ("clock.clockwork", *(f"engine.{name}" for name in NAMES))}
 # On the way of each step and frame, or loops themselves.
 GLUE |= {f"engine.{name}": ["-O2"] for name in ("bodies", "coefficients", "frames", "runner")}
-GLUE |= {UTILITY: ["-O2"], "engine.neighbours": ["-O3"], "engine.verbs": ["-O2", "-ftree-vectorize"]}
+GLUE |= {UTILITY: ["-O2"], "engine.neighbours": ["-O3"]}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s"]
     UNIX += ["-fno-asynchronous-unwind-tables"]
-    # Where a short loop begins decides a fifth of its speed.
-    GLUE["engine.verbs"] += ["-falign-loops=64", "--param=align-threshold=65536", "--param=align-loop-iterations=1"]
 
 # What is written in vectors needs no vectoriser, which would make it half as large again.
 VECTORS = ["-fno-tree-vectorize", "-Wno-maybe-uninitialized"]

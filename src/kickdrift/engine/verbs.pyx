@@ -4,14 +4,21 @@ from functools import lru_cache
 
 from libc.float cimport FLT_MAX
 
+from ..kernels.abi.tables cimport Change, Grid, Kernels, offered_in
 from ..kernels.simd.rounding cimport require_rounding
 
 import numpy as np
 
 from .. import validation
 from .. import exact_math
+from ..kernels.instruction_sets import scalar
 
 require_rounding(__name__)
+
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
+# For float, for double.
+cdef const Kernels* KERNELS = offered_in(scalar.KERNELS)
 
 ctypedef fused real:
     float
@@ -71,10 +78,10 @@ def damp(velocity, rate, dt):
     factors = factors.astype(target.dtype)
     factors = np.broadcast_to(factors.reshape(len(factors), *[1] * (target.ndim - 1)), target.shape)
     target, factors = ordered(target, factors)
-    if target.dtype == np.float32:
-        scale[float](target, factors)
+    if target.dtype == FLOAT32:
+        change[float](KERNELS[0].scale, target, factors, 0)
     else:
-        scale[double](target, factors)
+        change[double](KERNELS[1].scale, target, factors, 0)
 
 
 @lru_cache(512)
@@ -86,7 +93,7 @@ cdef object writable(str name, object given):
     if not isinstance(given, np.ndarray):
         raise TypeError(f"{name}: expected an array of float32 or float64, got {type(given).__name__}")
     array = validation.plain(name, given)
-    if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+    if array.dtype != FLOAT64 and array.dtype != FLOAT32:
         raise TypeError(f"{name}: expected an array of float32 or float64, got {array.dtype}")
     if array.ndim not in (1, 2):
         raise ValueError(f"{name}: expected shape (n,) or (n, dim), got {array.shape}")
@@ -109,23 +116,24 @@ cdef void add(str name, object array, str other_name, object other, object dt) e
     if not isinstance(other, np.ndarray) or other.dtype != target.dtype:
         source = numbers(other_name, other, target.dtype)
     h = validation.real("dt", dt)
-    if target.dtype == np.float32 and abs(h) > FLT_MAX:
+    if target.dtype == FLOAT32 and abs(h) > FLT_MAX:
         raise ValueError(f"dt: expected a number within the range of float32, got {validation.show(dt)}")
-    try:
-        source = np.broadcast_to(source, target.shape)
-    except ValueError:
-        raise ValueError(
-            f"{other_name}: expected a shape that broadcasts to {target.shape}, got {source.shape}"
-        ) from None
+    if source.shape != target.shape:
+        try:
+            source = np.broadcast_to(source, target.shape)
+        except ValueError:
+            raise ValueError(
+                f"{other_name}: expected a shape that broadcasts to {target.shape}, got {source.shape}"
+            ) from None
     if np.may_share_memory(target, source) and np.shares_memory(target, source):
         raise ValueError(f"{other_name}: shares memory with {name}, expected arrays of their own")
     if not source.flags.aligned:
         source = source.copy()
     target, source = ordered(target, source)
-    if target.dtype == np.float32:
-        accumulate[float](target, source, h)
+    if target.dtype == FLOAT32:
+        change[float](KERNELS[0].add_scaled, target, source, h)
     else:
-        accumulate[double](target, source, h)
+        change[double](KERNELS[1].add_scaled, target, source, h)
 
 
 cdef object numbers(str name, object value, object dtype):
@@ -142,37 +150,25 @@ cdef tuple ordered(object target, object source):
         return target[None], source[None]
     if target.strides[0] <= target.strides[1]:
         target, source = target.T, source.T
-    if all(array.strides[0] == array.shape[1] * array.strides[1] for array in (target, source)):
+    if gapless(target) and gapless(source):
         target, source = target.reshape(1, -1), source.reshape(1, -1)
     return target, source
 
 
-cdef void accumulate(real[:, :] target, const real[:, :] source, real h) except *:
-    """target += h * source"""
-    cdef bint packed = target.strides[1] == sizeof(real) and source.strides[1] == sizeof(real)
-    cdef Py_ssize_t i, j
-    if target.shape[1] == 0:
+cdef bint gapless(object array) except *:
+    cdef Py_ssize_t apart = array.strides[0]
+    cdef Py_ssize_t count = array.shape[1]
+    cdef Py_ssize_t step = array.strides[1]
+    return apart == count * step
+
+
+cdef void change(Change loop, real[:, :] target, const real[:, :] source, double h) except *:
+    cdef Grid grid
+    cdef real* like = NULL
+    if target.shape[0] == 0 or target.shape[1] == 0:
         return
+    grid.rows, grid.count = target.shape[0], target.shape[1]
+    grid.row[0], grid.row[1] = target.strides[0], source.strides[0]
+    grid.step[0], grid.step[1] = target.strides[1], source.strides[1]
     with nogil:
-        for i in range(target.shape[0]):
-            if packed:
-                accumulate_row(&target[i, 0], &source[i, 0], target.shape[1], h)
-            else:
-                for j in range(target.shape[1]):
-                    target[i, j] += h * source[i, j]
-
-
-cdef inline void accumulate_row(real* target, const real* source, Py_ssize_t n, real h) noexcept nogil:
-    """The same of items side by side, of which compilers make vectors."""
-    cdef Py_ssize_t j
-    for j in range(n):
-        target[j] += h * source[j]
-
-
-cdef void scale(real[:, :] target, const real[:, :] factors) except *:
-    """target *= factors"""
-    cdef Py_ssize_t i, j
-    with nogil:
-        for i in range(target.shape[0]):
-            for j in range(target.shape[1]):
-                target[i, j] = factors[i, j] * target[i, j]
+        loop(&grid, <char*> &target[0, 0], <const char*> &source[0, 0], h, like)

@@ -2,7 +2,8 @@
 
 from ..abi.constraints cimport ConstraintFunction
 from ..abi.coupled cimport TellFunction
-from ..abi.tables cimport KICKDRIFT_ABI, Kernels
+from ..abi.tables cimport KICKDRIFT_ABI, Change, Kernels
+from ..loops.verbs cimport add_scaled, scale
 from ..simd.vec cimport real
 from .contacts_table cimport held, told
 
@@ -10,5 +11,7 @@ from .contacts_table cimport held, told
 cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
     """For one kind of number, which `like` tells."""
     kernels.abi = KICKDRIFT_ABI
+    kernels.add_scaled = <Change> add_scaled[real]
+    kernels.scale = <Change> scale[real]
     kernels.coupled.meet = <ConstraintFunction> held[real]
     kernels.coupled.tell = <TellFunction> told[real]
