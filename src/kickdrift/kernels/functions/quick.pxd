@@ -1,49 +1,46 @@
 # Functions of floats that are the nearest floats, or say that they do not know: what kickdrift/reference/functions.py
-# defines, in a quarter of the time.
+# defines, in a fifth of the time.
 #
-# A float64 value that is less than 2**-38 of itself off rounds to the same float as the exact one, unless it lies that
+# A float64 value that is less than 2**-37 of itself off rounds to the same float as the exact one, unless it lies that
 # near to the middle of two floats: a few in 10,000 do (Ziv 1991, ACM TOMS 17, 410). So fewer terms of the polynomials
-# will do than for float64, and a number of floats among which there is a doubtful one, or one out of the range of
-# these formulas, is computed as the reference says. `tools/prove.py functions` shows for all 2**32 arguments that the
+# will do than for float64, and a vector of floats in which there is a doubtful one, or one out of the range of these
+# formulas, is left to what the reference says. `tools/prove.py functions` shows for all 2**32 arguments that the
 # results are the nearest floats. Polynomials are Chebyshev interpolants, that of tan is rational.
+#
+# What only chooses, exponents and signs, is worked out with floats or words, of which a vector holds twice as many.
 
-from .constants cimport HALF_PI_1, ROUND, TAN_EIGHTH, TWO_OVER_PI
-from .elementary cimport each, magnitude, polynomial, power_of_two
-from ..loops.planes cimport aligned
+from .constants cimport HALF_PI_1, ONE_BITS, ROUND, TWO_OVER_PI
+from .elementary cimport magnitude, polynomial
 from ..abi.formulas cimport ATAN2, CBRT, COS, EXP, LOG, POW, SIN, TAN, TANH
 from ..simd.bits cimport (
-    Doubt, all_of, any_of, bits, choose, doubted, floats, i64vec, is_doubtful, left, less, narrow, number, plus,
-    right, to_floats, to_words, w32vec, widen, words,
+    all_of, any_negative, bits, doubtful, floats, i64vec, is_above, joined, left, lower, lower_whole, number, plus,
+    shifted, signs, to_floats, to_words, upper, upper_whole, w32vec, words,
 )
-from ..simd.vec cimport f32vec, f64vec, is_zero_f32, width
-
-cdef enum:
-    CHUNK = 64      # floats that are looked at together
+from ..simd.vec cimport f32vec, f64vec
 
 cdef extern from *:
     """
-    static const double kd_quick_exp[] = {    /* (2**r - 1) / r, -1/2 <= r <= 1/2: 2**-38.7 */
-        0.6931471805568324, 0.24022650695888503, 0.05550410906326095, 0.009618129135236297, 0.0013333478473381189,
-        0.00015403475186320017, 1.5303700808723403e-05, 1.325080558495172e-06,
+    #if !defined(KD_TOGETHER)
+    #define KD_TOGETHER 2
+    #endif
+    static const double kd_quick_power[] = {  /* 2**r, -1/2 <= r <= 1/2: 2**-38.7 */
+        1, 0.6931471805568299, 0.24022650695888484, 0.05550410906349796, 0.009618129135252718,
+        0.0013333478441780202, 0.00015403475164426638, 1.5303710920570028e-05, 1.3250812590443863e-06,
     };
-    static const double kd_quick_power[] = {  /* the same: 2**-44.5 */
-        0.6931471805599453, 0.2402265069581299, 0.055504108664760424, 0.009618129159402855, 0.0013333558179043298,
-        0.00015403455852169232, 1.5252686846088454e-05, 1.3255224954566728e-06, 1.0203121111197493e-07,
+    static const double kd_quick_log[] = {    /* 2 artanh(s) / s of s**2, to ln 2's middle: 2**-37.8 */
+        2.0000000000083635, 0.6666666524691081, 0.4000038479011479, 0.2853504356313236, 0.23616504319718873,
     };
-    static const double kd_quick_log[] = {    /* (artanh(s) / s - 1) / z, z = s**2, to log(2)'s middle: 2**-43 */
-        0.3333333333368755, 0.19999999398666463, 0.14285877268433167, 0.11095700384938066, 0.09681327444192586,
+    static const double kd_quick_log2[] = {   /* that by ln 2: 2**-45 */
+        2.8853900817778504, 0.9617966941123595, 0.5770779426302618, 0.41220922733052445, 0.3199066608891474,
+        0.28288718263073565,
     };
-    static const double kd_quick_log2[] = {   /* the same: 2**-50 */
-        0.3333333333333104, 0.2000000000560328, 0.1428571206915346, 0.11111431140992394, 0.09070096860425454,
-        0.08310909196015825,
+    static const double kd_quick_sin[] = {    /* sin(r) / r of r**2, to a quarter of a turn: 2**-43.5 */
+        0.9999999999999496, -0.16666666666466431, 0.008333333320345448, -0.00019841266680622403,
+        2.7556952695110885e-06, -2.5030259562979548e-08, 1.5411092661219133e-10,
     };
-    static const double kd_quick_sin[] = {    /* (sin(r) / r - 1) / z, z = r**2, to a quarter of a turn: 2**-41.5 */
-        -0.16666666666658467, 0.008333333330940343, -0.00019841268709047569, 2.755712317326084e-06,
-        -2.5036744950479975e-08, 1.5502507984399832e-10,
-    };
-    static const double kd_quick_atan[] = {   /* (atan(q) / q - 1) / z, z = q**2, to an eighth of a turn: 2**-43 */
-        -0.33333333333266196, 0.19999999949854486, -0.14285708110328282, 0.11110819715504752, -0.09084101872719776,
-        0.07604799835878479, -0.06027306498793273, 0.032956778211230206,
+    static const double kd_quick_atan[] = {   /* atan(q) / q of q**2, to an eighth of a turn: 2**-40.2 */
+        0.9999999999992442, -0.3333333327688608, 0.19999993049762435, -0.1428538640718612, 0.11103454236491274,
+        -0.08992528079362637, 0.06974084047595203, -0.03765307369056794,
     };
     /* tan(r) / r as (1 + c z + c z**2) / (1 + c z + c z**2 + c z**3): 2**-45 */
     #define KD_TAN_1 -0.12134231764400906
@@ -57,15 +54,17 @@ cdef extern from *:
     #define KD_HALF_PI_REST 6.077100506506192e-11
     #define KD_LOG2_E 1.4426950408889634
     #define KD_LN2 0.6931471805599453
-    #define KD_HALF_TURN 3.141592653589793
-    #define KD_QUARTER_TURN 1.5707963267948966
     #define KD_EIGHTH_TURN 0.7853981633974483
-    #define KD_SMALL_FLOAT 0x3810000000000000 /* the bits of 2.0**-126 as a double */
+    #define KD_CUBE 1.9601317042077893      /* 5 / (3 K**2), K = (2/3)**(1/5) */
+    #define KD_RANGE 126.0                    /* 2**v is a normal float for |v| below it */
+    /* Of floats. */
+    #define KD_CUBE_K 0.9221079114817278f
+    #define KD_CUBE_K_THIRD 0.3073693038272426f
     #define KD_THIRD_F 0.33333334f
     #define KD_TWO_NINTHS_F 0.22222222f
-    /* Of floats. */
-    #define KD_ONE_WORD 0x3f800000u
-    #define KD_ROOT_WORD 0x004afb0du          /* 1 less sqrt(1/2), as words */
+    #define KD_TAN_EIGHTH_F 0.41421357f
+    #define KD_SLIGHT 7.8886090522101181e-31f /* 2.0**-100 */
+    #define KD_ROOT_WORD 0x3f3504f3u          /* sqrt(1/2) */
     #define KD_EXPONENT_WORD 0xff800000u
     #define KD_SIGN_WORD 0x80000000u
     #define KD_MAGNITUDE_WORD 0x7fffffffu
@@ -76,7 +75,8 @@ cdef extern from *:
     #define KD_TANH_WORD 0x43960000u          /* 300 */
     #define KD_CUBE_WORD 0x54a20000u          /* the exponent of 1/cbrt(x) by that of x: at most 0.035 off */
     """
-    const double* EXP_Q "kd_quick_exp"
+    enum:
+        TOGETHER "KD_TOGETHER"
     const double* POWER_Q "kd_quick_power"
     const double* LOG_Q "kd_quick_log"
     const double* LOG2_Q "kd_quick_log2"
@@ -93,13 +93,15 @@ cdef extern from *:
     const double HALF_PI_REST "KD_HALF_PI_REST"
     const double LOG2_E "KD_LOG2_E"
     const double LN2 "KD_LN2"
-    const double HALF_TURN "KD_HALF_TURN"
-    const double QUARTER_TURN "KD_QUARTER_TURN"
     const double EIGHTH_TURN "KD_EIGHTH_TURN"
-    const long long SMALL_FLOAT "KD_SMALL_FLOAT"
+    const double CUBE "KD_CUBE"
+    const double RANGE "KD_RANGE"
+    const float CUBE_K "KD_CUBE_K"
+    const float CUBE_K_THIRD "KD_CUBE_K_THIRD"
     const float THIRD_F "KD_THIRD_F"
     const float TWO_NINTHS_F "KD_TWO_NINTHS_F"
-    const unsigned int ONE_WORD "KD_ONE_WORD"
+    const float TAN_EIGHTH_F "KD_TAN_EIGHTH_F"
+    const float SLIGHT "KD_SLIGHT"
     const unsigned int ROOT_WORD "KD_ROOT_WORD"
     const unsigned int EXPONENT_WORD "KD_EXPONENT_WORD"
     const unsigned int SIGN_WORD "KD_SIGN_WORD"
@@ -112,209 +114,299 @@ cdef extern from *:
     const unsigned int CUBE_WORD "KD_CUBE_WORD"
 
 
-cdef inline f64vec two_to_part(f64vec r, const double* c, int last) noexcept nogil:
-    """2**r - 1, |r| <= 1/2"""
-    return r * polynomial(r, c, last)
+# So many vectors of floats are computed side by side, each function in steps: with one alone the processor would wait for
+# what its operations take.
+ctypedef struct Side:
+    f32vec x[TOGETHER]          # arguments
+    f32vec y[TOGETHER]
+    w32vec outside[TOGETHER]    # negative where they are out of range
+    f64vec v[2 * TOGETHER]      # results, as of the lower and upper halves of x
+    Py_ssize_t first, last      # numbers of vectors; the last one is taken again and again
 
 
-cdef inline f64vec quick_exp(f64vec x) noexcept nogil:
-    cdef f64vec t = x * LOG2_E
-    cdef f64vec whole = t + ROUND
-    cdef f64vec y = 1 + two_to_part(t - (whole - ROUND), EXP_Q, 7)
-    return number(plus(bits(y), left(bits(whole), 52)))
+# Vectors of which some may be wrong: those where `doubt` is negative.
+ctypedef struct Unsure:
+    f32vec near[TOGETHER]
+    w32vec doubt[TOGETHER]
 
 
-cdef inline f64vec quick_sin(f64vec x, bint cosine) noexcept nogil:
+cdef inline Py_ssize_t place(const Side* all, int k) noexcept nogil:
+    return min(all.first + k, all.last)
+
+
+cdef inline void take(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
+    cdef int k
+    for k in range(TOGETHER):
+        all.x[k] = a[place(all, k) * i]
+
+
+cdef inline void take_within(Side* all, const f32vec* a, Py_ssize_t i, unsigned int most) noexcept nogil:
+    cdef int k
+    for k in range(TOGETHER):
+        all.x[k] = a[place(all, k) * i]
+        all.outside[k] = most - (words(all.x[k]) & MAGNITUDE_WORD)
+        all.v[2 * k], all.v[2 * k + 1] = lower(all.x[k]), upper(all.x[k])
+
+
+cdef inline void power(f64vec* v) noexcept nogil:
+    """2**v"""
+    cdef f64vec whole[2 * TOGETHER]
+    cdef int k
+    for k in range(2 * TOGETHER):
+        whole[k] = v[k] + ROUND
+        v[k] = v[k] - (whole[k] - ROUND)
+    for k in range(2 * TOGETHER):
+        v[k] = polynomial(v[k], POWER_Q, 8)
+    for k in range(2 * TOGETHER):
+        v[k] = number(plus(bits(v[k]), left(bits(whole[k]), 52)))
+
+
+cdef inline void turned(f64vec* v, bint cosine) noexcept nogil:
     """By halves of a turn: cos x = sin(x + pi/2)."""
-    cdef f64vec whole, n, r, z
-    if cosine:
-        whole = (x * INVERSE_PI + 0.5) + ROUND
-        n = (whole - ROUND) - 0.5
-    else:
-        whole = x * INVERSE_PI + ROUND
-        n = whole - ROUND
-    r = (x - n * PI_1) - n * PI_2
-    z = r * r
-    r = r * (1 + z * polynomial(z, SIN_Q, 5))  # which leaves the sign of -0
-    return number(bits(r) ^ left(bits(whole), 63))
-
-
-cdef inline f64vec quick_tan(f64vec x) noexcept nogil:
-    cdef f64vec whole = x * TWO_OVER_PI + ROUND
-    cdef f64vec n = whole - ROUND
-    cdef f64vec r = (x - n * HALF_PI_1) - n * HALF_PI_REST
-    cdef f64vec z = r * r
-    cdef f64vec p = r * (1 + z * (TAN_1 + z * TAN_2))
-    cdef f64vec q = 1 + z * (TAN_3 + z * (TAN_4 + z * TAN_5))
-    cdef i64vec odd = -(bits(whole) & all_of(1))
-    z = choose(odd, q, p) / choose(odd, p, q)
-    return number(bits(z) ^ left(bits(whole), 63))
-
-
-cdef inline f64vec quick_tanh(f64vec x) noexcept nogil:
-    """e / (e + 2) for e = e**(2 x) - 1"""
-    cdef f64vec t = 2 * LOG2_E * x
-    cdef f64vec whole = t + ROUND
-    cdef f64vec p = two_to_part(t - (whole - ROUND), POWER_Q, 8)
-    cdef f64vec s = power_of_two(whole - ROUND)
-    p = (s - 1) + s * p
-    p = p / (p + 2)
-    return number(bits(p) | (bits(x) ^ bits(magnitude(x))))  # also of -0
-
-
-cdef inline f64vec quick_log_part(f64vec f, const double* c, int last) noexcept nogil:
-    """ln(1 + f) / 2 = artanh(s), s = f / (2 + f)"""
-    cdef f64vec s = f / (2 + f)
-    cdef f64vec z = s * s
-    return s + s * (z * polynomial(z, c, last))
-
-
-cdef inline f64vec quick_atan2(f64vec y, f64vec x) noexcept nogil:
-    """The angle of what is not below 0, see `atan2` of elementary.pxd."""
-    cdef f64vec a = magnitude(y)
-    cdef f64vec b = magnitude(x)
-    cdef i64vec swap = less(b, a)
-    cdef f64vec low = choose(swap, b, a)
-    cdef f64vec high = choose(swap, a, b)
-    cdef i64vec big = less(high * TAN_EIGHTH, low)
-    cdef f64vec q = choose(big, low - high, low) / choose(big, high + low, high)
-    cdef f64vec z = q * q
-    q = number(big & bits(each(EIGHTH_TURN))) + (q + q * (z * polynomial(z, ATAN_Q, 7)))
-    q = choose(swap, QUARTER_TURN - q, q)
-    return choose(-right(bits(x), 63), HALF_TURN - q, q)
-
-
-cdef inline Py_ssize_t at(Py_ssize_t n, Py_ssize_t step, const f32vec* like) noexcept nogil:
-    """Where number n of a row is, or of its first vector again and again."""
-    return n if step else n % width(like)
-
-
-cdef inline void take_apart(
-    const f32vec* row, Py_ssize_t i, float* exponent, float* rest, w32vec* outside,
-) noexcept nogil:
-    """x = 2**k (1 + f), 1 + f from sqrt(1/2) to sqrt(2); `outside` is negative where x is no normal number > 0."""
-    cdef w32vec x, shifted
-    cdef Py_ssize_t n
-    for n in range(CHUNK // width(row)):
-        x = words(row[n * i])
-        outside[0] = outside[0] | (MOST_WORD - x) | (x - LEAST_WORD)
-        shifted = x + ROOT_WORD
-        (<f32vec*> exponent)[n] = to_floats(shifted >> 23) - 127
-        (<f32vec*> rest)[n] = floats(x - (shifted & EXPONENT_WORD) + ONE_WORD) - 1
-
-
-cdef inline void guess_root(const f32vec* row, Py_ssize_t i, float* guess, w32vec* outside) noexcept nogil:
-    """1 / cbrt(x), to some 22 bits: Halley's steps, of 1 - x r³."""
-    cdef w32vec x, sign
-    cdef f32vec m, r, e
-    cdef Py_ssize_t n
-    for n in range(CHUNK // width(row)):
-        x = words(row[n * i]) & MAGNITUDE_WORD
-        sign = words(row[n * i]) & SIGN_WORD
-        outside[0] = outside[0] | (MOST_WORD - x) | (x - LEAST_WORD)
-        m = floats(x)
-        r = floats(CUBE_WORD - to_words(to_floats(x) * THIRD_F))
-        e = 1 - (m * r) * (r * r)
-        r = r + r * (e * (THIRD_F + e * TWO_NINTHS_F))
-        e = 1 - (m * r) * (r * r)
-        r = r + r * (e * THIRD_F)
-        (<f32vec*> guess)[n] = floats(words(r) | sign)
-
-
-cdef inline bint quick(
-    int code, float* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
-) noexcept nogil:
-    """f(a) or f(a, b) for CHUNK floats; false where some of them may be wrong. i and j are the steps, 1 or 0."""
-    cdef double buffer[CHUNK + 8]     # two rows of floats, aligned: they are read in halves of what is stored
-    cdef float* first = <float*> aligned(<char*> buffer, a)
-    cdef float* second = first + CHUNK
-    cdef const float* x = <const float*> a
-    cdef const float* y = <const float*> b
-    cdef Doubt doubt = is_doubtful(each(0))
-    cdef i64vec below = all_of(0)
-    cdef w32vec outside = words(a[0]) & 0
-    cdef unsigned int most = 0
-    cdef f64vec u, v
-    cdef Py_ssize_t part, n
-    cdef Py_ssize_t w = width(&u)
-    if code == LOG:
-        take_apart(a, i, first, second, &outside)
-        for part in range(CHUNK // w):
-            n = part * w
-            v = quick_log_part(widen(second + n), LOG_Q, 4)
-            v = widen(first + n) * LN2 + (v + v)
-            narrow(out + n, v)
-            doubt |= is_doubtful(v)
-    elif code == CBRT:
-        guess_root(a, i, first, &outside)
-        for part in range(CHUNK // w):
-            n = part * w
-            u = widen(first + n)
-            v = widen(x + at(n, i, a)) * (u * u)
-            u = 1 - v * u
-            v = v + v * (u * 0.6666666666666666)
-            narrow(out + n, v)
-            doubt |= is_doubtful(v)
-    elif code == POW:
-        take_apart(a, i, first, second, &outside)
-        for n in range(CHUNK // width(a)):
-            outside = outside | (MOST_WORD - (words(b[n * j]) & MAGNITUDE_WORD))
-        for part in range(CHUNK // w):
-            n = part * w
-            v = quick_log_part(widen(second + n), LOG2_Q, 5) * (2 * LOG2_E) + widen(first + n)
-            v = widen(y + at(n, j, b)) * v
-            below = below | bits(v + 126) | bits(1000 - v)
-            u = v + ROUND
-            v = 1 + two_to_part(v - (u - ROUND), POWER_Q, 8)
-            v = number(plus(bits(v), left(bits(u), 52)))
-            narrow(out + n, v)
-            doubt |= is_doubtful(v)
-    elif code == ATAN2:
-        for n in range(CHUNK // width(a)):
-            outside = outside | (MOST_WORD - (words(a[n * i]) & MAGNITUDE_WORD))
-            outside = outside | (MOST_WORD - (words(b[n * j]) & MAGNITUDE_WORD))
-        for part in range(CHUNK // w):
-            n = part * w
-            u = widen(x + at(n, i, a))
-            v = quick_atan2(u, widen(y + at(n, j, b)))
-            below = below | (bits(v) - all_of(SMALL_FLOAT))
-            doubt |= is_doubtful(v)
-            narrow(out + n, number(bits(v) | (bits(u) ^ bits(magnitude(u)))))
-    else:
-        most = EXP_WORD if code == EXP else TANH_WORD if code == TANH else FAR_WORD
-        for n in range(CHUNK // width(a)):
-            outside = outside | (most - (words(a[n * i]) & MAGNITUDE_WORD))
-        if code == EXP:
-            for part in range(CHUNK // w):
-                n = part * w
-                v = quick_exp(widen(x + at(n, i, a)))
-                narrow(out + n, v)
-                doubt |= is_doubtful(v)
-        elif code == TANH:
-            for part in range(CHUNK // w):
-                n = part * w
-                v = quick_tanh(widen(x + at(n, i, a)))
-                narrow(out + n, v)
-                doubt |= is_doubtful(v)
-        elif code == TAN:
-            for part in range(CHUNK // w):
-                n = part * w
-                v = quick_tan(widen(x + at(n, i, a)))
-                narrow(out + n, v)
-                doubt |= is_doubtful(v)
-        elif code == COS:
-            for part in range(CHUNK // w):
-                n = part * w
-                v = quick_sin(widen(x + at(n, i, a)), True)
-                narrow(out + n, v)
-                doubt |= is_doubtful(v)
-        elif code == SIN:
-            for part in range(CHUNK // w):
-                n = part * w
-                v = quick_sin(widen(x + at(n, i, a)), False)
-                narrow(out + n, v)
-                doubt |= is_doubtful(v)
+    cdef f64vec whole[2 * TOGETHER]
+    cdef f64vec n
+    cdef int k
+    for k in range(2 * TOGETHER):
+        if cosine:
+            whole[k] = (v[k] * INVERSE_PI + 0.5) + ROUND
+            n = (whole[k] - ROUND) - 0.5
         else:
-            return False
-    outside = outside >> 31
-    return not (doubted(doubt) or any_of(right(below, 63))) and is_zero_f32(floats(outside))
+            whole[k] = v[k] * INVERSE_PI + ROUND
+            n = whole[k] - ROUND
+        v[k] = (v[k] - n * PI_1) - n * PI_2
+    for k in range(2 * TOGETHER):
+        v[k] = v[k] * polynomial(v[k] * v[k], SIN_Q, 6)  # which leaves the sign of -0
+    for k in range(2 * TOGETHER):
+        v[k] = number(bits(v[k]) ^ left(bits(whole[k]), 63))
+
+
+cdef inline void slope(f64vec* v) noexcept nogil:
+    cdef f64vec whole[2 * TOGETHER]
+    cdef i64vec p[2 * TOGETHER]
+    cdef i64vec q[2 * TOGETHER]
+    cdef f64vec n, z
+    cdef i64vec swap
+    cdef int k
+    for k in range(2 * TOGETHER):
+        whole[k] = v[k] * TWO_OVER_PI + ROUND
+        n = whole[k] - ROUND
+        v[k] = (v[k] - n * HALF_PI_1) - n * HALF_PI_REST
+    for k in range(2 * TOGETHER):
+        z = v[k] * v[k]
+        p[k] = bits(v[k] * (1 + z * (TAN_1 + z * TAN_2)))
+        q[k] = bits(1 + z * (TAN_3 + z * (TAN_4 + z * TAN_5)))
+    for k in range(2 * TOGETHER):
+        swap = (p[k] ^ q[k]) & -(bits(whole[k]) & all_of(1))
+        v[k] = number(bits(number(p[k] ^ swap) / number(q[k] ^ swap)) ^ left(bits(whole[k]), 63))
+
+
+cdef inline void steepness(f64vec* v) noexcept nogil:
+    """tanh as e / (e + 2) for e = e**(2 x) - 1"""
+    cdef f64vec whole[2 * TOGETHER]
+    cdef f64vec t, s
+    cdef int k
+    for k in range(2 * TOGETHER):
+        t = 2 * LOG2_E * v[k]
+        whole[k] = t + ROUND
+        v[k] = t - (whole[k] - ROUND)
+    for k in range(2 * TOGETHER):
+        v[k] = v[k] * polynomial(v[k], POWER_Q + 1, 7)
+    for k in range(2 * TOGETHER):
+        s = number(plus(left(bits(whole[k]), 52), all_of(ONE_BITS)))
+        t = (s - 1) + s * v[k]
+        v[k] = t / (t + 2)
+
+
+cdef inline void take_apart(Side* all, f64vec* exponent) noexcept nogil:
+    """x = 2**k m, m from sqrt(1/2) to sqrt(2), in v; outside where x is no normal number > 0."""
+    cdef w32vec x, above
+    cdef int k
+    for k in range(TOGETHER):
+        x = words(all.x[k])
+        all.outside[k] = (x + LEAST_WORD) | (x - LEAST_WORD)
+        above = x - ROOT_WORD
+        x = x - (above & EXPONENT_WORD)
+        above = shifted(above, 23)
+        exponent[2 * k], exponent[2 * k + 1] = lower_whole(above), upper_whole(above)
+        all.v[2 * k], all.v[2 * k + 1] = lower(floats(x)), upper(floats(x))
+
+
+cdef inline void logarithm(f64vec* v, const double* c, int last) noexcept nogil:
+    """A polynomial of s**2, times s = (m - 1) / (m + 1): ln m is twice the artanh of s."""
+    cdef int k
+    for k in range(2 * TOGETHER):
+        v[k] = (v[k] - 1) / (v[k] + 1)
+    for k in range(2 * TOGETHER):
+        v[k] = v[k] * polynomial(v[k] * v[k], c, last)
+
+
+cdef inline void root(Side* all) noexcept nogil:
+    """First r = K / cbrt(x) to some 22 bits, of floats: Halley's steps, of 1 - x r³. Then one of Newton's."""
+    cdef f32vec r[TOGETHER]
+    cdef f32vec e[TOGETHER]
+    cdef f64vec y[2 * TOGETHER]
+    cdef w32vec x
+    cdef int k
+    for k in range(TOGETHER):
+        x = words(all.x[k]) & MAGNITUDE_WORD
+        all.outside[k] = (MOST_WORD - x) | (x - LEAST_WORD)
+        all.y[k] = floats(x)
+        r[k] = floats(CUBE_WORD - to_words(to_floats(x) * THIRD_F))
+    for k in range(TOGETHER):
+        e[k] = 1 - (all.y[k] * r[k]) * (r[k] * r[k])
+    for k in range(TOGETHER):
+        r[k] = r[k] + r[k] * (e[k] * (THIRD_F + e[k] * TWO_NINTHS_F))
+    for k in range(TOGETHER):
+        e[k] = 1 - (all.y[k] * r[k]) * (r[k] * r[k])
+    for k in range(TOGETHER):
+        r[k] = r[k] * (CUBE_K + e[k] * CUBE_K_THIRD)
+    for k in range(TOGETHER):
+        all.v[2 * k], all.v[2 * k + 1] = lower(r[k]), upper(r[k])
+        y[2 * k], y[2 * k + 1] = lower(all.y[k]), upper(all.y[k])
+    for k in range(2 * TOGETHER):
+        y[k] = y[k] * (all.v[k] * all.v[k])
+    for k in range(2 * TOGETHER):
+        all.v[k] = y[k] * (CUBE - y[k] * all.v[k])
+
+
+cdef inline void angle(Side* all) noexcept nogil:
+    """The angle in the first eighth of a turn is that of the smaller by the larger, or of that less 1; it is added to
+    so many eighths, or taken from them."""
+    cdef f64vec nh[2 * TOGETHER]
+    cdef f64vec nl[2 * TOGETHER]
+    cdef f64vec dh[2 * TOGETHER]
+    cdef f64vec dl[2 * TOGETHER]
+    cdef f64vec e[2 * TOGETHER]
+    cdef w32vec x, y, back, swap, less, more, big
+    cdef int k
+    for k in range(TOGETHER):
+        x, y = words(all.y[k]), words(all.x[k])
+        back = shifted(x, 31)
+        x, y = x & MAGNITUDE_WORD, y & MAGNITUDE_WORD
+        swap = is_above(floats(y), floats(x))
+        more = (x ^ y) & swap
+        less = y ^ more
+        more = x ^ more
+        # 0 / 0, what is no number, and results that may be subnormal; 0 itself is none.
+        all.outside[k] = (MOST_WORD - more) | (more - 1)
+        all.outside[k] = all.outside[k] | (is_above(floats(more) * SLIGHT, floats(less)) & ~(less - 1))
+        big = is_above(floats(less), floats(more) * TAN_EIGHTH_F)
+        x = ((swap ^ (0 - big)) - swap) + (swap & 2)
+        x = ((back ^ x) - back) + (back & 4)
+        e[2 * k], e[2 * k + 1] = lower_whole(x), upper_whole(x)
+        y = (swap ^ back) & SIGN_WORD
+        nl[2 * k], nl[2 * k + 1] = lower(floats((big & more) | y)), upper(floats((big & more) | y))
+        nh[2 * k], nh[2 * k + 1] = lower(floats(less | y)), upper(floats(less | y))
+        dl[2 * k], dl[2 * k + 1] = lower(floats(big & less)), upper(floats(big & less))
+        dh[2 * k], dh[2 * k + 1] = lower(floats(more)), upper(floats(more))
+    for k in range(2 * TOGETHER):
+        all.v[k] = (nh[k] - nl[k]) / (dh[k] + dl[k])
+    for k in range(2 * TOGETHER):
+        all.v[k] = e[k] * EIGHTH_TURN + all.v[k] * polynomial(all.v[k] * all.v[k], ATAN_Q, 7)
+
+
+cdef inline bint sure(Side* all, f32vec* out, bint sign, Unsure* unsure) noexcept nogil:
+    """Are these the nearest floats? If not, which are? `sign`: with the signs of the arguments, also of -0."""
+    cdef f32vec near[TOGETHER]
+    cdef w32vec some
+    cdef int k
+    for k in range(TOGETHER):
+        near[k] = joined(all.v[2 * k], all.v[2 * k + 1])
+        if sign:
+            near[k] = floats(words(near[k]) | (words(all.x[k]) & SIGN_WORD))
+        all.outside[k] = all.outside[k] | doubtful(all.v[2 * k], all.v[2 * k + 1])
+    some = all.outside[0]
+    for k in range(1, TOGETHER):
+        some = some | all.outside[k]
+    if any_negative(some):
+        for k in range(TOGETHER):
+            unsure.near[k], unsure.doubt[k] = near[k], all.outside[k]
+        return False
+    for k in range(TOGETHER):
+        out[place(all, k)] = near[k]
+    all.first += TOGETHER
+    return True
+
+
+cdef inline Py_ssize_t quick(
+    int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
+    Unsure* unsure,
+) noexcept nogil:
+    """f(a) or f(a, b), up to the first vectors in which some may be wrong: their number. i and j are steps, 1 or 0."""
+    cdef Side all
+    cdef f64vec y[2 * TOGETHER]
+    cdef int k
+    all.first, all.last = 0, vectors - 1
+    if code == SIN:
+        while all.first < vectors:
+            take_within(&all, a, i, FAR_WORD)
+            turned(all.v, False)
+            if not sure(&all, out, False, unsure):
+                return all.first
+    elif code == COS:
+        while all.first < vectors:
+            take_within(&all, a, i, FAR_WORD)
+            turned(all.v, True)
+            if not sure(&all, out, False, unsure):
+                return all.first
+    elif code == TAN:
+        while all.first < vectors:
+            take_within(&all, a, i, FAR_WORD)
+            slope(all.v)
+            if not sure(&all, out, False, unsure):
+                return all.first
+    elif code == EXP:
+        while all.first < vectors:
+            take_within(&all, a, i, EXP_WORD)
+            for k in range(2 * TOGETHER):
+                all.v[k] = all.v[k] * LOG2_E
+            power(all.v)
+            if not sure(&all, out, False, unsure):
+                return all.first
+    elif code == TANH:
+        while all.first < vectors:
+            take_within(&all, a, i, TANH_WORD)
+            steepness(all.v)
+            if not sure(&all, out, True, unsure):
+                return all.first
+    elif code == LOG:
+        while all.first < vectors:
+            take(&all, a, i)
+            take_apart(&all, y)
+            logarithm(all.v, LOG_Q, 4)
+            for k in range(2 * TOGETHER):
+                all.v[k] = y[k] * LN2 + all.v[k]
+            if not sure(&all, out, False, unsure):
+                return all.first
+    elif code == CBRT:
+        while all.first < vectors:
+            take(&all, a, i)
+            root(&all)
+            if not sure(&all, out, True, unsure):
+                return all.first
+    elif code == POW:
+        while all.first < vectors:
+            take(&all, a, i)
+            take_apart(&all, y)
+            logarithm(all.v, LOG2_Q, 5)
+            for k in range(TOGETHER):
+                all.y[k] = b[place(&all, k) * j]
+                all.v[2 * k] = lower(all.y[k]) * (y[2 * k] + all.v[2 * k])
+                all.v[2 * k + 1] = upper(all.y[k]) * (y[2 * k + 1] + all.v[2 * k + 1])
+                all.outside[k] = all.outside[k] | (MOST_WORD - (words(all.y[k]) & MAGNITUDE_WORD)) | signs(
+                    RANGE - magnitude(all.v[2 * k]), RANGE - magnitude(all.v[2 * k + 1])
+                )
+            power(all.v)
+            if not sure(&all, out, False, unsure):
+                return all.first
+    elif code == ATAN2:
+        while all.first < vectors:
+            take(&all, a, i)
+            for k in range(TOGETHER):
+                all.y[k] = b[place(&all, k) * j]
+            angle(&all)
+            if not sure(&all, out, True, unsure):
+                return all.first
+    else:
+        return 0
+    return vectors

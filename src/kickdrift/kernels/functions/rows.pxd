@@ -1,13 +1,10 @@
 # Functions of rows of numbers: of float64 as they are; of float32 quickly, or else by way of float64.
 
-from libc.stdint cimport uint32_t
-from libc.string cimport memcpy
-
 from .elementary cimport atan2, cbrt, cos, exp, log, pow, sin, tan, tanh
 from .nearest cimport NEAR_COS, NEAR_LOG, NEAR_SIN, NearTie
-from .quick cimport CHUNK, quick
+from .quick cimport TOGETHER, Unsure, quick
 from ..abi.formulas cimport ATAN2, CBRT, COS, EXP, LOG, POW, SIN, TAN, TANH
-from ..simd.bits cimport narrow, widen
+from ..simd.bits cimport any_negative, joined, lower, upper
 from ..simd.vec cimport f32vec, f64vec, width
 
 
@@ -45,63 +42,35 @@ cdef inline void functions(
             out[n] = atan2(a[n * i], b[n * j])
 
 
-cdef inline void widen_row(
-    Py_ssize_t first, Py_ssize_t count, double* to, const f32vec* row, Py_ssize_t step,
-) noexcept nogil:
-    """Numbers from `first` on of a row, or of its first vector again and again."""
-    cdef const float* numbers = <const float*> row
-    cdef f64vec* wide = <f64vec*> to
-    cdef Py_ssize_t w = width(wide)
-    cdef Py_ssize_t n
-    for n in range(count // w):
-        wide[n] = widen(numbers + (first + n * w if step else n * w % width(row)))
-
-
-cdef inline const f32vec* whole_chunk(
-    float* buffer, const f32vec* row, Py_ssize_t step, Py_ssize_t count,
-) noexcept nogil:
-    """The last numbers of a row, and ones after them; unless it is one vector again and again."""
-    cdef Py_ssize_t n
-    if row == NULL or step == 0:
-        return row
-    memcpy(buffer, row, count * sizeof(float))
-    for n in range(count, CHUNK):
-        buffer[n] = 1
-    return <const f32vec*> buffer
+cdef inline void careful(int code, f32vec* out, f32vec a, f32vec b) noexcept nogil:
+    """f(a) or f(a, b) of floats by way of float64."""
+    cdef f64vec x[2]
+    cdef f64vec y[2]
+    cdef f64vec result[2]
+    x[0], x[1] = lower(a), upper(a)
+    y[0], y[1] = lower(b), upper(b)
+    functions(code, 2, result, x, 1, y, 1)
+    nudge(code, 2 * width(result), <double*> x, <double*> result)
+    out[0] = joined(result[0], result[1])
 
 
 cdef inline void functions_of_floats(
     int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    cdef double wide[3 * CHUNK]
-    cdef float near[CHUNK]
-    cdef float rest[2 * CHUNK]
-    cdef const f32vec* x
-    cdef const f32vec* y
-    cdef f64vec* result = <f64vec*> (wide + 2 * CHUNK)
-    cdef Py_ssize_t total = vectors * width(out)
-    cdef Py_ssize_t w = width(result)
-    cdef Py_ssize_t first = 0
-    cdef Py_ssize_t count, n
-    while first < total:
-        count = min(<Py_ssize_t> CHUNK, total - first)
-        x = a + first // width(out) * i
-        y = b + first // width(out) * j if b != NULL else NULL
-        if count < CHUNK:
-            x = whole_chunk(rest, x, i, count)
-            y = whole_chunk(rest + CHUNK, y, j, count)
-        if quick(code, near, x, i, y, j):
-            memcpy(<float*> out + first, near, count * sizeof(float))
-            first += CHUNK
-            continue
-        widen_row(first, count, wide, a, i)
-        if b != NULL:
-            widen_row(first, count, wide + CHUNK, b, j)
-        functions(code, count // w, result, <const f64vec*> wide, 1, <const f64vec*> (wide + CHUNK), 1)
-        nudge(code, count, wide, wide + 2 * CHUNK)
-        for n in range(count // w):
-            narrow(<float*> out + first + n * w, result[n])
-        first += CHUNK
+    """Quickly, but for the vectors that this says nothing about."""
+    cdef Unsure unsure
+    cdef Py_ssize_t n = 0
+    cdef Py_ssize_t k
+    if b == NULL:
+        b, j = a, i
+    while n < vectors:
+        n += quick(code, vectors - n, out + n, a + n * i, i, b + n * j, j, &unsure)
+        for k in range(min(<Py_ssize_t> TOGETHER, vectors - n)):
+            if any_negative(unsure.doubt[k]):
+                careful(code, out + n, a[n * i], b[n * j])
+            else:
+                out[n] = unsure.near[k]
+            n += 1
 
 
 cdef inline void nudge(int code, Py_ssize_t count, const double* a, double* result) noexcept nogil:

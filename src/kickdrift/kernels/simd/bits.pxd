@@ -12,8 +12,9 @@ cdef extern from *:
     #include <stdint.h>
     #include <string.h>
     /* A double has 29 bits more than a float; 2**28 is their middle. Within 2**16 of that they are doubtful. */
-    #define KD_MIDDLE (((int64_t)1 << 28) + ((int64_t)1 << 16))
-    #define KD_AWAY ((((int64_t)1 << 29) - 1) & ~(((int64_t)1 << 17) - 1))
+    #define KD_MIDDLE ((1u << 28) + (1u << 16))
+    #define KD_MORE ((1u << 29) - 1)
+    #define KD_DOUBTFUL (1u << 17)
     #if defined(KD_LANE_BYTES)
       typedef int64_t kd_i64 __attribute__((vector_size(KD_LANE_BYTES), aligned(8), may_alias));
       typedef uint64_t kd_u64 __attribute__((vector_size(KD_LANE_BYTES), aligned(8), may_alias));
@@ -26,28 +27,148 @@ cdef extern from *:
       #define kd_all_i64(i) ((kd_i64){0} + (int64_t)(i))
       #define kd_left(i, n) ((kd_i64)((kd_u64)(i) << (n)))
       #define kd_plus(i, j) ((kd_i64)((kd_u64)(i) + (kd_u64)(j)))
-      #if defined(__AVX512F__)  /* which GCC makes of two halves otherwise */
-        #define kd_widen(p) ((kd_f64)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(p))))
-      #else
-        #define kd_widen(p) __builtin_convertvector(*(const kd_half *)(p), kd_f64)
-      #endif
-      #define kd_narrow(p, q) (*(kd_half *)(p) = __builtin_convertvector(q, kd_half))
       typedef uint32_t kd_w32 __attribute__((vector_size(KD_LANE_BYTES), aligned(4), may_alias));
       typedef int32_t kd_s32 __attribute__((vector_size(KD_LANE_BYTES), aligned(4), may_alias));
       #define kd_words(q) ((kd_w32)(q))
       #define kd_floats(i) ((kd_f32)(i))
       #define kd_to_floats(i) __builtin_convertvector((kd_s32)(i), kd_f32)
       #define kd_to_words(q) ((kd_w32)__builtin_convertvector(q, kd_s32))
+      #define kd_shifted(i, n) ((kd_w32)((kd_s32)(i) >> (n)))
+      #define kd_above(a, b) ((kd_w32)((a) > (b)))
+      typedef int32_t kd_half_s32 __attribute__((vector_size(KD_LANE_BYTES / 2), aligned(4), may_alias));
+      typedef uint32_t kd_half_w32 __attribute__((vector_size(KD_LANE_BYTES / 2), aligned(4), may_alias));
+      /* GCC's own ways between a vector of floats and two of doubles lead through memory. */
       #if defined(__AVX512F__)
-        typedef unsigned kd_doubt;
-        #define kd_is_doubtful(q) ((unsigned)_mm512_testn_epi64_mask( \
-            (__m512i)(kd_bits(q) + KD_MIDDLE), _mm512_set1_epi64(KD_AWAY)))
-        #define kd_doubted(d) ((d) != 0)
+        #define kd_lower(q) ((kd_f64)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)(q))))
+        #define kd_upper(q) ((kd_f64)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)(q), 1)))
+        #define kd_lower_whole(i) ((kd_f64)_mm512_cvtepi32_pd(_mm512_castsi512_si256((__m512i)(i))))
+        #define kd_upper_whole(i) ((kd_f64)_mm512_cvtepi32_pd(_mm512_extracti32x8_epi32((__m512i)(i), 1)))
+        #define kd_low_words(a, b) ((kd_w32)_mm512_shuffle_ps((__m512)(a), (__m512)(b), 0x88))
+        #define kd_signs(a, b) ((kd_w32)_mm512_shuffle_ps((__m512)(a), (__m512)(b), 0xdd))
+        #define kd_joined(a, b) ((kd_f32)_mm512_insertf32x8( \
+            _mm512_castps256_ps512(_mm512_cvtpd_ps((__m512d)(a))), _mm512_cvtpd_ps((__m512d)(b)), 1))
+        #define kd_any_negative(i) (_mm512_movepi32_mask((__m512i)(i)) != 0)
+      #elif defined(__AVX2__)
+        #define kd_lower(q) ((kd_f64)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)(q))))
+        #define kd_upper(q) ((kd_f64)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)(q), 1)))
+        #define kd_lower_whole(i) ((kd_f64)_mm256_cvtepi32_pd(_mm256_castsi256_si128((__m256i)(i))))
+        #define kd_upper_whole(i) ((kd_f64)_mm256_cvtepi32_pd(_mm256_extracti128_si256((__m256i)(i), 1)))
+        #define kd_low_words(a, b) ((kd_w32)_mm256_shuffle_ps((__m256)(a), (__m256)(b), 0x88))
+        #define kd_signs(a, b) ((kd_w32)_mm256_shuffle_ps((__m256)(a), (__m256)(b), 0xdd))
+        #define kd_joined(a, b) ((kd_f32)_mm256_set_m128(_mm256_cvtpd_ps((__m256d)(b)), _mm256_cvtpd_ps((__m256d)(a))))
+        #define kd_any_negative(i) (_mm256_movemask_ps((__m256)(i)) != 0)
+      #elif defined(__SSE2__) && KD_LANE_BYTES == 16
+        #define kd_lower(q) ((kd_f64)_mm_cvtps_pd((__m128)(q)))
+        #define kd_upper(q) ((kd_f64)_mm_cvtps_pd(_mm_movehl_ps((__m128)(q), (__m128)(q))))
+        #define kd_lower_whole(i) ((kd_f64)_mm_cvtepi32_pd((__m128i)(i)))
+        #define kd_upper_whole(i) ((kd_f64)_mm_cvtepi32_pd((__m128i)_mm_movehl_ps((__m128)(i), (__m128)(i))))
+        #define kd_low_words(a, b) ((kd_w32)_mm_shuffle_ps((__m128)(a), (__m128)(b), 0x88))
+        #define kd_signs(a, b) ((kd_w32)_mm_shuffle_ps((__m128)(a), (__m128)(b), 0xdd))
+        #define kd_joined(a, b) ((kd_f32)_mm_movelh_ps(_mm_cvtpd_ps((__m128d)(a)), _mm_cvtpd_ps((__m128d)(b))))
+        #define kd_any_negative(i) (_mm_movemask_ps((__m128)(i)) != 0)
       #else
-        typedef kd_i64 kd_doubt;
-        #define kd_is_doubtful(q) ((kd_i64)(((kd_bits(q) + KD_MIDDLE) & KD_AWAY) == 0))
-        #define kd_doubted(d) (!kd_is_zero_f64(kd_number(d)))
+        typedef union { kd_f32 f; kd_w32 w; kd_half half[2]; kd_half_s32 whole[2]; kd_half_w32 words[2]; } kd_halves;
+        static inline kd_f64 kd_widened(kd_f32 q, int n) {
+            const kd_halves a = {q};
+            return __builtin_convertvector(a.half[n], kd_f64);
+        }
+        static inline kd_f64 kd_widened_whole(kd_w32 i, int n) {
+            const kd_halves a = {.w = i};
+            return __builtin_convertvector(a.whole[n], kd_f64);
+        }
+        static inline kd_w32 kd_low_words(kd_f64 a, kd_f64 b) {
+            kd_halves c;
+            c.words[0] = __builtin_convertvector((kd_u64)a, kd_half_w32);
+            c.words[1] = __builtin_convertvector((kd_u64)b, kd_half_w32);
+            return c.w;
+        }
+        static inline kd_w32 kd_signs(kd_f64 a, kd_f64 b) {
+            return kd_low_words((kd_f64)((kd_u64)a >> 32), (kd_f64)((kd_u64)b >> 32));
+        }
+        static inline kd_f32 kd_joined(kd_f64 a, kd_f64 b) {
+            kd_halves c;
+            c.half[0] = __builtin_convertvector(a, kd_half);
+            c.half[1] = __builtin_convertvector(b, kd_half);
+            return c.f;
+        }
+        #define kd_lower(q) kd_widened(q, 0)
+        #define kd_upper(q) kd_widened(q, 1)
+        #define kd_lower_whole(i) kd_widened_whole(i, 0)
+        #define kd_upper_whole(i) kd_widened_whole(i, 1)
+        #define kd_any_negative(i) (!kd_is_zero_f32((kd_f32)((i) >> 31)))
       #endif
+      typedef uint32_t kd_w32 __attribute__((vector_size(KD_LANE_BYTES), aligned(4), may_alias));
+      typedef int32_t kd_s32 __attribute__((vector_size(KD_LANE_BYTES), aligned(4), may_alias));
+      #define kd_words(q) ((kd_w32)(q))
+      #define kd_floats(i) ((kd_f32)(i))
+      #define kd_to_floats(i) __builtin_convertvector((kd_s32)(i), kd_f32)
+      #define kd_to_words(q) ((kd_w32)__builtin_convertvector(q, kd_s32))
+      #define kd_shifted(i, n) ((kd_w32)((kd_s32)(i) >> (n)))
+      #define kd_above(a, b) ((kd_w32)((a) > (b)))
+      typedef int32_t kd_half_s32 __attribute__((vector_size(KD_LANE_BYTES / 2), aligned(4), may_alias));
+      typedef uint32_t kd_half_w32 __attribute__((vector_size(KD_LANE_BYTES / 2), aligned(4), may_alias));
+      /* GCC's own ways between a vector of floats and two of doubles lead through memory. */
+      #if defined(__AVX512F__)
+        #define kd_lower(q) ((kd_f64)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)(q))))
+        #define kd_upper(q) ((kd_f64)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)(q), 1)))
+        #define kd_lower_whole(i) ((kd_f64)_mm512_cvtepi32_pd(_mm512_castsi512_si256((__m512i)(i))))
+        #define kd_upper_whole(i) ((kd_f64)_mm512_cvtepi32_pd(_mm512_extracti32x8_epi32((__m512i)(i), 1)))
+        #define kd_low_words(a, b) ((kd_w32)_mm512_shuffle_ps((__m512)(a), (__m512)(b), 0x88))
+        #define kd_signs(a, b) ((kd_w32)_mm512_shuffle_ps((__m512)(a), (__m512)(b), 0xdd))
+        #define kd_joined(a, b) ((kd_f32)_mm512_insertf32x8( \
+            _mm512_castps256_ps512(_mm512_cvtpd_ps((__m512d)(a))), _mm512_cvtpd_ps((__m512d)(b)), 1))
+        #define kd_any_negative(i) (_mm512_movepi32_mask((__m512i)(i)) != 0)
+      #elif defined(__AVX2__)
+        #define kd_lower(q) ((kd_f64)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)(q))))
+        #define kd_upper(q) ((kd_f64)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)(q), 1)))
+        #define kd_lower_whole(i) ((kd_f64)_mm256_cvtepi32_pd(_mm256_castsi256_si128((__m256i)(i))))
+        #define kd_upper_whole(i) ((kd_f64)_mm256_cvtepi32_pd(_mm256_extracti128_si256((__m256i)(i), 1)))
+        #define kd_low_words(a, b) ((kd_w32)_mm256_shuffle_ps((__m256)(a), (__m256)(b), 0x88))
+        #define kd_signs(a, b) ((kd_w32)_mm256_shuffle_ps((__m256)(a), (__m256)(b), 0xdd))
+        #define kd_joined(a, b) ((kd_f32)_mm256_set_m128(_mm256_cvtpd_ps((__m256d)(b)), _mm256_cvtpd_ps((__m256d)(a))))
+        #define kd_any_negative(i) (_mm256_movemask_ps((__m256)(i)) != 0)
+      #elif defined(__SSE2__) && KD_LANE_BYTES == 16
+        #define kd_lower(q) ((kd_f64)_mm_cvtps_pd((__m128)(q)))
+        #define kd_upper(q) ((kd_f64)_mm_cvtps_pd(_mm_movehl_ps((__m128)(q), (__m128)(q))))
+        #define kd_lower_whole(i) ((kd_f64)_mm_cvtepi32_pd((__m128i)(i)))
+        #define kd_upper_whole(i) ((kd_f64)_mm_cvtepi32_pd((__m128i)_mm_movehl_ps((__m128)(i), (__m128)(i))))
+        #define kd_low_words(a, b) ((kd_w32)_mm_shuffle_ps((__m128)(a), (__m128)(b), 0x88))
+        #define kd_signs(a, b) ((kd_w32)_mm_shuffle_ps((__m128)(a), (__m128)(b), 0xdd))
+        #define kd_joined(a, b) ((kd_f32)_mm_movelh_ps(_mm_cvtpd_ps((__m128d)(a)), _mm_cvtpd_ps((__m128d)(b))))
+        #define kd_any_negative(i) (_mm_movemask_ps((__m128)(i)) != 0)
+      #else
+        typedef union { kd_f32 f; kd_w32 w; kd_half half[2]; kd_half_s32 whole[2]; kd_half_w32 words[2]; } kd_halves;
+        static inline kd_f64 kd_widened(kd_f32 q, int n) {
+            const kd_halves a = {q};
+            return __builtin_convertvector(a.half[n], kd_f64);
+        }
+        static inline kd_f64 kd_widened_whole(kd_w32 i, int n) {
+            const kd_halves a = {.w = i};
+            return __builtin_convertvector(a.whole[n], kd_f64);
+        }
+        static inline kd_w32 kd_low_words(kd_f64 a, kd_f64 b) {
+            kd_halves c;
+            c.words[0] = __builtin_convertvector((kd_u64)a, kd_half_w32);
+            c.words[1] = __builtin_convertvector((kd_u64)b, kd_half_w32);
+            return c.w;
+        }
+        static inline kd_w32 kd_signs(kd_f64 a, kd_f64 b) {
+            return kd_low_words((kd_f64)((kd_u64)a >> 32), (kd_f64)((kd_u64)b >> 32));
+        }
+        static inline kd_f32 kd_joined(kd_f64 a, kd_f64 b) {
+            kd_halves c;
+            c.half[0] = __builtin_convertvector(a, kd_half);
+            c.half[1] = __builtin_convertvector(b, kd_half);
+            return c.f;
+        }
+        #define kd_lower(q) kd_widened(q, 0)
+        #define kd_upper(q) kd_widened(q, 1)
+        #define kd_lower_whole(i) kd_widened_whole(i, 0)
+        #define kd_upper_whole(i) kd_widened_whole(i, 1)
+        #define kd_any_negative(i) (!kd_is_zero_f32((kd_f32)((i) >> 31)))
+      #endif
+      #define kd_put(p, a, b) (((kd_half *)(p))[0] = __builtin_convertvector(a, kd_half), \
+                               ((kd_half *)(p))[1] = __builtin_convertvector(b, kd_half))
     #else
       typedef int64_t kd_i64;
       static kd_i64 kd_bits(double q) { kd_i64 i; memcpy(&i, &q, 8); return i; }
@@ -58,18 +179,24 @@ cdef extern from *:
       #define kd_all_i64(i) ((kd_i64)(i))
       #define kd_left(i, n) ((kd_i64)((uint64_t)(i) << (n)))
       #define kd_plus(i, j) ((kd_i64)((uint64_t)(i) + (uint64_t)(j)))
-      #define kd_widen(p) ((double)*(const float *)(p))
-      #define kd_narrow(p, q) (*(float *)(p) = (float)(q))
       typedef uint32_t kd_w32;
       static kd_w32 kd_words(float q) { kd_w32 i; memcpy(&i, &q, 4); return i; }
       static float kd_floats(kd_w32 i) { float q; memcpy(&q, &i, 4); return q; }
       #define kd_to_floats(i) ((float)(int32_t)(i))
       #define kd_to_words(q) ((kd_w32)(int32_t)(q))
-      typedef int kd_doubt;
-      #define kd_is_doubtful(q) (((kd_bits(q) + KD_MIDDLE) & KD_AWAY) == 0)
-      #define kd_doubted(d) (d)
+      #define kd_shifted(i, n) ((kd_w32)((int32_t)(i) >> (n)))
+      #define kd_lower(q) ((double)(q))
+      #define kd_upper(q) ((double)(q))
+      #define kd_lower_whole(i) ((double)(int32_t)(i))
+      #define kd_upper_whole(i) ((double)(int32_t)(i))
+      #define kd_low_words(a, b) ((kd_w32)kd_bits(a))
+      #define kd_any_negative(i) ((i) >> 31)
+      #define kd_joined(a, b) ((float)(a))
+      #define kd_signs(a, b) ((kd_w32)(kd_bits(a) >> 63 & 0x80000000u))
+      #define kd_above(a, b) (-(kd_w32)((a) > (b)))
     #endif
     #define kd_choose(mask, a, b) kd_number(((mask) & kd_bits(a)) | (~(mask) & kd_bits(b)))
+    #define kd_doubtful(a, b) (((kd_low_words(a, b) + KD_MIDDLE) & KD_MORE) - KD_DOUBTFUL)
     #define kd_any(mask) (!kd_is_zero_f64(kd_number(mask)))
     """
     ctypedef int64_t i64vec "kd_i64"
@@ -83,16 +210,21 @@ cdef extern from *:
     i64vec all_of "kd_all_i64"(int64_t) noexcept nogil
     f64vec choose "kd_choose"(i64vec mask, f64vec a, f64vec b) noexcept nogil
     bint any_of "kd_any"(i64vec mask) noexcept nogil
-    # As many floats as an f64vec has numbers
-    f64vec widen "kd_widen"(const float*) noexcept nogil
-    void narrow "kd_narrow"(float*, f64vec) noexcept nogil
     # The same for floats
     ctypedef uint32_t w32vec "kd_w32"
     w32vec words "kd_words"(f32vec) noexcept nogil
     f32vec floats "kd_floats"(w32vec) noexcept nogil
     f32vec to_floats "kd_to_floats"(w32vec) noexcept nogil      # of numbers below 2**31
     w32vec to_words "kd_to_words"(f32vec) noexcept nogil        # cut off
-    # Do 2**-37 of a number of an f64vec decide which of two normal floats is nearest? Doubts are joined by |.
-    ctypedef int Doubt "kd_doubt"
-    Doubt is_doubtful "kd_is_doubtful"(f64vec) noexcept nogil
-    bint doubted "kd_doubted"(Doubt) noexcept nogil
+    w32vec shifted "kd_shifted"(w32vec, int) noexcept nogil     # to the right, as signed numbers
+    bint any_negative "kd_any_negative"(w32vec) noexcept nogil
+    # A vector of floats is two of doubles; where vectors are single numbers, it is the same one twice.
+    f64vec lower "kd_lower"(f32vec) noexcept nogil
+    f64vec upper "kd_upper"(f32vec) noexcept nogil
+    f64vec lower_whole "kd_lower_whole"(w32vec) noexcept nogil  # signed numbers
+    f64vec upper_whole "kd_upper_whole"(w32vec) noexcept nogil
+    f32vec joined "kd_joined"(f64vec lower, f64vec upper) noexcept nogil    # the nearest floats
+    w32vec signs "kd_signs"(f64vec, f64vec) noexcept nogil      # negative where one is, in any order
+    w32vec is_above "kd_above"(f32vec a, f32vec b) noexcept nogil   # a > b: all ones, or all zeros
+    # Negative where 2**-37 of a number decides which of two normal floats is nearest; in any order.
+    w32vec doubtful "kd_doubtful"(f64vec, f64vec) noexcept nogil
