@@ -25,6 +25,8 @@ without: set[str] = set()
 
 def plain(value):
     """A value in a form that compares by bits; every NaN is the same, since payloads are no part of the promise."""
+    if isinstance(value, np.ndarray) and value.dtype.names:  # events
+        return str(value.dtype), value.shape, value.tobytes()
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, np.where(np.isnan(value), np.nan, value).astype(value.dtype).tobytes()
     if isinstance(value, (float, np.floating)):
@@ -93,6 +95,9 @@ def observe(stepper):
     else:
         seen["evaluations"] = stepper.force_evaluations
         seen["forces"] = repr(stepper.forces), repr(stepper.constraints)
+        seen["alive"] = plain(stepper.ids)
+        if stepper._events is not None:
+            seen["dropped"] = stepper.events.dropped
     clock = stepper._clock
     if clock is not None:
         seen["clock"] = tuple(clock.state()), repr(clock)
@@ -169,7 +174,7 @@ class Twins:
         made = [make(stepper) for stepper in (self.fast, self.book)]
         for copy, stepper in zip(made, (self.fast, self.book), strict=True):
             # A copy has nothing to draw from, counts its own evaluations, and may write one number for many equal ones.
-            own = ("drawn", "evaluations", "forces")
+            own = ("drawn", "evaluations", "forces", "dropped")
             kept = [{k: v for k, v in observe(s).items() if k not in own} for s in (copy, stepper)]
             same_state(name, *kept)
         self.fast, self.book = made

@@ -155,6 +155,27 @@ class StepperMachine(Common):
         self.twins.do("interpolate", draw)
 
     @rule()
+    def take_events(self):
+        # Not those that belong to a Rollback, nor where there are none.
+        self.twins.do("events", lambda s: s.events.take(), may_raise=("RuntimeError",))
+        self.twins.do("touching", lambda s: s.touching(), may_raise=("RuntimeError",))
+
+    @rule(seed=seeds, most=st.integers(1, 3))
+    def spawn(self, seed, most):
+        def give_birth(stepper):
+            rng = random.Random(seed)
+            places = [[rng.uniform(-1, 1) for _ in range(stepper.dim)] for _ in range(most)]
+            return stepper.spawn(places, rng.uniform(-1, 1))
+
+        self.twins.do("spawn", give_birth, may_raise=("CapacityError",))
+
+    @rule(seed=seeds)
+    def kill(self, seed):
+        rng = random.Random(seed)
+        mask = np.array([rng.random() < 0.4 for _ in range(self.twins.fast.n)])
+        self.twins.do("kill", lambda s: s.kill(mask))
+
+    @rule()
     def energy(self):
         self.twins.do("energy", lambda s: s.energy(), may_raise=("ValueError",))
 

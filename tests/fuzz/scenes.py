@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 from draws import Draws
-from plans import held_scene, scene
+from plans import held_scene, scene, told_resting_scene, told_scene, wrapped_scene
 
 import kickdrift as kd
 
@@ -51,14 +51,21 @@ FUNCTIONS = [
 
 
 def bodies(seed, sizes=(1, 2, 3, 5, 8)):
-    """A random scene of every kind: integrator, terms, springs, functions, constraints, layout, dtype."""
+    """A random scene of every kind: integrator, terms, functions, formulas, constraints, events, slots, layout, dtype."""
     rng = Draws(seed)
     n = int(rng.choice(sizes))
-    held = n > 1 and rng.integers(2)
-    drawn = (held_scene if held else scene)(rng, n=n)
-    takes_functions = not isinstance(drawn.arguments["integrator"], (kd.EnergyEuler, kd.Exact))
-    if takes_functions and rng.integers(3) == 0:
-        drawn.arguments["forces"].append(FUNCTIONS[rng.integers(len(FUNCTIONS))]())
+    kinds = (scene, held_scene, told_scene, told_resting_scene, wrapped_scene)
+    drawn = (kinds[rng.integers(len(kinds))] if n > 1 else scene)(rng, n=n)
+    forces = drawn.arguments["forces"]
+    if not isinstance(drawn.arguments["integrator"], (kd.EnergyEuler, kd.Exact)):
+        if rng.integers(3) == 0:
+            forces.append(FUNCTIONS[rng.integers(len(FUNCTIONS))]())
+        if rng.integers(4) == 0:
+            forces.append(kd.Expression(x="where(x < 0, k*sin(t), tanh(k - vx))", k=rng.normal(size=n)))
+        if rng.integers(4) == 0:
+            forces.append(kd.AppliedForce(rng.normal(size=drawn.position.shape).astype(drawn.position.dtype)))
+    if rng.integers(3) == 0:
+        drawn.arguments["alive"] = rng.random(n) < 0.7
     return drawn
 
 

@@ -54,6 +54,17 @@ def test_a_constraint_without_a_branch(monkeypatch, isa, kind, constraint):
     assert place.tolist() == [[0.0, 1.0], [2.0, 3.0]]
 
 
+def test_a_constraint_that_reports_without_a_branch(monkeypatch, isa):
+    """It is refused by name, and not left out of the events."""
+    monkeypatch.setattr(kd.Pin, "sides", lambda self, plan: 0)
+    place = np.array([[0.0, 1.0], [2.0, 3.0]])
+    world = kd.Stepper(place, np.ones((2, 2)), constraints=[kd.Pin(0)], events=kd.Events())
+    with pytest.raises(RuntimeError, match=r"^kernels: expected a branch for 'pin' in .* telling\.pxd"):
+        world.step(3)
+    assert world.tick == 0
+    assert place.tolist() == [[0.0, 1.0], [2.0, 3.0]]
+
+
 def test_kernels_of_another_build_are_refused(monkeypatch):
     """Their structs may be other ones: to read them would crash."""
     room, name = ctypes.create_string_buffer(b"\xff" * 4096), b"kickdrift.Kernels"

@@ -156,10 +156,11 @@ cdef class Coupled(Watch):
         self.source = <int64_t*> PyMem_Calloc(max(1, len(kinds)), sizeof(int64_t))
         if self.told == NULL or self.source == NULL:
             raise MemoryError
-        for constraint, bound in zip(model.constraint_records, self.bound_constraints):
+        for number, (constraint, bound) in enumerate(zip(model.constraint_records, self.bound_constraints)):
             source = model.source(constraint)
             if source in kinds and constraint.kind != "corners":  # whose walls report
                 bound.listen(kinds[source], model.n)
+                self.constraint[<Py_ssize_t> number].told = &bound.told
                 self.told[self.tolds] = &bound.told
                 self.source[self.tolds] = source
                 self.tolds += 1

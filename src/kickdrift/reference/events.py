@@ -85,7 +85,9 @@ class Log:
             met = False
         else:
             met = True
-        if met and not region and contact.speed > self.asked.hits_above and contact.speed > contact.slow:
+        again = was and not contact.impulse > 0  # who goes through, and has pushed nothing, comes together once
+        fast = contact.speed > self.asked.hits_above and contact.speed > contact.slow
+        if met and not region and fast and not again:
             self.add(system, HIT, source, each, contact.ago, contact)
         if begin and not was:
             self.add(system, ENTER if region else BEGIN, source, each, contact.ago, contact)

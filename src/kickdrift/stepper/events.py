@@ -42,8 +42,9 @@ class Events:
 
     capacity: how many events fit between two calls of `take()`. Events that come when it is full are counted in
     `stepper.events.dropped`, and so are pairs of a crowd that touch if there is no room to remember them.
-    hits_above: m/s; bodies that come together faster are a HIT. begin, end: whether BEGIN and END are reported. For
-    these, snapshots and checksums contain which bodies touched a tick ago.
+    hits_above: m/s; bodies that come together faster are a HIT, and slower ones are left out. The default is for games,
+    where slow touches make no sound. To count all meetings, as in physics, take 0. begin, end: whether BEGIN and END
+    are reported. For these, snapshots and checksums contain which bodies touched a tick ago.
 
     `take()` returns a structured array of shape (k,), one row per event, each once, sorted by tick, source, slot_a,
     slot_b and kind. Its fields:
@@ -61,10 +62,15 @@ class Events:
 
     Two bodies that met touch each other as long as each tick leaves them no farther apart than 1/1024 of the sum of
     their radii, or rounding. A pair that meets and parts in one tick is a BEGIN and an END. END has no speed and no
-    impulse; its time is the beginning of the tick if the moment is not known. If a pair meets several times in a
-    tick, time, point, normal and speed are those of the fastest meeting. A pair that meets no faster than the forces
-    of one step push it rests, and is no HIT. For bodies with `sensor` set the impulse is 0. ENTER and LEAVE come only
-    from `Sensor`; their normal is 0, and their speed is that of the body.
+    impulse. Its time is the moment of parting where that is known: for two that meet in the same tick, and for two of
+    which one is a sensor; else it is the beginning of the tick. If a pair meets several times in a tick, time, point,
+    normal and speed are those of the fastest meeting. A pair that meets no faster than the forces of one step push it
+    rests, and is no HIT.
+
+    For bodies with `sensor` set the impulse is 0, and a pair is one HIT, when it comes together. A pair that touches
+    from the start, such as one that was put there, is a BEGIN in its first tick: the time is the beginning of that
+    tick, the speed is 0, and there is no HIT. ENTER and LEAVE come only from `Sensor`; their normal is 0, and their
+    speed is that of the body.
 
     Raises TypeError or ValueError for wrong numbers. A stepper without events does no work for them.
 

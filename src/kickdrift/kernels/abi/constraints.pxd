@@ -121,6 +121,7 @@ ctypedef struct ConstraintCall:
     ConstraintFunction function
     ConstraintKind kind
     const void* data
+    Told* told                  # what it has to report; or NULL
 
 ctypedef struct Collisions:
     Torus torus

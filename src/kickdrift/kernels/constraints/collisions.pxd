@@ -350,7 +350,7 @@ cdef inline void notice(
     int dim, real h, int64_t stride, int64_t i, int64_t j, int64_t place, const real* x, const real* v,
     const Collisions* data,
 ) noexcept nogil:
-    """Report two that come to touch in the step, of which one pushes nothing."""
+    """Report two that touch in the step, of which one pushes nothing."""
     cdef real y[MAX_DIM]
     cdef real w[MAX_DIM]
     cdef real d[MAX_DIM]
@@ -386,10 +386,12 @@ cdef inline void notice_touch(
     int dim, real h, int64_t i, int64_t j, int64_t place, real* d, const real* u, const real* y, const real* w,
     const Collisions* data,
 ) noexcept nogil:
+    """Those that touched before the step have no speed."""
     cdef const real* radius = <const real*> data.radius
     cdef real size = radius[i] + radius[j]
     cdef real point[MAX_DIM]
-    cdef real overlap, together, square, under_root, ago, left
+    cdef real overlap, together, square, under_root, ago, left, r
+    cdef real speed = 0
     cdef real zero = 0
     cdef real one = 1
     cdef int c
@@ -397,16 +399,29 @@ cdef inline void notice_touch(
     overlap = size * size - dot(dim, d, d)
     together, square = -dot(dim, d, u), dot(dim, u, u)
     under_root = together * together + square * overlap
-    if not square > 0 or not under_root >= 0:
+    if square > 0 and under_root >= 0:
+        under_root = root(under_root)
+        ago = (under_root - together) / square
+        left = (zero - under_root - together) / square
+    elif not square > 0 and overlap > 0:
+        ago = h + h
+        left = zero
+    else:
         return
-    under_root = root(under_root)
-    ago = (under_root - together) / square
-    left = (zero - under_root - together) / square
-    if not (ago > 0 and ago <= h):
+    left = left if left > 0 else zero
+    if ago > 0 and ago <= h:
+        for c in range(dim):
+            d[c] = one / size * (d[c] - ago * u[c])
+        speed = -dot(dim, d, u)
+    elif ago > h and left < h:
+        ago = h
+        for c in range(dim):
+            d[c] = d[c] - ago * u[c]
+        r = root(dot(dim, d, d))
+        for c in range(dim):
+            d[c] = d[c] / r if r > 0 else zero * d[c]
+    else:
         return
     for c in range(dim):
-        d[c] = one / size * (d[c] - ago * u[c])
         point[c] = y[c] - ago * w[c] + radius[i] * d[c]
-    report(
-        data.told, place, key_of(i, j), ago, left if left > 0 else zero, -dot(dim, d, u), 0, 0, dim, point, d,
-    )
+    report(data.told, place, key_of(i, j), ago, left, speed, 0, 0, dim, point, d)

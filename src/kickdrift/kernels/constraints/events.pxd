@@ -106,8 +106,10 @@ cdef inline void add_event(
 cdef inline void visit(
     Log* log, Told* told, int dim, const Contact* contact, bint met, bint was, bint now,
 ) noexcept nogil:
-    """The events of one pair in a step."""
-    if met and not told.region and contact.speed > log.hits_above and contact.speed > contact.slow:
+    """The events of one pair in a step. Who goes through, and has pushed nothing, comes together once."""
+    cdef bint again = was and not contact.impulse > 0
+    cdef bint fast = contact.speed > log.hits_above and contact.speed > contact.slow
+    if met and not told.region and fast and not again:
         add_event(log, told, dim, HIT, contact, contact.ago, False)
     if (told.region or log.begin) and not was:
         add_event(log, told, dim, ENTER if told.region else BEGIN, contact, contact.ago, False)

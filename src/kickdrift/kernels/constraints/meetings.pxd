@@ -83,7 +83,10 @@ cdef inline void tell_meetings(
 cdef inline void notice_wall(
     int dim, real h, int64_t n, int64_t stride, int64_t k, const real* before, const real* x, const Contacts* data,
 ) noexcept nogil:
-    """Report a body that goes through a wall in the step, on the straight way that it is taken to have gone."""
+    """Report a body that goes through a wall in the step, on the straight way that it is taken to have gone.
+
+    Who touched before the step has no speed.
+    """
     cdef int64_t i = data.one[k]
     cdef int64_t face = data.other[k] - n
     cdef const real* normal = <const real*> data.normal + face * dim
@@ -95,20 +98,26 @@ cdef inline void notice_wall(
     cdef real way[MAX_DIM]
     cdef real one = 1
     cdef real depth, first, speed, ago
+    cdef real left = 0
     cdef int c
     for c in range(dim):
         y[c] = x[c * stride + i]
         was[c] = before[c * stride + i]
     depth = size - dot(dim, normal, y)
     first = size - dot(dim, normal, was)
-    if not depth >= 0 or not first < 0:
-        return
     speed = (depth - first) / h
-    ago = depth / speed
+    if first > 0:
+        ago = h
+        left = left if depth >= 0 else depth / speed
+        speed = 0
+    elif depth >= 0 and speed > 0:
+        ago = depth / speed
+    else:
+        return
     for c in range(dim):
         way[c] = -one * normal[c]
         point[c] = y[c] - ago / h * (y[c] - was[c]) + r * way[c]
-    report(data.grid.told, k, key_of(i, -1 - face), ago, 0, speed, 0, 0, dim, point, way)
+    report(data.grid.told, k, key_of(i, -1 - face), ago, left, speed, 0, 0, dim, point, way)
 
 
 # Contacts: the walls of a body come before the bodies that it meets, the last of them first.

@@ -47,7 +47,6 @@ cdef inline void meet_body(
     cdef real one = 1
     cdef real share, distance
     cdef int64_t number
-    cdef bint sensed = senses(data.wall.sensor, i)
     cdef bint met = False
     cdef int _bounce, j
     for j in range(dim):
@@ -55,8 +54,12 @@ cdef inline void meet_body(
         u[j] = v[j * stride + i]
         g[j] = gain[j * stride + i]
         start[j] = before[j * stride + i]
+    if senses(data.wall.sensor, i):
+        if data.wall.told != NULL:
+            go_through(dim, h, i, start, y, u, g, data)
+        return
     for _bounce in range(BOUNCES):
-        number = first_touch(dim, start, y, reach, data, &share)
+        number = first_touch(False, dim, start, y, reach, data, &share)
         if number < 0:
             break
         for j in range(dim):
@@ -65,9 +68,6 @@ cdef inline void meet_body(
         since = (one - share) * since
         for j in range(dim):
             d[j] = at[j] - y[j]
-        if sensed:
-            tell_shape(dim, h, i, number, since, dot(dim, n, d), u, g, n, 0, at, data)
-            return
         turn(dim, h, i, number, since, dot(dim, n, d), y, u, g, n, at, data)
         met = True
         for j in range(dim):
@@ -75,8 +75,6 @@ cdef inline void meet_body(
     else:
         for j in range(dim):
             y[j] = start[j]
-    if sensed:
-        return
     number = next_overlap(dim, y, reach, -1, data)
     while number >= 0:
         distance = away(dim, y, number, data, n)
@@ -85,6 +83,54 @@ cdef inline void meet_body(
         number = next_overlap(dim, y, reach, number, data)
     if met:
         replace(dim, h, stride, i, y, u, x, v, s)
+
+
+cdef inline void go_through(
+    int dim, real h, int64_t i, const real* start, const real* y, const real* u, const real* g, const Shapes* data,
+) noexcept nogil:
+    """Report the shape that a body which is not held comes to first, and all that it is in at the end of the step."""
+    cdef real reach = each(&data.reach, i, h)
+    cdef real motion[MAX_DIM]
+    cdef real still[MAX_DIM]
+    cdef real n[MAX_DIM]
+    cdef real share
+    cdef int64_t first = first_touch(True, dim, start, y, reach, data, &share)
+    cdef int64_t number
+    cdef int j
+    for j in range(dim):
+        motion[j] = y[j] - start[j]
+        still[j] = 0
+    if first >= 0:
+        come(dim, h, i, first, share, start, motion, y, u, g, data)
+    number = next_overlap(dim, y, reach, -1, data)
+    while number >= 0:
+        if number == first:
+            pass
+        elif touch(True, dim, start, motion, reach, number, data, &share):
+            come(dim, h, i, number, share, start, motion, y, u, g, data)
+        else:
+            # It was in there before the step.
+            away(dim, y, number, data, n)
+            tell_shape(dim, h, i, number, h, 0, still, still, n, 0, y, data)
+        number = next_overlap(dim, y, reach, number, data)
+
+
+cdef inline void come(
+    int dim, real h, int64_t i, int64_t number, real share, const real* start, const real* motion, const real* y,
+    const real* u, const real* g, const Shapes* data,
+) noexcept nogil:
+    """Report a shape that a body comes to after this share of its way."""
+    cdef real at[MAX_DIM]
+    cdef real d[MAX_DIM]
+    cdef real n[MAX_DIM]
+    cdef real one = 1
+    cdef int j
+    for j in range(dim):
+        at[j] = start[j] + share * motion[j]
+    away(dim, at, number, data, n)
+    for j in range(dim):
+        d[j] = at[j] - y[j]
+    tell_shape(dim, h, i, number, (one - share) * h, dot(dim, n, d), u, g, n, 0, at, data)
 
 
 cdef inline void turn(
@@ -127,9 +173,12 @@ cdef inline bint is_beside(int dim, const double* low, const double* high, const
 
 
 cdef inline int64_t first_touch(
-    int dim, const real* start, const real* y, real reach, const Shapes* data, real* share,
+    bint through, int dim, const real* start, const real* y, real reach, const Shapes* data, real* share,
 ) noexcept nogil:
-    """The shape that is touched first on the way, and after which share of it; of two at once the first; or -1."""
+    """The shape that is touched first on the way, and after which share of it; of two at once the first; or -1.
+
+    through: the body is not held, and those that it is in from the start are left out.
+    """
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
     cdef real motion[MAX_DIM]
@@ -142,7 +191,7 @@ cdef inline int64_t first_touch(
     for j in range(dim):
         low[j] = (start[j] if start[j] < y[j] else y[j]) - large
         high[j] = (y[j] if start[j] < y[j] else start[j]) + large
-    return search(True, dim, low, high, start, motion, reach, -1, data, share)
+    return search(True, through, dim, low, high, start, motion, reach, -1, data, share)
 
 
 cdef inline int64_t next_overlap(
@@ -160,12 +209,12 @@ cdef inline int64_t next_overlap(
     for j in range(dim):
         low[j] = y[j] - large
         high[j] = y[j] + large
-    return search(False, dim, low, high, y, y, reach, after, data, &share)
+    return search(False, False, dim, low, high, y, y, reach, after, data, &share)
 
 
 cdef inline int64_t search(
-    bint on_way, int dim, const double* low, const double* high, const real* y, const real* motion, real reach,
-    int64_t after, const Shapes* data, real* share,
+    bint on_way, bint through, int dim, const double* low, const double* high, const real* y, const real* motion,
+    real reach, int64_t after, const Shapes* data, real* share,
 ) noexcept nogil:
     """Of the shapes in a box the one that is touched first on the way, or else the first that is too near; or -1."""
     cdef int64_t waiting[DEEPEST]
@@ -188,7 +237,7 @@ cdef inline int64_t search(
         for k in range(data.first[node], data.first[node] + data.leaves[node]):
             number = data.number[k]
             if on_way:
-                if not touch(dim, y, motion, reach, number, data, &t):
+                if not touch(through, dim, y, motion, reach, number, data, &t):
                     continue
                 if found < 0 or t < share[0] or (t == share[0] and number < found):
                     found = number
@@ -254,16 +303,16 @@ cdef inline real away(int dim, const real* y, int64_t number, const Shapes* data
 
 
 cdef inline bint touch(
-    int dim, const real* y, const real* motion, real r, int64_t number, const Shapes* data, real* share,
+    bint through, int dim, const real* y, const real* motion, real r, int64_t number, const Shapes* data, real* share,
 ) noexcept nogil:
-    """Does y come as near as r, and after which share of its motion?"""
+    """Does y come as near as r, and after which share of its motion? through: not where it is so near before."""
     cdef const real* a = <const real*> data.lower + number * dim
     cdef const real* b = <const real*> data.upper + number * dim
     cdef real n[MAX_DIM]
     cdef real first = 2
     if away(dim, y, number, data, n) < r:
         share[0] = 0
-        return dot(dim, n, motion) < 0
+        return not through and dot(dim, n, motion) < 0
     if data.segments:
         around_segment(dim, y, motion, r, a, b, &first)
     else:

@@ -8,35 +8,24 @@ from .shapes cimport tell_shapes
 from ..abi.constraints cimport (
     BOX, COLLISIONS, CONTACTS, PLANE, SENSOR, SHAPES, Collisions, Contacts, ConstraintCall, Sensor, Shapes, Wall,
 )
-from ..abi.events cimport Log, Told
+from ..abi.events cimport Log
 from ..simd.vec cimport real
 
 
-cdef inline Told* told_of(const ConstraintCall* constraint) noexcept nogil:
-    if constraint.kind == COLLISIONS:
-        return (<const Collisions*> constraint.data).told
-    if constraint.kind == CONTACTS:
-        return (<const Contacts*> constraint.data).grid.told
-    if constraint.kind == SENSOR:
-        return (<const Sensor*> constraint.data).told
-    if constraint.kind == SHAPES:
-        return (<const Shapes*> constraint.data).wall.told
-    if constraint.kind == BOX or constraint.kind == PLANE:
-        return (<const Wall*> constraint.data).told
-    return NULL
-
-
-cdef inline void tell(
+cdef inline int64_t tell(
     bint keep, int64_t constraints, const ConstraintCall* constraint, int dim, int64_t n, int64_t stride,
     const real* x, Log* log,
 ) noexcept nogil:
-    """The end of a step: what constraints were told becomes events; or nothing, where the step is not kept."""
+    """The end of a step: what constraints were told becomes events; or nothing, where the step is not kept.
+
+    The number of a constraint that reports, and that there is no branch for; or -1.
+    """
     cdef int64_t number
     for number in range(constraints):
-        if told_of(&constraint[number]) == NULL:
+        if constraint[number].told == NULL:
             continue
         if not keep:
-            forget(told_of(&constraint[number]))
+            forget(constraint[number].told)
         elif constraint[number].kind == COLLISIONS:
             tell_pairs(dim, n, stride, x, <const Collisions*> constraint[number].data, log)
         elif constraint[number].kind == CONTACTS:
@@ -47,3 +36,6 @@ cdef inline void tell(
             tell_shapes(dim, n, stride, x, <const Shapes*> constraint[number].data, log)
         elif constraint[number].kind == BOX or constraint[number].kind == PLANE:
             tell_walls(dim, n, stride, x, constraint[number].kind == BOX, <const Wall*> constraint[number].data, log)
+        else:
+            return number
+    return -1

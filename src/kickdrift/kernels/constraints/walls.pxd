@@ -423,7 +423,11 @@ cdef inline void tell_wall(
     ago[0] = arrival(depth, speed, pull, h, h, fast)
     slow[0] = pull
     given[0] = 0
-    if not senses(data.sensor, i):
+    if senses(data.sensor, i):
+        if depth > 0 and not ago[0] > 0:
+            # It goes through, and touched before the step.
+            ago[0], fast[0] = h, 0
+    else:
         given[0] = impulse / (<const real*> data.weight)[i]
 
 

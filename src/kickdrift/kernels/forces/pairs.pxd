@@ -141,7 +141,8 @@ cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) 
             count = candidates(dim, data.n, stride, x, <int32_t> i, reach * reach, &data.grid, data.near)
             if total + count > data.capacity:
                 return False
-            memcpy(data.partner + total, data.near, count * sizeof(int32_t))
+            if count > 0:  # without room there is no place to copy nothing to
+                memcpy(data.partner + total, data.near, count * sizeof(int32_t))
             total += count
     data.begin[data.n] = total
     data.listed = True

@@ -43,8 +43,8 @@ cdef inline int held(
     return NO_BRANCH
 
 
-cdef inline void told(
+cdef inline int64_t told(
     bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride,
     const real* x, Log* log,
 ) noexcept nogil:
-    tell(keep, constraints, constraint, <int> dim, n, stride, x, log)
+    return tell(keep, constraints, constraint, <int> dim, n, stride, x, log)

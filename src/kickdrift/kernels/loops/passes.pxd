@@ -18,7 +18,7 @@ from ..noise cimport stir
 from .living cimport any_of
 from .planes cimport aligned
 from .stages cimport size
-from ..abi.coupled cimport INTERRUPTED, UNSOLVED, NoisyFunction, InteractionCall, InteractionFunction, Coupling
+from ..abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED, NoisyFunction, InteractionCall, InteractionFunction, Coupling
 from ..integrators.traits cimport fsal, verlet
 
 
@@ -237,6 +237,7 @@ cdef inline int constrain(
     cdef Periodic box
     cdef const vec* at_rest = NULL
     cdef Py_ssize_t i
+    cdef int64_t untold
     cdef int number
     if coupling.constraints > 0:
         for i in range(plan.dim * workspace.plane // width(like)):
@@ -258,10 +259,13 @@ cdef inline int constrain(
         coupling.log.tick = job.tick + step + 1
         coupling.log.time = coupling.origin + (coupling.log.tick - coupling.origin_tick) * plan.h
         coupling.log.h = plan.h
-        coupling.tell(
+        untold = coupling.tell(
             job.code == 0, coupling.constraints, coupling.constraint, plan.n, plan.dim, workspace.plane,
             workspace.next + X * size(workspace, like), coupling.log,
         )
+        if untold >= 0 and job.code == 0:
+            job.code = NO_BRANCH
+            job.failed_part = <int> untold
     if job.code != 0:
         return job.code
     if coupling.constraints > 0 and plan.damped:

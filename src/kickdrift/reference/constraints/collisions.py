@@ -102,19 +102,30 @@ def tell(system, met, x, v, i, j, radius, weight):
 
 
 def notice(system, d, u, x, v, i, j, radius):
-    """Report two that come to touch in the step, of which one pushes nothing."""
+    """Report two that touch in the step, of which one pushes nothing. Those that touched before it have no speed."""
     size, zero = radius[i] + radius[j], system.real(0)
     overlap, together, square = size * size - dot(d, d), -dot(d, u), dot(u, u)
     under_root = together * together + square * overlap
-    if not square > 0 or not under_root >= 0:
+    if square > 0 and under_root >= 0:
+        root = sqrt(under_root)
+        ago, left = (root - together) / square, (zero - root - together) / square
+    elif not square > 0 and overlap > 0:
+        ago, left = system.h + system.h, zero  # neither moves: they have touched since before the step
+    else:
         return
-    root = sqrt(under_root)
-    ago, left = (root - together) / square, (zero - root - together) / square
     left = left if left > 0 else zero
-    if not (0 < ago <= system.h):
+    if 0 < ago <= system.h:
+        n = 1 / size * (d - ago * u)
+        speed = -dot(n, u)
+    elif ago > system.h and left < system.h:
+        ago = system.h
+        at = d - ago * u
+        r = sqrt(dot(at, at))
+        n = at / r if r > 0 else zero * at
+        speed = zero
+    else:
         return
-    n = 1 / size * (d - ago * u)
-    system.report(i, j, ago, left, -dot(n, u), zero, zero, x[i] - ago * v[i] + radius[i] * n, n)
+    system.report(i, j, ago, left, speed, zero, zero, x[i] - ago * v[i] + radius[i] * n, n)
 
 
 def when(d, u, size):

@@ -223,14 +223,22 @@ def touches(contact, ago, fast, place, radius):
 
 
 def notice_wall(system, before, x, i, number, normal, offset, r):
-    """Report a body that goes through a wall in the step, on the straight way that it is taken to have gone."""
+    """Report a body that goes through a wall in the step, on the straight way that it is taken to have gone.
+
+    Who touched before the step has no speed.
+    """
     size = offset + r
     depth, first, zero = size - dot(normal, x), size - dot(normal, before), system.real(0)
-    if not depth >= 0 or not first < 0:
+    speed, left = (depth - first) / system.h, zero
+    if first > 0:
+        ago, left = system.h, zero if depth >= 0 else depth / speed
+        speed = zero
+    elif depth >= 0 and speed > 0:
+        ago = depth / speed
+    else:
         return
-    speed = (depth - first) / system.h
-    ago, way = depth / speed, -1 * normal
-    system.report(i, number, ago, zero, speed, zero, zero, x - ago / system.h * (x - before) + r * way, way)
+    way = -1 * normal
+    system.report(i, number, ago, left, speed, zero, zero, x - ago / system.h * (x - before) + r * way, way)
 
 
 def in_colours(found, weight):

@@ -52,11 +52,11 @@ class Shapes:
         depth, sign, axis = min(ways, key=lambda way: way[0])
         return zero - depth, Vector([zero + sign if j == axis else zero for j in range(len(y))])
 
-    def touch(self, y, motion, r, a, b):
-        """The share of a motion after which y comes as near as r; or None."""
+    def touch(self, y, motion, r, a, b, through):
+        """The share of a motion after which y comes as near as r; or None. through: None where it is so near before."""
         distance, n = self.away(y, a, b)
         if distance < r:
-            return self.system.real(0) if dot(n, motion) < 0 else None
+            return self.system.real(0) if not through and dot(n, motion) < 0 else None
         found = [
             t for t in (self.around_segment if self.segments else self.around_box)(y, motion, r, a, b) if t is not None
         ]
@@ -128,6 +128,9 @@ def shapes(
     wall = Wall(system, restitution, friction, radius, weight, lag, sensor)
     all_ = Shapes(system, {"segments": segments, "lower": lower, "upper": upper, "enabled": enabled, "reach": reach})
     for i in wall.free:
+        if wall.sensor[i]:
+            go_through(system, wall, all_, i, before[i], x[i], v[i])
+            continue
         y, u, start, since = x[i], v[i], before[i], system.h
         for _ in range(BOUNCES):
             t, number, at = first_touch(all_, i, start, y)
@@ -135,27 +138,47 @@ def shapes(
                 break
             _, n = all_.away(at, *all_.ends[number][1:])
             since = (system.real(1) - t) * since
-            if wall.sensor[i]:
-                tell(system, wall, all_, i, number, since, dot(n, at - y), u, n, wall.zero, at)
-                break
             y, u = turn(system, wall, all_, i, number, since, dot(n, at - y), y, u, n, at)
             start = at
         else:
             y = start
         for number, (_, a, b) in enumerate(all_.ends):
             distance, n = all_.away(y, a, b)
-            if distance < all_.reach[i] and not wall.sensor[i]:
+            if distance < all_.reach[i]:
                 y, u = turn(system, wall, all_, i, number, system.real(0), all_.reach[i] - distance, y, u, n, y)
-        if not wall.sensor[i]:
-            replace(system, x, v, s, i, y, u)
+        replace(system, x, v, s, i, y, u)
     system.put(x, v, s)
 
 
-def first_touch(shapes, i, start, y):
+def go_through(system, wall, shapes, i, start, y, u):
+    """Report the shape that a body which is not held comes to first, and all that it is in at the end of the step."""
+    one, motion = system.real(1), y - start
+
+    def come(number, t):
+        at = start + t * motion
+        _, n = shapes.away(at, *shapes.ends[number][1:])
+        tell(system, wall, shapes, i, number, (one - t) * system.h, dot(n, at - y), u, n, wall.zero, at)
+
+    t, first, _ = first_touch(shapes, i, start, y, through=True)
+    if first is not None:
+        come(first, t)
+    for number, (name, a, b) in enumerate(shapes.ends):
+        distance, n = shapes.away(y, a, b)
+        if number == first or not distance < shapes.reach[i]:
+            continue
+        t = shapes.touch(start, motion, shapes.reach[i], a, b, through=True)
+        if t is not None:
+            come(number, t)
+        elif system.has_room(i, -1 - name, BOUNCES):  # it was in there before the step
+            zero, r = wall.zero, wall.coefficients(i)[2]
+            system.report(i, -1 - name, system.h, zero, zero, zero, zero, y - r * n, -1 * n)
+
+
+def first_touch(shapes, i, start, y, through=False):
     """The share of the way, the shape and the place of the first touch; of two at once the first shape counts."""
     motion, first, which = y - start, None, None
     for number, (_, a, b) in enumerate(shapes.ends):
-        t = shapes.touch(start, motion, shapes.reach[i], a, b)
+        t = shapes.touch(start, motion, shapes.reach[i], a, b, through)
         if t is not None and (first is None or t < first):
             first, which = t, number
     return first, which, None if first is None else start + first * motion

@@ -91,6 +91,8 @@ class Wall:
         speed = v + self.lag * gain
         pull = gain if gain > 0 else self.zero
         ago, fast = arrival(depth, speed, pull, self.h, self.h)
+        if self.sensor[i] and depth > 0 and not ago > 0:  # it goes through, and touched before the step
+            ago, fast = self.h, self.zero
         impulse = self.zero if self.sensor[i] else impulse / self.weight[i]
         self._system.report(i, -1 - number, ago, ago, fast, pull, impulse, surface(ago), normal)
 

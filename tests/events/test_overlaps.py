@@ -1,0 +1,107 @@
+"""Sensors: who overlaps from the start is reported in the first tick, and who goes through is one hit."""
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+
+ONE, BOTH = np.array([True, False]), np.array([True, True])
+REST = [[0.0, 0.0], [0.0, 0.0]]
+PAIR = [[0.0, 0.0], [0.5, 0.0]]
+FLOOR = {"normal": (0, 1), "offset": 0}
+
+
+def rows(Stepper, constraint, place, velocity, ticks=6, **options):
+    """(tick, time, kind, slot_b, speed) of all events, at steps of 0.125 s."""
+    world = Stepper(
+        np.array(place), np.array(velocity), dt=0.125, constraints=[constraint],
+        events=kd.Events(**{"hits_above": 0.0} | options),
+    )  # fmt: skip
+    world.step(ticks)
+    return world.events.take()[["tick", "time", "kind", "slot_b", "speed"]].tolist()
+
+
+BEGIN = (1, 0.0, int(kd.BEGIN))
+
+
+@pytest.mark.parametrize("swept", [False, True])
+@pytest.mark.parametrize("sensor", [ONE, BOTH])
+def test_pairs(Stepper, sensor, swept):
+    passing = kd.ElasticCollisions(0.5, sensor=sensor, swept=swept)
+    begin = (*BEGIN, 1, 0.0)
+    assert rows(Stepper, passing, PAIR, REST) == [begin]
+    assert rows(Stepper, passing, [[0.0, 0.0], [0.0, 0.0]], REST) == [begin]
+    away = rows(Stepper, passing, PAIR, [[0.0, 0.0], [2.0, 0.0]])
+    assert away == [begin, (2, 0.25, int(kd.END), 1, 0.0)] or away == [begin, (3, 0.25, int(kd.END), 1, 0.0)]
+    assert rows(Stepper, passing, [[0.0, 0.0], [1.5, 0.0]], REST) == []
+
+
+def test_a_pair_that_parts_in_its_first_tick(Stepper):
+    passing = kd.ElasticCollisions(0.5, sensor=ONE, swept=True)
+    found = rows(Stepper, passing, PAIR, [[0.0, 0.0], [50.0, 0.0]])
+    assert [row[2] for row in found] == [kd.BEGIN, kd.END]
+    assert [row[1] for row in found] == pytest.approx([0, 0.01])
+
+
+def test_a_pair_that_is_put_there(Stepper):
+    world = Stepper(
+        [[0.0, 0.0], [9.0, 0.0]], dt=0.125, constraints=[kd.ElasticCollisions(0.5, sensor=ONE)], events=kd.Events()
+    )
+    world.step(2)
+    world.teleport(1, [0.25, 0.0])
+    world.step(2)
+    assert world.events.take()[["tick", "time", "kind"]].tolist() == [(3, 0.25, int(kd.BEGIN))]
+    assert world.touching()[["slot_a", "slot_b"]].tolist() == [(0, 1)]
+
+
+@pytest.mark.parametrize("sensor", [ONE, BOTH])
+def test_contacts(Stepper, sensor):
+    passing = kd.Contacts(0.5, sensor=sensor)
+    assert rows(Stepper, passing, PAIR, REST) == [(*BEGIN, 1, 0.0)]
+    away = rows(Stepper, passing, PAIR, [[0.0, 0.0], [2.5, 0.0]])
+    assert [row[2] for row in away] == [kd.BEGIN, kd.END]
+    assert away[1][1] == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    "wall",
+    [
+        kd.Contacts(0.5, walls=[kd.Plane(**FLOOR, sensor=True)]),
+        kd.Plane(**FLOOR, radius=0.5, sensor=True),
+        kd.Box((-9, 0), (9, 9), radius=0.5, sensor=True),
+        kd.Boxes([(-9, -9)], [(9, 0)], radius=0.5, sensor=True),
+        kd.Segments([[(-9, 0), (9, 0)]], radius=0.5, sensor=True),
+    ],
+    ids=["Contacts", "Plane", "Box", "Boxes", "Segments"],
+)
+def test_walls(Stepper, wall):
+    number = -3 if isinstance(wall, kd.Box) else -1
+    for velocity in (0.0, -0.125):
+        assert rows(Stepper, wall, [[0.0, 0.25]], [[0.0, velocity]]) == [(*BEGIN, number, 0.0)]
+    away = rows(Stepper, wall, [[0.0, 0.25]], [[0.0, 0.75]])
+    assert [row[2] for row in away] == [kd.BEGIN, kd.END]
+    assert 0.25 <= away[1][1] <= 0.375  # it parts after a third of a second
+    # In the middle of a tick, and between two; also where nobody remembers who touches.
+    for height in (0.75, 0.8125, 1.0):
+        found = rows(Stepper, wall, [[0.0, height]], [[0.0, -1.0]], ticks=8)
+        assert [row[2:] for row in found] == [(int(kd.HIT), number, 1.0), (int(kd.BEGIN), number, 1.0)]
+        assert [row[1] for row in found] == pytest.approx([height - 0.5] * 2)
+    found = rows(Stepper, wall, [[0.0, 0.8125]], [[0.0, -1.0]], ticks=8, begin=False, end=False)
+    assert [row[2] for row in found] == [kd.HIT]
+
+
+def test_a_row_of_shapes_is_one_hit_each(Stepper):
+    bricks = kd.Boxes([(k, 0) for k in range(4)], [(k + 0.9, 1) for k in range(4)], radius=0.25, sensor=True)
+    found = rows(Stepper, bricks, [[-1.0, 0.5]], [[3.0, 0.0]], ticks=20)
+    for kind in (kd.HIT, kd.BEGIN, kd.END):
+        assert sorted(row[3] for row in found if row[2] == kind) == [-4, -3, -2, -1]
+
+
+def test_what_is_pushed_may_hit_again(Stepper):
+    """Each bounce is a hit, as before."""
+    ball = Stepper(
+        [[0.5, 1.0]], [[0.0, 0.0]], hz=60, forces=[kd.Gravity((0, -9.81))],
+        constraints=[kd.Plane(**FLOOR, radius=0.5, restitution=0.9)], events=kd.Events(),
+    )  # fmt: skip
+    ball.step(240)
+    assert (ball.events.take()["kind"] == kd.HIT).sum() > 3
