@@ -207,6 +207,7 @@ class Reporting(NamedTuple):
 
     pairs: bool  #: do bodies meet each other?
     walls: int  #: how many walls or shapes it has
+    at_once: int  #: how many of them a body may touch at once
     region: bool  #: does it report who enters and leaves?
     capacity: int  #: so many may touch at once
 
@@ -217,9 +218,9 @@ def reporting(plan: Plan) -> dict[int, Reporting]:
     for record in plan.constraint_records:
         walls = record.constraint.sides(plan)
         if walls is not None:
-            pairs = record.constraint.meets
-            capacity = plan.n * (MOST_TOUCHING + walls if pairs else min(walls, 8))
-            found[plan.source(record)] = Reporting(pairs, walls, record.kind == "sensor", capacity)
+            pairs, at_once = record.constraint.meets, record.constraint.most_sides(plan)
+            capacity = plan.n * (MOST_TOUCHING * pairs + at_once)
+            found[plan.source(record)] = Reporting(pairs, walls, at_once, record.kind == "sensor", capacity)
     return dict(sorted(found.items()))
 
 
