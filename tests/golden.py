@@ -29,6 +29,7 @@ from plans import (
     added_scene,
     held_scene,
     lay_out,
+    level_scene,
     resting_scene,
     scene,
     takers,
@@ -239,6 +240,11 @@ def cases():
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = told_resting_scene(Draws(f"events of contacts {number}"), integrator, dtype=dtype)
         yield f"events of contacts {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        drawn = level_scene(Draws(f"level {number}"), integrator, dtype=dtype, dim=2 if number % 2 else None)
+        yield f"contacts with shapes {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+        if number % 5 == 0:
+            yield f"lives contacts with shapes {number}", partial(lived, drawn, Draws(number))
     for number, dtype in product(range(3), DTYPES):
         drawn = told_scene(Draws(f"segments {number}"), kd.VelocityVerlet(), dtype=dtype, dim=2)
         drawn.arguments["constraints"].append(kd.Segments([[[-1.0, -0.5], [1.0, -0.25]]], 0.5, radius=0.1))

@@ -249,7 +249,8 @@ def resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     )
     around = [kd.Plane(rng.normal(size=dim), -1.0, 0.0, 0.3), kd.Plane(rng.normal(size=dim), -1.0, 0.5)]
     pins = [kd.Pin(int(rng.integers(n)))] if rng.integers(3) == 0 else []
-    drawn.arguments["constraints"] = [*pins, resting, *around[: 2 * int(rng.integers(2))]]
+    resting = replace(resting, walls=(*resting.walls, *around[: 2 * int(rng.integers(2))]))
+    drawn.arguments["constraints"] = [*pins, resting]
     return drawn
 
 
@@ -275,13 +276,49 @@ def told_resting_scene(rng, integrator=None, n=None, dtype=None, dim=None):
         if isinstance(part, kd.Contacts):
             walls = [near() for _ in range(int(rng.integers(3)))] + [kd.Box(-1.0, 1.0, **filters(2))]
             part = replace(part, walls=(*part.walls, *walls[: int(rng.integers(4))]), **filters(1))
-        elif isinstance(part, kd.Plane):
-            part = replace(part, **filters(2))
         found.append(part)
-    found += [kd.Box(-1.0, 1.0, 0.5, radius=0.1, **filters(2)), near()][: int(rng.integers(3))]
-    drawn.arguments["constraints"] = found
+    # Beside contacts a wall may stand that bodies go through.
+    beside = [kd.Box(-1.0, 1.0, 0.5, radius=0.1, **filters(2)), near()][: int(rng.integers(3))]
+    drawn.arguments["constraints"] = [*found, *(replace(wall, sensor=True) for wall in beside)]
     flags = {"begin": bool(rng.integers(4)), "end": bool(rng.integers(4))}
     drawn.arguments["events"] = kd.Events(int(rng.choice([4096, 40])), float(rng.choice([0, 0.5])), **flags)
+    return drawn
+
+
+def level_scene(rng, integrator=None, n=None, dtype=None, dim=None):
+    """A random scene of bodies that rest on shapes, too, and are reported."""
+    drawn = told_resting_scene(rng, integrator, n, dtype, dim)
+    n, dim = drawn.position.shape
+
+    def filters():
+        if rng.integers(3):
+            return {}
+        few = {"category": rng.integers(1, 4, n), "mask": int(rng.integers(1, 4))}
+        return few | {"sensor": np.array([bool(rng.integers(5) == 0) for _ in range(n)])}
+
+    def shapes():
+        k = int(rng.choice([1, 3, 12]))
+        enabled = rng.random(k) < 0.8 if rng.integers(2) else True
+        found = {"friction": float(rng.choice([0, 0.3])), "enabled": enabled, **filters()}
+        lower = rng.normal(size=(k, dim))
+        if dim == 2 and rng.integers(2):
+            if rng.integers(2):  # a ground, whose segments share their ends
+                x = np.arange(k + 1) * 4 / k - 2
+                line = np.stack([x, -0.5 + 0.2 * rng.normal(size=k + 1)], axis=1)
+                return kd.Segments(np.stack([line[:-1], line[1:]], axis=1), thickness=0.1, **found)
+            return kd.Segments(np.stack([lower, lower + rng.normal(size=(k, 2))], axis=1), **found)
+        if rng.integers(2):  # a floor of tiles
+            lower = np.stack([np.arange(k) * 0.5 - 2, *np.full((dim - 1, k), -1.5)], axis=1)
+            return kd.Boxes(lower, lower + np.array([0.5, *[1.0] * (dim - 1)]), **found)
+        return kd.Boxes(lower, lower + rng.random((k, dim)), **found)
+
+    constraints = drawn.arguments["constraints"]
+    drawn.arguments["constraints"] = [
+        replace(part, shapes=[shapes() for _ in range(1 + int(rng.integers(2)))])
+        if isinstance(part, kd.Contacts)
+        else part
+        for part in constraints
+    ]
     return drawn
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, outcome, said, told_resting_scene, told_scene
+from plans import INTEGRATORS, level_scene, outcome, said, told_resting_scene, told_scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -12,7 +12,7 @@ def rows(world):
     return world.events.take().tobytes()
 
 
-@pytest.mark.parametrize("draw", [told_scene, told_resting_scene])
+@pytest.mark.parametrize("draw", [told_scene, told_resting_scene, level_scene])
 @pytest.mark.parametrize("first", range(0, 240, 20))
 def test_reference_and_kernels_agree(monkeypatch, first, draw):
     count = 0
@@ -48,7 +48,7 @@ def tracked(world):
     return world._events.begin or world._events.end
 
 
-@pytest.mark.parametrize("draw", [told_scene, told_resting_scene])
+@pytest.mark.parametrize("draw", [told_scene, told_resting_scene, level_scene])
 @pytest.mark.parametrize("seed", range(12))
 def test_going_back_makes_them_anew(seed, draw):
     drawn = draw(np.random.default_rng(seed), "velocity_verlet")

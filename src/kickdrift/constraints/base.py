@@ -36,6 +36,10 @@ class Constraint(Declaration):
         """How many walls or shapes this has that report whom they meet; None where nothing reports."""
         return None
 
+    def most_sides(self, plan: Plan) -> int:
+        """How many of them a body may touch at once."""
+        return min(self.sides(plan) or 0, 8)
+
 
 ALL_BITS = 2**64 - 1
 

@@ -12,6 +12,7 @@ from .. import validation
 from ..declaration import declaration, noticed, numbers
 from .base import ALL_BITS, Filtered, countable, weights
 from .joints import Distance
+from .shapes import Boxes, Segments, Shapes
 from .walls import Box, Plane, Wall
 
 if TYPE_CHECKING:
@@ -29,20 +30,28 @@ class Contacts(Filtered):
     radius: m, >= 0, scalar or (n,): spheres, circles in the plane, segments on a line. They do not turn.
     restitution: 0 to 1, scalar or (n,), the share of the approach speed that is left after a blow; of two bodies the
     larger counts. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls; of two bodies
-    the geometric mean counts. walls: `Box` and `Plane`. Only their places count, their friction if it is above 0,
-    and their category, mask and sensor.
+    the geometric mean counts. walls: `Box` and `Plane`; shapes: `Segments` and `Boxes`, the level that bodies rest on.
+    Of these only the places count, thickness, which shapes are enabled, friction if it is above 0, and category, mask
+    and sensor.
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
     compliance. In each substep they are processed forwards and backwards, as often as the largest of their iterations
-    says. shapes: none so far. category, mask, sensor: as for `ElasticCollisions`. Bodies that are sensors go through
-    the walls too.
+    says. category, mask, sensor: as for `ElasticCollisions`. Bodies that are sensors go through walls and shapes too.
 
     A step is cut into `substeps`. In each substep, the forces of the step give their share. Then every contact
     pushes, beginning with its impulse of the last substep: it removes the speed of approach and a part of the
     overlap, at most two diameters a second. Then bodies move. At last contacts remove the speed that came from
     pushing bodies apart.
 
-    Events number the walls one after the other: the sides of a box as it numbers them, then those of the next wall. A
-    HIT is two that come together and did not push each other a step ago; its impulse is that of the tick, with the
+    Of shapes each body touches the 8 nearest ones. Where two meet, such as the tiles of a floor, only the nearer one
+    pushes, so that bodies roll over joints, and over steps of 1/64 of their radius. Fast bodies stop where they touch a
+    shape, and do not go through at any speed.
+
+    A wall or shape that stops the same bodies has to be in `walls` or `shapes`: one that stands beside this constraint
+    is refused. One whose mask takes notice only of bodies with category or mask 0 here may stand there, and so may
+    one whose bodies are sensors.
+
+    Events number the walls one after the other: the sides of a box as it numbers them, then those of the next wall, then
+    the shapes. A HIT is two that come together and did not push each other a step ago; its impulse is that of the tick, with the
     rest of a blow that comes at the end of it. Two touch also where they push, though they are about to close a gap.
 
     Contacts are springs of `hertz` and `damping_ratio`. If left out, they are as stiff as the substeps allow, a
@@ -62,8 +71,8 @@ class Contacts(Filtered):
     found as by `ElasticCollisions`, with the same bound in a crowd. Pinned and infinitely heavy bodies push others,
     and nothing pushes them. Place this constraint after others that correct positions.
 
-    Raises TypeError or ValueError for wrong numbers, for walls and joints of other kinds, for fewer than one
-    substep, and where there are two of this kind in a stepper.
+    Raises TypeError or ValueError for wrong numbers, for walls, shapes and joints of other kinds, for fewer than one
+    substep, for a wall beside it, and where there are two of this kind in a stepper.
 
     >>> import kickdrift as kd
     >>> pile = kd.Stepper([[0.0, 1.0], [0.0, 3.0]], dt=1 / 60, forces=[kd.Gravity((0, -9.81))],
@@ -82,7 +91,7 @@ class Contacts(Filtered):
     hertz: float | None = None
     damping_ratio: float = 10
     walls: tuple[Wall, ...] = ()
-    shapes: tuple[Any, ...] = ()
+    shapes: tuple[Shapes, ...] = ()
     joints: tuple[Distance, ...] = ()
     substeps: int = 4
     category: ArrayLike = noticed(1)
@@ -97,14 +106,14 @@ class Contacts(Filtered):
         object.__setattr__(self, "damping_ratio", ratio)
         if self.hertz is not None:
             object.__setattr__(self, "hertz", validation.real("Contacts(hertz)", self.hertz, above=0.0))
-        for name, kinds in (("walls", (Box, Plane)), ("shapes", ()), ("joints", (Distance,))):
+        for name, kinds in (("walls", (Box, Plane)), ("shapes", (Segments, Boxes)), ("joints", (Distance,))):
             object.__setattr__(self, name, self._parts(name, kinds))
         for joint in self.joints:
             if np.any(np.asarray(joint.stiffness) != 1):
                 raise ValueError("Contacts(joints): expected rods or compliance, got stiffness")
 
     def _parts(self, name: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
-        known = " or ".join(kind.__name__ for kind in kinds) or "none so far"
+        known = " or ".join(kind.__name__ for kind in kinds)
         try:
             parts = tuple(getattr(self, name))
         except TypeError:
@@ -119,25 +128,32 @@ class Contacts(Filtered):
         return dataclasses.replace(self, joints=tuple(joint.placed(position, periodic) for joint in self.joints))
 
     def shifted(self, offset: np.ndarray) -> Self:
-        return dataclasses.replace(self, walls=tuple(wall.shifted(offset) for wall in self.walls))
+        moved = {name: tuple(part.shifted(offset) for part in getattr(self, name)) for name in ("walls", "shapes")}
+        return dataclasses.replace(self, **moved)
 
     def held(self, slots: Slots) -> Self:
         return dataclasses.replace(self, joints=tuple(joint.held(slots) for joint in self.joints))
 
     @property
     def places(self) -> frozenset[str]:
-        return frozenset(["walls"])
+        return frozenset(["walls", "shapes"])
 
     def told(self) -> dict[str, Any]:
-        """Walls and joints are told one by one."""
+        """Walls, shapes and joints are told one by one."""
         told = super().told()
-        for name in ("walls", "joints"):
+        for name in ("walls", "shapes", "joints"):
             for number, part in enumerate(told.pop(name)):
                 label = f"{name} {number} {type(part).__name__}"
                 told |= {f"{label} {key}": value for key, value in part.told().items()}
         return told
 
     def sides(self, plan: Plan) -> int:
+        return self._faces(plan) + sum(shapes.sides(plan) for shapes in self.shapes)
+
+    def most_sides(self, plan: Plan) -> int:
+        return self._faces(plan) + min(sum(shapes.sides(plan) for shapes in self.shapes), SHAPES_PER_BODY)
+
+    def _faces(self, plan: Plan) -> int:
         return sum(len(wall.faces(plan)[1]) for wall in self.walls)
 
     def compile(self, plan: Plan) -> None:
@@ -182,9 +198,48 @@ class Contacts(Filtered):
             sweeps=np.array([max((joint.iterations for joint in self.joints), default=0)]),
             substeps=np.array([self.substeps]),
             **({"through": through} if (through := np.concatenate(passes)).any() else {}),
+            **self._level(plan, radius, friction, sensor),
             **self._filters(plan),
         )
 
+    def _level(self, plan: Plan, radius: np.ndarray, friction: np.ndarray, sensor: np.ndarray) -> dict[str, np.ndarray]:
+        """The shapes, one part after the other: numbers of each part, with each body, and of each shape."""
+        if not self.shapes:
+            return {}
+        found: dict[str, list[np.ndarray]] = {name: [] for name in ("friction", "through")}
+        for shapes in self.shapes:
+            shapes.check(plan)
+            for name, numbers in shapes.described(plan, radius).items():
+                found.setdefault(name, []).append(numbers)
+            own = shapes._scalars(plan, "friction") + np.zeros(plan.n)
+            found["friction"].append(np.where(own > 0, own, friction))
+            found["through"].append(np.maximum(shapes._through(plan), sensor))
+        by_body = {f"shape_{name}": np.stack(found.pop(name)) for name in ("reach", "friction", "through")}
+        begin = np.cumsum([0, *(len(lower) for lower in found["lower"])])
+        return {
+            **by_body,
+            **{f"shape_{name}": np.concatenate(each) for name, each in found.items()},
+            "shape_begin": begin,
+        }
 
+
+def check_walls(plan: Plan) -> None:
+    """Refuse walls that stop bodies beside contacts: what each of the two does, the other would undo."""
+    resting = [record.constraint for record in plan.constraint_records if record.kind == Contacts.kind]
+    if len(resting) > 1:
+        raise ValueError("constraints: expected one Contacts at most, got two")
+    for contacts in resting:
+        taken = (contacts._scalars(plan, "mask") != 0) & (contacts._scalars(plan, "category") != 0)
+        for wall in plan.constraints:
+            if isinstance(wall, Wall) and ((wall._through(plan) == 0) & taken).any():
+                name = "shapes" if isinstance(wall, Shapes) else "walls"
+                raise ValueError(
+                    f"constraints: expected this {type(wall).__name__} in Contacts({name}=...), which moves the bodies "
+                    f"that it stops, got it beside Contacts"
+                )
+
+
+#: So many shapes a body may touch in a step: the nearest ones.
+SHAPES_PER_BODY = 8
 #: Damping ratio of rods, which never let go and so need less: more of what they are off is taken at once.
 ROD_DAMPING = 5.0

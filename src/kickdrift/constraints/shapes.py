@@ -31,7 +31,12 @@ class Shapes(Wall):
         """Two places of each shape, of shape (k, dim)."""
         raise NotImplementedError
 
-    def _compile_shapes(self, plan: Plan, thickness: np.ndarray) -> None:
+    def check(self, plan: Plan) -> None:
+        """Raise ValueError for bodies in another number of dimensions."""
+        raise NotImplementedError
+
+    def described(self, plan: Plan, radius: np.ndarray) -> dict[str, np.ndarray]:
+        """Where the shapes are, which of them are there, and how near bodies of these radii come."""
         name = type(self).__name__
         countable(name, plan)
         lower, upper = self._ends(plan)
@@ -42,15 +47,17 @@ class Shapes(Wall):
             )
         # Not even points are so thin that rounding takes them to the other side.
         skin = max(1.0, float(np.abs([lower, upper]).max(initial=0))) * 4096 * float(np.finfo(plan.dtype).eps)
-        reach = np.maximum(self._scalars(plan, "radius") + thickness / 2, skin)
-        self._compile(
-            plan,
-            segments=np.array([name == "Segments"], np.uint8),
-            lower=lower,
-            upper=upper,
-            enabled=np.broadcast_to(enabled, (len(lower),)).astype(np.uint8),
-            reach=reach,
-        )
+        return {
+            "segments": np.array([name == "Segments"], np.uint8),
+            "lower": lower,
+            "upper": upper,
+            "enabled": np.broadcast_to(enabled, (len(lower),)).astype(np.uint8),
+            "reach": np.maximum(radius + np.asarray(getattr(self, "thickness", 0.0)) / 2, skin),
+        }
+
+    def compile(self, plan: Plan) -> None:
+        self.check(plan)
+        self._compile(plan, **self.described(plan, self._scalars(plan, "radius")))
 
 
 @declaration()
@@ -98,10 +105,9 @@ class Segments(Shapes):
         points = np.asarray(self.points)
         return points[:, 0], points[:, 1]
 
-    def compile(self, plan: Plan) -> None:
+    def check(self, plan: Plan) -> None:
         if plan.dim != 2:
             raise ValueError(f"Segments: expected bodies in 2 dimensions, got {plan.dim}")
-        self._compile_shapes(plan, np.asarray(self.thickness))
 
 
 @declaration()
@@ -144,10 +150,9 @@ class Boxes(Shapes):
     def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         return np.asarray(self.lower), np.asarray(self.upper)
 
-    def compile(self, plan: Plan) -> None:
+    def check(self, plan: Plan) -> None:
         if np.shape(self.lower)[1] != plan.dim:
             raise ValueError(f"Boxes(lower): expected shape (k, {plan.dim}), got {np.shape(self.lower)}")
-        self._compile_shapes(plan, np.zeros(1))
 
 
 def tree(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

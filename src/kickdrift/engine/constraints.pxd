@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..kernels.abi.constraints cimport Each, ConstraintCall
+from ..kernels.abi.constraints cimport Each, ConstraintCall, Shapes, Shapes
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.coupled cimport CoupledTable
 from .slots cimport Links
@@ -25,6 +25,7 @@ cdef class BoundConstraint:
     cdef void hear(self, Told* told) noexcept
     cdef void* allocate(self, object shape, object dtype) except NULL
     cdef void* keep(self, object array, object dtype) except NULL
+    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1
     cdef int find_links(self, Links links) except -1
 
 

@@ -4,8 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, MEETING, PAIRS_PER_BODY, PERIODIC, PIN,
-    PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, Distance, Each, ConstraintCall, Periodic, Pin, Sensor,
-    Shapes, Wall,
+    PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, Collisions, Contacts, Corners, Distance, Each, ConstraintCall, Periodic,
+    Pin, Sensor, Shapes, Wall,
 )
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -49,6 +49,25 @@ cdef class BoundConstraint:
         field.body = len(values) > 1
         return 0
 
+    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1:
+        """Where shapes are, which of them are there, and the tree in which they are found."""
+        shapes.segments = fields["segments"][0]
+        shapes.lower = self.keep(fields["lower"], dtype)
+        shapes.upper = self.keep(fields["upper"], dtype)
+        self.each(&shapes.reach, fields["reach"], dtype)
+        shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
+        there = np.flatnonzero(fields["enabled"])
+        shapes.count = len(there)
+        if shapes.count > 0:
+            from ..constraints.shapes import tree
+            ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
+            order, bounds, first, leaves = tree(np.minimum(*ends), np.maximum(*ends))
+            shapes.number = <const int64_t*> self.keep(there[order], np.int64)
+            shapes.bounds = <const double*> self.keep(bounds, np.float64)
+            shapes.first = <const int64_t*> self.keep(first, np.int64)
+            shapes.leaves = <const int64_t*> self.keep(leaves, np.int64)
+        return 0
+
     cdef int listen(self, object kind, int64_t n) except -1:
         """Have it report; kind: a `Reporting` of events.py. What reports already goes on, as it may be in use."""
         cdef Told* told = &self.told
@@ -56,7 +75,7 @@ cdef class BoundConstraint:
             return 0
         told.region, told.capacity = kind.region, kind.capacity
         told.slots = 0 if kind.pairs else kind.capacity // max(1, n)
-        told.places = (PAIRS_PER_BODY + 1 + kind.walls) * n if kind.pairs else told.slots * n
+        told.places = (PAIRS_PER_BODY + 1 + kind.at_once) * n if kind.pairs else told.slots * n
         told.contact = <Contact*> self.allocate(told.places * sizeof(Contact), np.uint8)
         told.touching = <int64_t*> self.allocate(told.capacity, np.int64)
         told.next = <int64_t*> self.allocate(told.capacity, np.int64)
@@ -219,22 +238,8 @@ cdef class BoundShapes(BoundSolid):
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Shapes* shapes = &self.shapes
         self.constraint.function, self.constraint.data = table.meet, shapes
-        shapes.segments = fields["segments"][0]
-        shapes.lower = self.keep(fields["lower"], plan.dtype)
-        shapes.upper = self.keep(fields["upper"], plan.dtype)
-        self.each(&shapes.reach, fields["reach"], plan.dtype)
+        self.lay_shapes(shapes, fields, plan.dtype)
         self.bind_wall(&shapes.wall, fields, plan.dtype)
-        shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
-        there = np.flatnonzero(fields["enabled"])
-        shapes.count = len(there)
-        if shapes.count > 0:
-            from ..constraints.shapes import tree
-            ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
-            order, bounds, first, leaves = tree(np.minimum(*ends), np.maximum(*ends))
-            shapes.number = <const int64_t*> self.keep(there[order], np.int64)
-            shapes.bounds = <const double*> self.keep(bounds, np.float64)
-            shapes.first = <const int64_t*> self.keep(first, np.int64)
-            shapes.leaves = <const int64_t*> self.keep(leaves, np.int64)
         self.cost = 100 * plan.n
         return 0
 
@@ -400,7 +405,10 @@ cdef class BoundContacts(BoundGrid):
         self.filter(&data.grid, fields, n)
         if "through" in fields:
             data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
-        data.found = <int64_t*> self.allocate(2, np.int64)
+        data.found = <int64_t*> self.allocate(3, np.int64)
+        data.n = n
+        if "shape_begin" in fields:
+            self.lay_level(data, fields, plan)
         data.faces, data.rods, data.substeps = impulses.faces, impulses.rods, fields["substeps"][0]
         data.sweeps = fields["sweeps"][0]
         data.normal = self.keep(fields["normal"], real)
@@ -424,7 +432,7 @@ cdef class BoundContacts(BoundGrid):
         self.kept.append(impulses)
         most = impulses.capacity
         self.most, self.dim, self.dtype = most, plan.dim, real
-        data.body = self.allocate(2 * plan.dim * (n + data.faces), real)
+        data.body = self.allocate(2 * plan.dim * (n + data.faces + 1), real)
         data.one = <int32_t*> self.allocate(most, np.int32)
         data.other = <int32_t*> self.allocate(most, np.int32)
         data.colour = <uint8_t*> self.allocate(most, np.uint8)
@@ -434,8 +442,28 @@ cdef class BoundContacts(BoundGrid):
         data.contact = self.allocate((2 * plan.dim + CONTACT) * most, real)
         data.rod = self.allocate((plan.dim + 1) * data.rods, real)
         data.taken = <uint64_t*> self.allocate(n, np.uint64)
-        data.touched = <uint8_t*> self.allocate(n + data.faces, np.uint8)
+        data.touched = <uint8_t*> self.allocate(n + data.faces + 1, np.uint8)
         self.cost = 200 * n + (60 * n + 30 * data.rods * data.sweeps) * data.substeps
+        return 0
+
+    cdef int lay_level(self, Contacts* data, dict fields, object plan) except -1:
+        """The shapes, in parts."""
+        cdef Shapes* shapes
+        cdef int64_t part, first, last
+        data.parts = len(fields["shape_segments"])
+        data.shape_begin = <const int64_t*> self.keep(fields["shape_begin"], np.int64)
+        data.shape_friction = self.keep(fields["shape_friction"], plan.dtype)
+        shapes = <Shapes*> self.allocate(data.parts * sizeof(Shapes), np.uint8)
+        data.shapes = shapes
+        for part in range(data.parts):
+            first, last = data.shape_begin[part], data.shape_begin[part + 1]
+            own = {name: fields[f"shape_{name}"][first:last] for name in ("lower", "upper", "enabled")}
+            own["segments"] = fields["shape_segments"][part : part + 1]
+            own["reach"] = fields["shape_reach"][part]
+            self.lay_shapes(&shapes[part], own, plan.dtype)
+            if fields["shape_through"][part].any():
+                shapes[part].wall.sensor = <const uint8_t*> self.keep(fields["shape_through"][part], np.uint8)
+        data.leaning = <int32_t*> self.allocate(SHAPES_PER_BODY * plan.n, np.int32)
         return 0
 
     cdef int find_links(self, Links links) except -1:

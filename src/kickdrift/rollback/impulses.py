@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 _HEAD = struct.Struct("<q")
-#: Near pairs that a body has at most, on average.
-PAIRS_PER_BODY = 16
+#: Near pairs that a body has at most, on average; and how many shapes.
+PAIRS_PER_BODY, SHAPES_PER_BODY = 16, 8
 
 
 class Impulses:
@@ -25,16 +25,17 @@ class Impulses:
 
     A step reads one place and writes the other; `state` says which is which, once the step is done. Of the pairs of a
     place that push each other there are as many as `state` says, in ascending order; walls have numbers after those
-    of the bodies. `push` has the impulse along the line between two, the load that it does not give way to, and the
+    of the bodies, and then shapes. `push` has the impulse along the line between two, the load that it does not give way to, and the
     impulse across it as a vector; `pull` those of rods.
     """
 
     def __init__(self, plan: Plan) -> None:
         fields = _fields(plan)
         self.n, self.faces, self.rods = plan.n, len(fields["offset"]), len(fields["first"])
+        self.sides = _sides(fields)
         self.ends, self.tenants = np.stack([fields["first"], fields["second"]], axis=1), fields["tenants"]
         self.dim, self.dtype = plan.dim, plan.dtype
-        self.capacity = (PAIRS_PER_BODY + self.faces) * plan.n
+        self.capacity = (PAIRS_PER_BODY + self.faces + min(self.sides - self.faces, SHAPES_PER_BODY)) * plan.n
         #: The place to read from; how many pairs there are in each place.
         self.state = np.zeros((3, 1), np.int64)
         self.pair = [np.zeros((self.capacity, 2), np.int32) for _ in range(2)]
@@ -45,7 +46,7 @@ class Impulses:
         """Are they those of this plan too?"""
         fields = _fields(plan)
         return (
-            (self.n, self.faces, self.dtype) == (plan.n, len(fields["offset"]), plan.dtype)
+            (self.n, self.faces, self.sides, self.dtype) == (plan.n, len(fields["offset"]), _sides(fields), plan.dtype)
             and np.array_equal(self.ends, np.stack([fields["first"], fields["second"]], axis=1))
             and np.array_equal(self.tenants, fields["tenants"])
         )
@@ -60,7 +61,7 @@ class Impulses:
         pair, push, pull = self.pair[place][:count], self.push[place][:count], self.pull[place]
         if slots is None:
             return pair, push, pull
-        old = np.concatenate([(slots.alive & (slots.young[: self.n] == 0)), np.ones(self.faces, np.bool_)])
+        old = np.concatenate([(slots.alive & (slots.young[: self.n] == 0)), np.ones(self.sides, np.bool_)])
         still = old[pair].all(axis=1)
         return pair[still], push[still], np.where(slots.uncut(self.ends, self.tenants)[:, None], pull, 0 * pull)
 
@@ -82,6 +83,11 @@ def has_contacts(plan: Plan) -> bool:
 
 def _fields(plan: Plan) -> dict[str, np.ndarray]:
     return next(record.fields for record in plan.constraint_records if record.kind == "contacts")
+
+
+def _sides(fields: dict[str, np.ndarray]) -> int:
+    """How many walls and shapes there are."""
+    return len(fields["offset"]) + len(fields.get("shape_lower", ()))
 
 
 class ContactsPart(Part):
@@ -131,8 +137,8 @@ def _writes(impulses: Impulses | None, data: bytes) -> list[tuple[np.ndarray, No
     push = np.frombuffer(data, form, width * count, place).reshape(count, width)
     pull = np.frombuffer(data, form, impulses.rods, place + push.nbytes).reshape(impulses.rods, 1)
     first, second = pair.T.astype(np.int64)
-    key = first * (impulses.n + impulses.faces) + second
-    bodies = (first >= 0) & (first < impulses.n) & (second > first) & (second < impulses.n + impulses.faces)
+    key = first * (impulses.n + impulses.sides) + second
+    bodies = (first >= 0) & (first < impulses.n) & (second > first) & (second < impulses.n + impulses.sides)
     numbers = np.concatenate([push.ravel(), pull.ravel()])
     plausible = np.isfinite(numbers).all() and not (np.signbit(numbers) & (numbers == 0)).any()
     pushes = (push[:, 0] > 0).all() and (push[:, 1] >= 0).all()

@@ -213,8 +213,9 @@ class Reporting(NamedTuple):
 
     pairs: bool  #: do bodies meet each other?
     walls: int  #: how many walls or shapes it has
+    at_once: int  #: how many of them a body may touch at once
     region: bool  #: does it report who enters and leaves?
-    room: int  #: so many may touch at once
+    capacity: int  #: so many may touch at once
 
 
 def reporting(plan: Plan) -> dict[int, Reporting]:
@@ -223,9 +224,9 @@ def reporting(plan: Plan) -> dict[int, Reporting]:
     for record in plan.constraint_records:
         walls = record.constraint.sides(plan)
         if walls is not None:
-            pairs = record.constraint.meets
-            room = plan.n * (MOST_TOUCHING + walls if pairs else min(walls, 8))
-            found[plan.source(record)] = Reporting(pairs, walls, record.kind == "sensor", room)
+            pairs, at_once = record.constraint.meets, record.constraint.most_sides(plan)
+            capacity = plan.n * (MOST_TOUCHING * pairs + at_once)
+            found[plan.source(record)] = Reporting(pairs, walls, at_once, record.kind == "sensor", capacity)
     return dict(sorted(found.items()))
 
 
@@ -258,7 +259,7 @@ class Touching(Part):
             """Refuse those who cannot touch by the plan that the snapshot goes back to."""
             kinds = reporting(attributes.get("_plan", stepper._plan))
             for source, keys in kept:
-                if source not in kinds or len(keys) > kinds[source].room:
+                if source not in kinds or len(keys) > kinds[source].capacity:
                     raise SnapshotError(f"snapshot: constraint {source} has no {len(keys)} that touch")
                 first, second = keys >> 32, (keys & (2**32 - 1)) - 2**31
                 right = (first >= 0) & (first < stepper.n) & (second >= -kinds[source].walls)

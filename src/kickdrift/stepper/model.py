@@ -84,8 +84,6 @@ class Plan:
         self.interactions = [interaction for part in parts for interaction in part.interactions]
         self._corners = self._meeting(tuple([wall for part in parts for wall in part.walls]), previous)
         constraint_records = self._with_corners(parts)
-        if sum(record.kind == "contacts" for record in constraint_records) > 1:
-            raise ValueError("constraints: expected one Contacts at most, got two")
         if sum(interaction.kind == "langevin" for interaction in self.interactions) > 1:
             raise ValueError("forces: expected at most one Langevin, got more")
         # Other constraints lean on what is pinned; and when all are done, bodies are put back into the box.
@@ -93,6 +91,10 @@ class Plan:
             constraint_records, key=lambda record: (record.kind != "pin") + (record.kind == "periodic")
         )
         check_company(self)
+        if any(record.kind == "contacts" for record in constraint_records):
+            from ..constraints.contacts import check_walls
+
+            check_walls(self)
         self.linked = any(part.linked for part in parts)
         #: Do forces other than drag depend on velocities?
         self._told_velocities = any(record.velocity_dependent for record in self.records) or any(

@@ -11,6 +11,7 @@ cdef enum:
     NOWHERE = 255           # the class of bodies that do not live
     CONTACT = 14            # numbers of a contact beside its two vectors
     MEETING = 4             # of what is told of one, beside two vectors
+    SHAPES_PER_BODY = 8     # that a body may touch in a step among others: the nearest
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
 
 cdef enum ConstraintKind:
@@ -184,6 +185,11 @@ ctypedef struct Contacts:
     const void* offset
     const void* wall_friction
     const uint8_t* through      # of each wall and body: 1 where it reports and goes through, 2 where it goes; or NULL
+    int64_t parts               # of shapes, which are numbered one part after the other
+    const Shapes* shapes        # of each part; its `sensor` is as `through`
+    const int64_t* shape_begin  # the number of its first shape; and how many there are
+    const void* shape_friction  # of each part with each body
+    int64_t n                   # bodies
     int64_t rods
     const int32_t* rod_first
     const int32_t* rod_second
@@ -201,7 +207,7 @@ ctypedef struct Contacts:
     void* push[2]
     void* pull[2]
     # Workspace.
-    void* body                  # velocity and position of each body, then of each wall
+    void* body                  # velocity and position of each body, then of each wall, then of all shapes
     int32_t* one                # of each contact, in ascending order
     int32_t* other
     uint8_t* colour
@@ -210,7 +216,8 @@ ctypedef struct Contacts:
     int32_t* second
     void* contact
     void* meeting               # of each contact, in this order, where somebody is told
-    int64_t* found              # how many contacts there are, and how many of them push
+    int64_t* found              # how many contacts there are, how many of them push, and how many of these at shapes
+    int32_t* leaning            # which contacts those are
     void* rod
     uint64_t* taken             # colours of each body
     uint8_t* touched

@@ -3,15 +3,17 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .collisions cimport notice_ways
+from .contact_shapes cimport away_from, part_of, reach_of
 from .contact_state cimport AGO, FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TOTAL, body, contact, meeting
 from .events cimport (
     beyond, finish_telling, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report, slack, unmet,
     visit,
 )
-from ..abi.constraints cimport MEETING, Contacts
+from .shapes cimport touch
+from ..abi.constraints cimport MEETING, Contacts, Shapes
 from ..abi.events cimport Contact, Log, Told
 from ..abi.plan cimport MAX_DIM
-from ..forces.fields cimport dot
+from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
 
 
@@ -57,6 +59,8 @@ cdef inline void tell_meetings(
         if data.colour[k] == SENSED:
             if j < n:
                 notice_ways(dim, full, stride, i, j, k, before, x, &data.grid)
+            elif j >= n + data.faces:
+                notice_shape(dim, full, n, stride, k, before, x, data)
             else:
                 notice_wall(dim, full, n, stride, k, before, x, data)
             continue
@@ -66,7 +70,7 @@ cdef inline void tell_meetings(
         if not impulse > 0:
             continue
         a = body(dim, data, i, x)
-        b = body(dim, data, j, x)
+        b = body(dim, data, min(j, n + data.faces), x)
         for c in range(dim):
             way[c] = b[c] - a[c]
         closing = -dot(dim, way, own)
@@ -118,6 +122,42 @@ cdef inline void notice_wall(
         way[c] = -one * normal[c]
         point[c] = y[c] - ago / h * (y[c] - was[c]) + r * way[c]
     report(data.grid.told, k, key_of(i, -1 - face), ago, left, speed, 0, 0, dim, point, way)
+
+
+cdef inline void notice_shape(
+    int dim, real h, int64_t n, int64_t stride, int64_t k, const real* before, const real* x, const Contacts* data,
+) noexcept nogil:
+    """The same at a shape."""
+    cdef int64_t i = data.one[k]
+    cdef int64_t number = data.other[k] - n - data.faces
+    cdef int64_t part = part_of(number, data)
+    cdef real r = (<const real*> data.grid.radius)[i]
+    cdef real reach = reach_of(i, number, data, h)
+    cdef real was[MAX_DIM]
+    cdef real motion[MAX_DIM]
+    cdef real at[MAX_DIM]
+    cdef real way[MAX_DIM]
+    cdef real one = 1
+    cdef real zero = 0
+    cdef real share, speed
+    cdef int c
+    for c in range(dim):
+        was[c] = before[c * stride + i]
+        motion[c] = x[c * stride + i] - was[c]
+    if not away_from(dim, was, number, data, way) >= reach:
+        return
+    if not touch(dim, was, motion, reach, number - data.shape_begin[part], &data.shapes[part], &share):
+        return
+    for c in range(dim):
+        at[c] = was[c] + share * motion[c]
+    away_from(dim, at, number, data, way)
+    speed = zero - dot(dim, way, motion) / h
+    if not speed > 0:
+        return
+    for c in range(dim):
+        at[c] = at[c] - r * way[c]
+        way[c] = -one * way[c]
+    report(data.grid.told, k, key_of(i, n - 1 - data.other[k]), (one - share) * h, 0, speed, 0, 0, dim, at, way)
 
 
 # Contacts: the walls of a body come before the bodies that it meets, the last of them first.
@@ -181,6 +221,8 @@ cdef inline void part_contact(
     cdef int64_t i = key >> 32
     cdef int64_t j = other_of(key)
     cdef const real* normal
+    cdef real y[MAX_DIM]
+    cdef real way[MAX_DIM]
     cdef real one = 1
     cdef Contact still
     cdef real n_c
@@ -191,6 +233,13 @@ cdef inline void part_contact(
     unmet(&still, key, log.h)
     if j >= 0:
         place_pair(dim, stride, x, i, j, &data.grid, &still)
+    elif -1 - j >= data.faces:
+        for c in range(dim):
+            y[c] = x[c * stride + i]
+        away_from(dim, y, -1 - j - data.faces, data, way)
+        for c in range(dim):
+            still.point[c] = y[c] - (<const real*> data.grid.radius)[i] * way[c]
+            still.normal[c] = -one * way[c]
     else:
         normal = <const real*> data.normal + (-1 - j) * dim
         for c in range(dim):
@@ -210,7 +259,28 @@ cdef inline bint contact_touches(
     cdef real depth, large
     if j >= 0:
         return pair_touches(dim, stride, x, i, j, &data.grid)
+    if -1 - j >= data.faces:
+        return shape_touches(dim, stride, x, i, -1 - j - data.faces, data)
     depth = beyond(
         dim, stride, x, i, <const real*> data.normal + (-1 - j) * dim, (<const real*> data.offset)[-1 - j], r, &large,
     )
     return depth >= -(r / share + slack(r) * large)
+
+
+cdef inline bint shape_touches(
+    int dim, int64_t stride, const real* x, int64_t i, int64_t number, const Contacts* data,
+) noexcept nogil:
+    cdef int64_t part = part_of(number, data)
+    cdef const Shapes* shapes = &data.shapes[part]
+    cdef real y[MAX_DIM]
+    cdef real n[MAX_DIM]
+    cdef real share = 1024
+    cdef real reach = reach_of(i, number, data, share)
+    cdef real large = reach
+    cdef int c
+    for c in range(dim):
+        y[c] = x[c * stride + i]
+        large = large + magnitude(y[c])
+    if not shapes.enabled[number - data.shape_begin[part]]:
+        return False
+    return away_from(dim, y, number, data, n) <= reach + reach / share + slack(reach) * large

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..vector import Vector, dot, sqrt
 from .collisions import near_pairs, notice
+from .contact_shapes import Level, lean
 from .filters import Filter
 from .joints import numbers
 
@@ -21,13 +22,14 @@ EAGER, CALM = 1.25, 0.9
 
 
 class Contact:
-    """Two bodies that touch or may do so in this step, or a body i and a wall, whose number follows the bodies'.
+    """Two bodies that touch or may do so in this step, or a body i and a wall or shape: their numbers follow.
 
     n: from i to j, of length 1; size: how far they are apart along it when they touch; w: inverse masses.
     push: along n, and rub: across it, the impulses of the last substep.
     """
 
     n: Any
+    shape: int | None  # its number
     push: Any
     rub: Any
     load: Any  # that it does not give way to
@@ -45,14 +47,17 @@ class Contact:
         self.i, self.j, self.size, self.w_i, self.w_j = i, j, size, w_i, w_j
         self.fastest = 2 * width  # m/s, by which overlap is pushed out: deep ones are not to burst
         self.mass = self.along = self.across = 1 / (w_i + w_j)
-        self.restitution, self.friction = restitution, friction
+        self.restitution, self.friction, self.shape = restitution, friction, None
 
 
 def contacts(
     system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
-    compliance, number, sweeps, stiffness, substeps, through=None, **filters,
+    compliance, number, sweeps, stiffness, substeps, through=None, **more,
 ):  # fmt: skip
     """Move what touches through the substeps of the step; what touches nothing is left as the integrator has it."""
+    shapes = {name.removeprefix("shape_"): field for name, field in more.items() if name.startswith("shape_")}
+    filters = {name: field for name, field in more.items() if not name.startswith("shape_")}
+    level = Level(system, **shapes) if shapes else None
     x, v, s = system.rows()
     dim, n, count = system.dim, len(x), int(substeps[0])
     radius, restitution, friction, weight, offset, length, compliance, stiffness = numbers(
@@ -60,18 +65,20 @@ def contacts(
     )
     normal, wall_friction = numbers(system, *normal), numbers(system, *wall_friction)
     h = system.h / system.real(count)
-    # Positions and velocities on the way, of bodies and then of walls. What nothing moves goes its way.
+    # Positions and velocities on the way, of bodies and then of walls and shapes. What nothing moves goes its way.
     zero = system.real(0)
     still = Vector([zero] * dim)
-    p = [Vector(row) for row in before] + [still] * len(offset)
+    beyond = n + len(offset)
+    sides = beyond - n + (int(level.begin[-1]) if level else 0)
+    p = [Vector(row) for row in before] + [still] * sides
     u = [v[i] - system.gain[i] if weight[i] > 0 else (x[i] - p[i]) / system.h for i in range(n)]
-    u += [still] * len(offset)
+    u += [still] * sides
     seen = Filter(n, filters)
     alive = [part.alive for part in system.parts]
     gain = [system.gain[i] / system.real(count) for i in range(n)]
 
     found, sensed = [], []
-    for i, j, senses in candidates(x, p, radius, weight, normal, offset, alive, seen, through):
+    for i, j, senses in candidates(x, p, radius, weight, normal, offset, alive, seen, through, level):
         if senses:
             sensed.append((i, j))
             continue
@@ -79,6 +86,11 @@ def contacts(
             mixed = sqrt(friction[i] * friction[j])
             e = restitution[i] if restitution[i] > restitution[j] else restitution[j]
             contact = Contact(i, j, radius[i] + radius[j], radius[i] + radius[j], weight[i], weight[j], e, mixed)
+        elif j >= beyond:
+            distance, away = level.away(p[i], j - beyond)
+            reach, mu = level.reach(i, j - beyond), level.friction[level.known[j - beyond][0]][i]
+            contact = Contact(i, j, reach, reach + reach, weight[i], zero, restitution[i], mu)
+            contact.n, contact.shape = -1 * away, j - beyond
         else:
             size = offset[j - n] + radius[i]
             contact = Contact(
@@ -99,6 +111,7 @@ def contacts(
                 contact.across = system.real(CALM) * contact.mass
         found.append(contact)
     coloured = in_colours(found, weight)
+    leaning = [contact for contact in found if contact.shape is not None]
     rods = list(zip(first, second, length, compliance, strict=True))
     # Of all rods that were declared, of which these are the ones that hold bodies still.
     pull = [system.real(each) for each in system.remembered_rods]
@@ -115,10 +128,12 @@ def contacts(
             r = sqrt(dot(d, d))
             ways.append((d / r if r > 0 else zero * d, r))
             apply(u, i, j, weight[i], weight[j], pull[number[rod]] * ways[rod][0])
-        for contact in coloured:
-            direct(contact, p, n)
+        for contact in found:
             if substep > 0:
                 contact.total = contact.total + contact.push
+        lean(level, leaning, p, u, system.gain, EAGER, CALM)
+        for contact in coloured:
+            direct(contact, p, n)
             contact.rub = contact.rub - dot(contact.rub, contact.n) * contact.n
             apply(u, contact.i, contact.j, contact.w_i, contact.w_j, contact.push * contact.n + contact.rub)
         for rod in to_and_fro(len(rods), sweeps[0]):
@@ -136,7 +151,8 @@ def contacts(
             apply(u, i, j, weight[i], weight[j], -change * way)
         deep = [solve(contact, p, u, h, soft, scale, left, radius) for contact in coloured]
         for i in range(n):
-            p[i] = p[i] + h * u[i]
+            place = p[i] + h * u[i]
+            p[i] = level.kept(i, p[i], place) if level is not None and weight[i] > 0 else place
         for rod in to_and_fro(len(rods), sweeps[0]):
             i, j, _length, alpha = rods[rod]
             if not alpha > 0:
@@ -150,7 +166,7 @@ def contacts(
     for contact in coloured:
         bounce(contact, u)
 
-    touched = [False] * (n + len(offset))
+    touched = [False] * (n + sides)
     for contact in found:
         if contact.most > 0:
             touched[contact.i] = touched[contact.j] = True
@@ -176,6 +192,8 @@ def contacts(
         if j < n:
             went = {k: (x[k] - before[k]) / system.h for k in (i, j)}
             notice(system, x[j] - x[i], went[j] - went[i], x, went, i, j, radius)
+        elif j >= beyond:
+            notice_shape(system, level, before[i], x[i], i, j - beyond, n - 1 - j, radius[i])
         else:
             notice_wall(system, before[i], x[i], i, n - 1 - j, Vector(normal[j - n]), offset[j - n], radius[i])
     pushing = {
@@ -192,8 +210,8 @@ def to_and_fro(count, sweeps):
         yield from range(count) if sweep % 2 == 0 else reversed(range(count))
 
 
-def candidates(x, p, radius, weight, normal, offset, alive, seen, through):
-    """Who may touch in this step: pairs i < j of bodies, and bodies with walls, whose numbers follow theirs.
+def candidates(x, p, radius, weight, normal, offset, alive, seen, through, level):
+    """Who may touch in this step: pairs i < j of bodies, and bodies with walls and shapes, whose numbers follow.
 
     (i, j, do they only report?). through: of each wall and body, 1 where it reports and goes through, 2 where it goes
     through.
@@ -213,6 +231,10 @@ def candidates(x, p, radius, weight, normal, offset, alive, seen, through):
                 continue
             if dot(way, x[i]) <= reach or dot(way, p[i]) <= reach:
                 partners[i].append((n + face, passes == 1))
+        if level is not None:
+            beyond = n + len(offset)
+            near = level.near(i, p[i], x[i], weight[i] > 0, alive[i])
+            partners[i] += [(beyond + number, senses) for number, senses in near]
     return [(i, j, senses) for i in range(n) for j, senses in partners[i]]
 
 
@@ -239,6 +261,23 @@ def notice_wall(system, before, x, i, number, normal, offset, r):
         return
     way = -1 * normal
     system.report(i, number, ago, left, speed, zero, zero, x - ago / system.h * (x - before) + r * way, way)
+
+
+def notice_shape(system, level, before, x, i, shape, number, r):
+    """The same at a shape."""
+    part, a, b = level.known[shape]
+    shapes, motion = level.parts[part], x - before
+    if not shapes.away(before, a, b)[0] >= shapes.reach[i]:
+        return
+    share = shapes.touch(before, motion, shapes.reach[i], a, b)
+    if share is None:
+        return
+    at, zero = before + share * motion, system.real(0)
+    _, away = shapes.away(at, a, b)
+    speed = zero - dot(away, motion) / system.h
+    if speed > 0:
+        ago = (system.real(1) - share) * system.h
+        system.report(i, number, ago, zero, speed, zero, zero, at - r * away, -1 * away)
 
 
 def in_colours(found, weight):

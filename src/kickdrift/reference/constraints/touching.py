@@ -10,7 +10,7 @@ from typing import Any
 
 from ...constraints import Constraint
 from ...declaration import kinds_of, known, require_entries
-from ...stepper.events import slots
+from ...stepper.events import key, slots
 from ..vector import Vector, dot, sqrt
 from .shapes import Shapes
 
@@ -76,9 +76,11 @@ def beyond(system, y, normal, offset, r):
 
 
 def contacts(system, fields):
-    """Pairs, and walls as planes."""
+    """Pairs, walls as planes, and shapes."""
     x, _, _ = system.rows()
     touch_pair, place_pair = pairs(system, fields)
+    faces, begin = len(fields["offset"]), fields.get("shape_begin", [])
+    parts = [shapes(system, fields_of(fields, part)) for part in range(len(begin) - 1)]
 
     def outside(i, b):
         face = -1 - b
@@ -88,6 +90,9 @@ def contacts(system, fields):
         i, b = slots(each)
         if b >= 0:
             return touch_pair(each)
+        if -1 - b >= faces:
+            found, key_there = at_shape(i, -1 - b - faces)
+            return found[0](key_there)
         depth, large, _ = outside(i, b)
         return depth >= -(system.real(fields["radius"][i]) / 1024 + 4096 * system.epsilon * large)
 
@@ -95,10 +100,26 @@ def contacts(system, fields):
         i, b = slots(each)
         if b >= 0:
             return place_pair(each)
+        if -1 - b >= faces:
+            found, key_there = at_shape(i, -1 - b - faces)
+            return found[1](key_there)
         normal = outside(i, b)[2]
         return x[i] + system.real(fields["radius"][i]) * normal, normal
 
+    def at_shape(i, number):
+        """The functions of its part, and the key there."""
+        part = max(part for part in range(len(parts)) if begin[part] <= number)
+        return parts[part], key(i, -1 - (number - int(begin[part])))
+
     return touch, place
+
+
+def fields_of(fields, part):
+    """What `shapes` reads, of one part of the shapes of contacts."""
+    first, last = fields["shape_begin"][part : part + 2]
+    own = {name: fields[f"shape_{name}"][first:last] for name in ("lower", "upper", "enabled")}
+    segments, reach = fields["shape_segments"][part : part + 1], fields["shape_reach"][part]
+    return {**own, "segments": segments, "reach": reach, "radius": fields["radius"]}
 
 
 def region(system, fields):

@@ -1,0 +1,332 @@
+# Shapes that bodies rest on: the formulas of kickdrift/reference/constraints/contact_shapes.py.
+
+from libc.stdint cimport int32_t, int64_t
+
+from .contact_state cimport (
+    ACROSS, AGO, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PUSH, RESTITUTION,
+    SECOND_WEIGHT,
+    SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax,
+)
+from .events cimport slack
+from .shapes cimport DEEPEST, away, is_beside, touch
+from .walls cimport each
+from ..abi.constraints cimport MEETING, SHAPES_PER_BODY, Contacts, Shapes
+from ..abi.plan cimport MAX_DIM
+from ..forces.fields cimport dot, magnitude, root
+from ..simd.vec cimport real
+
+
+cdef inline int64_t part_of(int64_t number, const Contacts* data) noexcept nogil:
+    """Which of the parts a shape is of."""
+    cdef int64_t part = 0
+    while data.shape_begin[part + 1] <= number:
+        part += 1
+    return part
+
+
+cdef inline real away_from(int dim, const real* y, int64_t number, const Contacts* data, real* n) noexcept nogil:
+    """How far y is from a shape, and in which direction."""
+    cdef int64_t part = part_of(number, data)
+    return away(dim, y, number - data.shape_begin[part], &data.shapes[part], n)
+
+
+cdef inline real reach_of(int64_t i, int64_t number, const Contacts* data, real like) noexcept nogil:
+    return each(&data.shapes[part_of(number, data)].reach, i, like)
+
+
+# Which shapes are near.
+
+cdef inline int near_shapes(
+    int dim, int64_t i, const real* start, const real* end, bint free, bint alive, const Contacts* data,
+    int64_t* number, bint* reports,
+) noexcept nogil:
+    """The shapes that a body may touch in a step, in order, and whether they only report; how many.
+
+    It goes no farther than it would alone. free: may it be moved?
+    """
+    cdef const Shapes* shapes
+    cdef real gap[SHAPES_PER_BODY]
+    cdef double low[MAX_DIM]
+    cdef double high[MAX_DIM]
+    cdef int64_t waiting[DEEPEST]
+    cdef real way[MAX_DIM]
+    cdef real four = 4
+    cdef real reach, length, bound, large, apart
+    cdef int64_t part, waits, node, k, shape
+    cdef int passes, j, m
+    cdef int count = 0
+    for j in range(dim):
+        way[j] = end[j] - start[j]
+    length = root(dot(dim, way, way))
+    for part in range(data.parts):
+        shapes = &data.shapes[part]
+        passes = 0 if shapes.wall.sensor == NULL else shapes.wall.sensor[i]
+        if shapes.count == 0 or not (free if passes == 0 else passes == 1 and alive):
+            continue
+        reach = each(&shapes.reach, i, length)
+        bound = reach / four + length
+        large = reach + bound
+        for j in range(dim):
+            large = large + magnitude(start[j])
+        large = reach + bound + slack(reach) * large
+        for j in range(dim):
+            low[j] = start[j] - large
+            high[j] = start[j] + large
+        waiting[0] = 0
+        waits = 1
+        while waits > 0:
+            waits -= 1
+            node = waiting[waits]
+            if is_beside(dim, low, high, shapes.bounds + node * 2 * dim):
+                continue
+            if shapes.leaves[node] == 0:
+                waiting[waits] = shapes.first[node]
+                waiting[waits + 1] = shapes.first[node] + 1
+                waits += 2
+                continue
+            for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
+                apart = away(dim, start, shapes.number[k], shapes, way) - reach
+                if apart <= bound:
+                    shape = data.shape_begin[part] + shapes.number[k]
+                    count = keep_nearest(count, apart, shape, passes == 1, gap, number, reports)
+    # In the order of their numbers.
+    for j in range(1, count):
+        m = j
+        while m > 0 and number[m - 1] > number[m]:
+            shape, number[m], number[m - 1] = number[m], number[m - 1], number[m]
+            passes, reports[m], reports[m - 1] = reports[m], reports[m - 1], reports[m]
+            m -= 1
+    return count
+
+
+cdef inline int keep_nearest(
+    int count, real apart, int64_t shape, bint report, real* gap, int64_t* number, bint* reports,
+) noexcept nogil:
+    """One more of the nearest, if there is room or it is nearer than the last one; of two as near the first counts."""
+    cdef int m = count
+    if count == SHAPES_PER_BODY:
+        m = count - 1
+        if gap[m] < apart or (gap[m] == apart and number[m] < shape):
+            return count
+    else:
+        count += 1
+    while m > 0 and (apart < gap[m - 1] or (apart == gap[m - 1] and shape < number[m - 1])):
+        gap[m], number[m], reports[m] = gap[m - 1], number[m - 1], reports[m - 1]
+        m -= 1
+    gap[m], number[m], reports[m] = apart, shape, report
+    return count
+
+
+cdef inline void keep_out(
+    int dim, int64_t i, const real* start, real* end, const Contacts* data,
+) noexcept nogil:
+    """Where a body comes to in a substep: a fast one no farther than to where it touches a shape."""
+    cdef const Shapes* shapes
+    cdef double low[MAX_DIM]
+    cdef double high[MAX_DIM]
+    cdef int64_t waiting[DEEPEST]
+    cdef real motion[MAX_DIM]
+    cdef real n[MAX_DIM]
+    cdef real sixteen = 16
+    cdef real sixtyfour = 64
+    cdef real two = 2
+    cdef real least = two
+    cdef real square, reach, large, distance, size, share
+    cdef int64_t part, waits, node, k
+    cdef int j
+    for j in range(dim):
+        motion[j] = end[j] - start[j]
+    square = dot(dim, motion, motion)
+    for part in range(data.parts):
+        shapes = &data.shapes[part]
+        reach = each(&shapes.reach, i, square)
+        if shapes.count == 0 or (shapes.wall.sensor != NULL and shapes.wall.sensor[i] != 0):
+            continue
+        if not sixteen * square > reach * reach:
+            continue
+        large = reach
+        for j in range(dim):
+            large = large + magnitude(start[j]) + magnitude(end[j])
+        large = reach + slack(reach) * large
+        for j in range(dim):
+            low[j] = (start[j] if start[j] < end[j] else end[j]) - large
+            high[j] = (end[j] if start[j] < end[j] else start[j]) + large
+        waiting[0] = 0
+        waits = 1
+        while waits > 0:
+            waits -= 1
+            node = waiting[waits]
+            if is_beside(dim, low, high, shapes.bounds + node * 2 * dim):
+                continue
+            if shapes.leaves[node] == 0:
+                waiting[waits] = shapes.first[node]
+                waiting[waits + 1] = shapes.first[node] + 1
+                waits += 2
+                continue
+            for k in range(shapes.first[node], shapes.first[node] + shapes.leaves[node]):
+                # Who is already in it, as those are that rest, is kept from its middle.
+                distance = away(dim, start, shapes.number[k], shapes, n)
+                size = reach - reach / sixtyfour
+                size = size if distance >= size else reach / two
+                if distance >= size and touch(dim, start, motion, size, shapes.number[k], shapes, &share):
+                    least = share if share < least else least
+    if least < two:
+        for j in range(dim):
+            end[j] = start[j] + least * motion[j]
+
+
+# On which of them a body leans.
+
+cdef inline void begin_shape(
+    int dim, int64_t n, int64_t stride, const real* gain, int64_t k, const Contacts* data,
+) noexcept nogil:
+    """Contact k, of those that were found."""
+    cdef int64_t i = data.one[k]
+    cdef int64_t number = data.other[k] - n - data.faces
+    cdef int64_t part = part_of(number, data)
+    cdef real* own = contact(dim, data, data.place[k], gain)
+    cdef real* more = own + 2 * dim
+    cdef real reach = each(&data.shapes[part].reach, i, gain[0])
+    cdef real one = 1
+    cdef real zero = 0
+    cdef int c
+    more[FIRST_WEIGHT] = (<const real*> data.grid.weight)[i]
+    more[SECOND_WEIGHT] = zero
+    more[SIZE] = reach
+    more[FASTEST] = 2 * (reach + reach)
+    more[RESTITUTION] = (<const real*> data.restitution)[i]
+    more[FRICTION] = (<const real*> data.shape_friction)[part * n + i]
+    away_from(dim, body(dim, data, i, gain) + dim, number, data, own)
+    for c in range(dim):
+        own[c] = -one * own[c]
+    begin_impulse(dim, n, stride, gain, data.place[k], data)
+
+
+cdef inline void lean(int dim, int64_t stride, const real* gain, const Contacts* data) noexcept nogil:
+    """The walls that bodies lean on, where they are now."""
+    cdef int64_t first = 0
+    cdef int64_t last
+    while first < data.found[2]:
+        last = first + 1
+        while last < data.found[2] and data.one[data.leaning[last]] == data.one[data.leaning[first]]:
+            last += 1
+        lean_one(dim, stride, <int> (last - first), data.leaning + first, gain, data)
+        first = last
+
+
+cdef inline int64_t shape_at(int64_t k, const Contacts* data) noexcept nogil:
+    """The number of the shape of a contact that was found."""
+    return data.other[k] - data.n - data.faces
+
+
+cdef inline void lean_one(
+    int dim, int64_t stride, int count, const int32_t* group, const real* gain, const Contacts* data,
+) noexcept nogil:
+    """The shapes of one body: those that are near push, and where two meet only the nearer one."""
+    cdef int64_t i = data.one[group[0]]
+    cdef const real* u = body(dim, data, i, gain)
+    cdef const real* y = u + dim
+    cdef real gaps[SHAPES_PER_BODY]
+    cdef real places[SHAPES_PER_BODY * MAX_DIM]
+    cdef bint apart[SHAPES_PER_BODY]
+    cdef bint covered[SHAPES_PER_BODY]
+    cdef real pull[MAX_DIM]
+    cdef real* own
+    cdef real* more
+    cdef real distance, reach
+    cdef real zero = 0
+    cdef real one = 1
+    cdef real four = 4
+    cdef int m, k, c, other
+    for m in range(count):
+        own = contact(dim, data, data.place[group[m]], gain)
+        more = own + 2 * dim
+        distance = away_from(dim, y, shape_at(group[m], data), data, own)
+        reach = reach_of(i, shape_at(group[m], data), data, zero)
+        gaps[m] = distance - reach
+        apart[m] = gaps[m] > reach / four
+        for c in range(dim):
+            places[m * dim + c] = y[c] - distance * own[c]
+        for c in range(dim):
+            own[c] = -one * own[c]
+            pull[c] = zero - y[c]
+        more[SIZE] = dot(dim, pull, own) - gaps[m]
+        if not more[MOST] > 0:
+            for c in range(dim):
+                pull[c] = gain[c * stride + i]
+            more[SPEED] = dot(dim, u, own)
+            more[SLOW] = magnitude(dot(dim, pull, own))
+    for m in range(count):
+        covered[m] = False
+        if not apart[m]:
+            for k in range(count):
+                if covers(dim, i, k, m, group, gaps, apart, places, data):
+                    covered[m] = True
+                    break
+    for m in range(count):
+        own = contact(dim, data, data.place[group[m]], gain)
+        more = own + 2 * dim
+        more[ALONG] = more[MASS]
+        more[ACROSS] = more[MASS]
+        if not more[SPEED] > more[SLOW]:
+            relax(more)
+        if not (apart[m] or covered[m]):
+            continue
+        if covered[m]:
+            other = -1
+            for k in range(count):
+                if not covered[k] and covers(dim, i, k, m, group, gaps, apart, places, data):
+                    if other < 0 or gaps[k] < gaps[other]:
+                        other = k
+            if other >= 0:
+                hand_over(dim, data.place[group[m]], data.place[group[other]], gain, data)
+        more[PUSH] = zero
+        more[LOAD] = zero
+        more[ALONG] = zero
+        more[ACROSS] = zero
+        for c in range(dim):
+            own[dim + c] = zero
+
+
+cdef inline bint covers(
+    int dim, int64_t i, int k, int m, const int32_t* group, const real* gaps, const bint* apart, const real* places,
+    const Contacts* data,
+) noexcept nogil:
+    """Is the place of shape m that is nearest to the body in shape k too, which is nearer?"""
+    cdef real n[MAX_DIM]
+    cdef real sixtyfour = 64
+    if apart[k] or not (gaps[k] < gaps[m] or (gaps[k] == gaps[m] and k < m)):
+        return False
+    return (away_from(dim, places + m * dim, shape_at(group[k], data), data, n)
+            <= reach_of(i, shape_at(group[m], data), data, gaps[0]) / sixtyfour)
+
+
+cdef inline void hand_over(
+    int dim, int64_t k, int64_t other, const real* like, const Contacts* data,
+) noexcept nogil:
+    """What one carried, the other carries from now on."""
+    cdef real* own = contact(dim, data, k, like)
+    cdef real* more = own + 2 * dim
+    cdef real* its = contact(dim, data, other, like)
+    cdef real* its_more = its + 2 * dim
+    cdef real* told
+    cdef real* its_told
+    cdef int c
+    if more[MOST] > 0 and more[SPEED] > its_more[SPEED]:
+        its_more[SPEED] = more[SPEED]
+        its_more[SLOW] = more[SLOW]
+    its_more[PUSH] = its_more[PUSH] + more[PUSH]
+    its_more[LOAD] = its_more[LOAD] + more[LOAD]
+    for c in range(dim):
+        its[dim + c] = its[dim + c] + own[dim + c]
+    if data.grid.told != NULL and more[MOST] > 0 and not its_more[MOST] > 0:
+        # The same touch goes on.
+        told = meeting(dim, data, k, like)
+        its_told = meeting(dim, data, other, like)
+        its_told[AGO] = told[AGO]
+        its_told[FAST] = told[FAST]
+        its_told[KNOWN] = told[KNOWN]
+        for c in range(2 * dim):
+            its_told[MEETING + c] = told[MEETING + c]
+    its_more[MOST] = its_more[PUSH] if its_more[PUSH] > its_more[MOST] else its_more[MOST]
+    more[MOST] = 0

@@ -1,0 +1,138 @@
+"""Shapes that bodies rest on: in each substep every shape that is near is a wall, through its place nearest to the body.
+
+A shape is convex and lies behind that wall, so whoever stays in front of it does not touch the shape.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from ..vector import Vector, dot, sqrt
+from .shapes import Shapes
+
+#: So many shapes a body may touch in a step: the nearest ones.
+SHAPES_PER_BODY = 8
+
+
+class Level:
+    """The shapes of `Contacts`, numbered one part after the other."""
+
+    def __init__(self, system, segments, begin, lower, upper, enabled, reach, friction, through):
+        self.system, self.begin = system, begin
+        self.friction = [[system.real(mu) for mu in row] for row in friction]
+        self.through = through
+        self.parts = []
+        for part, (first, last) in enumerate(zip(begin, begin[1:], strict=False)):
+            own = {"lower": lower[first:last], "upper": upper[first:last], "enabled": enabled[first:last]}
+            self.parts.append(Shapes(system, own | {"segments": segments[part : part + 1], "reach": reach[part]}))
+        #: Of each shape that is there: its number, its part, its ends.
+        self.all = [
+            (int(begin[part]) + number, part, a, b)
+            for part, shapes in enumerate(self.parts)
+            for number, a, b in shapes.ends
+        ]
+        self.known = {number: (part, a, b) for number, part, a, b in self.all}
+
+    def away(self, y, number):
+        """How far a place is from a shape, and in which direction."""
+        part, a, b = self.known[number]
+        return self.parts[part].away(y, a, b)
+
+    def reach(self, i, number):
+        return self.parts[self.known[number][0]].reach[i]
+
+    def near(self, i, start, end, free, alive):
+        """The shapes that a body may touch in a step, in order: (number, does it only report?).
+
+        It goes no farther than it would alone. free: may it be moved?
+        """
+        way = end - start
+        length, found = sqrt(dot(way, way)), []
+        for number, part, a, b in self.all:
+            passes = self.through[part][i]
+            if not (free if passes == 0 else passes == 1 and alive):
+                continue
+            reach = self.parts[part].reach[i]
+            gap = self.parts[part].away(start, a, b)[0] - reach
+            if gap <= reach / 4 + length:
+                found.append((gap, number, passes == 1))
+        return sorted((number, senses) for _, number, senses in sorted(found)[:SHAPES_PER_BODY])
+
+    def kept(self, i, start, end):
+        """Where a body comes to in a substep: a fast one no farther than to where it touches a shape."""
+        motion = end - start
+        square, least = dot(motion, motion), None
+        for _, part, a, b in self.all:
+            shapes = self.parts[part]
+            reach = shapes.reach[i]
+            if self.through[part][i] != 0 or not 16 * square > reach * reach:
+                continue
+            # Who is already in it, as those are that rest, is kept from its middle.
+            distance, size = shapes.away(start, a, b)[0], reach - reach / 64
+            size = size if distance >= size else reach / 2
+            if distance >= size:
+                share = shapes.touch(start, motion, size, a, b)
+                if share is not None and (least is None or share < least):
+                    least = share
+        return end if least is None else start + least * motion
+
+
+def lean(level, touching, p, u, gain, eager, calm):
+    """The walls that bodies lean on, where they are now. touching: contacts with shapes, those of a body together."""
+    for i, group in groupby(touching, lambda contact: contact.i):
+        lean_one(level, list(group), p[i], u[i], gain[i], eager, calm)
+
+
+def lean_one(level, group, y, u, gain, eager, calm):
+    """The shapes of one body: those that are near push, and where two meet only the nearer one.
+
+    So what rolls along a row of shapes does not stumble over their ends.
+    """
+    zero = 0 * level.reach(group[0].i, group[0].shape)
+    still = Vector([zero] * len(y))
+    gaps, places = [], []
+    for contact in group:
+        distance, away = level.away(y, contact.shape)
+        reach = level.reach(contact.i, contact.shape)
+        gaps.append(distance - reach)
+        places.append(y - distance * away)
+        contact.n = -1 * away
+        contact.size = dot(still - y, contact.n) - gaps[-1]
+        if not contact.most > 0:
+            contact.speed = dot(u, contact.n)
+            contact.slow = abs(dot(gain, contact.n))
+    apart = [gap > level.reach(c.i, c.shape) / 4 for gap, c in zip(gaps, group, strict=True)]
+
+    def covers(k, m):
+        """Is the place of shape m that is nearest to the body in shape k too, which is nearer?"""
+        if apart[k] or not (gaps[k] < gaps[m] or (gaps[k] == gaps[m] and k < m)):
+            return False
+        return level.away(places[m], group[k].shape)[0] <= level.reach(group[m].i, group[m].shape) / 64
+
+    count = range(len(group))
+    covered = [not apart[m] and any(covers(k, m) for k in count) for m in count]
+    for m, contact in enumerate(group):
+        slow = not contact.speed > contact.slow
+        contact.along = type(zero)(eager) * contact.mass if slow else contact.mass
+        contact.across = type(zero)(calm) * contact.mass if slow else contact.mass
+        if not (apart[m] or covered[m]):
+            continue
+        if covered[m]:
+            others = [k for k in count if not covered[k] and covers(k, m)]
+            if others:
+                hand_over(contact, group[min(others, key=lambda k: (gaps[k], k))])
+        contact.push = contact.load = contact.along = contact.across = zero
+        contact.rub = still
+
+
+def hand_over(contact, other):
+    """What one carried, the other carries from now on."""
+    if contact.most > 0 and contact.speed > other.speed:
+        other.speed, other.slow = contact.speed, contact.slow
+    other.push, other.load = other.push + contact.push, other.load + contact.load
+    other.rub = other.rub + contact.rub
+    if contact.most > 0 and not other.most > 0:  # the same touch goes on
+        other.ago, other.fast, other.point, other.way = contact.ago, contact.fast, contact.point, contact.way
+        other.known = contact.known
+    other.most = other.push if other.push > other.most else other.most
+    contact.most = 0 * contact.most
