@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,11 @@ class Shapes(Wall):
     def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """Two places of each shape, of shape (k, dim)."""
         raise NotImplementedError
+
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        return None if "radius" in names else super().fields_of(plan, names, before)  # how near they come
 
     def _compile_shapes(self, plan: Plan, thickness: np.ndarray) -> None:
         name = type(self).__name__

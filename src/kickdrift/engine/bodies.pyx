@@ -80,6 +80,20 @@ cdef class Core(Runner):
             binding.coupled.listen(self.store, model)
         return binding
 
+    def _refills(self, refill):
+        """Numbers of an interaction or constraint as writes to where kernels read them; None where there is no room for these."""
+        places = None if self.coupled is None else self.coupled.places_of(refill.of)
+        writes = []
+        for name, values in refill.fields.items():
+            if places is None or name not in places:
+                return None
+            for place in places[name]:
+                # A place with two axes has one number, again and again.
+                if values.size != 1 and (place.ndim > 1 or values.size != place.size):
+                    return None
+                writes.append((place, None, np.broadcast_to(values.reshape(-1), place.shape)))
+        return writes
+
     def _rebound(self, history):
         """What goes with other arrays, beside the binding: nothing."""
         return {}
@@ -149,6 +163,9 @@ cdef class Core(Runner):
             links.coupled.find_links(place)
         # Rows of the dead are zeros in a snapshot. Other writes may have moved them with all others.
         cdef bint written = place is not None and (resume is None or "_position" in (attributes or ()))
+        # Kernels have prepared for the numbers that there are, and for whether there are slots.
+        cdef bint ready = binding is None and numbers is None and place is self.slots and self.ready
+        cdef double spanned = self.plan.last_h if ready else 0
         if binding is not None:
             self.save_for_failure(binding)
         if attributes is None:
@@ -179,8 +196,13 @@ cdef class Core(Runner):
             self.coupled.take_over(None, touches)
         if not self.started:
             self.plan.last_h = self.plan.h
+        if binding is None and "_plan" in attributes:
+            self.binding.model = attributes["_plan"]    # whose numbers are written already
+            if self.coupled is not None:
+                self.coupled.model = attributes["_plan"]
         self.origin, self.origin_tick = origin, origin_tick
-        self.binding.prepare()
+        if not (ready and self.plan.last_h == spanned):
+            self.binding.prepare()
         if written:
             park(self.plan, 0, self.plan.n)
         own.update(attributes)

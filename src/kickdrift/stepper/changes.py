@@ -18,7 +18,7 @@ from ..constraints.base import Constraint
 from ..declaration import Declaration, once
 from ..forces.base import Term
 from .entries import Entry, Origin, acting, at_offset, differences, entered, same
-from .model import Plan
+from .model import Plan, Refill
 from .rows import with_rows
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Changes(_State):
         def position(self) -> np.ndarray: ...
         def _described(self, plan: Plan | None = None) -> dict[str, Any]: ...
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
+        def _refills(self, refill: Refill) -> list[Any] | None: ...  # as writes, or None where kernels read no such
         def _impulses_for(self, plan: Plan) -> Any: ...
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
 
@@ -168,6 +169,13 @@ class Changes(_State):
                 attributes = {"_plan": plan, "_entries": tuple(entries)}
                 self._commit(numbers=self._numbers(binding, self._dt), binding=binding, attributes=attributes)
                 return
+            refilled = self._plan.refilled(before, now, given)
+            if refilled is not None:
+                plan, refill = refilled
+                writes = self._refills(refill)
+                if writes is not None:
+                    self._commit(writes=writes, attributes={"_plan": plan, "_entries": tuple(entries)})
+                    return
         self._change(tuple(entries), places)
 
     def _of_rows(self, entry: Entry, coefficients: dict[str, Any], index: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,6 +64,13 @@ class ConstraintRecord:
 
     kind: str
     constraint: Any
+    fields: dict[str, np.ndarray]
+
+
+class Refill(NamedTuple):
+    """Numbers that go to where those of an interaction or constraint lie already, in place of a plan that is bound anew."""
+
+    of: InteractionRecord | ConstraintRecord
     fields: dict[str, np.ndarray]
 
 
@@ -201,22 +208,68 @@ class Plan:
         if old.coupled:
             return None  # as is what it is changed to
         part = self._compile_alone(now)
-        plan = object.__new__(Plan)
-        plan.__dict__ = state = self.__dict__.copy()
-        for name in ("fingerprint", "_exact_affine", "_rounded_affine"):
-            state.pop(name, None)
-        plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
-        plan._parts = parts = self._parts.copy()
-        del parts[id(before)]
-        parts[id(now)] = part
+        plan = self._with_part(before, now, part)
+        parts = plan._parts
         if old.records or part.records:
             plan.records = [record for term in plan.forces for record in parts[id(term)].records]
         if old.affine or part.affine:
             plan._merge(self)
         plan._check_integrator()
-        if any(map(_splits, self.constraint_records)) and not np.array_equal(plan._c, self._c):
+        if (
+            self.constraint_records
+            and any(map(_splits, self.constraint_records))
+            and not np.array_equal(plan._c, self._c)
+        ):
             return None
         return plan
+
+    def _with_part(self, before: Declaration, now: Declaration, part: Part) -> Plan:
+        """The same with another declaration in the place of one, before anything is made of its part."""
+        plan = object.__new__(Plan)
+        plan.__dict__ = state = self.__dict__.copy()
+        for name in ("fingerprint", "_exact_affine", "_rounded_affine"):
+            state.pop(name, None)
+        if isinstance(now, Term):
+            plan.forces = tuple([now if term is before else term for term in self.forces])
+        else:
+            plan.constraints = tuple([now if one is before else one for one in self.constraints])  # type: ignore[misc]
+        plan._parts = parts = self._parts.copy()
+        del parts[id(before)]
+        parts[id(now)] = part
+        return plan
+
+    def refilled(self, before: Declaration, now: Declaration, names: Collection[str]) -> tuple[Plan, Refill] | None:
+        """The same plan with other numbers in the fields of one push or constraint; None where more follows from them.
+
+        names: the coefficients in which `now` differs from `before`. The plan is what a plan made with `now` would be.
+        """
+        old = self._parts[id(before)]
+        whole = (*old.interactions, *old.constraint_records)
+        if len(whole) != 1 or (old.walls and self._corners.constraint_records):
+            return None
+        one = whole[0]
+        if isinstance(one, InteractionRecord) and now.velocity_dependent != one.term.velocity_dependent:  # type: ignore[attr-defined]
+            return None
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
+            fields = now.fields_of(self, names, one.fields)
+        if fields is None:
+            return None
+        fields = self._rounded(fields)
+        part = Part()
+        part.__dict__.update(old.__dict__)
+        plan = self._with_part(before, now, part)
+        if isinstance(one, InteractionRecord):
+            interaction = InteractionRecord(one.kind, now, one.factor, one.fields | fields)
+            part.interactions = (interaction,)
+            plan.interactions = [interaction if each is one else each for each in self.interactions]
+            return plan, Refill(one, fields)
+        record = ConstraintRecord(one.kind, now, one.fields | fields)
+        part.constraint_records, part.walls = (record,), (now,) if old.walls else ()
+        # The one that acts may have been told of drag.
+        place = next(i for i, each in enumerate(self.constraint_records) if each.constraint is before)
+        plan.constraint_records = [*self.constraint_records]
+        plan.constraint_records[place] = self._dragged(record)
+        return plan, Refill(self.constraint_records[place], fields)
 
     def of_rows(self, rows: np.ndarray, mass: np.ndarray) -> dict[str, np.ndarray | list[dict[str, np.ndarray]]]:
         """The coefficients of some bodies after a change of mass: the bits of a plan made with these masses.
