@@ -54,6 +54,7 @@ class Stepper(StepperBase, Looped):
     __module__ = "kickdrift"  # where users find it
 
     _clock_type = FixedClock
+    _snapshot_alone, _restored_alone = Looped._snapshot_alone, Looped._restored_alone
 
     if TYPE_CHECKING:
 
