@@ -186,15 +186,17 @@ class Contacts(Filtered):
         whole = np.zeros(0, np.int64)
         none = whole, whole, np.zeros(0), np.zeros(0), np.zeros((0, 2), np.int64)
         first, second, length, compliance, tenants = (np.concatenate(each) for each in zip(none, *rods, strict=True))
+        frictions = self._frictions(plan)
         plan.add_constraint(
             self.kind,
             self,
             radius=radius,
             restitution=restitution,
-            **self._frictions(plan),
+            friction=frictions["friction"],
             weight=weight,
             normal=np.concatenate(normals),
             offset=np.concatenate(offsets),
+            wall_friction=frictions["wall_friction"],
             first=first,
             second=second,
             length=length,
