@@ -377,8 +377,9 @@ class Changes(_State):
         """Move the world to other arrays. Tick, time and clock stay the same.
 
         position, velocity: arrays of the same dtype and dimension, with any layout. Their contents are the state from
-        now on. They have as many rows as before, or more, unless a coefficient or mass is given per body. In a world
-        where bodies come and go, the new rows are free.
+        now on. They have as many rows as before, or more, unless a coefficient or mass is given per body: then `set`
+        or `set_mass` one number for all bodies, rebind, and tell those of each afterwards. What was given per body when
+        the stepper was made stays so. In a world where bodies come and go, the new rows are free.
 
         The integrator's history begins anew, as after `restart`, unless the values are the same as before. Drawing
         always begins anew. With more rows, snapshots from before no longer fit. Raises TypeError or ValueError for
@@ -411,7 +412,8 @@ class Changes(_State):
         attributes: dict[str, Any] = {"_given": given, "_position": views[0], "_velocity": views[1]}
         plan = self._plan
         if n != self.n:
-            plan, attributes["_first_plan"] = self._grown(self._plan, n), self._grown(self._first_plan, n)
+            attributes["_first_plan"] = self._grown(self._first_plan, n, declared=True)
+            plan = self._grown(self._plan, n)
             plan.impulses = self._impulses_for(plan)
             attributes |= {"_plan": plan, "_impulses": plan.impulses}
             attributes["_identity"] = self._described(attributes["_first_plan"])
@@ -432,11 +434,19 @@ class Changes(_State):
         numbers = self._numbers(binding, self._dt)
         self._commit(binding=binding, numbers=numbers, resume=resume, attributes=attributes)
 
-    def _grown(self, plan: Plan, n: int) -> Plan:
-        """The same for more bodies, where nothing is told per body."""
+    def _grown(self, plan: Plan, n: int, declared: bool = False) -> Plan:
+        """The same for more bodies, where nothing is told per body. declared: is it what the stepper was made with?"""
+        way = (
+            "a stepper that was made with one number for all bodies can grow, and be told numbers of each afterwards"
+            if declared
+            else "`set` or `set_mass` one number for all bodies, rebind, and tell those of each afterwards, with index="
+        )
         if len(plan.mass) > 1:
-            raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}")
-        return Plan(n, self.dim, self.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
+            raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}; {way}")
+        try:
+            return Plan(n, self.dim, self.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
+        except ValueError as error:
+            raise ValueError(f"position: expected {self.n} bodies, as before, got {n}: {error}; {way}") from error
 
     # How all of them are done.
 
