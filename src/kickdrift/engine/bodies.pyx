@@ -97,10 +97,12 @@ cdef class Core(Runner):
             if places is None or name not in places:
                 return None
             for place in places[name]:
-                # A place with two axes has one number, again and again.
-                if values.size != 1 and (place.ndim > 1 or values.size != place.size):
+                # A place with several rows has one number, again and again.
+                if values.size == 1:
+                    values = values if place.size == 1 else np.full(place.shape, values.item(), values.dtype)
+                elif values.size != place.shape[1]:
                     return None
-                writes.append((place, None, np.broadcast_to(values.reshape(-1), place.shape)))
+                writes.append((place, None, values.reshape(place.shape)))
         return writes
 
     def _rebound(self, history):

@@ -13,7 +13,7 @@ cdef class BoundConstraint:
     cdef double cost        # of holding all bodies, in nanoseconds
     cdef bint by_tiles      # does it hold each body on its own, by what `of_tile` in passes.pxd knows of a wall?
     cdef list kept          # the arrays that its data points to
-    cdef dict places        # by name, of the fields that may be written again: where their numbers lie
+    cdef dict places        # by name, of the fields that may be written again: where their numbers lie, (1, count)
     cdef object tenants     # for which bodies it is, or None
     cdef object last        # of these
     cdef list tied          # while it is bound: other rods, whose stages serve where they have the same pairs

@@ -47,7 +47,7 @@ cdef class BoundConstraint:
         """Numbers that may be written again."""
         values = fields[name]
         cdef void* place = self.keep(values, dtype)
-        self.places[name] = [self.last[: values.size]]
+        self.places[name] = [self.last[None, : values.size]]
         return place
 
     cdef int each(self, Each* each, dict fields, str name, object dtype) except -1:

@@ -112,7 +112,7 @@ cdef class BoundFormula:
         for n, value in enumerate(presets):
             known[n] = value
             if isinstance(code.presets[n], str):
-                bound.places.append((code.presets[n], known[n : n + 1]))
+                bound.places.append((code.presets[n], known[n, :, None]))
         count = max([len(row) for row in rows], default=0)
         each = kernels.aligned_zeros((len(rows) + 1, (count + 2 * BLOCK - 1) // BLOCK * BLOCK), dtype)
         for n, row in enumerate(rows):

@@ -274,7 +274,7 @@ cdef class LangevinInteraction(BoundInteraction):
         cdef const Kernels* offered = offered_in(kernels.offered())
         cdef Noise* noise = &self.noise
         self.arrays = [np.array(interaction.fields[name], np.float64) for name in ("friction", "heat")]
-        self.places = {"friction": self.arrays[:1], "heat": self.arrays[1:]}
+        self.places = {name: [array[None]] for name, array in zip(("friction", "heat"), self.arrays)}
         noise.seed = interaction.term.seed
         noise.friction = <const double*> address(self.arrays[0])
         noise.heat = <const double*> address(self.arrays[1])
@@ -302,7 +302,7 @@ cdef class SpringsInteraction(BoundInteraction):
         self.tenants = interaction.fields.get("tenants")
         self.arrays = [padded(column, count) for column in (pairs[:, 0], pairs[:, 1])]
         self.arrays += [padded(interaction.fields[name], count) for name in ("k", "rest", "c")]
-        self.places = {name: [array[:count]] for name, array in zip(("k", "rest", "c"), self.arrays[2:])}
+        self.places = {name: [array[None, :count]] for name, array in zip(("k", "rest", "c"), self.arrays[2:])}
         springs.count = count
         springs.damped = interaction.term.velocity_dependent
         springs.first = <const int64_t*> address(self.arrays[0])
@@ -339,7 +339,7 @@ cdef class NBodyInteraction(BoundInteraction):
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         cdef Crowd crowd
         self.arrays = [interaction.fields["mu"] + np.zeros(plan.n, plan.dtype), interaction.fields["e2"].copy()]
-        self.places = {"mu": self.arrays[:1], "e2": self.arrays[1:]}
+        self.places = {name: [array[None]] for name, array in zip(("mu", "e2"), self.arrays)}
         self.bodies.n = plan.n
         self.bodies.mu = address(self.arrays[0])
         self.bodies.e2 = address(self.arrays[1])

@@ -183,14 +183,14 @@ class NBody(Interaction):
         object.__setattr__(self, "softening", validation.real("NBody(softening)", self.softening, minimum=0.0))
 
     def compile(self, plan: Plan) -> None:
-        plan.add_interaction(self.kind, self, False, **self.fields_of(plan, (), {}))
-
-    def fields_of(self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         if np.isinf(plan.mass).any():
             first = int(np.argmax(np.isinf(plan.mass)))
             raise ValueError(
                 f"NBody: expected finite masses, got inf for body {first}, which would attract without bound"
             )
+        plan.add_interaction(self.kind, self, False, **self.fields_of(plan, (), {}))
+
+    def fields_of(self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         mu, e2 = self.G * plan.mass, np.array([self.softening * self.softening])
         with np.errstate(all="ignore"):  # what overflows is refused here and by the plan
             e, most = e2.astype(plan.dtype)[0], np.abs(mu).max(initial=0).astype(plan.dtype)

@@ -153,14 +153,17 @@ class Changes(_State):
         self._exclusively(self._set, declaration, coefficients, index)
 
     def _set(self, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
-        entries, places = list(self._entries), self._places(declaration)
+        entries, places = [*self._entries], self._places(declaration)
         if index is not None and "index" in declaration.coefficients:  # the parameter of a formula
             coefficients, index = {**coefficients, "index": index}, None
+        given = coefficients
         for place in places:
-            given = coefficients if index is None else self._of_rows(entries[place], coefficients, index)
-            entries[place] = self._with(entries[place], given)
-        if len(places) == 1 and entries[places[0]].enabled:
-            before, now = self._entries[places[0]].today, entries[places[0]].today
+            if index is not None:
+                given = self._of_rows(entries[place], coefficients, index)
+            entry = entries[place]
+            entries[place] = self._with(entry, given)
+        if len(places) == 1 and entry.enabled:
+            before, now = entry.today, entries[places[0]].today
             assert before is not None
             assert now is not None
             plan = self._plan.replaced(before, now)

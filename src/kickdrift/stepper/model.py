@@ -229,8 +229,8 @@ class Plan:
         plan.__dict__ = state = self.__dict__.copy()
         for name in ("fingerprint", "_exact_affine", "_rounded_affine"):
             state.pop(name, None)
-        if isinstance(now, Term):
-            plan.forces = tuple([now if term is before else term for term in self.forces])
+        if before in self.forces:
+            plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
         else:
             plan.constraints = tuple([now if one is before else one for one in self.constraints])  # type: ignore[misc]
         plan._parts = parts = self._parts.copy()
@@ -250,8 +250,7 @@ class Plan:
         one = whole[0]
         if isinstance(one, InteractionRecord) and now.velocity_dependent != one.term.velocity_dependent:  # type: ignore[attr-defined]
             return None
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
-            fields = now.fields_of(self, names, one.fields)
+        fields = self._fields_of(now, names, one.fields)  # what overflows is refused
         if fields is None:
             return None
         fields = self._rounded(fields)
@@ -298,7 +297,8 @@ class Plan:
 
     def _merge(self, previous: Plan | None) -> None:
         """Merge the affine terms, and find out what follows from that."""
-        shares = [share for term in self.forces for share in self._parts[id(term)].affine]
+        parts = self._parts
+        shares = [share for term in self.forces for share in parts[id(term)].affine]
         merged = merging.merged(shares, self.dim)
         if merged.damped:
             _check_finite("rate", merged.rate, _F64)
@@ -365,11 +365,15 @@ class Plan:
     def _compile_alone(self, declaration: Any) -> Part:
         return self._compile(declaration)
 
+    @np.errstate(over="ignore", invalid="ignore")
+    def _fields_of(self, declaration: Any, names: Collection[str], before: dict[str, np.ndarray]) -> Any:
+        return declaration.fields_of(self, names, before)
+
     # How terms add themselves. All arrays that they give are float64, with one row or n rows.
 
     def _add(self, name: str, *added: Any) -> None:
         part = self._part
-        setattr(part, name, (*getattr(part, name), *added))
+        setattr(part, name, getattr(part, name) + added)
 
     def add_gravity(self, g: np.ndarray) -> None:
         self._add("affine", merging.share("g", g * self.mobility[:, None]))
