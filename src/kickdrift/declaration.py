@@ -187,6 +187,8 @@ class Declaration(Frozen):
     kind: ClassVar[Any] = ""
     #: Does what it does to a body depend on that body alone, whatever its number? Then chunks can be stepped apart.
     alone: ClassVar[bool] = False
+    #: The coefficients of which nothing is checked but their bounds. All, where there is no `__post_init__` of its own.
+    independent: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         for module, base, table in TABLES:
@@ -225,7 +227,7 @@ class Declaration(Frozen):
     def changed(self, coefficients: dict[str, Any]) -> Self:
         """The same with other coefficients, checked as the constructor does."""
         cls, fields = type(self), self._fields
-        if fields.plain and fields.bounds.keys() >= coefficients.keys():
+        if fields.independent.issuperset(coefficients):
             # Nothing else is checked there: only what is new needs to be.
             other = object.__new__(cls)
             values = other.__dict__
@@ -267,6 +269,16 @@ class Declaration(Frozen):
         """Add this to a plan."""
         raise NotImplementedError
 
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        """The fields of its push or constraint that depend on these coefficients; None where anything else does.
+
+        before: all of its fields with other coefficients. What is returned is what `compile` would add, and checked as
+        there. `set` then writes it to where kernels read it, and makes nothing anew.
+        """
+        return None
+
     def shifted(self, offset: np.ndarray) -> Self:
         """The same in coordinates whose origin lies at -offset."""
         places = self._fields.places
@@ -297,7 +309,7 @@ class _Fields(NamedTuple):
     places: frozenset[str]
     per_body: dict[str, str]
     coefficients: tuple[str, ...]
-    plain: bool  #: does its constructor check nothing but the bounds?
+    independent: frozenset[str]  #: those of which the constructor checks nothing but the bounds
 
 
 #: Fields that are no coefficients: what a declaration is made of.
@@ -307,14 +319,15 @@ _CONSISTS_OF = frozenset(("pairs", "tenants", "force", "walls", "shapes", "joint
 @cache
 def _fields(cls: Any) -> _Fields:
     fields = dataclasses.fields(cls)
+    bounds = {field.name: field.metadata["bounds"] for field in fields if "bounds" in field.metadata}
     told = {field.name: field.metadata.get("per_body") for field in fields}
     return _Fields(
-        {field.name: field.metadata["bounds"] for field in fields if "bounds" in field.metadata},
+        bounds,
         {field.name: f"{cls.__name__}({field.name})" for field in fields},
         frozenset(field.name for field in fields if field.metadata.get("place")),
         {name: kind for each in ("number", "vector") for name, kind in told.items() if kind == each},
         tuple(field.name for field in fields if field.name not in _CONSISTS_OF),
-        cls.__post_init__ is Declaration.__post_init__,
+        frozenset(bounds) if cls.__post_init__ is Declaration.__post_init__ else cls.independent,
     )
 
 

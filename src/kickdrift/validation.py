@@ -280,18 +280,16 @@ def plain(name: str, value: Any) -> np.ndarray:
 
 def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf) -> np.ndarray:
     """A finite float64 array of any shape; a read-only copy."""
-    if type(value) in (float, int, tuple):  # as most are
-        for number in value if type(value) is tuple else (value,):
+    kind = type(value)
+    if kind is tuple or kind is float or kind is int:  # as most are
+        least, most = max(minimum, -_EXACT), min(maximum, _EXACT)
+        for number in value if kind is tuple else (value,):
             kind = type(number)
-            if (
-                not (kind is float or kind is int)
-                or not minimum <= number <= maximum
-                or not -_EXACT <= number <= _EXACT
-            ):
+            if not (kind is float or kind is int) or not least <= number <= most:
                 break
         else:
             array = np.array(value, np.float64)
-            array.flags.writeable = False
+            array.setflags(write=False)
             return array
     try:
         array = plain(name, value)

@@ -603,6 +603,21 @@ def test_rebind_to_more_rows(Stepper):
     with pytest.raises(ValueError, match=r"LinearDrag\(coefficient\): expected a scalar or shape \(3,\)"):
         each.rebind(np.zeros((3, 2)), np.zeros((3, 2)))
     assert each.n == 2
+    with pytest.raises(ValueError, match="a stepper that was made with one number for all bodies can grow"):
+        each.rebind(np.zeros((3, 2)), np.zeros((3, 2)))
+    # What was told per body since is told as one number, and per body again with more of them.
+    drag = kd.LinearDrag(1.0)
+    world = Stepper(np.zeros((2, 2)), forces=[drag])
+    world.set(drag, coefficient=3.0, index=[1])
+    world.set_mass([2.0, 3.0])
+    for way, reset in (("set_mass", lambda: world.set_mass(1.0)), ("set", lambda: world.set(drag, coefficient=1.0))):
+        with pytest.raises(ValueError, match="`set` or `set_mass` one number .*, rebind, .* index=") as refused:
+            world.rebind(np.zeros((3, 2)), np.ones((3, 2)))
+        assert ("masses" in str(refused.value)) == (way == "set_mass")
+        reset()
+    world.rebind(np.zeros((3, 2)), np.ones((3, 2)))
+    world.set(drag, coefficient=[3.0, 2.0], index=[1, 2])
+    assert world.current(drag).coefficient.tolist() == [1.0, 3.0, 2.0]
     ammo = np.zeros((2, 2))
     armed = Stepper(np.zeros((2, 2)), state={"ammo": ammo})
     with pytest.raises(ValueError, match=r"position, velocity: share memory with state\['ammo'\]"):

@@ -182,3 +182,21 @@ def test_the_state_before_a_step_of_many_bodies_is_kept_as_it_was(what, layout):
         assert np.array_equal(world.interpolate(0.0), before[0])
         assert np.array_equal(world._previous[1], before[1])
         assert not np.array_equal(world.position, before[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "rk4", "semi_implicit_euler", "yoshida4"])
+def test_the_state_is_kept_up_to_the_last_number_of_a_row(isa, integrator, dtype):
+    """Whole blocks of vectors are kept as they are read, what is left over at the end of a row is copied."""
+    for n, dim in ((385, 1), (391, 2), (400, 3), (1003, 2)):
+        start = np.random.default_rng(n).normal(size=(2, n, dim)).astype(dtype)
+        applied = [kd.AppliedForce(np.ones((n, dim), dtype))] if n % 2 else []
+        forces = [kd.Gravity(np.ones(dim)), *applied]
+        worlds = [kd.Stepper(*start.copy(), dt=0.25, integrator=integrator, forces=forces) for _ in range(2)]
+        for _ in range(2):
+            before = [worlds[1].position.copy(), worlds[1].velocity.copy()]
+            worlds[0].advance(0.25)
+            worlds[1].step()
+            assert worlds[0].checksum() == worlds[1].checksum()
+            assert worlds[0]._previous[0].tobytes() == before[0].tobytes()
+            assert worlds[0]._previous[1].tobytes() == before[1].tobytes()

@@ -67,3 +67,107 @@ def test_what_is_set_is_checked_as_what_is_declared(Stepper, number):
     given = (number, 0) if not isinstance(number, tuple) else number
     expected = outcome(lambda: kd.Gravity(given))
     assert outcome(lambda: (world.set(gravity, acceleration=given), world.current(gravity))[1]) == expected
+
+
+PAIRS = [(0, 1), (1, 2), (3, 5), (2, 6)]
+#: (what is declared, what is set): a few coefficients of terms that couple bodies, and of constraints.
+COUPLED = {
+    "springs": (lambda: kd.Springs(PAIRS, 2.0, 0.5, 0.1), {"stiffness": 3.5, "rest_length": 0.25, "damping": 0.2}),
+    "springs, each": (lambda: kd.Springs(PAIRS, [2.0, 1, 2, 3], 0.5), {"stiffness": [1.0, 5, 2, 0.5]}),
+    "springs, one for all": (lambda: kd.Springs(PAIRS, [2.0, 1, 2, 3], 0.5), {"stiffness": 1.5}),
+    "springs, measured": (lambda: kd.Springs(PAIRS, 2.0, 0.5), {"rest_length": None}),
+    "attraction": (lambda: kd.NBody(1.0, 0.3), {"G": -0.5, "softening": 0.5}),
+    "pairs": (lambda: kd.PairPotential("e*(q/r)**4", cutoff=2.5, e=1.0, q=0.3), {"e": 0.25, "q": 0.4}),
+    "formula": (lambda: kd.Expression(x="-a*x*b", y="sin(b)*y", a=1.0, b=2.0), {"b": -0.5}),
+    "potential": (lambda: kd.Potential("k*(x*x + y*y) + u*x", k=1.0, u=0.0), {"k": 0.25, "u": 0.75}),
+    "bath": (lambda: kd.Langevin(0.5, 0.25, seed=3), {"friction": 1.5, "temperature": 0.75}),
+    "box": (lambda: kd.Box(-1.0, 1.0, restitution=0.5), {"restitution": 0.75, "friction": 0.5, "upper": 0.5}),
+    "a corner of the box": (lambda: kd.Box(-1.0, (1.0, 2.0), radius=0.1), {"lower": (-0.25, -0.5), "radius": 0.2}),
+    "plane": (lambda: kd.Plane((0, 1), -0.5), {"normal": (1, 2), "offset": -0.25, "friction": 0.25, "radius": 0.1}),
+    "segments": (lambda: kd.Segments([[(-2, 0), (2, 0)]], restitution=0.5), {"restitution": 0.25, "friction": 0.5}),
+    "balls": (lambda: kd.ElasticCollisions(0.4, 0.5, friction=0.1), {"restitution": 0.25, "friction": 0.5}),
+    "contacts": (
+        lambda: kd.Contacts(0.4, walls=[kd.Plane((0, 1), -0.5), kd.Plane((1, 0), -2, friction=0.5)]),
+        {"friction": 0.8, "restitution": 0.5, "hertz": 20.0, "damping_ratio": 2.0},
+    ),
+    "rods": (lambda: kd.Distance(PAIRS, 0.5), {"length": 0.75}),
+    "compliant rods": (lambda: kd.Distance(PAIRS, 0.5, compliance=0.01), {"length": 0.25}),
+}
+
+
+def beside(declaration, Stepper, state, **more):
+    """A stepper with this one among others."""
+    term = isinstance(declaration, kd.forces.Term)
+    forces = [kd.Gravity((0.5, -2.0)), *([declaration] if term else []), kd.LinearDrag(0.25)]
+    constraints = [] if term else [declaration]
+    return Stepper(*(array.copy() for array in state), dt=0.05, forces=forces, constraints=constraints, **more)
+
+
+@pytest.mark.parametrize("name", COUPLED)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_setting_what_couples_bodies_or_holds_them_binds_nothing_anew(Stepper, name, dtype, monkeypatch):
+    make, change = COUPLED[name]
+    declaration = make()
+    world = beside(declaration, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)).astype(dtype))
+    world.step(3)
+    saved, seen = world.snapshot(), [np.array(array) for array in (world.position, world.velocity)]
+    world.step(2)
+    then = [array.copy() for array in (world.position, world.velocity)]
+    world.restore(saved)
+    with monkeypatch.context() as patch:
+        patch.setattr("kickdrift.stepper.changes.Plan", None)
+        patch.setattr(Stepper, "_binding", None)
+        world.set(declaration, **change)
+    now = world.current(declaration)
+    made = beside(now, Stepper, seen)
+    made._commit(resume=(world.tick, world._started, world._last_h))
+    assert world._plan.fingerprint == made._plan.fingerprint
+    if not isinstance(declaration, kd.Contacts):  # whose impulses of the last step are no coefficients
+        for each in (world, made):
+            each.step(4)
+        for mine, theirs in zip((world.position, world.velocity), (made.position, made.velocity), strict=True):
+            assert mine.tobytes() == theirs.tobytes()
+    # Going back takes the numbers back too, and setting them again.
+    world.restore(saved)
+    world.step(2)
+    for mine, before in zip((world.position, world.velocity), then, strict=True):
+        assert mine.tobytes() == before.tobytes()
+
+
+def test_contacts_that_are_set_go_on_as_those_that_were_made_so(Stepper):
+    make, change = COUPLED["contacts"]
+    first = make()
+    state = np.random.default_rng(5).normal(size=(2, 7, 2))
+    world, made = beside(first, Stepper, state), beside(dataclasses.replace(first, **change), Stepper, state)
+    world.set(first, **change)
+    for each in (world, made):
+        each.step(20)
+    assert world.position.tobytes() == made.position.tobytes()
+    assert world._plan.fingerprint == made._plan.fingerprint
+
+
+def test_a_refused_number_of_what_couples_bodies_changes_nothing(Stepper):
+    spring = kd.Springs(PAIRS, 2.0, 0.5)
+    world = beside(spring, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)).astype(np.float32))
+    saved = world.snapshot()
+    for wrong in (-1.0, 1e300, [1.0, 2.0], "a"):  # too large for float32, one for each of two springs
+        with pytest.raises((TypeError, ValueError)):
+            world.set(spring, stiffness=wrong)
+        assert world.snapshot() == saved
+    assert world.current(spring) is spring
+
+
+@pytest.mark.parametrize("name", ["springs", "rods", "box", "balls"])
+def test_setting_after_a_death_leaves_what_was_cut_cut(Stepper, name):
+    make, change = COUPLED[name]
+    declaration = make()
+    state = np.random.default_rng(6).normal(size=(2, 7, 2))
+    world, made = (
+        beside(each, Stepper, state, alive=7) for each in (declaration, dataclasses.replace(declaration, **change))
+    )
+    for each in (world, made):
+        each.kill([1])
+    world.set(declaration, **change)
+    for each in (world, made):
+        each.step(3)
+    assert world.position.tobytes() == made.position.tobytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -70,6 +71,7 @@ class ElasticCollisions(Filtered):
 
     kind = "collisions"
     meets = True
+    independent = frozenset({"radius", "restitution", "friction"})
 
     radius: ArrayLike = numbers(minimum=0.0, per_body="number")
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
@@ -89,6 +91,14 @@ class ElasticCollisions(Filtered):
 
     def sides(self, plan: Plan) -> int:
         return 0
+
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        friction = self._scalars(plan, "friction")
+        if not set(names) <= {"restitution", "friction"} or bool(friction.any()) != ("friction" in before):
+            return None
+        return {name: self._scalars(plan, name) for name in names if name in before}
 
     def compile(self, plan: Plan) -> None:
         countable("ElasticCollisions", plan)

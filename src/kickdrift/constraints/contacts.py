@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -84,6 +85,7 @@ class Contacts(Filtered):
 
     kind = "contacts"
     meets = True
+    independent = frozenset({"radius", "restitution", "friction"})
 
     radius: ArrayLike = numbers(minimum=0.0, per_body="number")
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=0.0, per_body="number")
@@ -156,13 +158,38 @@ class Contacts(Filtered):
     def _faces(self, plan: Plan) -> int:
         return sum(len(wall.faces(plan)[1]) for wall in self.walls)
 
+    def _stiffness(self) -> np.ndarray:
+        return np.array([2 * math.pi * (self.hertz or 0.0), self.damping_ratio, ROD_DAMPING])
+
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        softness = {"hertz", "damping_ratio"}
+        if not set(names) <= softness | {"restitution", "friction"}:
+            return None
+        if self.shapes and "friction" in names:
+            return None  # theirs follows from it
+        fields = {} if softness.isdisjoint(names) else {"stiffness": self._stiffness()}
+        if "restitution" in names:
+            fields["restitution"] = np.broadcast_to(self._scalars(plan, "restitution"), (plan.n,))
+        return fields | (self._frictions(plan) if "friction" in names else {})
+
+    def _frictions(self, plan: Plan) -> dict[str, np.ndarray]:
+        """Of bodies, and of each wall with each of them: that of the body, where the wall has none."""
+        friction = np.broadcast_to(self._scalars(plan, "friction"), (plan.n,))
+        rows = [np.zeros((0, plan.n))]
+        for wall in self.walls:
+            own = wall._scalars(plan, "friction") + np.zeros(plan.n)
+            rows.append(np.broadcast_to(np.where(own > 0, own, friction), (len(wall.faces(plan)[1]), plan.n)))
+        return {"friction": friction, "wall_friction": np.concatenate(rows)}
+
     def compile(self, plan: Plan) -> None:
         countable("Contacts", plan)
         weight = weights(plan)
-        radius, restitution, friction = (
-            np.broadcast_to(self._scalars(plan, name), (plan.n,)) for name in ("radius", "restitution", "friction")
+        radius, restitution = (
+            np.broadcast_to(self._scalars(plan, name), (plan.n,)) for name in ("radius", "restitution")
         )
-        normals, offsets, rubs = [np.zeros((0, plan.dim))], [np.zeros(0)], [np.zeros((0, plan.n))]
+        normals, offsets = [np.zeros((0, plan.dim))], [np.zeros(0)]
         passes = [np.zeros((0, plan.n), np.uint8)]
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
         for wall in self.walls:
@@ -170,35 +197,34 @@ class Contacts(Filtered):
             normal, offset = (rows[order] for rows in wall.faces(plan))
             through = np.maximum(wall._through(plan), sensor)
             passes.append(np.broadcast_to(through, (len(offset), plan.n)))
-            own = wall._scalars(plan, "friction") + np.zeros(plan.n)
             normals.append(normal)
             offsets.append(offset)
-            rubs.append(np.broadcast_to(np.where(own > 0, own, friction), (len(offset), plan.n)))
         rods = [joint.rods(plan) for joint in self.joints]
         whole = np.zeros(0, np.int64)
         none = whole, whole, np.zeros(0), np.zeros(0), np.zeros((0, 2), np.int64)
         first, second, length, compliance, tenants = (np.concatenate(each) for each in zip(none, *rods, strict=True))
+        frictions = self._frictions(plan)
         plan.add_constraint(
             self.kind,
             self,
             radius=radius,
             restitution=restitution,
-            friction=friction,
+            friction=frictions["friction"],
             weight=weight,
             normal=np.concatenate(normals),
             offset=np.concatenate(offsets),
-            wall_friction=np.concatenate(rubs),
+            wall_friction=frictions["wall_friction"],
             first=first,
             second=second,
             length=length,
             compliance=compliance,
             number=np.arange(len(first)),
             tenants=tenants,
-            stiffness=np.array([2 * math.pi * (self.hertz or 0.0), self.damping_ratio, ROD_DAMPING]),
+            stiffness=self._stiffness(),
             sweeps=np.array([max((joint.iterations for joint in self.joints), default=0)]),
             substeps=np.array([self.substeps]),
             **({"through": through} if (through := np.concatenate(passes)).any() else {}),
-            **self._level(plan, radius, friction, sensor),
+            **self._level(plan, radius, frictions["friction"], sensor),
             **self._filters(plan),
         )
 

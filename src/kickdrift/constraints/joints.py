@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -165,6 +166,13 @@ class Distance(Constraint):
             kind, self, **fields, direction=np.array([direction]), iterations=np.array([self.iterations])
         )
         plan.add_links(first[weight_first > 0], second[weight_second > 0], at_rest=direction < 2)
+
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        if set(names) != {"length"} or np.ndim(self.length):
+            return None
+        return {"length": np.broadcast_to(self._each("length")[:1], before["length"].shape)}
 
     def rods(self, plan: Plan) -> tuple[np.ndarray, ...]:
         """Pairs that can be moved: first and second body, length, compliance, and for which bodies in their slots."""

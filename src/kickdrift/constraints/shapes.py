@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +31,11 @@ class Shapes(Wall):
     def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """Two places of each shape, of shape (k, dim)."""
         raise NotImplementedError
+
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        return None if "radius" in names else super().fields_of(plan, names, before)  # how near they come
 
     def check(self, plan: Plan) -> None:
         """Raise ValueError for bodies in another number of dimensions."""

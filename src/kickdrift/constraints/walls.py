@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -17,11 +18,16 @@ if TYPE_CHECKING:
     from ..stepper.model import Plan
 
 
+#: What is one for all bodies or one for each.
+_EACH = ("restitution", "friction", "radius")
+
+
 class Wall(Filtered):
     """Base of what bodies bounce off."""
 
     #: Never compiled itself: the kind of the record that `add_corners` makes of several walls. Subclasses set theirs.
     kind = "corners"
+    independent = frozenset({"restitution", "friction"})
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """The wall as planes: normals of length 1, shape (faces, dim), and offsets."""
@@ -36,9 +42,14 @@ class Wall(Filtered):
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
         return np.where(self._noticed(plan), sensor.astype(np.uint8), np.uint8(2))
 
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        return {name: self._scalars(plan, name) for name in names} if set(names) <= set(_EACH) else None
+
     def _compile(self, plan: Plan, **places: np.ndarray) -> None:
         plan.add_wall(self)
-        each = {name: self._scalars(plan, name) for name in ("restitution", "friction", "radius")}
+        each = {name: self._scalars(plan, name) for name in _EACH}
         fields = {"weight": weights(plan), "lag": np.array([plan.integrator.velocity_lag])}
         through = self._through(plan)
         if through.any():
@@ -119,6 +130,14 @@ class Box(Wall):
     def compile(self, plan: Plan) -> None:
         self._compile(plan, **self._places(plan))
 
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        fields = super().fields_of(plan, set(names) - self.places, before)
+        if fields is None or self.places.isdisjoint(names):
+            return fields
+        return fields | self._places(plan)
+
     def _places(self, plan: Plan) -> dict[str, np.ndarray]:
         places = {}
         for name in ("lower", "upper"):
@@ -195,6 +214,14 @@ class Plane(Wall):
     def compile(self, plan: Plan) -> None:
         normal, offset = self.faces(plan)
         self._compile(plan, normal=normal, offset=offset)
+
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        fields = super().fields_of(plan, set(names) - self.places, before)
+        if fields is None or self.places.isdisjoint(names):
+            return fields
+        return fields | dict(zip(("normal", "offset"), self.faces(plan), strict=True))
 
 
 def dot(u: np.ndarray, v: np.ndarray) -> float:

@@ -111,8 +111,8 @@ cdef class Binding:
         """Does another model of the same bodies differ in the numbers of its affine terms and records alone?"""
         mine = self.model
         return (
-            state is self.state and kinds(mine.records) == kinds(model.records)
-            and mine.interactions is model.interactions
+            state is self.state and mine.interactions is model.interactions
+            and (mine.records is model.records or kinds(mine.records) == kinds(model.records))
             and mine.constraint_records is model.constraint_records and mine.turned == model.turned
             and mine.velocity_dependent == model.velocity_dependent
         )

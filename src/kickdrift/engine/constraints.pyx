@@ -44,9 +44,16 @@ cdef class BoundConstraint:
         self.last[: array.size] = array.ravel()
         return place
 
-    cdef int each(self, Each* field, object values, object dtype) except -1:
-        field.number = self.keep(values, dtype)
-        field.body = len(values) > 1
+    cdef void* field(self, dict fields, str name, object dtype) except NULL:
+        """Numbers that may be written again."""
+        values = fields[name]
+        cdef void* place = self.keep(values, dtype)
+        self.places[name] = [self.last[None, : values.size]]
+        return place
+
+    cdef int each(self, Each* each, dict fields, str name, object dtype) except -1:
+        each.number = self.field(fields, name, dtype)
+        each.body = len(fields[name]) > 1
         return 0
 
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1:
@@ -54,7 +61,7 @@ cdef class BoundConstraint:
         shapes.segments = fields["segments"][0]
         shapes.lower = self.keep(fields["lower"], dtype)
         shapes.upper = self.keep(fields["upper"], dtype)
-        self.each(&shapes.reach, fields["reach"], dtype)
+        self.each(&shapes.reach, fields, "reach", dtype)
         shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
         there = np.flatnonzero(fields["enabled"])
         shapes.count = len(there)
@@ -134,7 +141,9 @@ cdef class BoundDistance(BoundConstraint):
         distance.stage = <const int64_t*> self.keep(np.concatenate([[0], ends]), np.int64)
         distance.first = <const int32_t*> self.keep(fields["first"][order], np.int32)
         distance.second = <const int32_t*> self.keep(fields["second"][order], np.int32)
-        distance.length = self.keep(fields["length"][order], plan.dtype)
+        # Written again only where all are the same: the order does not matter then.
+        distance.length = self.field(fields, "length", plan.dtype)
+        self.last[:count] = fields["length"][order]
         distance.move_first = self.keep(fields["move_first"][order], plan.dtype)
         distance.move_second = self.keep(fields["move_second"][order], plan.dtype)
         if "compliance" in fields:
@@ -163,6 +172,7 @@ cdef class BoundDistance(BoundConstraint):
         return 0
 
     cdef int find_links(self, Links links) except -1:
+        self.places = {}  # what is cut is laid out again from copies
         stage = self.kept[0]
         links.add(self.pairs[0], self.pairs[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
         # With velocities at the end of a step, which is what a direction of 2 stands for, they read nothing at rest.
@@ -178,7 +188,7 @@ cdef class BoundDistance(BoundConstraint):
             other.constraint, other.cost, other.distance = self.constraint, self.cost, self.distance
             other.kept, other.first, other.second, other.stage = [*self.kept], self.first, self.second, self.stage
             other.constraint.data = &other.distance
-            other.pairs, other.tenants = self.pairs, self.tenants
+            other.pairs, other.tenants, other.places = self.pairs, self.tenants, self.places
         other.at_rest = plan.at_rest
         other.distance.at_rest, other.reads = NULL, None
         if plan.at_rest is not None:
@@ -199,9 +209,9 @@ cdef class BoundSolid(BoundConstraint):
 
     cdef int bind_wall(self, Wall* wall, dict fields, object dtype) except -1:
         """What a wall has in common with shapes."""
-        self.each(&wall.restitution, fields["restitution"], dtype)
-        self.each(&wall.friction, fields["friction"], dtype)
-        self.each(&wall.radius, fields["radius"], dtype)
+        self.each(&wall.restitution, fields, "restitution", dtype)
+        self.each(&wall.friction, fields, "friction", dtype)
+        self.each(&wall.radius, fields, "radius", dtype)
         self.weigh(&wall.weight, fields["weight"], dtype)
         wall.lag = fields["lag"][0]
         if "sensor" in fields:
@@ -218,11 +228,11 @@ cdef class BoundWall(BoundSolid):
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         self.constraint.function, self.constraint.data = table.meet, &self.wall
         if "normal" in fields:
-            self.wall.normal = self.keep(fields["normal"], plan.dtype)
-            self.wall.offset = self.keep(fields["offset"], plan.dtype)
+            self.wall.normal = self.field(fields, "normal", plan.dtype)
+            self.wall.offset = self.field(fields, "offset", plan.dtype)
         else:
-            self.wall.lower = self.keep(fields["lower"], plan.dtype)
-            self.wall.upper = self.keep(fields["upper"], plan.dtype)
+            self.wall.lower = self.field(fields, "lower", plan.dtype)
+            self.wall.upper = self.field(fields, "upper", plan.dtype)
         self.bind_wall(&self.wall, fields, plan.dtype)
         self.by_tiles = "sensor" not in fields
         self.cost = 10 * plan.n
@@ -400,8 +410,8 @@ cdef class BoundContacts(BoundGrid):
         impulses, real = plan.impulses, plan.dtype
         self.constraint.function, self.constraint.data = table.meet, data
         self.lay_out(&data.grid, fields, plan)
-        data.restitution = self.keep(fields["restitution"], real)
-        data.friction = self.keep(fields["friction"], real)
+        data.restitution = self.field(fields, "restitution", real)
+        data.friction = self.field(fields, "friction", real)
         self.filter(&data.grid, fields, n)
         if "through" in fields:
             data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
@@ -413,7 +423,7 @@ cdef class BoundContacts(BoundGrid):
         data.sweeps = fields["sweeps"][0]
         data.normal = self.keep(fields["normal"], real)
         data.offset = self.keep(fields["offset"], real)
-        data.wall_friction = self.keep(fields["wall_friction"], real)
+        data.wall_friction = self.field(fields, "wall_friction", real)
         data.declared = data.rods
         kept = len(self.kept)
         data.rod_first = <const int32_t*> self.keep(fields["first"], np.int32)
@@ -422,7 +432,7 @@ cdef class BoundContacts(BoundGrid):
         data.compliance = self.keep(fields["compliance"], real)
         data.number = <const int32_t*> self.keep(fields["number"], np.int32)
         self.rods, self.tenants = self.kept[kept:], fields["tenants"]
-        data.stiffness = self.keep(fields["stiffness"], real)
+        data.stiffness = self.field(fields, "stiffness", real)
         data.moved = <uint8_t*> self.allocate(n, np.uint8)
         data.state = <int64_t*> address(impulses.state)
         for place in range(2):
@@ -481,9 +491,9 @@ cdef class BoundCollisions(BoundGrid):
         cdef Collisions* data = &self.collisions
         cdef int64_t n = plan.n
         self.constraint.function, self.constraint.data = table.meet, data
-        self.each(&data.restitution, fields["restitution"], plan.dtype)
+        self.each(&data.restitution, fields, "restitution", plan.dtype)
         if "friction" in fields:
-            self.each(&data.friction, fields["friction"], plan.dtype)
+            self.each(&data.friction, fields, "friction", plan.dtype)
         self.filter(data, fields, n)
         data.iterations = fields["iterations"][0]
         self.lay_out(data, fields, plan)
@@ -518,7 +528,7 @@ cdef class BoundCollisions(BoundGrid):
             other.constraint, other.cost, other.collisions = self.constraint, self.cost, self.collisions
             other.kept = [*self.kept]
             other.constraint.data = &other.collisions
-            other.weight, other.size_class = self.weight, self.size_class
+            other.weight, other.size_class, other.places = self.weight, self.size_class, self.places
             other.collisions.told = NULL
         other.walls = walls
         other.collisions.walls = len(walls)
@@ -571,7 +581,7 @@ cdef BoundConstraint bind_constraint(
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]
     bound = binds()
-    bound.kept = []
+    bound.kept, bound.places = [], {}
     bound.constraint.kind = kind
     bound.tied = tied
     bound.bind(constraint.fields, plan, table, padded)

@@ -39,6 +39,7 @@ cdef class Coupled(Watch):
     cdef int listen(self, EventStore store, object model) except -1
     cdef void take_over(self, Coupled other, Touches touches) noexcept
     cdef bint serves(self, object model) except -1
+    cdef dict places_of(self, object one)
     cdef bint bind_interactions(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1
     cdef int bind_all_constraints(self, object model, Coupled previous) except -1
     cdef bint walls_alone(self, object model, const Plan* plan) except -1

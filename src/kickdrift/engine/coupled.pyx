@@ -81,6 +81,18 @@ cdef class Coupled(Watch):
             and list(map(mine.source, mine.constraint_records)) == list(map(model.source, model.constraint_records))
         )
 
+    cdef dict places_of(self, object one):
+        """Where the fields of an interaction or constraint of the model lie, by name."""
+        cdef BoundInteraction interaction
+        cdef BoundConstraint constraint
+        for record, interaction in zip(self.model.interactions, self.bound_interactions):
+            if record is one:
+                return interaction.places
+        for record, constraint in zip(self.model.constraint_records, self.bound_constraints):
+            if record is one:
+                return constraint.places
+        return None
+
     cdef bint bind_interactions(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1:
         """Returns whether they want all bodies as one tile."""
         cdef BoundInteraction bound

@@ -8,6 +8,7 @@ cdef class BoundFormula:
     cdef Operand* operand
     cdef Operation* operation
     cdef list arrays        # that it points into
+    cdef list places        # (name, array): where what has a name lies, in each row again
 
     @staticmethod
     cdef BoundFormula of(tuple coded, object dtype)

@@ -108,8 +108,11 @@ cdef class BoundFormula:
         formula.uniform, formula.columns = code.uniform, code.columns
         # A number that is known lies there as often as any vector wants it.
         known = kernels.aligned_zeros((len(presets) + 1, PRESET // dtype.itemsize), dtype)
+        bound.places = []
         for n, value in enumerate(presets):
             known[n] = value
+            if isinstance(code.presets[n], str):
+                bound.places.append((code.presets[n], known[n, :, None]))
         count = max([len(row) for row in rows], default=0)
         each = kernels.aligned_zeros((len(rows) + 1, (count + 2 * BLOCK - 1) // BLOCK * BLOCK), dtype)
         for n, row in enumerate(rows):

@@ -23,6 +23,7 @@ cdef class BoundInteraction:
     cdef bint shared        # may several threads call it at once?
     cdef double cost        # of evaluating it for all bodies, in nanoseconds
     cdef object keep        # what the data belongs to
+    cdef dict places        # by name, of the fields that may be written again: where their numbers lie, (1, count)
     cdef object error       # what it raised last, or None
 
     cdef int find_links(self, Links links) except -1

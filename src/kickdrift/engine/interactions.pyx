@@ -143,7 +143,19 @@ cdef class FormulaInteraction(BoundInteraction):
         if plan.integrator.name == "energy_euler":
             self.energy = BoundFormula.of(interaction.term.code(interaction.fields, "energy"), plan.dtype)
             self.potential, self.potential_data = table.formula, <void*> &self.energy.formula
+        self.places = places_in([self.force, self.change, self.energy], interaction.fields)
         return 0
+
+
+cdef dict places_in(list formulas, dict fields):
+    """Where the fields of an interaction lie in its formulas that are one number: nowhere, where none uses them."""
+    cdef BoundFormula bound
+    places = {name: [] for name, values in fields.items() if len(values) == 1}
+    for bound in formulas:
+        if bound is not None:
+            for name, place in bound.places:
+                places[name].append(place)
+    return places
 
 
 cdef class PairsInteraction(BoundInteraction):
@@ -167,6 +179,7 @@ cdef class PairsInteraction(BoundInteraction):
         cdef int a, b
         self.arrays = []
         self.slope = BoundFormula.of(interaction.term.code(interaction.fields), plan.dtype)
+        self.places = places_in([self.slope], interaction.fields)
         pairs.n, pairs.cutoff = n, interaction.fields["cutoff"][0]
         pairs.margin = pairs.cutoff / 8
         pairs.formula, pairs.slope = table.formula, <void*> &self.slope.formula
@@ -260,7 +273,8 @@ cdef class LangevinInteraction(BoundInteraction):
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         cdef const Kernels* offered = offered_in(kernels.offered())
         cdef Noise* noise = &self.noise
-        self.arrays = [np.ascontiguousarray(interaction.fields[name], np.float64) for name in ("friction", "heat")]
+        self.arrays = [np.array(interaction.fields[name], np.float64) for name in ("friction", "heat")]
+        self.places = {name: [array[None]] for name, array in zip(("friction", "heat"), self.arrays)}
         noise.seed = interaction.term.seed
         noise.friction = <const double*> address(self.arrays[0])
         noise.heat = <const double*> address(self.arrays[1])
@@ -276,6 +290,7 @@ cdef class SpringsInteraction(BoundInteraction):
     """Springs between pairs of bodies."""
 
     cdef int find_links(self, Links links) except -1:
+        self.places = {}  # what is cut is laid out again from copies
         return links.add(
             self.arrays[0], self.arrays[1], self.tenants, self.springs.count, self.arrays, &self.springs.count,
         )
@@ -287,6 +302,7 @@ cdef class SpringsInteraction(BoundInteraction):
         self.tenants = interaction.fields.get("tenants")
         self.arrays = [padded(column, count) for column in (pairs[:, 0], pairs[:, 1])]
         self.arrays += [padded(interaction.fields[name], count) for name in ("k", "rest", "c")]
+        self.places = {name: [array[None, :count]] for name, array in zip(("k", "rest", "c"), self.arrays[2:])}
         springs.count = count
         springs.damped = interaction.term.velocity_dependent
         springs.first = <const int64_t*> address(self.arrays[0])
@@ -321,7 +337,8 @@ cdef class NBodyInteraction(BoundInteraction):
         return 0
 
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
-        self.arrays = [interaction.fields["mu"] + np.zeros(plan.n, plan.dtype), interaction.fields["e2"]]
+        self.arrays = [interaction.fields["mu"] + np.zeros(plan.n, plan.dtype), interaction.fields["e2"].copy()]
+        self.places = {name: [array[None]] for name, array in zip(("mu", "e2"), self.arrays)}
         self.bodies.n = plan.n
         self.bodies.mu = address(self.arrays[0])
         self.bodies.e2 = address(self.arrays[1])
@@ -370,5 +387,6 @@ require_entries(__name__, INTERACTIONS, Interaction)
 cdef BoundInteraction bind_interaction(object interaction, object plan, const CoupledTable* table, Py_ssize_t threads):
     """The C function of an interaction of a plan."""
     cdef BoundInteraction bound = INTERACTIONS[interaction.kind]()
+    bound.places = {}
     bound.bind(interaction, plan, table, threads)
     return bound

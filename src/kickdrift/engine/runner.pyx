@@ -19,6 +19,7 @@ from libc.string cimport memcpy
 from .guard cimport acquire
 from ..kernels.abi.plan cimport ROW, Array
 from ..kernels.abi.tables cimport offered_in
+from ..kernels.simd.copies cimport move_f32, move_f64
 from ..kernels.simd.rounding cimport require_rounding
 
 cdef extern from "Python.h":
@@ -441,14 +442,16 @@ cdef inline void copy_strided(
 ) noexcept nogil:
     """Copy n numbers; `like` only tells their size."""
     cdef Py_ssize_t i
-    if to_stride == sizeof(word) and source_stride == sizeof(word):
-        memcpy(to, source, n * sizeof(word))
-    elif to_stride == sizeof(word):
-        for i in range(n):
-            (<word*> to)[i] = (<const word*> (source + i * source_stride))[0]
+    if to_stride == sizeof(word):
+        if word is uint32_t:
+            move_f32(False, <float*> to, <char*> source, source_stride, n)
+        else:
+            move_f64(False, <double*> to, <char*> source, source_stride, n)
     elif source_stride == sizeof(word):
-        for i in range(n):
-            (<word*> (to + i * to_stride))[0] = (<const word*> source)[i]
+        if word is uint32_t:
+            move_f32(True, <float*> source, to, to_stride, n)
+        else:
+            move_f64(True, <double*> source, to, to_stride, n)
     else:
         for i in range(n):
             (<word*> (to + i * to_stride))[0] = (<const word*> (source + i * source_stride))[0]

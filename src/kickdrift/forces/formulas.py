@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -199,6 +200,12 @@ class Formula(Interaction):
                 raise ValueError(f"{title}: expected at most {plan.dim} dimensions, as bodies have, got {axis}")
         fields = {name: validation.per_body(f"{title}({name})", array, plan.n) for name, array in self._used(plan)}
         plan.add_interaction(self.kind, self, True, **fields)
+
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        title = type(self).__name__
+        return {name: validation.per_body(f"{title}({name})", self.parameters[name], plan.n) for name in names}
 
     def _used(self, plan: Plan) -> list[tuple[str, np.ndarray]]:
         mass = plan.finite_mass if len(plan.finite_mass) > 1 else plan.finite_mass[0]

@@ -7,6 +7,7 @@ summed in a fixed order, so that no number of threads and no instruction set cha
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from ..constraints.periodic import Periodic
     from ..stepper.model import Plan
     from ..stepper.slots import Slots
+
+
+#: The fields of springs, by the coefficients that they depend on.
+_FIELDS = {"stiffness": "k", "rest_length": "rest", "damping": "c"}
 
 
 @declaration()
@@ -47,6 +52,7 @@ class Springs(Elastic, Interaction):
     """
 
     kind = "springs"
+    independent = frozenset({"stiffness", "damping"})
 
     pairs: ArrayLike
     stiffness: ArrayLike = numbers(minimum=0.0)
@@ -97,11 +103,18 @@ class Springs(Elastic, Interaction):
             self,
             True,
             pairs=pairs,
-            k=self._per_pair("stiffness") * share,
-            rest=self._per_pair("rest_length"),
-            c=self._per_pair("damping") * share,
+            **self._numbers_of(share, _FIELDS),
             **told_apart(self.tenants),
         )
+
+    def fields_of(
+        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray] | None:
+        return None if self.per_mass else self._numbers_of(np.ones(1), names)
+
+    def _numbers_of(self, share: np.ndarray, names: Iterable[str]) -> dict[str, np.ndarray]:
+        """Fields that depend on these coefficients; share: what forces are multiplied with."""
+        return {_FIELDS[name]: self._per_pair(name) * (1 if name == "rest_length" else share) for name in names}
 
     def held(self, slots: Slots) -> Self:
         return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.pairs)))
@@ -174,6 +187,9 @@ class NBody(Interaction):
             raise ValueError(
                 f"NBody: expected finite masses, got inf for body {first}, which would attract without bound"
             )
+        plan.add_interaction(self.kind, self, False, **self.fields_of(plan, (), {}))
+
+    def fields_of(self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         mu, e2 = self.G * plan.mass, np.array([self.softening * self.softening])
         with np.errstate(all="ignore"):  # what overflows is refused here and by the plan
             e, most = e2.astype(plan.dtype)[0], np.abs(mu).max(initial=0).astype(plan.dtype)
@@ -183,7 +199,7 @@ class NBody(Interaction):
                     f"NBody(softening): expected 0 or enough to keep attractions within {plan.dtype}, "
                     f"got {validation.show(self.softening)}"
                 )
-        plan.add_interaction(self.kind, self, False, mu=mu, e2=e2)
+        return {"mu": mu, "e2": e2}
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return self._energy(plan.mass + np.zeros(plan.n), position)

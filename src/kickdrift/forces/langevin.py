@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class Langevin(Interaction):
 
     kind = "langevin"
     conservative: ClassVar[bool] = False
+    independent: ClassVar[frozenset[str]] = frozenset({"friction", "temperature"})
 
     friction: ArrayLike = numbers(minimum=0.0, per_body="number")
     temperature: ArrayLike = numbers(minimum=0.0, per_body="number")
@@ -67,12 +69,11 @@ class Langevin(Interaction):
         return "friction", "temperature"
 
     def compile(self, plan: Plan) -> None:
+        plan.add_interaction(self.kind, self, True, **self.fields_of(plan, (), {}))
+
+    def fields_of(self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         friction, temperature = self._scalars(plan, "friction"), self._scalars(plan, "temperature")
-        fields: dict[str, Any] = {
-            "friction": friction * plan.mobility,
-            "heat": temperature * plan.inverse_mass,
-        }
-        plan.add_interaction(self.kind, self, True, **fields)
+        return {"friction": friction * plan.mobility, "heat": temperature * plan.inverse_mass}
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return np.zeros(plan.n)

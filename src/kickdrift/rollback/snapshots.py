@@ -35,9 +35,10 @@ if TYPE_CHECKING:
 
 _MAGIC = b"kdsnap\x00"
 _VERSION = 2
+MAGIC = _MAGIC + bytes([_VERSION])
 _PROLOGUE = struct.Struct("<8sII")
 _NUMBERS = struct.Struct("<qqqqdQ")
-_TICKS = 2**62  # ticks are below it, as those of clocks are
+TICKS = _TICKS = 2**62  # ticks are below it, as those of clocks are
 _DIGITS = 4300  # as many as Python converts to a number by default
 _LONGEST_TEXT = 2**15  # room for four numbers of so many digits, and for what a stepper says of itself
 _WHOLE = re.compile(f"[0-9]{{1,{_DIGITS}}}")
@@ -115,7 +116,7 @@ def _joined(stepper: State, kept: Kept, check_of_state: int, data: list[Any]) ->
     numbers = _NUMBERS.pack(kept.tick, kept.clock_tick, kept.started, len(text), kept.last_h, check_of_state)
     length = _PROLOGUE.size + len(numbers) + len(text)
     check = zlib.crc32(text, zlib.crc32(numbers))
-    prologue = _PROLOGUE.pack(_MAGIC + bytes([_VERSION]), length, check)
+    prologue = _PROLOGUE.pack(MAGIC, length, check)
     return b"".join([prologue, numbers, text, *data, kept.sections])
 
 
@@ -127,8 +128,18 @@ def checksum(stepper: State, kept: Kept) -> int:
     return digest(stepper, list(whole.reshape(count, stepper.n, stepper.dim)), kept.sections)
 
 
+def alone(stepper: State) -> tuple[Any, ...]:
+    """The text of a snapshot without sections, None where there are some, behind all that this depends on."""
+    time = stepper._exact_dt, stepper._origin, stepper._origin_tick
+    text = _text(stepper, (*time, stepper._offset.tobytes())) if parts.none(stepper) else None
+    return (stepper._plan, *time, stepper._offset, text)
+
+
 def save(stepper: State) -> bytes:
     """The snapshot of a stepper."""
+    whole = stepper._snapshot_alone()
+    if whole is not None:
+        return whole
     arrays = stepper._arrays()
     kept = keep(stepper, b"")
     form = _LITTLE[stepper.dtype]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..clock.fixed_clock import FixedClock
     from .entries import Entry
     from .events import EventLog, Events
+    from .pieces import Refill
     from .trajectory import Trajectory
 
 
@@ -140,6 +141,7 @@ class StepperBase(State):
         def _bind(self) -> None: ...
         def _watch(self, clock: Any) -> None: ...  # `step` looks at what it counts
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
+        def _refills(self, refill: Refill) -> list[Any] | None: ...  # as writes, or None where kernels read no such
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
         def _park(self) -> None: ...  # make the rows of the dead zeros
         def _last_step(self, substeps: int) -> None: ...

@@ -65,14 +65,17 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
 
 
 def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
-    entries, places = list(self._entries), _places(self, declaration)
+    entries, places = [*self._entries], _places(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # the parameter of a formula
         coefficients, index = {**coefficients, "index": index}, None
+    given = coefficients
     for place in places:
-        given = coefficients if index is None else _of_rows(self, entries[place], coefficients, index)
-        entries[place] = _with(self, entries[place], given)
-    if len(places) == 1 and entries[places[0]].enabled:
-        before, now = self._entries[places[0]].today, entries[places[0]].today
+        if index is not None:
+            given = _of_rows(self, entries[place], coefficients, index)
+        entry = entries[place]
+        entries[place] = _with(self, entry, given)
+    if len(places) == 1 and entry.enabled:
+        before, now = entry.today, entries[places[0]].today
         assert before is not None
         assert now is not None
         plan = self._plan.replaced(before, now)
@@ -81,6 +84,13 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
             attributes = {"_plan": plan, "_entries": tuple(entries)}
             self._commit(numbers=self._numbers(binding, self._dt), binding=binding, attributes=attributes)
             return
+        refilled = self._plan.refilled(before, now, given)
+        if refilled is not None:
+            plan, refill = refilled
+            writes = self._refills(refill)
+            if writes is not None:
+                self._commit(writes=writes, attributes={"_plan": plan, "_entries": tuple(entries)})
+                return
     _change(self, tuple(entries), places)
 
 
@@ -284,8 +294,9 @@ def rebind(self: StepperBase, position: np.ndarray, velocity: np.ndarray) -> Non
     """Move the world to other arrays. Tick, time and clock stay the same.
 
     position, velocity: arrays of the same dtype and dimension, with any layout. Their contents are the state from
-    now on. They have as many rows as before, or more, unless a coefficient or mass is given per body. In a world
-    where bodies come and go, the new rows are free.
+    now on. They have as many rows as before, or more, unless a coefficient or mass is given per body: then `set` or
+    `set_mass` one number for all bodies, rebind, and tell those of each afterwards. What was given per body when the
+    stepper was made stays so. In a world where bodies come and go, the new rows are free.
 
     The integrator's history begins anew, as after `restart`, unless the values are the same as before. Drawing
     always begins anew. With more rows, snapshots from before no longer fit. Raises TypeError or ValueError for
@@ -319,7 +330,8 @@ def _rebind(self: StepperBase, position: Any, velocity: Any) -> None:
     attributes: dict[str, Any] = {"_given": given, "_position": views[0], "_velocity": views[1]}
     plan = self._plan
     if n != self.n:
-        plan, attributes["_first_plan"] = _grown(self, self._plan, n), _grown(self, self._first_plan, n)
+        attributes["_first_plan"] = _grown(self, self._first_plan, n, declared=True)
+        plan = _grown(self, self._plan, n)
         plan.impulses = self._impulses_for(plan)
         attributes |= {"_plan": plan, "_impulses": plan.impulses}
         attributes["_identity"] = self._described(attributes["_first_plan"])
@@ -341,11 +353,19 @@ def _rebind(self: StepperBase, position: Any, velocity: Any) -> None:
     self._commit(binding=binding, numbers=numbers, resume=resume, attributes=attributes)
 
 
-def _grown(self: StepperBase, plan: Plan, n: int) -> Plan:
-    """The same for more bodies, where nothing is told per body."""
+def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Plan:
+    """The same for more bodies, where nothing is told per body. declared: is it what the stepper was made with?"""
+    way = (
+        "a stepper that was made with one number for all bodies can grow, and be told numbers of each afterwards"
+        if declared
+        else "`set` or `set_mass` one number for all bodies, rebind, and tell those of each afterwards, with index="
+    )
     if len(plan.mass) > 1:
-        raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}")
-    return Plan(n, self.dim, self.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
+        raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}; {way}")
+    try:
+        return Plan(n, self.dim, self.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
+    except ValueError as error:
+        raise ValueError(f"position: expected {self.n} bodies, as before, got {n}: {error}; {way}") from error
 
 
 # How all of them are done.

@@ -65,6 +65,14 @@ class State:
         def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays that so many saved ones go to
         def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]: ...  # what such an offset changes
 
+    # What may be quicker, where a snapshot consists of header and arrays: see bodies.pyx.
+
+    def _snapshot_alone(self) -> bytes | None:
+        return None
+
+    def _restored_alone(self, snapshot: Any, clock_tick: bool) -> bool:
+        return False
+
     def _begin(self, exact_dt: Fraction, threads: int) -> None:
         self._threads = validation.integer("threads", threads, 1)
         self._exact_dt, self._dt = exact_dt, float(exact_dt)
@@ -226,6 +234,8 @@ class State:
 
     def _restore(self, snapshot: bytes, clock_tick: bool = True, clock_rate: bool = True) -> None:
         """Go to a snapshot, with the clock's tick and rate or without."""
+        if self._restored_alone(snapshot, clock_tick):
+            return
         saved = snapshots.parse(self, snapshot)
         writes = [(to, None, array) for to, array in zip(self._targets(len(saved.arrays)), saved.arrays, strict=True)]
         resume = saved.tick, saved.started, saved.last_h

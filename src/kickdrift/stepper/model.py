@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..forces.base import Term
 from ..integrators import Integrator, Verlet
 from ..integrators.base import shown
 from . import merging, step_numbers
-from .pieces import ConstraintRecord, InteractionRecord, Part, Record
+from .pieces import ConstraintRecord, InteractionRecord, Part, Record, Refill
 
 _F64 = np.dtype(np.float64)
 #: Magnitudes that are rounded to float32 without overflow or underflow.
@@ -153,22 +153,64 @@ class Plan:
         if old.coupled:
             return None  # as is what it is changed to
         part = self._compile_alone(now)
-        plan = object.__new__(Plan)
-        plan.__dict__ = state = self.__dict__.copy()
-        for name in ("fingerprint", "_exact_affine", "_rounded_affine"):
-            state.pop(name, None)
-        plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
-        plan._parts = parts = self._parts.copy()
-        del parts[id(before)]
-        parts[id(now)] = part
+        plan = self._with_part(before, now, part)
+        parts = plan._parts
         if old.records or part.records:
             plan.records = [record for term in plan.forces for record in parts[id(term)].records]
         if old.affine or part.affine:
             plan._merge(self)
         plan.integrator.check(plan)
-        if any(record.splits for record in self.constraint_records) and not np.array_equal(plan._c, self._c):
+        records = self.constraint_records
+        if records and any(record.splits for record in records) and not np.array_equal(plan._c, self._c):
             return None
         return plan
+
+    def _with_part(self, before: Declaration, now: Declaration, part: Part) -> Plan:
+        """The same with another declaration in the place of one, before anything is made of its part."""
+        plan = object.__new__(Plan)
+        plan.__dict__ = state = self.__dict__.copy()
+        for name in ("fingerprint", "_exact_affine", "_rounded_affine"):
+            state.pop(name, None)
+        if before in self.forces:
+            plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
+        else:
+            plan.constraints = tuple([now if one is before else one for one in self.constraints])  # type: ignore[misc]
+        plan._parts = parts = self._parts.copy()
+        del parts[id(before)]
+        parts[id(now)] = part
+        return plan
+
+    def refilled(self, before: Declaration, now: Declaration, names: Collection[str]) -> tuple[Plan, Refill] | None:
+        """The same plan with other numbers in the fields of one push or constraint; None where more follows from them.
+
+        names: the coefficients in which `now` differs from `before`. The plan is what a plan made with `now` would be.
+        """
+        old = self._parts[id(before)]
+        whole: tuple[InteractionRecord | ConstraintRecord, ...] = (*old.interactions, *old.constraint_records)
+        if len(whole) != 1 or (old.walls and self._corners.constraint_records):
+            return None
+        one = whole[0]
+        if isinstance(one, InteractionRecord) and now.velocity_dependent != one.term.velocity_dependent:  # type: ignore[attr-defined]
+            return None
+        fields = self._fields_of(now, names, one.fields)  # what overflows is refused
+        if fields is None:
+            return None
+        fields = self._rounded(fields)
+        part = Part()
+        part.__dict__.update(old.__dict__)
+        plan = self._with_part(before, now, part)
+        if isinstance(one, InteractionRecord):
+            interaction = InteractionRecord(one.kind, now, one.factor, one.fields | fields)
+            part.interactions = (interaction,)
+            plan.interactions = [interaction if each is one else each for each in self.interactions]
+            return plan, Refill(one, fields)
+        record = ConstraintRecord(one.kind, now, one.fields | fields)
+        part.constraint_records, part.walls = (record,), (now,) if old.walls else ()
+        # The one that acts may have been told of drag.
+        place = next(i for i, each in enumerate(self.constraint_records) if each.constraint is before)
+        plan.constraint_records = [*self.constraint_records]
+        plan.constraint_records[place] = self._dragged(record)
+        return plan, Refill(self.constraint_records[place], fields)
 
     def of_rows(self, rows: np.ndarray, mass: np.ndarray) -> dict[str, np.ndarray | list[dict[str, np.ndarray]]]:
         """The coefficients of some bodies after a change of mass: the bits of a plan made with these masses.
@@ -197,7 +239,8 @@ class Plan:
 
     def _merge(self, previous: Plan | None) -> None:
         """Merge the affine terms, and find out what follows from that."""
-        shares = [share for term in self.forces for share in self._parts[id(term)].affine]
+        parts = self._parts
+        shares = [share for term in self.forces for share in parts[id(term)].affine]
         merged = merging.merged(shares, self.dim)
         if merged.damped:
             _check_finite("rate", merged.rate, _F64)
@@ -264,11 +307,15 @@ class Plan:
     def _compile_alone(self, declaration: Any) -> Part:
         return self._compile(declaration)
 
+    @np.errstate(over="ignore", invalid="ignore")
+    def _fields_of(self, declaration: Any, names: Collection[str], before: dict[str, np.ndarray]) -> Any:
+        return declaration.fields_of(self, names, before)
+
     # How terms add themselves. All arrays that they give are float64, with one row or n rows.
 
     def _add(self, name: str, *added: Any) -> None:
         part = self._part
-        setattr(part, name, (*getattr(part, name), *added))
+        setattr(part, name, getattr(part, name) + added)
 
     def add_gravity(self, g: np.ndarray) -> None:
         self._add("affine", merging.share("g", g * self.mobility[:, None]))

@@ -46,6 +46,13 @@ class ConstraintRecord:
         return self.kind == "compliant_distance" and int(self.fields["direction"][0]) == 2
 
 
+class Refill(NamedTuple):
+    """Numbers for the places where an interaction or constraint has its own: then nothing is bound anew."""
+
+    of: InteractionRecord | ConstraintRecord
+    fields: dict[str, np.ndarray]
+
+
 class Part:
     """The part of a plan that comes from one declaration. It depends on no other but pins, and can be reused."""
 

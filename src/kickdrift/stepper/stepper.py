@@ -54,6 +54,8 @@ class Stepper(StepperBase, Frames):
     __module__ = "kickdrift"  # where users find it
 
     _clock_type = FixedClock
+    _snapshot_alone = Frames._snapshot_alone  # type: ignore[attr-defined]
+    _restored_alone = Frames._restored_alone  # type: ignore[attr-defined]
 
     if TYPE_CHECKING:
 

@@ -77,6 +77,8 @@ ctypedef struct Row:
     char* x
     char* v
     char* s
+    char* before_x      # where the state before the steps goes, or NULL
+    char* before_v
     const char* g
     const char* c
     const char* w

@@ -86,28 +86,6 @@ cdef inline void keep_tile(
         move_tile(True, &job.before[1], plan.dim, first, count, r + V * row)
 
 
-cdef inline void keep_rows(
-    const Plan* plan, const Job* job, Py_ssize_t first, int component, Py_ssize_t count, const vec* like,
-) noexcept nogil:
-    """The same for `count` numbers of rows: they are in the first-level cache when they are stepped.
-
-    `before` has the plan's layout then.
-    """
-    cdef Py_ssize_t size = count * <Py_ssize_t> sizeof(vec) // width(like)
-    cdef const Array* to
-    if job.before != NULL:
-        to = &job.before[0]
-        memcpy(
-            to.data + first * to.body + component * to.component,
-            plan.x.data + first * plan.x.body + component * plan.x.component, size,
-        )
-        to = &job.before[1]
-        memcpy(
-            to.data + first * to.body + component * to.component,
-            plan.v.data + first * plan.v.body + component * plan.v.component, size,
-        )
-
-
 cdef inline void end(const Plan* plan, Job* job, vec check) noexcept nogil:
     # A sum is finite only if all its numbers are; if it is not, we look whose fault that is, if anybody's. The
     # difference of equal numbers is 0 if they are finite and not a number otherwise, but never -0.

@@ -1,6 +1,6 @@
 # Rows of affine components: blocks of vectors are taken from them into registers, and stay there for all steps.
 
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from ..simd.vec cimport WIDE, prefetch, forget, vec, load_part, opaque, store_part, width
 from ..abi.plan cimport COMPOSITION_RK4, Job, Plan, Row
@@ -20,11 +20,13 @@ cdef inline const vec* coefficient(int vectors, const char* row, Py_ssize_t at, 
 
 cdef inline vec block(
     int scheme, bint drag, bint wind, bint spring, int vectors, const Plan* plan, const Job* job, const vec* constants,
-    const Row* row, Py_ssize_t at, vec* position, vec* velocity, vec* history, Py_ssize_t numbers,
+    const Row* row, Py_ssize_t at, vec* position, vec* velocity, vec* history, vec* before_x, vec* before_v,
+    Py_ssize_t numbers,
 ) noexcept nogil:
     """Step `vectors` vectors through the job in registers; return sums of all numbers.
 
     at: bytes from the start of the row, for the coefficients. A vector that is alone may have fewer numbers than fit.
+    before_x, before_v: where the state goes as it is read, or NULL: there is no cheaper time to copy it.
     """
     cdef vec x[WIDE]
     cdef vec v[WIDE]
@@ -47,6 +49,11 @@ cdef inline vec block(
     for i in range(vectors):
         load(vectors == 1, position + i, numbers, &x[i])
         load(vectors == 1, velocity + i, numbers, &v[i])
+    if before_x != NULL:
+        for i in range(vectors):
+            before_x[i] = x[i]
+            before_v[i] = v[i]
+    for i in range(vectors):
         if verlet(scheme):
             load(vectors == 1, history + i, numbers, &s[i])
             if job.start:
@@ -109,7 +116,8 @@ cdef inline vec lone_vectors(
     memset(&check, 0, sizeof(vec))
     while count > 0:
         check = check + block(
-            scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, at, x, v, s, count,
+            scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, at, x, v, s, NULL, NULL,
+            count,
         )
         x += 1
         v += 1
@@ -131,6 +139,10 @@ cdef inline vec row_of_blocks(
     cdef vec* position = <vec*> row.x
     cdef vec* velocity = <vec*> row.v
     cdef vec* history = <vec*> row.s if verlet(scheme) else NULL
+    cdef vec* before_x = <vec*> row.before_x
+    cdef vec* before_v = <vec*> row.before_v
+    cdef vec* bx
+    cdef vec* bv
     cdef vec* px
     cdef vec* pv
     cdef vec* ps
@@ -144,9 +156,13 @@ cdef inline vec row_of_blocks(
     ) noexcept nogil> plan.lone
     memset(&check, 0, sizeof(vec))
     while count > 0:
+        px, pv, ps, bx, bv = position, velocity, history, before_x, before_v
+        if count < most and before_x != NULL:
+            memcpy(before_x, position, count * (<Py_ssize_t> sizeof(vec) // w))
+            memcpy(before_v, velocity, count * (<Py_ssize_t> sizeof(vec) // w))
+            bx = bv = NULL
         if count <= w or (count < most and job.steps <= FEW):
             return check + lone(plan, job, constants, row, at, count)
-        px, pv, ps = position, velocity, history
         if count < most:
             # Coefficients are padded, the caller's arrays are not.
             px, pv, ps = x, v, s
@@ -154,11 +170,11 @@ cdef inline vec row_of_blocks(
             copy_part(False, velocity, v, vectors, count)
             if verlet(scheme):
                 copy_part(False, history, s, vectors, count)
-        else:
+        elif before_x == NULL:  # with two more arrays the processor itself is the quicker one
             for line in range(vectors * <Py_ssize_t> sizeof(vec) // 64):
                 prefetch(<char*> px + AHEAD + 64 * line)
                 prefetch(<char*> pv + AHEAD + 64 * line)
-        check = check + blocks(scheme, vectors, plan, job, constants, row, at, px, pv, ps)
+        check = check + blocks(scheme, vectors, plan, job, constants, row, at, px, pv, ps, bx, bv)
         if count < most:
             copy_part(True, position, x, vectors, count)
             copy_part(True, velocity, v, vectors, count)
@@ -168,6 +184,9 @@ cdef inline vec row_of_blocks(
         velocity += vectors
         if verlet(scheme):
             history += vectors
+        if before_x != NULL:
+            before_x += vectors
+            before_v += vectors
         at += vectors * sizeof(vec)
         count -= most
     return check
@@ -188,16 +207,16 @@ cdef inline void copy_part(bint out, vec* row, vec* copy, Py_ssize_t vectors, Py
 
 cdef inline vec blocks(
     int scheme, int vectors, const Plan* plan, const Job* job, const vec* constants, const Row* row, Py_ssize_t at,
-    vec* x, vec* v, vec* s,
+    vec* x, vec* v, vec* s, vec* bx, vec* bv,
 ) noexcept nogil:
     """`block` for each affine family."""
     if plan.drag and plan.spring:
-        return block(scheme, True, True, True, vectors, plan, job, constants, row, at, x, v, s, 0)
+        return block(scheme, True, True, True, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
     elif plan.drag and plan.wind:
-        return block(scheme, True, True, False, vectors, plan, job, constants, row, at, x, v, s, 0)
+        return block(scheme, True, True, False, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
     elif plan.drag or scheme == COMPOSITION_RK4:  # which is another scheme without drag
-        return block(scheme, True, False, False, vectors, plan, job, constants, row, at, x, v, s, 0)
+        return block(scheme, True, False, False, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
     elif plan.spring:
-        return block(scheme, False, False, True, vectors, plan, job, constants, row, at, x, v, s, 0)
+        return block(scheme, False, False, True, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
     else:
-        return block(scheme, False, False, False, vectors, plan, job, constants, row, at, x, v, s, 0)
+        return block(scheme, False, False, False, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)

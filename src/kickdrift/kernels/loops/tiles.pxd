@@ -11,7 +11,7 @@ from ..simd.vec cimport alone, f32alone, f32vec, f64alone, f64vec, vec, width
 from ..abi.plan cimport (
     COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Newton, Plan, Row,
 )
-from .planes cimport aligned, end, keep_rows, keep_tile, move_state, sum_planes
+from .planes cimport aligned, end, keep_tile, move_state, sum_planes
 from .rows cimport row_of_blocks
 from ..integrators.steps cimport damp, has_opening, opening, stage, stages, turn
 from ..abi.applied cimport Applied
@@ -181,7 +181,7 @@ cdef inline void locate(const Plan* plan, Py_ssize_t first, int component, Row* 
     row.planes = NULL
     row.x = plan.x.data + first * plan.x.body + component * plan.x.component
     row.v = plan.v.data + first * plan.v.body + component * plan.v.component
-    row.s = NULL
+    row.s = row.before_x = row.before_v = NULL
     if plan.s.data != NULL:
         row.s = plan.s.data + first * plan.s.body + component * plan.s.component
     row.g = values(&plan.g, component, first)
@@ -192,6 +192,13 @@ cdef inline void locate(const Plan* plan, Py_ssize_t first, int component, Row* 
     row.decay = values(&plan.decay, component, first)
     for i in range(4):
         row.flow[i] = values(&plan.flow[i], component, first)
+
+
+cdef inline void keep_row(const Job* job, Row* row, int component) noexcept nogil:
+    """Where the state before the steps goes, if anybody wants it: `before` has the plan's layout then."""
+    if job.before != NULL:
+        row.before_x = job.before[0].data + row.first * job.before[0].body + component * job.before[0].component
+        row.before_v = job.before[1].data + row.first * job.before[1].body + component * job.before[1].component
 
 
 cdef inline void locate_planes(const Plan* plan, Py_ssize_t first, int component, vec* r, Row* row) noexcept nogil:
@@ -260,11 +267,11 @@ cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
         first = job.first
         while first < job.last:
             here = &plan.row[j]
-            if first > 0:
+            if first > 0 or job.before != NULL:
                 locate(plan, first, j, &row)
+                keep_row(job, &row, j)
                 here = &row
             numbers = min(<Py_ssize_t> ROW, job.last - first) * plan.numbers
-            keep_rows(plan, job, first, j, numbers, like)
             check = check + step(plan, job, k, here, 0, numbers)
             first += ROW
     end(plan, job, check)
@@ -296,7 +303,7 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
                 locate(plan, first, j, &row)
             else:
                 row = plan.row[j]
-            keep_rows(plan, job, first, j, count * plan.numbers, like)
+            keep_row(job, &row, j)
             merge_row(<const Applied*> plan.applied, j, first, count, g, k)
             if count < ROW:
                 memset(g + count * plan.numbers * item, 0, BEYOND)     # finite, as what is read there must be
