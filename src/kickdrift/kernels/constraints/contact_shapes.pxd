@@ -168,7 +168,7 @@ cdef inline void keep_out(
                 distance = away(dim, start, shapes.number[k], shapes, n)
                 size = reach - reach / sixtyfour
                 size = size if distance >= size else reach / two
-                if distance >= size and touch(dim, start, motion, size, shapes.number[k], shapes, &share):
+                if distance >= size and touch(False, dim, start, motion, size, shapes.number[k], shapes, &share):
                     least = share if share < least else least
     if least < two:
         for j in range(dim):

@@ -146,7 +146,7 @@ cdef inline void notice_shape(
         motion[c] = x[c * stride + i] - was[c]
     if not away_from(dim, was, number, data, way) >= reach:
         return
-    if not touch(dim, was, motion, reach, number - data.shape_begin[part], &data.shapes[part], &share):
+    if not touch(False, dim, was, motion, reach, number - data.shape_begin[part], &data.shapes[part], &share):
         return
     for c in range(dim):
         at[c] = was[c] + share * motion[c]

@@ -71,7 +71,7 @@ class Level:
             distance, size = shapes.away(start, a, b)[0], reach - reach / 64
             size = size if distance >= size else reach / 2
             if distance >= size:
-                share = shapes.touch(start, motion, size, a, b)
+                share = shapes.touch(start, motion, size, a, b, through=False)
                 if share is not None and (least is None or share < least):
                     least = share
         return end if least is None else start + least * motion
