@@ -269,7 +269,7 @@ def notice_shape(system, level, before, x, i, shape, number, r):
     shapes, motion = level.parts[part], x - before
     if not shapes.away(before, a, b)[0] >= shapes.reach[i]:
         return
-    share = shapes.touch(before, motion, shapes.reach[i], a, b)
+    share = shapes.touch(before, motion, shapes.reach[i], a, b, through=False)
     if share is None:
         return
     at, zero = before + share * motion, system.real(0)
