@@ -239,7 +239,6 @@ _HOMES = {
         "OverloadError",
         "SnapshotError",
     ),
-    "stepper.events": ("BEGIN", "END", "ENTER", "HIT", "LEAVE", "Events"),
     "forces.applied": ("AppliedForce",),
     "forces.callbacks": ("Acceleration", "Force", "NativeForce"),
     "forces.fields": ("AnchorSpring", "Damping", "Gravity", "LinearDrag", "PointGravity", "QuadraticDrag", "Vortex"),
@@ -272,6 +271,7 @@ _HOMES = {
     "ode.stepper": ("ODEStepper",),
     "rollback.rollback": ("Rollback", "sync_test"),
     "rollback.tape": ("Tape",),
+    "stepper.events": ("BEGIN", "END", "ENTER", "HIT", "LEAVE", "Events"),
     "stepper.stepper": ("Stepper",),
     "stepper.trajectory": ("ODETrajectory", "Trajectory"),
 }

@@ -1,5 +1,6 @@
 """What is declared has an entry in the tables of all layers, and what is not has none."""
 
+import dataclasses
 import gc
 
 import pytest
@@ -36,3 +37,22 @@ def test_what_is_declared_later_is_looked_for_too():
     with pytest.raises(ImportError, match=r"^kickdrift[.a-z]+: expected an entry for 'wind', the kind of Wind$"):
         type("Wind", (FieldTerm,), {"kind": "wind"})
     gc.collect()  # or messages would name it
+
+
+@pytest.mark.parametrize("cls", [*kd.INTEGRATORS.values(), kd.flows.Lorenz], ids=lambda cls: cls.__name__)
+def test_nothing_sets_what_an_integrator_or_a_flow_is_made_of(cls):
+    """Also where a class has no fields, and so is no dataclass by itself."""
+    one = cls()
+    for name in ("order", *(field.name for field in dataclasses.fields(cls)), "other"):
+        with pytest.raises(dataclasses.FrozenInstanceError, match=f"^cannot assign to field '{name}'$"):
+            setattr(one, name, 1)
+        with pytest.raises(dataclasses.FrozenInstanceError, match=f"^cannot delete field '{name}'$"):
+            delattr(one, name)
+    assert one == cls()
+    assert hash(one) == hash(cls())
+    assert repr(one) == f"{cls.__name__}({', '.join(f'{k}={v!r}' for k, v in dataclasses.asdict(one).items())})"
+
+
+def test_a_stepper_is_six_classes():
+    """More would be files that are written as classes."""
+    assert len(kd.Stepper.__mro__) - 1 <= 6

@@ -4,7 +4,7 @@
     try:
         done = run(n, step_length(&clock.now))      # without the GIL; says how many steps it completed
     finally:
-        count(&clock.now, done)          # what is not counted stays owed to the next frame
+        count_steps(&clock.now, done)          # what is not counted stays owed to the next frame
         clock.end_frame()                # settings made inside the frame hold from here on
 
 Where it has a budget, each step is asked for and counted by itself:
@@ -12,7 +12,7 @@ Where it has a budget, each step is asked for and counted by itself:
     while clock.may_step():              # false too when the budget is spent: the rest is dropped
         clock.now.taken = 1
         run(1, step_length(&clock.now))
-        count(&clock.now, 1)
+        count_steps(&clock.now, 1)
 
 `now.substeps` integrator steps make up each step. The layout and the list of methods are private to the
 package: cimport from other packages is not supported.

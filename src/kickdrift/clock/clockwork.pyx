@@ -13,8 +13,8 @@ from libc.float cimport DBL_MAX
 from libc.stdint cimport int64_t
 
 from ..kernels.clock cimport (
-    BACKLOG, BUDGET, DROP, EXACT, LEDGER_FULL, LONGEST_FRAME_NS, MATCH, NANO, RAISE, RESYNC, SCALE_BITS, VARIABLE,
-    Clock, count, drop, early, fraction, step_length, take_in, to_ns,
+    BACKLOG, BUDGET, DROP, EXACT, LEDGER_FULL, LONGEST_FRAME_NS, MATCH, NANO, RAISE, RESYNC, VARIABLE,
+    Clock, count_steps, drop, early, fraction, step_length, take_in, to_ns,
 )
 from ..kernels.simd.rounding cimport require_rounding
 
@@ -78,7 +78,8 @@ cdef class Clockwork:
 
         Thread-safety: one thread at a time.
 
-        >>> clock = FixedClock(60)
+        >>> import kickdrift as kd
+        >>> clock = kd.FixedClock(60)
         >>> [clock.advance(1 / 144) for _ in range(5)]
         [0, 0, 1, 0, 1]
         """
@@ -87,7 +88,8 @@ cdef class Clockwork:
     def advance_ns(self, ns):
         """Feed one frame in whole nanoseconds; return how many steps to run now. See `advance`.
 
-        >>> FixedClock(60).advance_ns(50_000_000)
+        >>> import kickdrift as kd
+        >>> kd.FixedClock(60).advance_ns(50_000_000)
         3
         """
         self._refuse_reentry()
@@ -99,7 +101,8 @@ cdef class Clockwork:
     def advance_ms(self, ms):
         """Feed one frame in whole milliseconds; return how many steps to run now. See `advance`.
 
-        >>> FixedClock(60).advance_ms(50)   # what pygame's Clock.tick() returned
+        >>> import kickdrift as kd
+        >>> kd.FixedClock(60).advance_ms(50)   # what pygame's Clock.tick() returned
         3
         """
         self._refuse_reentry()
@@ -121,7 +124,8 @@ cdef class Clockwork:
         now_ns
             An absolute time in nanoseconds, as from `time.perf_counter_ns()`, within +-2**62.
 
-        >>> clock = FixedClock(60)
+        >>> import kickdrift as kd
+        >>> clock = kd.FixedClock(60)
         >>> clock.advance_to(10**9), clock.advance_to(10**9 + 50_000_000)
         (0, 3)
         """
@@ -151,7 +155,8 @@ cdef class Clockwork:
         counts, alphas
             Arrays of int64 and float64 to write to, as long as `frame_times`; made when left out.
 
-        >>> counts, alphas = FixedClock(60).plan([0.04, 0.01, 0.0])
+        >>> import kickdrift as kd
+        >>> counts, alphas = kd.FixedClock(60).plan([0.04, 0.01, 0.0])
         >>> counts.tolist(), alphas.round(3).tolist()
         ([2, 1, 0], [0.4, 0.0, 0.0])
         """
@@ -173,7 +178,7 @@ cdef class Clockwork:
                 n = take_in(&self.now, ns, rest)
                 if n < 0:
                     break
-                count(&self.now, n)
+                count_steps(&self.now, n)
                 counts_out[i] = n
                 alphas_out[i] = fraction(&self.now)
         self.running = False
@@ -190,7 +195,8 @@ cdef class Clockwork:
         Yields the tick: 1 in the body of the first step. After `break` the steps that did not run are still due in
         the next frame. Raises what `advance` raises.
 
-        >>> clock = FixedClock(60)
+        >>> import kickdrift as kd
+        >>> clock = kd.FixedClock(60)
         >>> [tick for tick in clock.steps(0.05)]
         [1, 2, 3]
         """
@@ -202,7 +208,8 @@ cdef class Clockwork:
 
         Leaving the loop early keeps the time, as lockstep games need that wait for the others' input.
 
-        >>> clock = FixedClock(60)
+        >>> import kickdrift as kd
+        >>> clock = kd.FixedClock(60)
         >>> clock.feed(0.05)
         3
         >>> while clock.step():
@@ -252,7 +259,7 @@ cdef class Clockwork:
         return n
 
     cdef int64_t _run_due(self, int64_t n) except -1:
-        count(&self.now, n)
+        count_steps(&self.now, n)
         self.now.handed = n * self.now.substeps
         self._close()
         return n
@@ -300,7 +307,7 @@ cdef class Clockwork:
 
     cdef int next_step(self) except -1:
         if self.may_step():
-            count(&self.now, 1)
+            count_steps(&self.now, 1)
             self.now.handed += self.now.substeps
             return True
         return False
@@ -343,7 +350,8 @@ cdef class Clockwork:
     def time(self):
         """Simulated time in seconds, rounded once: never a running sum.
 
-        >>> clock = FixedClock(60)
+        >>> import kickdrift as kd
+        >>> clock = kd.FixedClock(60)
         >>> clock.set_tick(10**9)
         >>> clock.time
         16666666.666666666

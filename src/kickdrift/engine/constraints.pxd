@@ -1,34 +1,6 @@
-"""What holds the bodies after each step, as the kernels call it."""
+"""The constraints of a plan, bound."""
 
-from libc.stdint cimport int64_t
-
-from ..kernels.abi.constraints cimport Each, ConstraintCall, Shapes, Shapes
-from ..kernels.abi.events cimport Told
 from ..kernels.abi.coupled cimport CoupledTable
-from .slots cimport Links
-
-
-cdef class BoundConstraint:
-    cdef ConstraintCall constraint
-    cdef double cost        # of holding all bodies, in nanoseconds
-    cdef bint by_tiles      # does it hold each body on its own, by what `of_tile` in passes.pxd knows of a wall?
-    cdef list kept          # the arrays that its data points to
-    cdef dict places        # by name, of the fields that may be written again: where their numbers lie, (1, count)
-    cdef object tenants     # for which bodies it is, or None
-    cdef object last        # of these
-    cdef list tied          # while it is bound: other rods, whose stages serve where they have the same pairs
-
-    cdef Told told          # what it has to report, where anybody wants to know
-
-    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1
-    cdef int each(self, Each* each, dict fields, str name, object dtype) except -1
-    cdef int listen(self, object kind, int64_t n) except -1
-    cdef void hear(self, Told* told) noexcept
-    cdef void* allocate(self, object shape, object dtype) except NULL
-    cdef void* keep(self, object array, object dtype) except NULL
-    cdef void* field(self, dict fields, str name, object dtype) except NULL
-    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1
-    cdef int find_links(self, Links links) except -1
 
 
 cdef list bind_constraints(object plan, const CoupledTable* table, Py_ssize_t padded, list known)

@@ -4,99 +4,24 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, MEETING, PAIRS_PER_BODY, PERIODIC, PIN,
-    PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, Collisions, Contacts, Corners, Distance, Each, ConstraintCall, Periodic,
-    Pin, Sensor, Shapes, Wall,
+    PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, Collisions, Contacts, Distance, ConstraintCall, Pin, Shapes,
 )
-from ..kernels.abi.events cimport Contact, Told
+from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport CoupledTable
 from .coefficients cimport space
 from .runner cimport look
-from .slots cimport address
+from .slots cimport Links, address
+from .walls cimport BoundConstraint, BoundSolid
 
 import numpy as np
 
-from .. import kernels
 from ..constraints.base import Constraint
 from ..constraints.broad_phase import Grid
 from ..declaration import require_entries
+from .walls import BoundCorners, BoundPeriodic, BoundSensor, BoundShapes, BoundWall
 
 require_rounding(__name__)
-
-
-cdef class BoundConstraint:
-    """Base: a C function of a constraint; it holds on to all that its data points to."""
-
-    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        """Take over what a plan says; states are in planes of `padded` numbers."""
-        raise NotImplementedError
-
-    cdef void* allocate(self, object shape, object dtype) except NULL:
-        """An array of zeros that kernels work in, with a row to spare for vectors that reach beyond its end."""
-        array = kernels.aligned_zeros((1, shape + 64), np.dtype(dtype))[0]
-        self.kept.append(array)
-        self.last = array
-        return <void*> <size_t> array.ctypes.data
-
-    cdef void* keep(self, object array, object dtype) except NULL:
-        """Numbers that kernels read, copied to where vectors may reach beyond their end."""
-        cdef void* place = self.allocate(array.size, dtype)
-        self.last[: array.size] = array.ravel()
-        return place
-
-    cdef void* field(self, dict fields, str name, object dtype) except NULL:
-        """Numbers that may be written again."""
-        values = fields[name]
-        cdef void* place = self.keep(values, dtype)
-        self.places[name] = [self.last[None, : values.size]]
-        return place
-
-    cdef int each(self, Each* each, dict fields, str name, object dtype) except -1:
-        each.number = self.field(fields, name, dtype)
-        each.body = len(fields[name]) > 1
-        return 0
-
-    cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1:
-        """Where shapes are, which of them are there, and the tree in which they are found."""
-        shapes.segments = fields["segments"][0]
-        shapes.lower = self.keep(fields["lower"], dtype)
-        shapes.upper = self.keep(fields["upper"], dtype)
-        self.each(&shapes.reach, fields, "reach", dtype)
-        shapes.enabled = <const uint8_t*> self.keep(fields["enabled"], np.uint8)
-        there = np.flatnonzero(fields["enabled"])
-        shapes.count = len(there)
-        if shapes.count > 0:
-            from ..constraints.shapes import tree
-            ends = fields["lower"][there].astype(np.float64), fields["upper"][there].astype(np.float64)
-            order, bounds, first, leaves = tree(np.minimum(*ends), np.maximum(*ends))
-            shapes.number = <const int64_t*> self.keep(there[order], np.int64)
-            shapes.bounds = <const double*> self.keep(bounds, np.float64)
-            shapes.first = <const int64_t*> self.keep(first, np.int64)
-            shapes.leaves = <const int64_t*> self.keep(leaves, np.int64)
-        return 0
-
-    cdef int listen(self, object kind, int64_t n) except -1:
-        """Have it report; kind: a `Reporting` of events.py. What reports already goes on, as it may be in use."""
-        cdef Told* told = &self.told
-        if told.mark != NULL:
-            return 0
-        told.region, told.capacity = kind.region, kind.capacity
-        told.slots = 0 if kind.pairs else kind.capacity // max(1, n)
-        told.places = (PAIRS_PER_BODY + 1 + kind.at_once) * n if kind.pairs else told.slots * n
-        told.contact = <Contact*> self.allocate(told.places * sizeof(Contact), np.uint8)
-        told.touching = <int64_t*> self.allocate(told.capacity, np.int64)
-        told.next = <int64_t*> self.allocate(told.capacity, np.int64)
-        told.mark = <int32_t*> self.allocate(told.places, np.int32)
-        self.hear(told)
-        return 0
-
-    cdef void hear(self, Told* told) noexcept:
-        """Whom it reports to."""
-        pass
-
-    cdef int find_links(self, Links links) except -1:
-        """What ends, or is otherwise, where bodies die."""
-        return 0
 
 
 cdef class BoundPin(BoundConstraint):
@@ -195,142 +120,6 @@ cdef class BoundDistance(BoundConstraint):
             other.distance.at_rest = other.keep(plan.at_rest, plan.dtype)
             other.reads = other.last
         return other
-
-
-cdef class BoundSolid(BoundConstraint):
-    """Base of what bodies are kept out of, each body on its own."""
-
-    cdef object weight
-
-    cdef int weigh(self, const void** field, object values, object dtype) except -1:
-        field[0] = self.keep(values, dtype)
-        self.weight = self.last
-        return 0
-
-    cdef int bind_wall(self, Wall* wall, dict fields, object dtype) except -1:
-        """What a wall has in common with shapes."""
-        self.each(&wall.restitution, fields, "restitution", dtype)
-        self.each(&wall.friction, fields, "friction", dtype)
-        self.each(&wall.radius, fields, "radius", dtype)
-        self.weigh(&wall.weight, fields["weight"], dtype)
-        wall.lag = fields["lag"][0]
-        if "sensor" in fields:
-            wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
-        return 0
-
-    cdef int find_links(self, Links links) except -1:
-        return links.weigh(self.weight, None, NULL)
-
-
-cdef class BoundWall(BoundSolid):
-    cdef Wall wall
-
-    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        self.constraint.function, self.constraint.data = table.meet, &self.wall
-        if "normal" in fields:
-            self.wall.normal = self.field(fields, "normal", plan.dtype)
-            self.wall.offset = self.field(fields, "offset", plan.dtype)
-        else:
-            self.wall.lower = self.field(fields, "lower", plan.dtype)
-            self.wall.upper = self.field(fields, "upper", plan.dtype)
-        self.bind_wall(&self.wall, fields, plan.dtype)
-        self.by_tiles = "sensor" not in fields
-        self.cost = 10 * plan.n
-        return 0
-
-    cdef void hear(self, Told* told) noexcept:
-        self.wall.told = told
-
-
-cdef class BoundShapes(BoundSolid):
-    cdef Shapes shapes
-
-    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        cdef Shapes* shapes = &self.shapes
-        self.constraint.function, self.constraint.data = table.meet, shapes
-        self.lay_shapes(shapes, fields, plan.dtype)
-        self.bind_wall(&shapes.wall, fields, plan.dtype)
-        self.cost = 100 * plan.n
-        return 0
-
-    cdef void hear(self, Told* told) noexcept:
-        self.shapes.wall.told = told
-
-
-cdef class BoundSensor(BoundConstraint):
-    cdef Sensor sensor
-
-    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        self.constraint.function, self.constraint.data = table.meet, &self.sensor
-        self.sensor.lower = self.keep(fields["lower"], plan.dtype)
-        self.sensor.upper = self.keep(fields["upper"], plan.dtype)
-        self.sensor.ball = fields["ball"][0]
-        self.sensor.watched = <const uint8_t*> self.keep(fields["watched"], np.uint8)
-        self.cost = 10 * plan.n
-        return 0
-
-    cdef int find_links(self, Links links) except -1:
-        self.sensor.alive = links.slots.alive
-        return 0
-
-    cdef void hear(self, Told* told) noexcept:
-        self.sensor.told = told
-
-
-cdef class BoundPeriodic(BoundConstraint):
-    cdef Periodic periodic
-
-    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        self.constraint.function, self.constraint.data = table.meet, &self.periodic
-        self.kept.append(space(&self.periodic.torus, plan))
-        self.periodic.weight = self.keep(np.ones(plan.n), plan.dtype)
-        self.by_tiles = True
-        self.cost = 4 * plan.n
-        return 0
-
-    cdef int find_links(self, Links links) except -1:
-        self.periodic.weight = links.slots.weight
-        return 0
-
-
-cdef class BoundCorners(BoundSolid):
-    cdef Corners corners
-    cdef list wall      # of each face: the number of its wall
-
-    cdef int listen(self, object kind, int64_t n) except -1:
-        """Have walls tell what is stopped here. kind: all of them."""
-        cdef Told** told
-        cdef BoundConstraint wall
-        if self.corners.told != NULL:
-            return 0
-        told = <Told**> self.allocate(len(self.wall) * sizeof(Told*), np.uint8)
-        for face, number in enumerate(self.wall):
-            wall = kind[number]
-            told[<Py_ssize_t> face] = &wall.told
-        self.kept.append(kind)
-        self.corners.told = told
-        return 0
-
-    cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        cdef Corners* data = &self.corners
-        self.constraint.function, self.constraint.data = table.meet, data
-        data.faces = len(fields["offset"])
-        data.normal = self.keep(fields["normal"], plan.dtype)
-        data.offset = self.keep(fields["offset"], plan.dtype)
-        data.restitution = self.keep(fields["restitution"], plan.dtype)
-        data.friction = self.keep(fields["friction"], plan.dtype)
-        data.radius = self.keep(fields["radius"], plan.dtype)
-        self.weigh(&data.weight, fields["weight"], plan.dtype)
-        data.lag = fields["lag"][0]
-        if "through" in fields:
-            data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
-        data.number = <const int64_t*> self.keep(fields["number"], np.int64)
-        self.wall = fields["wall"].tolist()
-        data.there = <int32_t*> self.allocate(data.faces, np.int32)
-        data.size = self.allocate(data.faces, plan.dtype)
-        data.push = self.allocate(data.faces, plan.dtype)
-        self.cost = 3 * data.faces * plan.n
-        return 0
 
 
 cdef class BoundGrid(BoundSolid):

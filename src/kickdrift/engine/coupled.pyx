@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from .coefficients cimport field
-from .constraints cimport BoundConstraint, bind_constraints
+from .constraints cimport bind_constraints
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
@@ -23,6 +23,7 @@ from .events cimport EventStore, Touches
 from .runner cimport copy_array
 from .runner cimport Watch, look, paced
 from .slots cimport Links, Slots
+from .walls cimport BoundConstraint
 from ..kernels.loops.living cimport park
 
 from time import perf_counter

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint8_t
 from ..clock.clockwork cimport Clockwork
 from .bodies cimport Core
 from .coefficients cimport space
-from ..kernels.clock cimport BUDGET, count, fraction, step_length
+from ..kernels.clock cimport BUDGET, count_steps, fraction, step_length
 from ..kernels.interpolation cimport Weights, draw
 from ..kernels.abi.plan cimport ROW, STRIDED, VERLET_BACKWARD, VERLET_CENTRAL, Array, Plan
 from ..kernels.simd.rounding cimport require_rounding
@@ -64,7 +64,7 @@ cdef class Ticks:
             world.last_step(self.clock.now.substeps)
         finally:
             # A step that is done counts, also where it raised: its state may be no longer finite.
-            count(&self.clock.now, (world.completed - first) // self.clock.now.substeps)
+            count_steps(&self.clock.now, (world.completed - first) // self.clock.now.substeps)
             self.clock.now.taken = 0
             world.unlock()
         return 0
@@ -172,14 +172,14 @@ cdef class Frames(Core):
                 while clock.may_step():
                     clock.now.taken = 1
                     self.last_step(substeps)
-                    count(&clock.now, 1)
+                    count_steps(&clock.now, 1)
                     done += 1
             elif due > 0:
                 self.go((due - 1) * substeps)
                 self.last_step(substeps)
         finally:
             # A step that is done counts, also where it raised: its state may be no longer finite.
-            count(&clock.now, (self.completed - first) // substeps - done)
+            count_steps(&clock.now, (self.completed - first) // substeps - done)
             clock.end_frame()
         return (self.completed - first) // substeps
 

@@ -108,7 +108,7 @@ cdef inline int64_t take_in(Clock* clock, int64_t ns, double float_rest) noexcep
 
     # How many steps, of which length?
     cdef int64_t size = clock.size, backlog = 0, m, step_ns = -1
-    # `_early` is less than `soon`; it costs a tenth of a frame, so it is asked only where it can matter.
+    # `early` is less than `soon`; it costs a tenth of a frame, so it is asked only where it can matter.
     cdef int64_t n = acc // size if acc > 0 else 0, soon = clock.num * ((clock.scale >> SCALE_BITS) + 3)
     cdef int64_t rest = acc - n * size
     if rest >= size - soon:
@@ -174,7 +174,7 @@ cdef inline void drop(Clock* clock, int64_t units) noexcept nogil:
         clock.dropped_rest %= clock.size
 
 
-cdef inline void count(Clock* clock, int64_t n) noexcept nogil:
+cdef inline void count_steps(Clock* clock, int64_t n) noexcept nogil:
     # Ticks fit: even if a step took a nanosecond to run, 2**62 of them would take 146 years.
     clock.tick += n
     clock.due -= n

@@ -1,5 +1,5 @@
-# The grid of cells that bodies are sorted into, as constraints/broad_phase.py describes it. The cells beside a cell along
-# the first axis are always in the adjacent buckets.
+# The grid of cells that bodies are sorted into, as constraints/broad_phase.py describes it. The cells beside a cell
+# along the first axis are always in the adjacent buckets.
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t

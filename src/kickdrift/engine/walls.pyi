@@ -1,0 +1,1 @@
+# What is compiled here is for the other compiled modules alone.
