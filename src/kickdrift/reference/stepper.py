@@ -10,7 +10,7 @@ from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
 from ..integrators import Composition, Exact
 from ..stepper.base import StepperBase
-from ..stepper.interpolation import canvas, weights
+from ..stepper.interpolation import Weights, canvas, weights
 from .checksum import digest
 from .clock import FixedClock
 from .events import Log
@@ -343,12 +343,11 @@ class Stepper(Living, Exclusive, StepperBase):
         drawn = np.full((self.n, self.dim), np.nan, target.dtype)
         with np.errstate(all="ignore"):  # as compiled code, which draws whatever there is
             for i in rows:
-                # Who was born after the last step is where he was born.
-                if self._slots is not None and self._slots.young[i] and mode != "extrapolate":
-                    drawn[i] = self._position[i]
-                else:
-                    x, v, x_new, v_new = (array[i : i + 1] for array in (*before, *now))
-                    draw(x, v, x_new, v_new, mix, real, drawn[i : i + 1], self._plan.torus)
+                # A body that was born after the last step is drawn where it is now.
+                newborn = self._slots is not None and self._slots.young[i] and mode != "extrapolate"
+                x, v, x_new, v_new = (array[i : i + 1] for array in (*(now if newborn else before), *now))
+                shares = Weights(0.0, 0.0, 0.0) if newborn else mix
+                draw(x, v, x_new, v_new, shares, real, drawn[i : i + 1], self._plan.torus)
         target[...] = drawn[rows] if living else drawn
         return result
 
