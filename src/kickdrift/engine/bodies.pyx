@@ -460,7 +460,10 @@ cdef class Core(Runner):
             raise ConvergenceError(failed.failed_body, self.ticks, failed.residual)
         if failed.code == NO_BRANCH:
             kind = self._plan.constraint_records[failed.failed_part].kind
-            raise RuntimeError(f"kernels: expected a branch for {kind!r} in contacts_table.pxd or joints_table.pxd, and in telling.pxd")
+            raise RuntimeError(
+                f"kernels: expected a branch for {kind!r} in contacts_table.pxd or joints_table.pxd, and, if it "
+                f"reports events, in telling.pxd"
+            )
         return self.coupled.raise_failure(failed)
 
     def restart(self):
