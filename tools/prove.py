@@ -9,6 +9,7 @@
     python tools/prove.py matrix        the wheels that cibuildwheel would build are the promised ones
     python tools/prove.py fuzz [...]    random plans, snapshots, callbacks, threads and signals, for as long as you like
     python tools/prove.py functions [...]  kd.math in float32 is the nearest float for all 2**32 arguments
+    python tools/prove.py fluid         pressure and energy of a Lennard-Jones fluid, against the literature
     python tools/prove.py netplay [...] a million ticks of two peers with rollback over a bad line, without a desync
     python tools/prove.py digests DIR   the digests that other machines left there are one
 
@@ -28,6 +29,7 @@ COMMANDS = {
     "matrix": ("matrix", "main"),
     "fuzz": ("fuzzing", "main"),
     "functions": ("functions", "main"),
+    "fluid": ("fluid", "main"),
     "netplay": ("rollback", "main"),
     "digests": ("cross", "collected"),
 }

@@ -298,6 +298,16 @@ def test_pictures_do_not_streak(stepper, mode):
     assert np.abs(jumps).max() < 0.7
 
 
+def test_newborn_bodies_are_drawn_in_the_box(Stepper):
+    world = Stepper([[5.0], [9.0]], [[6.0], [3.0]], dt=0.125, alive=[False, True], constraints=[kd.Periodic(0, 10)])
+    world.step()
+    world.spawn([[23.0]])
+    assert world.interpolate(0.25)[0].tolist() == [3.0]
+    assert world.position[0].tolist() == [23.0]
+    world.step()
+    assert world.position[0].tolist() == [3.0]
+
+
 def test_pictures_have_the_bits_of_the_reference(isa):
     for seed in range(30):
         rng = np.random.default_rng(seed)

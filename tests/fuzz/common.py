@@ -96,8 +96,6 @@ def observe(stepper):
         seen["evaluations"] = stepper.force_evaluations
         seen["forces"] = repr(stepper.forces), repr(stepper.constraints)
         seen["alive"] = plain(stepper.ids)
-        if stepper._events is not None:
-            seen["dropped"] = stepper.events.dropped
     clock = stepper._clock
     if clock is not None:
         seen["clock"] = tuple(clock.state()), repr(clock)
@@ -174,7 +172,7 @@ class Twins:
         made = [make(stepper) for stepper in (self.fast, self.book)]
         for copy, stepper in zip(made, (self.fast, self.book), strict=True):
             # A copy has nothing to draw from, counts its own evaluations, and may write one number for many equal ones.
-            own = ("drawn", "evaluations", "forces", "dropped")
+            own = ("drawn", "evaluations", "forces")
             kept = [{k: v for k, v in observe(s).items() if k not in own} for s in (copy, stepper)]
             same_state(name, *kept)
         self.fast, self.book = made

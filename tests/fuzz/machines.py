@@ -158,6 +158,7 @@ class StepperMachine(Common):
     def take_events(self):
         # Not those that belong to a Rollback, nor where there are none.
         self.twins.do("events", lambda s: s.events.take(), may_raise=("RuntimeError",))
+        self.twins.do("dropped", lambda s: s.events.dropped, may_raise=("RuntimeError",))
         self.twins.do("touching", lambda s: s.touching(), may_raise=("RuntimeError",))
 
     @rule(seed=seeds, most=st.integers(1, 3))

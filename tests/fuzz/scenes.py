@@ -51,7 +51,7 @@ FUNCTIONS = [
 
 
 def bodies(seed, sizes=(1, 2, 3, 5, 8)):
-    """A random scene of every kind: integrator, terms, functions, formulas, constraints, events, slots, layout, dtype."""
+    """A random scene of every kind: integrator, forces of all sorts, constraints, events, slots, layout, dtype."""
     rng = Draws(seed)
     n = int(rng.choice(sizes))
     kinds = (scene, held_scene, told_scene, told_resting_scene, wrapped_scene)

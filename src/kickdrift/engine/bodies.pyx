@@ -598,7 +598,8 @@ cdef class Core(Runner):
         if failed.code == NO_BRANCH:
             kind = self._plan.constraint_records[failed.failed_part].kind
             raise RuntimeError(
-                f"kernels: expected a branch for {kind!r} in contacts_table.pxd or joints_table.pxd, and in telling.pxd"
+                f"kernels: expected a branch for {kind!r} in contacts_table.pxd or joints_table.pxd, and, if it "
+                f"reports events, in telling.pxd"
             )
         return self.coupled.raise_failure(failed)
 

@@ -94,7 +94,7 @@ cdef inline uint64_t mixed(uint64_t u, uint64_t key) noexcept nogil:
 
 
 cdef inline uint64_t digest_row(const real* numbers, Py_ssize_t count, uint64_t key, uint64_t step) noexcept nogil:
-    """Of numbers in a row, the first of which has such a key."""
+    """The digest of numbers in a row; key: that of the first one."""
     cdef uint64_t total = 0
     cdef Py_ssize_t i
     cdef Py_ssize_t together = count - count % KD_DIGESTED if KD_DIGESTED > 1 else 0
@@ -106,7 +106,7 @@ cdef inline uint64_t digest_row(const real* numbers, Py_ssize_t count, uint64_t 
         key += <uint64_t> together * step
     for i in range(together, count):
         total += mixed(bits(numbers[i]), key)
-        key += step     # counted up: of 64-bit products processors make few
+        key += step     # added up, as products of 64-bit numbers are slow
     return total
 
 

@@ -206,7 +206,7 @@ cdef inline void pair_up(
             for c in range(1, dim):
                 d = place[c * n + k] - here[c]
                 q = q + d * d
-            # No processor foresees which are near: written down in any case.
+            # Processors cannot predict which are near. So each is stored, and kept or overwritten, without a branch.
             j = cells.body[k]
             lower.number[count] = i if i < j else j
             higher.number[count] = j if i < j else i
@@ -305,7 +305,7 @@ cdef inline int64_t find_nearest(
     for c in range(3):
         home[c] = cell_at(x[c], c, 0, cells) if c < cells.dim else 0
     while True:
-        # Sooner all points than more cells than there are points.
+        # If there are fewer points than cells to look at, look at all points.
         if tests > 2 * cells.n + 64:
             count = 0
             for slot in range(cells.n):
@@ -316,7 +316,7 @@ cdef inline int64_t find_nearest(
         widest_a = ring if cells.dim > 2 else 0
         for a in range(-widest_a, widest_a + 1):
             for b in range(-widest_b, widest_b + 1):
-                # Of rows within, the two ends alone.
+                # Of rows inside the ring only both ends belong to it.
                 c = -ring
                 while c <= ring:
                     at[0], at[1], at[2] = home[0] + c, home[1] + b, home[2] + a

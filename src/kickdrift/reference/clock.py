@@ -150,10 +150,10 @@ class FixedClock:
         return math.floor(exact), exact - math.floor(exact)
 
     def _early(self, float_rest: float, scale_rest: Fraction) -> Fraction:
-        """How much may be missing of a step that is due, in seconds.
+        """A step is due if no more than this time is missing for it, in seconds.
 
-        A nanosecond; and what of others is carried to the next frame, which counts as fed; half a step at most.
-        In floats, as the compiled clock has it.
+        That is one nanosecond, and the fractions of nanoseconds that are carried to the next frame: they were fed
+        already. It is half a step at most. The carried part is computed in floats, as in the compiled clock.
         """
         if not self._settings.policy.waits:
             return Fraction(0)
@@ -210,7 +210,7 @@ class FixedClock:
             self._enter(ns, paused=ns)
             return 0
 
-        # Real time is cut, then scaled, then added, unless it does not count at all.
+        # Real time is limited, then scaled, then added. Some policies ignore it.
         policy, overload, most = self._settings.policy, self._settings.overload, self._settings.max_steps
         used, scale_rest = ns, self._scale_rest
         if policy.ignores_time:
@@ -225,7 +225,7 @@ class FixedClock:
         due = left + self._early(float_rest, scale_rest)
         n, h, lost = POLICIES[policy.name](self, frame, left, due)
 
-        # Too many? What is lost is then what the rule says: a policy loses time only where it returns n <= max_steps.
+        # Too many? Then the overload rule says what is lost. A policy loses time only if it returns n <= max_steps.
         backlog = 0
         if n > most:
             n, backlog, lost = OVERLOADS[overload.name](self, n, h, left)
@@ -246,12 +246,12 @@ class FixedClock:
         return n
 
     def _matches(self, deviation: Fraction, rest: Fraction) -> bool:
-        """Is the frame close to a whole number of steps, and the clock, after them, close to the truth?"""
+        """Is the frame close to a whole number of steps, and the clock close to real time after these steps?"""
         slack, tolerance = self._settings.slack, self._settings.tolerance
         return abs(deviation) <= tolerance * self._step and -slack * self._step <= rest < (1 + slack) * self._step
 
     def _enter(self, ns: int, clamped: int = 0, paused: int = 0) -> None:
-        """Keep the ledgers of real time; they stop together, so that their differences stay true."""
+        """Add to the sums of real time. All of them stop at one limit, so that their differences stay right."""
         if self._fed_ns < LEDGER_FULL:
             self._fed_ns += ns
             self._clamped_ns += clamped
@@ -279,7 +279,7 @@ class FixedClock:
             return True
         now = time.perf_counter_ns()
         if self._began_ns is None:
-            self._began_ns = now  # the first step runs in any case, or the game would stand still
+            self._began_ns = now  # the first step always runs, or the game would stand still
         if now - self._began_ns < self._settings.overload.value:
             return True
         h = self._step if self._measured is None else self._measured
@@ -289,7 +289,7 @@ class FixedClock:
         return False
 
     def _close(self) -> None:
-        """End the frame; what was set inside it holds from now on. Due steps that were left stay due."""
+        """End the frame. A rate that was set inside it takes effect now. Due steps that were not run stay due."""
         self._open, self._began_ns = False, None
         if self._next_rate is not None:
             (rate, keep_fraction), self._next_rate = self._next_rate, None
@@ -506,7 +506,7 @@ class FixedClock:
         self._rate, self._step = rate, step
         self._dropped = math.floor(self._dropped) + self._on_grid(self._dropped % 1 * step) / step
 
-        # The debt of a "match" clock may be millions of steps of a new rate; 64 bits bound it.
+        # A "match" clock runs ahead of time. At a new rate that may be millions of steps; the limit is that of 64 bits.
         self._left = max(self._on_grid(left), -HALF_RANGE * self._unit)
         self._due = self._backlog = 0
         if self.deterministic:
@@ -605,7 +605,7 @@ def _exact(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) ->
 
 
 def _match(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
-    """The whole number that the frame is near to, if the clock stays close to the truth; else as many as fit."""
+    """The whole number of steps nearest to the frame, if the clock stays close to real time; else as many as fit."""
     m = math.floor(frame / clock._step + Fraction(1, 2))
     if m >= 1 and clock._matches(frame - m * clock._step, due - m * clock._step):
         return m, clock._step, Fraction(0)
@@ -613,14 +613,14 @@ def _match(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) ->
 
 
 def _variable(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
-    """One, as long as all that is left, in whole nanoseconds."""
+    """One step, as long as all the time that waits, in whole nanoseconds."""
     longest = Fraction(clock._settings.max_step_ns, NANO)
     lost = max(left - longest, Fraction(0))
     h = Fraction((left - lost) * NANO // 1, NANO)
     return int(h > 0), h, lost
 
 
-# "locked" ignores time, as its class says: what it feeds in its place is `steps` times dt, which fit.
+# "locked" ignores real time, see its class: each frame counts as `steps` times dt, so that exactly these steps fit.
 POLICIES = {"exact": _exact, "match": _match, "locked": _exact, "variable": _variable}
 require_entries(__name__, POLICIES, options.POLICIES)
 

@@ -10,7 +10,7 @@ from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
 from ..integrators import Composition, Exact
 from ..stepper.base import StepperBase
-from ..stepper.interpolation import canvas, weights
+from ..stepper.interpolation import Weights, canvas, weights
 from .checksum import digest
 from .clock import FixedClock
 from .events import Log
@@ -142,7 +142,7 @@ class Stepper(Living, Exclusive, StepperBase):
         """Steps that the clock has counted: the state before its last one is kept for drawing."""
         clock, substeps, first, handed = self._clock, self._clock.substeps, self.tick, self._clock._handed
         count = min(n, handed)
-        # The last of these steps is one of the clock's, which begins when so many are still to be run.
+        # The last step of the clock begins when so many steps of the integrator are still to be run.
         before = ((handed - count) // substeps + 1) * substeps
         try:
             if clock.substep_dt != self._dt:
@@ -167,13 +167,13 @@ class Stepper(Living, Exclusive, StepperBase):
             return
         self._park()
         if n > 1 and self._last_h != self._h:
-            # The history spans another dt: the first step has constants of its own, and is taken by itself.
+            # The history is from steps of another dt. So the first step has other constants, and runs by itself.
             self._step(1)
             n -= 1
-            self._evaluations -= self._keeps  # kept for the next step, which is of the same call
+            self._evaluations -= self._keeps  # this evaluation serves the next step, which belongs to the same call
         first = self.tick
         self._held = self._plan.held()
-        with np.errstate(all="ignore"):  # what overflows is found below
+        with np.errstate(all="ignore"):  # overflow is found below
             if self._plan.interactions or self._plan.constraint_records:
                 failure = self._advance_system(n)
             else:
@@ -191,7 +191,7 @@ class Stepper(Living, Exclusive, StepperBase):
             raise NonFiniteError(body, first, self.tick, history=self._history is not None)
 
     def _advance(self, n: int):
-        """Step each living body n times; where one fails, change nothing and say after how many steps."""
+        """Step each living body n times. If one fails, change nothing and return after how many steps it failed."""
         alive = range(self.n) if self._slots is None else np.flatnonzero(self._slots.alive).tolist()
         bodies = [Body(self, index) for index in alive]
         for body in bodies:
@@ -253,7 +253,7 @@ class Stepper(Living, Exclusive, StepperBase):
         return self._exclusively(self._frame, seconds)
 
     def _frame(self, seconds: float) -> int:
-        """All steps but the last in one go; under a budget each by itself, since time is looked at before it."""
+        """All steps but the last in one call. Under a budget each runs by itself, as the time is checked before it."""
         clock, first, done = self.clock, self.tick, 0
         due, substeps = clock.feed(seconds), clock.substeps
         budget = clock._settings.overload.name == "budget"
@@ -272,7 +272,7 @@ class Stepper(Living, Exclusive, StepperBase):
                 self._step((due - 1) * substeps)
                 self._keep_and_step(substeps)
         finally:
-            # A step that is done counts, also where it raised: its state may be no longer finite.
+            # A completed step counts, even if it raised because its state is not finite.
             clock._count((self.tick - first) // substeps - done)
             clock._running, clock._taken = False, 0
             clock._close()
@@ -302,7 +302,7 @@ class Stepper(Living, Exclusive, StepperBase):
                 self._follow_clock()
             self._keep_and_step(clock.substeps)
         finally:
-            # A step that is done counts, also where it raised: its state may be no longer finite.
+            # A completed step counts, even if it raised because its state is not finite.
             clock._count((self.tick - first) // clock.substeps)
             clock._taken = 0
 
@@ -346,12 +346,11 @@ class Stepper(Living, Exclusive, StepperBase):
         drawn = np.full((self.n, self.dim), np.nan, target.dtype)
         with np.errstate(all="ignore"):  # as compiled code, which draws whatever there is
             for i in rows:
-                # Who was born after the last step is where he was born.
-                if self._slots is not None and self._slots.young[i] and mode != "extrapolate":
-                    drawn[i] = self._position[i]
-                else:
-                    x, v, x_new, v_new = (array[i : i + 1] for array in (*before, *now))
-                    draw(x, v, x_new, v_new, mix, real, drawn[i : i + 1], self._plan.torus)
+                # A body that was born after the last step is drawn where it is now.
+                newborn = self._slots is not None and self._slots.young[i] and mode != "extrapolate"
+                x, v, x_new, v_new = (array[i : i + 1] for array in (*(now if newborn else before), *now))
+                shares = Weights(0.0, 0.0, 0.0) if newborn else mix
+                draw(x, v, x_new, v_new, shares, real, drawn[i : i + 1], self._plan.torus)
         target[...] = drawn[rows] if living else drawn
         return result
 

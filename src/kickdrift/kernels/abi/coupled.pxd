@@ -57,7 +57,7 @@ ctypedef struct InteractionCall:
     void* potential_data
     bint noisy          # are function and tangent told the tick? There is no potential then
 
-# What becomes of those who met in a step, or in one that is not kept. The number of a constraint without a branch, or -1.
+# What becomes of those who met in a step, or in one that is not kept: a constraint without a branch for it, or -1.
 ctypedef int64_t (*TellFunction)(
     bint keep, int64_t constraints, const ConstraintCall* constraint, int64_t n, int64_t dim, int64_t stride,
     const void* x, Log* log,

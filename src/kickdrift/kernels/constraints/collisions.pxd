@@ -17,7 +17,7 @@ cdef enum:
     MEETINGS = 200_000      # of pairs between two looks for Ctrl-C: some milliseconds
 
 
-# How two met: how long before the end of the step, on which line, how fast, how far they were found, what it changed.
+# How two met: how long before the end of the step, along which line, how fast, how deep, and what it changed.
 ctypedef struct Meeting:
     double ago, speed, depth, pull, slow, change
     double normal[MAX_DIM]
@@ -164,7 +164,7 @@ cdef inline bint meet(
     int dim, real* d, real* u, real size, real overlap, const real* gain_i, const real* gain_j, real restitution,
     real friction, real h, bint first, real given, int axis, Meeting* met,
 ) noexcept nogil:
-    """The way d and the velocity u from a body to the other become what is to be added to them."""
+    """Replace the way d and the velocity u from a body to the other by what has to be added to them."""
     cdef real zero = 0
     cdef real one = 1
     cdef real two = 2
@@ -309,7 +309,7 @@ cdef inline real time_of_touch(
 
 
 cdef inline void drop_strangers(int64_t n, const Collisions* data) noexcept nogil:
-    """Of those that are near, who takes notice of whom."""
+    """Of the partners that are near, keep those that category and mask let meet."""
     cdef int64_t i, j
     cdef int32_t k, count
     cdef int32_t* partner

@@ -59,7 +59,7 @@ cdef inline bint takes_part(bint movable, const unsigned char* sensor, int64_t i
 
 
 cdef inline bint is_known_faster(Told* told, int64_t place, double speed, double depth, double impulse) noexcept nogil:
-    """Has a meeting been reported that was no slower than one at this depth? Then the impulse is all that counts."""
+    """Was a meeting reported that was no slower than one at this depth? Then only the impulse is added to it."""
     cdef Contact* contact
     if told.mark[place] == 0 or not depth >= 0:
         return False
@@ -106,7 +106,7 @@ cdef inline void add_event(
 cdef inline void visit(
     Log* log, Told* told, int dim, const Contact* contact, bint met, bint was, bint now,
 ) noexcept nogil:
-    """The events of one pair in a step. Who goes through, and has pushed nothing, comes together once."""
+    """The events of one pair in a step. Of two that go through each other only the first tick is a HIT."""
     cdef bint again = was and not contact.impulse > 0
     cdef bint fast = contact.speed > log.hits_above and contact.speed > contact.slow
     if met and not told.region and fast and not again:
@@ -120,7 +120,7 @@ cdef inline void visit(
 
 
 cdef inline Contact* met_at(Told* told, int64_t place) noexcept nogil:
-    """The contact of a place, which has none from now on; or NULL."""
+    """Take away the contact of a place; it is returned, or NULL."""
     cdef int32_t number = told.mark[place]
     told.mark[place] = 0
     return &told.contact[number - 1] if number > 0 else NULL
@@ -249,7 +249,7 @@ cdef inline real one_of(const Each* values, int64_t i, real like) noexcept nogil
 
 
 cdef inline real slack(real like) noexcept nogil:
-    """What of a coordinate is as good as nothing: 4096 roundings."""
+    """The part of a coordinate that counts as nothing: 4096 roundings."""
     if real is float:
         return 0.00048828125
     else:
@@ -300,7 +300,7 @@ cdef inline void tell_walls(
 cdef inline real outside(
     int dim, int64_t stride, const real* x, int64_t i, int64_t w, real r, bint is_box, const Wall* data, real* large,
 ) noexcept nogil:
-    """How far out a body is; and how large the numbers are whose difference that is."""
+    """How far outside a body is; large: the size of the numbers whose difference that is."""
     cdef real place, sign
     cdef int64_t j
     if is_box:

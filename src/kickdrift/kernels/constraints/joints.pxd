@@ -14,7 +14,7 @@ cdef enum:
     BATCH = 64      # pairs whose roots and quotients are under way at once
     LANE = 16       # numbers in the widest vector
     RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
-    FEW = 2         # pairs that are sooner done one by one
+    FEW = 2         # for up to so many pairs it is faster to take them one by one
 
 
 cdef inline int pin(

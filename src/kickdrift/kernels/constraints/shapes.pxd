@@ -197,7 +197,7 @@ cdef inline int64_t first_touch(
 cdef inline int64_t next_overlap(
     int dim, const real* y, real reach, int64_t after, const Shapes* data,
 ) noexcept nogil:
-    """The first shape after this one that is nearer than may be, or -1."""
+    """The first shape after this one that the body overlaps, or -1."""
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
     cdef double large = reach
@@ -216,7 +216,7 @@ cdef inline int64_t search(
     bint on_way, bint through, int dim, const double* low, const double* high, const real* y, const real* motion,
     real reach, int64_t after, const Shapes* data, real* share,
 ) noexcept nogil:
-    """Of the shapes in a box the one that is touched first on the way, or else the first that is too near; or -1."""
+    """Search the shapes in a box: on_way, the one that is touched first; else the first that overlaps; or -1."""
     cdef int64_t waiting[DEEPEST]
     cdef real n[MAX_DIM]
     cdef real t

@@ -14,7 +14,7 @@ cdef enum:
 
 
 cdef inline real speed_at_wall(real depth, real fast, real pull, real h) noexcept nogil:
-    """How fast a body met the wall that is found `depth` outside, this fast."""
+    """How fast a body met the wall that it is `depth` beyond now; fast: its speed now."""
     cdef real one = 1
     cdef real two = 2
     cdef real share = two * pull / h * depth / fast / fast if fast > 0 else one
@@ -22,7 +22,7 @@ cdef inline real speed_at_wall(real depth, real fast, real pull, real h) noexcep
 
 
 cdef inline real arrival(real depth, real speed, real pull, real h, real longest, real* fast) noexcept nogil:
-    """How long ago, and how fast, a body met the wall that is found `depth` outside, `speed` outwards."""
+    """How long ago, and how fast, a body met the wall that it is `depth` beyond now; speed: outwards, now."""
     cdef real two = 2
     cdef real time
     fast[0] = 0
@@ -36,7 +36,7 @@ cdef inline real arrival(real depth, real speed, real pull, real h, real longest
 cdef inline void bounce(
     real depth, real speed, real pull, real slow, real restitution, real h, real longest, real* inside, real* inwards,
 ) noexcept nogil:
-    """How far inside, and how fast inwards, a body goes on that is found `depth` outside, `speed` outwards."""
+    """Where a body goes on that is `depth` beyond a wall: how far inside, how fast inwards; speed: outwards, now."""
     cdef real two = 2
     cdef real fast = magnitude(speed)
     cdef real at_wall = speed_at_wall(depth, fast, pull, h)
@@ -67,7 +67,7 @@ cdef inline bint meet_wall(
     if not (depth > 0 or (depth == 0 and speed > 0)):
         return False
     if 0 < speed <= pull:
-        # It meets the wall no faster than it is found, and so rests. `bounce` says the same by a root and a quotient.
+        # It met the wall no faster than it moves now, and so rests. `bounce` finds the same, by a root and a quotient.
         inside[0] = inwards[0] = 0
         return True
     bounce(depth, speed, pull, pull, restitution, h, h, inside, inwards)
@@ -76,7 +76,7 @@ cdef inline bint meet_wall(
 
 
 cdef inline void rub(int count, real* v, real limit) noexcept nogil:
-    """A velocity along a wall becomes what friction takes of it: at most `limit`."""
+    """Replace a velocity along a wall by the part that friction takes away: at most `limit`."""
     cdef real speed = root(dot(count, v, v))
     cdef real share
     cdef int k
@@ -178,7 +178,7 @@ cdef inline void box_body(
 
 
 cdef inline real moving(real h, real lag) noexcept nogil:
-    """How long what forces add to a velocity in a step has moved the position in it."""
+    """For how long the velocity that forces add in a step has moved the position in that step."""
     cdef real one = 1
     cdef real two = 2
     return h * (one / two + lag)

@@ -47,7 +47,7 @@ cdef inline vec affine(
 
 
 # Functions that branch on the kind of a term return whether they have a branch for it, which `has_branches` asks
-# once for each plan. Where steps call them, nobody looks, and compilers leave the answer out.
+# once for each plan. Steps do not use the answer, so compilers leave it out there.
 
 cdef inline bint add_term(
     TermKind kind, int dim, const Term* term, Py_ssize_t body, const vec* x, vec* a,

@@ -84,7 +84,7 @@ cdef inline int n_body(
 cdef inline void pull(
     int dim, bint damped, int64_t stride, const real* x, const real* v, real* out, const Springs* data, vec* like,
 ) noexcept nogil:
-    """A vector of springs at a time; then spring by spring in their order, as bodies may have several."""
+    """Compute whole vectors of springs, then add spring by spring in order, as a body may have several."""
     cdef Py_ssize_t w = width(like)
     cdef vec d[MAX_DIM]
     cdef vec u[MAX_DIM]

@@ -12,7 +12,7 @@ from ..abi.slots cimport Living
 
 
 cdef inline void run_living(const Plan* plan, Job* job, const void* like) noexcept nogil:
-    """Run `plan.each` where bodies live; the earliest failure counts."""
+    """Run `plan.each` for the living bodies. Of several failures the earliest is reported."""
     cdef const Living* living = plan.living
     cdef Py_ssize_t k
     cdef Job part

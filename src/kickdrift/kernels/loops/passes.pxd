@@ -180,7 +180,7 @@ cdef inline int lone_step(
     const Coupling* coupling, Job* job, Py_ssize_t step, const Workspace* workspace, vec* like,
 ) noexcept nogil:
     """One step of bodies that meet in constraints only; other than 0 where it cannot be solved."""
-    # This job's own.
+    # The plan belongs to this job alone, so it may be changed and put back.
     cdef Plan* plan = <Plan*> plan_of(coupling, workspace.next)
     cdef bint damped = plan.damped
     cdef Job lone = job[0]
@@ -190,7 +190,7 @@ cdef inline int lone_step(
     lone.start = job.start and step == 0
     lone.begin = job.begin and step == 0
     memcpy(workspace.next, workspace.now, (3 if plan.s.data != NULL else 2) * size(workspace, like))
-    plan.damped = False  # that comes after the constraints
+    plan.damped = False  # damping comes after the constraints
     plan.run(plan, &lone, like)
     plan.damped = damped
     if lone.failed_step == 1:

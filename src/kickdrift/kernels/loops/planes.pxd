@@ -10,7 +10,7 @@ from ..abi.plan cimport MAX_DIM, TILE, Array, Job, Plan
 
 
 cdef inline vec* aligned(const char* buffer, const vec* like) noexcept nogil:
-    """Whole cache lines: no vector from here on straddles two."""
+    """Round up to whole cache lines: no vector from there on lies in two of them."""
     return <vec*> ((<uintptr_t> buffer + 63) // 64 * 64)
 
 
@@ -35,7 +35,7 @@ cdef inline void move_tile(
 
 
 cdef inline vec sum_planes(int dim, Py_ssize_t count, const vec* r) noexcept nogil:
-    """As in `block`."""
+    """The sums of all numbers, as in `block` of rows.pxd."""
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t i, n
     cdef int j
@@ -87,7 +87,7 @@ cdef inline void keep_tile(
 
 
 cdef inline void end(const Plan* plan, Job* job, vec check) noexcept nogil:
-    # A sum is finite only if all its numbers are; if it is not, we look whose fault that is, if anybody's. The
-    # difference of equal numbers is 0 if they are finite and not a number otherwise, but never -0.
+    # A sum is finite only if all its numbers are. If it is not, the body is searched. There may be none, since a sum
+    # of finite numbers may overflow. x - x is 0 if x is finite, and NaN otherwise; it is never -0.
     if not is_zero(check - check):
         job.bad_body = first_bad(plan, job.first, job.last, &check)

@@ -10,7 +10,7 @@ from ..integrators.traits cimport fsal, verlet
 
 cdef enum:
     AHEAD = 4096    # bytes: of arrays beyond the caches, what comes later is on its way while this is stepped
-    FEW = 2     # steps so few that vectors had better be stepped one by one than copied
+    FEW = 2     # for up to so many steps it is faster to step vectors one by one than to copy them
 
 
 cdef inline const vec* coefficient(int vectors, const char* row, Py_ssize_t at, const vec* like) noexcept nogil:
@@ -214,7 +214,7 @@ cdef inline vec blocks(
         return block(scheme, True, True, True, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
     elif plan.drag and plan.wind:
         return block(scheme, True, True, False, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
-    elif plan.drag or scheme == COMPOSITION_RK4:  # which is another scheme without drag
+    elif plan.drag or scheme == COMPOSITION_RK4:  # without drag it is another scheme
         return block(scheme, True, False, False, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)
     elif plan.spring:
         return block(scheme, False, False, True, vectors, plan, job, constants, row, at, x, v, s, bx, bv, 0)

@@ -60,7 +60,7 @@ cdef inline void finish_scheme(
     int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
     cdef const Plan* plan = coupling.plan
-    # A loop of its own is for those that most take: each is code in every instruction set.
+    # Only the most used schemes have a loop of their own: each loop is compiled for every instruction set.
     cdef bint usual = (
         (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4) and number >= 0
         and coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL

@@ -101,7 +101,7 @@ cdef inline void step_planes(
 cdef inline void step_alone(
     int scheme, int dim, const Plan* plan, const Job* job, const void* k, Py_ssize_t first, Py_ssize_t count, alone r,
 ) noexcept nogil:
-    """The same, as compilers may take it that what is stored is no coefficient."""
+    """The same. Here compilers may assume that no store changes a coefficient."""
     if alone is f32alone:
         step_planes(scheme, dim, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
     else:
@@ -133,7 +133,7 @@ cdef inline void solve_planes(const Plan* plan, Job* job, Py_ssize_t first, Py_s
             turn_tile(plan, first, count, r)
         solved = plan.solve(plan, first, count, x, v, &newton)
         if not solved:
-            # The earliest step counts, and the first body of those that fail there.
+            # The earliest step that fails is reported, and the first body that fails in it.
             if step < job.failed_step:
                 job.failed_step = step
                 job.failed_body = newton.body
@@ -149,7 +149,7 @@ cdef inline void solve_planes(const Plan* plan, Job* job, Py_ssize_t first, Py_s
 
 
 cdef inline bint fused(int scheme) noexcept nogil:
-    """Is all that happens to a vector in a stage one loop? That is fast, and large for each scheme."""
+    """Is there one loop for all that a stage does to a vector? It is fast, but much code for each scheme."""
     return scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4 or scheme == COMPOSITION
 
 
@@ -235,7 +235,7 @@ cdef inline bint in_planes(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
-    """May it take the loops of rows.pxd, for which drag is what makes steps others? Links can be a reason why not."""
+    """May it use the loops of rows.pxd? They take a plan that has drag for one whose forces depend on velocities."""
     cdef bint stepped_without = plan.drag and not plan.velocity_dependent
     if plan.terms > 0 or plan.turned:
         return False
@@ -243,7 +243,7 @@ cdef inline bint affine_only(const Plan* plan) noexcept nogil:
 
 
 cdef inline void run_row(const Plan* plan, Job* job, vec* like) noexcept nogil:
-    """The same for so few bodies that they are a row and no more: as little as can be lies around their steps."""
+    """The same for bodies that fit one row: as little work as possible around their steps."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
@@ -262,7 +262,7 @@ cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
     step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     begin(plan, job)
     memset(&check, 0, sizeof(vec))
-    # One plane of components after the other, for the prefetchers' sake.
+    # One component after the other: processors prefetch memory that is read in order.
     for j in range(plan.rows):
         first = job.first
         while first < job.last:
@@ -278,7 +278,7 @@ cdef inline void run_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:
 
 
 cdef enum:
-    BEYOND = 1024   # bytes: of coefficients whole blocks are read, which end at most so far behind the last
+    BEYOND = 1024   # bytes: coefficients are read in whole blocks, which end at most so far after the last one
 
 
 cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept nogil:

@@ -8,7 +8,7 @@ from ..vector import Vector, dot, sqrt
 
 
 def bounce(depth, speed, pull, slow, restitution, h, longest):
-    """How far inside, and how fast inwards, a body goes on that is found `depth` outside, `speed` outwards.
+    """Where a body goes on that is `depth` beyond a wall: how far inside, how fast inwards; speed: outwards, now.
 
     `pull` is what the forces of the step have added to the speed outwards, or zero: the way back from
     `depth` to the wall leads up a parabola of the acceleration pull / h. A body that met the wall no
@@ -31,14 +31,14 @@ def bounce(depth, speed, pull, slow, restitution, h, longest):
 
 
 def speed_at_wall(depth, fast, pull, h):
-    """How fast a body met the wall that is found `depth` outside, this fast."""
+    """How fast a body met the wall that it is `depth` beyond now; fast: its speed now."""
     zero = 0 * h
     share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # of the energy, lost on the way back
     return fast * sqrt(1 - share) if share < 1 else zero
 
 
 def arrival(depth, speed, pull, h, longest):
-    """How long ago, and how fast, a body met the wall that is found `depth` outside, `speed` outwards."""
+    """How long ago, and how fast, a body met the wall that it is `depth` beyond now; speed: outwards, now."""
     zero = 0 * h
     if not speed > 0:
         return zero, zero
