@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..clock import FixedClock
 from ..engine.frames import Looped
+from ..engine.snapshots import restored_alone, snapshot_alone
 from .base import StepperBase
 
 
@@ -54,7 +55,7 @@ class Stepper(StepperBase, Looped):
     __module__ = "kickdrift"  # where users find it
 
     _clock_type = FixedClock
-    _snapshot_alone, _restored_alone = Looped._snapshot_alone, Looped._restored_alone
+    _snapshot_alone, _restored_alone = snapshot_alone, restored_alone
 
     if TYPE_CHECKING:
 
