@@ -52,7 +52,7 @@ UTILITY = "engine.cython_utility"
 # Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
 # symbols are shipped, nor tables that only debuggers and exceptions of C++ need.
 NAMES = ("binding", "bodies", "coefficients", "constraints", "coupled", "events", "formulas", "frames")
-NAMES += ("interactions", "neighbours", "ode", "runner", "slots", "verbs", "walls")
+NAMES += ("interactions", "neighbours", "ode", "runner", "slots", "snapshots", "verbs", "walls")
 GLUE = {name: ["-Os"] for name in ("clock.clockwork", *(f"engine.{name}" for name in NAMES))}
 # On the way of each step and frame, or loops themselves.
 GLUE |= {f"engine.{name}": ["-O2"] for name in ("bodies", "coefficients", "frames", "runner")}

@@ -611,7 +611,7 @@ def test_rebind_to_more_rows(Stepper):
     world.set(drag, coefficient=3.0, index=[1])
     world.set_mass([2.0, 3.0])
     for way, reset in (("set_mass", lambda: world.set_mass(1.0)), ("set", lambda: world.set(drag, coefficient=1.0))):
-        with pytest.raises(ValueError, match="`set` or `set_mass` one number .*, rebind, .* index=") as refused:
+        with pytest.raises(ValueError, match=r"`set` or `set_mass` one number .*, rebind, .* index=") as refused:
             world.rebind(np.zeros((3, 2)), np.ones((3, 2)))
         assert ("masses" in str(refused.value)) == (way == "set_mass")
         reset()

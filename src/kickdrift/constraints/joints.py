@@ -170,7 +170,7 @@ class Distance(Constraint):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        if set(names) != {"length"} or np.ndim(self.length):
+        if set(names) != {"length"} or np.asarray(self.length).ndim:
             return None
         return {"length": np.broadcast_to(self._each("length")[:1], before["length"].shape)}
 

@@ -1,7 +1,7 @@
 """The compiled part of a stepper of bodies that steps; the frame loop builds on it."""
 
 cimport cython
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 
 from .binding cimport Binding
 from .coupled cimport Coupled
@@ -31,8 +31,6 @@ cdef class Core(Runner):
     cdef const int64_t* handed  # steps that the clock has counted, to be run by `step`; or NULL, without a clock
     cdef int64_t drawn_tick  # where the last step of a frame ended: elsewhere there is no state before it
 
-    cdef bytes text_alone(self)
-    cdef uint64_t digest_all(self, const char* data, Py_ssize_t rows) noexcept nogil
     cdef int step_in_frame(self, object n) except -1
     cdef int save_for_failure(self, Binding binding) except -1
     cdef void adopt(self, Binding binding) noexcept

@@ -1,10 +1,8 @@
 """Core: how a stepper of bodies runs its binding, and takes over another."""
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.math cimport fabs
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.string cimport memcpy
 
 from .coefficients cimport merge_all, run_applied
 from .binding cimport Binding, StepNumbers
@@ -14,12 +12,10 @@ from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
 from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .slots cimport Slots
-from .snapshots cimport HEADER, NUMBERS, PROLOGUE, Numbers, begins_with, check_of, write_prologue
 from ..kernels.loops.living cimport park
 
 import sys
 from time import perf_counter
-from zlib import crc32
 
 import numpy as np
 
@@ -31,11 +27,6 @@ from ..stepper import slots as slots_
 require_rounding(__name__)
 
 cdef bint LITTLE = sys.byteorder == "little"    # which snapshots are
-cdef bytes MAGIC = snapshots.MAGIC
-cdef int64_t TICKS = snapshots.TICKS
-#: The magnitudes of steps that a history may span, in float32 and float64.
-cdef double[2] LEAST = [float(np.finfo(np.float64).tiny), float(np.finfo(np.float32).tiny)]
-cdef double[2] MOST = [float(np.finfo(np.float64).max), float(np.finfo(np.float32).max)]
 
 
 cdef class Become:
@@ -330,110 +321,6 @@ cdef class Core(Runner):
         if history:
             copy_array(&to, &self.plan.s, self.plan.n, self.plan.dim, self.item)
         return data
-
-    cdef bytes text_alone(self):
-        """The text of a snapshot that consists of header and arrays; None where there would be sections."""
-        cdef dict own = self.__dict__
-        cdef tuple known
-        if not LITTLE or self.slots is not None or self.store is not None or self.applied != NULL:
-            return None
-        known = own.get("_alone")
-        if known is None or not (
-            known[0] is own["_plan"] and known[1] is own["_exact_dt"] and known[2] is own["_origin"]
-            and known[3] == self.origin_tick and known[4] is own["_offset"] and own.get("_slots") is None
-        ):
-            known = own["_alone"] = snapshots.alone(self)
-        return known[5]
-
-    cdef uint64_t digest_all(self, const char* data, Py_ssize_t rows) noexcept nogil:
-        cdef Array whole
-        whole.data, whole.body, whole.component = <char*> data, self.plan.dim * self.item, self.item
-        return self.kernels.digest(&whole, rows, self.plan.dim, 0, NULL)
-
-    def _snapshot_alone(self):
-        """`snapshots.save` of a stepper that has no sections to add; None for others."""
-        cdef bytes text = self.text_alone()
-        cdef bytes data
-        cdef bint history = self.started and self.plan.s.data != NULL
-        cdef Py_ssize_t size = self.plan.n * self.plan.dim * self.item
-        cdef Py_ssize_t length
-        cdef Numbers numbers
-        cdef char* start
-        cdef Array to
-        if text is None:
-            return None
-        length = PyBytes_GET_SIZE(text)
-        data = PyBytes_FromStringAndSize(NULL, HEADER + length + (2 + history) * size)
-        start = PyBytes_AS_STRING(data)
-        to.data, to.body, to.component = start + HEADER + length, self.plan.dim * self.item, self.item
-        copy_array(&to, &self.plan.x, self.plan.n, self.plan.dim, self.item)
-        to.data += size
-        copy_array(&to, &self.plan.v, self.plan.n, self.plan.dim, self.item)
-        to.data += size
-        if history:
-            copy_array(&to, &self.plan.s, self.plan.n, self.plan.dim, self.item)
-        clock = self.__dict__.get("_clock")
-        numbers.tick, numbers.clock_tick = self.completed, -1 if clock is None else clock.tick
-        numbers.started, numbers.text = self.started, length
-        numbers.last_h = self.plan.last_h if self.started else self.__dict__["_dt"]
-        numbers.checksum = self.digest_all(start + HEADER + length, (2 + history) * self.plan.n)
-        memcpy(start + PROLOGUE, &numbers, NUMBERS)
-        memcpy(start + HEADER, PyBytes_AS_STRING(text), length)
-        write_prologue(start, MAGIC, length, crc32(PyBytes_FromStringAndSize(start + PROLOGUE, NUMBERS + length)))
-        return data
-
-    def _restored_alone(self, snapshot, bint clock_tick):
-        """`restore` of such a snapshot of this stepper; False, changing nothing, for any other and for damaged ones."""
-        cdef bytes text
-        cdef const char* data
-        cdef const char* arrays
-        cdef Py_ssize_t length
-        cdef Py_ssize_t size = self.plan.n * self.plan.dim * self.item
-        cdef bint history
-        cdef Numbers numbers
-        cdef Array source
-        cdef double spanned = self.plan.last_h
-        if type(snapshot) is not bytes:
-            return False
-        text = self.text_alone()
-        if text is None:
-            return False
-        length, data = PyBytes_GET_SIZE(text), PyBytes_AS_STRING(snapshot)
-        if not begins_with(data, PyBytes_GET_SIZE(snapshot), MAGIC, PyBytes_AS_STRING(text), length):
-            return False
-        if crc32(PyBytes_FromStringAndSize(data + PROLOGUE, NUMBERS + length)) != check_of(data):
-            return False
-        memcpy(&numbers, data + PROLOGUE, NUMBERS)
-        history = numbers.started == 1 and self.plan.s.data != NULL
-        arrays = data + HEADER + length
-        if not (
-            self.origin_tick <= numbers.tick < TICKS and -1 <= numbers.clock_tick < TICKS
-            and 0 <= numbers.started <= 1 and numbers.text == length
-            and PyBytes_GET_SIZE(snapshot) == HEADER + length + (2 + history) * size
-        ):
-            return False
-        if numbers.started:
-            if not LEAST[self.single] <= fabs(numbers.last_h) <= MOST[self.single]:
-                return False
-        elif numbers.last_h != <double> self.__dict__["_dt"]:
-            return False
-        if self.digest_all(arrays, (2 + history) * self.plan.n) != numbers.checksum:
-            return False
-        if clock_tick and numbers.clock_tick >= 0 and self.__dict__.get("_clock") is not None:
-            self.turn_clock(None, numbers.clock_tick)
-        # From here on no Python code runs.
-        source.data, source.body, source.component = <char*> arrays, self.plan.dim * self.item, self.item
-        copy_array(&self.plan.x, &source, self.plan.n, self.plan.dim, self.item)
-        source.data += size
-        copy_array(&self.plan.v, &source, self.plan.n, self.plan.dim, self.item)
-        source.data += size
-        if history:
-            copy_array(&self.plan.s, &source, self.plan.n, self.plan.dim, self.item)
-        self.completed, self.started, self.drawn_tick = numbers.tick, numbers.started, -1
-        self.plan.last_h = numbers.last_h if numbers.started else self.plan.h
-        if self.plan.last_h != spanned:
-            self.binding.prepare()
-        return True
 
     def _digest(self, values, uint64_t place):
         cdef Array array

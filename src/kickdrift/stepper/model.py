@@ -186,10 +186,10 @@ class Plan:
         names: the coefficients in which `now` differs from `before`. The plan is what a plan made with `now` would be.
         """
         old = self._parts[id(before)]
-        whole: tuple[InteractionRecord | ConstraintRecord, ...] = (*old.interactions, *old.constraint_records)
+        whole: tuple[Any, ...] = (*old.interactions, *old.constraint_records)
         if len(whole) != 1 or (old.walls and self._corners.constraint_records):
             return None
-        one = whole[0]
+        one: InteractionRecord | ConstraintRecord = whole[0]
         if isinstance(one, InteractionRecord) and now.velocity_dependent != one.term.velocity_dependent:  # type: ignore[attr-defined]
             return None
         fields = self._fields_of(now, names, one.fields)  # what overflows is refused

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..clock import FixedClock
 from ..engine.frames import Frames
+from ..engine.snapshots import restored_alone, snapshot_alone
 from .base import StepperBase
 
 
@@ -54,8 +55,7 @@ class Stepper(StepperBase, Frames):
     __module__ = "kickdrift"  # where users find it
 
     _clock_type = FixedClock
-    _snapshot_alone = Frames._snapshot_alone  # type: ignore[attr-defined]
-    _restored_alone = Frames._restored_alone  # type: ignore[attr-defined]
+    _snapshot_alone, _restored_alone = snapshot_alone, restored_alone
 
     if TYPE_CHECKING:
 
