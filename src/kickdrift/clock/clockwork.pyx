@@ -428,6 +428,13 @@ cdef class Clockwork:
         """
         self.now.paused = False
 
+    def set_tick(self, t):
+        """Set the tick, for rollback. The waiting time stays the same.
+
+        Under "variable" `time` does not follow the tick.
+        """
+        self.now.tick = options.parse_tick(t)
+
     @property
     def _now(self):
         """All numbers, by name."""

@@ -256,13 +256,6 @@ class FixedClock(Clockwork):
 
     # --- saving ----------------------------------------------------------------------------------
 
-    def set_tick(self, t: int | np.integer[Any]) -> None:
-        """Set the tick, for rollback. The waiting time stays the same.
-
-        Under "variable" `time` does not follow the tick.
-        """
-        self._put({"tick": options.parse_tick(t)})
-
     def state(self) -> State:
         """The state of the clock as a tuple of numbers and text, which JSON can store.
 

@@ -241,12 +241,13 @@ cdef class Frames(Core):
 
     cdef int turn_clock(self, object rate, object tick) except -1:
         cdef Clockwork clock = self._clock
-        if rate is None and tick is None:
-            return 0
-        changes, origin = ({}, None) if rate is None else clock._planned(rate, "time")
+        cdef int64_t counted = 0 if tick is None else tick
+        if rate is not None:
+            changes, origin = clock._planned(rate, "time")
+            clock.put(changes, origin)
         if tick is not None:
-            changes["tick"] = tick
-        return clock.put(changes, origin)
+            clock.now.tick = counted
+        return 0
 
     @property
     def _previous(self):
