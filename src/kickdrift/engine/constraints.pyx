@@ -4,7 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, MEETING, PAIRS_PER_BODY, PERIODIC, PIN,
-    PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, Collisions, Contacts, Corners, Distance, Each, ConstraintCall, Periodic, Pin, Sensor, Shapes, Wall,
+    PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, Collisions, Contacts, Corners, Distance, Each, ConstraintCall, Periodic, Pin,
+    Sensor, Shapes, Wall,
 )
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
