@@ -312,12 +312,10 @@ def level_scene(rng, integrator=None, n=None, dtype=None, dim=None):
             return kd.Boxes(lower, lower + np.array([0.5, *[1.0] * (dim - 1)]), **found)
         return kd.Boxes(lower, lower + rng.random((k, dim)), **found)
 
-    constraints = drawn.arguments["constraints"]
+    level = [shapes() for _ in range(1 + int(rng.integers(2)))]
     drawn.arguments["constraints"] = [
-        replace(part, shapes=[shapes() for _ in range(1 + int(rng.integers(2)))])
-        if isinstance(part, kd.Contacts)
-        else part
-        for part in constraints
+        replace(part, shapes=level) if isinstance(part, kd.Contacts) else part
+        for part in drawn.arguments["constraints"]
     ]
     return drawn
 

@@ -48,12 +48,13 @@ class Contacts(Filtered):
     shape, and do not go through at any speed.
 
     A wall or shape that stops the same bodies has to be in `walls` or `shapes`: one that stands beside this constraint
-    is refused. One whose mask takes notice only of bodies with category or mask 0 here may stand there, and so may
-    one whose bodies are sensors.
+    is refused. One for other bodies may stand there: for those that are sensors here, or meet none by their category
+    and mask and by those of the walls and shapes.
 
-    Events number the walls one after the other: the sides of a box as it numbers them, then those of the next wall, then
-    the shapes. A HIT is two that come together and did not push each other a step ago; its impulse is that of the tick, with the
-    rest of a blow that comes at the end of it. Two touch also where they push, though they are about to close a gap.
+    Events number the walls one after the other: the sides of a box as it numbers them, then those of the next wall,
+    then the shapes. A HIT is two that come together and did not push each other a step ago; its impulse is that of the
+    tick, with the rest of a blow that comes at the end of it. Two touch also where they push, though they are about to
+    close a gap.
 
     Contacts are springs of `hertz` and `damping_ratio`. If left out, they are as stiff as the substeps allow, a
     quarter of their rate. At rest a force F compresses a contact by F (1/m + 1/m') (dt / substeps)² / 2.5. With
@@ -130,8 +131,8 @@ class Contacts(Filtered):
         return dataclasses.replace(self, joints=tuple(joint.placed(position, periodic) for joint in self.joints))
 
     def shifted(self, offset: np.ndarray) -> Self:
-        moved = {name: tuple(part.shifted(offset) for part in getattr(self, name)) for name in ("walls", "shapes")}
-        return dataclasses.replace(self, **moved)
+        walls = tuple(wall.shifted(offset) for wall in self.walls)
+        return dataclasses.replace(self, walls=walls, shapes=tuple(shapes.shifted(offset) for shapes in self.shapes))
 
     def held(self, slots: Slots) -> Self:
         return dataclasses.replace(self, joints=tuple(joint.held(slots) for joint in self.joints))
@@ -235,8 +236,8 @@ class Contacts(Filtered):
         found: dict[str, list[np.ndarray]] = {name: [] for name in ("friction", "through")}
         for shapes in self.shapes:
             shapes.check(plan)
-            for name, numbers in shapes.described(plan, radius).items():
-                found.setdefault(name, []).append(numbers)
+            for name, each in shapes.described(plan, radius).items():
+                found.setdefault(name, []).append(each)
             own = shapes._scalars(plan, "friction") + np.zeros(plan.n)
             found["friction"].append(np.where(own > 0, own, friction))
             found["through"].append(np.maximum(shapes._through(plan), sensor))
@@ -256,6 +257,9 @@ def check_walls(plan: Plan) -> None:
         raise ValueError("constraints: expected one Contacts at most, got two")
     for contacts in resting:
         taken = (contacts._scalars(plan, "mask") != 0) & (contacts._scalars(plan, "category") != 0)
+        for own in (*contacts.walls, *contacts.shapes):
+            taken = taken | (own._through(plan) == 0)
+        taken = taken & ~contacts._scalars(plan, "sensor")
         for wall in plan.constraints:
             if isinstance(wall, Wall) and ((wall._through(plan) == 0) & taken).any():
                 name = "shapes" if isinstance(wall, Shapes) else "walls"

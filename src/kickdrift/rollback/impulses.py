@@ -24,9 +24,9 @@ class Impulses:
     """Workspace for the impulses of a plan: made once, so that it outlives every binding.
 
     A step reads one place and writes the other; `state` says which is which, once the step is done. Of the pairs of a
-    place that push each other there are as many as `state` says, in ascending order; walls have numbers after those
-    of the bodies, and then shapes. `push` has the impulse along the line between two, the load that it does not give way to, and the
-    impulse across it as a vector; `pull` those of rods.
+    place that push each other there are as many as `state` says, in ascending order; walls, and then shapes, have
+    numbers after those of the bodies. `push` has the impulse along the line between two, the load that it does not
+    give way to, and the impulse across it as a vector; `pull` those of rods.
     """
 
     def __init__(self, plan: Plan) -> None:

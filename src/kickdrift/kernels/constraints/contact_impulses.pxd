@@ -1,11 +1,10 @@
-# One impulse between bodies that touch, and how stiff it is: the formulas of kickdrift/reference/constraints/contacts.py.
+# One impulse, and how stiff it is: the formulas of kickdrift/reference/constraints/contacts.py.
 
 from libc.stdint cimport int64_t
 
 from .contact_state cimport (
     ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE, SLOW,
-    SPEED,
-    body, contact,
+    SPEED, body, contact,
 )
 from .meetings cimport meets
 from ..abi.constraints cimport Contacts

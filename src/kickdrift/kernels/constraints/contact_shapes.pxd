@@ -4,8 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
     ACROSS, AGO, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PUSH, RESTITUTION,
-    SECOND_WEIGHT,
-    SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax,
+    SECOND_WEIGHT, SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax,
 )
 from .events cimport slack
 from .shapes cimport DEEPEST, away, is_beside, touch
@@ -117,10 +116,10 @@ cdef inline int keep_nearest(
     return count
 
 
-cdef inline void keep_out(
+cdef inline bint keep_out(
     int dim, int64_t i, const real* start, real* end, const Contacts* data,
 ) noexcept nogil:
-    """Where a body comes to in a substep: a fast one no farther than to where it touches a shape."""
+    """Where a body comes to in a substep: a fast one no farther than to where it touches a shape. Does it?"""
     cdef const Shapes* shapes
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
@@ -173,6 +172,7 @@ cdef inline void keep_out(
     if least < two:
         for j in range(dim):
             end[j] = start[j] + least * motion[j]
+    return least < two
 
 
 # On which of them a body leans.

@@ -75,6 +75,7 @@ cdef inline int rest(
                 own[j] = v[j * stride + i] - gain[j * stride + i]
             else:
                 own[j] = (x[j * stride + i] - own[dim + j]) / full
+    memset(data.touched, 0, n + data.faces + 1)
     data.found[0] = find_contacts(dim, n, stride, x, data)
     count = sort_colours(n, data.found[0], data)
     data.found[1] = count
@@ -111,7 +112,8 @@ cdef inline int rest(
                 start[j] = own[dim + j]
                 own[dim + j] = own[dim + j] + h * own[j]
             if data.parts > 0 and i < n and weight[i] > 0:
-                keep_out(dim, i, start, own + dim, data)
+                if keep_out(dim, i, start, own + dim, data):
+                    data.touched[i] = 1
         solve_rods(False, dim, h, zero, one, data)
         for _sweep in range(DEEP if deep else 1):
             for k in range(count):
@@ -322,7 +324,6 @@ cdef inline void finish(
     cdef int64_t kept = 0
     cdef int64_t i, k
     cdef int c
-    memset(data.touched, 0, n + data.faces + 1)
     for k in range(count):
         if data.colour[k] == SENSED:
             continue

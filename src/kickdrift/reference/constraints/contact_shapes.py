@@ -1,11 +1,12 @@
-"""Shapes that bodies rest on: in each substep every shape that is near is a wall, through its place nearest to the body.
+"""Shapes that bodies rest on: in each substep one that is near is a wall, through its place nearest to the body.
 
 A shape is convex and lies behind that wall, so whoever stays in front of it does not touch the shape.
 """
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, pairwise
+from typing import Any
 
 from ..vector import Vector, dot, sqrt
 from .shapes import Shapes
@@ -22,15 +23,18 @@ class Level:
         self.friction = [[system.real(mu) for mu in row] for row in friction]
         self.through = through
         self.parts = []
-        for part, (first, last) in enumerate(zip(begin, begin[1:], strict=False)):
-            own = {"lower": lower[first:last], "upper": upper[first:last], "enabled": enabled[first:last]}
+        for part, (first, last) in enumerate(pairwise(begin)):
+            own: dict[str, Any] = {
+                "lower": lower[first:last],
+                "upper": upper[first:last],
+                "enabled": enabled[first:last],
+            }
             self.parts.append(Shapes(system, own | {"segments": segments[part : part + 1], "reach": reach[part]}))
         #: Of each shape that is there: its number, its part, its ends.
-        self.all = [
-            (int(begin[part]) + number, part, a, b)
-            for part, shapes in enumerate(self.parts)
-            for number, a, b in shapes.ends
-        ]
+        self.all: list[tuple[int, int, Any, Any]] = []
+        for part, shapes in enumerate(self.parts):
+            ends: list[Any] = shapes.ends
+            self.all += [(int(begin[part]) + number, part, a, b) for number, a, b in ends]
         self.known = {number: (part, a, b) for number, part, a, b in self.all}
 
     def away(self, y, number):
@@ -58,8 +62,8 @@ class Level:
                 found.append((gap, number, passes == 1))
         return sorted((number, senses) for _, number, senses in sorted(found)[:SHAPES_PER_BODY])
 
-    def kept(self, i, start, end):
-        """Where a body comes to in a substep: a fast one no farther than to where it touches a shape."""
+    def kept(self, i, start, end, touched):
+        """Where a body comes to in a substep: a fast one no farther than where it touches a shape. Has it touched?"""
         motion = end - start
         square, least = dot(motion, motion), None
         for _, part, a, b in self.all:
@@ -74,7 +78,7 @@ class Level:
                 share = shapes.touch(start, motion, size, a, b, through=False)
                 if share is not None and (least is None or share < least):
                     least = share
-        return end if least is None else start + least * motion
+        return (end, touched) if least is None else (start + least * motion, True)
 
 
 def lean(level, touching, p, u, gain, eager, calm):

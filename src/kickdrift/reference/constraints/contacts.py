@@ -73,6 +73,7 @@ def contacts(
     p = [Vector(row) for row in before] + [still] * sides
     u = [v[i] - system.gain[i] if weight[i] > 0 else (x[i] - p[i]) / system.h for i in range(n)]
     u += [still] * sides
+    touched = [False] * (n + sides)
     seen = Filter(n, filters)
     alive = [part.alive for part in system.parts]
     gain = [system.gain[i] / system.real(count) for i in range(n)]
@@ -86,8 +87,8 @@ def contacts(
             mixed = sqrt(friction[i] * friction[j])
             e = restitution[i] if restitution[i] > restitution[j] else restitution[j]
             contact = Contact(i, j, radius[i] + radius[j], radius[i] + radius[j], weight[i], weight[j], e, mixed)
-        elif j >= beyond:
-            distance, away = level.away(p[i], j - beyond)
+        elif level is not None and j >= beyond:
+            _, away = level.away(p[i], j - beyond)
             reach, mu = level.reach(i, j - beyond), level.friction[level.known[j - beyond][0]][i]
             contact = Contact(i, j, reach, reach + reach, weight[i], zero, restitution[i], mu)
             contact.n, contact.shape = -1 * away, j - beyond
@@ -152,7 +153,9 @@ def contacts(
         deep = [solve(contact, p, u, h, soft, scale, left, radius) for contact in coloured]
         for i in range(n):
             place = p[i] + h * u[i]
-            p[i] = level.kept(i, p[i], place) if level is not None and weight[i] > 0 else place
+            if level is not None and weight[i] > 0:
+                place, touched[i] = level.kept(i, p[i], place, touched[i])
+            p[i] = place
         for rod in to_and_fro(len(rods), sweeps[0]):
             i, j, _length, alpha = rods[rod]
             if not alpha > 0:
@@ -166,7 +169,6 @@ def contacts(
     for contact in coloured:
         bounce(contact, u)
 
-    touched = [False] * (n + sides)
     for contact in found:
         if contact.most > 0:
             touched[contact.i] = touched[contact.j] = True
@@ -192,7 +194,7 @@ def contacts(
         if j < n:
             went = {k: (x[k] - before[k]) / system.h for k in (i, j)}
             notice(system, x[j] - x[i], went[j] - went[i], x, went, i, j, radius)
-        elif j >= beyond:
+        elif level is not None and j >= beyond:
             notice_shape(system, level, before[i], x[i], i, j - beyond, n - 1 - j, radius[i])
         else:
             notice_wall(system, before[i], x[i], i, n - 1 - j, Vector(normal[j - n]), offset[j - n], radius[i])
