@@ -952,9 +952,9 @@ def test_corners_report_after_the_space_has_changed(Stepper):
     rng = np.random.default_rng(2)
     state = rng.normal(size=(2, 40, 2))
     told = []
-    for given in ([*walls, box], walls):
-        world = Stepper(*state.copy(), dt=0.05, constraints=given, events=kd.Events())
-        if box in given:
+    for constraints in ([*walls, box], walls):
+        world = Stepper(*state.copy(), dt=0.05, constraints=constraints, events=kd.Events())
+        if box in constraints:
             world.enable(box, False)
         world.step(4)
         told.append(world.events.take())
