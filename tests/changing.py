@@ -42,6 +42,9 @@ def coefficients(rng, declaration, n, dim):
             "damping": lambda: each(0, 0.5, pairs),
             "rest_length": lambda: each(0, 1, pairs),
         },
+        "PairPotential": {"e": lambda: float(rng.uniform(-1, 1)), "q": lambda: float(rng.uniform(0.1, 0.4))},
+        "Expression": {"a": lambda: each(-1, 1), "b": lambda: each(-1, 1)},
+        "Langevin": {"friction": lambda: each(0, 2), "temperature": lambda: each(0, 1)},
         "NBody": {"G": lambda: float(rng.uniform(-1, 2)), "softening": lambda: 0.3},
         "Box": {
             "upper": lambda: 1 + rng.random(dim),
@@ -71,6 +74,8 @@ def coefficients(rng, declaration, n, dim):
         },
     }[type(declaration).__name__]
     names = [name for name in choices if rng.integers(2)] or [next(iter(choices))]
+    if rng.integers(3) == 0:  # often nothing needs to be bound anew then
+        names = [str(rng.choice(list(choices)))]
     return {name: choices[name]() for name in names}
 
 
@@ -244,6 +249,12 @@ class World:
         if self.dim > 1:
             field = rng.normal(size=() if self.dim == 2 else 3)
             several += [kd.Magnetic(float(rng.normal()), field), kd.RotatingFrame(field)]
+        several += [
+            kd.PairPotential("e*(q/r)**4", cutoff=1.0, e=1.0, q=0.25),
+            kd.Expression(x="a*sin(x) - b*b*x", a=1, b=0),
+        ]
+        if not self.births:  # where a world made anew has other ids, and so other noise
+            several.append(kd.Langevin(0.5, 0.25, seed=int(rng.integers(99))))
         boxes = [one for one in self.book.told if isinstance(one.handle, kd.Periodic)]
         if boxes:  # which may be switched on again
             several = [each for each in several if not isinstance(each, kd.NBody)]
@@ -273,7 +284,8 @@ class World:
             given = coefficients(self.rng, one.now, self.n, self.dim)
             call = lambda: self.stepper.set(one.handle, **given)  # noqa: E731
             try:
-                now = dataclasses.replace(one.now, **given)
+                formula = isinstance(one.now, kd.Expression | kd.PairPotential)
+                now = one.now.changed(given) if formula else dataclasses.replace(one.now, **given)
             except ValueError:
                 return [one._replace(now=None)], call  # which no stepper can be made with
             tenants = self.book.tenants(now) if "indices" in given else one.tenants

@@ -943,3 +943,21 @@ def test_contacts_that_are_added_are_known_by_their_walls_to_the_last_bit(Steppe
     worlds[0].restore(saved)
     with pytest.raises(kd.SnapshotError):
         worlds[1].restore(saved)
+
+
+def test_corners_report_after_the_space_has_changed(Stepper):
+    """Walls are made anew where space is another, and so are the corners that report through them."""
+    box = kd.Periodic((-3.0, -np.inf), (3.0, np.inf))
+    walls = [kd.Box(-1.0, 1.0, restitution=0.5), kd.Plane((1.0, 1.0), -1.0)]
+    rng = np.random.default_rng(2)
+    state = rng.normal(size=(2, 40, 2))
+    told = []
+    for constraints in ([*walls, box], walls):
+        world = Stepper(*state.copy(), dt=0.05, constraints=constraints, events=kd.Events())
+        if box in constraints:
+            world.enable(box, False)
+        world.step(4)
+        told.append(world.events.take())
+    corners = np.unique(told[1]["source"])
+    assert corners.tolist() == [0, 1]
+    assert told[0].tobytes() == told[1].tobytes()
