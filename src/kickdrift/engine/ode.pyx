@@ -157,7 +157,7 @@ cdef class ODECore(Runner):
         return 0
 
     cdef int bind_function(self) except -1:
-        cdef int i
+        cdef int i, evaluations
         n, dim = self._y.shape
         state = (n, dim)
         if isinstance(self._rhs, flows.Native):
@@ -174,7 +174,8 @@ cdef class ODECore(Runner):
                 self.derivatives = BoundFormula.of(self._rhs.code(n, self.dtype, True), self.dtype)
             else:
                 self.block = Scratch((BLOCK, dim), self.dtype, True)
-                self.most = <Py_ssize_t> (0.125 * PATIENCE / (self.cost * self._integrator.force_evaluations + 1)) + 1
+                evaluations = self._integrator.force_evaluations
+                self.most = <Py_ssize_t> (0.125 * PATIENCE / (self.cost * evaluations + 10)) + 1
         self.now = Scratch(state, self.dtype, True)
         self.stage = Scratch(state, self.dtype, False)
         self.rate = Scratch(state, self.dtype, True)
