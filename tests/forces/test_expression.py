@@ -511,11 +511,11 @@ def test_operations_that_are_one(text, dtype, monkeypatch):
 @pytest.mark.parametrize("scheme", ["rk4", "dopri8"])
 def test_steps_of_blocks_of_trajectories(scheme):
     """As many steps as one likes in a call, for more trajectories than are stepped together."""
-    y = np.random.default_rng(3).normal(size=(500, 2))
-    rhs = kd.flows.Expression(x="v*cos(t)", v="-k*x*t", k=np.linspace(1, 2, 500))
+    y = np.random.default_rng(3).normal(size=(1700, 2))
+    rhs = kd.flows.Expression(x="v*cos(t)", v="-k*x*t", k=np.linspace(1, 2, 1700))
     one, many = (kd.ODEStepper(y.copy(), rhs, dt=0.01, integrator=scheme) for _ in range(2))
     book = kd.reference.ODEStepper(y[190:196].copy(), kd.flows.Expression(
-        x="v*cos(t)", v="-k*x*t", k=np.linspace(1, 2, 500)[190:196]
+        x="v*cos(t)", v="-k*x*t", k=np.linspace(1, 2, 1700)[190:196]
     ), dt=0.01, integrator=scheme)  # fmt: skip
     for _ in range(12):
         one.step()

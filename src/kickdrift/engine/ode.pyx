@@ -105,6 +105,7 @@ cdef class ODECore(Runner):
     cdef BoundFormula formula, derivatives  # the right-hand side, where it is a formula
     cdef bint timed         # does that read the time?
     cdef Scratch block      # the state of a block of trajectories at the start of a step
+    cdef Py_ssize_t together    # as many of them
     cdef object origin, pace, numerator, denominator    # of the time, as whole numbers
 
     # Binding.
@@ -173,7 +174,9 @@ cdef class ODECore(Runner):
             if self.plan.scheme == IMPLICIT_EULER:
                 self.derivatives = BoundFormula.of(self._rhs.code(n, self.dtype, True), self.dtype)
             else:
-                self.block = Scratch((BLOCK, dim), self.dtype, True)
+                # What a table costs beside the trajectories is shared by more of them.
+                self.together = 8 * BLOCK if self.plan.scheme == DOPRI8 else BLOCK
+                self.block = Scratch((self.together, dim), self.dtype, True)
                 evaluations = self._integrator.force_evaluations
                 self.most = <Py_ssize_t> (0.125 * PATIENCE / (self.cost * evaluations + 10)) + 1
         self.now = Scratch(state, self.dtype, True)
@@ -368,7 +371,7 @@ cdef class ODECore(Runner):
         cdef char* u
         cdef int which
         while first < self.plan.n:
-            count = min(<Py_ssize_t> BLOCK, self.plan.n - first)
+            count = min(self.together, self.plan.n - first)
             u = self.stage.data + first * row
             for step in range(steps):
                 if times != NULL:

@@ -53,8 +53,7 @@ cdef inline void tableau_block(
     """`block` for a scheme that is told by a table: all slopes of a step stay in the first-level cache."""
     cdef vec y[LANES * MAX_DIM]
     cdef vec u[LANES * MAX_DIM]
-    cdef double buffer[8 * (MAX_SLOPES * LANES * MAX_DIM + 1)]
-    cdef vec* slopes = aligned(<char*> buffer, planes)  # most of the time they are loaded
+    cdef vec slopes[MAX_SLOPES * LANES * MAX_DIM]
     cdef Py_ssize_t plane = TILE // width(planes)
     cdef Py_ssize_t _step
     cdef int which, i, j
@@ -143,8 +142,7 @@ cdef inline void van_der_pol(
 cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec* wide) noexcept nogil:
     """Step trajectories job.first to job.last; what happened is in the job. `like` and `wide` tell types."""
     cdef void (*step_tile)(const ODEPlan*, Py_ssize_t, const vec*, const vec*, Py_ssize_t, vec*) noexcept nogil
-    cdef double constants[8 * (WEIGHTS + MAX_WEIGHTS + 1)]
-    cdef vec* h = aligned(<char*> constants, wide)
+    cdef vec h[WEIGHTS + MAX_WEIGHTS]
     cdef vec c[CONSTANTS]
     cdef double buffer[MAX_DIM * TILE + 8]
     cdef vec* planes = aligned(<char*> buffer, wide)
