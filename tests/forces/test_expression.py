@@ -481,3 +481,61 @@ def test_flows_refuse():
     with pytest.raises(ValueError, match="component"):
         kd.flows.Expression(a=1.0)
     assert repr(kd.flows.Expression(x="k*x", k=2)) == "Expression(x='k*x', k=2.0)"
+
+
+@pytest.mark.parametrize("text", [
+    "(a*b)*c + d", "d + (a*b)*c", "(a*b)*c - d", "d - (a*b)*c", "(a - b)*c + d", "d + (a - b)*c", "(a - b)*c - d",
+    "d - (a - b)*c", "a*b + c*d", "a*b - c*d", "(a*b + c) + d", "(a*b + c) - d", "(a*b - c) + d", "(a*b - c) - d",
+    "d + (a*b + c)", "d + (a*b - c)", "d - (a*b + c)", "(a + b) + c", "(a + b) - c", "(a - b) + c", "(a - b) - c",
+    "a + (b + c)", "a + (b - c)", "a - (b + c)", "a - (b - c)", "(a*b)*c", "a*(b*c)", "(a + b)*c", "a*(b + c)",
+    "(a - b)*c", "a*(b - c)", "(a + b)*(c + d)", "(a*b)*(c*d)", "(a*b)*c + (d*a)*b", "(a + b) - (c - d)",
+    "a*b + a*b", "(a*b)*(a*b)", "(a*b + c) + (a*b + c)", "a*b*c*d + (a - d)*(b + c) - a*c*d",
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_operations_that_are_one(text, dtype, monkeypatch):
+    """Several operations that the machine does as one are rounded each."""
+    rng = np.random.default_rng(len(text))
+    y = rng.normal(size=(5, 4)).astype(dtype)
+    rhs = kd.flows.Expression(a=text, b="b", c=f"{text} - a", d="-d")
+    expected = np.zeros_like(y)
+    for i, (a, b, c, d) in enumerate(y):
+        expected[i, 0] = eval(text, {}, {"a": a, "b": b, "c": c, "d": d})
+        expected[i, 1], expected[i, 2], expected[i, 3] = b, expected[i, 0] - a, -d
+    for isa in kernels.isas:
+        monkeypatch.setattr(kernels, "isa", isa)
+        euler = kd.ODEStepper(y.copy(), rhs, dt=0.5, integrator="explicit_euler")
+        euler.step()
+        assert_same_bits(euler.y, y + dtype(0.5) * expected)
+
+
+@pytest.mark.parametrize("scheme", ["rk4", "dopri8"])
+def test_steps_of_blocks_of_trajectories(scheme):
+    """As many steps as one likes in a call, for more trajectories than are stepped together."""
+    y = np.random.default_rng(3).normal(size=(1700, 2))
+    rhs = kd.flows.Expression(x="v*cos(t)", v="-k*x*t", k=np.linspace(1, 2, 1700))
+    one, many = (kd.ODEStepper(y.copy(), rhs, dt=0.01, integrator=scheme) for _ in range(2))
+    book = kd.reference.ODEStepper(y[190:196].copy(), kd.flows.Expression(
+        x="v*cos(t)", v="-k*x*t", k=np.linspace(1, 2, 1700)[190:196]
+    ), dt=0.01, integrator=scheme)  # fmt: skip
+    for _ in range(12):
+        one.step()
+    many.step(5)
+    many.step(7)
+    book.step(12)
+    assert_same_bits(one.y, many.y)
+    assert_same_bits(one.y[190:196], book.y)
+    assert one.evaluations == many.evaluations == book.evaluations
+
+
+def test_flows_that_overflow_stand_at_the_tick_in_which_they_did():
+    y = np.ones((400, 1))
+    y[300] = 1e30
+    rhs = kd.flows.Expression(x="x*x")
+    ours = kd.ODEStepper(y.copy(), rhs, dt=1.0, integrator="explicit_euler")
+    book = kd.reference.ODEStepper(y.copy(), rhs, dt=1.0, integrator="explicit_euler")
+    for stepper in (ours, book):
+        with pytest.raises(kd.NonFiniteError) as told:
+            stepper.step(100)
+        assert (told.value.body, told.value.first_tick, told.value.last_tick) == (300, stepper.tick - 1, stepper.tick)
+    assert ours.tick == book.tick < 10
+    assert_same_bits(ours.y, book.y)

@@ -5,25 +5,39 @@ from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.string cimport memcpy, memset
 
 from ..kernels.abi.formulas cimport (
-    ABS, ADD, ATAN2, BLOCK, CBRT, COPY, COS, DIV, EACH, EQUAL, EXP, FLOOR, KNOWN, LESS, LOAD, LOG, MAX, MAX_OPERANDS,
-    MAX_REGISTERS, MAX_UNIFORM, MIN, MOVED, MUL, MUL_ADD, MUL_SUB, NEG, NOISE, NOT_LESS, POSITION, POW, PRESET,
-    REGISTER, RESULT, SIN, SPED, SQRT, STORE, SUB, SUB_MUL, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula,
-    FormulaTable, Operand, Operation,
+    ABS, ADD, ADD_ADD, ADD_MUL, ADD_SUB, ATAN2, BLOCK, CBRT, COPY, COS, DIFF_ADD, DIFF_MUL, DIFF_MUL_ADD, DIFF_MUL_SUB,
+    DIFF_SUB, DIV, EACH, EQUAL, EXP, FLOOR, KNOWN, LESS, LOAD, LOG, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN,
+    MOVED, MUL, MUL_ADD, MUL_ADD_ADD, MUL_ADD_SUB, MUL_MUL, MUL_MUL_ADD, MUL_MUL_SUB, MUL_SUB, MUL_SUB_ADD, MUL_SUB_SUB,
+    NEG, NOISE, NOT_LESS, POSITION, POW, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER, RESULT, SIN, SPED, SQRT,
+    STORE, SUB, SUB_MUL, SUB_MUL_MUL, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula, FormulaTable, Operand,
+    Operation,
 )
 from ..kernels.abi.tables cimport Kernels, offered_in
 from ..kernels.simd.rounding cimport require_rounding
 
 
+import numpy as np
+
 from .. import kernels
 
 require_rounding(__name__)
+
+cdef object ARRAY = np.ndarray
+cdef object F32 = np.dtype("f4")
+cdef object F64 = np.dtype("f8")
 
 #: The numbers of operations and of kinds of operands, and how many of what a formula may have.
 CODES = {
     "add": ADD, "sub": SUB, "mul": MUL, "div": DIV, "neg": NEG, "abs": ABS, "min": MIN, "max": MAX, "floor": FLOOR,
     "less": LESS, "not_less": NOT_LESS, "equal": EQUAL, "where": WHERE, "copy": COPY, "mul_add": MUL_ADD,
-    "mul_sub": MUL_SUB, "sub_mul": SUB_MUL, "load": LOAD, "store": STORE, "noise": NOISE, "sqrt": SQRT, "sin": SIN,
-    "cos": COS, "tan": TAN, "exp": EXP, "log": LOG, "tanh": TANH, "cbrt": CBRT, "pow": POW, "atan2": ATAN2,
+    "mul_sub": MUL_SUB, "sub_mul": SUB_MUL, "mul_mul": MUL_MUL, "add_mul": ADD_MUL, "diff_mul": DIFF_MUL,
+    "add_add": ADD_ADD, "add_sub": ADD_SUB, "diff_add": DIFF_ADD, "diff_sub": DIFF_SUB, "mul_mul_add": MUL_MUL_ADD,
+    "mul_mul_sub": MUL_MUL_SUB, "sub_mul_mul": SUB_MUL_MUL, "diff_mul_add": DIFF_MUL_ADD,
+    "diff_mul_sub": DIFF_MUL_SUB, "mul_add_add": MUL_ADD_ADD, "mul_add_sub": MUL_ADD_SUB,
+    "mul_sub_add": MUL_SUB_ADD, "mul_sub_sub": MUL_SUB_SUB, "products_added": PRODUCTS_ADDED,
+    "products_subtracted": PRODUCTS_SUBTRACTED, "load": LOAD, "store": STORE, "noise": NOISE, "sqrt": SQRT,
+    "sin": SIN, "cos": COS, "tan": TAN, "exp": EXP, "log": LOG, "tanh": TANH, "cbrt": CBRT, "pow": POW,
+    "atan2": ATAN2,
 }
 KINDS = {
     "known": KNOWN, "time": TIME, "uniform": UNIFORM, "position": POSITION, "velocity": VELOCITY, "moved": MOVED,
@@ -68,16 +82,34 @@ def apply(str name, out, a, b):
         y = <const char*> other.view.buf
     if size >= RELEASE:
         with nogil:
-            table.operate(code, whole, result, x, 1, y, 1, NULL, 0)
+            table.operate(code, whole, result, x, 1, y, 1, NULL, 0, NULL, 0)
     else:
-        table.operate(code, whole, result, x, 1, y, 1, NULL, 0)
+        table.operate(code, whole, result, x, 1, y, 1, NULL, 0, NULL, 0)
     if rest:
         memset(last, 0, sizeof(last))
         memcpy(last[1], x + done, rest)
         if y != NULL:
             memcpy(last[2], y + done, rest)
-        table.operate(code, 1, last[0], last[1], 1, last[2] if y != NULL else NULL, 1, NULL, 0)
+        table.operate(code, 1, last[0], last[1], 1, last[2] if y != NULL else NULL, 1, NULL, 0, NULL, 0)
         memcpy(result + done, last[0], rest)
+
+
+def applied(str name, tuple given):
+    """function(a) or function(a, b) of contiguous arrays of one dtype and one shape; None if they are anything else."""
+    a = given[0]
+    b = given[1] if len(given) > 1 else a
+    if type(a) is not ARRAY:
+        return None
+    numbers = a.dtype
+    if not ((numbers is F64 or numbers is F32) and a.ndim and a.flags.c_contiguous):
+        return None
+    if b is not a and not (
+        type(b) is ARRAY and b.dtype is numbers and b.shape == a.shape and b.flags.c_contiguous
+    ):
+        return None
+    result = np.empty_like(a)
+    apply(name, result, a, b if len(given) > 1 else None)
+    return result
 
 
 cdef class BoundFormula:
@@ -100,9 +132,9 @@ cdef class BoundFormula:
             raise MemoryError
         for n, (kind, index) in enumerate(code.operands):
             bound.operand[n].kind, bound.operand[n].index = KINDS[kind], index
-        for n, (name, to, a, b, c) in enumerate(code.operations):
+        for n, (name, to, a, b, c, d) in enumerate(code.operations):
             bound.operation[n].code, bound.operation[n].out = CODES[name], to
-            bound.operation[n].a, bound.operation[n].b, bound.operation[n].c = a, b, c
+            bound.operation[n].a, bound.operation[n].b, bound.operation[n].c, bound.operation[n].d = a, b, c, d
         formula.operands, formula.operand = len(code.operands), bound.operand
         formula.operations, formula.operation = len(code.operations), bound.operation
         formula.uniform, formula.columns = code.uniform, code.columns

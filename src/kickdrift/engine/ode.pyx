@@ -1,10 +1,12 @@
 """ODECore: y' = f(t, y) for many trajectories at once."""
 
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from ..kernels.abi.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
+from ..kernels.abi.formulas cimport BLOCK
 from ..kernels.abi.ode cimport MAX_SLOPES, Newton, ODEPlan, ODETable
 from ..kernels.abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from ..kernels.simd.rounding cimport require_rounding
@@ -101,6 +103,9 @@ cdef class ODECore(Runner):
     cdef NativeFlow native  # the right-hand side, where it is in machine code
     cdef void* user_data
     cdef BoundFormula formula, derivatives  # the right-hand side, where it is a formula
+    cdef bint timed         # does that read the time?
+    cdef Scratch block      # the state of a block of trajectories at the start of a step
+    cdef Py_ssize_t together    # as many of them
     cdef object origin, pace, numerator, denominator    # of the time, as whole numbers
 
     # Binding.
@@ -125,8 +130,8 @@ cdef class ODECore(Runner):
             self.bind_flow()
             self.most = <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
         else:
-            self.bind_function()
             self.most = 1  # how long functions take shows when they are called
+            self.bind_function()
 
     cdef int bind_tableau(self) except -1:
         cdef int stage, m = 0
@@ -153,7 +158,7 @@ cdef class ODECore(Runner):
         return 0
 
     cdef int bind_function(self) except -1:
-        cdef int i
+        cdef int i, evaluations
         n, dim = self._y.shape
         state = (n, dim)
         if isinstance(self._rhs, flows.Native):
@@ -165,8 +170,15 @@ cdef class ODECore(Runner):
             self.native = <NativeFlow> self.kernels.formulas.flow
             self.user_data = <void*> &self.formula.formula
             self.cost = n * self.formula.formula.operations
+            self.timed = "t" in self._rhs.operations.names
             if self.plan.scheme == IMPLICIT_EULER:
                 self.derivatives = BoundFormula.of(self._rhs.code(n, self.dtype, True), self.dtype)
+            else:
+                # What a table costs beside the trajectories is shared by more of them.
+                self.together = 8 * BLOCK if self.plan.scheme == DOPRI8 else BLOCK
+                self.block = Scratch((self.together, dim), self.dtype, True)
+                evaluations = self._integrator.force_evaluations
+                self.most = <Py_ssize_t> (0.125 * PATIENCE / (self.cost * evaluations + 10)) + 1
         self.now = Scratch(state, self.dtype, True)
         self.stage = Scratch(state, self.dtype, False)
         self.rate = Scratch(state, self.dtype, True)
@@ -302,6 +314,8 @@ cdef class ODECore(Runner):
     cdef int run_function(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t _, bad
         cdef int64_t calls
+        if self.block is not None and self.run_blocks(steps):
+            return 0
         copy_array(&self.now.place, &self.plan.y, self.plan.n, self.plan.dim, self.item)
         memcpy(self.stage.data, self.now.data, self.now.size)
         for _ in range(steps):
@@ -318,8 +332,63 @@ cdef class ODECore(Runner):
                 raise NonFiniteError(bad, self.completed - 1, self.completed, "trajectory")
         return 0
 
-    cdef double exact_time(self) except? -1:
-        """`time` of common.py, in whole numbers: their quotient is rounded once."""
+    cdef bint run_blocks(self, Py_ssize_t steps) except -1:
+        """All steps of a block of trajectories, then the next; False, and nothing is changed, where one overflows.
+
+        Steps of all show then when that was.
+        """
+        cdef double* times = NULL
+        cdef Py_ssize_t step
+        cdef double cost = self.cost * self.stages * steps
+        copy_array(&self.stage.place, &self.plan.y, self.plan.n, self.plan.dim, self.item)
+        try:
+            if self.timed:
+                times = <double*> PyMem_Malloc(steps * sizeof(double))
+                if times == NULL:
+                    raise MemoryError
+                for step in range(steps):
+                    times[step] = self.exact_time(step)
+            if cost < RELEASE:
+                self.step_blocks(steps, times)
+            else:
+                with nogil:
+                    self.step_blocks(steps, times)
+        finally:
+            PyMem_Free(times)
+        if self.table.bad(self.plan.n, self.plan.dim, self.stage.data) >= 0:
+            return False
+        copy_array(&self.plan.y, &self.stage.place, self.plan.n, self.plan.dim, self.item)
+        self.completed += steps
+        self.evaluated += steps * self.stages
+        return True
+
+    cdef void step_blocks(self, Py_ssize_t steps, const double* times) noexcept nogil:
+        """From the state in `stage` to that after the steps, there."""
+        cdef Py_ssize_t row = self.plan.dim * self.item
+        cdef Py_ssize_t first = 0
+        cdef Py_ssize_t count, step
+        cdef double t = 0
+        cdef char* u
+        cdef int which
+        while first < self.plan.n:
+            count = min(self.together, self.plan.n - first)
+            u = self.stage.data + first * row
+            for step in range(steps):
+                if times != NULL:
+                    t = times[step]
+                memcpy(self.block.data, u, count * row)
+                for which in range(self.stages):
+                    self.native(
+                        t + self.share[which] * self.plan.h, first, count, self.plan.dim, u, self.rate.data,
+                        self.user_data,
+                    )
+                    self.table.sweep(
+                        &self.plan, which, count * self.plan.dim, self.rate.data, self.block.data, u, self.total.data
+                    )
+            first += count
+
+    cdef double exact_time(self, Py_ssize_t ahead=0) except? -1:
+        """`time` of common.py, so many ticks from now, in whole numbers: their quotient is rounded once."""
         if self.origin is not self._origin:
             origin, step = self._origin, self._exact_dt
             denominator = lcm(origin.denominator, step.denominator)
@@ -328,7 +397,7 @@ cdef class ODECore(Runner):
             # All or nothing: fractions are Python, which may be interrupted.
             self.origin, self.numerator, self.pace, self.denominator = origin, numerator, pace, denominator
         try:
-            return (self.numerator + self.completed * self.pace) / self.denominator
+            return (self.numerator + (self.completed + ahead) * self.pace) / self.denominator
         except OverflowError:
             return INFINITY
 

@@ -1,8 +1,8 @@
 """Formulas as the kernels run them: which row each result goes to, and what is done once for all bodies.
 
 Results that are the same for all bodies are worked out once per call, before the others. Rows are given out in one
-pass over the list (linear scan: Poletto and Sarkar 1999): a row is free again once its last reader has run. A product
-that only one sum reads is part of the sum, with the rounding of both.
+pass over the list (linear scan: Poletto and Sarkar 1999): a row is free again once its last reader has run. Sums and
+products that only one other reads are part of it, with the rounding of each: what is no row is not stored.
 """
 
 from __future__ import annotations
@@ -16,6 +16,47 @@ from .program import Program, operands
 #: Where a name is: its kind as engine/formulas.pyx has it, and its number there; "load" for a component of a flow.
 Place = tuple[str, Any]
 _SAME = ("known", "time", "uniform")
+#: Several operations as one, each of them rounded: by the last one and what its operands are themselves, of those that
+#: nobody else reads. Where only the second is something, its operands come first: a b + c is c + a b, to the bit.
+_JOINED = {
+    "add": {
+        ("mul_mul", ""): "mul_mul_add",
+        ("", "mul_mul"): "mul_mul_add",
+        ("diff_mul", ""): "diff_mul_add",
+        ("", "diff_mul"): "diff_mul_add",
+        ("mul", "mul"): "products_added",
+        ("mul_add", ""): "mul_add_add",
+        ("mul_sub", ""): "mul_sub_add",
+        ("", "mul_add"): "mul_add_add",
+        ("", "mul_sub"): "mul_sub_add",
+        ("mul", ""): "mul_add",
+        ("", "mul"): "mul_add",
+        ("add", ""): "add_add",
+        ("sub", ""): "diff_add",
+        ("", "add"): "add_add",
+        ("", "sub"): "diff_add",
+    },
+    "sub": {
+        ("mul_mul", ""): "mul_mul_sub",
+        ("", "mul_mul"): "sub_mul_mul",
+        ("diff_mul", ""): "diff_mul_sub",
+        ("mul", "mul"): "products_subtracted",
+        ("mul_add", ""): "mul_add_sub",
+        ("mul_sub", ""): "mul_sub_sub",
+        ("mul", ""): "mul_sub",
+        ("", "mul"): "sub_mul",
+        ("add", ""): "add_sub",
+        ("sub", ""): "diff_sub",
+    },
+    "mul": {
+        ("mul", ""): "mul_mul",
+        ("", "mul"): "mul_mul",
+        ("add", ""): "add_mul",
+        ("", "add"): "add_mul",
+        ("sub", ""): "diff_mul",
+        ("", "sub"): "diff_mul",
+    },
+}
 
 
 @dataclass
@@ -23,7 +64,7 @@ class Code:
     """The program as arrays, from which engine/formulas.pyx makes C structs."""
 
     operands: list[Place] = field(default_factory=list)
-    operations: list[tuple[str, int, int, int, int]] = field(default_factory=list)
+    operations: list[tuple[str, int, int, int, int, int]] = field(default_factory=list)
     uniform: int = 0  #: so many operations come first
     columns: int = 0  #: of results that are stored row by row
     presets: list[Any] = field(default_factory=list)  #: constants, and names of parameters
@@ -92,21 +133,24 @@ class _Translation:
         for n in [operand for node in self.nodes for operand in operands(node)] + [n for _, n in program.results]:
             readers[n] = readers.get(n, 0) + 1
 
-        def product(n: int) -> bool:
-            return self.nodes[n][0] == "mul" and readers[n] == 1 and not self.same[n]
-
-        part: dict[int, tuple[str, list[int]]] = {}
-        gone = set()
+        part: dict[int, tuple[str, list[int]]] = {}  # node: what it is as one operation of several, and its operands
+        gone: set[int] = set()
         for n, (operation, *given) in enumerate(self.nodes):
-            if operation not in ("add", "sub"):
+            if operation not in ("add", "sub", "mul") or self.same[n]:
                 continue
-            a, b = given
-            if product(a):
-                part[n] = ("mul_add" if operation == "add" else "mul_sub", [*self.nodes[a][1:], b])
-                gone.add(a)
-            elif product(b):
-                part[n] = ("mul_add" if operation == "add" else "sub_mul", [*self.nodes[b][1:], a])
-                gone.add(b)
+            inner = [
+                part.get(m, (self.nodes[m][0], operands(self.nodes[m])))
+                if readers[m] == 1 and not self.same[m] and not self._leaf(m)
+                else ("", [])
+                for m in given
+            ]
+            for (first, second), joined in _JOINED[operation].items():
+                if first in ("", inner[0][0]) and second in ("", inner[1][0]):
+                    left = inner[0][1] if first else given[:1]
+                    right = inner[1][1] if second else given[1:]
+                    part[n] = (joined, [*left, *right] if first else [*right, *left])
+                    gone |= {m for m, kind in zip(given, (first, second), strict=True) if kind}
+                    break
         steps = []
         for n, (operation, *_) in enumerate(self.nodes):
             if not self._leaf(n) and n not in gone:
@@ -136,8 +180,8 @@ class _Translation:
         return self.at[n]
 
     def _emit(self, operation: str, to: int, given: Iterable[int]) -> None:
-        a, b, c = [*given, 0, 0, 0][:3]
-        self.code.operations.append((operation, to, a, b, c))
+        a, b, c, d = [*given, 0, 0, 0, 0][:4]
+        self.code.operations.append((operation, to, a, b, c, d))
 
     def _uniform(self) -> None:
         for operation, n, given in self.steps:
@@ -173,7 +217,7 @@ class _Translation:
             if self._loaded(n) and n not in held:
                 held[n] = take()
                 self.at[n] = self._operand(("register", held[n]))
-                self.code.operations.append(("load", self.at[n], self.places[self.nodes[n][1]][1], 0, 0))
+                self.code.operations.append(("load", self.at[n], self.places[self.nodes[n][1]][1], 0, 0, 0))
 
         for number, (operation, n, given) in enumerate(steps):
             for operand in given:
@@ -190,7 +234,7 @@ class _Translation:
         for name, n in self.results:
             load(n)
             if columns is not None:
-                self.code.operations.append(("store", columns[name], self._of(n), 0, 0))
+                self.code.operations.append(("store", columns[name], self._of(n), 0, 0, 0))
             elif self.direct.get(n) != "xyz".index(name):
                 self._emit("copy", self._operand(("result", "xyz".index(name))), [self._of(n)])
 

@@ -24,9 +24,27 @@ cdef enum OperationCode:
     EQUAL
     WHERE
     COPY
-    MUL_ADD                 # a b + c, rounded twice
+    MUL_ADD                 # a b + c, rounded twice; and what else is several operations, each rounded
     MUL_SUB                 # a b - c
     SUB_MUL                 # c - a b
+    MUL_MUL                 # (a b) c
+    ADD_MUL                 # (a + b) c
+    DIFF_MUL                # (a - b) c
+    ADD_ADD                 # (a + b) + c
+    ADD_SUB                 # (a + b) - c
+    DIFF_ADD                # (a - b) + c
+    DIFF_SUB                # (a - b) - c
+    MUL_MUL_ADD             # (a b) c + d
+    MUL_MUL_SUB             # (a b) c - d
+    SUB_MUL_MUL             # d - (a b) c
+    DIFF_MUL_ADD            # (a - b) c + d
+    DIFF_MUL_SUB            # (a - b) c - d
+    MUL_ADD_ADD             # (a b + c) + d
+    MUL_ADD_SUB             # (a b + c) - d
+    MUL_SUB_ADD             # (a b - c) + d
+    MUL_SUB_SUB             # (a b - c) - d
+    PRODUCTS_ADDED          # a b + c d
+    PRODUCTS_SUBTRACTED     # a b - c d
     LOAD                    # component a of the states that lie row by row
     STORE
     NOISE                   # noise(a)
@@ -61,7 +79,7 @@ ctypedef struct Operand:
 ctypedef struct Operation:
     int code
     int out
-    int a, b, c
+    int a, b, c, d
 
 ctypedef struct Formula:
     int operands
@@ -84,6 +102,7 @@ ctypedef int (*FlowFunction)(
 ctypedef void (*Operate)(
     int code, Py_ssize_t vectors, char* out,
     const char* a, Py_ssize_t a_step, const char* b, Py_ssize_t b_step, const char* c, Py_ssize_t c_step,
+    const char* d, Py_ssize_t d_step,
 ) noexcept nogil
 
 # For one kind of number.

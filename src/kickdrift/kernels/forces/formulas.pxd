@@ -4,9 +4,11 @@
 from libc.stdint cimport int64_t
 
 from ..abi.formulas cimport (
-    ABS, ADD, BLOCK, COPY, DIV, EACH, EQUAL, FLOOR, KNOWN, LESS, LOAD, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM,
-    MIN, MOVED, MUL, MUL_ADD, MUL_SUB, NEG, NOISE, NOT_LESS, POSITION, PRESET, REGISTER, RESULT, SPED, SQRT, STORE, SUB,
-    SUB_MUL, TIME, UNIFORM, VELOCITY, WHERE, Formula, Operand, Operation,
+    ABS, ADD, ADD_ADD, ADD_MUL, ADD_SUB, BLOCK, COPY, DIFF_ADD, DIFF_MUL, DIFF_MUL_ADD, DIFF_MUL_SUB, DIFF_SUB, DIV,
+    EACH, EQUAL, FLOOR, KNOWN, LESS, LOAD, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN, MOVED, MUL, MUL_ADD,
+    MUL_ADD_ADD, MUL_ADD_SUB, MUL_MUL, MUL_MUL_ADD, MUL_MUL_SUB, MUL_SUB, MUL_SUB_ADD, MUL_SUB_SUB, NEG, NOISE,
+    NOT_LESS, POSITION, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER, RESULT, SPED, SQRT, STORE, SUB,
+    SUB_MUL, SUB_MUL_MUL, TIME, UNIFORM, VELOCITY, WHERE, Formula, Operand, Operation,
 )
 from ..functions.normals cimport noise_row
 from ..functions.rows cimport functions, functions_of_floats
@@ -18,9 +20,9 @@ from ..simd.vec cimport f32vec, f64vec, spread_f32, spread_f64, vec, vec_root, w
 
 cdef inline void operate(
     int code, Py_ssize_t vectors, vec* out,
-    const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j, const vec* c, Py_ssize_t k,
+    const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j, const vec* c, Py_ssize_t k, const vec* d, Py_ssize_t l,
 ) noexcept nogil:
-    """One operation on so many vectors; i, j and k are the steps of its operands, 1 or 0."""
+    """One operation on so many vectors; i, j, k and l are the steps of its operands, 1 or 0."""
     cdef Py_ssize_t n
     if code == ADD:
         for n in range(vectors):
@@ -43,6 +45,60 @@ cdef inline void operate(
     elif code == SUB_MUL:
         for n in range(vectors):
             out[n] = c[n * k] - a[n * i] * b[n * j]
+    elif code == MUL_MUL:
+        for n in range(vectors):
+            out[n] = (a[n * i] * b[n * j]) * c[n * k]
+    elif code == ADD_MUL:
+        for n in range(vectors):
+            out[n] = (a[n * i] + b[n * j]) * c[n * k]
+    elif code == DIFF_MUL:
+        for n in range(vectors):
+            out[n] = (a[n * i] - b[n * j]) * c[n * k]
+    elif code == ADD_ADD:
+        for n in range(vectors):
+            out[n] = (a[n * i] + b[n * j]) + c[n * k]
+    elif code == ADD_SUB:
+        for n in range(vectors):
+            out[n] = (a[n * i] + b[n * j]) - c[n * k]
+    elif code == DIFF_ADD:
+        for n in range(vectors):
+            out[n] = (a[n * i] - b[n * j]) + c[n * k]
+    elif code == DIFF_SUB:
+        for n in range(vectors):
+            out[n] = (a[n * i] - b[n * j]) - c[n * k]
+    elif code == MUL_MUL_ADD:
+        for n in range(vectors):
+            out[n] = (a[n * i] * b[n * j]) * c[n * k] + d[n * l]
+    elif code == MUL_MUL_SUB:
+        for n in range(vectors):
+            out[n] = (a[n * i] * b[n * j]) * c[n * k] - d[n * l]
+    elif code == SUB_MUL_MUL:
+        for n in range(vectors):
+            out[n] = d[n * l] - (a[n * i] * b[n * j]) * c[n * k]
+    elif code == DIFF_MUL_ADD:
+        for n in range(vectors):
+            out[n] = (a[n * i] - b[n * j]) * c[n * k] + d[n * l]
+    elif code == DIFF_MUL_SUB:
+        for n in range(vectors):
+            out[n] = (a[n * i] - b[n * j]) * c[n * k] - d[n * l]
+    elif code == MUL_ADD_ADD:
+        for n in range(vectors):
+            out[n] = (a[n * i] * b[n * j] + c[n * k]) + d[n * l]
+    elif code == MUL_ADD_SUB:
+        for n in range(vectors):
+            out[n] = (a[n * i] * b[n * j] + c[n * k]) - d[n * l]
+    elif code == MUL_SUB_ADD:
+        for n in range(vectors):
+            out[n] = (a[n * i] * b[n * j] - c[n * k]) + d[n * l]
+    elif code == MUL_SUB_SUB:
+        for n in range(vectors):
+            out[n] = (a[n * i] * b[n * j] - c[n * k]) - d[n * l]
+    elif code == PRODUCTS_ADDED:
+        for n in range(vectors):
+            out[n] = a[n * i] * b[n * j] + c[n * k] * d[n * l]
+    elif code == PRODUCTS_SUBTRACTED:
+        for n in range(vectors):
+            out[n] = a[n * i] * b[n * j] - c[n * k] * d[n * l]
     elif code == NEG:
         for n in range(vectors):
             out[n] = -a[n * i]
@@ -173,7 +229,8 @@ cdef inline int run_formula(
         for n in range(formula.uniform):
             o = &formula.operation[n]
             operate(
-                o.code, 1, <vec*> at[o.out], <const vec*> at[o.a], 0, <const vec*> at[o.b], 0, <const vec*> at[o.c], 0
+                o.code, 1, <vec*> at[o.out], <const vec*> at[o.a], 0, <const vec*> at[o.b], 0, <const vec*> at[o.c], 0,
+                <const vec*> at[o.d], 0,
             )
     while begin < count:
         number = min(<Py_ssize_t> BLOCK, count - begin)
@@ -194,7 +251,7 @@ cdef inline int run_formula(
             else:
                 operate(
                     o.code, vectors, <vec*> at[o.out], <const vec*> at[o.a], step[o.a],
-                    <const vec*> at[o.b], step[o.b], <const vec*> at[o.c], step[o.c],
+                    <const vec*> at[o.b], step[o.b], <const vec*> at[o.c], step[o.c], <const vec*> at[o.d], step[o.d],
                 )
         begin += number
     return 0

@@ -1,5 +1,7 @@
 # sin, exp and their like for vectors of float64: the formulas of kickdrift/reference/functions.py, which explains them.
 #
+# The longest ones take some vectors side by side, in steps: with one alone the processor would wait for each result.
+#
 # Vectors are computed as if all their numbers were ordinary. Where one is not, those that are not are looked at one by
 # one, before (to hand the formulas something ordinary) or after.
 
@@ -8,13 +10,16 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .constants cimport (
-    ATAN, CBRT, COS, DOWN, EXP, EXPONENT, EXPONENT_BIAS, FAR, HALF_PI_1, HALF_PI_2, HALF_PI_3, HALF_PI_HI, HALF_PI_LO,
-    INVERSE_LN2, LARGE, LN2_HI, LN2_LO, LOG, LOG_OFFSET, MAGNITUDE, MANTISSA, MOST, NEAR, ONE_BITS, POW, QUARTER_PI,
-    QUARTER_PI_LO, ROOT_2, ROOT_4, ROUND, SIGN, SIN, SMALL, SMALLEST, TAN_EIGHTH, THIRD, TINY, TRAILING, TWO_52_BITS,
-    TWO_54, TWO_OVER_PI, TWO_OVER_PI_WORDS, TWO_THIRDS, TWO_THIRDS_LO, UP,
+    ATAN, CBRT, COS, DOWN, EXP, EXPONENT, EXPONENT_BIAS, FAR, HALF_PI_1, HALF_PI_2, HALF_PI_3, HALF_PI_HI,
+    HALF_PI_LO, INVERSE_LN2, LARGE, LN2_HI, LN2_LO, LOG, LOG_OFFSET, MAGNITUDE, MANTISSA, NEAR, ONE_BITS,
+    QUARTER_PI, QUARTER_PI_LO, ROOT_2, ROOT_4, ROUND, SIGN, SIN, SMALL, SMALLEST, TAN_EIGHTH, THIRD, TINY, TRAILING,
+    TWO_52_BITS, TWO_54, TWO_OVER_PI, TWO_OVER_PI_WORDS, UP,
 )
 from ..simd.bits cimport all_of, any_of, bits, choose, i64vec, left, less, number, plus, right, same
 from ..simd.vec cimport f64vec, spread_f64, width
+
+cdef enum:
+    TOGETHER = 4    # vectors side by side
 
 
 cdef inline f64vec each(double a) noexcept nogil:
@@ -308,23 +313,54 @@ cdef inline f64vec cos(f64vec x) noexcept nogil:
     return quarter(plus(n, all_of(1)), r, low)
 
 
-cdef inline f64vec tan(f64vec x) noexcept nogil:
-    cdef f64vec r, low, more, z, rest, sh, sl, w, ch, cl
-    cdef i64vec n = trig_reduced(x, &r, &low)
-    cdef i64vec odd = -(n & all_of(1))
-    z = product(r, r, &more)
-    rest = sin_rest(r, low, z)
-    sh = r + rest
-    sl = rest - (sh - r)
-    w = cos_parts(r, low, z, &rest)
+cdef inline f64vec tan_sine(f64vec r, f64vec low, f64vec z, f64vec* sl) noexcept nogil:
+    """sin(r + l) as a sum of two"""
+    cdef f64vec rest = sin_rest(r, low, z)
+    cdef f64vec sh = r + rest
+    sl[0] = rest - (sh - r)
+    return sh
+
+
+cdef inline f64vec tan_cosine(f64vec r, f64vec low, f64vec z, f64vec more, f64vec* cl) noexcept nogil:
+    """cos(r + l) as a sum of two; r² = z + more"""
+    cdef f64vec rest
+    cdef f64vec w = cos_parts(r, low, z, &rest)
+    cdef f64vec ch
     rest = rest - 0.5 * more
     ch = w + rest
-    cl = rest - (ch - w)
-    rest = quotient(choose(odd, ch, sh), choose(odd, cl, sl), choose(odd, sh, ch), choose(odd, sl, cl))
-    return number(bits(rest) ^ left(n, 63))
+    cl[0] = rest - (ch - w)
+    return ch
 
 
-# cbrt, atan2, pow
+cdef inline f64vec tan_ratio(i64vec n, f64vec sh, f64vec sl, f64vec ch, f64vec cl) noexcept nogil:
+    cdef i64vec odd = -(n & all_of(1))
+    cdef f64vec t = quotient(choose(odd, ch, sh), choose(odd, cl, sl), choose(odd, sh, ch), choose(odd, sl, cl))
+    return number(bits(t) ^ left(n, 63))
+
+
+cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* out) noexcept nogil:
+    """Of up to TOGETHER vectors; i is their step, 1 or 0."""
+    cdef f64vec r[TOGETHER]
+    cdef f64vec low[TOGETHER]
+    cdef f64vec z[TOGETHER]
+    cdef f64vec more[TOGETHER]
+    cdef f64vec sl[TOGETHER]
+    cdef f64vec sh[TOGETHER]
+    cdef i64vec n[TOGETHER]
+    cdef int k
+    for k in range(TOGETHER):
+        n[k] = trig_reduced(x[min(k, count - 1) * i], &r[k], &low[k])
+    for k in range(TOGETHER):
+        z[k] = product(r[k], r[k], &more[k])
+    for k in range(TOGETHER):
+        sh[k] = tan_sine(r[k], low[k], z[k], &sl[k])
+    for k in range(TOGETHER):
+        r[k] = tan_cosine(r[k], low[k], z[k], more[k], &low[k])
+    for k in range(TOGETHER):
+        out[min(k, count - 1)] = tan_ratio(n[k], sh[k], sl[k], r[k], low[k])
+
+
+# cbrt, atan2
 
 cdef inline f64vec cbrt(f64vec x) noexcept nogil:
     cdef f64vec a = magnitude(x)
@@ -412,106 +448,3 @@ cdef inline f64vec atan2(f64vec y, f64vec x) noexcept nogil:
     if any_of(~good):
         s = choose(~less(direct, zero) & ~swap & ~back, direct, s)
     return signed(magnitude(s), y)
-
-
-cdef inline bint parity(double y, bint* odd) noexcept nogil:
-    """Is it a whole number, and is that odd?"""
-    cdef double a = -y if y < 0 else y
-    odd[0] = False
-    if a >= 9007199254740992.0:
-        return True
-    if a != <double> <int64_t> a:
-        return False
-    odd[0] = <int64_t> a & 1
-    return True
-
-
-cdef inline double special_power(double x, double y, double* base, double* exponent, double* more) noexcept nogil:
-    """What x**y is where the formula is not for it; or 0 or -0, and what the formula is to be given: `more` is no NaN.
-
-    Then 0 or -0 tell the sign, which the formula knows nothing of.
-    """
-    cdef double a = -x if x < 0 else x
-    cdef int64_t i
-    cdef bint odd = False
-    cdef bint negative
-    cdef double rate = -y if y < 0 else y
-    memcpy(&i, &x, 8)
-    base[0], exponent[0], more[0] = 1, 1, NAN
-    if y == 0 or x == 1:
-        return 1
-    if x != x or y != y:
-        return NAN
-    if i < 0:
-        a = -x
-        if not parity(y, &odd) and 0 < a < INFINITY:
-            return NAN
-    negative = i < 0 and odd
-    if rate == INFINITY:
-        return 1 if a == 1 else INFINITY if (a > 1) == (y > 0) else 0.0
-    if a == 0 or a == INFINITY:
-        rate = INFINITY if (a == INFINITY) == (y > 0) else 0.0
-        return -rate if negative else rate
-    exponent[0] = MOST if y > MOST else -MOST if y < -MOST else y
-    base[0], more[0] = a, 0
-    if a < SMALLEST:
-        base[0], more[0] = a * TWO_54, -54
-    return -0.0 if negative else 0.0
-
-
-cdef inline f64vec pow(f64vec x, f64vec y) noexcept nogil:
-    cdef i64vec good = ordinary(x) & less(magnitude(y), each(MOST))
-    cdef f64vec special = each(0)
-    cdef f64vec more = each(0)
-    cdef f64vec k, m, f, inverse, d, dh, s, sh, sl, z, square, g, th, tl, u, uh, ul, w, a, b
-    cdef f64vec low, lh, ll, yh, ph, pl, h, e
-    cdef i64vec far
-    cdef Py_ssize_t i
-    if any_of(~good):
-        m, h = x, y
-        for i in range(width(&x)):
-            if (<int64_t*> &good)[i] == 0:
-                (<double*> &special)[i] = special_power(
-                    (<double*> &m)[i], (<double*> &h)[i],
-                    &(<double*> &x)[i], &(<double*> &y)[i], &(<double*> &more)[i],
-                )
-    k = log_reduced(x, &m) + choose(same(more, more), more, each(0))
-    f = m - 1
-    d = 1 + m
-    inverse = 1 / d
-    s = f * inverse
-    sh = leading(s)
-    dh = leading(d)
-    sl = ((f - sh * dh) - sh * (m - (dh - 1))) * inverse
-    z = s * s
-    square = sh * sh
-    g = z * z * polynomial(z, POW, 7) + sl * (sh + s)
-    th = leading(3 + square + g)
-    tl = g - ((th - 3) - square)
-    u = sh * th
-    w = sl * th + tl * s
-    uh = leading(u + w)
-    ul = w - (uh - u)
-    a = k * LN2_HI
-    b = TWO_THIRDS * uh
-    s = a + b
-    low = (b - (s - a)) + (TWO_THIRDS_LO * uh + ul * (2 * THIRD) + k * LN2_LO)
-    lh = leading(s + low)
-    ll = low - (lh - s)
-    yh = leading(y)
-    ph = yh * lh
-    pl = (y - yh) * lh + y * ll
-    far = ~less(magnitude(ph), each(700))
-    if any_of(far):
-        e = choose(less(each(800), ph), each(800), ph)
-        e = choose(less(e, each(-800)), each(-800), e)
-        pl = choose(less(each(800), magnitude(ph)), each(0), pl)
-        ph = e
-    low = exp_reduced(ph, &k, &h)
-    s = exp_parts(h, low - pl, &e)
-    s = s + e
-    s = scaled(s, k) if any_of(far) else s * power_of_two(k)
-    if any_of(~good):
-        s = number(bits(s) | (bits(special) & all_of(SIGN)))
-        s = choose(good | same(more, more), s, special)
-    return s

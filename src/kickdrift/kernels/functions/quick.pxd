@@ -10,7 +10,7 @@
 # What only chooses, exponents and signs, is worked out with floats or words, of which a vector holds twice as many.
 
 from .constants cimport HALF_PI_1, ONE_BITS, ROUND, TWO_OVER_PI
-from .elementary cimport magnitude, polynomial
+from .elementary cimport TOGETHER, magnitude, polynomial
 from ..abi.formulas cimport ATAN2, CBRT, COS, EXP, LOG, POW, SIN, TAN, TANH
 from ..simd.bits cimport (
     all_of, any_negative, bits, doubtful, floats, i64vec, is_above, joined, left, lower, lower_whole, number, plus,
@@ -20,9 +20,6 @@ from ..simd.vec cimport f32vec, f64vec
 
 cdef extern from *:
     """
-    #if !defined(KD_TOGETHER)
-    #define KD_TOGETHER 2
-    #endif
     static const double kd_quick_power[] = {  /* 2**r, -1/2 <= r <= 1/2: 2**-38.7 */
         1, 0.6931471805568299, 0.24022650695888484, 0.05550410906349796, 0.009618129135252718,
         0.0013333478441780202, 0.00015403475164426638, 1.5303710920570028e-05, 1.3250812590443863e-06,
@@ -75,8 +72,6 @@ cdef extern from *:
     #define KD_TANH_WORD 0x43960000u          /* 300 */
     #define KD_CUBE_WORD 0x54a20000u          /* the exponent of 1/cbrt(x) by that of x: at most 0.035 off */
     """
-    enum:
-        TOGETHER "KD_TOGETHER"
     const double* POWER_Q "kd_quick_power"
     const double* LOG_Q "kd_quick_log"
     const double* LOG2_Q "kd_quick_log2"
@@ -114,8 +109,8 @@ cdef extern from *:
     const unsigned int CUBE_WORD "KD_CUBE_WORD"
 
 
-# So many vectors of floats are computed side by side, each function in steps: with one alone the processor would wait for
-# what its operations take.
+# So many vectors of floats are computed side by side, each function in steps: with one alone the processor would wait
+# for each result.
 ctypedef struct Side:
     f32vec x[TOGETHER]          # arguments
     f32vec y[TOGETHER]
@@ -182,10 +177,8 @@ cdef inline void turned(f64vec* v, bint cosine) noexcept nogil:
 
 cdef inline void slope(f64vec* v) noexcept nogil:
     cdef f64vec whole[2 * TOGETHER]
-    cdef i64vec p[2 * TOGETHER]
-    cdef i64vec q[2 * TOGETHER]
     cdef f64vec n, z
-    cdef i64vec swap
+    cdef i64vec p, q, swap
     cdef int k
     for k in range(2 * TOGETHER):
         whole[k] = v[k] * TWO_OVER_PI + ROUND
@@ -193,11 +186,12 @@ cdef inline void slope(f64vec* v) noexcept nogil:
         v[k] = (v[k] - n * HALF_PI_1) - n * HALF_PI_REST
     for k in range(2 * TOGETHER):
         z = v[k] * v[k]
-        p[k] = bits(v[k] * (1 + z * (TAN_1 + z * TAN_2)))
-        q[k] = bits(1 + z * (TAN_3 + z * (TAN_4 + z * TAN_5)))
+        p = bits(v[k] * (1 + z * (TAN_1 + z * TAN_2)))
+        q = bits(1 + z * (TAN_3 + z * (TAN_4 + z * TAN_5)))
+        swap = (p ^ q) & -(bits(whole[k]) & all_of(1))
+        v[k] = number(p ^ swap) / number(q ^ swap)
     for k in range(2 * TOGETHER):
-        swap = (p[k] ^ q[k]) & -(bits(whole[k]) & all_of(1))
-        v[k] = number(bits(number(p[k] ^ swap) / number(q[k] ^ swap)) ^ left(bits(whole[k]), 63))
+        v[k] = number(bits(v[k]) ^ left(bits(whole[k]), 63))
 
 
 cdef inline void steepness(f64vec* v) noexcept nogil:
@@ -272,10 +266,6 @@ cdef inline void root(Side* all) noexcept nogil:
 cdef inline void angle(Side* all) noexcept nogil:
     """The angle in the first eighth of a turn is that of the smaller by the larger, or of that less 1; it is added to
     so many eighths, or taken from them."""
-    cdef f64vec nh[2 * TOGETHER]
-    cdef f64vec nl[2 * TOGETHER]
-    cdef f64vec dh[2 * TOGETHER]
-    cdef f64vec dl[2 * TOGETHER]
     cdef f64vec e[2 * TOGETHER]
     cdef w32vec x, y, back, swap, less, more, big
     cdef int k
@@ -294,13 +284,12 @@ cdef inline void angle(Side* all) noexcept nogil:
         x = ((swap ^ (0 - big)) - swap) + (swap & 2)
         x = ((back ^ x) - back) + (back & 4)
         e[2 * k], e[2 * k + 1] = lower_whole(x), upper_whole(x)
-        y = (swap ^ back) & SIGN_WORD
-        nl[2 * k], nl[2 * k + 1] = lower(floats((big & more) | y)), upper(floats((big & more) | y))
-        nh[2 * k], nh[2 * k + 1] = lower(floats(less | y)), upper(floats(less | y))
-        dl[2 * k], dl[2 * k + 1] = lower(floats(big & less)), upper(floats(big & less))
-        dh[2 * k], dh[2 * k + 1] = lower(floats(more)), upper(floats(more))
-    for k in range(2 * TOGETHER):
-        all.v[k] = (nh[k] - nl[k]) / (dh[k] + dl[k])
+        x = (swap ^ back) & SIGN_WORD
+        y = less | x
+        x = (big & more) | x
+        less = big & less
+        all.v[2 * k] = (lower(floats(y)) - lower(floats(x))) / (lower(floats(more)) + lower(floats(less)))
+        all.v[2 * k + 1] = (upper(floats(y)) - upper(floats(x))) / (upper(floats(more)) + upper(floats(less)))
     for k in range(2 * TOGETHER):
         all.v[k] = e[k] * EIGHTH_TURN + all.v[k] * polynomial(all.v[k] * all.v[k], ATAN_Q, 7)
 

@@ -1,8 +1,9 @@
 # Functions of rows of numbers: of float64 as they are; of float32 quickly, or else by way of float64.
 
-from .elementary cimport atan2, cbrt, cos, exp, log, pow, sin, tan, tanh
+from .elementary cimport TOGETHER, atan2, cbrt, cos, exp, log, sin, tanh, tans
 from .nearest cimport NEAR_COS, NEAR_LOG, NEAR_SIN, NearTie
-from .quick cimport TOGETHER, Unsure, quick
+from .powers cimport pows
+from .quick cimport Unsure, quick
 from ..abi.formulas cimport ATAN2, CBRT, COS, EXP, LOG, POW, SIN, TAN, TANH
 from ..simd.bits cimport any_negative, joined, lower, upper
 from ..simd.vec cimport f32vec, f64vec, width
@@ -12,7 +13,7 @@ cdef inline void functions(
     int code, Py_ssize_t vectors, f64vec* out, const f64vec* a, Py_ssize_t i, const f64vec* b, Py_ssize_t j,
 ) noexcept nogil:
     """out = f(a) or f(a, b), for so many vectors; i and j are the steps of a and b."""
-    cdef Py_ssize_t n
+    cdef Py_ssize_t n = 0
     if code == SIN:
         for n in range(vectors):
             out[n] = sin(a[n * i])
@@ -20,8 +21,9 @@ cdef inline void functions(
         for n in range(vectors):
             out[n] = cos(a[n * i])
     elif code == TAN:
-        for n in range(vectors):
-            out[n] = tan(a[n * i])
+        while n < vectors:
+            tans(a + n * i, i, min(<Py_ssize_t> TOGETHER, vectors - n), out + n)
+            n += TOGETHER
     elif code == EXP:
         for n in range(vectors):
             out[n] = exp(a[n * i])
@@ -35,8 +37,9 @@ cdef inline void functions(
         for n in range(vectors):
             out[n] = cbrt(a[n * i])
     elif code == POW:
-        for n in range(vectors):
-            out[n] = pow(a[n * i], b[n * j])
+        while n < vectors:
+            pows(a + n * i, i, b + n * j, j, min(<Py_ssize_t> TOGETHER, vectors - n), out + n)
+            n += TOGETHER
     elif code == ATAN2:
         for n in range(vectors):
             out[n] = atan2(a[n * i], b[n * j])

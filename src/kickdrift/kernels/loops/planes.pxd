@@ -4,7 +4,7 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport S, V, X
-from ..simd.copies cimport move_f32, move_f64
+from ..simd.copies cimport move_f32, move_f64, move_triples_f32, move_triples_f64
 from ..simd.vec cimport f32vec, is_zero, vec, width
 from ..abi.plan cimport MAX_DIM, TILE, Array, Job, Plan
 
@@ -23,6 +23,16 @@ cdef inline void move_tile(
     cdef int j
     cdef char* place
     cdef char* plane
+    if dim == 3 and array.component == size and array.body == 3 * size:
+        place = array.data + first * array.body
+        if vec is f32vec:
+            move_triples_f32(out, <float*> planes, TILE, <float*> place, count)
+        else:
+            move_triples_f64(out, <double*> planes, TILE, <double*> place, count)
+        if not out:
+            for j in range(dim):
+                memset(<char*> planes + (j * TILE + count) * size, 0, rest * size)
+        return
     for j in range(dim):
         place = array.data + first * array.body + j * array.component
         plane = <char*> planes + j * TILE * size

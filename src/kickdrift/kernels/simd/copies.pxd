@@ -3,6 +3,8 @@
 # With the usual strides as constants compilers find better ways than number by number, if they may vectorise,
 # which elsewhere makes code large and no faster.
 
+from .vec cimport f32vec  # for the C types beside it
+
 cdef extern from *:
     """
     #include <string.h>
@@ -26,6 +28,104 @@ cdef extern from *:
         }
     KD_MOVE(kd_move_f32, float)
     KD_MOVE(kd_move_f64, double)
+    /* Number 3 i + j of a row is component j of body i. Of three vectors in a row w numbers each have the components j
+       at places that are all different, as 3 and w have no common divisor: so they are brought together by choosing,
+       and then into their order, where number i is that at 3 i + j modulo w. */
+    #if defined(KD_LANE_BYTES) && KD_LANE_BYTES >= 32 && (defined(__AVX512F__) || defined(__AVX2__))
+      #define KD_WITH(f, ...) f(__VA_ARGS__)
+      #define KD_AT(f, j) f(j, 0), f(j, 1), f(j, 2), f(j, 3)
+      #define KD_AT8(f, j) KD_AT(f, j), f(j, 4), f(j, 5), f(j, 6), f(j, 7)
+      #define KD_AT16(f, j) KD_AT8(f, j), f(j, 8), f(j, 9), f(j, 10), f(j, 11), f(j, 12), f(j, 13), f(j, 14), f(j, 15)
+      #define KD_BIT(w, k, j, l) ((((k) * (w) + (l)) % 3 == (j)) << (l))
+      #define KD_BITS4(w, k, j, l) (KD_BIT(w, k, j, l) | KD_BIT(w, k, j, l + 1) | KD_BIT(w, k, j, l + 2) \
+                                    | KD_BIT(w, k, j, l + 3))
+      #define KD_BITS8(w, k, j) (KD_BITS4(w, k, j, 0) | KD_BITS4(w, k, j, 4))
+      #define KD_BITS16(w, k, j) (KD_BITS8(w, k, j) | KD_BITS4(w, k, j, 8) | KD_BITS4(w, k, j, 12))
+      #if defined(__AVX512F__)
+        #define KD_ORDER8(j, i) (3 * (i) + (j)) % 8
+        #define KD_BACK8(j, i) ((i) + 8 - (j)) * 3 % 8
+        #define KD_ORDER16(j, i) (3 * (i) + (j)) % 16
+        #define KD_BACK16(j, i) ((i) + 16 - (j)) * 11 % 16
+        #define KD_ORDERED_f64(v, j) _mm512_permutexvar_pd(KD_WITH(_mm512_setr_epi64, KD_AT8(KD_ORDER8, j)), v)
+        #define KD_SPREAD_f64(v, j) _mm512_permutexvar_pd(KD_WITH(_mm512_setr_epi64, KD_AT8(KD_BACK8, j)), v)
+        #define KD_ORDERED_f32(v, j) _mm512_permutexvar_ps(KD_WITH(_mm512_setr_epi32, KD_AT16(KD_ORDER16, j)), v)
+        #define KD_SPREAD_f32(v, j) _mm512_permutexvar_ps(KD_WITH(_mm512_setr_epi32, KD_AT16(KD_BACK16, j)), v)
+        #define KD_CHOSEN_f64(a, b, c, j) \
+            _mm512_mask_blend_pd(KD_BITS8(8, 2, j), _mm512_mask_blend_pd(KD_BITS8(8, 1, j), a, b), c)
+        #define KD_CHOSEN_f32(a, b, c, j) \
+            _mm512_mask_blend_ps(KD_BITS16(16, 2, j), _mm512_mask_blend_ps(KD_BITS16(16, 1, j), a, b), c)
+        #define KD_MIXED_f64(x, y, z, k) \
+            _mm512_mask_blend_pd(KD_BITS8(8, k, 2), _mm512_mask_blend_pd(KD_BITS8(8, k, 1), x, y), z)
+        #define KD_MIXED_f32(x, y, z, k) \
+            _mm512_mask_blend_ps(KD_BITS16(16, k, 2), _mm512_mask_blend_ps(KD_BITS16(16, k, 1), x, y), z)
+        #define KD_READ(type, p) _mm512_loadu_ ## type(p)
+        #define KD_WRITE(type, p, v) _mm512_storeu_ ## type(p, v)
+        #define KD_VECTOR_f64 __m512d
+        #define KD_VECTOR_f32 __m512
+      #else
+        #define KD_PICK(j) ((j) % 4 | (3 + (j)) % 4 << 2 | (6 + (j)) % 4 << 4 | (9 + (j)) % 4 << 6)
+        #define KD_PICK_BACK(j) \
+            ((4 - (j)) * 3 % 4 | (5 - (j)) * 3 % 4 << 2 | (6 - (j)) * 3 % 4 << 4 | (7 - (j)) * 3 % 4 << 6)
+        #define KD_ORDER8(j, i) (3 * (i) + (j)) % 8
+        #define KD_BACK8(j, i) ((i) + 8 - (j)) * 3 % 8
+        #define KD_ORDERED_f64(v, j) _mm256_permute4x64_pd(v, KD_PICK(j))
+        #define KD_SPREAD_f64(v, j) _mm256_permute4x64_pd(v, KD_PICK_BACK(j))
+        #define KD_ORDERED_f32(v, j) _mm256_permutevar8x32_ps(v, KD_WITH(_mm256_setr_epi32, KD_AT8(KD_ORDER8, j)))
+        #define KD_SPREAD_f32(v, j) _mm256_permutevar8x32_ps(v, KD_WITH(_mm256_setr_epi32, KD_AT8(KD_BACK8, j)))
+        #define KD_CHOSEN_f64(a, b, c, j) \
+            _mm256_blend_pd(_mm256_blend_pd(a, b, KD_BITS4(4, 1, j, 0)), c, KD_BITS4(4, 2, j, 0))
+        #define KD_CHOSEN_f32(a, b, c, j) \
+            _mm256_blend_ps(_mm256_blend_ps(a, b, KD_BITS8(8, 1, j)), c, KD_BITS8(8, 2, j))
+        #define KD_MIXED_f64(x, y, z, k) \
+            _mm256_blend_pd(_mm256_blend_pd(x, y, KD_BITS4(4, k, 1, 0)), z, KD_BITS4(4, k, 2, 0))
+        #define KD_MIXED_f32(x, y, z, k) \
+            _mm256_blend_ps(_mm256_blend_ps(x, y, KD_BITS8(8, k, 1)), z, KD_BITS8(8, k, 2))
+        #define KD_READ(type, p) _mm256_loadu_ ## type(p)
+        #define KD_WRITE(type, p, v) _mm256_storeu_ ## type(p, v)
+        #define KD_VECTOR_f64 __m256d
+        #define KD_VECTOR_f32 __m256
+      #endif
+      #define KD_TRIPLE(i, w, type, vector, suffix) \
+        for (; i + w <= count; i += w) { \
+            vector a, b, c; \
+            if (out) { \
+                a = KD_SPREAD_ ## suffix(KD_READ(type, x + i), 0); \
+                b = KD_SPREAD_ ## suffix(KD_READ(type, y + i), 1); \
+                c = KD_SPREAD_ ## suffix(KD_READ(type, z + i), 2); \
+                KD_WRITE(type, place + 3 * i, KD_MIXED_ ## suffix(a, b, c, 0)); \
+                KD_WRITE(type, place + 3 * i + w, KD_MIXED_ ## suffix(a, b, c, 1)); \
+                KD_WRITE(type, place + 3 * i + 2 * w, KD_MIXED_ ## suffix(a, b, c, 2)); \
+            } else { \
+                a = KD_READ(type, place + 3 * i); \
+                b = KD_READ(type, place + 3 * i + w); \
+                c = KD_READ(type, place + 3 * i + 2 * w); \
+                KD_WRITE(type, x + i, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 0), 0)); \
+                KD_WRITE(type, y + i, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 1), 1)); \
+                KD_WRITE(type, z + i, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 2), 2)); \
+            } \
+        }
+    #else
+      #define KD_TRIPLE(i, w, type, vector, suffix)
+    #endif
+    #define KD_MOVE_TRIPLES(name, number, type, suffix) \
+        static void name(int out, number *x, Py_ssize_t apart, number *place, Py_ssize_t count) { \
+            number *y = x + apart, *z = y + apart; \
+            Py_ssize_t i = 0; \
+            KD_TRIPLE(i, (Py_ssize_t)(KD_LANE_BYTES / sizeof(number)), type, KD_VECTOR_ ## suffix, suffix) \
+            for (; i < count; i++) { \
+                if (out) place[3 * i] = x[i], place[3 * i + 1] = y[i], place[3 * i + 2] = z[i]; \
+                else x[i] = place[3 * i], y[i] = place[3 * i + 1], z[i] = place[3 * i + 2]; \
+            } \
+        }
+    KD_MOVE_TRIPLES(kd_move_triples_f32, float, ps, f32)
+    KD_MOVE_TRIPLES(kd_move_triples_f64, double, pd, f64)
     """
     void move_f32 "kd_move_f32"(bint out, float* row, char* place, Py_ssize_t stride, Py_ssize_t count) noexcept nogil
     void move_f64 "kd_move_f64"(bint out, double* row, char* place, Py_ssize_t stride, Py_ssize_t count) noexcept nogil
+    # Three rows, `apart` numbers from each other, and numbers that lie body by body
+    void move_triples_f32 "kd_move_triples_f32"(
+        bint out, float* rows, Py_ssize_t apart, float* place, Py_ssize_t count,
+    ) noexcept nogil
+    void move_triples_f64 "kd_move_triples_f64"(
+        bint out, double* rows, Py_ssize_t apart, double* place, Py_ssize_t count,
+    ) noexcept nogil

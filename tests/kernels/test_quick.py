@@ -1,0 +1,97 @@
+"""pow and atan2 of floats have too many arguments to look at all. Their quick formulas are bounded instead.
+
+A float64 result is rounded where it is not within 2**16 of its last places of the middle of two floats: that is at
+least 2**-37 of it (`doubtful` in kernels/simd/bits.pxd). Formulas that are less than that off give the nearest float.
+Here they are worked out as the kernels do, + - * / in the same order, and compared with a wider type.
+"""
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift import kernels
+
+SOURCE = Path(__file__).parents[2] / "src" / "kickdrift" / "kernels" / "functions" / "quick.pxd"
+LIMIT = 2.0**-37
+
+pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="no type is wider than float64 here")
+
+
+def coefficients(name):
+    text = SOURCE.read_text("utf-8")
+    numbers = re.search(rf"kd_quick_{name}\[\] = {{ */\*.*?\*/(.*?)}};", text, re.S)
+    return [float(number) for number in numbers[1].replace(",", " ").split()]
+
+
+def constant(name):
+    return float(re.search(rf"#define KD_{name} (\S+?)f?\s", SOURCE.read_text("utf-8"))[1])
+
+
+def polynomial(z, c):
+    """As in kernels/functions/elementary.pxd."""
+    square = z * z
+    parts = []
+    for some in (c[::2], c[1::2]):
+        total = np.full_like(z, some[-1])
+        for number in some[-2::-1]:
+            total = total * square + number
+        parts.append(total)
+    return parts[0] + z * parts[1]
+
+
+def off(values, true):
+    """How far off values are, of themselves, at most."""
+    return float(np.max(np.abs((values - true) / true)))
+
+
+def test_powers_are_less_than_the_limit_off():
+    # Each mantissa between sqrt(1/2) and sqrt(2), but 1 itself, whose logarithm is 0.
+    first, last = 0x3F3504F3, 0x3FB504F4
+    worst = 0.0
+    for start in range(first, last, 2**20):
+        m = np.arange(start, min(start + 2**20, last), 3, dtype=np.uint32).view(np.float32)
+        m = m[m != 1].astype(np.float64)
+        s = (m - 1) / (m + 1)
+        worst = max(worst, off(s * polynomial(s * s, coefficients("log2")), np.log2(m.astype(np.longdouble))))
+    # What exponents add is whole; sum and product are rounded. |y log2 x| is below 126, or the formula is not used.
+    logarithm = worst + 2 * 2.0**-53
+    exponent = constant("RANGE") * logarithm * np.log(2)
+    r = np.linspace(-0.5, 0.5, 2**20 + 1)
+    power = off(polynomial(r, coefficients("power")), np.exp2(r.astype(np.longdouble)))
+    assert exponent + power < 0.9 * LIMIT, (np.log2(logarithm), np.log2(power))
+
+
+def test_angles_are_less_than_the_limit_off():
+    # Quotients of an eighth of a turn at most, and as much beyond as the rounding of a comparison; sums and differences
+    # of floats that are at most 3 times each other are exact in float64.
+    q = np.linspace(2.0**-20, constant("TAN_EIGHTH_F") * (1 + 2.0**-22), 2**20)
+    true = np.arctan(q.astype(np.longdouble))
+    worst = off(q * polynomial(q * q, coefficients("atan")), true) + 2 * 2.0**-53
+    # What is left of one to four eighths of a turn is at least a half of the first one.
+    total = worst + 4 * 2 * 2.0**-52
+    assert total < 0.9 * LIMIT, np.log2(total)
+
+
+@pytest.mark.parametrize("name", ["pow", "atan2"])
+def test_special_floats(name, monkeypatch):
+    special = [0, 1, 2, 0.5, 3, 1e-45, 1e-40, 1.2e-38, 1e-30, 1e30, 3.4e38, np.inf, np.nan, 0.41421354, 0.4142136, 126]
+    special = np.array([*special, *(-np.array(special))], np.float32)
+    pairs = np.array([*itertools.product(special, special)], np.float32)
+    function = getattr(kd.math, name)
+    for isa in kernels.isas:
+        monkeypatch.setattr(kernels, "isa", isa)
+        with np.errstate(all="ignore"):
+            wide = function(*pairs.astype(np.float64).T).astype(np.float32)
+        ours = function(*pairs.T)
+        assert ((ours.view(np.uint32) == wide.view(np.uint32)) | (np.isnan(ours) & np.isnan(wide))).all(), isa
+        # Each with ordinary neighbours.
+        for i, (a, b) in enumerate(pairs[::7]):
+            x, y = np.full((2, 70), 1.5, np.float32)
+            x[33], y[33] = a, b
+            found = function(x, y)
+            assert found[33] == wide[::7][i] or np.isnan(found[33])
+            assert (np.delete(found, 33) == found[0]).all()
