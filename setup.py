@@ -50,7 +50,7 @@ if MODE == "sanitize":
 # What Cython adds to any module (functions, memoryviews, errors) is compiled once, in a module of its own.
 UTILITY = "engine.cython_utility"
 # Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
-# symbols are shipped, nor tables that only debuggers and exceptions of C++ need.
+# symbols are shipped, nor tables that only debuggers and exceptions of C++ need, nor stubs for functions of Python.
 NAMES = ("binding", "bodies", "coefficients", "constraints", "coupled", "events", "formulas", "frames")
 NAMES += ("interactions", "neighbours", "ode", "runner", "slots", "snapshots", "verbs", "walls")
 GLUE = {name: ["-Os"] for name in ("clock.clockwork", *(f"engine.{name}" for name in NAMES))}
@@ -58,8 +58,8 @@ GLUE = {name: ["-Os"] for name in ("clock.clockwork", *(f"engine.{name}" for nam
 GLUE |= {f"engine.{name}": ["-O2"] for name in ("bodies", "coefficients", "frames", "runner")}
 GLUE |= {UTILITY: ["-O2"], "engine.neighbours": ["-O3"]}
 if MODE == "release" and sys.platform == "linux":
-    LINK = ["-s"]
-    UNIX += ["-fno-asynchronous-unwind-tables"]
+    LINK = ["-s", "-Wl,--build-id=none", "-Wl,-z,noseparate-code"]
+    UNIX += ["-fno-asynchronous-unwind-tables", "-fno-plt"]
 
 # What is written in vectors needs no vectoriser, which would make it half as large again.
 VECTORS = ["-fno-tree-vectorize", "-Wno-maybe-uninitialized"]

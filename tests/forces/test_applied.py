@@ -8,6 +8,7 @@ import pytest
 from plans import INTEGRATORS, LAYOUTS, compare_with_reference, held_scene, lay_out, scene
 
 import kickdrift as kd
+from kickdrift import kernels
 
 
 def with_forces(rng, integrator=None, make=scene, **shape):
@@ -29,7 +30,7 @@ def test_held_bodies_too(monkeypatch):
     compare_with_reference(monkeypatch, lambda seed, rng: with_forces(rng, None, held_scene), range(12))
 
 
-@pytest.mark.parametrize("n", [384, 385, 800, 1537])
+@pytest.mark.parametrize("n", [384, 385, 800])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_more_bodies_than_one_row(monkeypatch, n, dtype):
     schemes = [kd.SemiImplicitEuler(), kd.RK4(), kd.Verlet(), kd.Midpoint(), kd.ImplicitEuler(), kd.Exact()]
@@ -195,7 +196,7 @@ def test_pictures_of_many_pushed_bodies_begin_before_the_last_step(layout, dtype
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("mass", ["one", "heavy", "each"])
-def test_any_masses_and_gravities_are_pushed_as_in_the_reference(Stepper, dim, dtype, layout, mass):
+def test_any_masses_and_gravities_are_pushed_as_in_the_reference(monkeypatch, dim, dtype, layout, mass):
     n = 391  # more than a row, and no whole number of vectors
     rng = np.random.default_rng(dim)
     x, v, f, g = rng.normal(size=(4, n, dim)).astype(dtype)
@@ -203,10 +204,14 @@ def test_any_masses_and_gravities_are_pushed_as_in_the_reference(Stepper, dim, d
     each = np.where(np.arange(n) == 5, np.inf, rng.uniform(0.5, 2, n))
     masses = {"one": 3.0, "heavy": np.inf, "each": each}[mass]
     for gravity in ([], [kd.Gravity(rng.normal(size=dim))], [kd.Gravity(g)]):
-        ends = []
-        for cls in (Stepper, kd.reference.Stepper):
+
+        def end(cls, gravity=gravity):
             forces = [kd.AppliedForce(f.copy()), *gravity, kd.AppliedForce(0.5 * f)]
             world = cls(lay_out(x, layout), lay_out(v, layout), masses, dt=0.01, forces=forces)
             world.step(2)
-            ends.append(world.position.tobytes() + world.velocity.tobytes())
-        assert ends[0] == ends[1]
+            return world.position.tobytes() + world.velocity.tobytes()
+
+        expected = end(kd.reference.Stepper)  # which takes longest: once for all instruction sets
+        for isa in kernels.isas:
+            monkeypatch.setattr(kernels, "isa", isa)
+            assert end(kd.Stepper) == expected, isa

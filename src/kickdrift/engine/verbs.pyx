@@ -15,7 +15,8 @@ from ..kernels.instruction_sets import scalar
 
 require_rounding(__name__)
 
-FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+cdef object FLOAT32 = np.dtype(np.float32)
+cdef object FLOAT64 = np.dtype(np.float64)
 
 # For float, for double.
 cdef const Kernels* KERNELS = offered_in(scalar.KERNELS)

@@ -4,8 +4,7 @@ from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..simd.vec cimport vec, where_positive, width
 from ..abi.plan cimport (
-    DAMPING, DRIFT_KICK, EXPLICIT_EULER, GROOT_WARREN, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, TURNING,
-    VELOCITY_VERLET, Moment, Plan,
+    DAMPING, EXPLICIT_EULER, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
 )
 from .planes cimport aligned
 from ..integrators.steps cimport damp, opening, stage, start, turn
@@ -40,8 +39,6 @@ cdef inline void finish(
         finish_scheme(number, EXPLICIT_EULER, coupling, workspace, state)
     elif scheme == KICK_DRIFT:
         finish_scheme(number, KICK_DRIFT, coupling, workspace, state)
-    elif scheme == DRIFT_KICK:
-        finish_scheme(number, DRIFT_KICK, coupling, workspace, state)
     elif scheme == MIDPOINT:
         finish_scheme(number, MIDPOINT, coupling, workspace, state)
     elif scheme == HEUN:
@@ -50,9 +47,7 @@ cdef inline void finish(
         finish_scheme(number, RK4, coupling, workspace, state)
     elif scheme == VELOCITY_VERLET:
         finish_scheme(number, VELOCITY_VERLET, coupling, workspace, state)
-    elif scheme == GROOT_WARREN:
-        finish_scheme(number, GROOT_WARREN, coupling, workspace, state)
-    else:
+    else:  # one for all others: what they ask for each vector costs less than what pushed it
         finish_scheme(number, scheme, coupling, workspace, state)
 
 

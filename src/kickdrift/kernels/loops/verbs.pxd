@@ -13,8 +13,8 @@ cdef inline int64_t add_vectors(vec* target, const vec* source, int64_t count, c
     """target += h source, four vectors in a turn; how many items these were."""
     cdef vec by = spread(h, 0, target)
     cdef int64_t turns = count // (4 * width(target))
-    cdef int64_t turn
-    for turn in range(turns):
+    cdef int64_t _turn
+    for _turn in range(turns):
         target[0] = target[0] + by * source[0]
         target[1] = target[1] + by * source[1]
         target[2] = target[2] + by * source[2]
@@ -33,7 +33,7 @@ cdef inline void add_scaled(
     cdef int64_t step = grid.step[0]
     cdef int64_t other_step = grid.step[1]
     cdef bint packed = step == sizeof(real) and other_step == sizeof(real) and count >= FEW
-    cdef int64_t row, item, done
+    cdef int64_t row, _item, done
     cdef char* to
     cdef const char* other
     for row in range(grid.rows):
@@ -47,7 +47,7 @@ cdef inline void add_scaled(
                 done = add_vectors(<f64vec*> to, <const f64vec*> other, count, &by)
             to += done * step
             other += done * step
-        for item in range(count - done):
+        for _item in range(count - done):
             (<real*> to)[0] = (<real*> to)[0] + by * (<const real*> other)[0]
             to += step
             other += other_step
@@ -57,13 +57,13 @@ cdef inline void scale(const Grid* grid, char* target, const char* source, doubl
     """target *= source"""
     cdef int64_t step = grid.step[0]
     cdef int64_t other_step = grid.step[1]
-    cdef int64_t row, item
+    cdef int64_t row, _item
     cdef char* to
     cdef const char* other
     for row in range(grid.rows):
         to = target + row * grid.row[0]
         other = source + row * grid.row[1]
-        for item in range(grid.count):
+        for _item in range(grid.count):
             (<real*> to)[0] = (<const real*> other)[0] * (<real*> to)[0]
             to += step
             other += other_step

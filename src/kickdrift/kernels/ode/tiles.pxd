@@ -8,7 +8,7 @@ from ..abi.flows cimport (
     AIZAWA, CONSTANTS, HALVORSEN, LORENZ, LOTKA_VOLTERRA, ROSSLER, THOMAS, VAN_DER_POL,
 )
 from .flows cimport rate
-from ..simd.vec cimport vec, real, width
+from ..simd.vec cimport is_zero, vec, real, width
 from ..abi.ode cimport MAX_SLOPES, MAX_WEIGHTS, ODE_ROWS, ODEPlan
 from .steps cimport combine, first_bad, set_constants, set_step, set_weights, stage, stages
 from ..abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, MAX_DIM, MIDPOINT, RK4, TILE, Job
@@ -79,7 +79,10 @@ cdef inline void blocks(
 ) noexcept nogil:
     cdef Py_ssize_t i = 0
     while i * width(planes) < count:
-        if plan.scheme == EXPLICIT_EULER:
+        # A loop for each scheme, but where the flow takes so long that no scheme counts: these would be large.
+        if flow == THOMAS and plan.scheme != DOPRI8:
+            block(plan.scheme, flow, dim, h, c, steps, planes + i)
+        elif plan.scheme == EXPLICIT_EULER:
             block(EXPLICIT_EULER, flow, dim, h, c, steps, planes + i)
         elif plan.scheme == MIDPOINT:
             block(MIDPOINT, flow, dim, h, c, steps, planes + i)
@@ -139,6 +142,19 @@ cdef inline void van_der_pol(
 
 # A job: tile after tile is loaded, stepped through all steps of the call, and stored.
 
+cdef inline bint finite_planes(int dim, Py_ssize_t count, const vec* planes) noexcept nogil:
+    """Are all numbers of a tile finite? Differences of equal numbers are zero then; looking at each takes longer."""
+    cdef Py_ssize_t plane = TILE // width(planes)
+    cdef Py_ssize_t n
+    cdef int j
+    cdef vec total
+    memset(&total, 0, sizeof(vec))
+    for j in range(dim):
+        for n in range((count + width(planes) - 1) // width(planes)):
+            total = total + (planes[j * plane + n] - planes[j * plane + n])
+    return is_zero(total)
+
+
 cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec* wide) noexcept nogil:
     """Step trajectories job.first to job.last; what happened is in the job. `like` and `wide` tell types."""
     cdef void (*step_tile)(const ODEPlan*, Py_ssize_t, const vec*, const vec*, Py_ssize_t, vec*) noexcept nogil
@@ -175,7 +191,9 @@ cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec*
         move_tile(False, &plan.y, plan.dim, first, count, planes)
         step_tile(plan, job.steps, h, c, count, planes)
         move_tile(True, &plan.y, plan.dim, first, count, planes)
-        bad = first_bad(count, plan.dim, <real*> planes, 1, TILE)
+        bad = -1
+        if not finite_planes(plan.dim, count, planes):  # or what fills the last vector is not
+            bad = first_bad(count, plan.dim, <real*> planes, 1, TILE)
         if bad >= 0 and job.bad_body < 0:
             job.bad_body = first + bad
         first += ODE_ROWS
