@@ -81,7 +81,7 @@ cdef class Core(Runner):
         return binding
 
     def _refills(self, refill):
-        """Numbers of an interaction or constraint as writes to where kernels read them; None where there is no room for these."""
+        """Numbers of an interaction or constraint as writes to where kernels read them; None where they read none."""
         places = None if self.coupled is None else self.coupled.places_of(refill.of)
         writes = []
         for name, values in refill.fields.items():

@@ -18,7 +18,9 @@ from ..noise cimport stir
 from .living cimport any_of
 from .planes cimport aligned
 from .stages cimport size
-from ..abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED, NoisyFunction, InteractionCall, InteractionFunction, Coupling
+from ..abi.coupled cimport (
+    INTERRUPTED, NO_BRANCH, UNSOLVED, Coupling, InteractionCall, InteractionFunction, NoisyFunction,
+)
 from ..integrators.traits cimport fsal, verlet
 
 
