@@ -272,7 +272,7 @@ class Declaration(Frozen):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        """The fields of its push or constraint that depend on these coefficients; None where anything else does.
+        """The fields of its record that depend on these coefficients; None where anything else does.
 
         before: all of its fields with other coefficients. What is returned is what `compile` would add, and checked as
         there. `set` then writes it to where kernels read it, and makes nothing anew.

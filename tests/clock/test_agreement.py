@@ -1,5 +1,6 @@
 """The compiled clock and the reference are one clock: they agree on everything that can be observed."""
 
+import contextlib
 import copy
 import doctest
 import json
@@ -215,3 +216,16 @@ def test_a_second_thread_is_refused_while_a_plan_runs():
     planning.join()
     assert refused
     assert clock.advance(0.05) == 3
+
+
+def test_no_frame_of_a_plan_is_lost_where_another_thread_changes_the_clock():
+    clock, frames = Compiled(60), np.full(2_000_000, 1 / 60)
+    planning = threading.Thread(target=clock.plan, args=(frames,))
+    planning.start()
+    while planning.is_alive():
+        with contextlib.suppress(RuntimeError):
+            clock.scale = 1.0
+        with contextlib.suppress(RuntimeError):
+            clock.set_hz(60)
+    planning.join()
+    assert clock.tick == len(frames)

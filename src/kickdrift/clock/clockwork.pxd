@@ -4,7 +4,7 @@
     try:
         done = run(n, step_length(&clock.now))      # without the GIL; says how many steps it completed
     finally:
-        count_steps(&clock.now, done)          # what is not counted stays owed to the next frame
+        count_steps(&clock.now, done)    # what is not counted stays owed to the next frame
         clock.end_frame()                # settings made inside the frame hold from here on
 
 Where it has a budget, each step is asked for and counted by itself:
@@ -30,6 +30,7 @@ cdef class Clockwork:
     cdef int64_t base_ns                    # of `advance_to`
     cdef bint has_base
     cdef bint running                       # is it inside a step?
+    cdef bint planning                      # does `plan` count, without the GIL?
     cdef int64_t began_ns                   # when the first step of the frame began; -1: not yet
     cdef public object _stepper             # a weak reference to the one that this clock is of
 

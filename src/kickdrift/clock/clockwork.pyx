@@ -171,7 +171,7 @@ cdef class Clockwork:
         cdef int64_t ns, n = 0
         cdef double rest
         self._close()
-        self.running = True
+        self.running = self.planning = True
         with nogil:
             for i in range(frames.shape[0]):
                 ns = to_ns(&self.now, frames[i], &rest)
@@ -181,7 +181,7 @@ cdef class Clockwork:
                 count_steps(&self.now, n)
                 counts_out[i] = n
                 alphas_out[i] = fraction(&self.now)
-        self.running = False
+        self.running = self.planning = False
         self._close()
         if n < 0:
             raise OverloadError(-n)
@@ -443,6 +443,8 @@ cdef class Clockwork:
     cdef int put(self, dict changes, object origin) except -1:
         """Take over other numbers, all in one go; origin: of time, or None."""
         cdef Clock changed
+        if self.planning:  # whose frames would be lost
+            raise RuntimeError("the clock runs plan() in another thread: change it when that has returned")
         numbers: dict = self.now
         numbers.update(changes)
         changed = numbers

@@ -68,8 +68,8 @@ class FixedClock(Clockwork):
     ValueError, TypeError
         If an argument is not as described, or all of them together could overflow 64 bits.
 
-    Thread-safety: one clock is used by one thread at a time. Feeding it inside a step, or while
-    `plan()` runs in another thread, is a RuntimeError.
+    Thread-safety: one clock is used by one thread at a time. Feeding it inside a step is a RuntimeError, and so is
+    feeding it, or setting its rate or scale, while `plan()` runs in another thread.
 
     >>> clock = FixedClock(hz=60)
     >>> clock.advance(0.04), clock.alpha

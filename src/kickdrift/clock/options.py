@@ -367,9 +367,8 @@ class Settings(NamedTuple):
         longest_ns = (self.max_frame_ns * scale >> 20) + 1 + self.max_step_ns
         if longest_ns * rate.numerator + (self.kept_steps + 2) * rate.denominator * NANO >= HALF_RANGE:
             raise ValueError(
-                "hz, scale, max_frame, max_steps, policy and overload: expected that together they leave room in"
-                " 64 bits,"
-                f" got hz={rate}, scale={scale / SCALE_ONE:g}, max_frame={self.max_frame_ns / NANO:g},"
+                "hz, scale, max_frame, max_steps, policy and overload: expected that together they leave room in 64"
+                f" bits, got hz={rate}, scale={scale / SCALE_ONE:g}, max_frame={self.max_frame_ns / NANO:g},"
                 f" max_steps={self.max_steps}, policy={self.policy.text!r}, overload={self.overload.text!r}"
             )
 

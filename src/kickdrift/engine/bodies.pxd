@@ -8,7 +8,7 @@ from .coupled cimport Coupled
 from ..kernels.abi.applied cimport Applied
 from .events cimport EventStore
 from ..kernels.abi.plan cimport Job, Plan
-from ..kernels.abi.coupled cimport RunCoupled, Coupling
+from ..kernels.abi.coupled cimport Coupling, RunCoupled
 from .runner cimport Runner
 from .slots cimport Slots
 
@@ -18,7 +18,7 @@ cdef class Core(Runner):
     cdef Plan* plan  # its parts
     cdef const Applied* applied     # forces in users' arrays, or NULL
     cdef Coupled coupled
-    cdef const Coupling* coupling  # what is run: coupled bodies, or NULL for the plan
+    cdef const Coupling* coupling   # what is run: coupled bodies, or NULL for the plan
     cdef RunCoupled run_coupled
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, MEETING, PAIRS_PER_BODY, PERIODIC, PIN,
-    PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, Collisions, Contacts, Distance, ConstraintCall, Pin, Shapes,
+    PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, Collisions, ConstraintCall, Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from ..kernels.abi.constraints cimport ConstraintCall
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.plan cimport Array, Job, Plan
-from ..kernels.abi.coupled cimport InteractionCall, Coupling, CoupledTable
+from ..kernels.abi.coupled cimport CoupledTable, Coupling, InteractionCall
 from ..kernels.abi.tables cimport Kernels
 from .events cimport EventStore, Touches
 from .runner cimport Watch

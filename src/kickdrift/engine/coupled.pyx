@@ -16,7 +16,7 @@ from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STAT
 from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
 from ..kernels.integrators.traits cimport fsal
 from ..kernels.simd.rounding cimport require_rounding
-from ..kernels.abi.coupled cimport TILE_INTERACTIONS, InteractionCall, Coupling
+from ..kernels.abi.coupled cimport TILE_INTERACTIONS, Coupling, InteractionCall
 from ..kernels.abi.tables cimport Kernels
 from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches

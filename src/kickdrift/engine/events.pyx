@@ -8,12 +8,11 @@ from ..kernels.simd.rounding cimport require_rounding
 
 import numpy as np
 
-
 require_rounding(__name__)
 
 
 cdef class EventStore:
-    """Workspace for as many events as were asked for; kernels write to it."""
+    """As many events as were asked for, in rows that kernels write to."""
 
     def __init__(self, object asked, int dim):
         from ..stepper.events import fields  # few programs have events

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ..kernels.abi.interactions cimport NBody, Springs
-from ..kernels.abi.coupled cimport InteractionFunction, CoupledTable, TangentFunction
+from ..kernels.abi.coupled cimport CoupledTable, InteractionFunction, TangentFunction
 from ..kernels.abi.noise cimport Noise
 from ..kernels.abi.pairs cimport Pairs
 from ..kernels.abi.plan cimport Job
@@ -16,7 +16,7 @@ cdef class BoundInteraction:
     cdef void* data
     cdef TangentFunction tangent    # or NULL
     cdef void* tangent_data
-    cdef InteractionFunction potential     # or NULL
+    cdef InteractionFunction potential  # or NULL
     cdef void* potential_data
     cdef bint noisy         # are these told the tick?
     cdef bint whole         # does it want all bodies at once?

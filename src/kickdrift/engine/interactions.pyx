@@ -223,7 +223,7 @@ cdef class PairsInteraction(BoundInteraction):
         return 0
 
     cdef void grow(self) noexcept:
-        """Workspace for a longer list; where there is none, pairs are found anew each time."""
+        """Make the list longer; where there is no memory for that, pairs are found anew each time."""
         cdef int64_t capacity = min(self.pairs.most, max(2 * self.pairs.capacity, 32 * self.pairs.n + 64))
         cdef void* longer = PyMem_Realloc(self.pairs.partner, capacity * sizeof(int32_t))
         if longer == NULL:

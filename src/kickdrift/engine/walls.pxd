@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..kernels.abi.constraints cimport Each, ConstraintCall, Shapes, Wall
+from ..kernels.abi.constraints cimport ConstraintCall, Each, Shapes, Wall
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.events cimport Told
 from .slots cimport Links

@@ -116,8 +116,8 @@ class EnergyEuler(Integrator):
 
     def check(self, plan: Plan) -> None:
         _check_turned(self, plan)
+        others = [interaction.term for interaction in plan.interactions if interaction.kind != "formula"]
         for term in plan.forces:
-            others = [push.term for push in plan.interactions if push.kind != "formula"]
             if not term.conservative or any(other is term for other in others):
                 raise ValueError(
                     f"integrator: {self.name} takes terms of single bodies with a potential and no friction, "

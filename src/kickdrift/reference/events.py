@@ -56,10 +56,11 @@ class Log:
     def tell(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
         """The end of a step: contacts of each constraint, by key, become events."""
         for source, kind in reporting(system.plan).items():
-            records = (
-                record for record in system.plan.constraint_records if record.kind != "corners"
-            )  # whose walls report
-            record = next(record for record in records if system.plan.source(record) == source)
+            record = next(
+                record
+                for record in system.plan.constraint_records
+                if record.kind != "corners" and system.plan.source(record) == source  # walls report for corners
+            )
             met, was = contacts.get(source, {}), set(self.touching.get(source, []))
             touches, place = TOUCHING[record.kind](system, record.fields)
             tracked = kind.region or self.asked.begin or self.asked.end

@@ -21,7 +21,7 @@ PAIRS_PER_BODY, SHAPES_PER_BODY = 16, 8
 
 
 class Impulses:
-    """Workspace for the impulses of a plan: made once, so that it outlives every binding.
+    """The arrays for the impulses of a plan: made once, so that it outlives every binding.
 
     A step reads one place and writes the other; `state` says which is which, once the step is done. Of the pairs of a
     place that push each other there are as many as `state` says, in ascending order; walls, and then shapes, have

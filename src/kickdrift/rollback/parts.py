@@ -50,7 +50,7 @@ class Part:
         attributes: a dict of attributes of the stepper.
         plan: a dict of keyword arguments for `_shifted`, which makes plan and binding anew; left out where these stay.
         later: a list of functions of the attributes that will be, which return more writes or raise SnapshotError:
-        for what is written to rooms that belong to a plan.
+        for what is written to arrays that belong to a plan.
         Anything else is a keyword argument of `_commit`.
         """
         raise NotImplementedError

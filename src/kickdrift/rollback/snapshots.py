@@ -38,7 +38,7 @@ _VERSION = 2
 MAGIC = _MAGIC + bytes([_VERSION])
 _PROLOGUE = struct.Struct("<8sII")
 _NUMBERS = struct.Struct("<qqqqdQ")
-TICKS = _TICKS = 2**62  # ticks are below it, as those of clocks are
+TICKS = 2**62  # ticks are below it, as those of clocks are
 _DIGITS = 4300  # as many as Python converts to a number by default
 _LONGEST_TEXT = 2**15  # room for four numbers of so many digits, and for what a stepper says of itself
 _WHOLE = re.compile(f"[0-9]{{1,{_DIGITS}}}")
@@ -261,10 +261,10 @@ def _header(data: bytes) -> _Header:
 
 
 def _check_numbers(stepper: State, header: _Header, exact_dt: Fraction, origin_tick: int) -> None:
-    if not 0 <= header.tick < _TICKS:
-        raise SnapshotError(f"snapshot: expected a tick from 0 to {_TICKS - 1}, got {header.tick}")
-    if not -1 <= header.clock_tick < _TICKS:
-        raise SnapshotError(f"snapshot: expected a clock's tick from -1 to {_TICKS - 1}, got {header.clock_tick}")
+    if not 0 <= header.tick < TICKS:
+        raise SnapshotError(f"snapshot: expected a tick from 0 to {TICKS - 1}, got {header.tick}")
+    if not -1 <= header.clock_tick < TICKS:
+        raise SnapshotError(f"snapshot: expected a clock's tick from -1 to {TICKS - 1}, got {header.clock_tick}")
     if not 0 <= origin_tick <= header.tick:
         raise SnapshotError(f"snapshot: expected an origin from tick 0 to {header.tick}, got {origin_tick}")
     if header.started not in ((0, 1) if stepper._starts else (0,)):
@@ -346,7 +346,7 @@ def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, n
         raise SnapshotError(f"snapshot: expected origin_tick to be an int, got {validation.show(origin_tick)}")
     offset = _offset(fields.get("offset"), len(stepper._offset))
     # One text for one state: what is left out, said twice, added or written otherwise shows here.
-    if not 0 <= origin_tick < _TICKS or _written(stepper, exact_dt, origin, origin_tick, offset) != text:
+    if not 0 <= origin_tick < TICKS or _written(stepper, exact_dt, origin, origin_tick, offset) != text:
         raise SnapshotError("snapshot: the text is not as snapshot() writes it")
     return exact_dt, origin, origin_tick, offset
 

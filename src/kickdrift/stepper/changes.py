@@ -233,8 +233,10 @@ def remove(self: StepperBase, declaration: Declaration) -> None:
 def _remove(self: StepperBase, declaration: Declaration) -> None:
     gone = _places(self, declaration)
     removed = {entry.origin.token for place, entry in enumerate(self._entries) if place in gone if entry.added}
-    _change(self, tuple(entry for place, entry in enumerate(self._entries) if place not in gone))
-    self._gone.update(removed)
+    left = tuple(entry for place, entry in enumerate(self._entries) if place not in gone)
+    changes = shifted(self, self._offset, left)
+    changes["attributes"]["_gone"] = self._gone | removed
+    _take(self, changes)
 
 
 def set_mass(self: StepperBase, value: ArrayLike, index: Any = None) -> None:

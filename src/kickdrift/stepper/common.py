@@ -65,7 +65,7 @@ class State:
         def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays that so many saved ones go to
         def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]: ...  # what such an offset changes
 
-    # What may be quicker, where a snapshot consists of header and arrays: see bodies.pyx.
+    # What may be quicker, where a snapshot consists of header and arrays: see engine/snapshots.pyx.
 
     def _snapshot_alone(self) -> bytes | None:
         return None

@@ -183,7 +183,7 @@ class Plan:
         return plan
 
     def refilled(self, before: Declaration, now: Declaration, names: Collection[str]) -> tuple[Plan, Refill] | None:
-        """The same plan with other numbers in the fields of one push or constraint; None where more follows from them.
+        """The same plan with other numbers in the fields of one record; None where more follows from them.
 
         names: the coefficients in which `now` differs from `before`. The plan is what a plan made with `now` would be.
         """
