@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import validation
 from ..declaration import declaration, noticed, numbers
+from ..rollback.impulses import SHAPES_PER_BODY
 from .base import ALL_BITS, Filtered, countable, weights
 from .joints import Distance
 from .shapes import Boxes, Segments, Shapes
@@ -269,7 +270,5 @@ def check_walls(plan: Plan) -> None:
                 )
 
 
-#: So many shapes a body may touch in a step: the nearest ones.
-SHAPES_PER_BODY = 8
 #: Damping ratio of rods, which never let go and so need less: more of what they are off is taken at once.
 ROD_DAMPING = 5.0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 _HEAD = struct.Struct("<q")
-#: Near pairs that a body has at most, on average; and how many shapes.
+#: Near pairs that a body has at most, on average; and shapes that it may touch in a step: the nearest ones.
 PAIRS_PER_BODY, SHAPES_PER_BODY = 16, 8
 
 
