@@ -217,7 +217,7 @@ cdef class PairsInteraction(BoundInteraction):
         pairs.most = 512 * n
         pairs.owner = <void*> self
         pairs.kernel = table.pairs
-        self.function, self.data = with_capacity, <void*> pairs
+        self.function, self.data = find_pairs, <void*> pairs
         self.whole = True
         self.cost = 200.0 * n
         return 0
@@ -236,7 +236,7 @@ cdef void grow_list(void* owner) noexcept with gil:
     (<PairsInteraction> owner).grow()
 
 
-cdef int with_capacity(
+cdef int find_pairs(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
     const void* x, const void* v, void* out, void* data,
 ) noexcept nogil:

@@ -6,13 +6,11 @@ from .abi.coupled cimport Coupling
 from .abi.formulas cimport COS, EXP, LOG, SIN
 from .abi.noise cimport Noise
 from .abi.plan cimport MAX_DIM, Plan
-from .abi.registers cimport S, V, X
+from .abi.registers cimport S, V
 from .abi.workspace cimport Workspace
 from .forces.fields cimport root
 from .functions.normals cimport AT_ONCE, draw
 from .integrators.traits cimport verlet
-from .loops.planes cimport aligned
-from .loops.stages cimport size
 from .simd.vec cimport real, vec, width
 
 

@@ -49,13 +49,13 @@ ctypedef bint (*Look)(void* owner) noexcept nogil
 ctypedef struct InteractionCall:
     InteractionFunction function
     void* data
-    Field factor        # 1/m, or 1; 0 for bodies that nothing moves
-    TangentFunction tangent     # or NULL: differences tell
+    Field factor                    # 1/m, or 1; 0 for bodies that nothing moves
+    TangentFunction tangent         # or NULL: differences tell
     void* tangent_data
     bint velocity_dependent
     InteractionFunction potential   # writes the energy of each body where a component is written; or NULL
     void* potential_data
-    bint noisy          # are function and tangent told the tick? There is no potential then
+    bint noisy                      # are function and tangent told the tick? There is no potential then
 
 # What becomes of those who met in a step, or in one that is not kept: a constraint without a branch for it, or -1.
 ctypedef int64_t (*TellFunction)(
@@ -98,11 +98,11 @@ ctypedef struct CoupledTable:
     InteractionFunction formula     # see formulas.pxd
     NoisyFunction noisy_formula
     InteractionFunction pairs       # see pairs.pxd
-    ConstraintFunction tie      # pins and distances
-    ConstraintFunction meet     # walls and collisions
-    TellFunction tell           # see constraints/events.pxd
-    ImplicitStep implicit       # see newton_krylov.pxd
-    ImplicitStep energy         # see energy.pxd
+    ConstraintFunction tie          # pins and distances
+    ConstraintFunction meet         # walls and collisions
+    TellFunction tell               # see constraints/events.pxd
+    ImplicitStep implicit           # see newton_krylov.pxd
+    ImplicitStep energy             # see energy.pxd
     TangentFunction springs_tangent
     TangentFunction n_body_tangent
     TangentFunction formula_tangent

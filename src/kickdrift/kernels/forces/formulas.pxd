@@ -15,7 +15,7 @@ from ..functions.rows cimport functions, functions_of_floats
 from ..loops.planes cimport aligned
 from ..simd.choices cimport is_equal, is_less, is_not_less, round_down, select, without_sign
 from ..simd.copies cimport move_f32, move_f64
-from ..simd.vec cimport f32vec, f64vec, spread_f32, spread_f64, vec, vec_root, width
+from ..simd.vec cimport f32vec, spread_f32, spread_f64, vec, vec_root, width
 
 
 cdef inline void operate(

@@ -4,7 +4,7 @@
 # gone through in the order of their indices: so nothing depends on when the list was made.
 
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from ..abi.constraints cimport NOWHERE, Collisions, Torus
 from ..abi.pairs cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs

@@ -5,7 +5,7 @@ from libc.string cimport memset
 
 from ..abi.registers cimport OUT, P, S, X
 from ..abi.workspace cimport Workspace
-from ..simd.vec cimport f32vec, vec, where_positive, width
+from ..simd.vec cimport vec, where_positive, width
 from ..abi.plan cimport MAX_DIM, TILE, Job, Plan
 from .planes cimport aligned, end, first_bad, keep_tile, move_state, sum_planes
 from .living cimport any_of

@@ -1,7 +1,7 @@
 # Tiles in planes: a plane is TILE numbers, a register MAX_DIM planes.
 
 from libc.stdint cimport uintptr_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from ..abi.registers cimport S, V, X
 from ..simd.copies cimport move_f32, move_f64, move_triples_f32, move_triples_f64
