@@ -12,6 +12,7 @@ import os
 import platform
 import sys
 import sysconfig
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -240,6 +241,11 @@ def cases():
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = told_resting_scene(Draws(f"events of contacts {number}"), integrator, dtype=dtype)
         yield f"events of contacts {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+    for number, dtype in product(range(3), DTYPES):
+        drawn = resting_scene(Draws(f"fine substeps {number}"), INTEGRATORS[number], dtype=dtype)
+        constraints = drawn.arguments["constraints"]
+        constraints[:] = [replace(part, substeps=8) if part.kind == "contacts" else part for part in constraints]
+        yield f"contacts in fine substeps {number} {np.dtype(dtype)}", partial(stepped, drawn, Draws(number))
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = level_scene(Draws(f"level {number}"), integrator, dtype=dtype, dim=2 if number % 2 else None)
         yield f"contacts with shapes {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)

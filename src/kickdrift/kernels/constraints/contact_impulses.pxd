@@ -12,6 +12,9 @@ from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
 from ..simd.vec cimport real
 
+cdef enum:
+    FINE = 8            # substeps: see the reference
+
 
 cdef inline void stiffness_of(
     real h, real times, real wanted, real ratio, real* soft, real* scale,
@@ -158,9 +161,14 @@ cdef inline void rebound(int dim, int64_t k, const Contacts* data, const real* l
     apply(dim, a, b, more[FIRST_WEIGHT], more[SECOND_WEIGHT], way)
 
 
-cdef inline real carried(const real* more, real substeps) noexcept nogil:
+cdef inline real carried(const real* more, real h, int64_t substeps) noexcept nogil:
     """The load that a contact does not give way to from the next step on."""
     cdef real ten = 10
-    cdef real heavy = more[PUSH] - ten * more[MASS] * more[SLOW] / substeps
+    cdef real light = ten * more[MASS] * more[SLOW] / <real> substeps
+    cdef real slight = more[MASS] * more[FASTEST] / (<real> 40 * h)
+    cdef real heavy
+    if substeps >= FINE and slight > light:
+        light = slight
+    heavy = more[PUSH] - light
     heavy = heavy if heavy > 0 and more[FRICTION] > 0 else 0 * heavy
     return more[LOAD] + (<real> 0.9 * heavy - more[LOAD]) / <real> 24

@@ -335,7 +335,7 @@ cdef inline void finish(
             pair[2 * kept] = data.one[k]
             pair[2 * kept + 1] = data.other[k]
             push[kept * (2 + dim)] = own[2 * dim + PUSH]
-            push[kept * (2 + dim) + 1] = carried(own + 2 * dim, <real> data.substeps)
+            push[kept * (2 + dim) + 1] = carried(own + 2 * dim, full / <real> data.substeps, data.substeps)
             for c in range(dim):
                 push[kept * (2 + dim) + 2 + c] = own[dim + c]
             kept += 1
