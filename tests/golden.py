@@ -244,7 +244,7 @@ def cases():
     for number, dtype in product(range(3), DTYPES):
         drawn = resting_scene(Draws(f"fine substeps {number}"), INTEGRATORS[number], dtype=dtype)
         constraints = drawn.arguments["constraints"]
-        constraints[:] = [replace(part, substeps=8) if part.kind == "contacts" else part for part in constraints]
+        constraints[:] = [replace(part, substeps=12) if part.kind == "contacts" else part for part in constraints]
         yield f"contacts in fine substeps {number} {np.dtype(dtype)}", partial(stepped, drawn, Draws(number))
     for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
         drawn = level_scene(Draws(f"level {number}"), integrator, dtype=dtype, dim=2 if number % 2 else None)

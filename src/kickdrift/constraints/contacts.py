@@ -60,9 +60,9 @@ class Contacts(Filtered):
     Contacts are springs of `hertz` and `damping_ratio`. If left out, they are as stiff as the substeps allow, a
     quarter of their rate. At rest a force F compresses a contact by F (1/m + 1/m') (dt / substeps)² / 3.1. With
     friction, nine tenths of the load above the weight of ten bodies like these is carried without compression, after
-    some 24 steps; from 8 substeps on, above what compresses a contact by 1/62 of its diameter, if that is more. More
-    substeps make piles stiffer, and allow heavy bodies on light ones. With 4 of them, piles of more than some 50 layers
-    may swing on; with 8, piles of 140 layers come to rest but for some 1 % of a diameter per second.
+    some 24 steps; from 12 substeps on, above what compresses a contact by 1/62 of its diameter, if that is more.
+    More substeps make piles stiffer, and allow heavy bodies on light ones. With fewer than 12, piles of more than some
+    50 layers may swing on; with 12, piles of 140 layers come to rest but for some 1 % of a diameter per second.
     Contacts that pushed in the step before are over-relaxed by 1.25 (Young 1954), and their friction is under-relaxed
     by 0.9, if they come together no faster than the forces of the step make them. So waves in a pile die out sooner.
 

@@ -13,7 +13,7 @@ from ..forces.fields cimport dot, root
 from ..simd.vec cimport real
 
 cdef enum:
-    FINE = 8            # substeps: see the reference
+    FINE = 12           # substeps: see the reference
 
 
 cdef inline void stiffness_of(

@@ -20,7 +20,7 @@ DEEP = 8
 #: below 2 takes energy); friction is under-relaxed, so that what slides down comes to rest. Blows are as they are.
 EAGER, CALM = 1.25, 0.9
 #: So many substeps make contacts so stiff that they do without a carried load as long as they are compressed little.
-FINE = 8
+FINE = 12
 
 
 class Contact:
@@ -386,7 +386,7 @@ def carried(contact, h, substeps):
 
     A load that follows late feeds waves, and contacts take the less from a wave the longer it is: it keeps piles of
     more than 60 layers from rest. Where substeps are fine it begins only beyond what compresses a contact by 1/62 of
-    its diameter at the stiffness that they allow, which is the weight of 128 balls in `bench.piles`.
+    its diameter at the stiffness that they allow, which is the weight of 288 balls in `bench.piles`.
     """
     light = 10 * contact.mass * contact.slow / type(h)(substeps)
     slight = contact.mass * contact.fastest / (40 * h)
