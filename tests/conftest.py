@@ -1,11 +1,16 @@
 """Fixtures: the same tests run on the reference and on every instruction set of the machine."""
 
 import os
+import signal
 
 import pytest
 
 import kickdrift as kd
 from kickdrift import kernels
+
+# Shells start what runs in the background with Ctrl-C ignored, and what that starts inherits it: Ctrl-C is tested here.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
