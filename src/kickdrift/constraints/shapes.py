@@ -35,7 +35,9 @@ class Shapes(Wall):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        return None if "radius" in names else super().fields_of(plan, names, before)  # how near they come
+        if not self.places.isdisjoint(names) or "radius" in names:
+            return None  # the tree, and how near they come
+        return super().fields_of(plan, names, before)
 
     def check(self, plan: Plan) -> None:
         """Raise ValueError for bodies in another number of dimensions."""

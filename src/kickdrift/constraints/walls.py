@@ -45,7 +45,14 @@ class Wall(Filtered):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        return {name: self._scalars(plan, name) for name in names} if set(names) <= set(_EACH) else None
+        if not set(names) <= {*_EACH, *self.places}:
+            return None
+        fields = {name: self._scalars(plan, name) for name in names if name not in self.places}
+        return fields if self.places.isdisjoint(names) else fields | self._places(plan)
+
+    def _places(self, plan: Plan) -> dict[str, np.ndarray]:
+        """Where it is, as kernels are told."""
+        raise NotImplementedError
 
     def _compile(self, plan: Plan, **places: np.ndarray) -> None:
         plan.add_wall(self)
@@ -130,14 +137,6 @@ class Box(Wall):
     def compile(self, plan: Plan) -> None:
         self._compile(plan, **self._places(plan))
 
-    def fields_of(
-        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
-    ) -> dict[str, np.ndarray] | None:
-        fields = super().fields_of(plan, set(names) - self.places, before)
-        if fields is None or self.places.isdisjoint(names):
-            return fields
-        return fields | self._places(plan)
-
     def _places(self, plan: Plan) -> dict[str, np.ndarray]:
         places = {}
         for name in ("lower", "upper"):
@@ -212,16 +211,10 @@ class Plane(Wall):
         return (normal / size / length).reshape(1, plan.dim), np.asarray(self.offset).reshape(1) / size / length
 
     def compile(self, plan: Plan) -> None:
-        normal, offset = self.faces(plan)
-        self._compile(plan, normal=normal, offset=offset)
+        self._compile(plan, **self._places(plan))
 
-    def fields_of(
-        self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
-    ) -> dict[str, np.ndarray] | None:
-        fields = super().fields_of(plan, set(names) - self.places, before)
-        if fields is None or self.places.isdisjoint(names):
-            return fields
-        return fields | dict(zip(("normal", "offset"), self.faces(plan), strict=True))
+    def _places(self, plan: Plan) -> dict[str, np.ndarray]:
+        return dict(zip(("normal", "offset"), self.faces(plan), strict=True))
 
 
 def dot(u: np.ndarray, v: np.ndarray) -> float:
@@ -235,7 +228,7 @@ def add_corners(plan: Plan, walls: list[Wall]) -> None:
         return
     faces = [wall.faces(plan) for wall in walls]
     each: dict[str, np.ndarray] = {}
-    for name in ("restitution", "friction", "radius"):
+    for name in _EACH:
         rows = [
             np.broadcast_to(wall._scalars(plan, name), (len(offset), plan.n))
             for wall, (_, offset) in zip(walls, faces, strict=True)
