@@ -41,7 +41,7 @@ def sin(x: Any, out: np.ndarray | None = None) -> Any:
     >>> kd.math.sin(1e300)
     -0.8178819121159085
     """
-    return _call("sin", out, x)
+    return applied("sin", _general, out, x)
 
 
 def cos(x: Any, out: np.ndarray | None = None) -> Any:
@@ -51,7 +51,7 @@ def cos(x: Any, out: np.ndarray | None = None) -> Any:
     >>> kd.math.cos([0.0, 1.0]).tolist()
     [1.0, 0.5403023058681398]
     """
-    return _call("cos", out, x)
+    return applied("cos", _general, out, x)
 
 
 def tan(x: Any, out: np.ndarray | None = None) -> Any:
@@ -61,7 +61,7 @@ def tan(x: Any, out: np.ndarray | None = None) -> Any:
     >>> kd.math.tan(1.5707963267948966)
     1.633123935319537e+16
     """
-    return _call("tan", out, x)
+    return applied("tan", _general, out, x)
 
 
 def exp(x: Any, out: np.ndarray | None = None) -> Any:
@@ -71,7 +71,7 @@ def exp(x: Any, out: np.ndarray | None = None) -> Any:
     >>> kd.math.exp([1.0, -1000.0, 1000.0]).tolist()
     [2.718281828459045, 0.0, inf]
     """
-    return _call("exp", out, x)
+    return applied("exp", _general, out, x)
 
 
 def log(x: Any, out: np.ndarray | None = None) -> Any:
@@ -81,7 +81,7 @@ def log(x: Any, out: np.ndarray | None = None) -> Any:
     >>> kd.math.log([1.0, 0.0, -1.0]).tolist()
     [0.0, -inf, nan]
     """
-    return _call("log", out, x)
+    return applied("log", _general, out, x)
 
 
 def pow(x: Any, y: Any, out: np.ndarray | None = None) -> Any:
@@ -91,7 +91,7 @@ def pow(x: Any, y: Any, out: np.ndarray | None = None) -> Any:
     >>> kd.math.pow(-2.0, [3.0, -1.0, 0.5, 0.0]).tolist()
     [-8.0, -0.5, nan, 1.0]
     """
-    return _call("pow", out, x, y)
+    return applied("pow", _general, out, x, y)
 
 
 def sqrt(x: Any, out: np.ndarray | None = None) -> Any:
@@ -101,7 +101,7 @@ def sqrt(x: Any, out: np.ndarray | None = None) -> Any:
     >>> kd.math.sqrt(2.0)
     1.4142135623730951
     """
-    return _call("sqrt", out, x)
+    return applied("sqrt", _general, out, x)
 
 
 def atan2(y: Any, x: Any, out: np.ndarray | None = None) -> Any:
@@ -111,7 +111,7 @@ def atan2(y: Any, x: Any, out: np.ndarray | None = None) -> Any:
     >>> kd.math.atan2([0.0, 1.0, -0.0], [1.0, 0.0, -1.0]).tolist()
     [0.0, 1.5707963267948966, -3.141592653589793]
     """
-    return _call("atan2", out, y, x)
+    return applied("atan2", _general, out, y, x)
 
 
 def tanh(x: Any, out: np.ndarray | None = None) -> Any:
@@ -121,7 +121,7 @@ def tanh(x: Any, out: np.ndarray | None = None) -> Any:
     >>> kd.math.tanh(0.5)
     0.46211715726000974
     """
-    return _call("tanh", out, x)
+    return applied("tanh", _general, out, x)
 
 
 def cbrt(x: Any, out: np.ndarray | None = None) -> Any:
@@ -131,14 +131,10 @@ def cbrt(x: Any, out: np.ndarray | None = None) -> Any:
     >>> kd.math.cbrt(-27.0)
     -3.0
     """
-    return _call("cbrt", out, x)
+    return applied("cbrt", _general, out, x)
 
 
-def _call(name: str, out: np.ndarray | None, *given: Any) -> Any:
-    if out is None:  # the usual cases, without detours
-        result = applied(name, given)
-        if result is not None:
-            return result
+def _general(name: str, out: np.ndarray | None, *given: Any) -> Any:
     arrays = [_real(name, value) for value in given]
     strong = [array.dtype for array, value in zip(arrays, given, strict=True) if type(value) not in (int, float)]
     single = bool(strong) and all(dtype == F32 for dtype in strong)

@@ -199,6 +199,10 @@ def test_dtypes_shapes_and_out():
     x = np.arange(10.0)
     expected = kd.math.sin(x[:-1]).tolist()
     assert kd.math.sin(x[:-1], out=x[1:])[:].tolist() == expected
+    x = np.linspace(0, 3, 100, dtype=np.float32)
+    expected = kd.math.pow(x, x).tobytes()
+    assert kd.math.pow(x, x, out=x) is x
+    assert x.tobytes() == expected
     strided = np.zeros(10)[::2]
     assert kd.math.exp(np.ones(5), out=strided).tolist() == [math.e] * 5
     for wrong in ("one", None, 1j, np.zeros(2, complex), [object()], np.ma.ones(3)):

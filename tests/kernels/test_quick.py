@@ -43,6 +43,13 @@ def polynomial(z, c):
     return parts[0] + z * parts[1]
 
 
+def horner(z, c):
+    total = z * c[-1] + c[-2]
+    for number in c[-3::-1]:
+        total = total * z + number
+    return total
+
+
 def off(values, true):
     """How far off values are, of themselves, at most."""
     return float(np.max(np.abs((values - true) / true)))
@@ -56,7 +63,7 @@ def test_powers_are_less_than_the_limit_off():
         m = np.arange(start, min(start + 2**20, last), 3, dtype=np.uint32).view(np.float32)
         m = m[m != 1].astype(np.float64)
         s = (m - 1) / (m + 1)
-        worst = max(worst, off(s * polynomial(s * s, coefficients("log2")), np.log2(m.astype(np.longdouble))))
+        worst = max(worst, off(s * horner(s * s, coefficients("log2")), np.log2(m.astype(np.longdouble))))
     # What exponents add is whole; sum and product are rounded. |y log2 x| is below 126, or the formula is not used.
     logarithm = worst + 2 * 2.0**-53
     exponent = constant("RANGE") * logarithm * np.log(2)
@@ -66,11 +73,11 @@ def test_powers_are_less_than_the_limit_off():
 
 
 def test_angles_are_less_than_the_limit_off():
-    # Quotients of an eighth of a turn at most, and as much beyond as the rounding of a comparison; sums and differences
-    # of floats that are at most 3 times each other are exact in float64.
-    q = np.linspace(2.0**-20, constant("TAN_EIGHTH_F") * (1 + 2.0**-22), 2**20)
+    # The smaller by the larger is at most a half, or less 1 at most a third; differences of floats that are at most
+    # twice each other are floats, and their sums are exact in float64.
+    q = np.linspace(2.0**-20, 0.5, 2**20)
     true = np.arctan(q.astype(np.longdouble))
-    worst = off(q * polynomial(q * q, coefficients("atan")), true) + 2 * 2.0**-53
+    worst = off(q * horner(q * q, coefficients("atan")), true) + 2 * 2.0**-53
     # What is left of one to four eighths of a turn is at least a half of the first one.
     total = worst + 4 * 2 * 2.0**-52
     assert total < 0.9 * LIMIT, np.log2(total)

@@ -23,6 +23,7 @@ from .. import kernels
 require_rounding(__name__)
 
 cdef object ARRAY = np.ndarray
+cdef object EMPTY = np.empty_like
 cdef object F32 = np.dtype("f4")
 cdef object F64 = np.dtype("f8")
 
@@ -61,15 +62,22 @@ cdef class Bytes:
         PyBuffer_Release(&self.view)
 
 
+cdef bint partly(Bytes out, Bytes given):
+    """Are some of the bytes the same, but not each at its place?"""
+    cdef char* first = <char*> out.view.buf
+    cdef char* other = <char*> given.view.buf
+    return first != other and first < other + given.view.len and other < first + out.view.len
+
+
 def apply(str name, out, a, b):
     """out = function(a) or function(a, b): contiguous arrays of one dtype, float32 or float64, and one size."""
+    run(name, out.itemsize, Bytes(out, True), Bytes(a, False), Bytes(b, False) if b is not None else None)
+
+
+cdef int run(str name, Py_ssize_t item, Bytes to, Bytes first, Bytes other) except -1:
     cdef const Kernels* offered = offered_in(kernels.offered())
-    cdef Py_ssize_t item = out.itemsize
     cdef const FormulaTable* table = &offered[0 if item == 4 else 1].formulas
     cdef int code = CODES[name]
-    cdef Bytes to = Bytes(out, True)
-    cdef Bytes first = Bytes(a, False)
-    cdef Bytes other = Bytes(b, False) if b is not None else None
     cdef char* result = <char*> to.view.buf
     cdef const char* x = <const char*> first.view.buf
     cdef const char* y = NULL
@@ -92,24 +100,41 @@ def apply(str name, out, a, b):
             memcpy(last[2], y + done, rest)
         table.operate(code, 1, last[0], last[1], 1, last[2] if y != NULL else NULL, 1, NULL, 0, NULL, 0)
         memcpy(result + done, last[0], rest)
+    return 0
 
 
-def applied(str name, tuple given):
-    """function(a) or function(a, b) of contiguous arrays of one dtype and one shape; None if they are anything else."""
-    a = given[0]
-    b = given[1] if len(given) > 1 else a
-    if type(a) is not ARRAY:
-        return None
-    numbers = a.dtype
-    if not ((numbers is F64 or numbers is F32) and a.ndim and a.flags.c_contiguous):
-        return None
-    if b is not a and not (
-        type(b) is ARRAY and b.dtype is numbers and b.shape == a.shape and b.flags.c_contiguous
-    ):
-        return None
-    result = np.empty_like(a)
-    apply(name, result, a, b if len(given) > 1 else None)
-    return result
+cdef bint is_usual(array, numbers):
+    """Is it a contiguous array of this dtype?"""
+    return type(array) is ARRAY and array.dtype is numbers and array.flags.c_contiguous
+
+
+def applied(str name, general, out, a, b=None):
+    """function(a) or function(a, b): here for contiguous arrays of one dtype and one shape, without detours.
+
+    general(name, out, a[, b]) is asked for all else.
+    """
+    cdef Bytes to, first
+    cdef Bytes other = None
+    cdef Py_ssize_t item
+    cdef bint usual = type(a) is ARRAY
+    if usual:
+        numbers = a.dtype
+        item = 8 if numbers is F64 else 4
+        usual = (item == 8 or numbers is F32) and is_usual(a, numbers) and a.ndim > 0
+    if usual and b is not None:
+        usual = is_usual(b, numbers) and a.shape == b.shape
+    if usual and out is not None:
+        usual = is_usual(out, numbers) and a.shape == out.shape and out.flags.writeable
+    if usual:
+        first = Bytes(a, False)
+        if b is not None:
+            other = Bytes(b, False)
+        result = EMPTY(a) if out is None else out
+        to = Bytes(result, True)
+        if out is None or not (partly(to, first) or other is not None and partly(to, other)):
+            run(name, item, to, first, other)
+            return result
+    return general(name, out, a) if b is None else general(name, out, a, b)
 
 
 cdef class BoundFormula:

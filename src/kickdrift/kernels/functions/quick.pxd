@@ -13,8 +13,8 @@ from .constants cimport HALF_PI_1, ONE_BITS, ROUND, TWO_OVER_PI
 from .elementary cimport TOGETHER, magnitude, polynomial
 from ..abi.formulas cimport ATAN2, CBRT, COS, EXP, LOG, POW, SIN, TAN, TANH
 from ..simd.bits cimport (
-    all_of, any_negative, bits, doubtful, floats, i64vec, is_above, joined, left, lower, lower_whole, number, plus,
-    shifted, signs, to_floats, to_words, upper, upper_whole, w32vec, words,
+    all_of, any_negative, bits, doubtful, floats, i64vec, joined, left, lower, lower_whole, number, plus, put,
+    shifted, signs, to_floats, to_words, upper, upper_whole, w32vec, widen, words,
 )
 from ..simd.vec cimport f32vec, f64vec
 
@@ -23,6 +23,10 @@ cdef extern from *:
     static const double kd_quick_power[] = {  /* 2**r, -1/2 <= r <= 1/2: 2**-38.7 */
         1, 0.6931471805568299, 0.24022650695888484, 0.05550410906349796, 0.009618129135252718,
         0.0013333478441780202, 0.00015403475164426638, 1.5303710920570028e-05, 1.3250812590443863e-06,
+    };
+    static const double kd_quick_tanh[] = {   /* tanh(r ln 2 / 2) / r of r**2, -1/2 <= r <= 1/2: 2**-41.1 */
+        0.3465735902798305, -0.013876027137765558, 0.000666676996174682, -3.2401826660207854e-05,
+        1.530534690395716e-06,
     };
     static const double kd_quick_log[] = {    /* 2 artanh(s) / s of s**2, to ln 2's middle: 2**-37.8 */
         2.0000000000083635, 0.6666666524691081, 0.4000038479011479, 0.2853504356313236, 0.23616504319718873,
@@ -35,9 +39,9 @@ cdef extern from *:
         0.9999999999999496, -0.16666666666466431, 0.008333333320345448, -0.00019841266680622403,
         2.7556952695110885e-06, -2.5030259562979548e-08, 1.5411092661219133e-10,
     };
-    static const double kd_quick_atan[] = {   /* atan(q) / q of q**2, to an eighth of a turn: 2**-40.2 */
-        0.9999999999992442, -0.3333333327688608, 0.19999993049762435, -0.1428538640718612, 0.11103454236491274,
-        -0.08992528079362637, 0.06974084047595203, -0.03765307369056794,
+    static const double kd_quick_atan[] = {   /* atan(q) / q of q**2, 0 <= q <= 1/2: 2**-40.6 */
+        0.9999999999993991, -0.33333333294349854, 0.19999995812958454, -0.1428554003495579, 0.11107447807581855,
+        -0.09047100780861997, 0.07377957055191767, -0.052964097746140616, 0.02329680463519671,
     };
     /* tan(r) / r as (1 + c z + c z**2) / (1 + c z + c z**2 + c z**3): 2**-45 */
     #define KD_TAN_1 -0.12134231764400906
@@ -52,27 +56,29 @@ cdef extern from *:
     #define KD_LOG2_E 1.4426950408889634
     #define KD_LN2 0.6931471805599453
     #define KD_EIGHTH_TURN 0.7853981633974483
-    #define KD_CUBE 1.9601317042077893      /* 5 / (3 K**2), K = (2/3)**(1/5) */
+    #define KD_CUBE_0 2.2222251339942525      /* w**(-2/3), |w - 1| < 1.5e-4: 2**-41.2 */
+    #define KD_CUBE_1 -1.7777835932926758
+    #define KD_CUBE_2 0.5555584592984076
     #define KD_RANGE 126.0                    /* 2**v is a normal float for |v| below it */
     /* Of floats. */
-    #define KD_CUBE_K 0.9221079114817278f
-    #define KD_CUBE_K_THIRD 0.3073693038272426f
+    #define KD_CUBE_F_0 1.0000008f            /* (1 - e)**(-1/3), |e| < 0.103 */
+    #define KD_CUBE_F_1 0.33469242f
+    #define KD_CUBE_F_2 0.22304699f
     #define KD_THIRD_F 0.33333334f
-    #define KD_TWO_NINTHS_F 0.22222222f
-    #define KD_TAN_EIGHTH_F 0.41421357f
-    #define KD_SLIGHT 7.8886090522101181e-31f /* 2.0**-100 */
     #define KD_ROOT_WORD 0x3f3504f3u          /* sqrt(1/2) */
     #define KD_EXPONENT_WORD 0xff800000u
     #define KD_SIGN_WORD 0x80000000u
     #define KD_MAGNITUDE_WORD 0x7fffffffu
     #define KD_LEAST_WORD 0x00800000u         /* 2.0**-126 */
     #define KD_MOST_WORD 0x7f7fffffu          /* the largest float */
+    #define KD_SLIGHT_WORD 0x32000000u        /* the exponent of 2.0**100 */
     #define KD_FAR_WORD 0x48435000u           /* 200000, for sin, cos and tan */
     #define KD_EXP_WORD 0x42ae0000u           /* 87: e**x is a normal number */
     #define KD_TANH_WORD 0x43960000u          /* 300 */
     #define KD_CUBE_WORD 0x54a20000u          /* the exponent of 1/cbrt(x) by that of x: at most 0.035 off */
     """
     const double* POWER_Q "kd_quick_power"
+    const double* TANH_Q "kd_quick_tanh"
     const double* LOG_Q "kd_quick_log"
     const double* LOG2_Q "kd_quick_log2"
     const double* SIN_Q "kd_quick_sin"
@@ -89,20 +95,21 @@ cdef extern from *:
     const double LOG2_E "KD_LOG2_E"
     const double LN2 "KD_LN2"
     const double EIGHTH_TURN "KD_EIGHTH_TURN"
-    const double CUBE "KD_CUBE"
+    const double CUBE_0 "KD_CUBE_0"
+    const double CUBE_1 "KD_CUBE_1"
+    const double CUBE_2 "KD_CUBE_2"
     const double RANGE "KD_RANGE"
-    const float CUBE_K "KD_CUBE_K"
-    const float CUBE_K_THIRD "KD_CUBE_K_THIRD"
+    const float CUBE_F_0 "KD_CUBE_F_0"
+    const float CUBE_F_1 "KD_CUBE_F_1"
+    const float CUBE_F_2 "KD_CUBE_F_2"
     const float THIRD_F "KD_THIRD_F"
-    const float TWO_NINTHS_F "KD_TWO_NINTHS_F"
-    const float TAN_EIGHTH_F "KD_TAN_EIGHTH_F"
-    const float SLIGHT "KD_SLIGHT"
     const unsigned int ROOT_WORD "KD_ROOT_WORD"
     const unsigned int EXPONENT_WORD "KD_EXPONENT_WORD"
     const unsigned int SIGN_WORD "KD_SIGN_WORD"
     const unsigned int MAGNITUDE_WORD "KD_MAGNITUDE_WORD"
     const unsigned int LEAST_WORD "KD_LEAST_WORD"
     const unsigned int MOST_WORD "KD_MOST_WORD"
+    const unsigned int SLIGHT_WORD "KD_SLIGHT_WORD"
     const unsigned int FAR_WORD "KD_FAR_WORD"
     const unsigned int EXP_WORD "KD_EXP_WORD"
     const unsigned int TANH_WORD "KD_TANH_WORD"
@@ -140,7 +147,31 @@ cdef inline void take_within(Side* all, const f32vec* a, Py_ssize_t i, unsigned 
     for k in range(TOGETHER):
         all.x[k] = a[place(all, k) * i]
         all.outside[k] = most - (words(all.x[k]) & MAGNITUDE_WORD)
-        all.v[2 * k], all.v[2 * k + 1] = lower(all.x[k]), upper(all.x[k])
+        widen(a + place(all, k) * i, &all.v[2 * k], &all.v[2 * k + 1])
+
+
+cdef inline void horner(const f64vec* z, f64vec* out, const double* c, int last) noexcept nogil:
+    """c0 + c1 z + c2 z² ...: each step for all vectors, so that none waits for the last. `out` may be z."""
+    cdef f64vec p[2 * TOGETHER]
+    cdef int i, k
+    for k in range(2 * TOGETHER):
+        p[k] = z[k] * c[last] + c[last - 1]
+    for i in range(last - 2, -1, -1):
+        for k in range(2 * TOGETHER):
+            p[k] = p[k] * z[k] + c[i]
+    for k in range(2 * TOGETHER):
+        out[k] = p[k]
+
+
+cdef inline void odd(f64vec* v, const double* c, int last) noexcept nogil:
+    """v times a polynomial of v²"""
+    cdef f64vec z[2 * TOGETHER]
+    cdef int k
+    for k in range(2 * TOGETHER):
+        z[k] = v[k] * v[k]
+    horner(z, z, c, last)
+    for k in range(2 * TOGETHER):
+        v[k] = v[k] * z[k]
 
 
 cdef inline void power(f64vec* v) noexcept nogil:
@@ -169,33 +200,33 @@ cdef inline void turned(f64vec* v, bint cosine) noexcept nogil:
             whole[k] = v[k] * INVERSE_PI + ROUND
             n = whole[k] - ROUND
         v[k] = (v[k] - n * PI_1) - n * PI_2
-    for k in range(2 * TOGETHER):
-        v[k] = v[k] * polynomial(v[k] * v[k], SIN_Q, 6)  # which leaves the sign of -0
+    odd(v, SIN_Q, 6)  # which leaves the sign of -0
     for k in range(2 * TOGETHER):
         v[k] = number(bits(v[k]) ^ left(bits(whole[k]), 63))
 
 
 cdef inline void slope(f64vec* v) noexcept nogil:
     cdef f64vec whole[2 * TOGETHER]
-    cdef f64vec n, z
-    cdef i64vec p, q, swap
+    cdef f64vec z[2 * TOGETHER]
+    cdef f64vec q[2 * TOGETHER]
+    cdef f64vec n
+    cdef i64vec swap
     cdef int k
     for k in range(2 * TOGETHER):
         whole[k] = v[k] * TWO_OVER_PI + ROUND
         n = whole[k] - ROUND
         v[k] = (v[k] - n * HALF_PI_1) - n * HALF_PI_REST
+        z[k] = v[k] * v[k]
     for k in range(2 * TOGETHER):
-        z = v[k] * v[k]
-        p = bits(v[k] * (1 + z * (TAN_1 + z * TAN_2)))
-        q = bits(1 + z * (TAN_3 + z * (TAN_4 + z * TAN_5)))
-        swap = (p ^ q) & -(bits(whole[k]) & all_of(1))
-        v[k] = number(p ^ swap) / number(q ^ swap)
+        v[k] = v[k] * (1 + z[k] * (TAN_1 + z[k] * TAN_2))
+        q[k] = 1 + z[k] * (TAN_3 + z[k] * (TAN_4 + z[k] * TAN_5))
     for k in range(2 * TOGETHER):
-        v[k] = number(bits(v[k]) ^ left(bits(whole[k]), 63))
+        swap = (bits(v[k]) ^ bits(q[k])) & -(bits(whole[k]) & all_of(1))
+        v[k] = number(bits(v[k]) ^ swap ^ left(bits(whole[k]), 63)) / number(bits(q[k]) ^ swap)
 
 
 cdef inline void steepness(f64vec* v) noexcept nogil:
-    """tanh as e / (e + 2) for e = e**(2 x) - 1"""
+    """tanh x as (e - 1) / (e + 1) for e = e**(2 x) = 2**k (1 + t) / (1 - t)"""
     cdef f64vec whole[2 * TOGETHER]
     cdef f64vec t, s
     cdef int k
@@ -203,17 +234,18 @@ cdef inline void steepness(f64vec* v) noexcept nogil:
         t = 2 * LOG2_E * v[k]
         whole[k] = t + ROUND
         v[k] = t - (whole[k] - ROUND)
-    for k in range(2 * TOGETHER):
-        v[k] = v[k] * polynomial(v[k], POWER_Q + 1, 7)
+    odd(v, TANH_Q, 4)
     for k in range(2 * TOGETHER):
         s = number(plus(left(bits(whole[k]), 52), all_of(ONE_BITS)))
-        t = (s - 1) + s * v[k]
-        v[k] = t / (t + 2)
+        t = 1 - s
+        s = s + 1
+        v[k] = (s * v[k] - t) / (s - t * v[k])  # which leaves the sign of -0
 
 
 cdef inline void take_apart(Side* all, f64vec* exponent) noexcept nogil:
-    """x = 2**k m, m from sqrt(1/2) to sqrt(2), in v; outside where x is no normal number > 0."""
+    """x = 2**k m, m from sqrt(1/2) to sqrt(2); (m - 1) / (m + 1) in v; outside where x is no normal number > 0."""
     cdef w32vec x, above
+    cdef f64vec low, high
     cdef int k
     for k in range(TOGETHER):
         x = words(all.x[k])
@@ -222,23 +254,16 @@ cdef inline void take_apart(Side* all, f64vec* exponent) noexcept nogil:
         x = x - (above & EXPONENT_WORD)
         above = shifted(above, 23)
         exponent[2 * k], exponent[2 * k + 1] = lower_whole(above), upper_whole(above)
-        all.v[2 * k], all.v[2 * k + 1] = lower(floats(x)), upper(floats(x))
+        low, high = lower(floats(x)), upper(floats(x))
+        all.v[2 * k], all.v[2 * k + 1] = (low - 1) / (low + 1), (high - 1) / (high + 1)
 
 
-cdef inline void logarithm(f64vec* v, const double* c, int last) noexcept nogil:
-    """A polynomial of s**2, times s = (m - 1) / (m + 1): ln m is twice the artanh of s."""
-    cdef int k
-    for k in range(2 * TOGETHER):
-        v[k] = (v[k] - 1) / (v[k] + 1)
-    for k in range(2 * TOGETHER):
-        v[k] = v[k] * polynomial(v[k] * v[k], c, last)
-
-
-cdef inline void root(Side* all) noexcept nogil:
-    """First r = K / cbrt(x) to some 22 bits, of floats: Halley's steps, of 1 - x r³. Then one of Newton's."""
+cdef inline void root(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
+    """First r = 1 / cbrt(x), of floats, a polynomial of 1 - x r³: 2**-14. Then x r² times one of x r³."""
     cdef f32vec r[TOGETHER]
     cdef f32vec e[TOGETHER]
     cdef f64vec y[2 * TOGETHER]
+    cdef f64vec w[2 * TOGETHER]
     cdef w32vec x
     cdef int k
     for k in range(TOGETHER):
@@ -249,70 +274,75 @@ cdef inline void root(Side* all) noexcept nogil:
     for k in range(TOGETHER):
         e[k] = 1 - (all.y[k] * r[k]) * (r[k] * r[k])
     for k in range(TOGETHER):
-        r[k] = r[k] + r[k] * (e[k] * (THIRD_F + e[k] * TWO_NINTHS_F))
-    for k in range(TOGETHER):
-        e[k] = 1 - (all.y[k] * r[k]) * (r[k] * r[k])
-    for k in range(TOGETHER):
-        r[k] = r[k] * (CUBE_K + e[k] * CUBE_K_THIRD)
+        r[k] = r[k] * (CUBE_F_0 + e[k] * (CUBE_F_1 + e[k] * CUBE_F_2))
+        r[k] = floats(words(r[k]) | (words(all.x[k]) & SIGN_WORD))
     for k in range(TOGETHER):
         all.v[2 * k], all.v[2 * k + 1] = lower(r[k]), upper(r[k])
-        y[2 * k], y[2 * k + 1] = lower(all.y[k]), upper(all.y[k])
+        widen(a + place(all, k) * i, &y[2 * k], &y[2 * k + 1])
     for k in range(2 * TOGETHER):
         y[k] = y[k] * (all.v[k] * all.v[k])
+        w[k] = y[k] * all.v[k]
     for k in range(2 * TOGETHER):
-        all.v[k] = y[k] * (CUBE - y[k] * all.v[k])
+        all.v[k] = y[k] * (CUBE_0 + w[k] * (CUBE_1 + w[k] * CUBE_2))
 
 
 cdef inline void angle(Side* all) noexcept nogil:
     """The angle in the first eighth of a turn is that of the smaller by the larger, or of that less 1; it is added to
-    so many eighths, or taken from them."""
+    so many eighths, or taken from them. Floats > 0 compare as their words do."""
     cdef f64vec e[2 * TOGETHER]
-    cdef w32vec x, y, back, swap, less, more, big
+    cdef w32vec x, y, back, swap, less, more, half, big
+    cdef f32vec n
     cdef int k
     for k in range(TOGETHER):
         x, y = words(all.y[k]), words(all.x[k])
         back = shifted(x, 31)
         x, y = x & MAGNITUDE_WORD, y & MAGNITUDE_WORD
-        swap = is_above(floats(y), floats(x))
+        swap = shifted(x - y, 31)
         more = (x ^ y) & swap
         less = y ^ more
         more = x ^ more
-        # 0 / 0, what is no number, and results that may be subnormal; 0 itself is none.
-        all.outside[k] = (MOST_WORD - more) | (more - 1)
-        all.outside[k] = all.outside[k] | (is_above(floats(more) * SLIGHT, floats(less)) & ~(less - 1))
-        big = is_above(floats(less), floats(more) * TAN_EIGHTH_F)
+        half = more - LEAST_WORD
+        # What is 0, subnormal or no number, and results that may be subnormal; 0 itself is none.
+        all.outside[k] = (MOST_WORD - more) | half | ((less + SLIGHT_WORD - more) & ~(less - 1))
+        big = shifted(half - less, 31)
         x = ((swap ^ (0 - big)) - swap) + (swap & 2)
         x = ((back ^ x) - back) + (back & 4)
         e[2 * k], e[2 * k + 1] = lower_whole(x), upper_whole(x)
         x = (swap ^ back) & SIGN_WORD
-        y = less | x
-        x = (big & more) | x
+        n = floats(less | x) - floats((big & more) | x)  # exact
         less = big & less
-        all.v[2 * k] = (lower(floats(y)) - lower(floats(x))) / (lower(floats(more)) + lower(floats(less)))
-        all.v[2 * k + 1] = (upper(floats(y)) - upper(floats(x))) / (upper(floats(more)) + upper(floats(less)))
+        all.v[2 * k] = lower(n) / (lower(floats(more)) + lower(floats(less)))
+        all.v[2 * k + 1] = upper(n) / (upper(floats(more)) + upper(floats(less)))
+    odd(all.v, ATAN_Q, 8)
     for k in range(2 * TOGETHER):
-        all.v[k] = e[k] * EIGHTH_TURN + all.v[k] * polynomial(all.v[k] * all.v[k], ATAN_Q, 7)
+        all.v[k] = e[k] * EIGHTH_TURN + all.v[k]
+
+
+cdef inline f32vec rounded(Side* all, bint sign, int k) noexcept nogil:
+    cdef f32vec near = joined(all.v[2 * k], all.v[2 * k + 1])
+    if sign:
+        near = floats(words(near) | (words(all.x[k]) & SIGN_WORD))
+    return near
 
 
 cdef inline bint sure(Side* all, f32vec* out, bint sign, Unsure* unsure) noexcept nogil:
     """Are these the nearest floats? If not, which are? `sign`: with the signs of the arguments, also of -0."""
-    cdef f32vec near[TOGETHER]
     cdef w32vec some
     cdef int k
     for k in range(TOGETHER):
-        near[k] = joined(all.v[2 * k], all.v[2 * k + 1])
-        if sign:
-            near[k] = floats(words(near[k]) | (words(all.x[k]) & SIGN_WORD))
         all.outside[k] = all.outside[k] | doubtful(all.v[2 * k], all.v[2 * k + 1])
     some = all.outside[0]
     for k in range(1, TOGETHER):
         some = some | all.outside[k]
     if any_negative(some):
         for k in range(TOGETHER):
-            unsure.near[k], unsure.doubt[k] = near[k], all.outside[k]
+            unsure.near[k], unsure.doubt[k] = rounded(all, sign, k), all.outside[k]
         return False
     for k in range(TOGETHER):
-        out[place(all, k)] = near[k]
+        if sign:
+            out[place(all, k)] = rounded(all, sign, k)
+        else:
+            put(out + place(all, k), all.v[2 * k], all.v[2 * k + 1])
     all.first += TOGETHER
     return True
 
@@ -356,13 +386,13 @@ cdef inline Py_ssize_t quick(
         while all.first < vectors:
             take_within(&all, a, i, TANH_WORD)
             steepness(all.v)
-            if not sure(&all, out, True, unsure):
+            if not sure(&all, out, False, unsure):
                 return all.first
     elif code == LOG:
         while all.first < vectors:
             take(&all, a, i)
             take_apart(&all, y)
-            logarithm(all.v, LOG_Q, 4)
+            odd(all.v, LOG_Q, 4)    # ln m is twice the artanh of this
             for k in range(2 * TOGETHER):
                 all.v[k] = y[k] * LN2 + all.v[k]
             if not sure(&all, out, False, unsure):
@@ -370,14 +400,14 @@ cdef inline Py_ssize_t quick(
     elif code == CBRT:
         while all.first < vectors:
             take(&all, a, i)
-            root(&all)
-            if not sure(&all, out, True, unsure):
+            root(&all, a, i)
+            if not sure(&all, out, False, unsure):
                 return all.first
     elif code == POW:
         while all.first < vectors:
             take(&all, a, i)
             take_apart(&all, y)
-            logarithm(all.v, LOG2_Q, 5)
+            odd(all.v, LOG2_Q, 5)
             for k in range(TOGETHER):
                 all.y[k] = b[place(&all, k) * j]
                 all.v[2 * k] = lower(all.y[k]) * (y[2 * k] + all.v[2 * k])

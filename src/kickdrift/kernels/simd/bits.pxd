@@ -34,7 +34,6 @@ cdef extern from *:
       #define kd_to_floats(i) __builtin_convertvector((kd_s32)(i), kd_f32)
       #define kd_to_words(q) ((kd_w32)__builtin_convertvector(q, kd_s32))
       #define kd_shifted(i, n) ((kd_w32)((kd_s32)(i) >> (n)))
-      #define kd_above(a, b) ((kd_w32)((a) > (b)))
       typedef int32_t kd_half_s32 __attribute__((vector_size(KD_LANE_BYTES / 2), aligned(4), may_alias));
       typedef uint32_t kd_half_w32 __attribute__((vector_size(KD_LANE_BYTES / 2), aligned(4), may_alias));
       /* GCC's own ways between a vector of floats and two of doubles lead through memory. */
@@ -97,8 +96,16 @@ cdef extern from *:
         #define kd_upper_whole(i) kd_widened_whole(i, 1)
         #define kd_any_negative(i) (!kd_is_zero_f32((kd_f32)((i) >> 31)))
       #endif
-      #define kd_put(p, a, b) (((kd_half *)(p))[0] = __builtin_convertvector(a, kd_half), \
-                               ((kd_half *)(p))[1] = __builtin_convertvector(b, kd_half))
+      /* From and to memory, processors do the same with less work. */
+      #if defined(__AVX512F__)
+        #define kd_widen(p, a, b) (*(a) = (kd_f64)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(p))), \
+                                   *(b) = (kd_f64)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(p) + 8)))
+        #define kd_put(p, a, b) (_mm256_storeu_ps((float *)(p), _mm512_cvtpd_ps((__m512d)(a))), \
+                                 _mm256_storeu_ps((float *)(p) + 8, _mm512_cvtpd_ps((__m512d)(b))))
+      #else
+        #define kd_widen(p, a, b) (*(a) = kd_lower(*(p)), *(b) = kd_upper(*(p)))
+        #define kd_put(p, a, b) (*(p) = kd_joined(a, b))
+      #endif
     #else
       typedef int64_t kd_i64;
       static kd_i64 kd_bits(double q) { kd_i64 i; memcpy(&i, &q, 8); return i; }
@@ -122,8 +129,9 @@ cdef extern from *:
       #define kd_low_words(a, b) ((kd_w32)kd_bits(a))
       #define kd_any_negative(i) ((i) >> 31)
       #define kd_joined(a, b) ((float)(a))
+      #define kd_widen(p, a, b) (*(a) = *(b) = *(p))
+      #define kd_put(p, a, b) (*(p) = (float)(a))
       #define kd_signs(a, b) ((kd_w32)(kd_bits(a) >> 63 & 0x80000000u))
-      #define kd_above(a, b) (-(kd_w32)((a) > (b)))
     #endif
     #define kd_choose(mask, a, b) kd_number(((mask) & kd_bits(a)) | (~(mask) & kd_bits(b)))
     #define kd_doubtful(a, b) (((kd_low_words(a, b) + KD_MIDDLE) & KD_MORE) - KD_DOUBTFUL)
@@ -154,7 +162,8 @@ cdef extern from *:
     f64vec lower_whole "kd_lower_whole"(w32vec) noexcept nogil  # signed numbers
     f64vec upper_whole "kd_upper_whole"(w32vec) noexcept nogil
     f32vec joined "kd_joined"(f64vec lower, f64vec upper) noexcept nogil    # the nearest floats
+    void widen "kd_widen"(const f32vec* place, f64vec* lower, f64vec* upper) noexcept nogil
+    void put "kd_put"(f32vec* place, f64vec lower, f64vec upper) noexcept nogil
     w32vec signs "kd_signs"(f64vec, f64vec) noexcept nogil      # negative where one is, in any order
-    w32vec is_above "kd_above"(f32vec a, f32vec b) noexcept nogil   # a > b: all ones, or all zeros
     # Negative where 2**-37 of a number decides which of two normal floats is nearest; in any order.
     w32vec doubtful "kd_doubtful"(f64vec, f64vec) noexcept nogil
