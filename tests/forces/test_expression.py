@@ -539,3 +539,16 @@ def test_flows_that_overflow_stand_at_the_tick_in_which_they_did():
         assert (told.value.body, told.value.first_tick, told.value.last_tick) == (300, stepper.tick - 1, stepper.tick)
     assert ours.tick == book.tick < 10
     assert_same_bits(ours.y, book.y)
+
+
+@pytest.mark.parametrize("integrator", ["rk4", "velocity_verlet", "verlet"])
+def test_components_that_a_formula_leaves_out_are_not_pushed(integrator):
+    rng = np.random.default_rng(3)
+    position, velocity = rng.normal(size=(2, 500, 3))
+    checksums = []
+    for force in (kd.Expression(x="-x"), kd.Expression(x="-x", y="0", z="0")):
+        world = kd.Stepper(position.copy(), velocity.copy(), dt=0.125, integrator=integrator, forces=[force])
+        world.step(5)
+        checksums.append(world.checksum())
+        assert np.allclose(world.velocity[:, 1:], velocity[:, 1:])
+    assert checksums[0] == checksums[1]

@@ -19,6 +19,7 @@ cdef class BoundInteraction:
     cdef InteractionFunction potential  # or NULL
     cdef void* potential_data
     cdef bint noisy         # are these told the tick?
+    cdef bint fills         # does the function write all numbers?
     cdef bint whole         # does it want all bodies at once?
     cdef bint shared        # may several threads call it at once?
     cdef double cost        # of evaluating it for all bodies, in nanoseconds

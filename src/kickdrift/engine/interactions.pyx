@@ -129,7 +129,9 @@ cdef class FormulaInteraction(BoundInteraction):
 
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         cdef InteractionFunction run
-        self.force = BoundFormula.of(interaction.term.code(interaction.fields), plan.dtype)
+        coded = interaction.term.code(interaction.fields)
+        self.force = BoundFormula.of(coded, plan.dtype)
+        self.fills = len({index for kind, index in coded[0].operands if kind == "result"}) == plan.dim
         self.noisy = interaction.term.noisy
         run = <InteractionFunction> table.noisy_formula if self.noisy else table.formula
         self.function, self.data = run, <void*> &self.force.formula

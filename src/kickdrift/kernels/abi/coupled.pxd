@@ -15,7 +15,7 @@ cdef enum:              # why a job ends early; what else an interaction or cons
     INTERRUPTED = -1_000_002
     NO_BRANCH = -1_000_003  # no kernel is there for this kind of constraint
 
-# Writes what bodies first to first + count are pushed with into `out`, which is full of zeros. Component
+# Writes what bodies first to first + count are pushed with into `out`, full of zeros unless it `fills` it. Component
 # j of body first + i is at [j * stride + i]. What is not 0 stops the step. The same for float and double.
 ctypedef int (*InteractionFunction)(
     double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
@@ -56,6 +56,7 @@ ctypedef struct InteractionCall:
     InteractionFunction potential   # writes the energy of each body where a component is written; or NULL
     void* potential_data
     bint noisy                      # are function and tangent told the tick? There is no potential then
+    bint fills                      # does the function write all numbers? Then they need not be zeros before
 
 # What becomes of those who met in a step, or in one that is not kept: a constraint without a branch for it, or -1.
 ctypedef int64_t (*TellFunction)(

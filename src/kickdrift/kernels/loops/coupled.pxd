@@ -7,7 +7,7 @@ from ..abi.registers cimport OUT, P, S, X
 from ..abi.workspace cimport Workspace
 from ..simd.vec cimport vec, where_positive, width
 from ..abi.plan cimport MAX_DIM, TILE, Job, Plan
-from .planes cimport aligned, end, first_bad, keep_tile, move_state, sum_planes
+from .planes cimport aligned, end, fetch_state, first_bad, keep_tile, move_state, sum_planes
 from .living cimport any_of
 from .stages cimport size
 from .passes cimport advance, plan_of
@@ -54,6 +54,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
             workspace.gain = workspace.next + P * size(&workspace, like)
         move_state(False, plan, workspace.first, workspace.count, r)
         keep_tile(plan, job, workspace.first, workspace.count, r)
+        fetch_state(plan, workspace.first, job.last, like)
         if plan.living != NULL:
             park_tile(plan, workspace.first, workspace.count, r)
         done = advance(coupling, &part, &workspace, like)

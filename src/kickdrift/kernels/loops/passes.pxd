@@ -54,7 +54,7 @@ cdef inline int interact(
     for number in range(coupling.interactions):
         term = &coupling.interaction[number]
         out = out_register(workspace, number, like)
-        for j in range(coupling.plan.dim):
+        for j in range(0 if term.fills else coupling.plan.dim):
             memset(out + j * workspace.plane * <Py_ssize_t> sizeof(vec) // width(like), 0, vectors * sizeof(vec))
         job.code = evaluate_interaction(
             term, term.function, term.data, t, tick, workspace, coupling.plan.dim,

@@ -5,7 +5,7 @@ from libc.string cimport memset
 
 from ..abi.registers cimport S, V, X
 from ..simd.copies cimport move_f32, move_f64, move_triples_f32, move_triples_f64
-from ..simd.vec cimport f32vec, is_zero, vec, width
+from ..simd.vec cimport f32vec, is_zero, prefetch, vec, width
 from ..abi.plan cimport MAX_DIM, TILE, Array, Job, Plan
 
 
@@ -42,6 +42,27 @@ cdef inline void move_tile(
             move_f64(out, <double*> plane, place, array.body, count)
         if not out:
             memset(plane + count * size, 0, rest * size)
+
+
+cdef inline void fetch(const Array* array, Py_ssize_t dim, Py_ssize_t item, Py_ssize_t first) noexcept nogil:
+    """Have a tile on its way from memory, where its numbers lie side by side."""
+    cdef bint rows = array.component == item and array.body == dim * item
+    cdef Py_ssize_t size = TILE * item * (dim if rows else 1)
+    cdef const char* place = array.data + first * array.body
+    cdef Py_ssize_t j, i
+    if rows or array.body == item:
+        for j in range(1 if rows else dim):
+            i = 0
+            while i < size:
+                prefetch(place + j * array.component + i)
+                i += 64
+
+
+cdef inline void fetch_state(const Plan* plan, Py_ssize_t first, Py_ssize_t last, const vec* like) noexcept nogil:
+    """The tile that comes after one, if any."""
+    if first + TILE < last:
+        fetch(&plan.x, plan.dim, sizeof(vec) // width(like), first + TILE)
+        fetch(&plan.v, plan.dim, sizeof(vec) // width(like), first + TILE)
 
 
 cdef inline vec sum_planes(int dim, Py_ssize_t count, const vec* r) noexcept nogil:

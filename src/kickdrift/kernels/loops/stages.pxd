@@ -7,6 +7,7 @@ from ..abi.plan cimport (
     DAMPING, EXPLICIT_EULER, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
 )
 from .planes cimport aligned
+from ..abi.constants cimport EXTRA
 from ..integrators.steps cimport damp, opening, stage, start, turn
 from ..abi.coupled cimport Coupling
 from ..forces.fields cimport affine, field_vec, values
@@ -75,14 +76,15 @@ cdef inline void finish_bodies(
     cdef vec* to = <vec*> workspace.next
     cdef vec* r = <vec*> workspace.start
     cdef const vec* k = aligned(plan.prepared, state)
+    cdef vec usual_k[EXTRA + 2]
     cdef Py_ssize_t plane = workspace.plane // width(state)
     cdef Py_ssize_t row = workspace.row // width(state)
     cdef Py_ssize_t vectors = (workspace.count + width(state) - 1) // width(state)
     cdef Py_ssize_t i, n, body
     cdef int j
-    cdef vec a, x, v, s
+    cdef vec a, x, v, s, here, share
     # The usual case, gravity and one push, is read from here: compilers must take it that what is
-    # stored may be a pointer of the plan.
+    # stored may be a pointer of the plan, or a constant. What is the same for all bodies is loaded once.
     cdef bint compiled = not usual and plan.terms > 0
     cdef bint plain = usual or not (compiled or plan.drag or plan.spring)
     cdef bint drag = plan.velocity_dependent
@@ -96,18 +98,29 @@ cdef inline void finish_bodies(
     if single:
         factor = values(&coupling.interaction[0].factor, 0, workspace.first)
         every = coupling.interaction[0].factor.body * width(state)
+        share = (<const vec*> factor)[0]
+    if usual:
+        for n in range(EXTRA + 2):
+            usual_k[n] = k[n]
+        k = usual_k
     cdef const vec* weight = NULL
     if not usual and plan.living != NULL:
         weight = <const vec*> (<const char*> plan.living.weight + workspace.first * plan.living.item)
     for j in range(plan.dim):
         g = values(&plan.g, j, workspace.first)
+        here = (<const vec*> g)[0]
         for n in range(vectors):
             i = j * plane + n
             body = workspace.first + n * width(state)
-            x = state[X * row + i]
             v = state[V * row + i]
+            if usual and scheme == RK4 and number > 0:
+                x = v   # nobody reads it
+            else:
+                x = state[X * row + i]
             if plain:
-                a = (<const vec*> (g + n * each))[0]
+                if each != 0:
+                    here = (<const vec*> (g + n * each))[0]
+                a = here
             elif compiled:
                 a = r[(A - P) * row + i]
             else:
@@ -118,7 +131,9 @@ cdef inline void finish_bodies(
                     field_vec(&plan.p, j, body, state),
                 )
             if single:
-                a = a + (<const vec*> (factor + n * every))[0] * r[(OUT - P) * row + i]
+                if every != 0:
+                    share = (<const vec*> (factor + n * every))[0]
+                a = a + share * r[(OUT - P) * row + i]
             else:
                 a = pushed(coupling, body, r + (OUT - P) * row + i, row, a)
             if not usual and weight != NULL:  # what functions write for the dead may be anything
