@@ -302,8 +302,8 @@ cdef inline void angle(Side* all) noexcept nogil:
         less = y ^ more
         more = x ^ more
         half = more - LEAST_WORD
-        # What is 0, subnormal or no number, and results that may be subnormal; 0 itself is none.
-        all.outside[k] = (MOST_WORD - more) | half | ((less + SLIGHT_WORD - more) & ~(less - 1))
+        # What has no normal half, is no number, and results that may be subnormal; 0 itself is none.
+        all.outside[k] = (MOST_WORD - more) | (half - LEAST_WORD) | ((less + SLIGHT_WORD - more) & ~(less - 1))
         big = shifted(half - less, 31)
         x = ((swap ^ (0 - big)) - swap) + (swap & 2)
         x = ((back ^ x) - back) + (back & 4)
