@@ -29,6 +29,8 @@ from . import merging, step_numbers
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record, Refill
 
 _F64 = np.dtype(np.float64)
+#: What a plan computes of its coefficients when it is asked.
+_FOLLOWING = frozenset(("fingerprint", "_beside", "_exact_affine", "_rounded_affine"))
 #: Magnitudes that are rounded to float32 without overflow or underflow.
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
@@ -49,6 +51,8 @@ class Plan:
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
     mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
     finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
+    _beside: tuple[Term, tuple[merging.Share, ...], tuple[merging.Share, ...]]  #: of a term: the shares of others
+    shares: dict[str, float]  #: the first two as numbers, where they are one for all bodies
 
     def __init__(
         self,
@@ -154,7 +158,8 @@ class Plan:
         old = self._parts[id(before)]
         if old.coupled:
             return None  # as is what it is changed to
-        part = self._compile_alone(now)
+        # Affine terms see to it themselves that what overflows is refused, and is no warning.
+        part = self._compile(now) if now.affine else self._compile_alone(now)  # type: ignore[attr-defined]
         plan = self._with_part(before, now, part)
         parts = plan._parts
         if old.records or part.records:
@@ -167,17 +172,38 @@ class Plan:
             return None
         return plan
 
+    def renumbered(self, before: Term, trial: Term) -> list[float] | None:
+        """`numbers` with another affine term in the place of one; None where more follows from it than these.
+
+        trial: what `plainly` makes of the term. It is what `replaced` comes to.
+        """
+        if self.numbers is None:
+            return None
+        dim, beside = self.dim, self.__dict__.get("_beside")
+        if beside is None or beside[0] is not before:
+            place = next(place for place, term in enumerate(self.forces) if term is before)
+            sums = [self._parts[id(term)].affine for term in self.forces]
+            self._beside = beside = (before, sum(sums[:place], ()), sum(sums[place + 1 :], ()))
+        shares = (*beside[1], *self._compile(trial).affine, *beside[2])
+        numbers, _, _ = merging.summed(shares, self.dim)
+        drag, wind, spring = numbers[-2] != 0, any(numbers[dim : 2 * dim]), numbers[-1] != 0
+        if drag is not self.drag or wind is not self.wind or spring is not self.spring:
+            return None
+        if not self._ordinary(numbers) or trial.conservative is not before.conservative:
+            return None
+        if self.constraint_records and any(record.splits for record in self.constraint_records):
+            return None
+        return numbers
+
     def _with_part(self, before: Declaration, now: Declaration, part: Part) -> Plan:
         """The same with another declaration in the place of one, before anything is made of its part."""
         plan = object.__new__(Plan)
         plan.__dict__ = state = self.__dict__.copy()
-        for name in ("fingerprint", "_exact_affine", "_rounded_affine"):
-            state.pop(name, None)
-        if before in self.forces:
-            plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
-        else:
-            plan.constraints = tuple([now if one is before else one for one in self.constraints])  # type: ignore[misc]
-        plan._parts = parts = self._parts.copy()
+        for name in _FOLLOWING.intersection(state):
+            del state[name]
+        which = "forces" if before in self.forces else "constraints"
+        state[which] = tuple([now if one is before else one for one in state[which]])
+        state["_parts"] = parts = self._parts.copy()
         del parts[id(before)]
         parts[id(now)] = part
         return plan
@@ -243,23 +269,19 @@ class Plan:
         """Merge the affine terms, and find out what follows from that."""
         parts = self._parts
         shares = [share for term in self.forces for share in parts[id(term)].affine]
-        merged = merging.merged(shares, self.dim)
-        if merged.damped:
-            _check_finite("rate", merged.rate, _F64)
-        if merged.turned:
-            _check_finite("omega", merged.omega, _F64)
-        self.rate, self.omega = merged.rate, merged.omega
-        self._affine = merged
-        self.drag, self.wind, self.spring = merged.drag, merged.wind, merged.spring
-        self.damped, self.turned = merged.damped, merged.turned
+        self._affine = merged = merging.merged(shares, self.dim)
+        _, numbers, self.rate, self.omega, self.drag, self.wind, self.spring, self.damped, self.turned = merged
+        if self.damped:
+            _check_finite("rate", self.rate, _F64)
+        if self.turned:
+            _check_finite("omega", self.omega, _F64)
         self._remembered = step_numbers.still_true(self, previous)
         self.velocity_dependent = self.drag or self._told_velocities
         # What hangs on links has the velocity of its last step: half a step of gravity more would be felt as wind.
-        backward = isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward"
-        if backward and self.linked:
+        if self.linked and isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward":
             self.velocity_dependent = False
         #: (g, w, p, c, k), where all are the same for all bodies, and nothing is lost in the dtype of the state.
-        self.numbers = None if merged.numbers is None or not self._ordinary(merged.numbers) else merged.numbers
+        self.numbers = None if numbers is None or not self._ordinary(numbers) else numbers
         if self.numbers is None:
             vars(self).pop("_rounded_affine", None)
             self._rounded_affine  # noqa: B018 - which refuses what overflows
@@ -267,15 +289,16 @@ class Plan:
     def _derive_masses(self, previous: Plan | None) -> None:
         if previous is not None and previous.mass is self.mass:
             self.inverse_mass, self.mobility = previous.inverse_mass, previous.mobility
-            self.finite_mass = previous.finite_mass
+            self.finite_mass, self.shares = previous.finite_mass, previous.shares
             return
         if self.uniform_mass:
             m = float(self.mass[0])
             heavy = m == math.inf
             self.inverse_mass = np.array([1 / m])
             self.mobility, self.finite_mass = np.array([0.0 if heavy else 1.0]), np.array([0.0 if heavy else m])
+            self.shares = {"inverse_mass": 1 / m, "mobility": 0.0 if heavy else 1.0}
             return
-        mass, infinite = self.mass, np.isinf(self.mass)
+        mass, infinite, self.shares = self.mass, np.isinf(self.mass), {}
         self.inverse_mass = 1 / mass
         self.mobility = np.where(infinite, 0.0, 1.0)
         self.finite_mass = np.where(infinite, 0.0, mass)
@@ -316,24 +339,30 @@ class Plan:
     # How terms add themselves. All arrays that they give are float64, with one row or n rows.
 
     def _add(self, name: str, *added: Any) -> None:
-        part = self._part
-        setattr(part, name, getattr(part, name) + added)
+        part = self._part.__dict__
+        part[name] = part[name] + added if name in part else added
 
-    def add_gravity(self, g: np.ndarray) -> None:
-        self._add("affine", merging.share("g", g * self.mobility[:, None]))
+    def add_gravity(self, g: np.ndarray | tuple[float, ...]) -> None:
+        if self.uniform_mass and (type(g) is tuple or len(g) == 1):
+            mobility = self.shares["mobility"]
+            numbers = g if type(g) is tuple else g.tolist()[0]  # type: ignore[union-attr]
+            self._add("affine", merging.share("g", [number * mobility for number in numbers]))
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._add("affine", merging.share("g", g * self.mobility[:, None]))
 
     def add_applied(self, force: np.ndarray) -> None:
         self._add("applied", force)
 
-    def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
+    def add_drag(self, c: np.ndarray | float, w: np.ndarray | list[float] | tuple[float, ...]) -> None:
         """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
         self._add("affine", merging.share("c", c, w))
 
-    def add_spring(self, k: np.ndarray, p: np.ndarray) -> None:
+    def add_spring(self, k: np.ndarray | float, p: np.ndarray | tuple[float, ...]) -> None:
         """-k (x - p): of several springs the stiffnesses add up and the anchor is their weighted mean."""
         self._add("affine", merging.share("k", k, p))
 
-    def add_damping(self, rate: np.ndarray) -> None:
+    def add_damping(self, rate: np.ndarray | float) -> None:
         self._add("affine", merging.share("rate", rate))
 
     def add_rotation(self, omega: np.ndarray) -> None:

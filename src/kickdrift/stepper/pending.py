@@ -1,0 +1,99 @@
+"""Numbers that kernels read already, and that plan and entries are told when somebody asks for these.
+
+Games set a wind or a thrust in every tick, and nobody looks at it in between. So `set` of affine terms computes the
+merged numbers and hands them to the kernels; what else follows waits, and is then made as by any other `set`. Both
+take the numbers from `compile` of the term and from `merging`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ..declaration import Declaration
+from ..forces.base import Term
+
+if TYPE_CHECKING:
+    from .base import StepperBase
+    from .entries import Entry
+
+Value = TypeVar("Value")
+
+
+class Settled(Generic[Value]):
+    """An attribute of steppers which no number waits to be told to, as whoever reads it finds; it may be made then."""
+
+    def __init__(self, make: Any = None) -> None:
+        self.make = make
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name = name
+
+    def __get__(self, stepper: Any, owner: type[Any]) -> Any:
+        if stepper is None:
+            return self
+        own = stepper.__dict__
+        if "_pending" in own:
+            settle(stepper)
+        if self.name in own:
+            return own[self.name]
+        if self.make is None:
+            raise AttributeError(f"{type(stepper).__name__!r} object has no attribute {self.name!r}")
+        return own.setdefault(self.name, self.make(stepper))
+
+    def __set__(self, stepper: Any, value: Any) -> None:
+        stepper.__dict__[self.name] = value
+
+
+def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any]) -> bool:
+    """Do what `set` does, where it is a few numbers of an affine term that is the same for all bodies; else nothing."""
+    own = self.__dict__
+    pending, plan, entries = own.get("_pending"), own["_plan"], own.get("_entries")
+    # Lists may have other numbers by the time that they are read.
+    for name, value in coefficients.items():
+        if type(value) is list:
+            coefficients[name] = tuple(value)
+    if pending is not None:
+        handle, place, earlier = pending
+        if handle is not declaration:
+            return False
+        coefficients = earlier | coefficients
+    else:
+        place = -1 if entries is None else _place(self, declaration, entries)
+        if place < 0:
+            return False
+    today = entries[place].today
+    trial = today.plainly(coefficients, plan.dim)
+    numbers = None if trial is None else plan.renumbered(today, trial)
+    fill = None if numbers is None else self._renumbered(numbers)
+    if fill is None:
+        return False
+    self._commit(fill=fill, attributes={"_pending": (declaration, place, coefficients)})
+    return True
+
+
+def _place(self: StepperBase, declaration: Declaration, entries: tuple[Entry, ...]) -> int:
+    """Where the only entry of a declaration is, whose numbers may wait; -1 for any other."""
+    origins = self._by_handle.get(declaration, ())
+    places = [place for place, entry in enumerate(entries) if entry.origin in origins or entry.today is declaration]
+    if len(places) != 1:
+        return -1
+    entry = entries[places[0]]
+    # What was told in other coordinates would be rounded otherwise.
+    here = entry.at is self._offset or not entry.today.places
+    waits = here and entry.enabled and isinstance(entry.today, Term) and entry.today.affine
+    return places[0] if waits else -1
+
+
+def settle(self: StepperBase) -> None:
+    """Tell plan and entries what waits. Threads that do so at once do the same; what was set since then is kept."""
+    from .changes import with_coefficients
+
+    own = self.__dict__
+    pending, entries, plan = own.get("_pending"), own["_entries"], own["_plan"]
+    if pending is None:
+        return
+    _, place, coefficients = pending
+    entry = with_coefficients(self, entries[place], coefficients, plan)
+    changed = plan.replaced(entries[place].today, entry.today)
+    entries = (*entries[:place], entry, *entries[place + 1 :])
+    self._settle(pending, {"_plan": changed, "_entries": entries})
