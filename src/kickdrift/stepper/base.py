@@ -142,7 +142,7 @@ class StepperBase(State):
         def _watch(self, clock: Any) -> None: ...  # `step` looks at what it counts
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _filled(self, plan: Plan) -> Any: ...  # for `_commit`, or None where it must be bound anew
-        def _renumbered(self, numbers: list[float]) -> Any: ...  # the same for affine terms
+        def _renumbered(self, numbers: list[float], pending: Any) -> bool: ...  # done, or must it be bound anew?
         def _settle(self, pending: Any, attributes: dict[str, Any]) -> None: ...  # what waits, if it is that still
         def _refills(self, refill: Refill) -> list[Any] | None: ...  # as writes, or None where kernels read no such
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...

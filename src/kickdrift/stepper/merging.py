@@ -12,14 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Share(NamedTuple):
-    """The contribution of one term: to g, rate or omega; or to c or k, as weight of its wind or anchor."""
-
-    symbol: str
-    value: Any
-    place: Any
-    #: Is it the same for all bodies? It is told in floats and lists of them then, or else in arrays.
-    uniform: bool
+#: The contribution of one term: to g, rate or omega; or to c or k, as weight of its wind or anchor. The symbol, the
+#: value, what it is the weight of, and whether it is the same for all bodies: then it is told in floats and lists of
+#: them, or else in arrays.
+Share = tuple[str, Any, Any, bool]
 
 
 class Affine(NamedTuple):
@@ -44,13 +40,13 @@ def share(symbol: str, value: Any, place: Any = None) -> Share:
         value = value.tolist()[0]
     if type(place) is np.ndarray and len(place) == 1:
         place = place.tolist()[0]
-    return Share(symbol, value, place, type(value) is not np.ndarray and type(place) is not np.ndarray)
+    return (symbol, value, place, type(value) is not np.ndarray and type(place) is not np.ndarray)
 
 
 def merged(shares: Sequence[Share], dim: int) -> Affine:
     """The sum of what terms add, in their order."""
-    for one in shares:
-        if not one.uniform:
+    for *_, uniform in shares:
+        if not uniform:
             break
     else:
         return _uniform(shares, dim)

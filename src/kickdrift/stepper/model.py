@@ -23,7 +23,7 @@ from ..constraints.base import Constraint
 from ..constraints.periodic import check_company, periodic_among
 from ..declaration import Declaration, once
 from ..forces.base import Term
-from ..integrators import Integrator, Verlet
+from ..integrators import EnergyEuler, Integrator, Verlet
 from ..integrators.base import shown
 from . import merging, step_numbers
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record, Refill
@@ -189,7 +189,9 @@ class Plan:
         drag, wind, spring = numbers[-2] != 0, any(numbers[dim : 2 * dim]), numbers[-1] != 0
         if drag is not self.drag or wind is not self.wind or spring is not self.spring:
             return None
-        if not self._ordinary(numbers) or trial.conservative is not before.conservative:
+        if not self._ordinary(numbers):
+            return None
+        if isinstance(self.integrator, EnergyEuler) and trial.conservative != before.conservative:
             return None
         if self.constraint_records and any(record.splits for record in self.constraint_records):
             return None
@@ -479,7 +481,7 @@ class Plan:
 
     def _ordinary(self, numbers: list[float]) -> bool:
         """Are they numbers that the dtype of the state has room for, so that NumPy has nothing to say of them?"""
-        if self.dtype == _F64:
+        if self.dtype is _F64 or self.dtype == _F64:
             return math.isfinite(sum(numbers))
         least, most = _ORDINARY
         return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)

@@ -64,11 +64,7 @@ def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[
     today = entries[place].today
     trial = today.plainly(coefficients, plan.dim)
     numbers = None if trial is None else plan.renumbered(today, trial)
-    fill = None if numbers is None else self._renumbered(numbers)
-    if fill is None:
-        return False
-    self._commit(fill=fill, attributes={"_pending": (declaration, place, coefficients)})
-    return True
+    return numbers is not None and self._renumbered(numbers, (declaration, place, coefficients))
 
 
 def _place(self: StepperBase, declaration: Declaration, entries: tuple[Entry, ...]) -> int:
