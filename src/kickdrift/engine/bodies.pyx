@@ -116,12 +116,13 @@ cdef class Core(Runner):
             if places is None or name not in places:
                 return None
             for place in places[name]:
-                # A place with several rows has one number, again and again.
+                # A place may have several rows of one number each.
                 if values.size == 1:
-                    values = values if place.size == 1 else np.full(place.shape, values.item(), values.dtype)
-                elif values.size != place.shape[1]:
+                    writes.append((place, None, values.reshape(1, 1)))
+                elif values.size == place.shape[1]:
+                    writes.append((place, None, values.reshape(place.shape)))
+                else:
                     return None
-                writes.append((place, None, values.reshape(place.shape)))
         return writes
 
     def _rebound(self, history):

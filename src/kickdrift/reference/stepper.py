@@ -69,9 +69,6 @@ class Stepper(Living, Exclusive, StepperBase):
     def _filled(self, plan):
         return None
 
-    def _renumbered(self, numbers, pending):
-        return False
-
     def _refills(self, refill):
         return []  # they are read from the plan
 

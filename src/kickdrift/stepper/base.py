@@ -142,8 +142,8 @@ class StepperBase(State):
         def _watch(self, clock: Any) -> None: ...  # `step` looks at what it counts
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _filled(self, plan: Plan) -> Any: ...  # for `_commit`, or None where it must be bound anew
-        def _renumbered(self, numbers: list[float], pending: Any) -> bool: ...  # done, or must it be bound anew?
-        def _settle(self, pending: Any, attributes: dict[str, Any]) -> None: ...  # what waits, if it is that still
+        def _renumbered(self, numbers: list[float], pending: Any) -> bool: ...  # see pending.py, as for `_settle`
+        def _settle(self, pending: Any, attributes: dict[str, Any]) -> None: ...
         def _refills(self, refill: Refill) -> list[Any] | None: ...  # as writes, or None where kernels read no such
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
         def _park(self) -> None: ...  # make the rows of the dead zeros
@@ -238,6 +238,7 @@ class StepperBase(State):
             raise ValueError(f"hz: expected a step that the clock can count, got one of {validation.show(step)} s")
         return {"clock_rate": 1 / step}
 
+    _waits = False  #: may numbers wait to be told to the plan? See pending.py
     #: Where contacts keep theirs, if there are any.
     _impulses: Impulses | None = None
 

@@ -66,7 +66,7 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
 
 
 def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
-    if index is None and pending.set_numbers(self, declaration, coefficients):
+    if index is None and self._waits and pending.set_numbers(self, declaration, coefficients):
         return
     entries, places = [*self._entries], _places(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # the parameter of a formula

@@ -215,6 +215,29 @@ class Plan:
 
         names: the coefficients in which `now` differs from `before`. The plan is what a plan made with `now` would be.
         """
+        refill, old = self.refill(before, now, names), self._parts[id(before)]
+        if refill is None:
+            return None
+        fields = refill.fields
+        part = Part()
+        part.__dict__.update(old.__dict__)
+        plan = self._with_part(before, now, part)
+        if old.interactions:
+            one = old.interactions[0]
+            interaction = InteractionRecord(one.kind, now, one.factor, one.fields | fields)
+            part.interactions = (interaction,)
+            plan.interactions = [interaction if each is one else each for each in self.interactions]
+            return plan, refill
+        kept = old.constraint_records[0]
+        record = ConstraintRecord(kept.kind, now, kept.fields | fields)
+        part.constraint_records, part.walls = (record,), (now,) if old.walls else ()
+        place = next(i for i, each in enumerate(self.constraint_records) if each.constraint is before)
+        plan.constraint_records = [*self.constraint_records]
+        plan.constraint_records[place] = self._dragged(record)
+        return plan, refill
+
+    def refill(self, before: Declaration, now: Declaration, names: Collection[str]) -> Refill | None:
+        """The fields that are others then, of the record that acts."""
         old = self._parts[id(before)]
         whole: tuple[Any, ...] = (*old.interactions, *old.constraint_records)
         if len(whole) != 1 or (old.walls and self._corners.constraint_records):
@@ -225,22 +248,9 @@ class Plan:
         fields = self._fields_of(now, names, one.fields)  # what overflows is refused
         if fields is None:
             return None
-        fields = self._rounded(fields)
-        part = Part()
-        part.__dict__.update(old.__dict__)
-        plan = self._with_part(before, now, part)
-        if isinstance(one, InteractionRecord):
-            interaction = InteractionRecord(one.kind, now, one.factor, one.fields | fields)
-            part.interactions = (interaction,)
-            plan.interactions = [interaction if each is one else each for each in self.interactions]
-            return plan, Refill(one, fields)
-        record = ConstraintRecord(one.kind, now, one.fields | fields)
-        part.constraint_records, part.walls = (record,), (now,) if old.walls else ()
-        # The one that acts may have been told of drag.
-        place = next(i for i, each in enumerate(self.constraint_records) if each.constraint is before)
-        plan.constraint_records = [*self.constraint_records]
-        plan.constraint_records[place] = self._dragged(record)
-        return plan, Refill(self.constraint_records[place], fields)
+        if isinstance(one, ConstraintRecord):  # the one that acts may have been told of drag
+            one = next(each for each in self.constraint_records if each.constraint is before)
+        return Refill(one, self._rounded(fields))
 
     def of_rows(self, rows: np.ndarray, mass: np.ndarray) -> dict[str, np.ndarray | list[dict[str, np.ndarray]]]:
         """The coefficients of some bodies after a change of mass: the bits of a plan made with these masses.

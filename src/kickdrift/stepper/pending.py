@@ -1,8 +1,8 @@
 """Numbers that kernels read already, and that plan and entries are told when somebody asks for these.
 
-Games set a wind or a thrust in every tick, and nobody looks at it in between. So `set` of affine terms computes the
-merged numbers and hands them to the kernels; what else follows waits, and is then made as by any other `set`. Both
-take the numbers from `compile` of the term and from `merging`.
+Games set a wind or a thrust in every tick, and nobody looks at it in between. So `set` hands the
+kernels what they read, and what else follows waits: it is made as by any other `set`. Both take the numbers from the
+same places: of affine terms from `compile` and `merging`, of all others from `fields_of`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..declaration import Declaration
-from ..forces.base import Term
 
 if TYPE_CHECKING:
     from .base import StepperBase
     from .entries import Entry
 
 Value = TypeVar("Value")
+_PLAIN = frozenset((float, int))
 
 
 class Settled(Generic[Value]):
@@ -45,13 +45,18 @@ class Settled(Generic[Value]):
 
 
 def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any]) -> bool:
-    """Do what `set` does, where it is a few numbers of an affine term that is the same for all bodies; else nothing."""
+    """Do what `set` does, where it is numbers alone that kernels read of it; else nothing.
+
+    Raises what `set` raises of numbers.
+    """
     own = self.__dict__
     pending, plan, entries = own.get("_pending"), own["_plan"], own.get("_entries")
-    # Lists may have other numbers by the time that they are read.
+    # Lists and arrays may have other numbers by the time that they are read again.
     for name, value in coefficients.items():
         if type(value) is list:
-            coefficients[name] = tuple(value)
+            coefficients[name] = value = tuple(value)
+        if type(value) not in _PLAIN and not (type(value) is tuple and _PLAIN.issuperset(map(type, value))):
+            return False
     if pending is not None:
         handle, place, earlier = pending
         if handle is not declaration:
@@ -61,14 +66,26 @@ def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[
         place = -1 if entries is None else _place(self, declaration, entries)
         if place < 0:
             return False
-    today = entries[place].today
-    trial = today.plainly(coefficients, plan.dim)
-    numbers = None if trial is None else plan.renumbered(today, trial)
-    return numbers is not None and self._renumbered(numbers, (declaration, place, coefficients))
+    today, pending = entries[place].today, (declaration, place, coefficients)
+    if getattr(today, "affine", False):
+        trial = today.plainly(coefficients, plan.dim)
+        numbers = None if trial is None else plan.renumbered(today, trial)
+        return numbers is not None and self._renumbered(numbers, pending)
+    if not plan._parts[id(today)].coupled:
+        return False
+    now = today.changed(coefficients)
+    refill = plan.refill(today, now, coefficients) if now.placed(self._position, plan.periodic) is now else None
+    writes = None if refill is None else self._refills(refill)
+    if writes is None:
+        return False
+    self._commit(writes=writes, attributes={"_pending": pending})
+    return True
 
 
 def _place(self: StepperBase, declaration: Declaration, entries: tuple[Entry, ...]) -> int:
     """Where the only entry of a declaration is, whose numbers may wait; -1 for any other."""
+    if not isinstance(declaration, Declaration):
+        return -1
     origins = self._by_handle.get(declaration, ())
     places = [place for place, entry in enumerate(entries) if entry.origin in origins or entry.today is declaration]
     if len(places) != 1:
@@ -76,8 +93,7 @@ def _place(self: StepperBase, declaration: Declaration, entries: tuple[Entry, ..
     entry = entries[places[0]]
     # What was told in other coordinates would be rounded otherwise.
     here = entry.at is self._offset or not entry.today.places
-    waits = here and entry.enabled and isinstance(entry.today, Term) and entry.today.affine
-    return places[0] if waits else -1
+    return places[0] if here and entry.enabled else -1
 
 
 def settle(self: StepperBase) -> None:
@@ -90,6 +106,7 @@ def settle(self: StepperBase) -> None:
         return
     _, place, coefficients = pending
     entry = with_coefficients(self, entries[place], coefficients, plan)
-    changed = plan.replaced(entries[place].today, entry.today)
+    today = entries[place].today
+    changed = plan.replaced(today, entry.today) or plan.refilled(today, entry.today, coefficients)[0]
     entries = (*entries[:place], entry, *entries[place + 1 :])
     self._settle(pending, {"_plan": changed, "_entries": entries})
