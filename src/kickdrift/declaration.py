@@ -258,7 +258,7 @@ class Declaration(Frozen):
             if name not in told:
                 return None
             single, least, most = told[name]
-            if single != (type(value) is not tuple) or not single and len(value) != dim:
+            if single != (type(value) is not tuple) or (not single and len(value) != dim):
                 return None
             for number in (value,) if single else value:
                 if not (type(number) is float or type(number) is int) or not least <= number <= most:

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-
 #: The contribution of one term: to g, rate or omega; or to c or k, as weight of its wind or anchor. The symbol, the
 #: value, what it is the weight of, and whether it is the same for all bodies: then it is told in floats and lists of
 #: them, or else in arrays.

@@ -32,7 +32,7 @@ class Settled(Generic[Value]):
         if stepper is None:
             return self
         own = stepper.__dict__
-        if "_pending" in own:
+        while "_pending" in own:
             settle(stepper)
         if self.name in own:
             return own[self.name]
@@ -50,7 +50,7 @@ def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[
     Raises what `set` raises of numbers.
     """
     own = self.__dict__
-    pending, plan, entries = own.get("_pending"), own["_plan"], own.get("_entries")
+    pending, plan, entries = own.get("_pending"), own["_plan"], own.get("_entries", ())
     # Lists and arrays may have other numbers by the time that they are read again.
     for name, value in coefficients.items():
         if type(value) is list:
@@ -63,7 +63,7 @@ def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[
             return False
         coefficients = earlier | coefficients
     else:
-        place = -1 if entries is None else _place(self, declaration, entries)
+        place = _place(self, declaration, entries)
         if place < 0:
             return False
     today, pending = entries[place].today, (declaration, place, coefficients)
@@ -92,12 +92,15 @@ def _place(self: StepperBase, declaration: Declaration, entries: tuple[Entry, ..
         return -1
     entry = entries[places[0]]
     # What was told in other coordinates would be rounded otherwise.
-    here = entry.at is self._offset or not entry.today.places
+    here = entry.at is self._offset or not entry.now.places
     return places[0] if here and entry.enabled else -1
 
 
 def settle(self: StepperBase) -> None:
-    """Tell plan and entries what waits. Threads that do so at once do the same; what was set since then is kept."""
+    """Tell plan and entries what waits. Threads that do so at once do the same; what was set meanwhile goes on waiting.
+
+    Kernels read these numbers already, so this may happen at any time, also while another thread steps.
+    """
     from .changes import with_coefficients
 
     own = self.__dict__
