@@ -298,3 +298,56 @@ def test_a_declaration_that_is_there_twice_is_set_twice(Stepper):
     world.step()
     assert world.velocity.tolist() == [[3.0]]
     assert [force.wind.tolist() for force in world.forces] == [[3.0], [3.0]]
+
+
+def test_what_waits_is_told_while_others_set(Stepper):
+    """Reading needs no lock: threads that read while another one sets find one of the worlds that there were."""
+    import threading
+
+    world, _, wind = windy(Stepper, np.float64)
+    world.set(wind, wind=(0.0, 1.0))
+    found, ended = [], threading.Event()
+
+    def read():
+        while not ended.is_set():
+            found.append(tuple(world.forces[1].wind.tolist()))
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(1, 300):
+        world.set(wind, wind=(float(number), 1.0))
+    ended.set()
+    for reader in readers:
+        reader.join()
+    made = made_so(Stepper, world)
+    for each in (world, made):
+        each.step(3)
+    assert world.position.tobytes() == made.position.tobytes()
+    assert world._plan.fingerprint == made._plan.fingerprint
+    assert {y for _, y in found} <= {1.0}
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_numbers_of_what_couples_bodies_wait_too(Stepper, name):
+    make, change = COUPLED[name]
+    if isinstance(make(), kd.Contacts):  # whose impulses of the last step are no coefficients
+        return
+    worlds = []
+    for told_at_once in (False, True):
+        declaration = make()
+        world = beside(declaration, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)))
+        world.step()
+        for _ in range(3):
+            for coefficient, value in change.items():
+                world.set(declaration, **{coefficient: value})
+                if told_at_once:
+                    world._plan.fingerprint  # noqa: B018
+            world.step()
+        worlds.append(world)
+    assert worlds[0].position.tobytes() == worlds[1].position.tobytes()
+    assert worlds[0].snapshot() == worlds[1].snapshot()
+    made = beside(
+        worlds[0].constraints[0] if worlds[0].constraints else worlds[0].forces[1], Stepper, worlds[0]._arrays()[:2]
+    )
+    assert worlds[0]._plan.fingerprint == made._plan.fingerprint

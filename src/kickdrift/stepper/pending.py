@@ -108,8 +108,10 @@ def settle(self: StepperBase) -> None:
     if pending is None:
         return
     _, place, coefficients = pending
-    entry = with_coefficients(self, entries[place], coefficients, plan)
+    base = object.__new__(type(plan))  # plans are compiled by one thread at a time
+    base.__dict__ = plan.__dict__.copy()
+    entry = with_coefficients(self, entries[place], coefficients, base)
     today = entries[place].today
-    changed = plan.replaced(today, entry.today) or plan.refilled(today, entry.today, coefficients)[0]
+    changed = base.replaced(today, entry.today) or base.refilled(today, entry.today, coefficients)[0]
     entries = (*entries[:place], entry, *entries[place + 1 :])
     self._settle(pending, {"_plan": changed, "_entries": entries})
