@@ -92,6 +92,8 @@ cdef class Core(Runner):
             return False
         own["_pending"] = pending
         # Nothing can fail or interrupt here.
+        own.pop("_plan", None)
+        own.pop("_entries", None)
         self.binding.refill(fill)
         return True
 
@@ -102,8 +104,8 @@ cdef class Core(Runner):
         if own.get("_pending") is not pending:
             return
         # From here on no Python code runs.
-        del own["_pending"]
         own.update(attributes)
+        del own["_pending"]
         self.binding.model = plan
         if self.coupled is not None:
             self.coupled.model = plan
@@ -238,9 +240,12 @@ cdef class Core(Runner):
             self.binding.prepare()
         if written:
             park(self.plan, 0, self.plan.n)
-        if "_plan" in attributes:
-            own.pop("_pending", None)   # which the plan has, or which is given up
         own.update(attributes)
+        if "_pending" in attributes:
+            own.pop("_plan", None)      # which wait with it
+            own.pop("_entries", None)
+        elif "_plan" in attributes:
+            own.pop("_pending", None)   # which the plan has, or which is given up
         self.ready = True
 
     cdef int turn_clock(self, object rate, object tick) except -1:

@@ -20,7 +20,10 @@ _PLAIN = frozenset((float, int))
 
 
 class Settled(Generic[Value]):
-    """An attribute of steppers which no number waits to be told to, as whoever reads it finds; it may be made then."""
+    """`_plan` or `_entries` of steppers: while numbers wait, they are not in the stepper's own `__dict__`, but here.
+
+    So whoever sets nothing reads them as any attribute.
+    """
 
     def __init__(self, make: Any = None) -> None:
         self.make = make
@@ -32,16 +35,14 @@ class Settled(Generic[Value]):
         if stepper is None:
             return self
         own = stepper.__dict__
-        while "_pending" in own:
+        while "_pending" in own or self.name in own:  # another thread may set, too
             settle(stepper)
-        if self.name in own:
-            return own[self.name]
+            found = own.get(self.name)
+            if found is not None:
+                return found
         if self.make is None:
             raise AttributeError(f"{type(stepper).__name__!r} object has no attribute {self.name!r}")
         return own.setdefault(self.name, self.make(stepper))
-
-    def __set__(self, stepper: Any, value: Any) -> None:
-        stepper.__dict__[self.name] = value
 
 
 def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any]) -> bool:
@@ -50,7 +51,7 @@ def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[
     Raises what `set` raises of numbers.
     """
     own = self.__dict__
-    pending, plan, entries = own.get("_pending"), own["_plan"], own.get("_entries", ())
+    pending = own.get("_pending")
     # Lists and arrays may have other numbers by the time that they are read again.
     for name, value in coefficients.items():
         if type(value) is list:
@@ -58,15 +59,16 @@ def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[
         if type(value) not in _PLAIN and not (type(value) is tuple and _PLAIN.issuperset(map(type, value))):
             return False
     if pending is not None:
-        handle, place, earlier = pending
+        handle, place, earlier, plan, entries = pending
         if handle is not declaration:
             return False
         coefficients = earlier | coefficients
     else:
+        plan, entries = own["_plan"], own.get("_entries", ())
         place = _place(self, declaration, entries)
         if place < 0:
             return False
-    today, pending = entries[place].today, (declaration, place, coefficients)
+    today, pending = entries[place].today, (declaration, place, coefficients, plan, entries)
     if getattr(today, "affine", False):
         trial = today.plainly(coefficients, plan.dim)
         numbers = None if trial is None else plan.renumbered(today, trial)
@@ -103,11 +105,10 @@ def settle(self: StepperBase) -> None:
     """
     from .changes import with_coefficients
 
-    own = self.__dict__
-    pending, entries, plan = own.get("_pending"), own["_entries"], own["_plan"]
+    pending = self.__dict__.get("_pending")
     if pending is None:
         return
-    _, place, coefficients = pending
+    _, place, coefficients, plan, entries = pending
     base = object.__new__(type(plan))  # plans are compiled by one thread at a time
     base.__dict__ = plan.__dict__.copy()
     entry = with_coefficients(self, entries[place], coefficients, base)
