@@ -55,9 +55,7 @@ def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[
     # Lists and arrays may have other numbers by the time that they are read again.
     for name, value in coefficients.items():
         if type(value) is list:
-            coefficients[name] = value = tuple(value)
-        if type(value) not in _PLAIN and not (type(value) is tuple and _PLAIN.issuperset(map(type, value))):
-            return False
+            coefficients[name] = tuple(value)
     if pending is not None:
         handle, place, earlier, plan, entries = pending
         if handle is not declaration:
@@ -75,6 +73,9 @@ def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[
         return numbers is not None and self._renumbered(numbers, pending)
     if not plan._parts[id(today)].coupled:
         return False
+    for value in coefficients.values():
+        if type(value) not in _PLAIN and not (type(value) is tuple and _PLAIN.issuperset(map(type, value))):
+            return False
     now = today.changed(coefficients)
     refill = plan.refill(today, now, coefficients) if now.placed(self._position, plan.periodic) is now else None
     writes = None if refill is None else self._refills(refill)
