@@ -282,7 +282,7 @@ def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = 
     """A finite float64 array of any shape; a read-only copy."""
     kind = type(value)
     if kind is tuple or kind is float or kind is int:  # as most are
-        least, most = max(minimum, -_EXACT), min(maximum, _EXACT)
+        least, most = minimum if minimum > -_EXACT else -_EXACT, maximum if maximum < _EXACT else _EXACT
         for number in value if kind is tuple else (value,):
             kind = type(number)
             if not (kind is float or kind is int) or not least <= number <= most:

@@ -207,6 +207,34 @@ def test_the_ring_forgets_the_oldest(Stepper):
             kd.Rollback(stepper, ticks=bad)
 
 
+@pytest.mark.parametrize("frames", [0, 1])
+@pytest.mark.parametrize("changed", [False, True])
+def test_restore_brings_back_the_rate_of_the_clock(Stepper, frames, changed):
+    wind = kd.LinearDrag(1.0)
+    world = Stepper([[0.0]], [[1.0]], clock=Stepper._clock_type(60, substeps=2), forces=[wind])
+    world.advance(0.1)
+    saved, tick = world.snapshot(), world.clock.tick
+    if changed:
+        world.set(wind, coefficient=2.0)
+    world.clock.set_hz(120)
+    for _ in range(frames):
+        world.advance(0.1)
+    world.restore(saved)
+    assert (world.clock.hz, world.clock.tick, world.dt) == (60, tick, 1 / 120)
+    assert world.snapshot() == saved
+
+
+def test_rollback_leaves_the_clock_a_rate_for_the_next_frame(Stepper):
+    world = Stepper([[0.0]], [[1.0]], dt=1 / 60)
+    past = kd.Rollback(world, ticks=4)
+    for _ in range(2):
+        past.save()
+        world.advance(1 / 60)
+    world.clock.set_hz(120)
+    past.rollback(1)
+    assert world.clock.hz == 120
+
+
 def test_rollback_leaves_the_clock_its_time(Stepper):
     stepper = Stepper([[0.0]], [[1.0]], dt=0.1)
     stepper.advance(0.25)

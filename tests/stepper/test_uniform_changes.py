@@ -171,3 +171,183 @@ def test_setting_after_a_death_leaves_what_was_cut_cut(Stepper, name):
     for each in (world, made):
         each.step(3)
     assert world.position.tobytes() == made.position.tobytes()
+
+
+def windy(Stepper, dtype, **more):
+    rng = np.random.default_rng(8)
+    wind, sky = kd.LinearDrag(1.0, (2.0, 0.0)), kd.Gravity((0.0, -9.81))
+    state = rng.normal(size=(2, 7, 2)).astype(dtype)
+    return Stepper(*state, dt=0.01, forces=[sky, wind, kd.AnchorSpring(0.5)], **more), sky, wind
+
+
+def made_so(Stepper, world):
+    state = [np.array(array) for array in (world.position, world.velocity)]
+    made = Stepper(*state, dt=0.01, forces=world.forces, mass=world.mass)
+    made._commit(resume=(world.tick, world._started, world._last_h))
+    return made
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "rk4", "implicit_euler", "exact"])
+def test_numbers_that_are_set_in_each_tick_act_and_are_told_when_asked(Stepper, dtype, integrator):
+    world, sky, wind = windy(Stepper, dtype, integrator=integrator)
+    twin, *others = windy(Stepper, dtype, integrator=integrator)
+    world.set(wind, wind=(1.0, 1.0))
+    twin.set(others[1], wind=(1.0, 1.0))
+    for number in range(1, 8):
+        gust = [0.5 * number, -1 / number]
+        world.set(wind, wind=gust)
+        gust[0] = 99.0  # whoever gives a list may write on in it
+        twin.set(others[1], wind=(0.5 * number, -1 / number))
+        twin._plan.fingerprint  # noqa: B018 - told at once
+        if number == 3:
+            world.set(wind, coefficient=3)
+            twin.set(others[1], coefficient=3)
+        if number == 5:
+            world.set(sky, acceleration=(0, 1))
+            twin.set(others[0], acceleration=(0, 1))
+        for each in (world, twin):
+            each.step()
+        assert world.position.tobytes() == twin.position.tobytes()
+    assert world.snapshot() == twin.snapshot()
+    assert world._plan.fingerprint == twin._plan.fingerprint
+    now = world.current(wind)
+    assert (now.coefficient.tolist(), now.wind.tolist()) == (3.0, [3.5, -1 / 7])
+
+
+def test_what_is_set_in_each_tick_makes_no_plan(monkeypatch):
+    world, _, wind = windy(kd.Stepper, np.float64)
+    world.set(wind, wind=(1.0, 1.0))
+    with monkeypatch.context() as patch:
+        patch.setattr("kickdrift.stepper.model.Plan.replaced", None)
+        for number in range(5):
+            world.set(wind, wind=(1.0, number))
+            world.step()
+        world.set(wind, coefficient=0.5)
+    made = made_so(kd.Stepper, world)
+    for each in (world, made):
+        each.step(3)
+    assert world.position.tobytes() == made.position.tobytes()
+
+
+def test_what_waits_to_be_told_survives_errors_and_refusals(Stepper, monkeypatch):
+    world, _, wind = windy(Stepper, np.float32)
+    for number in (1.0, 2.0):
+        world.set(wind, wind=(number, 0.0))
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kickdrift.stepper.pending.settle", interrupted)
+        if Stepper is kd.Stepper:
+            with pytest.raises(KeyboardInterrupt):
+                world.snapshot()
+    for refused in ((1.0,), (1.0, float("nan")), (1e300, 0.0), "east", [1, 2, 3]):
+        with pytest.raises((TypeError, ValueError)) as here:
+            world.set(wind, wind=refused)
+        with pytest.raises((TypeError, ValueError)) as there:
+            windy(Stepper, np.float32)[0].add(kd.LinearDrag(1.0, refused))
+        assert str(here.value) == str(there.value)
+        assert world.current(wind).wind.tolist() == [2.0, 0.0]
+        world.set(wind, wind=(2.0, 0.0))
+    with pytest.raises(TypeError, match="'gust'"):
+        world.set(wind, gust=1.0)
+    with pytest.raises(ValueError, match="at least 0"):
+        world.set(wind, coefficient=-1.0)
+    assert world.current(wind).wind.tolist() == [2.0, 0.0]
+
+
+def test_what_waits_to_be_told_goes_with_the_world(Stepper):
+    import copy
+
+    world, sky, wind = windy(Stepper, np.float64)
+    first = world.snapshot()
+    for number in (1.0, 2.0):
+        world.set(wind, wind=(number, 0.0))
+    twin, saved = copy.deepcopy(world), world.snapshot()
+    world.restore(first)
+    assert world.current(wind) is wind
+    for number in (1.0, 2.0):
+        world.set(wind, wind=(number, 0.0))
+    assert world.snapshot() == twin.snapshot() == saved
+    world.set(wind, wind=(3.0, 0.0))
+    world.shift((1.0, 0.0))
+    assert world.current(wind).wind.tolist() == [3.0, 0.0]
+    for number in (4.0, 5.0):
+        world.set(wind, wind=(number, 0.0))
+    world.enable(wind, False)
+    world.set(wind, wind=(6.0, 0.0))
+    assert world.forces[0] is sky
+    assert len(world.forces) == 2
+    world.enable(wind)
+    assert world.current(wind).wind.tolist() == [6.0, 0.0]
+    for number in (1.0, 2.0):
+        world.set(wind, wind=(number, 0.0))
+    world.remove(wind)
+    assert len(world.forces) == 2
+    world.restore(first)
+    assert world.snapshot() == first
+
+
+def test_a_declaration_that_is_there_twice_is_set_twice(Stepper):
+    wind = kd.LinearDrag(1.0, (1.0,))
+    world = Stepper([[0.0]], dt=0.5, integrator="explicit_euler", forces=[wind, wind])
+    for number in (1.0, 2.0, 3.0):
+        world.set(wind, wind=(number,))
+    world.step()
+    assert world.velocity.tolist() == [[3.0]]
+    assert [force.wind.tolist() for force in world.forces] == [[3.0], [3.0]]
+
+
+def test_what_waits_is_told_while_others_set(Stepper):
+    """Reading needs no lock: threads that read while another one sets find one of the worlds that there were."""
+    import threading
+
+    world, _, wind = windy(Stepper, np.float64)
+    world.set(wind, wind=(0.0, 1.0))
+    found, ended = [], threading.Event()
+
+    def read():
+        while not ended.is_set():
+            found.append(tuple(world.forces[1].wind.tolist()))
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(1, 300):
+        world.set(wind, wind=(float(number), 1.0))
+    ended.set()
+    for reader in readers:
+        reader.join()
+    made = made_so(Stepper, world)
+    for each in (world, made):
+        each.step(3)
+    assert world.position.tobytes() == made.position.tobytes()
+    assert world._plan.fingerprint == made._plan.fingerprint
+    assert {y for _, y in found} <= {1.0}
+
+
+@pytest.mark.parametrize("name", COUPLED)
+def test_numbers_of_what_couples_bodies_wait_too(Stepper, name):
+    make, change = COUPLED[name]
+    if isinstance(make(), kd.Contacts):  # whose impulses of the last step are no coefficients
+        return
+    worlds = []
+    for told_at_once in (False, True):
+        declaration = make()
+        world = beside(declaration, Stepper, np.random.default_rng(5).normal(size=(2, 7, 2)))
+        world.step()
+        for _ in range(3):
+            for coefficient, value in change.items():
+                world.set(declaration, **{coefficient: value})
+                if told_at_once:
+                    world._plan.fingerprint  # noqa: B018
+            world.step()
+        worlds.append(world)
+    assert worlds[0].position.tobytes() == worlds[1].position.tobytes()
+    assert worlds[0].snapshot() == worlds[1].snapshot()
+    made = beside(
+        worlds[0].constraints[0] if worlds[0].constraints else worlds[0].forces[1], Stepper, worlds[0]._arrays()[:2]
+    )
+    assert worlds[0]._plan.fingerprint == made._plan.fingerprint

@@ -131,7 +131,10 @@ class Contacts(Filtered):
         return parts
 
     def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
-        return dataclasses.replace(self, joints=tuple(joint.placed(position, periodic) for joint in self.joints))
+        joints = tuple(joint.placed(position, periodic) for joint in self.joints)
+        if all(new is old for new, old in zip(joints, self.joints, strict=True)):
+            return self
+        return dataclasses.replace(self, joints=joints)
 
     def shifted(self, offset: np.ndarray) -> Self:
         walls = tuple(wall.shifted(offset) for wall in self.walls)

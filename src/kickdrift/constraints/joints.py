@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -121,10 +121,19 @@ class Distance(Constraint):
         if self.compliance is not None and np.any(np.asarray(self.stiffness) != 1):
             raise ValueError("Distance(compliance): expected stiffness or compliance, got both")
 
+    def changed(self, coefficients: dict[str, Any]) -> Self:
+        length = coefficients.get("length")
+        if length is None or len(coefficients) > 1:
+            return super().changed(coefficients)
+        other = object.__new__(type(self))  # pairs need no other check
+        values = validation.numbers("Distance(length)", length, minimum=0.0)
+        other.__dict__.update({**self.__dict__, "length": values})
+        return other
+
     def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
-        first, second = validation.within("Distance(pairs)", np.asarray(self.pairs), len(position)).T
         if self.length is not None:
             return self
+        first, second = validation.within("Distance(pairs)", np.asarray(self.pairs), len(position)).T
         with np.errstate(over="ignore", invalid="ignore"):  # what is no longer finite is refused below
             d = position.astype(np.float64)[second] - position.astype(np.float64)[first]
             if periodic is not None:

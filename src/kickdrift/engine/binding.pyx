@@ -10,7 +10,7 @@ from libc.math cimport floor
 from libc.string cimport memcmp
 
 from .coupled cimport Coupled
-from .coefficients cimport AppliedForces, field, of_numbers
+from .coefficients cimport AppliedForces, field, fill, numbers_of, of_numbers
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
 from ..kernels.abi.plan cimport (
     ALTERNATE, AXIS, CENTRIFUGAL, COEFFICIENTS, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT,
@@ -65,6 +65,10 @@ require_entries(__name__, TERMS, FieldTerm)
 
 cdef class StepNumbers:
     """Numbers of one dt, computed aside; `Binding.take` makes them those of its plan."""
+
+
+cdef class Fill:
+    """Other numbers, computed aside; `Binding.refill` writes them."""
 
 
 cdef class Binding:
@@ -293,6 +297,86 @@ cdef class Binding:
             per_component, per_term = 10, 40
         evaluations = self.model.integrator.force_evaluations_with_drag or iterations
         return max(10.0, self.plan.n * evaluations * (per_component * self.plan.dim + per_term * self.plan.terms))
+
+    cdef Fill filled(self, object model):
+        """What makes this the binding of another model; None where that takes more than other numbers.
+
+        The model differs in affine terms and records alone.
+        """
+        cdef Fill made = Fill.__new__(Fill)
+        cdef list records = model.records
+        cdef list olds = self.model.records
+        cdef Py_ssize_t number
+        made.coefficients = self.coefficients
+        mine = self.model
+        if model._affine is not mine._affine:
+            # So what depends on dt stays the same too.
+            if (
+                model.numbers is None or mine.numbers is None or self.applied is not None or self.plan.scheme == EXACT
+                or mine.rate is not model.rate or mine.omega is not model.omega or mine.drag != model.drag
+                or mine.wind != model.wind or mine.spring != model.spring
+                or mine.velocity_dependent != model.velocity_dependent
+            ):
+                return None
+            self.add_numbers(made, model.numbers)
+        for number in range(len(olds)):
+            record, old = records[number], olds[number]
+            if record is old:
+                continue
+            if record.kind != old.kind:
+                return None
+            places = TERMS[record.kind][1]
+            for name, values in record.fields.items():
+                if made.count == MOST_FILLED or len(values) > 1 or len(old.fields[name]) > 1:
+                    return None
+                made.to[made.count] = self.terms[number].field[<int> places[name]]
+                made.columns[made.count] = numbers_of(values, made.numbers[made.count])
+                made.count += 1
+        return made
+
+    cdef Fill renumbered(self, list numbers):
+        """The same for other numbers of the affine terms, where the terms stay of the same kinds."""
+        cdef Fill made
+        if self.applied is not None or self.plan.scheme == EXACT:
+            return None
+        made = Fill.__new__(Fill)
+        self.add_numbers(made, numbers)
+        return made
+
+    cdef int add_numbers(self, Fill made, list numbers) except -1:
+        cdef Plan* plan = &self.plan
+        cdef int dim = plan.dim
+        made.coefficients = self.coefficients.copy()
+        self.add_other(made, "g", &plan.g, numbers, 0, dim)
+        if plan.drag:
+            self.add_other(made, "w", &plan.w, numbers, dim, dim)
+            self.add_other(made, "c", &plan.c, numbers, 3 * dim, 1)
+        if plan.spring:
+            self.add_other(made, "p", &plan.p, numbers, 2 * dim, dim)
+            self.add_other(made, "k", &plan.k, numbers, 3 * dim + 1, 1)
+        return 0
+
+    cdef int add_other(self, Fill made, str symbol, const Field* to, list numbers, int place, int count) except -1:
+        """Add a coefficient, if its numbers are others."""
+        cdef double* row = made.numbers[made.count]
+        cdef tuple known = self.coefficients[symbol]
+        cdef int j
+        for j in range(count):
+            row[j] = numbers[place + j]
+        values = PyBytes_FromStringAndSize(<const char*> row, count * sizeof(double))
+        if known[0] != values:
+            made.to[made.count], made.columns[made.count] = to[0], count
+            made.coefficients[symbol] = values, known[1]
+            made.count += 1
+        return 0
+
+    cdef void refill(self, Fill made) noexcept:
+        """Write them."""
+        cdef Py_ssize_t item = (<View> self.state[0]).item
+        cdef int i
+        for i in range(made.count):
+            fill(&made.to[i], self.plan.dim, made.numbers[i], made.columns[i], item, self.plan.layout == FLAT)
+        self.coefficients = made.coefficients
 
     cdef StepNumbers numbers_for(self, double h):
         """What depends on dt, for this one."""

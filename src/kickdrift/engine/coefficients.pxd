@@ -5,9 +5,16 @@ from ..kernels.abi.constraints cimport Torus
 from ..kernels.abi.plan cimport Field, Job, Plan
 from ..kernels.abi.tables cimport Kernels
 
+cdef enum:
+    MAX_COLUMNS = 8     # of a coefficient
+
 cdef Field of_numbers(
     const Plan* plan, const double* numbers, int count, Py_ssize_t item, bint flat, list arrays,
 ) except *
+cdef int numbers_of(object values, double* numbers) except -1
+cdef void fill(
+    const Field* field, int dim, const double* numbers, int count, Py_ssize_t item, bint flat,
+) noexcept nogil
 cdef Field field(const Plan* plan, object values, list arrays) except *
 cdef object space(Torus* torus, object model)
 

@@ -6,7 +6,7 @@ coefficient g of the plan.
 
 from cpython.buffer cimport PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from ..kernels.abi.applied cimport Applied
 from ..kernels.abi.constraints cimport Torus
@@ -19,10 +19,6 @@ import numpy as np
 from .. import kernels as kernels_
 
 require_rounding(__name__)
-
-
-cdef enum:
-    MAX_COLUMNS = 8     # of a coefficient
 
 
 cdef class Block:
@@ -46,8 +42,14 @@ cdef class Block:
 
 cdef Field uniform(const Plan* plan, object values, bint flat, list arrays) except *:
     """A coefficient that is the same for all bodies, (1,) or (1, dim)."""
-    cdef Py_buffer view
     cdef double numbers[MAX_COLUMNS]
+    cdef int count = numbers_of(values, numbers)
+    return of_numbers(plan, numbers, count, values.itemsize, flat, arrays)
+
+
+cdef int numbers_of(object values, double* numbers) except -1:
+    """Read such an array; returns how many they are."""
+    cdef Py_buffer view
     cdef const char* source
     cdef Py_ssize_t count, step, item
     cdef int j
@@ -64,7 +66,7 @@ cdef Field uniform(const Plan* plan, object values, bint flat, list arrays) exce
     PyBuffer_Release(&view)
     if count > MAX_COLUMNS:
         raise AssertionError(f"a coefficient with {count} components")
-    return of_numbers(plan, numbers, <int> count, item, flat, arrays)
+    return <int> count
 
 
 cdef Field of_numbers(
@@ -74,38 +76,50 @@ cdef Field of_numbers(
     cdef Field field
     cdef Py_ssize_t i
     cdef int j
-    cdef int dim = plan.dim
-    cdef int columns = dim if flat or count < dim else count
+    cdef int columns = plan.dim if flat or count < plan.dim else count
     cdef Block block = Block.of(columns * ROW * item)
     arrays.append(block)
-    for j in range(columns):
-        # Flat rows hold all components, one body after the other; others hold one component of all bodies.
-        # One value for all components is written out for each: kernels need not know.
-        if item == 4:
-            fill[float](
-                <float*> block.data, j if flat else j * ROW, columns if flat else 1,
-                <float> numbers[j if count > 1 else 0],
-            )
-        else:
-            fill[double](
-                <double*> block.data, j if flat else j * ROW, columns if flat else 1, numbers[j if count > 1 else 0],
-            )
     for j in range(MAX_DIM):
         i = 0 if flat else j * ROW * item
         field.component[j] = block.data + i
     field.body = 0
+    fill(&field, plan.dim, numbers, count, item, flat)
     return field
 
 
-ctypedef fused real:
-    float
-    double
+cdef void fill(
+    const Field* field, int dim, const double* numbers, int count, Py_ssize_t item, bint flat,
+) noexcept nogil:
+    """Write the numbers of such a coefficient.
+
+    Flat rows hold all components, one body after the other; others hold one component of all bodies. One value for
+    all components is written out for each: kernels need not know.
+    """
+    cdef char* row = <char*> field.component[0]
+    cdef int columns = dim if flat or count < dim else count
+    cdef int j
+    for j in range(columns):
+        if not flat:
+            row = <char*> field.component[0] + j * ROW * item
+        put(row, j if flat else 0, numbers[j if count > 1 else 0], item)
+        if not flat:
+            repeat(row, item, ROW * item)
+    if flat:
+        repeat(row, columns * item, columns * ROW * item)
 
 
-cdef inline void fill(real* to, Py_ssize_t first, Py_ssize_t step, real number) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(ROW):
-        to[first + i * step] = number
+cdef inline void put(char* row, int place, double number, Py_ssize_t item) noexcept nogil:
+    if item == 4:
+        (<float*> row)[place] = <float> number
+    else:
+        (<double*> row)[place] = number
+
+
+cdef inline void repeat(char* row, Py_ssize_t known, Py_ssize_t size) noexcept nogil:
+    """Again and again what a row begins with."""
+    while known < size:
+        memcpy(row + known, row, min(known, size - known))
+        known *= 2
 
 
 cdef Field field(const Plan* plan, object values, list arrays) except *:

@@ -268,7 +268,8 @@ cdef class Writes:
     def __cinit__(self, writes):
         """writes: (array, rows or None, values), of shapes (n, dim), (k,) and (k, dim) or (n, dim).
 
-        Where there are no rows, an array may have any shape, and items of any size.
+        Where there are no rows, an array may have any shape, and items of any size; and one number, (1, 1), may be
+        for all of an array of two dimensions.
         """
         cdef Write* write
         writes = list(writes)
@@ -281,6 +282,8 @@ cdef class Writes:
             write = &self.write[self.count]
             self.count += 1
             if array.ndim != 2 or array.itemsize not in (4, 8):
+                if values.size != array.size:
+                    raise AssertionError(f"{values.size} numbers for {array.size}")
                 axes = np.array([array.shape, array.strides], np.intp)
                 write.to.data = <char*> <size_t> array.ctypes.data
                 write.source.data = <char*> <size_t> values.ctypes.data
@@ -295,6 +298,8 @@ cdef class Writes:
             write.count, write.dim, write.item = len(values), array.shape[1], array.itemsize
             locate(&write.to, array)
             locate(&write.source, values)
+            if rows is None and values.size == 1:
+                write.count, write.source.body, write.source.component = len(array), 0, 0
             self.kept.append((array, rows, values))
 
     def __dealloc__(self):

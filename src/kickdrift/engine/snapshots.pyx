@@ -75,9 +75,10 @@ cdef bytes text_of(Core self):
     cdef tuple known
     if not LITTLE or self.slots is not None or self.store is not None or self.applied != NULL:
         return None
+    plan = self._plan   # with what waits to be told to it
     known = own.get("_alone")
     if known is None or not (
-        known[0] is own["_plan"] and known[1] is own["_exact_dt"] and known[2] is own["_origin"]
+        known[0] is plan and known[1] is own["_exact_dt"] and known[2] is own["_origin"]
         and known[3] == self.origin_tick and known[4] is own["_offset"] and own.get("_slots") is None
     ):
         known = own["_alone"] = snapshots.alone(self)

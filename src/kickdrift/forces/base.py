@@ -56,7 +56,8 @@ class Elastic(Term):
 
     @property
     def velocity_dependent(self) -> bool:  # type: ignore[override]
-        return bool(np.any(self.damping))  # type: ignore[attr-defined]
+        damping = self.damping  # type: ignore[attr-defined]
+        return bool(damping) if np.ndim(damping) == 0 else bool(np.any(damping))
 
     @property
     def conservative(self) -> bool:  # type: ignore[override]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -88,7 +88,7 @@ class LinearDrag(Term):
     velocity_dependent: ClassVar[bool] = True
 
     def compile(self, plan: Plan) -> None:
-        plan.add_drag(self._scalars(plan, "coefficient") * plan.inverse_mass, self._vectors(plan, "wind"))
+        plan.add_drag(self._scaled(plan, "coefficient", "inverse_mass"), self._vectors(plan, "wind"))
 
 
 @declaration()
@@ -150,9 +150,9 @@ class AnchorSpring(Elastic):
         return cls(stiffness, damping, anchor, per_mass=True)
 
     def compile(self, plan: Plan) -> None:
-        share = plan.mobility if self.per_mass else plan.inverse_mass
-        plan.add_spring(self._scalars(plan, "stiffness") * share, self._vectors(plan, "anchor"))
-        plan.add_drag(self._scalars(plan, "damping") * share, np.zeros((1, plan.dim)))
+        share: Literal["mobility", "inverse_mass"] = "mobility" if self.per_mass else "inverse_mass"
+        plan.add_spring(self._scaled(plan, "stiffness", share), self._vectors(plan, "anchor"))
+        plan.add_drag(self._scaled(plan, "damping", share), [0.0] * plan.dim)
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         stiffness = self._scalars(plan, "stiffness") * (plan.finite_mass if self.per_mass else plan.mobility)
@@ -277,7 +277,7 @@ class Damping(Term):
         return cls(rate)
 
     def compile(self, plan: Plan) -> None:
-        plan.add_damping(self._scalars(plan, "rate") * plan.mobility)
+        plan.add_damping(self._scaled(plan, "rate", "mobility"))
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         return np.zeros(1)

@@ -192,7 +192,8 @@ class NBody(Interaction):
     def fields_of(self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         mu, e2 = self.G * plan.mass, np.array([self.softening * self.softening])
         with np.errstate(all="ignore"):  # what overflows is refused here and by the plan
-            e, most = e2.astype(plan.dtype)[0], np.abs(mu).max(initial=0).astype(plan.dtype)
+            largest = abs(mu.item()) if mu.size == 1 else np.abs(mu).max(initial=0)
+            e, most = plan.dtype.type(e2.item()), plan.dtype.type(largest)
             cube = e * np.sqrt(e)
             if cube > 0 and np.isfinite(most) and not np.isfinite(most / cube):
                 raise ValueError(

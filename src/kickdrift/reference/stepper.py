@@ -66,6 +66,9 @@ class Stepper(Living, Exclusive, StepperBase):
     def _binding(self, plan, state=None):
         return plan  # bodies read it anew in each call
 
+    def _filled(self, plan):
+        return None
+
     def _refills(self, refill):
         return []  # they are read from the plan
 

@@ -18,6 +18,7 @@ from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
+from . import pending
 from .entries import Entry, Origin, acting, at_offset, differences, give_name, remember, same
 from .model import Plan
 from .rows import with_rows
@@ -65,6 +66,8 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
 
 
 def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
+    if index is None and self._waits and pending.set_numbers(self, declaration, coefficients):
+        return
     entries, places = [*self._entries], _places(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # the parameter of a formula
         coefficients, index = {**coefficients, "index": index}, None
@@ -73,15 +76,19 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         if index is not None:
             given = _of_rows(self, entries[place], coefficients, index)
         entry = entries[place]
-        entries[place] = _with(self, entry, given)
+        entries[place] = with_coefficients(self, entry, given, self._plan)
     if len(places) == 1 and entry.enabled:
         before, now = entry.today, entries[places[0]].today
         assert before is not None
         assert now is not None
         plan = self._plan.replaced(before, now)
         if plan is not None:
-            binding = self._binding(plan)
             attributes = {"_plan": plan, "_entries": tuple(entries)}
+            fill = self._filled(plan)
+            if fill is not None:
+                self._commit(fill=fill, attributes=attributes)
+                return
+            binding = self._binding(plan)
             self._commit(numbers=self._numbers(binding, self._dt), binding=binding, attributes=attributes)
             return
         refilled = self._plan.refilled(before, now, given)
@@ -103,14 +110,14 @@ def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], inde
     return with_rows(entry.origin.first, entry.today, coefficients, rows, self.n, self.dim)
 
 
-def _with(self: StepperBase, entry: Entry, coefficients: dict[str, Any]) -> Entry:
+def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, Any], plan: Plan) -> Entry:
     """An entry with other coefficients, told in today's coordinates."""
     origin, offset = entry.origin, self._offset
     base, at = entry.now, entry.at
     if at is not offset and not base.places.isdisjoint(coefficients) and (at != offset).any():
         assert entry.today is not None
         base, at = entry.today, offset
-    now = base.changed(coefficients).placed(self._position, self._plan.periodic)
+    now = base.changed(coefficients).placed(self._position, plan.periodic)
     if "indices" in coefficients and self._slots is not None:
         now = now.held(self._slots)
     for name in coefficients:

@@ -234,16 +234,21 @@ class State:
 
     def _restore(self, snapshot: bytes, clock_tick: bool = True, clock_rate: bool = True) -> None:
         """Go to a snapshot, with the clock's tick and rate or without."""
-        if self._restored_alone(snapshot, clock_tick):
+        clock = self._clock
+        # Under policy "variable" dt is the length of the last frame, and not the rate of the clock.
+        clock_rate = clock_rate and (clock is None or clock.deterministic)
+        # It may have been given another rate, which no frame has told the stepper yet.
+        other_rate = clock_rate and clock_tick and clock is not None and clock.substep_dt != self._dt
+        if not other_rate and self._restored_alone(snapshot, clock_tick):
             return
         saved = snapshots.parse(self, snapshot)
         writes = [(to, None, array) for to, array in zip(self._targets(len(saved.arrays)), saved.arrays, strict=True)]
         resume = saved.tick, saved.started, saved.last_h
-        counted = saved.clock_tick if clock_tick and self._clock is not None else None
+        counted = saved.clock_tick if clock_tick and clock is not None else None
         same_origin = saved.origin is self._origin and saved.origin_tick == self._origin_tick
-        if saved.changes is None and same_origin and saved.exact_dt is self._exact_dt and saved.offset is self._offset:
-            clock = {} if counted is None else {"clock_tick": counted}
-            self._commit(writes=writes, resume=resume, **clock)
+        same_time = same_origin and saved.exact_dt is self._exact_dt and not other_rate
+        if saved.changes is None and same_time and saved.offset is self._offset:
+            self._commit(writes=writes, resume=resume, **({} if counted is None else {"clock_tick": counted}))
             return
         changes = saved.changes or parts.together([])
         plan, attributes = changes.pop("plan"), changes["attributes"]
@@ -265,12 +270,10 @@ class State:
         changes["writes"] += writes
         if counted is not None:
             changes["clock_tick"] = counted
-        # Under policy "variable" dt is the length of the last frame, and not the rate of the clock.
-        clock_rate = clock_rate and (self._clock is None or self._clock.deterministic)
         try:
             if "_exact_dt" in attributes:
                 changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
-            if clock_rate and other_dt:
+            if other_rate or (clock_rate and other_dt):
                 changes |= self._clock_change(saved.exact_dt)
             self._commit(resume=resume, **changes)
         except ValueError as error:  # not every dt is a rate for a clock

@@ -92,7 +92,7 @@ def same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()
+        return a.shape == b.shape and a.tobytes() == b.tobytes() and a.dtype == b.dtype
     return type(a) is type(b) and bool(a == b)
 
 

@@ -11,15 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-
-class Share(NamedTuple):
-    """The contribution of one term: to g, rate or omega; or to c or k, as weight of its wind or anchor."""
-
-    symbol: str
-    value: np.ndarray
-    place: np.ndarray | None
-    #: The same as floats and lists of them, where it is the same for all bodies.
-    uniform: tuple[Any, Any] | None
+#: The contribution of one term: to g, rate or omega; or to c or k, as weight of its wind or anchor. The symbol, the
+#: value, what it is the weight of, and whether it is the same for all bodies: then it is told in floats and lists of
+#: them, or else in arrays.
+Share = tuple[str, Any, Any, bool]
 
 
 class Affine(NamedTuple):
@@ -38,18 +33,19 @@ class Affine(NamedTuple):
     turned: bool
 
 
-def share(symbol: str, value: np.ndarray, place: np.ndarray | None = None) -> Share:
-    """The contribution of a term to `symbol`."""
-    uniform = None
-    if len(value) == 1 and (place is None or len(place) == 1):
-        uniform = value.tolist()[0], None if place is None else place.tolist()[0]
-    return Share(symbol, value, place, uniform)
+def share(symbol: str, value: Any, place: Any = None) -> Share:
+    """The contribution of a term to `symbol`: floats and lists of them, or arrays of one row or one for each body."""
+    if type(value) is np.ndarray and len(value) == 1:
+        value = value.tolist()[0]
+    if type(place) is np.ndarray and len(place) == 1:
+        place = place.tolist()[0]
+    return (symbol, value, place, type(value) is not np.ndarray and type(place) is not np.ndarray)
 
 
 def merged(shares: Sequence[Share], dim: int) -> Affine:
     """The sum of what terms add, in their order."""
-    for one in shares:
-        if one.uniform is None:
+    for *_, uniform in shares:
+        if not uniform:
             break
     else:
         return _uniform(shares, dim)
@@ -63,7 +59,8 @@ def merged(shares: Sequence[Share], dim: int) -> Affine:
     means = {"c": np.zeros((1, dim)), "k": np.zeros((1, dim))}
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by the plan
         for symbol, value, place, _ in shares:
-            if place is None:
+            value, place = (one if isinstance(one, np.ndarray) else np.array([one]) for one in (value, place))
+            if symbol not in means:
                 totals[symbol] = totals[symbol] + value
             else:
                 totals[symbol], means[symbol] = _weighted(totals[symbol], means[symbol], value, place)
@@ -83,13 +80,30 @@ def _weighted(
 
 
 def _uniform(shares: Sequence[Share], dim: int) -> Affine:
-    """`merged` in floats."""
+    """`merged` of what is the same for all bodies, in floats."""
+    numbers, rate, omega = summed(shares, dim)
+    rates = np.array([rate]) if rate else _NO_RATE
+    turns = np.array([omega]) if omega else _NO_TURN
+    return Affine(
+        None,
+        numbers,
+        rates,
+        turns,
+        numbers[-2] != 0,
+        any(numbers[dim : 2 * dim]),
+        numbers[-1] != 0,
+        rate != 0,
+        omega is not None and any(omega),
+    )
+
+
+def summed(shares: Sequence[Share], dim: int) -> tuple[list[float], float, list[float] | None]:
+    """What is the same for all bodies: (g, w, p, c, k), the rate of damping, and of turning."""
     g, w, p = [0.0] * dim, [0.0] * dim, [0.0] * dim
     c = k = rate = 0.0
     omega = None
     components = range(dim)
-    for symbol, _, _, uniform in shares:
-        value, place = uniform  # type: ignore[misc]
+    for symbol, value, place, _ in shares:
         if symbol == "g":
             for j in components:
                 g[j] += value[j]
@@ -107,11 +121,7 @@ def _uniform(shares: Sequence[Share], dim: int) -> Affine:
             omega = [a + b for a, b in zip(omega or [0.0] * 3, value, strict=True)]
         else:
             rate += value
-    numbers = [*g, *w, *p, c, k]
-    rates = np.array([rate]) if rate else _NO_RATE
-    turns = np.array([omega]) if omega else _NO_TURN
-    turned = omega is not None and any(omega)
-    return Affine(None, numbers, rates, turns, c != 0, any(w), k != 0, rate != 0, turned)
+    return [*g, *w, *p, c, k], rate, omega
 
 
 def in_row(numbers: list[float], dim: int, dtype: np.dtype) -> list[np.ndarray]:

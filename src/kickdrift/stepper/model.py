@@ -21,12 +21,12 @@ import numpy as np
 
 from ..constraints.base import Constraint
 from ..constraints.periodic import check_company, periodic_among
-from ..declaration import Declaration, once
+from ..declaration import once
 from ..forces.base import Term
 from ..integrators import Integrator, Verlet
 from ..integrators.base import shown
-from . import merging, step_numbers
-from .pieces import ConstraintRecord, InteractionRecord, Part, Record, Refill
+from . import merging, replacing, step_numbers
+from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 
 _F64 = np.dtype(np.float64)
 #: Magnitudes that are rounded to float32 without overflow or underflow.
@@ -49,6 +49,8 @@ class Plan:
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
     mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
     finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
+    _beside: tuple[Term, tuple[merging.Share, ...], tuple[merging.Share, ...]]  #: of a term: the shares of others
+    shares: dict[str, float]  #: the first two as numbers, where they are one for all bodies
 
     def __init__(
         self,
@@ -146,73 +148,10 @@ class Plan:
         ends = {f"drag_{end}": drag[record.fields[end]] for end in ("first", "second")}
         return dataclasses.replace(record, fields=record.fields | self._rounded(ends))
 
-    def replaced(self, before: Declaration, now: Declaration) -> Plan | None:
-        """The same plan with another declaration in the place of one, where neither couples bodies; or None.
-
-        It is what a plan made with the other would be. Lists and records that stay are the same objects.
-        """
-        old = self._parts[id(before)]
-        if old.coupled:
-            return None  # as is what it is changed to
-        part = self._compile_alone(now)
-        plan = self._with_part(before, now, part)
-        parts = plan._parts
-        if old.records or part.records:
-            plan.records = [record for term in plan.forces for record in parts[id(term)].records]
-        if old.affine or part.affine:
-            plan._merge(self)
-        plan.integrator.check(plan)
-        records = self.constraint_records
-        if records and any(record.splits for record in records) and not np.array_equal(plan._c, self._c):
-            return None
-        return plan
-
-    def _with_part(self, before: Declaration, now: Declaration, part: Part) -> Plan:
-        """The same with another declaration in the place of one, before anything is made of its part."""
-        plan = object.__new__(Plan)
-        plan.__dict__ = state = self.__dict__.copy()
-        for name in ("fingerprint", "_exact_affine", "_rounded_affine"):
-            state.pop(name, None)
-        if before in self.forces:
-            plan.forces = tuple([now if term is before else term for term in self.forces])  # type: ignore[misc]
-        else:
-            plan.constraints = tuple([now if one is before else one for one in self.constraints])  # type: ignore[misc]
-        plan._parts = parts = self._parts.copy()
-        del parts[id(before)]
-        parts[id(now)] = part
-        return plan
-
-    def refilled(self, before: Declaration, now: Declaration, names: Collection[str]) -> tuple[Plan, Refill] | None:
-        """The same plan with other numbers in the fields of one record; None where more follows from them.
-
-        names: the coefficients in which `now` differs from `before`. The plan is what a plan made with `now` would be.
-        """
-        old = self._parts[id(before)]
-        whole: tuple[Any, ...] = (*old.interactions, *old.constraint_records)
-        if len(whole) != 1 or (old.walls and self._corners.constraint_records):
-            return None
-        one: InteractionRecord | ConstraintRecord = whole[0]
-        if isinstance(one, InteractionRecord) and now.velocity_dependent != one.term.velocity_dependent:  # type: ignore[attr-defined]
-            return None
-        fields = self._fields_of(now, names, one.fields)  # what overflows is refused
-        if fields is None:
-            return None
-        fields = self._rounded(fields)
-        part = Part()
-        part.__dict__.update(old.__dict__)
-        plan = self._with_part(before, now, part)
-        if isinstance(one, InteractionRecord):
-            interaction = InteractionRecord(one.kind, now, one.factor, one.fields | fields)
-            part.interactions = (interaction,)
-            plan.interactions = [interaction if each is one else each for each in self.interactions]
-            return plan, Refill(one, fields)
-        record = ConstraintRecord(one.kind, now, one.fields | fields)
-        part.constraint_records, part.walls = (record,), (now,) if old.walls else ()
-        # The one that acts may have been told of drag.
-        place = next(i for i, each in enumerate(self.constraint_records) if each.constraint is before)
-        plan.constraint_records = [*self.constraint_records]
-        plan.constraint_records[place] = self._dragged(record)
-        return plan, Refill(self.constraint_records[place], fields)
+    replaced = replacing.replaced
+    renumbered = replacing.renumbered
+    refilled = replacing.refilled
+    refill = replacing.refill
 
     def of_rows(self, rows: np.ndarray, mass: np.ndarray) -> dict[str, np.ndarray | list[dict[str, np.ndarray]]]:
         """The coefficients of some bodies after a change of mass: the bits of a plan made with these masses.
@@ -243,23 +182,19 @@ class Plan:
         """Merge the affine terms, and find out what follows from that."""
         parts = self._parts
         shares = [share for term in self.forces for share in parts[id(term)].affine]
-        merged = merging.merged(shares, self.dim)
-        if merged.damped:
-            _check_finite("rate", merged.rate, _F64)
-        if merged.turned:
-            _check_finite("omega", merged.omega, _F64)
-        self.rate, self.omega = merged.rate, merged.omega
-        self._affine = merged
-        self.drag, self.wind, self.spring = merged.drag, merged.wind, merged.spring
-        self.damped, self.turned = merged.damped, merged.turned
+        self._affine = merged = merging.merged(shares, self.dim)
+        _, numbers, self.rate, self.omega, self.drag, self.wind, self.spring, self.damped, self.turned = merged
+        if self.damped:
+            _check_finite("rate", self.rate, _F64)
+        if self.turned:
+            _check_finite("omega", self.omega, _F64)
         self._remembered = step_numbers.still_true(self, previous)
         self.velocity_dependent = self.drag or self._told_velocities
         # What hangs on links has the velocity of its last step: half a step of gravity more would be felt as wind.
-        backward = isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward"
-        if backward and self.linked:
+        if self.linked and isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward":
             self.velocity_dependent = False
         #: (g, w, p, c, k), where all are the same for all bodies, and nothing is lost in the dtype of the state.
-        self.numbers = None if merged.numbers is None or not self._ordinary(merged.numbers) else merged.numbers
+        self.numbers = None if numbers is None or not self._ordinary(numbers) else numbers
         if self.numbers is None:
             vars(self).pop("_rounded_affine", None)
             self._rounded_affine  # noqa: B018 - which refuses what overflows
@@ -267,15 +202,16 @@ class Plan:
     def _derive_masses(self, previous: Plan | None) -> None:
         if previous is not None and previous.mass is self.mass:
             self.inverse_mass, self.mobility = previous.inverse_mass, previous.mobility
-            self.finite_mass = previous.finite_mass
+            self.finite_mass, self.shares = previous.finite_mass, previous.shares
             return
         if self.uniform_mass:
             m = float(self.mass[0])
             heavy = m == math.inf
             self.inverse_mass = np.array([1 / m])
             self.mobility, self.finite_mass = np.array([0.0 if heavy else 1.0]), np.array([0.0 if heavy else m])
+            self.shares = {"inverse_mass": 1 / m, "mobility": 0.0 if heavy else 1.0}
             return
-        mass, infinite = self.mass, np.isinf(self.mass)
+        mass, infinite, self.shares = self.mass, np.isinf(self.mass), {}
         self.inverse_mass = 1 / mass
         self.mobility = np.where(infinite, 0.0, 1.0)
         self.finite_mass = np.where(infinite, 0.0, mass)
@@ -316,24 +252,30 @@ class Plan:
     # How terms add themselves. All arrays that they give are float64, with one row or n rows.
 
     def _add(self, name: str, *added: Any) -> None:
-        part = self._part
-        setattr(part, name, getattr(part, name) + added)
+        part = self._part.__dict__
+        part[name] = part[name] + added if name in part else added
 
-    def add_gravity(self, g: np.ndarray) -> None:
-        self._add("affine", merging.share("g", g * self.mobility[:, None]))
+    def add_gravity(self, g: np.ndarray | tuple[float, ...]) -> None:
+        if self.uniform_mass and (type(g) is tuple or len(g) == 1):
+            mobility = self.shares["mobility"]
+            numbers = g if type(g) is tuple else g.tolist()[0]  # type: ignore[union-attr]
+            self._add("affine", merging.share("g", [number * mobility for number in numbers]))
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._add("affine", merging.share("g", g * self.mobility[:, None]))
 
     def add_applied(self, force: np.ndarray) -> None:
         self._add("applied", force)
 
-    def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
+    def add_drag(self, c: np.ndarray | float, w: np.ndarray | list[float] | tuple[float, ...]) -> None:
         """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
         self._add("affine", merging.share("c", c, w))
 
-    def add_spring(self, k: np.ndarray, p: np.ndarray) -> None:
+    def add_spring(self, k: np.ndarray | float, p: np.ndarray | tuple[float, ...]) -> None:
         """-k (x - p): of several springs the stiffnesses add up and the anchor is their weighted mean."""
         self._add("affine", merging.share("k", k, p))
 
-    def add_damping(self, rate: np.ndarray) -> None:
+    def add_damping(self, rate: np.ndarray | float) -> None:
         self._add("affine", merging.share("rate", rate))
 
     def add_rotation(self, omega: np.ndarray) -> None:
@@ -450,7 +392,7 @@ class Plan:
 
     def _ordinary(self, numbers: list[float]) -> bool:
         """Are they numbers that the dtype of the state has room for, so that NumPy has nothing to say of them?"""
-        if self.dtype == _F64:
+        if self.dtype is _F64 or self.dtype == _F64:
             return math.isfinite(sum(numbers))
         least, most = _ORDINARY
         return all(least <= number <= most or number == 0 or -most <= number <= -least for number in numbers)

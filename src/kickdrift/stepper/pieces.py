@@ -56,6 +56,7 @@ class Refill(NamedTuple):
 class Part:
     """The part of a plan that comes from one declaration. It depends on no other but pins, and can be reused."""
 
+    # Tuples that are added to, each in the part's own `__dict__` from the first one on.
     #: (symbol, coefficient, what it is the weight of): see `merging`.
     affine: tuple[Share, ...] = ()
     records: tuple[Record, ...] = ()

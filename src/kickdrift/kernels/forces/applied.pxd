@@ -2,8 +2,19 @@
 
 from ..abi.applied cimport Applied
 from ..abi.plan cimport MAX_DIM, ROW, Array
-from ..simd.vec cimport load_part, prefetch, store_part, vec, where_positive, width
+from ..simd.vec cimport load_part, vec, where_positive, width
 from .fields cimport values
+
+# Unlike `prefetch` of vec.pxd, for what is not written: lines that are fetched to be written go back to memory.
+cdef extern from *:
+    """
+    #if defined(__GNUC__) || defined(__clang__)
+      #define kd_prefetch_to_read(place) __builtin_prefetch(place)
+    #else
+      #define kd_prefetch_to_read(place)
+    #endif
+    """
+    void prefetch "kd_prefetch_to_read"(const char* place) noexcept nogil
 
 
 cdef enum:
@@ -70,7 +81,7 @@ cdef inline void add(
     bint light, bint even, const char* base, const char* inverse_mass, const char* force, char* out, Py_ssize_t count,
     const vec* like,
 ) noexcept nogil:
-    """out = base + F / m; whatever is written for a body of infinite mass, it is not moved.
+    """out = base + F / m, in whole vectors; whatever is written for a body of infinite mass, it is not moved.
 
     light: `Applied.light`; even: is each vector of `base` the same? Both say what need not be loaded again.
     """
@@ -91,8 +102,7 @@ cdef inline void add(
         count -= TOGETHER * width(like)
     while count > 0:
         load_part(&f, force, min(count, <Py_ssize_t> width(like)))
-        f = accelerated(light, even, f, g, q, <const vec*> base, <const vec*> inverse_mass)
-        store_part(&f, out, min(count, <Py_ssize_t> width(like)))
+        (<vec*> out)[0] = accelerated(light, even, f, g, q, <const vec*> base, <const vec*> inverse_mass)
         base += sizeof(vec)
         inverse_mass += sizeof(vec)
         force += sizeof(vec)

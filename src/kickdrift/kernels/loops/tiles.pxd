@@ -12,7 +12,7 @@ from ..abi.plan cimport (
     COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Newton, Plan, Row,
 )
 from .planes cimport aligned, end, keep_tile, move_state, sum_planes
-from .rows cimport row_of_blocks
+from .rows cimport FEW, row_of_blocks
 from ..integrators.steps cimport damp, has_opening, opening, stage, stages, turn
 from ..abi.applied cimport Applied
 from ..forces.applied cimport merge_row
@@ -288,6 +288,7 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
     cdef char* g = <char*> aligned(buffer, like)
     cdef const vec* k = aligned(plan.prepared, like)
     cdef Py_ssize_t item = sizeof(vec) // width(k)
+    cdef Py_ssize_t most = ROW * 4 // item      # as many bytes of either kind, that stay in the fastest cache
     cdef Py_ssize_t first, count
     cdef int j
     cdef Row row
@@ -298,18 +299,18 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
     for j in range(plan.rows):
         first = job.first
         while first < job.last:
-            count = min(<Py_ssize_t> ROW, job.last - first)
+            count = min(most, job.last - first)
             if first > 0:
                 locate(plan, first, j, &row)
             else:
                 row = plan.row[j]
             keep_row(job, &row, j)
             merge_row(<const Applied*> plan.applied, j, first, count, g, k)
-            if count < ROW:
+            if count < most and job.steps > FEW:     # else what is read beyond ends with a vector
                 memset(g + count * plan.numbers * item, 0, BEYOND)     # finite, as what is read there must be
             row.g = g
             check = check + step(plan, job, k, &row, 0, count * plan.numbers)
-            first += ROW
+            first += most
     end(plan, job, check)
 
 
