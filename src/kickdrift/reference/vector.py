@@ -15,7 +15,7 @@ Number = Any
 class Vector(tuple[Any, ...]):
     """A tuple with componentwise + and -, and * and / by a number.
 
-    Two components, as most vectors have, are written out: that takes half as long.
+    Two and three components, as most vectors have, are written out: that takes half as long.
     """
 
     __slots__ = ()
@@ -24,16 +24,22 @@ class Vector(tuple[Any, ...]):
     def __add__(self, other: Vector) -> Vector:  # type: ignore[override]
         if len(self) == 2:
             return Vector((self[0] + other[0], self[1] + other[1]))
+        if len(self) == 3:
+            return Vector((self[0] + other[0], self[1] + other[1], self[2] + other[2]))
         return Vector(map(add, self, other))
 
     def __sub__(self, other: Vector) -> Vector:
         if len(self) == 2:
             return Vector((self[0] - other[0], self[1] - other[1]))
+        if len(self) == 3:
+            return Vector((self[0] - other[0], self[1] - other[1], self[2] - other[2]))
         return Vector(map(sub, self, other))
 
     def __rmul__(self, factor: Number) -> Vector:
         if len(self) == 2:
             return Vector((factor * self[0], factor * self[1]))
+        if len(self) == 3:
+            return Vector((factor * self[0], factor * self[1], factor * self[2]))
         return Vector([factor * a for a in self])
 
     def __truediv__(self, divisor: Number) -> Vector:
@@ -50,6 +56,8 @@ def dot(u: Vector, v: Vector) -> Number:
     """The scalar product, summed from the first component on."""
     if len(u) == 2:
         return u[0] * v[0] + u[1] * v[1]
+    if len(u) == 3:
+        return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
     return reduce(add, map(mul, u, v))
 
 
