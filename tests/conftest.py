@@ -1,5 +1,6 @@
 """Fixtures: the same tests run on the reference and on every instruction set of the machine."""
 
+import gc
 import os
 import signal
 
@@ -27,6 +28,12 @@ def pytest_cmdline_main(config):
     if option.numprocesses is None and not (option.usepdb or option.collectonly):
         option.numprocesses = os.cpu_count()
         option.dist = "worksteal"
+
+
+def pytest_collection_finish():
+    """What was collected stays until the end: the garbage collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=kernels.isas)

@@ -16,29 +16,36 @@ class Draws:
     def __init__(self, seed):
         self._bits = random.Random(seed).getrandbits
 
-    def _array(self, draw, size):
-        if size is None:
-            return draw()
+    def _words(self, each, size):
+        """So many words of 32 bits for each number of an array: those that drawing number after number would give."""
         shape = tuple(size) if np.iterable(size) else (int(size),)
-        return np.array([draw() for _ in range(math.prod(shape))]).reshape(shape)
+        count = math.prod(shape) * each
+        drawn = self._bits(32 * count).to_bytes(4 * count, "little") if count else b""
+        return np.frombuffer(drawn, "<u4").astype(np.uint64).reshape(*shape, each)
 
     def random(self, size=None):
         """Uniform in [0, 1)."""
-        return self._array(lambda: self._bits(53) / 2**53, size)
+        if size is None:
+            return self._bits(53) / 2**53
+        words = self._words(2, size)
+        return (words[..., 0] | words[..., 1] >> 11 << 32) / 2**53
 
     def uniform(self, low=0.0, high=1.0, size=None):
         return low + (high - low) * self.random(size)
 
     def normal(self, loc=0.0, scale=1.0, size=None):
         """Nearly: the sum of twelve uniform numbers, less six."""
-        return loc + scale * self._array(lambda: sum(self._bits(32) for _ in range(12)) / 2**32 - 6, size)
+        total = sum(self._bits(32) for _ in range(12)) if size is None else self._words(12, size).sum(axis=-1)
+        return loc + scale * (total / 2**32 - 6)
 
     def integers(self, low, high=None, size=None):
         """In [low, high), or in [0, low)."""
         low, high = (0, low) if high is None else (low, high)
         # The bias of a remainder of 64 bits is of no interest here.
-        drawn = self._array(lambda: low + self._bits(64) % (high - low), size)
-        return drawn if size is None else drawn.astype(np.int64)  # which no numbers at all would not be
+        if size is None:
+            return low + self._bits(64) % (high - low)
+        words = self._words(2, size)
+        return low + ((words[..., 0] | words[..., 1] << 32) % (high - low)).astype(np.int64)
 
     def choice(self, values, size=None, replace=True):
         values = np.arange(values) if isinstance(values, int) else np.asarray(values)

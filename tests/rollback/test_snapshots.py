@@ -274,9 +274,10 @@ def test_sync_test_of_ten_thousand_frames(integrator):
 
     def impulses(world, tick):
         if tick % 3 == 0:
-            rng = np.random.default_rng(tick)
-            world.velocity[rng.integers(3)] += rng.normal(size=world.dim) * 0.01
+            world.velocity[pushed[tick]] += pushes[tick]
 
+    rng = np.random.default_rng(18)
+    pushed, pushes = rng.integers(3, size=10_000), rng.normal(size=(10_000, stepper.dim)) * 0.01
     kd.sync_test(stepper, frames=10_000, distance=2, inputs=impulses)
     assert stepper.tick == 10_000
 

@@ -68,9 +68,7 @@ class FixedClock:
             tolerance=tolerance,
             phase=phase,
         )
-        self._rate = self._settings.rate
-        self._step = 1 / self._rate  # dt in seconds, exactly
-
+        self._set_rate(self._settings.rate)
         self._left = self._on_grid(self._settings.phase * self._step)
         self._due = 0  # steps of this frame that have not run yet
         self._backlog = 0  # whole steps kept for later frames
@@ -159,7 +157,7 @@ class FixedClock:
             return Fraction(0)
         carried = (float_rest * int(self._scale * SCALE_ONE) + int(scale_rest * SCALE_ONE)) / SCALE_ONE
         units = self._rate.numerator + int(carried * self._rate.numerator)
-        return min(units * self._unit, self._on_grid(self._step / 2))
+        return min(units * self._unit, self._half_step)
 
     # --- feeding time, step by step --------------------------------------------------------------
 
@@ -231,12 +229,12 @@ class FixedClock:
             n, backlog, lost = OVERLOADS[overload.name](self, n, h, left)
         left -= lost
 
-        rest = left - (n + backlog) * h
-        thrown_away = Fraction(0) if self._settings.carry else max(rest, Fraction(0))
+        thrown_away = Fraction(0) if self._settings.carry else max(left - (n + backlog) * h, Fraction(0))
 
         # Nothing has changed up to here, nothing can fail from here on.
         self._left = left - thrown_away
-        self._dropped += (lost + thrown_away) / self._step
+        if lost or thrown_away:
+            self._dropped += (lost + thrown_away) / self._step
         self._scale_rest, self._float_rest = scale_rest, float_rest
         self._due, self._backlog, self._open = n, backlog, True
         self._measured = h if policy.measures_step else None
@@ -322,7 +320,8 @@ class FixedClock:
         return self._in_steps(rest)
 
     def _in_steps(self, seconds: Fraction) -> float:
-        return float(seconds / self._unit) / float(self._step / self._unit)
+        step = self._rate.denominator * NANO  # in units
+        return float(seconds / self._unit) / float(step)
 
     @property
     def tick(self) -> int:
@@ -503,7 +502,7 @@ class FixedClock:
         self._origin, self._origin_tick, self._varied = exact_time(self.time_exact), self._tick, Fraction(0)
         step = 1 / rate
         left = self._left / self._step * step if keep_fraction and self.deterministic else self._left
-        self._rate, self._step = rate, step
+        self._set_rate(rate)
         self._dropped = math.floor(self._dropped) + self._on_grid(self._dropped % 1 * step) / step
 
         # A "match" clock runs ahead of time. At a new rate that may be millions of steps; the limit is that of 64 bits.
@@ -516,9 +515,11 @@ class FixedClock:
             self._left -= (whole - self._backlog) * step
             self._dropped += whole - self._backlog
 
-    @property
-    def _unit(self) -> Fraction:
-        return Fraction(1, self._rate.numerator * NANO)
+    def _set_rate(self, rate: Fraction) -> None:
+        self._rate = rate
+        self._step = 1 / rate  # dt in seconds, exactly
+        self._unit = Fraction(1, rate.numerator * NANO)  # of the compiled clock, in seconds
+        self._half_step = self._on_grid(self._step / 2)
 
     def _on_grid(self, seconds: Fraction) -> Fraction:
         """Round down to whole units of the compiled clock: less than a nanosecond is lost."""
@@ -568,8 +569,7 @@ class FixedClock:
         if self._taken:
             self._refuse_reentry()
         s = State.parse(state, self._settings)
-        self._rate = Fraction(s.num, s.den)
-        self._step = 1 / self._rate
+        self._set_rate(Fraction(s.num, s.den))
         self._tick = s.tick
         self._left = s.acc * self._unit
         self._due, self._backlog = s.due, s.backlog

@@ -366,7 +366,7 @@ class System(Body):
         self.reports = Reports()
         for record in self.plan.constraint_records:
             self.apply(record, CONSTRAINTS[record.kind], before)
-        if self.stepper._log is not None:
+        if self.reporting:
             self.stepper._log.tell(self, self.reports.contacts)
         if self.decay is not None:
             self.damp(self.decay)
@@ -378,19 +378,24 @@ class System(Body):
         function(self, before, **present_fields(self, record))
         self.source = outer
 
+    @property
+    def reporting(self) -> bool:
+        """Is anybody told who meets whom?"""
+        return self.stepper._log is not None
+
     def report(self, *told) -> None:
         """How two met, as the constraint says that is being applied; see `Contact`."""
-        if self.stepper._log is not None:
+        if self.reporting:
             self.reports.add(self.source, *told)
 
     def report_for(self, source, *told) -> None:
         """The same on behalf of another constraint."""
-        if self.stepper._log is not None:
+        if self.reporting:
             self.reports.add(source, *told)
 
     def has_room(self, i, number, most) -> bool:
         """May a body report that it met this one? Those that it has met already count, and no more than so many."""
-        if self.stepper._log is None:
+        if not self.reporting:
             return False
         own = self.reports.contacts.get(self.source, {})
         return key(i, number) in own or sum(each >> 32 == i for each in own) < most

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
+from operator import add, mul, sub
 from typing import Any
 
 #: numpy.float64 or numpy.float32, as the state is. Python's own floats will not divide by zero; kernels, and these, do.
@@ -11,21 +13,38 @@ Number = Any
 
 
 class Vector(tuple[Any, ...]):
-    """A tuple with componentwise + and -, and * and / by a number."""
+    """A tuple with componentwise + and -, and * and / by a number.
+
+    Two and three components, as most vectors have, are written out: that takes half as long.
+    """
 
     __slots__ = ()
     __array_ufunc__ = None  # a float32 times a vector is one, and no array
 
     def __add__(self, other: Vector) -> Vector:  # type: ignore[override]
-        return Vector([a + b for a, b in zip(self, other, strict=True)])
+        if len(self) == 2:
+            return Vector((self[0] + other[0], self[1] + other[1]))
+        if len(self) == 3:
+            return Vector((self[0] + other[0], self[1] + other[1], self[2] + other[2]))
+        return Vector(map(add, self, other))
 
     def __sub__(self, other: Vector) -> Vector:
-        return Vector([a - b for a, b in zip(self, other, strict=True)])
+        if len(self) == 2:
+            return Vector((self[0] - other[0], self[1] - other[1]))
+        if len(self) == 3:
+            return Vector((self[0] - other[0], self[1] - other[1], self[2] - other[2]))
+        return Vector(map(sub, self, other))
 
     def __rmul__(self, factor: Number) -> Vector:
+        if len(self) == 2:
+            return Vector((factor * self[0], factor * self[1]))
+        if len(self) == 3:
+            return Vector((factor * self[0], factor * self[1], factor * self[2]))
         return Vector([factor * a for a in self])
 
     def __truediv__(self, divisor: Number) -> Vector:
+        if len(self) == 2:
+            return Vector((self[0] / divisor, self[1] / divisor))
         return Vector([a / divisor for a in self])
 
     def rows(self, dim: int) -> list[Vector]:
@@ -35,10 +54,11 @@ class Vector(tuple[Any, ...]):
 
 def dot(u: Vector, v: Vector) -> Number:
     """The scalar product, summed from the first component on."""
-    total = u[0] * v[0]
-    for a, b in zip(u[1:], v[1:], strict=True):
-        total = total + a * b
-    return total
+    if len(u) == 2:
+        return u[0] * v[0] + u[1] * v[1]
+    if len(u) == 3:
+        return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
+    return reduce(add, map(mul, u, v))
 
 
 def largest(u: Sequence[Number]) -> Number:

@@ -31,12 +31,15 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
 
     def move(i, j, sweep, time=None):
         """Let two meet; did they?"""
+        d, size = way(x[j] - x[i]), radius[i] + radius[j]
+        overlap = size * size - dot(d, d)
+        if not overlap > 0 and time is None:
+            return False
         e = restitution[i] if restitution[i] > restitution[j] else restitution[j]
         mu = system.real(0) if friction is None else sqrt(friction[i] * friction[j])
         gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
-        d, u, size = way(x[j] - x[i]), v[j] - v[i], radius[i] + radius[j]
         first = sweep == 0 and swept is None
-        found = meet(d, u, size, gain, e, mu, system.h, first, (j - i - 1) % len(d), time)
+        found = meet(d, v[j] - v[i], size, overlap, gain, e, mu, system.h, first, (j - i - 1) % len(d), time)
         if found is None:
             return False
         moved, turned, met = found  # the way from i to j, and how it changes
@@ -46,25 +49,31 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
         replace(system, x, v, s, j, x[j] + share_j * moved, v[j] + share_j * turned)
         return True
 
+    def touch(i, j):
+        """How long ago two came to touch, after what they have met already; 0 where they did not."""
+        if seen.senses(i, j) or not weight[i] + weight[j] > 0 or (last[i] == j and last[j] == i):
+            return system.real(0)
+        time = when(way(x[j] - x[i]), v[j] - v[i], radius[i] + radius[j])
+        return time if time <= since[i] and time <= since[j] else system.real(0)
+
+    times: dict = {}
+    turned = set(range(len(x)))  # in the last round
     for _ in range(0 if swept is None else ROUNDS):
         # The earliest touch of each body; those that are the earliest for both happen, and what follows is found anew.
-        times: dict = {}
         earliest: dict = {}
         for i, j in pairs:
-            if seen.senses(i, j) or not weight[i] + weight[j] > 0 or (last[i] == j and last[j] == i):
-                continue
-            time = when(way(x[j] - x[i]), v[j] - v[i], radius[i] + radius[j])
-            if not (0 < time <= since[i] and time <= since[j]):
-                continue
-            times[i, j] = time
-            for k in (i, j):
+            if i in turned or j in turned:
+                times[i, j] = touch(i, j)
+            time = times[i, j]
+            for k in (i, j) if time > 0 else ():
                 if k not in earliest or time > times[earliest[k]]:
                     earliest[k] = (i, j)
-        ready = [pair for pair in times if earliest[pair[0]] == earliest[pair[1]] == pair]
+        ready = [pair for pair in pairs if pair[0] in earliest and earliest[pair[0]] == earliest.get(pair[1]) == pair]
         for i, j in ready:
             move(i, j, 0, times[i, j])
             since[i] = since[j] = times[i, j]
             last[i], last[j] = j, i
+        turned = {k for pair in ready for k in pair}
         if not ready:
             break
     for sweep in range(iterations[0]):
@@ -95,6 +104,8 @@ def each(system, numbers):
 
 def tell(system, met, x, v, i, j, radius, weight):
     """Report how two met."""
+    if not system.reporting:
+        return
     ago, speed, depth, pull, slow, change, n = met
     _, fast = arrival(depth, speed, pull, system.h, ago)
     point = x[i] - ago * v[i] + radius[i] * n
@@ -103,6 +114,8 @@ def tell(system, met, x, v, i, j, radius, weight):
 
 def notice(system, d, u, x, v, i, j, radius):
     """Report two that touch in the step, of which one pushes nothing. Those that touched before it have no speed."""
+    if not system.reporting:
+        return
     size, zero = radius[i] + radius[j], system.real(0)
     overlap, together, square = size * size - dot(d, d), -dot(d, u), dot(u, u)
     under_root = together * together + square * overlap
@@ -195,17 +208,15 @@ def is_near(d, size):
     return dot(d, d) < reach * reach
 
 
-def meet(d, u, size, gain, restitution, friction, h, first, axis, given=None):
+def meet(d, u, size, overlap, gain, restitution, friction, h, first, axis, given=None):
     """None, or what to add to the way d and the velocity u from one body to the other, and how they met.
 
-    size: the sum of their radii; gain: what the forces of the step have added to the velocity of each.
+    size: the sum of their radii; overlap: its square less that of the way; gain: what the forces of the step have
+    added to the velocity of each.
     first: may they have met without having been seen to? Then those that part may be halfway through.
     axis: along which those part that are at the same place. given: how long ago they touched, where that is known.
     """
     zero = 0 * h
-    overlap = size * size - dot(d, d)
-    if not overlap > 0 and given is None:
-        return None
     together, time = -dot(d, u), zero
     if given is not None:
         time = given

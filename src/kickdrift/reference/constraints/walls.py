@@ -88,6 +88,8 @@ class Wall:
 
     def tell(self, i, number, depth, v, gain, impulse, normal, surface):
         """Report that a body met a wall. surface: from how long ago to the place of touch."""
+        if not self._system.reporting:
+            return
         speed = v + self.lag * gain
         pull = gain if gain > 0 else self.zero
         ago, fast = arrival(depth, speed, pull, self.h, self.h)
@@ -105,11 +107,12 @@ class Wall:
 def box(system, before, lower, upper, restitution, friction, radius, weight, lag, sensor=None):
     x, v, s = system.rows()
     wall = Wall(system, restitution, friction, radius, weight, lag, sensor)
+    lower, upper = ([system.real(bound) for bound in bounds[0]] for bounds in (lower, upper))
     for i in wall.free:
         e, mu, r = wall.coefficients(i)
         y, u = list(x[i]), list(v[i])
         for j in range(system.dim):
-            low, high = system.real(lower[0][j]) + r, system.real(upper[0][j]) - r
+            low, high = lower[j] + r, upper[j] - r
             for sign, place, other in ((-1, low, high), (1, high, low)):  # outwards, the wall, and that opposite
                 gain = system.gain[i]
                 found = wall.meet(sign * (y[j] - place), sign * u[j], sign * gain[j], e)
