@@ -114,24 +114,6 @@ cdef inline vec field_vec(const Field* field, int component, Py_ssize_t body, co
     return (<const vec*> values(field, component, body))[0]
 
 
-cdef inline void affine_tile(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane, const vec* x, const vec* v, vec* a,
-) noexcept nogil:
-    """a = the affine part of the acceleration, for bodies in planes of so many vectors."""
-    cdef vec b
-    cdef Py_ssize_t n, i, body
-    cdef int j
-    for j in range(plan.dim):
-        for n in range(vectors):
-            i, body = j * plane + n, first + n * width(a)
-            b = field_vec(&plan.g, j, body, a)
-            if plan.drag:
-                b = b - field_vec(&plan.c, j, body, a) * (v[i] - field_vec(&plan.w, j, body, a))
-            if plan.spring:
-                b = b - field_vec(&plan.k, j, body, a) * (x[i] - field_vec(&plan.p, j, body, a))
-            a[i] = b
-
-
 cdef inline bint add_to_tile(
     TermKind kind, int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors,
     Py_ssize_t plane, const vec* x, vec* a,
@@ -171,23 +153,61 @@ cdef inline bint add_known(
     return False
 
 
+cdef inline void accelerate(
+    const Plan* plan, int dim, Py_ssize_t body, const vec* x, const vec* v, vec* a,
+) noexcept nogil:
+    """a = the acceleration of a vector of bodies: the affine part, then the other terms."""
+    cdef Field base
+    cdef int j, number
+    base.body = 0
+    for j in range(dim):
+        base.component[j] = <const char*> (a + j)
+        a[j] = field_vec(&plan.g, j, body, a)
+        if plan.drag:
+            a[j] = a[j] - field_vec(&plan.c, j, body, a) * (v[j] - field_vec(&plan.w, j, body, a))
+        if plan.spring:
+            a[j] = a[j] - field_vec(&plan.k, j, body, a) * (x[j] - field_vec(&plan.p, j, body, a))
+    for number in range(plan.terms):
+        add_known(dim, &plan.term[number], &base, body, 1, 1, x, v, a)
+
+
+cdef inline void affine_tile(
+    const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane, const vec* x, const vec* v, vec* a,
+) noexcept nogil:
+    """a = the affine part of the acceleration, for bodies in planes of so many vectors."""
+    cdef bint drag = plan.drag
+    cdef bint spring = plan.spring
+    cdef vec b
+    cdef Py_ssize_t n, i, body
+    cdef int j
+    for j in range(plan.dim):
+        for n in range(vectors):
+            i, body = j * plane + n, first + n * width(a)
+            b = field_vec(&plan.g, j, body, a)
+            if drag:
+                b = b - field_vec(&plan.c, j, body, a) * (v[i] - field_vec(&plan.w, j, body, a))
+            if spring:
+                b = b - field_vec(&plan.k, j, body, a) * (x[i] - field_vec(&plan.p, j, body, a))
+            a[i] = b
+
+
 cdef inline void accelerate_tile(
     const Plan* plan, int dim, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride,
     const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
-    """a = the accelerations of bodies in planes of `stride` numbers: the affine part, then the other terms."""
+    """`accelerate` for bodies in planes of `stride` numbers."""
     cdef Py_ssize_t plane = stride // width(a)
     cdef Py_ssize_t vectors = (count + width(a) - 1) // width(a)
-    cdef bint uniform = plan.terms > 0 and not plan.drag and not plan.spring   # then g itself is the affine part
+    cdef bint lone = plan.terms > 0 and not plan.drag and not plan.spring   # then g itself is the affine part
     cdef Field base
     cdef int number, j
-    if not uniform:
+    if not lone:
         affine_tile(plan, first, vectors, plane, x, v, a)
     for number in range(plan.terms):
         base.body = sizeof(vec) // width(a)
         for j in range(dim):
             base.component[j] = <const char*> (a + j * plane)
-        if number == 0 and uniform:
+        if number == 0 and lone:
             base.body = plan.g.body
             for j in range(dim):
                 base.component[j] = values(&plan.g, j, first)

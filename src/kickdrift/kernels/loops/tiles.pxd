@@ -18,7 +18,7 @@ from .rows cimport row_of_blocks
 from ..integrators.steps cimport damp, has_opening, opening, stage, stages, turn
 from ..abi.applied cimport Applied
 from ..forces.applied cimport merge_row
-from ..forces.fields cimport accelerate_tile, add_term, field_vec, values
+from ..forces.fields cimport accelerate, accelerate_tile, add_term, field_vec, values
 from ..integrators.traits cimport fsal, splits_on_drag, unspecialised
 
 cdef enum:
@@ -125,13 +125,13 @@ cdef inline void pull(int dim, const Field* g, const Term* term, const vec* x, v
     add_term(POINT_GRAVITY, dim, term, 0, x, a)
 
 
-cdef inline void step_pulled(
-    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t count, vec* r,
+cdef inline void step_vectors(
+    int scheme, int dim, bint alone, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
+    Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """`step_planes` of bodies that are pulled and nothing else, in one pass for each stage.
+    """The same in one pass for each stage. alone: are the bodies `pulled`, and nothing else?
 
-    A vector is pulled before the one ahead of it is stepped: roots and quotients do not wait then. Where two stores of
-    a vector take as long as a quotient, passes for accelerations alone would be the slower ones.
+    A vector is accelerated before the one ahead of it is stepped: roots and quotients do not wait then.
     """
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
@@ -155,32 +155,37 @@ cdef inline void step_pulled(
     cdef vec next_p[MAX_DIM]
     cdef vec next_a[MAX_DIM]
     cdef vec* kept
-    hold(dim, &g, push)
-    hold(dim, &term.field[ORIGIN], center)
-    hold(1, &term.field[STRENGTH], strength)
-    hold(1, &term.field[SQUARE], square)
+    if alone:
+        hold(dim, &g, push)
+        hold(dim, &term.field[ORIGIN], center)
+        hold(1, &term.field[STRENGTH], strength)
+        hold(1, &term.field[SQUARE], square)
     for j in range(EXTRA + 2):
         constants[j] = k[j]
     if fsal(scheme, False):
-        plan.accelerate(plan, 0, count, TILE, r + X * row, r + V * row, r + P * row)
+        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):
+        if not alone and plan.turned:
+            turn_tile(plan, first, count, r)
         for number in range(stages(scheme, False, plan)):
             for n in range(-1, vectors):
                 if n + 1 < vectors:
                     for j in range(dim):
                         i = j * plane + n + 1
                         next_x[j] = r[X * row + i]
-                        if has_opening(scheme, False):
-                            next_v[j] = r[V * row + i]
+                        next_v[j] = r[V * row + i]
                         if fsal(scheme, False):
                             next_p[j] = r[P * row + i]
                         if has_opening(scheme, False) and number == 0:
                             opening(scheme, c, &next_x[j], &next_v[j], NULL, &next_p[j], NULL)
-                    pull(dim, &g, &term, next_x, next_a)
+                    if alone:
+                        pull(dim, &g, &term, next_x, next_a)
+                    else:
+                        accelerate(plan, dim, first + (n + 1) * width(r), next_x, next_v, next_a)
                 if n >= 0:
                     for j in range(dim):
                         i = j * plane + n
-                        if not has_opening(scheme, False):
+                        if alone and not has_opening(scheme, False):
                             v[j] = r[V * row + i]
                         kept = &p[j] if fsal(scheme, False) else &r[P * row + i]
                         stage(
@@ -193,28 +198,38 @@ cdef inline void step_pulled(
                             r[P * row + i] = p[j]
                 for j in range(dim):
                     x[j], v[j], p[j], a[j] = next_x[j], next_v[j], next_p[j], next_a[j]
+        if not alone and plan.turned:
+            turn_tile(plan, first, count, r)
+        if not alone and plan.damped:
+            damp_planes(plan, first, vectors, r)
+
+
+cdef inline void step_tile(
+    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
+) noexcept nogil:
+    """Step a loaded tile, by loops over vectors where they are the faster ones and not too much code."""
+    if sizeof(vec) == SLOW_TO_STORE and pulled(plan):
+        step_vectors(scheme, dim, True, plan, job, k, first, count, r)
+    elif sizeof(vec) == SLOW_TO_STORE and scheme == KICK_DRIFT:
+        step_vectors(KICK_DRIFT, dim, False, plan, job, k, first, count, r)
+    else:
+        step_planes(scheme, plan, job, k, first, count, r)
 
 
 cdef inline void step_alone(
     int scheme, const Plan* plan, const Job* job, const void* k, Py_ssize_t first, Py_ssize_t count, alone r,
 ) noexcept nogil:
-    """Step a loaded tile. Here compilers may assume that no store changes a coefficient."""
+    """Here compilers may assume that no store changes a coefficient."""
     if alone is f32alone:
-        if sizeof(f32vec) == SLOW_TO_STORE and pulled(plan):
-            if plan.dim == 3:
-                step_pulled(scheme, 3, plan, job, <const f32vec*> k, count, <f32vec*> r)
-            else:
-                step_pulled(scheme, 2, plan, job, <const f32vec*> k, count, <f32vec*> r)
+        if plan.dim == 3:
+            step_tile(scheme, 3, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
         else:
-            step_planes(scheme, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
+            step_tile(scheme, 2, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
     else:
-        if sizeof(f64vec) == SLOW_TO_STORE and pulled(plan):
-            if plan.dim == 3:
-                step_pulled(scheme, 3, plan, job, <const f64vec*> k, count, <f64vec*> r)
-            else:
-                step_pulled(scheme, 2, plan, job, <const f64vec*> k, count, <f64vec*> r)
+        if plan.dim == 3:
+            step_tile(scheme, 3, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
         else:
-            step_planes(scheme, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
+            step_tile(scheme, 2, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
 
 
 cdef inline void accelerate_planes(
