@@ -2,13 +2,12 @@
 
 from ..abi.applied cimport Applied
 from ..abi.plan cimport MAX_DIM, ROW, Array
-from ..simd.vec cimport load_part, prefetch, store_part, vec, where_positive, width
+from ..simd.vec cimport load_part, store_part, vec, where_positive, width
 from .fields cimport values
 
 
 cdef enum:
     TOGETHER = 4    # vectors whose work overlaps
-    AHEAD = 6144    # bytes: the forces of the next row are on their way while this one is stepped
 
 
 cdef inline void merge(
@@ -79,8 +78,6 @@ cdef inline void add(
     cdef vec f
     cdef int i
     while count >= TOGETHER * width(like):
-        for i in range(TOGETHER * <int> sizeof(vec) // 64):
-            prefetch(force + AHEAD + 64 * i)
         for i in range(TOGETHER):
             f = (<const vec*> force)[i]
             (<vec*> out)[i] = accelerated(light, even, f, g, q, <const vec*> base + i, <const vec*> inverse_mass + i)

@@ -115,11 +115,9 @@ cdef extern from *:
     typedef kd_f64 *__restrict kd_f64_alone;
     #if defined(__GNUC__) || defined(__clang__)
       #define kd_forget() __asm__ volatile("" ::: "memory")
-      #define kd_prefetch(place) __builtin_prefetch(place, 1)
       static inline const char *kd_opaque(const char *place) { __asm__("" : "+r"(place)); return place; }
     #else
       #define kd_forget()
-      #define kd_prefetch(place)
       #define kd_opaque(place) (place)
     #endif
     #if defined(__AVX512F__) || defined(__aarch64__)
@@ -156,8 +154,6 @@ cdef extern from *:
     # What was read from memory is to be read again: compilers would hoist coefficients out of loops
     # into registers that they do not have, and push out the state that belongs there.
     void forget "kd_forget"() noexcept nogil
-    # What lies there is wanted soon, to be changed
-    void prefetch "kd_prefetch"(const char* place) noexcept nogil
     # A place that compilers are not to know the origin of: where they see that several move alike, they keep an
     # address for each number there, and push these out to memory, instead of one for all.
     const char* opaque "kd_opaque"(const char* place) noexcept nogil
