@@ -126,10 +126,10 @@ cdef inline void pull(int dim, const Field* g, const Term* term, const vec* x, v
 
 
 cdef inline void step_vectors(
-    int scheme, int dim, bint alone, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
+    int scheme, int dim, bint lone, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
     Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """The same in one pass for each stage. alone: are the bodies `pulled`, and nothing else?
+    """The same in one pass for each stage. lone: are the bodies `pulled`, and nothing else?
 
     A vector is accelerated before the one ahead of it is stepped: roots and quotients do not wait then.
     """
@@ -155,7 +155,7 @@ cdef inline void step_vectors(
     cdef vec next_p[MAX_DIM]
     cdef vec next_a[MAX_DIM]
     cdef vec* kept
-    if alone:
+    if lone:
         hold(dim, &g, push)
         hold(dim, &term.field[ORIGIN], center)
         hold(1, &term.field[STRENGTH], strength)
@@ -165,7 +165,7 @@ cdef inline void step_vectors(
     if fsal(scheme, False):
         plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):
-        if not alone and plan.turned:
+        if not lone and plan.turned:
             turn_tile(plan, first, count, r)
         for number in range(stages(scheme, False, plan)):
             for n in range(-1, vectors):
@@ -178,14 +178,14 @@ cdef inline void step_vectors(
                             next_p[j] = r[P * row + i]
                         if has_opening(scheme, False) and number == 0:
                             opening(scheme, c, &next_x[j], &next_v[j], NULL, &next_p[j], NULL)
-                    if alone:
+                    if lone:
                         pull(dim, &g, &term, next_x, next_a)
                     else:
                         accelerate(plan, dim, first + (n + 1) * width(r), next_x, next_v, next_a)
                 if n >= 0:
                     for j in range(dim):
                         i = j * plane + n
-                        if alone and not has_opening(scheme, False):
+                        if lone and not has_opening(scheme, False):
                             v[j] = r[V * row + i]
                         kept = &p[j] if fsal(scheme, False) else &r[P * row + i]
                         stage(
@@ -198,9 +198,9 @@ cdef inline void step_vectors(
                             r[P * row + i] = p[j]
                 for j in range(dim):
                     x[j], v[j], p[j], a[j] = next_x[j], next_v[j], next_p[j], next_a[j]
-        if not alone and plan.turned:
+        if not lone and plan.turned:
             turn_tile(plan, first, count, r)
-        if not alone and plan.damped:
+        if not lone and plan.damped:
             damp_planes(plan, first, vectors, r)
 
 
