@@ -5,21 +5,9 @@ from ..abi.plan cimport MAX_DIM, ROW, Array
 from ..simd.vec cimport load_part, vec, where_positive, width
 from .fields cimport values
 
-# Unlike `prefetch` of vec.pxd, for what is not written: lines that are fetched to be written go back to memory.
-cdef extern from *:
-    """
-    #if defined(__GNUC__) || defined(__clang__)
-      #define kd_prefetch_to_read(place) __builtin_prefetch(place)
-    #else
-      #define kd_prefetch_to_read(place)
-    #endif
-    """
-    void prefetch "kd_prefetch_to_read"(const char* place) noexcept nogil
-
 
 cdef enum:
     TOGETHER = 4    # vectors whose work overlaps
-    AHEAD = 6144    # bytes: the forces of the next row are on their way while this one is stepped
 
 
 cdef inline void merge(
@@ -90,8 +78,6 @@ cdef inline void add(
     cdef vec f
     cdef int i
     while count >= TOGETHER * width(like):
-        for i in range(TOGETHER * <int> sizeof(vec) // 64):
-            prefetch(force + AHEAD + 64 * i)
         for i in range(TOGETHER):
             f = (<const vec*> force)[i]
             (<vec*> out)[i] = accelerated(light, even, f, g, q, <const vec*> base + i, <const vec*> inverse_mass + i)

@@ -114,34 +114,81 @@ cdef inline vec field_vec(const Field* field, int component, Py_ssize_t body, co
     return (<const vec*> values(field, component, body))[0]
 
 
+cdef inline bint add_to_tile(
+    TermKind kind, int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors,
+    Py_ssize_t plane, const vec* x, vec* a,
+) noexcept nogil:
+    """a = `base` and what a term adds to it, for bodies in planes of so many vectors."""
+    # Copies, which no store can change: compilers keep in registers what is the same for all bodies.
+    cdef Term here = term[0]
+    cdef Field there = base[0]
+    cdef vec y[MAX_DIM]
+    cdef vec b[MAX_DIM]
+    cdef Py_ssize_t n
+    cdef int j
+    cdef bint known = True
+    for n in range(vectors):
+        for j in range(dim):
+            y[j] = x[j * plane + n]
+            b[j] = field_vec(&there, j, n * width(a), a)
+        known = add_term(kind, dim, &here, first + n * width(a), y, b)
+        for j in range(dim):
+            a[j * plane + n] = b[j]
+    return known
+
+
+cdef inline bint add_known(
+    int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane,
+    const vec* x, const vec* v, vec* a,
+) noexcept nogil:
+    """`add_to_tile` with the kind as a constant, and with what the term depends on."""
+    if term.kind == POINT_GRAVITY:
+        return add_to_tile(POINT_GRAVITY, dim, term, base, first, vectors, plane, x, a)
+    if term.kind == QUADRATIC_DRAG:
+        return add_to_tile(QUADRATIC_DRAG, dim, term, base, first, vectors, plane, v, a)
+    if dim > 1 and term.kind == VORTEX:
+        return add_to_tile(VORTEX, dim, term, base, first, vectors, plane, x, a)
+    if dim > 1 and term.kind == CENTRIFUGAL:
+        return add_to_tile(CENTRIFUGAL, dim, term, base, first, vectors, plane, x, a)
+    return False
+
+
 cdef inline void accelerate(
     const Plan* plan, int dim, Py_ssize_t body, const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
     """a = the acceleration of a vector of bodies: the affine part, then the other terms."""
+    cdef Field base
     cdef int j, number
+    base.body = 0
     for j in range(dim):
+        base.component[j] = <const char*> (a + j)
         a[j] = field_vec(&plan.g, j, body, a)
         if plan.drag:
             a[j] = a[j] - field_vec(&plan.c, j, body, a) * (v[j] - field_vec(&plan.w, j, body, a))
         if plan.spring:
             a[j] = a[j] - field_vec(&plan.k, j, body, a) * (x[j] - field_vec(&plan.p, j, body, a))
     for number in range(plan.terms):
-        add_known(dim, &plan.term[number], body, x, v, a)
+        add_known(dim, &plan.term[number], &base, body, 1, 1, x, v, a)
 
 
-cdef inline bint add_known(
-    int dim, const Term* term, Py_ssize_t body, const vec* x, const vec* v, vec* a,
+cdef inline void affine_tile(
+    const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane, const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
-    """`add_term` with the kind as a constant, and with what the term depends on."""
-    if term.kind == POINT_GRAVITY:
-        return add_term(POINT_GRAVITY, dim, term, body, x, a)
-    if term.kind == QUADRATIC_DRAG:
-        return add_term(QUADRATIC_DRAG, dim, term, body, v, a)
-    if dim > 1 and term.kind == VORTEX:
-        return add_term(VORTEX, dim, term, body, x, a)
-    if dim > 1 and term.kind == CENTRIFUGAL:
-        return add_term(CENTRIFUGAL, dim, term, body, x, a)
-    return False
+    """a = the affine part of the acceleration, for bodies in planes of so many vectors."""
+    cdef bint drag = plan.drag
+    cdef bint spring = plan.spring
+    cdef vec b
+    cdef Py_ssize_t n, i, body
+    cdef int j
+    for j in range(plan.dim):
+        for n in range(vectors):
+            i, body = j * plane + n, first + n * width(a)
+            b = field_vec(&plan.g, j, body, a)
+            if drag:
+                b = b - field_vec(&plan.c, j, body, a) * (v[i] - field_vec(&plan.w, j, body, a))
+            if spring:
+                b = b - field_vec(&plan.k, j, body, a) * (x[i] - field_vec(&plan.p, j, body, a))
+            a[i] = b
 
 
 cdef inline void accelerate_tile(
@@ -150,18 +197,21 @@ cdef inline void accelerate_tile(
 ) noexcept nogil:
     """`accelerate` for bodies in planes of `stride` numbers."""
     cdef Py_ssize_t plane = stride // width(a)
-    cdef Py_ssize_t n
-    cdef int j
-    cdef vec y[MAX_DIM]
-    cdef vec u[MAX_DIM]
-    cdef vec b[MAX_DIM]
-    for n in range((count + width(a) - 1) // width(a)):
+    cdef Py_ssize_t vectors = (count + width(a) - 1) // width(a)
+    cdef bint lone = plan.terms > 0 and not plan.drag and not plan.spring   # then g itself is the affine part
+    cdef Field base
+    cdef int number, j
+    if not lone:
+        affine_tile(plan, first, vectors, plane, x, v, a)
+    for number in range(plan.terms):
+        base.body = sizeof(vec) // width(a)
         for j in range(dim):
-            y[j] = x[j * plane + n]
-            u[j] = v[j * plane + n]
-        accelerate(plan, dim, first + n * width(a), y, u, b)
-        for j in range(dim):
-            a[j * plane + n] = b[j]
+            base.component[j] = <const char*> (a + j * plane)
+        if number == 0 and lone:
+            base.body = plan.g.body
+            for j in range(dim):
+                base.component[j] = values(&plan.g, j, first)
+        add_known(dim, &plan.term[number], &base, first, vectors, plane, x, v, a)
 
 
 # The rest is for methods that need more than the acceleration. They look at one body.
@@ -325,4 +375,4 @@ cdef inline bint has_branches(int scheme, int dim, const Term* term, const real*
         return False
     if scheme == ENERGY_EULER and not potential_difference(term, dim, 0, &dphi, &y[0], &y[0]):
         return False
-    return add_known(dim, term, 0, x, x, a)
+    return add_known(dim, term, &term.field[ORIGIN], 0, 1, 1, x, x, a)

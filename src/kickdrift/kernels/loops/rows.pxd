@@ -2,14 +2,13 @@
 
 from libc.string cimport memcpy, memset
 
-from ..simd.vec cimport WIDE, prefetch, forget, vec, load_part, opaque, store_part, width
+from ..simd.vec cimport WIDE, forget, vec, load_part, opaque, store_part, width
 from ..abi.plan cimport COMPOSITION_RK4, Job, Plan, Row
 from ..integrators.steps cimport damp, has_opening, opening, stage, stages, start
 from ..forces.fields cimport affine
 from ..integrators.traits cimport fsal, verlet
 
 cdef enum:
-    AHEAD = 4096    # bytes: of arrays beyond the caches, what comes later is on its way while this is stepped
     FEW = 2     # for up to so many steps it is faster to step vectors one by one than to copy them
 
 
@@ -146,7 +145,6 @@ cdef inline vec row_of_blocks(
     cdef vec* px
     cdef vec* pv
     cdef vec* ps
-    cdef Py_ssize_t line
     cdef vec check
     cdef Py_ssize_t w = width(constants)
     cdef Py_ssize_t most = vectors * w
@@ -170,10 +168,6 @@ cdef inline vec row_of_blocks(
             copy_part(False, velocity, v, vectors, count)
             if verlet(scheme):
                 copy_part(False, history, s, vectors, count)
-        elif before_x == NULL:  # with two more arrays the processor itself is the quicker one
-            for line in range(vectors * <Py_ssize_t> sizeof(vec) // 64):
-                prefetch(<char*> px + AHEAD + 64 * line)
-                prefetch(<char*> pv + AHEAD + 64 * line)
         check = check + blocks(scheme, vectors, plan, job, constants, row, at, px, pv, ps, bx, bv)
         if count < most:
             copy_part(True, position, x, vectors, count)

@@ -6,18 +6,24 @@
 
 from libc.string cimport memset
 
+from ..abi.constants cimport EXTRA
 from ..abi.registers cimport P, Q, REGISTERS, S, V, X, Y, Z
 from ..simd.vec cimport alone, f32alone, f32vec, f64alone, f64vec, vec, width
 from ..abi.plan cimport (
-    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Newton, Plan, Row,
+    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, ORIGIN, POINT_GRAVITY, RK4, ROW, SQUARE, STRENGTH, STRIDED, TILE,
+    VELOCITY_VERLET, Field, Job, Newton, Plan, Row, Term,
 )
 from .planes cimport aligned, end, keep_tile, move_state, sum_planes
 from .rows cimport FEW, row_of_blocks
 from ..integrators.steps cimport damp, has_opening, opening, stage, stages, turn
 from ..abi.applied cimport Applied
 from ..forces.applied cimport merge_row
-from ..forces.fields cimport accelerate, accelerate_tile, field_vec, values
+from ..forces.fields cimport accelerate, accelerate_tile, add_term, field_vec, values
 from ..integrators.traits cimport fsal, splits_on_drag, unspecialised
+
+cdef enum:
+    SLOW_TO_STORE = 64      # bytes: AVX-512's vectors go to the caches in two parts on many processors
+
 
 cdef inline void damp_planes(const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, vec* r) noexcept nogil:
     cdef Py_ssize_t plane = TILE // width(r)
@@ -59,53 +65,171 @@ cdef inline void turn_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count,
 
 
 cdef inline void step_planes(
-    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
+    int scheme, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """Step a loaded tile through the job, stage by stage."""
+    """Step a loaded tile through the job: each stage passes over it twice, for accelerations and what becomes of them.
+
+    None of these schemes has a history: the accelerations are where it would be.
+    """
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
     cdef int number, j
-    cdef Py_ssize_t _step, n, i
-    cdef vec x[MAX_DIM]
-    cdef vec v[MAX_DIM]
-    cdef vec a[MAX_DIM]
+    cdef Py_ssize_t _step, i
     if fsal(scheme, False):
-        accelerate_tile(plan, dim, first, count, TILE, r + X * row, r + V * row, r + P * row)
+        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):
         if plan.turned:
-            turn_planes(plan, dim, first, vectors, r)
-        for number in range(stages(scheme, False, plan)):
-            for n in range(vectors):
-                for j in range(dim):
-                    i = j * plane + n
-                    x[j] = r[X * row + i]
-                    v[j] = r[V * row + i]
-                    if number == 0 and has_opening(scheme, False):
-                        opening(scheme, k, &x[j], &v[j], &r[S * row + i], &r[P * row + i], &r[Q * row + i])
-                accelerate(plan, dim, first + n * width(r), x, v, a)
-                for j in range(dim):
-                    i = j * plane + n
-                    stage(
-                        scheme, False, number, 1, k, k, k, k, k, a[j], &x[j], &v[j],
-                        &r[S * row + i], &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
+            turn_tile(plan, first, count, r)
+        if has_opening(scheme, False):
+            for j in range(plan.dim):
+                for i in range(j * plane, j * plane + vectors):
+                    opening(
+                        scheme, k, &r[X * row + i], &r[V * row + i], &r[S * row + i], &r[P * row + i], &r[Q * row + i],
                     )
-                    r[X * row + i] = x[j]
-                    r[V * row + i] = v[j]
+        for number in range(stages(scheme, False, plan)):
+            plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + S * row)
+            for j in range(plan.dim):
+                for i in range(j * plane, j * plane + vectors):
+                    stage(
+                        scheme, False, number, 1, k, k, k, k, k, r[S * row + i], &r[X * row + i], &r[V * row + i],
+                        NULL, &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
+                    )
         if plan.turned:
-            turn_planes(plan, dim, first, vectors, r)
+            turn_tile(plan, first, count, r)
         if plan.damped:
             damp_planes(plan, first, vectors, r)
 
 
-cdef inline void step_alone(
-    int scheme, int dim, const Plan* plan, const Job* job, const void* k, Py_ssize_t first, Py_ssize_t count, alone r,
+cdef inline bint pulled(const Plan* plan) noexcept nogil:
+    """Does one PointGravity, the same for all, do all that is done to the bodies of a tile?"""
+    return (
+        plan.terms == 1 and plan.term[0].kind == POINT_GRAVITY and not plan.drag and not plan.spring
+        and not plan.turned and not plan.damped and plan.g.body == 0 and plan.term[0].field[STRENGTH].body == 0
+        and plan.term[0].field[SQUARE].body == 0 and plan.term[0].field[ORIGIN].body == 0
+    )
+
+
+cdef inline void hold(int components, Field* field, vec* here) noexcept nogil:
+    """Take a coefficient that is the same for all bodies into vectors that compilers may keep in registers."""
+    cdef int j
+    for j in range(components):
+        here[j] = field_vec(field, j, 0, here)
+        field.component[j] = <const char*> (here + j)
+
+
+cdef inline void pull(int dim, const Field* g, const Term* term, const vec* x, vec* a) noexcept nogil:
+    cdef int j
+    for j in range(dim):
+        a[j] = field_vec(g, j, 0, a)
+    add_term(POINT_GRAVITY, dim, term, 0, x, a)
+
+
+cdef inline void step_vectors(
+    int scheme, int dim, bint lone, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
+    Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """The same. Here compilers may assume that no store changes a coefficient."""
-    if alone is f32alone:
-        step_planes(scheme, dim, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
+    """The same in one pass for each stage. lone: are the bodies `pulled`, and nothing else?
+
+    A vector is accelerated before the one ahead of it is stepped: roots and quotients do not wait then.
+    """
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef Py_ssize_t row = MAX_DIM * plane
+    cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
+    cdef Field g = plan.g
+    cdef Term term = plan.term[0]
+    cdef vec push[MAX_DIM]
+    cdef vec center[MAX_DIM]
+    cdef vec strength[1]
+    cdef vec square[1]
+    cdef vec constants[EXTRA + 2]
+    cdef const vec* c = k if scheme == COMPOSITION else constants
+    cdef int number, j
+    cdef Py_ssize_t _step, n, i
+    cdef vec x[MAX_DIM]
+    cdef vec v[MAX_DIM]
+    cdef vec p[MAX_DIM]
+    cdef vec a[MAX_DIM]
+    cdef vec next_x[MAX_DIM]
+    cdef vec next_v[MAX_DIM]
+    cdef vec next_p[MAX_DIM]
+    cdef vec next_a[MAX_DIM]
+    cdef vec* kept
+    if lone:
+        hold(dim, &g, push)
+        hold(dim, &term.field[ORIGIN], center)
+        hold(1, &term.field[STRENGTH], strength)
+        hold(1, &term.field[SQUARE], square)
+    for j in range(EXTRA + 2):
+        constants[j] = k[j]
+    if fsal(scheme, False):
+        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
+    for _step in range(job.steps):
+        if not lone and plan.turned:
+            turn_tile(plan, first, count, r)
+        for number in range(stages(scheme, False, plan)):
+            for n in range(-1, vectors):
+                if n + 1 < vectors:
+                    for j in range(dim):
+                        i = j * plane + n + 1
+                        next_x[j] = r[X * row + i]
+                        next_v[j] = r[V * row + i]
+                        if fsal(scheme, False):
+                            next_p[j] = r[P * row + i]
+                        if has_opening(scheme, False) and number == 0:
+                            opening(scheme, c, &next_x[j], &next_v[j], NULL, &next_p[j], NULL)
+                    if lone:
+                        pull(dim, &g, &term, next_x, next_a)
+                    else:
+                        accelerate(plan, dim, first + (n + 1) * width(r), next_x, next_v, next_a)
+                if n >= 0:
+                    for j in range(dim):
+                        i = j * plane + n
+                        if lone and not has_opening(scheme, False):
+                            v[j] = r[V * row + i]
+                        kept = &p[j] if fsal(scheme, False) else &r[P * row + i]
+                        stage(
+                            scheme, False, number, 1, c, c, c, c, c, a[j], &x[j], &v[j],
+                            NULL, kept, &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
+                        )
+                        r[X * row + i] = x[j]
+                        r[V * row + i] = v[j]
+                        if fsal(scheme, False):
+                            r[P * row + i] = p[j]
+                for j in range(dim):
+                    x[j], v[j], p[j], a[j] = next_x[j], next_v[j], next_p[j], next_a[j]
+        if not lone and plan.turned:
+            turn_tile(plan, first, count, r)
+        if not lone and plan.damped:
+            damp_planes(plan, first, vectors, r)
+
+
+cdef inline void step_tile(
+    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
+) noexcept nogil:
+    """Step a loaded tile, by loops over vectors where they are the faster ones and not too much code."""
+    if sizeof(vec) == SLOW_TO_STORE and pulled(plan):
+        step_vectors(scheme, dim, True, plan, job, k, first, count, r)
+    elif sizeof(vec) == SLOW_TO_STORE and scheme == KICK_DRIFT:
+        step_vectors(KICK_DRIFT, dim, False, plan, job, k, first, count, r)
     else:
-        step_planes(scheme, dim, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
+        step_planes(scheme, plan, job, k, first, count, r)
+
+
+cdef inline void step_alone(
+    int scheme, const Plan* plan, const Job* job, const void* k, Py_ssize_t first, Py_ssize_t count, alone r,
+) noexcept nogil:
+    """Here compilers may assume that no store changes a coefficient."""
+    if alone is f32alone:
+        if plan.dim == 3:
+            step_tile(scheme, 3, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
+        else:
+            step_tile(scheme, 2, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
+    else:
+        if plan.dim == 3:
+            step_tile(scheme, 3, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
+        else:
+            step_tile(scheme, 2, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
 
 
 cdef inline void accelerate_planes(
@@ -159,16 +283,11 @@ cdef inline vec step_scheme(
     """Step a row of `count` numbers, or a tile of so many bodies; return sums of all numbers."""
     if row.planes == NULL:
         return row_of_blocks(scheme, vectors, plan, job, k, row, count)
-    if fused(scheme) and plan.dim == 3:
+    if fused(scheme):
         if vec is f32vec:
-            step_alone(scheme, 3, plan, job, k, row.first, count, <f32alone> row.planes)
+            step_alone(scheme, plan, job, k, row.first, count, <f32alone> row.planes)
         else:
-            step_alone(scheme, 3, plan, job, k, row.first, count, <f64alone> row.planes)
-    elif fused(scheme):
-        if vec is f32vec:
-            step_alone(scheme, 2, plan, job, k, row.first, count, <f32alone> row.planes)
-        else:
-            step_alone(scheme, 2, plan, job, k, row.first, count, <f64alone> row.planes)
+            step_alone(scheme, plan, job, k, row.first, count, <f64alone> row.planes)
     return sum_planes(plan.dim, count, <vec*> row.planes)
 
 

@@ -13,6 +13,16 @@ cdef extern from *:
     #else
       #define KD_VECTORISED static
     #endif
+    /* A tile's row is too short for what compilers make of memcpy, and of loops that look like it. */
+    static void kd_copy(char *to, const char *from, Py_ssize_t bytes) {
+      #ifdef KD_LANE_BYTES
+        for (; bytes >= KD_LANE_BYTES; bytes -= KD_LANE_BYTES, to += KD_LANE_BYTES, from += KD_LANE_BYTES) {
+            *(kd_f32 *)to = *(const kd_f32 *)from;
+            kd_forget();
+        }
+      #endif
+        memcpy(to, from, bytes);
+    }
     #define KD_EACH(number, distance) \
         if (out) for (i = 0; i < count; i++) *(number *)(place + i * (distance)) = row[i]; \
         else for (i = 0; i < count; i++) row[i] = *(const number *)(place + i * (distance));
@@ -20,8 +30,8 @@ cdef extern from *:
         KD_VECTORISED void name(int out, number *row, char *place, Py_ssize_t stride, Py_ssize_t count) { \
             Py_ssize_t i; \
             const Py_ssize_t size = sizeof(number); \
-            if (stride == size && out) memcpy(place, row, count * size); \
-            else if (stride == size) memcpy(row, place, count * size); \
+            if (stride == size && out) kd_copy(place, (const char *)row, count * size); \
+            else if (stride == size) kd_copy((char *)row, place, count * size); \
             else if (stride == 3 * size) { KD_EACH(number, 3 * size) } \
             else if (stride == 2 * size) { KD_EACH(number, 2 * size) } \
             else { KD_EACH(number, stride) } \
