@@ -7,10 +7,11 @@ from .contact_state cimport (
     SPEED, body, contact,
 )
 from .meetings cimport meets
-from ..abi.constraints cimport Contacts
+from ..abi.constraints cimport Contacts, Torus
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
 from ..simd.vec cimport real
+from ..space cimport is_periodic, turn_to_image
 
 cdef enum:
     FINE = 12           # substeps: see the reference
@@ -35,7 +36,7 @@ cdef inline void stiffness_of(
 
 
 cdef inline void direct(
-    int dim, int64_t n, int64_t i, int64_t j, real* normal, const real* a, const real* b,
+    int dim, int64_t n, int64_t i, int64_t j, real* normal, const real* a, const real* b, const Torus* torus,
 ) noexcept nogil:
     """Where the bodies are now says in which direction they push; walls keep theirs."""
     cdef real d[MAX_DIM]
@@ -47,6 +48,7 @@ cdef inline void direct(
         return
     for c in range(dim):
         d[c] = b[dim + c] - a[dim + c]
+    turn_to_image(dim, d, torus)
     r = root(dot(dim, d, d))
     for c in range(dim):
         normal[c] = d[c] / r if r > 0 else (one if c == <int> ((j - i - 1) % dim) else zero)
@@ -70,7 +72,7 @@ cdef inline void warm(int dim, int64_t n, int64_t k, const Contacts* data, const
     cdef real impulse[MAX_DIM]
     cdef real along
     cdef int c
-    direct(dim, n, i, j, own, a, b)
+    direct(dim, n, i, j, own, a, b, &data.grid.torus)
     along = dot(dim, own + dim, own)
     for c in range(dim):
         own[dim + c] = own[dim + c] - along * own[c]
@@ -101,6 +103,8 @@ cdef inline bint solve(
     cdef int c
     for c in range(dim):
         way[c] = b[dim + c] - a[dim + c]
+    if is_periodic(&data.grid.torus) and data.second[k] < data.n:
+        turn_to_image(dim, way, &data.grid.torus)
     gap = dot(dim, way, own) - more[SIZE]
     apart = gap
     for c in range(dim):
