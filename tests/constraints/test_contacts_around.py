@@ -31,7 +31,7 @@ def test_a_heap_across_a_side_is_that_in_the_middle(Stepper):
         seen.append((world.position, world.velocity, world.events.take(), world.touching()))
     (x, v, told, touching), (y, w, told_there, touching_there) = seen
     assert np.abs(x[:, 0].max() - x[:, 0].min()) < 3 < y[:, 0].max() - y[:, 0].min()
-    assert np.allclose((x + (10.75, 0)) % (20, 1e9), y, atol=1e-9)
+    assert np.allclose((x + np.array([10.75, 0])) % (20, 1e9), y, atol=1e-9)
     assert np.allclose(v, w, atol=1e-9)
     assert touching.tolist() == touching_there.tolist()
     assert len(told) > 5
@@ -59,10 +59,12 @@ def test_a_ring_of_rods_and_balls_stays(Stepper):
     x = np.arange(20) + 0.25
     ring = np.stack([x, np.full(20, 3.0)], axis=1)
     rods = kd.Distance(np.stack([np.arange(20), (np.arange(20) + 1) % 20], axis=1), iterations=20)
-    world = Stepper(ring.copy(), np.array([[3.0, 0.0]] * 20), hz=60, constraints=[kd.Contacts(0.25, joints=[rods]), TUBE])
+    world = Stepper(
+        ring.copy(), np.array([[3.0, 0.0]] * 20), hz=60, constraints=[kd.Contacts(0.25, joints=[rods]), TUBE]
+    )
     assert np.allclose(world.constraints[0].joints[0].length, 1.0)
     world.step(30)
-    assert np.allclose(world.position, (ring + (1.5, 0)) % (20, 1e9), atol=1e-9)
+    assert np.allclose(world.position, (ring + np.array([1.5, 0])) % (20, 1e9), atol=1e-9)
     assert np.allclose(world.velocity, (3.0, 0.0), atol=1e-9)
 
 

@@ -55,10 +55,10 @@ class Contacts(Filtered):
     and mask and by those of the walls and shapes.
 
     Beside `Periodic` bodies and joints reach to the nearest image. Any two radii together may be half of the width at
-    most. Walls and shapes stand where they are, once. So walls have to run along the sides that are one, such as a floor
-    below a box that wraps from left to right, or to be out of reach. A shape within 5/4 of a radius of such a side needs
-    its image on the other side among `shapes`, or it reaches across the box and as far beyond both sides. Shapes that
-    are farther beyond a side are not seen, however fast a body goes there.
+    most. Walls and shapes stand where they are, once. So walls have to be the same all the way, such as a floor below a
+    box that wraps from left to right, or out of reach. A shape within 5/4 of a radius of a side that wraps needs its
+    image at the other side among `shapes`, or it reaches across the box and as far beyond both sides. Shapes that are
+    farther beyond a side are not seen, however fast a body goes there.
 
     Events number the walls one after the other: the sides of a box as it numbers them, then those of the next wall,
     then the shapes. A HIT is two that come together and did not push each other a step ago; its impulse is that of the
@@ -78,6 +78,9 @@ class Contacts(Filtered):
     before the step, and move through the substeps with the velocity changes that the forces gave them in it. For them
     this is semi-implicit Euler at dt / substeps, whatever the integrator. Their velocity is the one at the end of the
     step, and at rest it is zero. For gases and billiards, where energy counts, use `ElasticCollisions`.
+
+    `set` takes other `shapes`: a shape at the same place goes on with its impulses. So does one that is somewhere else,
+    if as many of the same kind are in its place in the sequence. Who touched a shape that is gone is told no END.
 
     The impulses are part of the state, of snapshots and of checksums. Contacts are sorted into colours in each step,
     in the order of the bodies' indices, so the result depends on nothing else. Pairs that are near each other are

@@ -57,8 +57,8 @@ class Periodic(Constraint):
     Where there are forces of pairs and no other constraint, `velocity_verlet` and `verlet` with "central" velocities do
     so before they evaluate the forces at the new place, which then serve the next step too.
 
-    `ElasticCollisions`, `Contacts`, `PairPotential`, `Springs` and `Distance` go from a body to the nearest image of the other
-    (Metropolis et al. 1953), also where integrators look at places outside of the box within a step. For that the sum
+    `ElasticCollisions`, `Contacts`, `PairPotential`, `Springs` and `Distance` go from a body to the nearest image of
+    the other (Metropolis et al. 1953), also where integrators look at places outside of the box in a step. For that the sum
     of two radii and the cutoff may be half of the width at most. Springs and rods that are longer than that turn to
     another image, and lengths that are measured are those to the nearest. All else sees bodies where they are, once:
     fields, walls, shapes, sensors and functions of users. `interpolate` draws along the shortest way, in the box, so
@@ -167,8 +167,8 @@ def check_company(plan: Plan) -> None:
             reach = float(np.sort(radius.astype(np.float64))[-2:].sum()) if plan.n > 1 else 0.0
             if not reach <= half:
                 raise ValueError(
-                    f"{type(record.constraint).__name__}(radius): expected any two to be at most half of the width of Periodic "
-                    f"together, {half:g} m, got {reach:g}"
+                    f"{type(record.constraint).__name__}(radius): expected any two to be at most half of the width of "
+                    f"Periodic together, {half:g} m, got {reach:g}"
                 )
         if record.kind == "contacts":
             from .contacts import check_sides
