@@ -58,7 +58,7 @@ class Periodic(Constraint):
     so before they evaluate the forces at the new place, which then serve the next step too.
 
     `ElasticCollisions`, `Contacts`, `PairPotential`, `Springs` and `Distance` go from a body to the nearest image of
-    the other (Metropolis et al. 1953), also where integrators look at places outside of the box in a step. For that the sum
+    the other (Metropolis et al. 1953), also where integrators look outside of the box within a step. For that the sum
     of two radii and the cutoff may be half of the width at most. Springs and rods that are longer than that turn to
     another image, and lengths that are measured are those to the nearest. All else sees bodies where they are, once:
     fields, walls, shapes, sensors and functions of users. `interpolate` draws along the shortest way, in the box, so
