@@ -7,11 +7,11 @@ from .contact_state cimport (
     SPEED, body, contact,
 )
 from .meetings cimport meets
-from ..abi.constraints cimport Contacts, Torus
+from ..abi.constraints cimport Contacts
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
 from ..simd.vec cimport real
-from ..space cimport is_periodic, turn_to_image
+from ..space cimport is_periodic, nearest
 
 cdef enum:
     FINE = 12           # substeps: see the reference
@@ -36,9 +36,39 @@ cdef inline void stiffness_of(
 
 
 cdef inline void direct(
-    int dim, int64_t n, int64_t i, int64_t j, real* normal, const real* a, const real* b, const Torus* torus,
+    int dim, int64_t n, int64_t i, int64_t j, real* own, const real* a, const real* b, const Contacts* data,
 ) noexcept nogil:
     """Where the bodies are now says in which direction they push; walls keep theirs."""
+    if is_periodic(&data.grid.torus) and j < n:
+        direct_around(dim, i, j, own, a, b, data)
+    else:
+        direct_open(dim, n, i, j, own, a, b)
+
+
+cdef inline void direct_around(
+    int dim, int64_t i, int64_t j, real* own, const real* a, const real* b, const Contacts* data,
+) noexcept nogil:
+    """The same to the nearest image; the way to that is told as a part of the size."""
+    cdef const real* radius = <const real*> data.grid.radius
+    cdef real d[MAX_DIM]
+    cdef real past[MAX_DIM]
+    cdef real one = 1
+    cdef real zero = 0
+    cdef real r
+    cdef int c
+    for c in range(dim):
+        past[c] = b[dim + c] - a[dim + c]
+        d[c] = nearest(past[c], c, &data.grid.torus)
+        past[c] = past[c] - d[c]
+    r = root(dot(dim, d, d))
+    for c in range(dim):
+        own[c] = d[c] / r if r > 0 else (one if c == <int> ((j - i - 1) % dim) else zero)
+    own[2 * dim + SIZE] = radius[i] + radius[j] + dot(dim, past, own)
+
+
+cdef inline void direct_open(
+    int dim, int64_t n, int64_t i, int64_t j, real* normal, const real* a, const real* b,
+) noexcept nogil:
     cdef real d[MAX_DIM]
     cdef real one = 1
     cdef real zero = 0
@@ -48,7 +78,6 @@ cdef inline void direct(
         return
     for c in range(dim):
         d[c] = b[dim + c] - a[dim + c]
-    turn_to_image(dim, d, torus)
     r = root(dot(dim, d, d))
     for c in range(dim):
         normal[c] = d[c] / r if r > 0 else (one if c == <int> ((j - i - 1) % dim) else zero)
@@ -72,7 +101,7 @@ cdef inline void warm(int dim, int64_t n, int64_t k, const Contacts* data, const
     cdef real impulse[MAX_DIM]
     cdef real along
     cdef int c
-    direct(dim, n, i, j, own, a, b, &data.grid.torus)
+    direct(dim, n, i, j, own, a, b, data)
     along = dot(dim, own + dim, own)
     for c in range(dim):
         own[dim + c] = own[dim + c] - along * own[c]
@@ -103,8 +132,6 @@ cdef inline bint solve(
     cdef int c
     for c in range(dim):
         way[c] = b[dim + c] - a[dim + c]
-    if is_periodic(&data.grid.torus) and data.second[k] < data.n:
-        turn_to_image(dim, way, &data.grid.torus)
     gap = dot(dim, way, own) - more[SIZE]
     apart = gap
     for c in range(dim):

@@ -27,7 +27,8 @@ FINE = 12
 class Contact:
     """Two bodies that touch or may do so in this step, or a body i and a wall or shape: their numbers follow.
 
-    n: from i to j, of length 1; size: how far they are apart along it when they touch; w: inverse masses.
+    n: from i to j, of length 1; size: how far they are apart along it when they touch; w: inverse masses. In a
+    periodic box n is that to the nearest image of j, and size is told with the way from there to j.
     push: along n, and rub: across it, the impulses of the last substep.
     """
 
@@ -52,10 +53,7 @@ class Contact:
         self.mass = self.along = self.across = 1 / (w_i + w_j)
         self.restitution, self.friction, self.shape = restitution, friction, None
         self.space = Space()  # in which a body sees walls: where they are, once
-
-    def apart(self, p):
-        """The way from one to the other."""
-        return self.space.nearest(p[self.j] - p[self.i])
+        self.touch = size
 
 
 def contacts(
@@ -336,11 +334,14 @@ def stiffness_of(h, stiffness):
 def direct(contact, p, n):
     """Where the bodies are now says in which direction they push; walls keep theirs."""
     if contact.j < n:
-        d = contact.apart(p)
+        way = p[contact.j] - p[contact.i]
+        d = contact.space.nearest(way)
         r = sqrt(dot(d, d))
         zero = 0 * contact.size
         axis = (contact.j - contact.i - 1) % len(d)
         contact.n = d / r if r > 0 else Vector([1 + zero if k == axis else zero for k in range(len(d))])
+        if contact.space.torus is not None:
+            contact.size = contact.touch + dot(way - d, contact.n)
 
 
 def apply(u, i, j, w_i, w_j, impulse):
@@ -354,7 +355,7 @@ def solve(contact, p, u, h, soft, scale, left, radius):
     Are they deep in each other? left: of the step, from where they are now.
     """
     i, j, n, mass = contact.i, contact.j, contact.n, contact.along
-    gap = dot(contact.apart(p), n) - contact.size
+    gap = dot(p[j] - p[i], n) - contact.size
     way = u[j] - u[i]
     speed = dot(way, n)
     if gap > 0:
