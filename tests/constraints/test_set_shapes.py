@@ -119,6 +119,20 @@ def test_touches_are_told_by_the_new_numbers(Stepper):
 
 
 @both
+def test_others_go_on_where_contacts_are_switched_on(Stepper):
+    """Their numbers change, and nobody who touches them enters again."""
+    contacts, region = kd.Contacts(0.5, shapes=[bricks(0)]), kd.Sensor((0, 0), (9, 9))
+    world = Stepper([[1.0, 5.0]], hz=60, constraints=[contacts, region], events=kd.Events())
+    world.enable(contacts, False)
+    world.step()
+    assert world.events.take()["kind"].tolist() == [kd.ENTER]
+    world.enable(contacts)
+    world.set(contacts, shapes=[bricks(1), bricks(2)])
+    world.step()
+    assert world.events.take()["kind"].tolist() == []
+
+
+@both
 def test_it_goes_back_in_time_and_into_other_steppers(Stepper):
     world, contacts = world_on(Stepper, [bricks(0, 1, 2)], events=kd.Events())
     world.step(20)

@@ -84,11 +84,10 @@ class Impulses:
     def renumbered(self, plan: Plan, touching: list[tuple[int, np.ndarray]]) -> list[tuple[int, np.ndarray]]:
         """Who touches by a plan that these have followed, (number of the constraint, keys), as the shapes are now."""
         sources = [plan.source(record) for record in plan.constraint_records if record.kind == "contacts"]
-        if self.moved is None or not sources:
-            return touching
+        assert self.moved is not None
         numbered = []
         for source, keys in touching:
-            if source == sources[0]:
+            if source in sources:
                 side = 2**31 - 1 - (keys & (2**32 - 1))  # below 0 for bodies
                 now = np.where(side < 0, side, self.moved[np.maximum(side, 0)] if len(self.moved) else -1)
                 keys = np.sort((keys + side - now)[(side < 0) | (now >= 0)])

@@ -421,7 +421,7 @@ def _change(self: StepperBase, entries: tuple[Entry, ...], checked: Iterable[int
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting([*others, *trial]), previous=plan)
     changes = shifted(self, self._offset, entries)
     impulses = changes["attributes"]["_impulses"]
-    if self._events is not None and impulses is not None and impulses is not self._impulses:
+    if self._events is not None and impulses is not self._impulses and getattr(impulses, "moved", None) is not None:
         changes["touching"] = impulses.renumbered(self._plan, self._touching())
     _take(self, changes)
 
