@@ -31,6 +31,7 @@ from plans import (
     held_scene,
     lay_out,
     level_scene,
+    resting_around_scene,
     resting_scene,
     scene,
     takers,
@@ -251,6 +252,11 @@ def cases():
         yield f"contacts with shapes {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
         if number % 5 == 0:
             yield f"lives contacts with shapes {number}", partial(lived, drawn, Draws(number))
+    for number, (integrator, dtype) in enumerate(product(INTEGRATORS, DTYPES)):
+        drawn = resting_around_scene(Draws(f"contacts around {number}"), integrator, dtype=dtype)
+        yield f"contacts around {number} {integrator!r} {np.dtype(dtype)}", partial(told, drawn)
+        if number % 5 == 0:
+            yield f"lives contacts around {number}", partial(lived, drawn, Draws(number))
     for number, dtype in product(range(3), DTYPES):
         drawn = told_scene(Draws(f"segments {number}"), kd.VelocityVerlet(), dtype=dtype, dim=2)
         drawn.arguments["constraints"].append(kd.Segments([[[-1.0, -0.5], [1.0, -0.25]]], 0.5, radius=0.1))

@@ -320,6 +320,37 @@ def level_scene(rng, integrator=None, n=None, dtype=None, dim=None):
     return drawn
 
 
+def resting_around_scene(rng, integrator=None, n=None, dtype=None, dim=None):
+    """A random scene of bodies that rest on each other across the sides of a periodic box, on what is level there."""
+    drawn = told_resting_scene(rng, integrator, n, dtype, dim)
+    n, dim = drawn.position.shape
+    is_open = rng.random(dim) < 0.3
+    middle, width = 0.5 * rng.normal(size=dim), rng.uniform(2.2, 4, dim)
+    lower, upper = middle - width / 2, middle + width / 2
+    box = kd.Periodic(np.where(is_open, -np.inf, lower), np.where(is_open, np.inf, upper))
+    axes = np.eye(dim)[is_open]
+    level = [kd.Plane(sign * axis, -float(rng.random()), friction=0.3) for axis in axes for sign in (1, -1)]
+    shapes = []
+    if is_open.any() and rng.integers(2):  # a platform across all that wraps
+        half = np.where(is_open, 0.3, width / 2 + 1.0)
+        shapes.append(kd.Boxes([middle - half], [middle + half]))
+    if rng.integers(2):  # a brick in the middle; and one on a side, with its images
+        shapes.append(kd.Boxes([middle - 0.2], [middle + 0.2], friction=0.5))
+        if not is_open[0] and rng.integers(2):
+            away = np.where(np.arange(dim) == 0, width[0], 0)
+            places = np.array([middle - away / 2, middle + away / 2])
+            shapes.append(kd.Boxes(places - 0.1, places + 0.1, friction=0.5))
+    found = []
+    for part in drawn.arguments["constraints"]:
+        if isinstance(part, kd.Contacts):
+            part = replace(part, walls=level[: int(rng.integers(2 * len(axes) + 1))], shapes=shapes)
+            found.append(box)  # whatever their order, it comes last
+        found.append(part)
+    forces = [term for term in drawn.arguments["forces"] if not isinstance(term, kd.NBody)]
+    drawn.arguments |= {"forces": forces, "constraints": found}
+    return drawn
+
+
 def constraints(rng, n, dim):
     def each(low, high):
         return rng.uniform(low, high, n) if rng.integers(3) == 0 else float(rng.uniform(low, high))

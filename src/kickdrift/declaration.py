@@ -350,7 +350,7 @@ class _Fields(NamedTuple):
 
 
 #: Fields that are no coefficients: what a declaration is made of.
-_CONSISTS_OF = frozenset(("pairs", "tenants", "force", "walls", "shapes", "joints"))
+_CONSISTS_OF = frozenset(("pairs", "tenants", "force", "walls", "joints"))
 
 
 @cache

@@ -12,6 +12,7 @@ from plans import (
     compare_with_reference,
     held_scene,
     outcome,
+    resting_around_scene,
     resting_scene,
     said,
 )
@@ -34,6 +35,14 @@ def test_random_plans(monkeypatch, first):
 def test_random_piles(monkeypatch, first):
     def make(seed, rng):
         return resting_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
+
+    compare_with_reference(monkeypatch, make, range(first, first + 30))
+
+
+@pytest.mark.parametrize("first", range(0, 120, 30))
+def test_random_piles_around_a_periodic_box(monkeypatch, first):
+    def make(seed, rng):
+        return resting_around_scene(rng, INTEGRATORS[seed % len(INTEGRATORS)])
 
     compare_with_reference(monkeypatch, make, range(first, first + 30))
 

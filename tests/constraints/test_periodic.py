@@ -430,7 +430,7 @@ def test_wrong_boxes(given, error, message):
         ((), [kd.Periodic(0, 1), kd.Periodic(0, 2)], "one Periodic at most"),
         ((), [kd.Periodic((0, 0, 0), 1)], r"Periodic\(lower\): expected a number or shape \(2,\)"),
         ([kd.NBody()], [kd.Periodic(0, 1)], "no NBody beside Periodic"),
-        ((), [kd.Periodic(0, 9), kd.Contacts(0.5)], "no Contacts beside Periodic"),
+        ((), [kd.Periodic(0, 1), kd.Contacts([0.3, 0.21, 0.1])], r"Contacts\(radius\): .* got 0.51"),
         ([kd.PairPotential("1/r", cutoff=0.6)], [kd.Periodic(0, 1)], r"PairPotential\(cutoff\): .* 0.5 m, got 0.6"),
         ((), [kd.ElasticCollisions([0.3, 0.21, 0.1]), kd.Periodic(0, 1)], r"ElasticCollisions\(radius\): .* got 0.51"),
     ],

@@ -17,6 +17,7 @@ import kickdrift as kd
 from kickdrift import kernels
 from kickdrift.constraints.base import Constraint
 from kickdrift.declaration import known
+from kickdrift.stepper.entries import same
 
 GRAVITY = kd.Gravity((0, -9.81))
 
@@ -839,6 +840,10 @@ CONSTRAINTS = {
         "hertz": [20.0],
         "damping_ratio": [5.0],
         "substeps": [3],
+        "shapes": [
+            [kd.Boxes([(-1, -1), (1, -1)], [(1, -0.2), (3, -0.1)], friction=[0.1, 0.2, 0.3], enabled=[True, False])],
+            [kd.Segments([[(-3, 0.1), (3, 0.1)]], thickness=0.1, category=2), kd.Boxes([(0, -1)], [(1, 0)], mask=3)],
+        ],
     }
     | {name: WALL[name] for name in ("category", "mask", "sensor")},
     kd.Distance([(0, 1), (1, 2)]): {
@@ -879,7 +884,7 @@ def test_each_coefficient_is_set_and_goes_back_in_time(Stepper, one, name, value
     for each in (world, twin, copied):
         each.step(2)
     assert world.snapshot() == twin.snapshot() == copied.snapshot()
-    assert np.array_equal(getattr(twin.current(one), name), getattr(world.current(one), name))
+    assert same(getattr(twin.current(one), name), getattr(world.current(one), name))
     world.restore(first)
     assert world.snapshot() == first
     world.step()

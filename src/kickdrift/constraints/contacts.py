@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Collection
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..stepper.model import Plan
+    from ..stepper.pieces import ConstraintRecord
     from ..stepper.slots import Slots
     from .periodic import Periodic
 
@@ -52,6 +54,12 @@ class Contacts(Filtered):
     is refused. One for other bodies may stand there: for those that are sensors here, or meet none by their category
     and mask and by those of the walls and shapes.
 
+    Beside `Periodic` bodies and joints reach to the nearest image. Any two radii together may be half of the width at
+    most. Walls and shapes stand where they are, once. So walls have to be the same all the way, such as a floor below a
+    box that wraps from left to right, or out of reach. A shape within 5/4 of a radius of a side that wraps needs its
+    image at the other side among `shapes`, or it reaches across the box and as far beyond both sides. Shapes that are
+    farther beyond a side are not seen, however fast a body goes there.
+
     Events number the walls one after the other: the sides of a box as it numbers them, then those of the next wall,
     then the shapes. A HIT is two that come together and did not push each other a step ago; its impulse is that of the
     tick, with the rest of a blow that comes at the end of it. Two touch also where they push, though they are about to
@@ -71,13 +79,17 @@ class Contacts(Filtered):
     this is semi-implicit Euler at dt / substeps, whatever the integrator. Their velocity is the one at the end of the
     step, and at rest it is zero. For gases and billiards, where energy counts, use `ElasticCollisions`.
 
+    `set` takes other `shapes`: a shape at the same place goes on with its impulses. So does one that is somewhere else,
+    if as many of the same kind are in its place in the sequence. Who touched a shape that is gone is told no END.
+
     The impulses are part of the state, of snapshots and of checksums. Contacts are sorted into colours in each step,
     in the order of the bodies' indices, so the result depends on nothing else. Pairs that are near each other are
     found as by `ElasticCollisions`, with the same bound in a crowd. Pinned and infinitely heavy bodies push others,
     and nothing pushes them. Place this constraint after others that correct positions.
 
     Raises TypeError or ValueError for wrong numbers, for walls, shapes and joints of other kinds, for fewer than one
-    substep, for a wall beside it, and where there are two of this kind in a stepper.
+    substep, for a wall beside it, for walls and shapes that end at a side of `Periodic`, and where there are two of
+    this kind in a stepper.
 
     >>> import kickdrift as kd
     >>> pile = kd.Stepper([[0.0, 1.0], [0.0, 3.0]], dt=1 / 60, forces=[kd.Gravity((0, -9.81))],
@@ -275,5 +287,65 @@ def check_walls(plan: Plan) -> None:
                 )
 
 
+def check_sides(plan: Plan, record: ConstraintRecord) -> None:
+    """Refuse walls and shapes that bodies would meet at one side of a periodic box, and not through the other."""
+    fields, torus = record.fields, plan.torus
+    assert torus is not None
+    around = np.flatnonzero(torus.width > 0)
+    radius = fields["radius"].astype(np.float64)
+    low, high = torus.lower.astype(np.float64), torus.upper.astype(np.float64)
+    for face, normal in enumerate(fields["normal"].astype(np.float64)):
+        held = radius[fields["through"][face] == 0] if "through" in fields else radius
+        across = [axis for axis in around if abs(normal[axis]) > 1e-9]
+        if not across or not held.size:
+            continue
+        # The least distance of any place in the box, where the plane is not open to other places.
+        least = sum(a * (low[axis] if a > 0 else high[axis]) for axis, a in enumerate(normal) if axis in around)
+        alone = not any(normal[axis] for axis in range(plan.dim) if axis not in around)
+        if not (alone and least - fields["offset"][face] >= TOUCHED * held.max()):
+            raise ValueError(
+                f"Contacts(walls): expected walls that run along the sides of Periodic or are out of reach, "
+                f"got the normal {normal.tolist()} where it wraps along axis {across[0]}"
+            )
+    for part, kind in enumerate(fields.get("shape_segments", ())):
+        held = fields["shape_reach"][part][fields["shape_through"][part] == 0]
+        if held.size:
+            _check_images(fields, part, kind, TOUCHED * float(held.max()), [low, high], around)
+
+
+def _check_images(
+    fields: dict[str, np.ndarray], part: int, kind: int, reach: float, box: list[np.ndarray], around: np.ndarray
+) -> None:
+    """The same for the shapes of one part, which are of one kind; bodies touch what is so near."""
+    begin, (low, high) = fields["shape_begin"], box
+    here = np.concatenate([np.full(end - first, number) for number, (first, end) in enumerate(pairwise(begin))])
+    alike = (fields["shape_segments"][here] == kind) & (fields["shape_enabled"] != 0)
+    one, other = (fields[f"shape_{name}"].astype(np.float64) for name in ("lower", "upper"))
+    known = np.stack([one[alike], other[alike]], axis=1)
+
+    def touched(ends: np.ndarray) -> np.ndarray:
+        """Of each: does it come near any body in the box?"""
+        near = (ends.min(axis=1) <= high + reach) & (ends.max(axis=1) >= low - reach)
+        return np.asarray(near[:, around].all(axis=1))
+
+    own = np.flatnonzero(alike & (here == part))
+    ends = np.stack([one[own], other[own]], axis=1)
+    for axis in around:
+        level = np.delete(one[own] == other[own], axis, axis=1).all(axis=1) if kind else True
+        across = (ends.min(axis=1) <= low - reach)[:, axis] & (ends.max(axis=1) >= high + reach)[:, axis] & level
+        for sign in (-1, 1):
+            image = ends.copy()
+            image[:, :, axis] += sign * (high - low)[axis]
+            for k in np.flatnonzero(touched(ends) & touched(image) & ~across):
+                if not (np.abs(known - image[k]).max(axis=(1, 2)) <= reach / 64).any():
+                    raise ValueError(
+                        f"Contacts(shapes): expected shapes near a side of Periodic to have their image at the other "
+                        f"side, or to reach across it and {reach:g} m beyond both sides; number {own[k] - begin[part]} "
+                        f"of shapes[{part}] has none {sign * (high - low)[axis]:+g} m along axis {axis}"
+                    )
+
+
+#: Of its reach: how near a shape is that a body may touch in a step, however little it moves.
+TOUCHED = 1.25
 #: Damping ratio of rods, which never let go and so need less: more of what they are off is taken at once.
 ROD_DAMPING = 5.0

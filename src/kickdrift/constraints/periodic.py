@@ -57,8 +57,8 @@ class Periodic(Constraint):
     Where there are forces of pairs and no other constraint, `velocity_verlet` and `verlet` with "central" velocities do
     so before they evaluate the forces at the new place, which then serve the next step too.
 
-    `ElasticCollisions`, `PairPotential`, `Springs` and `Distance` go from a body to the nearest image of the other
-    (Metropolis et al. 1953), also where integrators look at places outside of the box within a step. For that the sum
+    `ElasticCollisions`, `Contacts`, `PairPotential`, `Springs` and `Distance` go from a body to the nearest image of
+    the other (Metropolis et al. 1953), also where integrators look outside of the box within a step. For that the sum
     of two radii and the cutoff may be half of the width at most. Springs and rods that are longer than that turn to
     another image, and lengths that are measured are those to the nearest. All else sees bodies where they are, once:
     fields, walls, shapes, sensors and functions of users. `interpolate` draws along the shortest way, in the box, so
@@ -66,7 +66,8 @@ class Periodic(Constraint):
     same box. Momentum and energy stay what they would be; angular momentum means nothing here.
 
     Raises TypeError or ValueError for a box that is inside out or has no width. A stepper refuses two of them, beside
-    `NBody`, whose attraction reaches all images, beside `Contacts`, and bodies or cutoffs that are too large for it.
+    `NBody`, whose attraction reaches all images, and bodies or cutoffs that are too large for it. Walls and shapes of
+    `Contacts` that would not hold bodies on both sides alike are refused: see there.
 
     >>> import kickdrift as kd
     >>> ship = kd.Stepper([[9.0]], [[4.0]], dt=0.5, constraints=[Periodic(0, 10)])
@@ -153,8 +154,6 @@ def check_company(plan: Plan) -> None:
         return
     if any(interaction.kind == "n_body" for interaction in plan.interactions):
         raise ValueError("forces: expected no NBody beside Periodic: it would attract all images, far ones too")
-    if any(record.kind == "contacts" for record in plan.constraint_records):
-        raise ValueError("constraints: expected no Contacts beside Periodic; ElasticCollisions takes both")
     half = _least_width(plan.torus) / 2
     for interaction in plan.interactions:
         if interaction.kind == "pair_potential" and not float(interaction.fields["cutoff"][0]) <= half:
@@ -163,14 +162,18 @@ def check_company(plan: Plan) -> None:
                 f"got {float(interaction.fields['cutoff'][0]):g}"
             )
     for record in plan.constraint_records:
-        if record.kind == "collisions":
+        if record.kind in ("collisions", "contacts"):
             radius = np.broadcast_to(record.fields["radius"], (plan.n,))
             reach = float(np.sort(radius.astype(np.float64))[-2:].sum()) if plan.n > 1 else 0.0
             if not reach <= half:
                 raise ValueError(
-                    f"ElasticCollisions(radius): expected any two to be at most half of the width of Periodic "
-                    f"together, {half:g} m, got {reach:g}"
+                    f"{type(record.constraint).__name__}(radius): expected any two to be at most half of the width of "
+                    f"Periodic together, {half:g} m, got {reach:g}"
                 )
+        if record.kind == "contacts":
+            from .contacts import check_sides
+
+            check_sides(plan, record)
 
 
 def _least_width(torus: Torus) -> float:

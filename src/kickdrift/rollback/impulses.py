@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import struct
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,8 +31,12 @@ class Impulses:
     give way to, and the impulse across it as a vector; `pull` those of rods.
     """
 
+    #: Of each side of those that these have followed, which it is here, or -1; None where all are what they were.
+    moved: np.ndarray | None = None
+
     def __init__(self, plan: Plan) -> None:
         fields = _fields(plan)
+        self.level = Level(fields)
         self.n, self.faces, self.rods = plan.n, len(fields["offset"]), len(fields["first"])
         self.sides = _sides(fields)
         self.ends, self.tenants = np.stack([fields["first"], fields["second"]], axis=1), fields["tenants"]
@@ -42,14 +48,51 @@ class Impulses:
         self.push = [np.zeros((self.capacity, 2 + plan.dim), plan.dtype) for _ in range(2)]
         self.pull = [np.zeros((self.rods, 1), plan.dtype) for _ in range(2)]
 
-    def serves(self, plan: Plan) -> bool:
-        """Are they those of this plan too?"""
+    def followed(self, plan: Plan, shifted: bool) -> Impulses:
+        """Those that this plan goes on with: of bodies, walls and rods that are the same, and of shapes still there.
+
+        shifted: is the origin of coordinates another one? Then shapes are known by their numbers.
+        """
         fields = _fields(plan)
-        return (
-            (self.n, self.faces, self.sides, self.dtype) == (plan.n, len(fields["offset"]), _sides(fields), plan.dtype)
+        if not (
+            (self.n, self.faces, self.dtype) == (plan.n, len(fields["offset"]), plan.dtype)
             and np.array_equal(self.ends, np.stack([fields["first"], fields["second"]], axis=1))
             and np.array_equal(self.tenants, fields["tenants"])
-        )
+        ):
+            return Impulses(plan)
+        level = Level(fields)
+        if self.level.same(level):
+            return self
+        now = np.arange(len(self.level)) if shifted and len(level) == len(self.level) else self.level.numbers_in(level)
+        if np.array_equal(now, np.arange(len(level))):  # the same arrays serve both
+            other = copy.copy(self)
+            other.level, other.moved = level, None
+            return other
+        other = Impulses(plan)
+        other.moved = np.concatenate([np.arange(self.faces), np.where(now >= 0, now + self.faces, -1)])
+        place = int(self.state[0, 0])
+        count = int(self.state[1 + place, 0])
+        pair, push = self.pair[place][:count].copy(), self.push[place][:count]
+        side = pair[:, 1] >= self.n
+        pair[side, 1] = np.where((found := other.moved[pair[side, 1] - self.n]) >= 0, found + self.n, -1)
+        left = np.flatnonzero(pair[:, 1] >= 0)
+        left = left[np.lexsort(pair[left].T[::-1])]
+        for array, _, values in other.writes(pair[left], push[left], self.pull[place]):
+            array[...] = values
+        return other
+
+    def renumbered(self, plan: Plan, touching: list[tuple[int, np.ndarray]]) -> list[tuple[int, np.ndarray]]:
+        """Who touches by a plan that these have followed, (number of the constraint, keys), as the shapes are now."""
+        sources = [plan.source(record) for record in plan.constraint_records if record.kind == "contacts"]
+        assert self.moved is not None
+        numbered = []
+        for source, keys in touching:
+            if source in sources:
+                side = 2**31 - 1 - (keys & (2**32 - 1))  # below 0 for bodies
+                now = np.where(side < 0, side, self.moved[np.maximum(side, 0)] if len(self.moved) else -1)
+                keys = np.sort((keys + side - now)[(side < 0) | (now >= 0)])
+            numbered.append((source, keys))
+        return numbered
 
     def now(self, slots: Slots | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The pairs that push each other, with what impulses; and the impulses of rods.
@@ -75,6 +118,50 @@ class Impulses:
             (self.pull[0], None, pull),
             (self.state, None, state),
         ]
+
+
+class Level:
+    """Where the shapes of contacts are, in their parts."""
+
+    def __init__(self, fields: dict[str, np.ndarray]) -> None:
+        none = np.zeros((0, 1))
+        self.begin = fields.get("shape_begin", np.zeros(1, np.int64))
+        self.kind = np.repeat(fields.get("shape_segments", np.zeros(0, np.uint8)), np.diff(self.begin))
+        self.ends = [fields.get(f"shape_{name}", none) for name in ("lower", "upper")]
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def same(self, other: Level) -> bool:
+        arrays = ((level.begin, level.kind, *level.ends) for level in (self, other))
+        return all(a is b or np.array_equal(a, b) for a, b in zip(*arrays, strict=True))
+
+    def numbers_in(self, other: Level) -> np.ndarray:
+        """Of each shape its number in another level, or -1.
+
+        It is the one at the same place; where there is none, that of its own number in its part, if there are as many
+        of the same kind: then it has moved.
+        """
+        found, places = np.full(len(self), -1), [level._places() for level in (self, other)]
+        waiting: dict[bytes, list[int]] = {}
+        for number, place in reversed([*enumerate(places[1])]):
+            waiting.setdefault(place, []).append(number)
+        for number, place in enumerate(places[0]):
+            if waiting.get(place):
+                found[number] = waiting[place].pop()
+        taken = np.zeros(len(other), np.bool_)
+        taken[found[found >= 0]] = True
+        for mine, its in zip(self._parts(), other._parts(), strict=False):
+            if np.array_equal(self.kind[mine], other.kind[its]):
+                moved = (found[mine] < 0) & ~taken[its]
+                found[mine] = np.where(moved, np.arange(its.start, its.stop), found[mine])
+        return found
+
+    def _places(self) -> list[bytes]:
+        return [row.tobytes() for row in np.concatenate([self.kind[:, None], *self.ends], axis=1) + 0.0]
+
+    def _parts(self) -> list[slice]:
+        return [slice(*ends) for ends in pairwise(self.begin.tolist())]
 
 
 def has_contacts(plan: Plan) -> bool:

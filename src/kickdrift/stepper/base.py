@@ -242,12 +242,15 @@ class StepperBase(State):
     #: Where contacts keep theirs, if there are any.
     _impulses: Impulses | None = None
 
-    def _impulses_for(self, plan: Plan) -> Impulses | None:
-        """The impulses that a plan goes on with: those that there are, where they are of the same contacts."""
+    def _impulses_for(self, plan: Plan, shifted: bool = False) -> Impulses | None:
+        """The impulses that a plan goes on with: those that there are, where they are of the same contacts.
+
+        shifted: are its coordinates other ones?
+        """
         if not has_contacts(plan):
             return None
         own = self._impulses
-        return own if own is not None and own.serves(plan) else Impulses(plan)
+        return Impulses(plan) if own is None else own.followed(plan, shifted)
 
     # The clock, which frames are fed to.
 

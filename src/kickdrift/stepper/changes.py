@@ -36,7 +36,7 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
 
     declaration: the object that you gave to the stepper, or the one that `forces` or `constraints` shows for it.
     It stays the same object after a change. If the stepper has it twice, both change. coefficients: any arguments
-    of its constructor except functions and pairs, in the same units and shapes. Places are in today's
+    of its constructor except functions, pairs, walls and joints, in the same units and shapes. Places are in today's
     coordinates, if the stepper was shifted. Lengths that were measured stay the same, unless you give them; None
     measures them again. index: the bodies whose coefficients change, as for `set_mass`: an int, slice, array of
     ints or mask, or ids. The coefficients are then one for all of these or one for each. If left out, all bodies
@@ -414,7 +414,7 @@ def shifted(
     mass = self._plan.mass if mass is None else mass
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
-    model.impulses = self._impulses_for(model)
+    model.impulses = self._impulses_for(model, not np.array_equal(offset, self._offset))
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
     return {"binding": self._binding(model), "attributes": attributes}
 
@@ -426,7 +426,11 @@ def _change(self: StepperBase, entries: tuple[Entry, ...], checked: Iterable[int
         others = [entry for place, entry in enumerate(entries) if place not in checked]
         plan = self._plan
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting([*others, *trial]), previous=plan)
-    _take(self, shifted(self, self._offset, entries))
+    changes = shifted(self, self._offset, entries)
+    impulses = changes["attributes"]["_impulses"]
+    if self._events is not None and impulses is not self._impulses and getattr(impulses, "moved", None) is not None:
+        changes["touching"] = impulses.renumbered(self._plan, self._touching())
+    _take(self, changes)
 
 
 def _take(self: StepperBase, changes: dict[str, Any]) -> None:

@@ -91,6 +91,10 @@ def same(a: Any, b: Any) -> bool:
     """Are two coefficients the same, to the bit?"""
     if a is b:
         return True
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, Declaration) and isinstance(b, Declaration):
+        return type(a) is type(b) and same(tuple(a.told().values()), tuple(b.told().values()))
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.shape == b.shape and a.tobytes() == b.tobytes() and a.dtype == b.dtype
     return type(a) is type(b) and bool(a == b)

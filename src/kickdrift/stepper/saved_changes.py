@@ -7,7 +7,7 @@ The section is JSON, with what there is to say of
             which one it is, by its number or, where it was added, by a digest of how it was given; whether it is
             off; the coefficients that are not as declared, and the offset whose coordinates these are told in
 
-Arrays are (dtype, shape, bytes in hexadecimal, little-endian).
+Arrays are (dtype, shape, bytes in hexadecimal, little-endian). Shapes are {"shapes": [(class, coefficients)]}.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 
 from .. import validation
+from ..constraints.shapes import Boxes, Segments
 from ..errors import SnapshotError
 from ..rollback import parts
 from .changes import told_once
 from .entries import Entry, Origin, at_offset, differences, entered
 
+_SHAPES = {cls.__name__: cls for cls in (Boxes, Segments)}
 _KINDS = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "|b1"}
 
 
@@ -74,6 +76,8 @@ def _longest(origin: Origin, n: int, dim: int) -> int:
         most = max(n * dim, n, array.size if array.dtype != object else 0, 64)
         pairs = getattr(origin.first, "pairs", None)
         size += 128 + 16 * max(most, 0 if pairs is None else len(pairs))
+        if name == "shapes":  # others may be there when the snapshot is taken: a million
+            size += 10**6 * 64 * dim
     return size
 
 
@@ -115,6 +119,9 @@ def _of(entry: Entry) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         value = np.asarray(value)
+    if isinstance(value, tuple):
+        named = [(type(one).__name__, {name: _plain(getattr(one, name)) for name in one.coefficients}) for one in value]
+        return {"shapes": named}
     if not isinstance(value, np.ndarray):
         return value
     form = _KINDS[value.dtype.kind]
@@ -133,6 +140,12 @@ def _array(told: Any) -> np.ndarray:
 
 def _value(told: Any) -> Any:
     """A coefficient, as a constructor takes it."""
+    if isinstance(told, dict):
+        (shapes,) = (told[name] for name in ("shapes",) if len(told) == 1)
+        return tuple(
+            _SHAPES[cls](**{name: _value(value) for name, value in coefficients.items()})
+            for cls, coefficients in shapes
+        )
     if not isinstance(told, list):
         return told
     array = _array(told)

@@ -11,6 +11,7 @@ from ..abi.constraints cimport Contacts
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
 from ..simd.vec cimport real
+from ..space cimport is_periodic, nearest
 
 cdef enum:
     FINE = 12           # substeps: see the reference
@@ -35,9 +36,39 @@ cdef inline void stiffness_of(
 
 
 cdef inline void direct(
-    int dim, int64_t n, int64_t i, int64_t j, real* normal, const real* a, const real* b,
+    int dim, int64_t n, int64_t i, int64_t j, real* own, const real* a, const real* b, const Contacts* data,
 ) noexcept nogil:
     """Where the bodies are now says in which direction they push; walls keep theirs."""
+    if is_periodic(&data.grid.torus) and j < n:
+        direct_around(dim, i, j, own, a, b, data)
+    else:
+        direct_open(dim, n, i, j, own, a, b)
+
+
+cdef inline void direct_around(
+    int dim, int64_t i, int64_t j, real* own, const real* a, const real* b, const Contacts* data,
+) noexcept nogil:
+    """The same to the nearest image; the way to that is told as a part of the size."""
+    cdef const real* radius = <const real*> data.grid.radius
+    cdef real d[MAX_DIM]
+    cdef real past[MAX_DIM]
+    cdef real one = 1
+    cdef real zero = 0
+    cdef real r
+    cdef int c
+    for c in range(dim):
+        past[c] = b[dim + c] - a[dim + c]
+        d[c] = nearest(past[c], c, &data.grid.torus)
+        past[c] = past[c] - d[c]
+    r = root(dot(dim, d, d))
+    for c in range(dim):
+        own[c] = d[c] / r if r > 0 else (one if c == <int> ((j - i - 1) % dim) else zero)
+    own[2 * dim + SIZE] = radius[i] + radius[j] + dot(dim, past, own)
+
+
+cdef inline void direct_open(
+    int dim, int64_t n, int64_t i, int64_t j, real* normal, const real* a, const real* b,
+) noexcept nogil:
     cdef real d[MAX_DIM]
     cdef real one = 1
     cdef real zero = 0
@@ -70,7 +101,7 @@ cdef inline void warm(int dim, int64_t n, int64_t k, const Contacts* data, const
     cdef real impulse[MAX_DIM]
     cdef real along
     cdef int c
-    direct(dim, n, i, j, own, a, b)
+    direct(dim, n, i, j, own, a, b, data)
     along = dot(dim, own + dim, own)
     for c in range(dim):
         own[dim + c] = own[dim + c] - along * own[c]

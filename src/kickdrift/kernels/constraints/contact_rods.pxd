@@ -8,6 +8,7 @@ from ..abi.constraints cimport Contacts
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
 from ..simd.vec cimport real
+from ..space cimport turn_to_image
 
 
 cdef inline real* rod(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
@@ -31,6 +32,7 @@ cdef inline void begin_rods(int dim, const Contacts* data, const real* like) noe
         b = body(dim, data, data.rod_second[k], like)
         for c in range(dim):
             own[c] = b[dim + c] - a[dim + c]
+        turn_to_image(dim, own, &data.grid.torus)
         own[dim] = root(dot(dim, own, own))
         for c in range(dim):
             own[c] = own[c] / own[dim] if own[dim] > 0 else zero * own[c]

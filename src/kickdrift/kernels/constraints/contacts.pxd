@@ -274,7 +274,7 @@ cdef inline void begin_contact(
         more[FRICTION] = (<const real*> data.wall_friction)[(j - n) * n + i]
         for c in range(dim):
             own[c] = -(<const real*> data.normal)[(j - n) * dim + c]
-    direct(dim, n, i, j, own, a, b)
+    direct(dim, n, i, j, own, a, b, data)
     begin_impulse(dim, n, stride, gain, k, data)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..space import Space
 from ..vector import Vector, dot, sqrt
 from .collisions import near_pairs, notice
 from .contact_shapes import Level, lean
@@ -26,7 +27,8 @@ FINE = 12
 class Contact:
     """Two bodies that touch or may do so in this step, or a body i and a wall or shape: their numbers follow.
 
-    n: from i to j, of length 1; size: how far they are apart along it when they touch; w: inverse masses.
+    n: from i to j, of length 1; size: how far they are apart along it when they touch; w: inverse masses. In a
+    periodic box n is that to the nearest image of j, and size is told with the way from there to j.
     push: along n, and rub: across it, the impulses of the last substep.
     """
 
@@ -50,6 +52,8 @@ class Contact:
         self.fastest = 2 * width  # m/s, by which overlap is pushed out: deep ones are not to burst
         self.mass = self.along = self.across = 1 / (w_i + w_j)
         self.restitution, self.friction, self.shape = restitution, friction, None
+        self.space = Space()  # in which a body sees walls: where they are, once
+        self.touch = size
 
 
 def contacts(
@@ -81,7 +85,7 @@ def contacts(
     gain = [system.gain[i] / system.real(count) for i in range(n)]
 
     found, sensed = [], []
-    for i, j, senses in candidates(x, p, radius, weight, normal, offset, alive, seen, through, level):
+    for i, j, senses in candidates(system, x, p, radius, weight, normal, offset, alive, seen, through, level):
         if senses:
             sensed.append((i, j))
             continue
@@ -89,6 +93,7 @@ def contacts(
             mixed = sqrt(friction[i] * friction[j])
             e = restitution[i] if restitution[i] > restitution[j] else restitution[j]
             contact = Contact(i, j, radius[i] + radius[j], radius[i] + radius[j], weight[i], weight[j], e, mixed)
+            contact.space = system.space
         elif level is not None and j >= beyond:
             _, away = level.away(p[i], j - beyond)
             reach, mu = level.reach(i, j - beyond), level.friction[level.known[j - beyond][0]][i]
@@ -127,7 +132,7 @@ def contacts(
                 u[i] = u[i] + gain[i]
         ways = []
         for rod, (i, j, _length, _compliance) in enumerate(rods):
-            d = p[j] - p[i]
+            d = system.space.nearest(p[j] - p[i])
             r = sqrt(dot(d, d))
             ways.append((d / r if r > 0 else zero * d, r))
             apply(u, i, j, weight[i], weight[j], pull[number[rod]] * ways[rod][0])
@@ -195,7 +200,7 @@ def contacts(
     for i, j in sensed:
         if j < n:
             went = {k: (x[k] - before[k]) / system.h for k in (i, j)}
-            notice(system, x[j] - x[i], went[j] - went[i], x, went, i, j, radius)
+            notice(system, system.space.nearest(x[j] - x[i]), went[j] - went[i], x, went, i, j, radius)
         elif level is not None and j >= beyond:
             notice_shape(system, level, before[i], x[i], i, j - beyond, n - 1 - j, radius[i])
         else:
@@ -214,7 +219,7 @@ def to_and_fro(count, sweeps):
         yield from range(count) if sweep % 2 == 0 else reversed(range(count))
 
 
-def candidates(x, p, radius, weight, normal, offset, alive, seen, through, level):
+def candidates(system, x, p, radius, weight, normal, offset, alive, seen, through, level):
     """Who may touch in this step: pairs i < j of bodies, and bodies with walls and shapes, whose numbers follow.
 
     (i, j, do they only report?). through: of each wall and body, 1 where it reports and goes through, 2 where it goes
@@ -222,7 +227,7 @@ def candidates(x, p, radius, weight, normal, offset, alive, seen, through, level
     """
     n = len(x)
     partners: list[list[tuple[int, bool]]] = [[] for _ in range(n)]
-    for i, j in near_pairs(x, radius, alive):
+    for i, j in near_pairs(x, radius, alive, system.space):
         if seen.meet(i, j) and (weight[i] + weight[j] > 0 or seen.senses(i, j)):
             partners[i].append((j, seen.senses(i, j)))
     for i in range(n):
@@ -329,11 +334,14 @@ def stiffness_of(h, stiffness):
 def direct(contact, p, n):
     """Where the bodies are now says in which direction they push; walls keep theirs."""
     if contact.j < n:
-        d = p[contact.j] - p[contact.i]
+        way = p[contact.j] - p[contact.i]
+        d = contact.space.nearest(way)
         r = sqrt(dot(d, d))
         zero = 0 * contact.size
         axis = (contact.j - contact.i - 1) % len(d)
         contact.n = d / r if r > 0 else Vector([1 + zero if k == axis else zero for k in range(len(d))])
+        if contact.space.torus is not None:
+            contact.size = contact.touch + dot(way - d, contact.n)
 
 
 def apply(u, i, j, w_i, w_j, impulse):

@@ -1,0 +1,202 @@
+"""`world.set(contacts, shapes=...)`: a level that changes under what rests on it."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift import reference
+
+GRAVITY = kd.Gravity((0.0, -9.81))
+FLOOR = kd.Plane((0, 1), 0.0)
+
+both = pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=["compiled", "reference"])
+
+
+def bricks(*numbers):
+    """Platforms of width 2 side by side, 1 m above the floor."""
+    x = np.array(numbers, float).reshape(-1)
+    return kd.Boxes(np.stack([3 * x, 0 * x], axis=1), np.stack([3 * x + 2, 0 * x + 1], axis=1))
+
+
+def world_on(Stepper, shapes, **how):
+    """Two balls on each of three platforms."""
+    x = np.repeat([1.0, 4.0, 7.0], 2)
+    position = np.stack([x, [1.5, 2.5] * 3], axis=1)
+    contacts = kd.Contacts(0.5, walls=[FLOOR], shapes=shapes)
+    return Stepper(position, hz=60, forces=[GRAVITY], constraints=[contacts], **how), contacts
+
+
+def pushing(world):
+    """The pairs that push each other, and how much."""
+    pair, push, _ = world._impulses.now(world._slots)
+    return {tuple(ends): row for ends, row in zip(pair.tolist(), push[:, 0].tolist(), strict=True)}
+
+
+@both
+def test_what_stays_keeps_its_impulses(Stepper):
+    world, contacts = world_on(Stepper, [bricks(0, 1), bricks(2)])
+    world.step(60)
+    before, shapes = pushing(world), world.n + 1
+    assert set(before) == {(0, 1), (2, 3), (4, 5), (0, shapes), (2, shapes + 1), (4, shapes + 2)}
+    world.set(contacts, shapes=[bricks(2), bricks(0)])
+    after = pushing(world)
+    assert after == {
+        **{ends: before[ends] for ends in ((0, 1), (2, 3), (4, 5))},
+        (0, shapes + 1): before[0, shapes],
+        (4, shapes): before[4, shapes + 2],
+    }
+    assert [type(one) for one in world.current(contacts).shapes] == [kd.Boxes] * 2
+    height = world.position[:, 1].copy()
+    world.step(60)
+    resting = [0, 1, 4, 5]
+    assert np.allclose(world.position[resting, 1], height[resting], atol=1e-5)
+    assert np.allclose(world.position[2:4, 1], height[2:4] - 1.0, atol=1e-3)
+
+
+@both
+def test_nothing_is_felt_where_another_brick_goes(Stepper):
+    """What rests goes on as if nothing had happened, to the last bit."""
+    worlds = []
+    for change in (False, True):
+        world, contacts = world_on(Stepper, [bricks(0, 9, 1, 2)])
+        world.step(30)
+        if change:
+            world.set(contacts, shapes=[bricks(0, 1, 2)])
+        world.step(30)
+        worlds.append(world)
+    assert worlds[0].position.tobytes() == worlds[1].position.tobytes()
+    assert worlds[0].velocity.tobytes() == worlds[1].velocity.tobytes()
+
+
+@both
+def test_a_lift_carries_what_stands_on_it(Stepper):
+    """A shape that is somewhere else in each step is the same one, by its number."""
+    lift = kd.Boxes([(0, 0)], [(9, 1)])
+    world, contacts = world_on(Stepper, [lift])
+    world.step(30)
+    for step in range(60):
+        up = 0.001 * (step + 1)
+        before = pushing(world)
+        world.set(contacts, shapes=[kd.Boxes([(0, up)], [(9, 1 + up)])])
+        assert pushing(world) == before
+        assert {(0, 7), (2, 7), (4, 7)} <= set(before)
+        world.step()
+    assert np.allclose(world.position[:, 1], [1.56, 2.56] * 3, atol=0.01)
+
+
+@both
+def test_walls_stay_where_they_are_and_joints_go_on(Stepper):
+    rod = kd.Distance([(0, 1)], length=1.0)
+    contacts = kd.Contacts(0.25, walls=[FLOOR], shapes=[bricks(0)], joints=[rod])
+    world = Stepper([[1.0, 2.25], [1.0, 1.25]], hz=60, forces=[GRAVITY], constraints=[contacts])
+    world.step(20)
+    pull = world._impulses.now(None)[2].copy()
+    assert abs(pull).max() > 0
+    world.set(contacts, shapes=[])
+    assert (world._impulses.now(None)[2] == pull).all()
+    assert pushing(world) == {}
+    world.step(60)
+    assert abs(world.position[1, 1] - 0.25) < 1e-3
+
+
+@both
+def test_touches_are_told_by_the_new_numbers(Stepper):
+    world, contacts = world_on(Stepper, [bricks(0, 1, 2)], events=kd.Events())
+    world.step(60)
+    world.events.take()
+    assert world.touching()["slot_b"].tolist() == [-2, 1, -3, 3, -4, 5]
+    world.set(contacts, shapes=[bricks(2, 1)])
+    assert world.touching()["slot_b"].tolist() == [1, -3, 3, -2, 5]
+    world.step()
+    told = world.events.take()
+    assert told["kind"].tolist() == []  # a lower brick begins to be missed
+    world.step(40)
+    told = world.events.take()
+    assert not (told["slot_a"] >= 2).any()
+    assert (told["slot_b"][told["kind"] == kd.BEGIN]).tolist()[-1] in (-1, 1)
+
+
+@both
+def test_others_go_on_where_contacts_are_switched_on(Stepper):
+    """Their numbers change, and nobody who touches them enters again."""
+    contacts, region = kd.Contacts(0.5, shapes=[bricks(0)]), kd.Sensor((0, 0), (9, 9))
+    world = Stepper([[1.0, 5.0]], hz=60, constraints=[contacts, region], events=kd.Events())
+    world.enable(contacts, False)
+    world.step()
+    assert world.events.take()["kind"].tolist() == [kd.ENTER]
+    world.enable(contacts)
+    world.set(contacts, shapes=[bricks(1), bricks(2)])
+    world.step()
+    assert world.events.take()["kind"].tolist() == []
+
+
+@both
+def test_it_goes_back_in_time_and_into_other_steppers(Stepper):
+    world, contacts = world_on(Stepper, [bricks(0, 1, 2)], events=kd.Events())
+    world.step(20)
+    first = world.snapshot()
+    world.set(contacts, shapes=[bricks(1), kd.Segments([[(6, 1), (8, 1)]], thickness=0.1)])
+    world.step(20)
+    saved = world.snapshot()
+    twin, _ = world_on(Stepper, [bricks(0, 1, 2)], events=kd.Events())
+    twin.restore(saved)
+    copied = copy.deepcopy(world)
+    for each in (world, twin, copied):
+        each.step(20)
+    assert world.snapshot() == twin.snapshot() == copied.snapshot()
+    twin.restore(first)
+    assert twin.snapshot() == first
+    world.set(contacts, shapes=[bricks(0, 1, 2)])
+    assert b"shapes" not in world.snapshot()  # as declared
+
+
+@both
+def test_a_shifted_level_is_known_by_its_numbers(Stepper):
+    """The origin moves by the width of a brick: none of them is taken for its neighbour."""
+    world, contacts = world_on(Stepper, [bricks(0, 1, 2)])
+    world.step(60)
+    before = pushing(world)
+    world.shift((3.0, 0.0))
+    assert pushing(world) == before
+    world.set(contacts, shapes=[bricks(1, 2, 3)])  # in today's coordinates: as they are
+    assert pushing(world) == before
+
+
+def test_the_compiled_ones_follow_the_reference(isa):
+    """The same bits, with births and deaths between the changes."""
+    twins = []
+    for cls in (kd.Stepper, reference.Stepper):
+        rng = np.random.default_rng(4)
+        position = rng.uniform(0, 6, (20, 2))
+        contacts = kd.Contacts(0.3, walls=[FLOOR], shapes=[bricks(0, 1)])
+        world = cls(position, hz=60, forces=[GRAVITY], constraints=[contacts], alive=18, events=kd.Events())
+        for _ in range(6):
+            world.step(5)
+            world.kill(world.ids[world.ids >= 0][:1])
+            world.spawn(rng.uniform(0, 6, (1, 2)))
+            chosen = rng.permutation(4)[: rng.integers(4)]
+            shapes = [bricks(*chosen)] + [kd.Segments([[(0, 0.2), (9, 0.5)]])] * int(rng.integers(2))
+            world.set(contacts, shapes=shapes)
+        world.step(3)
+        twins.append((world.snapshot(), repr(world.events.take().tolist()), world.checksum()))
+    assert twins[0] == twins[1]
+
+
+@both
+def test_what_is_refused_changes_nothing(Stepper):
+    world, contacts = world_on(Stepper, [bricks(0, 1, 2)])
+    world.step(10)
+    saved = world.snapshot()
+    for shapes, error, message in [
+        ([kd.Box(0, 9)], TypeError, r"Contacts\(shapes\): expected Segments or Boxes"),
+        (kd.Boxes([(0, 0)], [(1, 1)]), TypeError, r"Contacts\(shapes\): expected a sequence"),
+        ([kd.Boxes([(0, 0, 0)], [(1, 1, 1)])], ValueError, r"Boxes\(lower\): expected shape"),
+        ([kd.Boxes([(0, 0)], [(1, 1)], enabled=[True, False])], ValueError, r"Boxes\(enabled\)"),
+    ]:
+        with pytest.raises(error, match=message):
+            world.set(contacts, shapes=shapes)
+    with pytest.raises(TypeError, match=r"Contacts\(shapes\): expected one that can be told per body"):
+        world.set(contacts, shapes=[bricks(0)], index=[0])
+    assert world.snapshot() == saved
