@@ -1,4 +1,4 @@
-"""The kernels of an instruction set for what is no long loop over single bodies: coupled ones, and formulas.
+"""The kernels of an instruction set for coupled bodies, and for implicit steps of flows.
 
 setup.py makes the modules of the other instruction sets of the same C.
 """
@@ -6,19 +6,16 @@ setup.py makes the modules of the other instruction sets of the same C.
 from cpython.pycapsule cimport PyCapsule_New
 
 from .coupled_table cimport fill_coupled
-from .formulas_table cimport fill_formulas
 from ..simd.rounding cimport require_rounding
 from ..simd.vec cimport f32vec, f64vec
 from ..abi.tables cimport Kernels, take_over
 
-from . import scalar
+from importlib import import_module
 
 require_rounding(__name__)
 
 cdef Kernels[2] kernels  # for float, for double
-take_over(kernels, scalar.KERNELS)
-fill_formulas(&kernels[0], <f32vec*> NULL)
-fill_formulas(&kernels[1], <f64vec*> NULL)
+take_over(kernels, import_module(__name__.replace("_coupled", "_formulas")).KERNELS)
 fill_coupled(&kernels[0], <const float*> NULL, <const f32vec*> NULL)
 fill_coupled(&kernels[1], <const double*> NULL, <const f64vec*> NULL)
 KERNELS = PyCapsule_New(&kernels[0], "kickdrift.Kernels", NULL)

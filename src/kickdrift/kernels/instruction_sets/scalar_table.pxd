@@ -2,7 +2,9 @@
 
 from ..abi.constraints cimport ConstraintFunction
 from ..abi.coupled cimport TellFunction
+from ..abi.plan cimport Solve
 from ..abi.tables cimport KICKDRIFT_ABI, Change, Kernels
+from ..integrators.newton cimport energy_step
 from ..loops.verbs cimport add_scaled, scale
 from ..simd.vec cimport real
 from .contacts_table cimport held, told
@@ -13,5 +15,6 @@ cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
     kernels.abi = KICKDRIFT_ABI
     kernels.add_scaled = <Change> add_scaled[real]
     kernels.scale = <Change> scale[real]
+    kernels.energy_euler = <Solve> energy_step[real]
     kernels.coupled.meet = <ConstraintFunction> held[real]
     kernels.coupled.tell = <TellFunction> told[real]

@@ -12,7 +12,7 @@ from ..checksum cimport digest
 from ..forces.applied cimport merge
 from ..forces.fields cimport has_branches
 from ..forces.interactions cimport n_body, springs
-from ..integrators.newton cimport energy_step, implicit_step
+from ..integrators.newton cimport implicit_step
 from ..integrators.traits cimport unspecialised
 from ..loops.living cimport run_living
 from ..loops.stages cimport between, finish
@@ -116,7 +116,6 @@ cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexc
     kernels.digest = <Digest> digest[real]
     kernels.merge = <Merge> merge[vec]
     kernels.implicit_euler = <Solve> implicit_step[real]
-    kernels.energy_euler = <Solve> energy_step[real]
     kernels.coupled.springs = <InteractionFunction> add_springs[real]
     kernels.coupled.n_body = <InteractionFunction> add_n_body[vec]
     kernels.ode.run = <ODERun> run_flow[real]
