@@ -16,7 +16,6 @@ cdef enum:
     FINE = 8            # substeps: see the reference
     STEPS = 36          # of which the load is taken
     HARD = 5            # how much faster deep contacts are pushed out
-    HARDEST = 2
 
 
 cdef inline void stiffness_of(
@@ -100,7 +99,7 @@ cdef inline bint solve(
     cdef real zero = 0
     cdef real sixteen = 16
     cdef real hard = HARD
-    cdef real hardest = HARDEST
+    cdef real two = 2
     cdef real one = 1
     cdef bint deep
     cdef int c
@@ -116,8 +115,10 @@ cdef inline bint solve(
         push = more[PUSH] - mass * (speed + gap / h)
     else:
         gap = soft * gap
-        change = one - hard * gap / more[FASTEST]
-        gap = (change if change < hardest else hardest) * gap
+        change = two
+        if hard * gap + more[FASTEST] > 0:
+            change = one - hard * gap / more[FASTEST]
+        gap = change * gap
         gap = gap if gap > -more[FASTEST] else -more[FASTEST]
         push = scale * (more[PUSH] - mass * (speed + gap)) + more[LOAD] * (one - scale)
     push = push if push > 0 else 0 * push

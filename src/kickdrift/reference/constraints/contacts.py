@@ -28,7 +28,7 @@ RELAXED, PLAIN = 1.12, 0.8
 CONTACT_ANGLE, ROD_ANGLE = 0.6 * np.pi, 0.5 * np.pi
 #: Deep contacts are harder: they are pushed out at 1 + 5 r times the speed, which is r times the fastest there is.
 #: Not more than at twice the speed: beyond that, what lies between a floor and a very heavy body would rattle.
-HARD, HARDEST = 5, 2
+HARD = 5
 #: So many substeps make contacts so stiff that they do without a carried load as long as they are compressed little.
 FINE = 8
 #: The load is that of the last so many steps.
@@ -165,7 +165,9 @@ def contacts(
             pull[number[rod]] = pull[number[rod]] - change
             apply(u, i, j, weight[i], weight[j], -change * way)
         one = system.real(1)
-        deep = any([solve(contact, p, u, h, soft, scale, one, left, radius) for contact in coloured])
+        deep = False
+        for contact in coloured:
+            deep |= solve(contact, p, u, h, soft, scale, one, left, radius)
         for i in range(n):
             place = p[i] + h * u[i]
             if level is not None and weight[i] > 0:
@@ -367,8 +369,8 @@ def solve(contact, p, u, h, soft, scale, times, left, radius):
         wanted = contact.push - mass * (speed + gap / h)
     else:
         out = soft * gap
-        harder = 1 - HARD * out / contact.fastest
-        out = (harder if harder < HARDEST else type(h)(HARDEST)) * out
+        less = HARD * out + contact.fastest > 0  # than twice as fast
+        out = (1 - HARD * out / contact.fastest if less else 2) * out
         out = out if out > -contact.fastest else -contact.fastest
         wanted = scale * (contact.push - mass * (speed + out)) + contact.load * (1 - scale)
     push = wanted if wanted > 0 else 0 * wanted
