@@ -113,6 +113,8 @@ cdef inline bint solve(
     deep = sixteen * gap < -more[FASTEST]
     if gap > 0:
         push = more[PUSH] - mass * (speed + gap / h)
+    elif not soft > 0:
+        push = more[PUSH] - mass * speed
     else:
         gap = soft * gap
         change = two

@@ -367,6 +367,8 @@ def solve(contact, p, u, h, soft, scale, times, left, radius):
     speed = dot(way, n)
     if gap > 0:
         wanted = contact.push - mass * (speed + gap / h)
+    elif not soft > 0:
+        wanted = contact.push - mass * speed
     else:
         out = soft * gap
         less = HARD * out + contact.fastest > 0  # than twice as fast
