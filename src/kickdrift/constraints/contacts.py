@@ -62,7 +62,7 @@ class Contacts(Filtered):
     to twice as hard. With friction, nine tenths of the load above the weight of ten bodies like these is carried
     without compression, after some 36 steps; from 8 substeps on, of the load above an impulse of m v / 40 h in a
     substep h, v being two diameters a second, if that is more. More substeps make piles stiffer, and allow heavy bodies
-    on light ones. With fewer than 8, piles of more than some 100 layers may swing on.
+    on light ones. With fewer than 8, piles of more than some 60 layers may swing on.
     Contacts that pushed in the step before are over-relaxed by 1.25, in the two last sweeps by 1.4 (Young 1954), and
     their friction is under-relaxed by 0.9, if they come together no faster than the forces of the step make them. So
     waves in a pile die out sooner.
