@@ -44,7 +44,7 @@ class Contacts(Filtered):
     A step is cut into `substeps`. In each substep, the forces of the step give their share. Then every contact
     pushes, beginning with its impulse of the last substep: it removes the speed of approach and a part of the
     overlap, at most two diameters a second. Then bodies move. At last contacts remove the speed that came from
-    pushing bodies apart.
+    pushing bodies apart, in two sweeps.
 
     Of shapes each body touches the 8 nearest ones. Where two meet, such as the tiles of a floor, only the nearer one
     pushes, so that bodies roll over joints, and over steps of 1/64 of their radius. Fast bodies stop where they touch a
@@ -65,14 +65,15 @@ class Contacts(Filtered):
     tick, with the rest of a blow that comes at the end of it. Two touch also where they push, though they are about to
     close a gap.
 
-    Contacts are springs of `hertz` and `damping_ratio`. If left out, they are as stiff as the substeps allow, a
-    quarter of their rate. At rest a force F compresses a contact by F (1/m + 1/m') (dt / substeps)² / 3.1. With
-    friction, nine tenths of the load above the weight of ten bodies like these is carried without compression, after
-    some 24 steps; from 12 substeps on, above what compresses a contact by 1/62 of its diameter, if that is more.
-    More substeps make piles stiffer, and allow heavy bodies on light ones. With fewer than 12, piles of more than some
-    50 layers may swing on; with 12, piles of 140 layers come to rest but for some 1 % of a diameter per second.
-    Contacts that pushed in the step before are over-relaxed by 1.25 (Young 1954), and their friction is under-relaxed
-    by 0.9, if they come together no faster than the forces of the step make them. So waves in a pile die out sooner.
+    Contacts are springs of `hertz` and `damping_ratio`. If left out, they are as stiff as the substeps allow, 0.3 of
+    their rate. At rest a force F compresses a contact by F (1/m + 1/m') (dt / substeps)² / 4.4; deep contacts are up
+    to twice as hard. With friction, nine tenths of the load above the weight of ten bodies like these is carried
+    without compression, after some 36 steps; from 8 substeps on, of the load above an impulse of m v / 40 h in a
+    substep h, v being two diameters a second, if that is more. More substeps make piles stiffer, and allow heavy bodies
+    on light ones. With fewer than 8, piles of more than some 60 layers may swing on.
+    Contacts that pushed in the step before are over-relaxed by 1.25, in the two last sweeps by 1.4 (Young 1954), and
+    their friction is under-relaxed by 0.9, if they come together no faster than the forces of the step make them. So
+    waves in a pile die out sooner.
 
     Bodies that touch nothing in a step move exactly as the integrator says. The others start again from their places
     before the step, and move through the substeps with the velocity changes that the forces gave them in it. For them

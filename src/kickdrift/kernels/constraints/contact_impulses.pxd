@@ -14,20 +14,21 @@ from ..simd.vec cimport real
 from ..space cimport is_periodic, nearest
 
 cdef enum:
-    FINE = 12           # substeps: see the reference
+    FINE = 8            # substeps: see the reference
+    STEPS = 36          # of which the load is taken
+    HARD = 5            # how much faster deep contacts are pushed out
 
 
 cdef inline void stiffness_of(
-    real h, real times, real wanted, real ratio, real* soft, real* scale,
+    real h, real times, real most, real wanted, real ratio, real* soft, real* scale,
 ) noexcept nogil:
     """How fast overlap is pushed out (1/s), and the share of an impulse that a soft contact gives."""
     cdef real one = 1
     cdef real two = 2
-    cdef real quarter = <real> 1.5707963267948966
     cdef real angle = h * wanted
     cdef real a1, a2
-    if not (angle > 0 and angle < quarter):
-        angle = quarter
+    if not (angle > 0 and angle < most):
+        angle = most
     angle = times * angle
     a1 = two * ratio + angle
     a2 = angle * a1
@@ -110,11 +111,12 @@ cdef inline void warm(int dim, int64_t n, int64_t k, const Contacts* data, const
 
 
 cdef inline bint solve(
-    int dim, real h, real soft, real scale, real left, bint told, int64_t k, const Contacts* data,
+    int dim, real h, real soft, real scale, real times, real left, bint told, int64_t k, const Contacts* data,
 ) noexcept nogil:
     """One impulse: along the normal so that they come no closer than they touch, across it by friction.
 
-    Are they deep in each other? left: of the step, from where they are now.
+    Are they deep in each other? times: those that are over-relaxed, by so much more. left: of the step, from where
+    they are now.
     """
     cdef real* own = contact(dim, data, k, &h)
     cdef real* more = own + 2 * dim
@@ -123,10 +125,12 @@ cdef inline bint solve(
     cdef real way[MAX_DIM]
     cdef real impulse[MAX_DIM]
     cdef real across[MAX_DIM]
-    cdef real mass = more[ALONG]
+    cdef real mass = times * more[ALONG] if more[ALONG] > more[MASS] else more[ALONG]
     cdef real gap, apart, speed, push, change, limit, square, time
     cdef real zero = 0
     cdef real sixteen = 16
+    cdef real hard = HARD
+    cdef real two = 2
     cdef real one = 1
     cdef bint deep
     cdef int c
@@ -140,8 +144,14 @@ cdef inline bint solve(
     deep = sixteen * gap < -more[FASTEST]
     if gap > 0:
         push = more[PUSH] - mass * (speed + gap / h)
+    elif not soft > 0:
+        push = more[PUSH] - mass * speed
     else:
         gap = soft * gap
+        change = two
+        if hard * gap + more[FASTEST] > 0:
+            change = one - hard * gap / more[FASTEST]
+        gap = change * gap
         gap = gap if gap > -more[FASTEST] else -more[FASTEST]
         push = scale * (more[PUSH] - mass * (speed + gap)) + more[LOAD] * (one - scale)
     push = push if push > 0 else 0 * push
@@ -197,9 +207,11 @@ cdef inline real carried(const real* more, real h, int64_t substeps) noexcept no
     cdef real ten = 10
     cdef real light = ten * more[MASS] * more[SLOW] / <real> substeps
     cdef real slight = more[MASS] * more[FASTEST] / (<real> 40 * h)
-    cdef real heavy
+    cdef real heavy, most, load
     if substeps >= FINE and slight > light:
         light = slight
     heavy = more[PUSH] - light
     heavy = heavy if heavy > 0 and more[FRICTION] > 0 else 0 * heavy
-    return more[LOAD] + (<real> 0.9 * heavy - more[LOAD]) / <real> 24
+    most = <real> 0.9 * heavy
+    load = more[LOAD] + (most - more[LOAD]) / <real> STEPS
+    return load if load < most else most

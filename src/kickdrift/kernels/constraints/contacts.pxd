@@ -21,7 +21,8 @@ from ..abi.coupled cimport INTERRUPTED
 from ..forces.fields cimport root
 
 cdef enum:
-    DEEP = 8            # sweeps that take away the speed of pushing out, where some are deep in each other
+    RELAXING = 2        # sweeps that take away the speed of pushing out
+    DEEP = 8            # and where some are deep in each other
     SOLVED = 200_000    # contacts between two looks for Ctrl-C: some milliseconds
 
 cdef inline int contacts(
@@ -45,7 +46,7 @@ cdef inline int rest(
     cdef real h = full / substeps
     cdef real one = 1
     cdef real zero = 0
-    cdef real soft, scale, rod_soft, rod_scale
+    cdef real soft, scale, times, rod_soft, rod_scale
     cdef real start[MAX_DIM]
     cdef real* own
     cdef int64_t count, _substep, _sweep, i, k
@@ -84,8 +85,8 @@ cdef inline int rest(
     for k in range(data.found[2]):
         begin_shape(dim, n, stride, gain, data.leaning[k], data)
     recall(dim, full, data.found[0], data)
-    stiffness_of(h, one, stiffness[0], stiffness[1], &soft, &scale)
-    stiffness_of(h, one + one, stiffness[0], stiffness[2], &rod_soft, &rod_scale)
+    stiffness_of(h, one, <real> 1.8849555921538759, stiffness[0], stiffness[1], &soft, &scale)
+    stiffness_of(h, one + one, <real> 1.5707963267948966, stiffness[0], stiffness[2], &rod_soft, &rod_scale)
 
     for _substep in range(data.substeps):
         for i in range(n):
@@ -104,7 +105,7 @@ cdef inline int rest(
         solve_rods(True, dim, h, rod_soft, rod_scale, data)
         deep = False
         for k in range(count):
-            if solve(dim, h, soft, scale, left, told, k, data):
+            if solve(dim, h, soft, scale, one, left, told, k, data):
                 deep = True
         for i in range(n):
             own = body(dim, data, i, x)
@@ -115,10 +116,11 @@ cdef inline int rest(
                 if keep_out(dim, i, start, own + dim, data):
                     data.touched[i] = 1
         solve_rods(False, dim, h, zero, one, data)
-        for _sweep in range(DEEP if deep else 1):
+        times = <real> 0.8 if deep else <real> 1.12
+        for _sweep in range(DEEP if deep else RELAXING):
             for k in range(count):
-                solve(dim, h, zero, one, left - h, told, k, data)
-        solved += (DEEP + 2 if deep else 3) * count + 2 * data.sweeps * data.rods + n
+                solve(dim, h, zero, one, times, left - h, told, k, data)
+        solved += (DEEP + 2 if deep else RELAXING + 2) * count + 2 * data.sweeps * data.rods + n
         if solved > SOLVED:
             solved = 0
             if data.grid.look(owner):
