@@ -59,7 +59,7 @@ GLUE = {name: ["-Os"] for name in ("clock.clockwork", *(f"engine.{name}" for nam
 GLUE |= {f"engine.{name}": ["-O2"] for name in ("bodies", "coefficients", "frames", "runner")}
 GLUE |= {UTILITY: ["-O2"], "engine.neighbours": ["-O3"]}
 if MODE == "release" and sys.platform == "linux":
-    LINK = ["-s", "-Wl,--build-id=none", "-Wl,-z,noseparate-code"]
+    LINK = ["-s", "-Wl,--build-id=none"]
     UNIX += ["-fno-asynchronous-unwind-tables", "-fno-plt"]
     # These processors order instructions themselves. What is alike stays alike then, and is compressed better.
     UNIX += ["-fno-schedule-insns2"] if X86 else []
