@@ -18,13 +18,11 @@ from typing import Any
 import numpy as np
 
 from .. import validation
-from ..constraints.shapes import Boxes, Segments
 from ..errors import SnapshotError
 from ..rollback import parts
 from .changes import told_once
 from .entries import Entry, Origin, at_offset, differences, entered
 
-_SHAPES = {cls.__name__: cls for cls in (Boxes, Segments)}
 _KINDS = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "|b1"}
 
 
@@ -141,9 +139,12 @@ def _array(told: Any) -> np.ndarray:
 def _value(told: Any) -> Any:
     """A coefficient, as a constructor takes it."""
     if isinstance(told, dict):
+        from ..constraints.shapes import Boxes, Segments  # few programs have them
+
+        classes = {cls.__name__: cls for cls in (Boxes, Segments)}
         (shapes,) = (told[name] for name in ("shapes",) if len(told) == 1)
         return tuple(
-            _SHAPES[cls](**{name: _value(value) for name, value in coefficients.items()})
+            classes[cls](**{name: _value(value) for name, value in coefficients.items()})
             for cls, coefficients in shapes
         )
     if not isinstance(told, list):
