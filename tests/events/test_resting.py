@@ -92,7 +92,7 @@ def test_who_takes_notice_of_whom(Stepper):
     """Two of four fall through the others, one through the floor too."""
     category, mask = np.array([1, 2, 1, 4]), np.array([1, 2, 1, 4])
     balls = Stepper(
-        [[0.0, 0.5], [0.0, 2.0], [0.0, 3.2], [0.0, 5.0]], hz=60, forces=[GRAVITY],
+        [[0.0, 0.5], [0.0, 2.0], [0.0, 3.6], [0.0, 5.0]], hz=60, forces=[GRAVITY],
         constraints=[kd.Contacts(0.5, walls=[kd.Plane((0, 1), 0.0, category=category, mask=3)], category=category,
                                  mask=mask)],
         events=kd.Events(),
