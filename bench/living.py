@@ -93,6 +93,12 @@ def forces(rounds: int) -> list[Row]:
     return rows
 
 
+def made_in(path: Path) -> float:
+    """The seconds that a tree takes to make a stepper."""
+    command = [sys.executable, "-c", MAKE]
+    return float(subprocess.run(command, env={"PYTHONPATH": str(path)}, capture_output=True, check=True).stdout)
+
+
 def changes(rounds: int, before: str) -> list[Row]:
     wind, number = kd.LinearDrag(1.0, (2.0, 0.0)), iter(range(10**9))
 
@@ -112,19 +118,13 @@ def changes(rounds: int, before: str) -> list[Row]:
     title = "1,000 bodies"
     rows = [at_most(title, runs, 0.1, rounds)]
     if before:
-        path = str(Path(before) / "src")
-        command = [sys.executable, "-c", MAKE]
-        then = min(
-            float(subprocess.run(command, env={"PYTHONPATH": path}, capture_output=True, check=True).stdout)
-            for _ in range(3)
-        )
-        times = short(runs, rounds)
-        for name, most in (("making the stepper", 1 / 3), ("set of a wind", 0.1)):
-            share = min(times[name]) / then
-            goal = f"≤ {most:.2g} times as long"
-            row = Row(f"{title}: {name}", seconds(min(times[name])), f"making it in {before}", seconds(then), share)
-            row.goal, row.met = goal, share <= most
-            rows.append(row)
+        # Both in processes of their own: garbage is collected in the course of it, and there is more of it here.
+        paths = (Path(kd.__file__).parent.parent, Path(before) / "src")
+        times = [[made_in(path) for path in paths] for _ in range(3)]
+        now, then = map(min, zip(*times, strict=True))
+        row = Row(f"{title}: making the stepper", seconds(now), f"making it in {before}", seconds(then), now / then)
+        row.goal, row.met = f"≤ {1 / 3:.2g} times as long", now / then <= 1 / 3
+        rows.append(row)
     return rows
 
 
