@@ -103,6 +103,8 @@ cdef inline void warm(int dim, int64_t n, int64_t k, const Contacts* data, const
     cdef real along
     cdef int c
     direct(dim, n, i, j, own, a, b, data)
+    if more[PUSH] == 0:
+        return
     along = dot(dim, own + dim, own)
     for c in range(dim):
         own[dim + c] = own[dim + c] - along * own[c]
@@ -159,6 +161,8 @@ cdef inline bint solve(
         time = apart / (zero - speed) if apart > 0 else zero
         limit = left - time if left - time > 0 else zero
         meets(dim, limit, zero - speed if speed < 0 else zero, time, k, data)
+    if push == 0 and more[PUSH] == 0:
+        return deep
     change = push - more[PUSH]
     more[PUSH] = push
     more[MOST] = push if push > more[MOST] else more[MOST]

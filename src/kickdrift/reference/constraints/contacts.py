@@ -154,8 +154,9 @@ def contacts(
         lean(level, leaning, p, u, system.gain, EAGER, CALM)
         for contact in coloured:
             direct(contact, p, n)
-            contact.rub = contact.rub - dot(contact.rub, contact.n) * contact.n
-            apply(u, contact.i, contact.j, contact.w_i, contact.w_j, contact.push * contact.n + contact.rub)
+            if contact.push != 0:
+                contact.rub = contact.rub - dot(contact.rub, contact.n) * contact.n
+                apply(u, contact.i, contact.j, contact.w_i, contact.w_j, contact.push * contact.n + contact.rub)
         for rod in to_and_fro(len(rods), sweeps[0]):
             i, j, wanted, alpha = rods[rod]
             way, r = ways[rod]
@@ -384,11 +385,14 @@ def solve(contact, p, u, h, soft, scale, times, left, radius):
         out = out if out > -contact.fastest else -contact.fastest
         wanted = scale * (contact.push - mass * (speed + out)) + contact.load * (1 - scale)
     push = wanted if wanted > 0 else 0 * wanted
+    deep = 16 * gap < -contact.fastest
     if push > 0 and not contact.most > 0:
         zero = type(h)(0)
         time = gap / (zero - speed) if gap > 0 else zero
         ago = left - time if left - time > 0 else zero
         touches(contact, ago, zero - speed if speed < 0 else zero, p[i] + time * u[i] if time > 0 else p[i], radius)
+    if push == 0 and contact.push == 0:
+        return deep
     change = push - contact.push
     contact.push = push
     contact.most = push if push > contact.most else contact.most
@@ -402,7 +406,7 @@ def solve(contact, p, u, h, soft, scale, times, left, radius):
         impulse = impulse + (across - contact.rub)
         contact.rub = across
     apply(u, i, j, contact.w_i, contact.w_j, impulse)
-    return 16 * gap < -contact.fastest
+    return deep
 
 
 def carried(contact, h, substeps):
