@@ -200,3 +200,20 @@ def test_walls_with_filters_make_corners_for_those_whom_they_hold(Stepper):
     balls.step(1)
     assert np.abs(balls.position[0] - rest).max() < 1e-6
     assert balls.position[1, 1] < -100
+
+
+def test_the_end_of_a_touch_has_the_id_of_the_body_that_died(Stepper):
+    floor = kd.Contacts(0.5, walls=[kd.Plane((0, 1), 0.0)])
+    world = Stepper(
+        [[1.0, 0.5], [1.9, 0.5]], hz=60, forces=[kd.Gravity((0, -9.81))], constraints=[floor], alive=2,
+        events=kd.Events(),
+    )  # fmt: skip
+    world.step(5)
+    first, second = world.ids.tolist()
+    assert (first, second) in world.touching()[["a", "b"]].tolist()
+    world.events.take()
+    world.kill([first])
+    world.step()
+    told = world.events.take()
+    assert told["kind"].tolist() == [kd.END] * len(told)
+    assert (first, second) in told[["a", "b"]].tolist()
