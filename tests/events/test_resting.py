@@ -217,3 +217,17 @@ def test_the_end_of_a_touch_has_the_id_of_the_body_that_died(Stepper):
     told = world.events.take()
     assert told["kind"].tolist() == [kd.END] * len(told)
     assert (first, second) in told[["a", "b"]].tolist()
+
+
+@pytest.mark.parametrize("alive", [None, 2])
+def test_a_region_goes_on_where_what_came_before_it_is_switched_off(Stepper, alive):
+    """Its number is another one then, and nobody enters it again."""
+    balls, region = kd.ElasticCollisions(0.5), kd.Sensor((0, 0), (9, 9))
+    world = Stepper([[1.0, 5.0], [3.0, 3.0]], hz=60, constraints=[balls, region], events=kd.Events(), alive=alive)
+    world.step()
+    assert world.events.take()["kind"].tolist() == [kd.ENTER] * 2
+    for enabled in (False, True, False):
+        world.enable(balls, enabled)
+        world.step()
+        assert world.events.take()["kind"].tolist() == []
+        assert len(world.touching()) == 0 or world.touching()["source"].tolist() == [int(enabled)] * 2
