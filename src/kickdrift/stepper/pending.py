@@ -53,7 +53,9 @@ def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[
     own = self.__dict__
     pending = own.get("_pending")
     # Lists and arrays may have other numbers by the time that they are read again.
-    coefficients = {name: tuple(value) if type(value) is list else value for name, value in coefficients.items()}
+    for name, value in coefficients.items():
+        if type(value) is list:
+            coefficients = {**coefficients, name: tuple(value)}
     if pending is not None:
         handle, place, earlier, plan, entries = pending
         if handle is not declaration:
