@@ -200,3 +200,34 @@ def test_walls_with_filters_make_corners_for_those_whom_they_hold(Stepper):
     balls.step(1)
     assert np.abs(balls.position[0] - rest).max() < 1e-6
     assert balls.position[1, 1] < -100
+
+
+def test_the_end_of_a_touch_has_the_id_of_the_body_that_died(Stepper):
+    floor = kd.Contacts(0.5, walls=[kd.Plane((0, 1), 0.0)])
+    world = Stepper(
+        [[1.0, 0.5], [1.9, 0.5]], hz=60, forces=[kd.Gravity((0, -9.81))], constraints=[floor], alive=2,
+        events=kd.Events(),
+    )  # fmt: skip
+    world.step(5)
+    first, second = world.ids.tolist()
+    assert (first, second) in world.touching()[["a", "b"]].tolist()
+    world.events.take()
+    world.kill([first])
+    world.step()
+    told = world.events.take()
+    assert told["kind"].tolist() == [kd.END] * len(told)
+    assert (first, second) in told[["a", "b"]].tolist()
+
+
+@pytest.mark.parametrize("alive", [None, 2])
+def test_a_region_goes_on_where_what_came_before_it_is_switched_off(Stepper, alive):
+    """Its number is another one then, and nobody enters it again."""
+    balls, region = kd.ElasticCollisions(0.5), kd.Sensor((0, 0), (9, 9))
+    world = Stepper([[1.0, 5.0], [3.0, 3.0]], hz=60, constraints=[balls, region], events=kd.Events(), alive=alive)
+    world.step()
+    assert world.events.take()["kind"].tolist() == [kd.ENTER] * 2
+    for enabled in (False, True, False):
+        world.enable(balls, enabled)
+        world.step()
+        assert world.events.take()["kind"].tolist() == []
+        assert len(world.touching()) == 0 or world.touching()["source"].tolist() == [int(enabled)] * 2

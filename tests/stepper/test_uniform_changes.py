@@ -157,6 +157,27 @@ def test_a_refused_number_of_what_couples_bodies_changes_nothing(Stepper):
     assert world.current(spring) is spring
 
 
+def test_what_is_refused_is_shown_as_it_was_given(Stepper):
+    box = kd.Box(-1.0, 1.0, restitution=0.5)
+    world = Stepper([[0.0, 0.0]], constraints=[box])
+    with pytest.raises(ValueError, match=r"Box\(restitution\): expected .* \[.*\] \(list\)"):
+        world.set(box, restitution=[float("nan")])
+    assert world.constraints == (box,)
+
+
+@pytest.mark.parametrize("per_mass", [True, False])
+def test_springs_may_become_those_of_masses_and_back(Stepper, per_mass):
+    spring = kd.Springs([(0, 1)], 2.0, 0.5, per_mass=not per_mass)
+    world = Stepper([[0.0], [1.0]], mass=3.0, forces=[spring])
+    for value in (per_mass, not per_mass, not per_mass, per_mass):
+        world.set(spring, per_mass=value)
+    made = Stepper([[0.0], [1.0]], mass=3.0, forces=[dataclasses.replace(spring, per_mass=per_mass)])
+    assert world._plan.fingerprint == made._plan.fingerprint
+    for each in (world, made):
+        each.step(3)
+    assert world.position.tobytes() == made.position.tobytes()
+
+
 @pytest.mark.parametrize("name", ["springs", "rods", "box", "balls"])
 def test_setting_after_a_death_leaves_what_was_cut_cut(Stepper, name):
     make, change = COUPLED[name]

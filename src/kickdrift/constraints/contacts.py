@@ -68,9 +68,9 @@ class Contacts(Filtered):
     Contacts are springs of `hertz` and `damping_ratio`. If left out, they are as stiff as the substeps allow, 0.3 of
     their rate. At rest a force F compresses a contact by F (1/m + 1/m') (dt / substeps)² / 4.4; deep contacts are up
     to twice as hard. With friction, nine tenths of the load above the weight of ten bodies like these is carried
-    without compression, after some 36 steps; from 8 substeps on, of the load above an impulse of m v / 40 h in a
-    substep h, v being two diameters a second, if that is more. More substeps make piles stiffer, and allow heavy bodies
-    on light ones. With fewer than 8, piles of more than some 60 layers may swing on.
+    without compression, after some 36 steps; from 8 substeps on, of the load above an impulse of m v / (40 h) in a
+    substep of h seconds, v being two diameters a second, if that is more. More substeps make piles stiffer, and allow
+    heavy bodies on light ones. With fewer than 8, piles of more than some 60 layers may swing on.
     Contacts that pushed in the step before are over-relaxed by 1.25, in the two last sweeps by 1.4 (Young 1954), and
     their friction is under-relaxed by 0.9, if they come together no faster than the forces of the step make them. So
     waves in a pile die out sooner.

@@ -77,7 +77,7 @@ cdef class Core(Runner):
         model.told = self.store is not None
         binding = Binding.of(model, state, self.kernels, self._threads, previous)
         if self.store is not None and binding.coupled is not None:
-            binding.coupled.listen(self.store, model)
+            binding.coupled.listen(self.store, model, None if self.binding is None else self.binding.model)
         return binding
 
     def _filled(self, model):

@@ -22,6 +22,7 @@ cdef class Coupled(Watch):
     cdef ConstraintCall* constraint
     cdef Told** told                # of those who report, by the number of the constraint
     cdef int64_t* source            # that number
+    cdef int64_t* was               # and the one that it had in the binding before
     cdef int64_t tolds
     cdef list arrays                # that these point into
     cdef double cost                # of interactions and constraints, in a step of all bodies, in nanoseconds
@@ -36,7 +37,7 @@ cdef class Coupled(Watch):
     @staticmethod
     cdef Coupled of(object model, const CoupledTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous)
 
-    cdef int listen(self, EventStore store, object model) except -1
+    cdef int listen(self, EventStore store, object model, object before) except -1
     cdef void take_over(self, Coupled other, Touches touches) noexcept
     cdef bint serves(self, object model) except -1
     cdef dict places_of(self, object one)

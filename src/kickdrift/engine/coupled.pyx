@@ -44,6 +44,7 @@ cdef class Coupled(Watch):
         PyMem_Free(self.constraint)
         PyMem_Free(self.told)
         PyMem_Free(self.source)
+        PyMem_Free(self.was)
 
     @staticmethod
     cdef Coupled of(object model, const CoupledTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous):
@@ -158,16 +159,21 @@ cdef class Coupled(Watch):
                 return False
         return True
 
-    cdef int listen(self, EventStore store, object model) except -1:
-        """Have constraints report to where events are kept; those that do already go on."""
+    cdef int listen(self, EventStore store, object model, object before) except -1:
+        """Have constraints report to where events are kept; those that do already go on.
+
+        before: the model that this one comes after, or None. Constraints of both may have other numbers there.
+        """
         cdef BoundConstraint bound
         if self.told != NULL:
             return 0
         from ..stepper.events import reporting  # few programs have events
         kinds = reporting(model)
+        numbers = {} if before is None else {id(before.constraints[source]): source for source in reporting(before)}
         self.told = <Told**> PyMem_Calloc(max(1, len(kinds)), sizeof(Told*))
         self.source = <int64_t*> PyMem_Calloc(max(1, len(kinds)), sizeof(int64_t))
-        if self.told == NULL or self.source == NULL:
+        self.was = <int64_t*> PyMem_Calloc(max(1, len(kinds)), sizeof(int64_t))
+        if self.told == NULL or self.source == NULL or self.was == NULL:
             raise MemoryError
         for number, (constraint, bound) in enumerate(zip(model.constraint_records, self.bound_constraints)):
             source = model.source(constraint)
@@ -176,6 +182,7 @@ cdef class Coupled(Watch):
                 self.constraint[<Py_ssize_t> number].told = &bound.told
                 self.told[self.tolds] = &bound.told
                 self.source[self.tolds] = source
+                self.was[self.tolds] = numbers.get(id(model.constraints[source]), source)
                 self.tolds += 1
             elif constraint.kind == "corners":
                 pairs = zip(model.constraint_records, self.bound_constraints)
@@ -194,9 +201,9 @@ cdef class Coupled(Watch):
                 told.source = self.source[i]  # what is shared with the binding before may have had another
             if touches is not None:
                 touches.execute(told)
-            elif other is not None:
+            elif other is not None and other is not self:
                 for k in range(other.tolds):
-                    same = other.source[k] == told.source and other.told[k].capacity == told.capacity
+                    same = other.source[k] == self.was[i] and other.told[k].capacity == told.capacity
                     if same and other.told[k] != told:
                         told.count = other.told[k].count
                         memcpy(told.touching, other.told[k].touching, told.count * sizeof(int64_t))

@@ -110,7 +110,7 @@ class Springs(Elastic, Interaction):
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        return None if self.per_mass else self._numbers_of(np.ones(1), names)
+        return None if self.per_mass or "per_mass" in names else self._numbers_of(np.ones(1), names)
 
     def _numbers_of(self, share: np.ndarray, names: Iterable[str]) -> dict[str, np.ndarray]:
         """Fields that depend on these coefficients; share: what forces are multiplied with."""

@@ -103,7 +103,10 @@ class Log:
         tick = system.tick + 1
         time = system.stepper._time_of(tick) - float(ago)
         a, b = slots(each)
-        ids = [slot if slot < 0 else int(system.stepper.ids[slot]) for slot in (a, b)]
+        lives = system.stepper._slots  # who has died since is told by the id it had
+        ids = [
+            slot if slot < 0 else (1 if lives is None else int(lives.generation[slot])) << 32 | slot for slot in (a, b)
+        ]
         vectors = [tuple(map(float, vector)) for vector in (contact.point, contact.normal)]
         row = (tick, time, int(kind), source, *ids, a, b, *vectors, float(contact.speed), float(contact.impulse))
         self.rows.append(row)

@@ -48,14 +48,14 @@ class Settled(Generic[Value]):
 def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any]) -> bool:
     """Do what `set` does, where it is numbers alone that kernels read of it; else nothing.
 
-    Raises what `set` raises of numbers.
+    Raises what `set` raises where numbers do not fit into the plan.
     """
     own = self.__dict__
     pending = own.get("_pending")
     # Lists and arrays may have other numbers by the time that they are read again.
     for name, value in coefficients.items():
         if type(value) is list:
-            coefficients[name] = tuple(value)
+            coefficients = {**coefficients, name: tuple(value)}
     if pending is not None:
         handle, place, earlier, plan, entries = pending
         if handle is not declaration:
@@ -76,7 +76,10 @@ def set_numbers(self: StepperBase, declaration: Declaration, coefficients: dict[
     for value in coefficients.values():
         if type(value) not in _PLAIN and not (type(value) is tuple and _PLAIN.issuperset(map(type, value))):
             return False
-    now = today.changed(coefficients)
+    try:
+        now = today.changed(coefficients)
+    except (TypeError, ValueError):
+        return False  # `set` refuses what it was given, and here lists are tuples
     refill = plan.refill(today, now, coefficients) if now.placed(self._position, plan.periodic) is now else None
     writes = None if refill is None else self._refills(refill)
     if writes is None:

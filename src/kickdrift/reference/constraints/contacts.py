@@ -418,7 +418,7 @@ def carried(contact, h, substeps):
 
     A load that follows late feeds waves: they grow by 0.45 / (36 dt) a second, and contacts take the less from a wave
     the longer it is. It keeps piles of more than some 100 layers from rest. Where substeps are fine it begins only
-    beyond the impulse m v / 40 h of a substep h, where v is two diameters a second.
+    beyond the impulse m v / (40 h) of a substep of h seconds, where v is two diameters a second.
     """
     light = 10 * contact.mass * contact.slow / type(h)(substeps)
     slight = contact.mass * contact.fastest / (40 * h)
