@@ -1,7 +1,7 @@
 # As many vectors as one of them has numbers: rows made columns.
 #
-# Number c of row r lies at the place r w + c. Row r and row r + w/2 zipped are rows 2 r and 2 r + 1: that turns the bits
-# of places left by one. After as many turns as w has bits r and c have changed places.
+# Number c of row r lies at the place r w + c. Row r and row r + w/2 zipped are rows 2 r and 2 r + 1: that turns the
+# bits of places left by one. After as many turns as w has bits r and c have changed places.
 
 from .bits cimport i64vec  # for the C types beside it
 from .vec cimport f64vec, width
