@@ -159,12 +159,13 @@ cdef inline int n_body(
     """a = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x, for a range of bodies that begins with a tile."""
     cdef bint few = count <= width(x)   # the second vector would be empty
     if vec is f64vec:  # floats gain less by it than they lose: a transposition is longer, and roots are shorter
-        if width(x) > 2 and dim > 1 and count == data.n and count >= CROWD and data.alive == NULL:
-            if dim == 2:
+        if count == data.n and count >= CROWD and data.alive == NULL:
+            if dim == 2 and width(x) > 2:
                 attract_both(2, stride, x, out, data)
-            else:
+                return 0
+            elif dim == 3 and width(x) > 4:  # with AVX2 there are too few registers
                 attract_both(3, stride, x, out, data)
-            return 0
+                return 0
     if dim == 1:
         attract(ABREAST, 1, first, count, stride, x, out, data)
     elif dim == 2 and few:
