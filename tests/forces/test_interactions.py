@@ -204,6 +204,23 @@ def test_all_lanes_of_many_bodies(isa, dtype, dim, damping):
         assert_same_bits(ours.velocity, book.velocity)
 
 
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("softening", [0, 0.1])
+def test_n_body_works_out_pairs_once_to_the_same_bits(isa, dim, softening):
+    # From 32 bodies on, and with no softening also where bodies are at one place.
+    for n in (31, 32, 37, 40):
+        x, v, mass = rest(np.random.default_rng(n), n, dim)
+        x[n // 2], x[n - 1, 0], x[n - 2] = x[1], x[0, 0], x[n - 3]
+        ours, book = (
+            cls(x.copy(), v.copy(), mass, dt=1e-3, integrator="leapfrog", forces=[kd.NBody(0.3, softening)])
+            for cls in (kd.Stepper, kd.reference.Stepper)
+        )
+        for stepper in (ours, book):
+            stepper.step()
+        assert_same_bits(ours.position, book.position)
+        assert_same_bits(ours.velocity, book.velocity)
+
+
 def test_threads_and_instruction_sets_change_no_bit(monkeypatch):
     rng = np.random.default_rng(7)
     n = 1700

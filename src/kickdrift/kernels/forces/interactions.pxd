@@ -6,12 +6,14 @@ from libc.stdint cimport int64_t
 
 from ..abi.interactions cimport NBody, Springs
 from ..loops.living cimport any_of
-from ..simd.vec cimport vec, vec_root, real, spread, where_positive, width
+from ..simd.transposed cimport LANES, transposed
+from ..simd.vec cimport f64vec, forget, vec, vec_root, real, spread, where_positive, width
 from ..space cimport is_periodic, nearest
 from ..abi.plan cimport MAX_DIM
 
 cdef enum:
     ABREAST = 2         # vectors of bodies side by side: while one waits for its root, the other goes on
+    CROWD = 32          # bodies from which on it pays to work out pairs once for both
 
 
 cdef inline void attract(
@@ -63,11 +65,107 @@ cdef inline void attract(
         i += abreast
 
 
+cdef inline f64vec cube(
+    int dim, const f64vec* position, const char* planes, int64_t stride, Py_ssize_t j, f64vec e2,
+) noexcept nogil:
+    """(|d|² + e²)^(3/2) of a vector of bodies and body j."""
+    cdef f64vec d[MAX_DIM]
+    cdef f64vec q
+    cdef int c
+    for c in range(dim):
+        d[c] = spread(planes, c * stride + j, position) - position[c]
+    q = product(dim, d, d) + e2
+    return q * vec_root(q)
+
+
+cdef inline void add_attraction(
+    int dim, const f64vec* position, const char* planes, int64_t stride, Py_ssize_t j, const void* mu, f64vec q,
+    f64vec* total,
+) noexcept nogil:
+    """What body j does to a vector of bodies; q: their cubes."""
+    cdef f64vec s = where_positive(q, spread(mu, j, position) / q)
+    cdef int c
+    for c in range(dim):
+        total[c] = total[c] + s * (spread(planes, c * stride + j, position) - position[c])
+
+
+cdef inline void attract_both(
+    int dim, int64_t stride, const f64vec* x, f64vec* out, const NBody* data,
+) noexcept nogil:
+    """The same sums as those of `attract`, of all bodies, to the bit, with one root for both bodies of a pair.
+
+    d and -d have the same square, so both have the same cube: with the cubes of a vector of bodies and each of
+    another vector, transposed, each vector attracts the other. The quotients differ, as the masses do.
+
+    Vectors meet in the order (0, 0), (0, 1) ... (1, 1), (1, 2) ...: so each sum runs from the first body to the last.
+    Those that come later wait in `out`, which is full of zeros before. A vector meets itself in one direction only.
+
+    The cubes of the next two vectors are worked out between the quotients of these: so nothing waits for a root.
+    """
+    cdef Py_ssize_t w = width(x)
+    cdef const char* planes = <const char*> x
+    cdef f64vec memory[4 * LANES]
+    cdef f64vec* cubes = memory
+    cdef f64vec* ahead = memory + LANES
+    cdef const f64vec* turned = memory
+    cdef f64vec position[MAX_DIM]
+    cdef f64vec total[MAX_DIM]
+    cdef f64vec place[MAX_DIM]
+    cdef f64vec others[MAX_DIM]
+    cdef f64vec coming[MAX_DIM]
+    cdef f64vec e2 = spread(data.e2, 0, x)
+    cdef Py_ssize_t plane = stride // w
+    cdef Py_ssize_t last = (data.n - 1) // w
+    cdef Py_ssize_t sources = 0     # among vector j: there are no cubes yet
+    cdef Py_ssize_t i = 0
+    cdef Py_ssize_t j = 0
+    cdef Py_ssize_t next_i = 0
+    cdef Py_ssize_t next_j = 0
+    cdef Py_ssize_t k, b
+    cdef int c
+    while i <= last:
+        for c in range(dim):
+            if i == j:
+                position[c] = x[c * plane + i]
+                total[c] = out[c * plane + i]
+            place[c] = x[c * plane + j]
+            others[c] = out[c * plane + j]
+            coming[c] = x[c * plane + min(next_i, last)]
+        if i != j:
+            turned = transposed(cubes, memory + 2 * LANES)
+        for k in range(0, w, 2):
+            forget()  # or else compilers would make a loop of the roots, and another of the quotients
+            for b in range(2):
+                ahead[k + b] = cube(dim, coming, planes, stride, min(next_j, last) * w + k + b, e2)
+                if k + b < sources:
+                    add_attraction(dim, position, planes, stride, j * w + k + b, data.mu, cubes[k + b], total)
+                if i != j:
+                    add_attraction(dim, place, planes, stride, i * w + k + b, data.mu, turned[k + b], others)
+        for c in range(dim):
+            if i != j:
+                out[c * plane + j] = others[c]
+            if j == last:
+                out[c * plane + i] = total[c]
+        i, j = next_i, next_j
+        next_i = i if j < last else i + 1
+        next_j = j + 1 if j < last else i + 1
+        sources = min(w, data.n - j * w)
+        cubes, ahead = ahead, cubes
+
+
 cdef inline int n_body(
     int64_t first, int64_t count, int64_t dim, int64_t stride, const vec* x, vec* out, const NBody* data,
 ) noexcept nogil:
     """a = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x, for a range of bodies that begins with a tile."""
     cdef bint few = count <= width(x)   # the second vector would be empty
+    if vec is f64vec:  # floats gain less by it than they lose: a transposition is longer, and roots are shorter
+        if count == data.n and count >= CROWD and data.alive == NULL:
+            if dim == 2 and width(x) > 2:
+                attract_both(2, stride, x, out, data)
+                return 0
+            elif dim == 3 and width(x) > 4:  # with AVX2 there are too few registers
+                attract_both(3, stride, x, out, data)
+                return 0
     if dim == 1:
         attract(ABREAST, 1, first, count, stride, x, out, data)
     elif dim == 2 and few:
