@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import kickdrift as kd
+from kickdrift import kernels
 
 from . import table
 from .table import Row, compare, seconds
@@ -72,9 +73,7 @@ def loops(rounds: int) -> list[Row]:
 
 def aligned(values: np.ndarray) -> np.ndarray:
     """A copy that begins with a cache line: vectors that straddle two take up to twice as long, ours or theirs."""
-    memory = np.empty(values.size + 64 // values.itemsize, values.dtype)
-    first = -memory.ctypes.data % 64 // values.itemsize
-    copy = memory[first : first + values.size].reshape(values.shape)
+    copy = kernels.aligned_zeros(values.shape, values.dtype)
     copy[...] = values
     return copy
 
