@@ -31,10 +31,7 @@ class Box(Space):
         self.much = real(WHOLE[4 if real is np.float32 else 8])
 
     def nearest(self, d):
-        much = self.much  # the nearest whole number, as in `whole`
-        return Vector(
-            [c - width * (c * share + much - much) for c, (_, _, width, share) in zip(d, self.axes, strict=True)]
-        )
+        return Vector([c - width * self.whole(c * share) for c, (_, _, width, share) in zip(d, self.axes, strict=True)])
 
     def whole(self, turns):
         """The nearest whole number, the even one of two: a number so large has no digits behind the point."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
-from operator import add, mul, sub
 from typing import Any
 
 #: numpy.float64 or numpy.float32, as the state is. Python's own floats will not divide by zero; kernels, and these, do.
@@ -26,14 +24,14 @@ class Vector(tuple[Any, ...]):
             return Vector((self[0] + other[0], self[1] + other[1]))
         if len(self) == 3:
             return Vector((self[0] + other[0], self[1] + other[1], self[2] + other[2]))
-        return Vector(map(add, self, other))
+        return Vector([a + b for a, b in zip(self, other, strict=True)])
 
     def __sub__(self, other: Vector) -> Vector:
         if len(self) == 2:
             return Vector((self[0] - other[0], self[1] - other[1]))
         if len(self) == 3:
             return Vector((self[0] - other[0], self[1] - other[1], self[2] - other[2]))
-        return Vector(map(sub, self, other))
+        return Vector([a - b for a, b in zip(self, other, strict=True)])
 
     def __rmul__(self, factor: Number) -> Vector:
         if len(self) == 2:
@@ -58,7 +56,10 @@ def dot(u: Vector, v: Vector) -> Number:
         return u[0] * v[0] + u[1] * v[1]
     if len(u) == 3:
         return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
-    return reduce(add, map(mul, u, v))
+    total = u[0] * v[0]
+    for a, b in zip(u[1:], v[1:], strict=True):
+        total = total + a * b
+    return total
 
 
 def largest(u: Sequence[Number]) -> Number:
