@@ -312,13 +312,15 @@ cdef class Binding:
         if model._affine is not mine._affine:
             # So what depends on dt stays the same too.
             if (
-                model.numbers is None or mine.numbers is None or self.applied is not None or self.plan.scheme == EXACT
+                model.numbers is None or mine.numbers is None
                 or mine.rate is not model.rate or mine.omega is not model.omega or mine.drag != model.drag
                 or mine.wind != model.wind or mine.spring != model.spring
                 or mine.velocity_dependent != model.velocity_dependent
             ):
                 return None
-            self.add_numbers(made, model.numbers)
+            made = self.renumbered(model.numbers)
+            if made is None:
+                return None
         for number in range(len(olds)):
             record, old = records[number], olds[number]
             if record is old:

@@ -39,11 +39,11 @@ cdef enum:
     LANES = 8       # as many doubles as any vector holds
 
 
-cdef inline const f64vec* transposed(const f64vec* rows, f64vec* room) noexcept nogil:
-    """Where in the room, of twice LANES vectors, the columns are."""
+cdef inline const f64vec* transposed(const f64vec* rows, f64vec* buffer) noexcept nogil:
+    """Where in the buffer, of twice LANES vectors, the columns are."""
     cdef Py_ssize_t half = width(rows) // 2
-    cdef f64vec* to = room
-    cdef f64vec* other = room + LANES
+    cdef f64vec* to = buffer
+    cdef f64vec* other = buffer + LANES
     cdef Py_ssize_t turn = 1
     cdef Py_ssize_t r
     while turn <= half:
