@@ -3,8 +3,8 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, MEETING, PAIRS_PER_BODY, PERIODIC, PIN,
-    PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, Collisions, ConstraintCall, Contacts, Distance, Pin, Shapes,
+    BOX, COLLISIONS, COLOURS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, MEETING, PAIRS_PER_BODY,
+    PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, Collisions, ConstraintCall, Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -178,7 +178,7 @@ cdef class BoundGrid(BoundSolid):
 cdef class BoundContacts(BoundGrid):
     cdef Contacts contacts
     cdef list rods      # arrays of one item for each rod: first body, second body, and more
-    cdef int64_t most   # contacts
+    cdef int64_t most   # places of contacts
     cdef int dim
     cdef object dtype
 
@@ -194,7 +194,7 @@ cdef class BoundContacts(BoundGrid):
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Contacts* data = &self.contacts
         cdef int64_t n = plan.n
-        cdef int64_t most
+        cdef int64_t most, places
         cdef int place
         impulses, real = plan.impulses, plan.dtype
         self.constraint.function, self.constraint.data = table.meet, data
@@ -204,7 +204,7 @@ cdef class BoundContacts(BoundGrid):
         self.filter(&data.grid, fields, n)
         if "through" in fields:
             data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)
-        data.found = <int64_t*> self.allocate(3, np.int64)
+        data.found = <int64_t*> self.allocate(4, np.int64)
         data.n = n
         if "shape_begin" in fields:
             self.lay_level(data, fields, plan)
@@ -230,15 +230,19 @@ cdef class BoundContacts(BoundGrid):
             data.pull[place] = address(impulses.pull[place])
         self.kept.append(impulses)
         most = impulses.capacity
-        self.most, self.dim, self.dtype = most, plan.dim, real
-        data.body = self.allocate(2 * plan.dim * (n + data.faces + 1), real)
+        places = most + (COLOURS + 2) * (table.lanes - 1)
+        self.most, self.dim, self.dtype = places, plan.dim, real
+        data.lanes, data.press = table.lanes, table.press
+        data.body = self.allocate(2 * plan.dim * (n + data.faces + 2), real)
         data.one = <int32_t*> self.allocate(most, np.int32)
         data.other = <int32_t*> self.allocate(most, np.int32)
         data.colour = <uint8_t*> self.allocate(most, np.uint8)
         data.place = <int32_t*> self.allocate(most, np.int32)
-        data.first = <int32_t*> self.allocate(most, np.int32)
-        data.second = <int32_t*> self.allocate(most, np.int32)
-        data.contact = self.allocate((2 * plan.dim + CONTACT) * most, real)
+        data.first = <int32_t*> self.allocate(places, np.int32)
+        data.second = <int32_t*> self.allocate(places, np.int32)
+        data.first_row = <int32_t*> self.allocate(places, np.int32)
+        data.second_row = <int32_t*> self.allocate(places, np.int32)
+        data.contact = self.allocate((2 * plan.dim + CONTACT) * places, real)
         data.rod = self.allocate((plan.dim + 1) * data.rods, real)
         data.taken = <uint64_t*> self.allocate(n, np.uint64)
         data.touched = <uint8_t*> self.allocate(n + data.faces + 1, np.uint8)

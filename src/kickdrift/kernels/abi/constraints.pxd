@@ -9,7 +9,7 @@ cdef enum:
     MOST_ROWS = 9           # of cells around a cell
     MOST_CLASSES = 15       # of size
     NOWHERE = 255           # the class of bodies that do not live
-    CONTACT = 14            # numbers of a contact beside its two vectors
+    CONTACT = 15            # numbers of a contact beside its two vectors
     MEETING = 4             # of what is told of one, beside two vectors
     SHAPES_PER_BODY = 8     # that a body may touch in a step among others: the nearest
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
@@ -176,6 +176,19 @@ ctypedef struct Collisions:
     int32_t* higher
     Look look
 
+# What is done with blocks of contacts in one sweep: they are warmed, or solved.
+ctypedef struct Sweep:
+    int64_t dim
+    bint warm
+    bint alone      # one contact after the other, as they may have bodies in common
+    bint told       # does anybody want to know who meets?
+    double h        # of a substep, in seconds
+    double soft, scale, times
+    double left     # of the step, in seconds
+
+# Blocks first to last, of `lanes` contacts each; are any deep in each other? See constraints/contact_lanes.pxd.
+ctypedef bint (*Press)(const void* contacts, const Sweep*, int64_t first, int64_t last, const void* like) noexcept nogil
+
 ctypedef struct Contacts:
     Collisions grid             # radius, weight, where pairs are looked for; and whom to ask for a reason to stop
     const void* restitution     # of each body
@@ -190,6 +203,8 @@ ctypedef struct Contacts:
     const int64_t* shape_begin  # the number of its first shape; and how many there are
     const void* shape_friction  # of each part with each body
     int64_t n                   # bodies
+    int64_t lanes               # contacts that are solved at once
+    Press press
     int64_t rods
     const int32_t* rod_first
     const int32_t* rod_second
@@ -207,16 +222,22 @@ ctypedef struct Contacts:
     void* push[2]
     void* pull[2]
     # Workspace.
-    void* body                  # velocity and position of each body, then of each wall, then of all shapes
+    # Velocity and position of each body, then of each wall, then of all shapes; and a row that nobody reads.
+    void* body
     int32_t* one                # of each contact, in ascending order
     int32_t* other
     uint8_t* colour
-    int32_t* place              # behind which others it is solved
+    int32_t* place              # behind which others it is solved: colours begin with blocks, whose rest pushes nobody
     int32_t* first              # of each contact, in this order
     int32_t* second
+    int32_t* first_row          # where its velocity goes: nobody's where nothing moves it
+    int32_t* second_row
+    # In blocks of `lanes` contacts: the first number of each, then the second of each, and so on.
     void* contact
     void* meeting               # of each contact, in this order, where somebody is told
-    int64_t* found              # how many contacts there are, how many of them push, and how many of these at shapes
+    # How many contacts there are, at how many places those are that push, how many push at shapes, and before which
+    # place no two of a block have a body in common.
+    int64_t* found
     int32_t* leaning            # which contacts those are
     void* rod
     uint64_t* taken             # colours of each body

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .constraints cimport ConstraintCall, ConstraintFunction
+from .constraints cimport ConstraintCall, ConstraintFunction, Press
 from .events cimport Log
 from .noise cimport Noise
 from .plan cimport MAX_STAGES, Field, Job, Plan
@@ -102,6 +102,8 @@ ctypedef struct CoupledTable:
     ConstraintFunction tie          # pins and distances
     ConstraintFunction meet         # walls and collisions
     TellFunction tell               # see constraints/events.pxd
+    Press press                     # contacts
+    int64_t lanes                   # so many at once
     ImplicitStep implicit           # see newton_krylov.pxd
     ImplicitStep energy             # see energy.pxd
     TangentFunction springs_tangent

@@ -3,20 +3,18 @@
 from libc.stdint cimport int64_t
 
 from .contact_state cimport (
-    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE, SLOW,
-    SPEED, body, contact,
+    FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE, SLOW, SPEED, body,
+    contact, read_vector, write_vector,
 )
-from .meetings cimport meets
 from ..abi.constraints cimport Contacts
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, root
 from ..simd.vec cimport real
-from ..space cimport is_periodic, nearest
+from ..space cimport is_periodic, turn_to_image
 
 cdef enum:
     FINE = 8            # substeps: see the reference
     STEPS = 36          # of which the load is taken
-    HARD = 5            # how much faster deep contacts are pushed out
 
 
 cdef inline void stiffness_of(
@@ -39,38 +37,13 @@ cdef inline void stiffness_of(
 cdef inline void direct(
     int dim, int64_t n, int64_t i, int64_t j, real* own, const real* a, const real* b, const Contacts* data,
 ) noexcept nogil:
-    """Where the bodies are now says in which direction they push; walls keep theirs."""
-    if is_periodic(&data.grid.torus) and j < n:
-        direct_around(dim, i, j, own, a, b, data)
-    else:
-        direct_open(dim, n, i, j, own, a, b)
+    """Where the bodies are now says in which direction they push; walls keep theirs.
 
-
-cdef inline void direct_around(
-    int dim, int64_t i, int64_t j, real* own, const real* a, const real* b, const Contacts* data,
-) noexcept nogil:
-    """The same to the nearest image; the way to that is told as a part of the size."""
+    In a periodic box this is to the nearest image, and the way from there is told as a part of the size.
+    """
     cdef const real* radius = <const real*> data.grid.radius
     cdef real d[MAX_DIM]
     cdef real past[MAX_DIM]
-    cdef real one = 1
-    cdef real zero = 0
-    cdef real r
-    cdef int c
-    for c in range(dim):
-        past[c] = b[dim + c] - a[dim + c]
-        d[c] = nearest(past[c], c, &data.grid.torus)
-        past[c] = past[c] - d[c]
-    r = root(dot(dim, d, d))
-    for c in range(dim):
-        own[c] = d[c] / r if r > 0 else (one if c == <int> ((j - i - 1) % dim) else zero)
-    own[2 * dim + SIZE] = radius[i] + radius[j] + dot(dim, past, own)
-
-
-cdef inline void direct_open(
-    int dim, int64_t n, int64_t i, int64_t j, real* normal, const real* a, const real* b,
-) noexcept nogil:
-    cdef real d[MAX_DIM]
     cdef real one = 1
     cdef real zero = 0
     cdef real r
@@ -79,143 +52,63 @@ cdef inline void direct_open(
         return
     for c in range(dim):
         d[c] = b[dim + c] - a[dim + c]
+        past[c] = d[c]
+    turn_to_image(dim, d, &data.grid.torus)
     r = root(dot(dim, d, d))
     for c in range(dim):
-        normal[c] = d[c] / r if r > 0 else (one if c == <int> ((j - i - 1) % dim) else zero)
+        past[c] = past[c] - d[c]
+        d[c] = d[c] / r if r > 0 else (one if c == <int> ((j - i - 1) % dim) else zero)
+    write_vector(dim, data, own, d)
+    if is_periodic(&data.grid.torus):
+        own[(2 * dim + SIZE) * data.lanes] = radius[i] + radius[j] + dot(dim, past, d)
 
 
 cdef inline void apply(int dim, real* a, real* b, real w_a, real w_b, const real* impulse) noexcept nogil:
+    """What nothing moves is left as it is."""
     cdef int c
-    for c in range(dim):
-        a[c] = a[c] - w_a * impulse[c]
-        b[c] = b[c] + w_b * impulse[c]
-
-
-cdef inline void warm(int dim, int64_t n, int64_t k, const Contacts* data, const real* like) noexcept nogil:
-    """Begin with the impulse of the substep before, in the direction of now."""
-    cdef int64_t i = data.first[k]
-    cdef int64_t j = data.second[k]
-    cdef real* own = contact(dim, data, k, like)
-    cdef real* more = own + 2 * dim
-    cdef real* a = body(dim, data, i, like)
-    cdef real* b = body(dim, data, j, like)
-    cdef real impulse[MAX_DIM]
-    cdef real along
-    cdef int c
-    direct(dim, n, i, j, own, a, b, data)
-    if more[PUSH] == 0:
-        return
-    along = dot(dim, own + dim, own)
-    for c in range(dim):
-        own[dim + c] = own[dim + c] - along * own[c]
-        impulse[c] = more[PUSH] * own[c] + own[dim + c]
-    apply(dim, a, b, more[FIRST_WEIGHT], more[SECOND_WEIGHT], impulse)
-
-
-cdef inline bint solve(
-    int dim, real h, real soft, real scale, real times, real left, bint told, int64_t k, const Contacts* data,
-) noexcept nogil:
-    """One impulse: along the normal so that they come no closer than they touch, across it by friction.
-
-    Are they deep in each other? times: those that are over-relaxed, by so much more. left: of the step, from where
-    they are now.
-    """
-    cdef real* own = contact(dim, data, k, &h)
-    cdef real* more = own + 2 * dim
-    cdef real* a = body(dim, data, data.first[k], &h)
-    cdef real* b = body(dim, data, data.second[k], &h)
-    cdef real way[MAX_DIM]
-    cdef real impulse[MAX_DIM]
-    cdef real across[MAX_DIM]
-    cdef real mass = times * more[ALONG] if more[ALONG] > more[MASS] else more[ALONG]
-    cdef real gap, apart, speed, push, change, limit, square, time
-    cdef real zero = 0
-    cdef real sixteen = 16
-    cdef real hard = HARD
-    cdef real two = 2
-    cdef real one = 1
-    cdef bint deep
-    cdef int c
-    for c in range(dim):
-        way[c] = b[dim + c] - a[dim + c]
-    gap = dot(dim, way, own) - more[SIZE]
-    apart = gap
-    for c in range(dim):
-        way[c] = b[c] - a[c]
-    speed = dot(dim, way, own)
-    deep = sixteen * gap < -more[FASTEST]
-    if gap > 0:
-        push = more[PUSH] - mass * (speed + gap / h)
-    elif not soft > 0:
-        push = more[PUSH] - mass * speed
-    else:
-        gap = soft * gap
-        change = two
-        if hard * gap + more[FASTEST] > 0:
-            change = one - hard * gap / more[FASTEST]
-        gap = change * gap
-        gap = gap if gap > -more[FASTEST] else -more[FASTEST]
-        push = scale * (more[PUSH] - mass * (speed + gap)) + more[LOAD] * (one - scale)
-    push = push if push > 0 else 0 * push
-    if told and push > 0 and not more[MOST] > 0:
-        time = apart / (zero - speed) if apart > 0 else zero
-        limit = left - time if left - time > 0 else zero
-        meets(dim, limit, zero - speed if speed < 0 else zero, time, k, data)
-    if push == 0 and more[PUSH] == 0:
-        return deep
-    change = push - more[PUSH]
-    more[PUSH] = push
-    more[MOST] = push if push > more[MOST] else more[MOST]
-    for c in range(dim):
-        impulse[c] = change * own[c]
-    if more[FRICTION] > 0:
+    if w_a > 0:
         for c in range(dim):
-            across[c] = own[dim + c] - more[ACROSS] * (way[c] - speed * own[c])
-        limit = more[FRICTION] * push
-        square = dot(dim, across, across)
-        if square > limit * limit:
-            square = limit / root(square)
-            for c in range(dim):
-                across[c] = square * across[c]
+            a[c] = a[c] - w_a * impulse[c]
+    if w_b > 0:
         for c in range(dim):
-            impulse[c] = impulse[c] + (across[c] - own[dim + c])
-            own[dim + c] = across[c]
-    apply(dim, a, b, more[FIRST_WEIGHT], more[SECOND_WEIGHT], impulse)
-    return deep
+            b[c] = b[c] + w_b * impulse[c]
 
 
 cdef inline void rebound(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:
     """What restitution leaves of the speed at which they met, where that is more than the forces of a step give."""
     cdef real* own = contact(dim, data, k, like)
-    cdef real* more = own + 2 * dim
+    cdef int64_t w = data.lanes
+    cdef real* more = own + 2 * dim * w
+    cdef real normal[MAX_DIM]
     cdef real* a = body(dim, data, data.first[k], like)
     cdef real* b = body(dim, data, data.second[k], like)
     cdef real way[MAX_DIM]
     cdef real push, change
     cdef int c
-    if not (more[RESTITUTION] > 0 and more[SPEED] > more[SLOW] and more[MOST] > 0):
+    if not (more[RESTITUTION * w] > 0 and more[SPEED * w] > more[SLOW * w] and more[MOST * w] > 0):
         return
+    read_vector(dim, data, own, normal)
     for c in range(dim):
         way[c] = b[c] - a[c]
-    push = more[PUSH] - more[MASS] * (dot(dim, way, own) - more[RESTITUTION] * more[SPEED])
+    push = more[PUSH * w] - more[MASS * w] * (dot(dim, way, normal) - more[RESTITUTION * w] * more[SPEED * w])
     push = push if push > 0 else 0 * push
-    change = push - more[PUSH]
-    more[PUSH] = push
+    change = push - more[PUSH * w]
+    more[PUSH * w] = push
     for c in range(dim):
-        way[c] = change * own[c]
-    apply(dim, a, b, more[FIRST_WEIGHT], more[SECOND_WEIGHT], way)
+        way[c] = change * normal[c]
+    apply(dim, a, b, more[FIRST_WEIGHT * w], more[SECOND_WEIGHT * w], way)
 
 
-cdef inline real carried(const real* more, real h, int64_t substeps) noexcept nogil:
+cdef inline real carried(const real* more, int64_t w, real h, int64_t substeps) noexcept nogil:
     """The load that a contact does not give way to from the next step on."""
     cdef real ten = 10
-    cdef real light = ten * more[MASS] * more[SLOW] / <real> substeps
-    cdef real slight = more[MASS] * more[FASTEST] / (<real> 40 * h)
+    cdef real light = ten * more[MASS * w] * more[SLOW * w] / <real> substeps
+    cdef real slight = more[MASS * w] * more[FASTEST * w] / (<real> 40 * h)
     cdef real heavy, most, load
     if substeps >= FINE and slight > light:
         light = slight
-    heavy = more[PUSH] - light
-    heavy = heavy if heavy > 0 and more[FRICTION] > 0 else 0 * heavy
+    heavy = more[PUSH * w] - light
+    heavy = heavy if heavy > 0 and more[FRICTION * w] > 0 else 0 * heavy
     most = <real> 0.9 * heavy
-    load = more[LOAD] + (most - more[LOAD]) / <real> STEPS
+    load = more[LOAD * w] + (most - more[LOAD * w]) / <real> STEPS
     return load if load < most else most

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
     ACROSS, AGO, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PUSH, RESTITUTION,
-    SECOND_WEIGHT, SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax,
+    SECOND_WEIGHT, SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, write_vector,
 )
 from .events cimport slack
 from .shapes cimport DEEPEST, away, is_beside, touch
@@ -185,20 +185,22 @@ cdef inline void begin_shape(
     cdef int64_t number = data.other[k] - n - data.faces
     cdef int64_t part = part_of(number, data)
     cdef real* own = contact(dim, data, data.place[k], gain)
-    cdef real* more = own + 2 * dim
+    cdef int64_t w = data.lanes
+    cdef real* more = own + 2 * dim * w
     cdef real reach = each(&data.shapes[part].reach, i, gain[0])
     cdef real one = 1
     cdef real zero = 0
+    cdef real normal[MAX_DIM]
     cdef int c
-    more[FIRST_WEIGHT] = (<const real*> data.grid.weight)[i]
-    more[SECOND_WEIGHT] = zero
-    more[SIZE] = reach
-    more[FASTEST] = 2 * (reach + reach)
-    more[RESTITUTION] = (<const real*> data.restitution)[i]
-    more[FRICTION] = (<const real*> data.shape_friction)[part * n + i]
-    away_from(dim, body(dim, data, i, gain) + dim, number, data, own)
+    more[FIRST_WEIGHT * w] = (<const real*> data.grid.weight)[i]
+    more[SECOND_WEIGHT * w] = zero
+    more[SIZE * w] = reach
+    more[FASTEST * w] = 2 * (reach + reach)
+    more[RESTITUTION * w] = (<const real*> data.restitution)[i]
+    more[FRICTION * w] = (<const real*> data.shape_friction)[part * n + i]
+    away_from(dim, body(dim, data, i, gain) + dim, number, data, normal)
     for c in range(dim):
-        own[c] = -one * own[c]
+        own[c * w] = -one * normal[c]
     begin_impulse(dim, n, stride, gain, data.place[k], data)
 
 
@@ -231,6 +233,8 @@ cdef inline void lean_one(
     cdef bint apart[SHAPES_PER_BODY]
     cdef bint covered[SHAPES_PER_BODY]
     cdef real pull[MAX_DIM]
+    cdef real normal[MAX_DIM]
+    cdef int64_t w = data.lanes
     cdef real* own
     cdef real* more
     cdef real distance, reach
@@ -240,22 +244,23 @@ cdef inline void lean_one(
     cdef int m, k, c, other
     for m in range(count):
         own = contact(dim, data, data.place[group[m]], gain)
-        more = own + 2 * dim
-        distance = away_from(dim, y, shape_at(group[m], data), data, own)
+        more = own + 2 * dim * w
+        distance = away_from(dim, y, shape_at(group[m], data), data, normal)
         reach = reach_of(i, shape_at(group[m], data), data, zero)
         gaps[m] = distance - reach
         apart[m] = gaps[m] > reach / four
         for c in range(dim):
-            places[m * dim + c] = y[c] - distance * own[c]
+            places[m * dim + c] = y[c] - distance * normal[c]
         for c in range(dim):
-            own[c] = -one * own[c]
+            normal[c] = -one * normal[c]
             pull[c] = zero - y[c]
-        more[SIZE] = dot(dim, pull, own) - gaps[m]
-        if not more[MOST] > 0:
+        write_vector(dim, data, own, normal)
+        more[SIZE * w] = dot(dim, pull, normal) - gaps[m]
+        if not more[MOST * w] > 0:
             for c in range(dim):
                 pull[c] = gain[c * stride + i]
-            more[SPEED] = dot(dim, u, own)
-            more[SLOW] = magnitude(dot(dim, pull, own))
+            more[SPEED * w] = dot(dim, u, normal)
+            more[SLOW * w] = magnitude(dot(dim, pull, normal))
     for m in range(count):
         covered[m] = False
         if not apart[m]:
@@ -265,11 +270,11 @@ cdef inline void lean_one(
                     break
     for m in range(count):
         own = contact(dim, data, data.place[group[m]], gain)
-        more = own + 2 * dim
-        more[ALONG] = more[MASS]
-        more[ACROSS] = more[MASS]
-        if not more[SPEED] > more[SLOW]:
-            relax(more)
+        more = own + 2 * dim * w
+        more[ALONG * w] = more[MASS * w]
+        more[ACROSS * w] = more[MASS * w]
+        if not more[SPEED * w] > more[SLOW * w]:
+            relax(more, w)
         if not (apart[m] or covered[m]):
             continue
         if covered[m]:
@@ -280,12 +285,12 @@ cdef inline void lean_one(
                         other = k
             if other >= 0:
                 hand_over(dim, data.place[group[m]], data.place[group[other]], gain, data)
-        more[PUSH] = zero
-        more[LOAD] = zero
-        more[ALONG] = zero
-        more[ACROSS] = zero
+        more[PUSH * w] = zero
+        more[LOAD * w] = zero
+        more[ALONG * w] = zero
+        more[ACROSS * w] = zero
         for c in range(dim):
-            own[dim + c] = zero
+            own[(dim + c) * w] = zero
 
 
 cdef inline bint covers(
@@ -306,20 +311,21 @@ cdef inline void hand_over(
 ) noexcept nogil:
     """What one carried, the other carries from now on."""
     cdef real* own = contact(dim, data, k, like)
-    cdef real* more = own + 2 * dim
+    cdef int64_t w = data.lanes
+    cdef real* more = own + 2 * dim * w
     cdef real* its = contact(dim, data, other, like)
-    cdef real* its_more = its + 2 * dim
+    cdef real* its_more = its + 2 * dim * w
     cdef real* told
     cdef real* its_told
     cdef int c
-    if more[MOST] > 0 and more[SPEED] > its_more[SPEED]:
-        its_more[SPEED] = more[SPEED]
-        its_more[SLOW] = more[SLOW]
-    its_more[PUSH] = its_more[PUSH] + more[PUSH]
-    its_more[LOAD] = its_more[LOAD] + more[LOAD]
+    if more[MOST * w] > 0 and more[SPEED * w] > its_more[SPEED * w]:
+        its_more[SPEED * w] = more[SPEED * w]
+        its_more[SLOW * w] = more[SLOW * w]
+    its_more[PUSH * w] = its_more[PUSH * w] + more[PUSH * w]
+    its_more[LOAD * w] = its_more[LOAD * w] + more[LOAD * w]
     for c in range(dim):
-        its[dim + c] = its[dim + c] + own[dim + c]
-    if data.grid.told != NULL and more[MOST] > 0 and not its_more[MOST] > 0:
+        its[(dim + c) * w] = its[(dim + c) * w] + own[(dim + c) * w]
+    if data.grid.told != NULL and more[MOST * w] > 0 and not its_more[MOST * w] > 0:
         # The same touch goes on.
         told = meeting(dim, data, k, like)
         its_told = meeting(dim, data, other, like)
@@ -328,5 +334,5 @@ cdef inline void hand_over(
         its_told[KNOWN] = told[KNOWN]
         for c in range(2 * dim):
             its_told[MEETING + c] = told[MEETING + c]
-    its_more[MOST] = its_more[PUSH] if its_more[PUSH] > its_more[MOST] else its_more[MOST]
-    more[MOST] = 0
+    its_more[MOST * w] = its_more[PUSH * w] if its_more[PUSH * w] > its_more[MOST * w] else its_more[MOST * w]
+    more[MOST * w] = 0

@@ -1,6 +1,6 @@
 # What contacts are solved with: bodies on their way through the substeps, and numbers of each contact.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
 from ..abi.constraints cimport COLOURS, CONTACT, MEETING, Contacts
 from ..abi.plan cimport MAX_DIM
@@ -11,7 +11,7 @@ cdef enum:
     SENSED = COLOURS + 1    # the colour of contacts that only report
 
 # The numbers of a contact, behind its normal and the impulse across it. Those that each sweep reads come first: so
-# fewer lines of a cache are read.
+# fewer pages of memory are read.
 cdef enum:
     SIZE
     PUSH
@@ -24,6 +24,7 @@ cdef enum:
     SECOND_WEIGHT
     MOST
     LOAD
+    TURNS           # 1 where its direction is that from one body to the other, 0 where that is a wall's or shape's
     RESTITUTION
     SPEED
     SLOW
@@ -42,16 +43,30 @@ cdef inline real* body(int dim, const Contacts* data, int64_t i, const real* lik
     return <real*> data.body + 2 * dim * i
 
 
-# A contact: the direction, the impulse across it, and the numbers above.
+# A contact: the direction, the impulse across it, and the numbers above, each of them `data.lanes` behind the other.
 
 cdef inline real* contact(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
-    return <real*> data.contact + (2 * dim + CONTACT) * k
+    cdef int64_t lane = k & (data.lanes - 1)
+    return <real*> data.contact + (2 * dim + CONTACT) * (k - lane) + lane
 
 
-cdef inline void relax(real* more) noexcept nogil:
+cdef inline void read_vector(int dim, const Contacts* data, const real* own, real* to) noexcept nogil:
+    """The first of its vectors from there on."""
+    cdef int c
+    for c in range(dim):
+        to[c] = own[c * data.lanes]
+
+
+cdef inline void write_vector(int dim, const Contacts* data, real* own, const real* vector) noexcept nogil:
+    cdef int c
+    for c in range(dim):
+        own[c * data.lanes] = vector[c]
+
+
+cdef inline void relax(real* more, int64_t w) noexcept nogil:
     """Contacts that rest are over-relaxed, and their friction is under-relaxed: see `EAGER` in the reference."""
-    more[ALONG] = <real> 1.25 * more[MASS]
-    more[ACROSS] = <real> 0.9 * more[MASS]
+    more[ALONG * w] = <real> 1.25 * more[MASS * w]
+    more[ACROSS * w] = <real> 0.9 * more[MASS * w]
 
 
 cdef inline real* meeting(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
@@ -64,32 +79,38 @@ cdef inline void begin_impulse(
     """What is known of a contact before the first substep, where its direction and its weights are."""
     cdef int64_t i = data.first[k]
     cdef int64_t j = data.second[k]
+    cdef int64_t w = data.lanes
     cdef real* own = contact(dim, data, k, gain)
-    cdef real* more = own + 2 * dim
+    cdef real* more = own + 2 * dim * w
     cdef const real* a = body(dim, data, i, gain)
     cdef const real* b = body(dim, data, j, gain)
+    cdef real normal[MAX_DIM]
     cdef real way[MAX_DIM]
     cdef real pull[MAX_DIM]
     cdef real one = 1
     cdef real zero = 0
     cdef int c
-    more[MASS] = one / (more[FIRST_WEIGHT] + more[SECOND_WEIGHT])
-    more[ALONG] = more[MASS]
-    more[ACROSS] = more[MASS]
+    data.first_row[k] = <int32_t> (i if more[FIRST_WEIGHT * w] > 0 else data.n + data.faces + 1)
+    data.second_row[k] = <int32_t> (j if more[SECOND_WEIGHT * w] > 0 else data.n + data.faces + 1)
+    more[MASS * w] = one / (more[FIRST_WEIGHT * w] + more[SECOND_WEIGHT * w])
+    more[ALONG * w] = more[MASS * w]
+    more[ACROSS * w] = more[MASS * w]
+    more[TURNS * w] = one if j < n else zero
+    read_vector(dim, data, own, normal)
     if data.grid.told != NULL:
         meeting(dim, data, k, gain)[TOTAL] = zero
         meeting(dim, data, k, gain)[KNOWN] = zero
     for c in range(dim):
         way[c] = b[c] - a[c]
         pull[c] = gain[c * stride + i]
-    more[SPEED] = -dot(dim, way, own)
-    more[SLOW] = magnitude(dot(dim, pull, own))
+    more[SPEED * w] = -dot(dim, way, normal)
+    more[SLOW * w] = magnitude(dot(dim, pull, normal))
     if j < n:
         for c in range(dim):
             pull[c] = gain[c * stride + j]
-        more[SLOW] = more[SLOW] + magnitude(dot(dim, pull, own))
+        more[SLOW * w] = more[SLOW * w] + magnitude(dot(dim, pull, normal))
     for c in range(dim):
-        own[dim + c] = zero
-    more[PUSH] = zero
-    more[MOST] = zero
-    more[LOAD] = zero
+        own[(dim + c) * w] = zero
+    more[PUSH * w] = zero
+    more[MOST * w] = zero
+    more[LOAD * w] = zero

@@ -5,16 +5,16 @@ from libc.string cimport memset
 
 from .broad_phase cimport find_pairs
 from .collisions cimport drop_strangers
-from .contact_impulses cimport carried, direct, rebound, solve, stiffness_of, warm
+from .contact_impulses cimport carried, direct, rebound, stiffness_of
 from .contact_rods cimport begin_rods, solve_rods
 from .contact_shapes cimport begin_shape, keep_out, lean, near_shapes
 from .contact_state cimport (
-    FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SENSED, SIZE, SLOW, SPEED,
-    begin_impulse, body, contact, meeting, relax,
+    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SENSED,
+    SIZE, SLOW, SPEED, TOTAL, TURNS, begin_impulse, body, contact, meeting, relax,
 )
 from .events cimport senses
 from .meetings cimport add_up, meets, tell_meetings
-from ..abi.constraints cimport COLOURS, NOWHERE, SHAPES_PER_BODY, Contacts
+from ..abi.constraints cimport COLOURS, CONTACT, NOWHERE, SHAPES_PER_BODY, Contacts, Sweep
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
 from ..abi.coupled cimport INTERRUPTED
@@ -46,7 +46,8 @@ cdef inline int rest(
     cdef real h = full / substeps
     cdef real one = 1
     cdef real zero = 0
-    cdef real soft, scale, times, rod_soft, rod_scale
+    cdef Sweep sweep
+    cdef real soft, scale, rod_soft, rod_scale
     cdef real start[MAX_DIM]
     cdef real* own
     cdef int64_t count, _substep, _sweep, i, k
@@ -64,7 +65,7 @@ cdef inline int rest(
         memset(data.grid.count, 0, n * sizeof(int32_t))
     for i in range(n):
         data.moved[i] = weight[i] > 0
-    for i in range(n + data.faces + 1):
+    for i in range(n + data.faces + 2):
         own = body(dim, data, i, x)
         for j in range(dim):
             if i >= n:
@@ -85,6 +86,7 @@ cdef inline int rest(
     for k in range(data.found[2]):
         begin_shape(dim, n, stride, gain, data.leaning[k], data)
     recall(dim, full, data.found[0], data)
+    sweep.dim, sweep.told, sweep.h = dim, told, h
     stiffness_of(h, one, <real> 1.8849555921538759, stiffness[0], stiffness[1], &soft, &scale)
     stiffness_of(h, one + one, <real> 1.5707963267948966, stiffness[0], stiffness[2], &rod_soft, &rod_scale)
 
@@ -100,13 +102,11 @@ cdef inline int rest(
             for k in range(count):
                 add_up(dim, k, data, x)
         lean(dim, stride, gain, data)
-        for k in range(count):
-            warm(dim, n, k, data, x)
+        sweep.warm = True
+        press(&sweep, data, x)
         solve_rods(True, dim, h, rod_soft, rod_scale, data)
-        deep = False
-        for k in range(count):
-            if solve(dim, h, soft, scale, one, left, told, k, data):
-                deep = True
+        sweep.warm, sweep.soft, sweep.scale, sweep.times, sweep.left = False, soft, scale, one, left
+        deep = press(&sweep, data, x)
         for i in range(n):
             own = body(dim, data, i, x)
             for j in range(dim):
@@ -116,10 +116,10 @@ cdef inline int rest(
                 if keep_out(dim, i, start, own + dim, data):
                     data.touched[i] = 1
         solve_rods(False, dim, h, zero, one, data)
-        times = <real> 0.8 if deep else <real> 1.12
+        sweep.soft, sweep.scale, sweep.left = zero, one, left - h
+        sweep.times = <real> 0.8 if deep else <real> 1.12
         for _sweep in range(DEEP if deep else RELAXING):
-            for k in range(count):
-                solve(dim, h, zero, one, times, left - h, told, k, data)
+            press(&sweep, data, x)
         solved += (DEEP + 2 if deep else RELAXING + 2) * count + 2 * data.sweeps * data.rods + n
         if solved > SOLVED:
             solved = 0
@@ -131,6 +131,19 @@ cdef inline int rest(
     if told:
         tell_meetings(dim, full, n, stride, before, x, data)
     return 0
+
+
+cdef inline bint press(Sweep* sweep, const Contacts* data, const real* like) noexcept nogil:
+    """All contacts, colour after colour; those that found no free colour one by one."""
+    cdef int64_t first = data.found[3] // data.lanes
+    cdef int64_t last = data.found[1] // data.lanes
+    cdef bint deep
+    sweep.alone = False
+    deep = data.press(data, sweep, 0, first, like)
+    if first < last:
+        sweep.alone = True
+        deep = data.press(data, sweep, first, last, like) or deep
+    return deep
 
 
 # Who touches whom.
@@ -201,10 +214,12 @@ cdef inline int64_t find_contacts(
 cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data) noexcept nogil:
     """Each contact gets the lowest colour that is free of both bodies, and its place behind those of lower colours.
 
-    How many push; those that only report come last. All shapes are one body that stands still.
+    At how many places those are that push; those that only report come last. All shapes are one body that stands
+    still: it is also what the rest of a block is filled with.
     """
     cdef int64_t start[COLOURS + 3]
-    cdef int64_t push
+    cdef int64_t w = data.lanes
+    cdef int64_t end
     cdef uint64_t taken
     cdef int64_t k
     cdef int32_t i, j
@@ -233,14 +248,19 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
         data.colour[k] = <uint8_t> colour
         start[colour + 1] += 1
     for colour in range(COLOURS + 2):
-        start[colour + 1] += start[colour]
-    push = start[SENSED]
+        start[colour + 1] = (start[colour] + start[colour + 1] + w - 1) & -w
+    data.found[3] = start[COLOURS]
+    end = start[SENSED]
     for k in range(count):
         data.place[k] = <int32_t> start[data.colour[k]]
         start[data.colour[k]] += 1
         data.first[data.place[k]] = data.one[k]
         data.second[data.place[k]] = <int32_t> min(data.other[k], n + data.faces)
-    return push
+    for colour in range(SENSED):
+        while start[colour] & (w - 1):
+            data.first[start[colour]] = data.second[start[colour]] = <int32_t> (n + data.faces)
+            start[colour] += 1
+    return end
 
 
 cdef inline void begin_contact(
@@ -253,31 +273,45 @@ cdef inline void begin_contact(
     cdef int64_t i = data.first[k]
     cdef int64_t j = data.second[k]
     cdef real* own = contact(dim, data, k, gain)
-    cdef real* more = own + 2 * dim
+    cdef int64_t w = data.lanes
+    cdef real* more = own + 2 * dim * w
     cdef const real* a = body(dim, data, i, gain)
     cdef const real* b = body(dim, data, j, gain)
     cdef real zero = 0
     cdef real two = 2
     cdef int c
+    if i == n + data.faces:
+        begin_nothing(dim, k, own, data)
     if j == n + data.faces:
         return  # see `begin_shape`
-    more[FIRST_WEIGHT] = weight[i]
+    more[FIRST_WEIGHT * w] = weight[i]
     if j < n:
-        more[SIZE] = radius[i] + radius[j]
-        more[FASTEST] = two * more[SIZE]
-        more[SECOND_WEIGHT] = weight[j]
-        more[RESTITUTION] = restitution[i] if restitution[i] > restitution[j] else restitution[j]
-        more[FRICTION] = root(friction[i] * friction[j])
+        more[SIZE * w] = radius[i] + radius[j]
+        more[FASTEST * w] = two * more[SIZE * w]
+        more[SECOND_WEIGHT * w] = weight[j]
+        more[RESTITUTION * w] = restitution[i] if restitution[i] > restitution[j] else restitution[j]
+        more[FRICTION * w] = root(friction[i] * friction[j])
     else:
-        more[SIZE] = (<const real*> data.offset)[j - n] + radius[i]
-        more[FASTEST] = two * (radius[i] + radius[i])
-        more[SECOND_WEIGHT] = zero
-        more[RESTITUTION] = restitution[i]
-        more[FRICTION] = (<const real*> data.wall_friction)[(j - n) * n + i]
+        more[SIZE * w] = (<const real*> data.offset)[j - n] + radius[i]
+        more[FASTEST * w] = two * (radius[i] + radius[i])
+        more[SECOND_WEIGHT * w] = zero
+        more[RESTITUTION * w] = restitution[i]
+        more[FRICTION * w] = (<const real*> data.wall_friction)[(j - n) * n + i]
         for c in range(dim):
-            own[c] = -(<const real*> data.normal)[(j - n) * dim + c]
+            own[c * w] = -(<const real*> data.normal)[(j - n) * dim + c]
     direct(dim, n, i, j, own, a, b, data)
     begin_impulse(dim, n, stride, gain, k, data)
+
+
+cdef inline void begin_nothing(int dim, int64_t k, real* own, const Contacts* data) noexcept nogil:
+    """A contact of what stands still with itself: it is as far apart as it touches, and pushes nobody."""
+    cdef int f
+    for f in range(2 * dim + CONTACT):
+        own[f * data.lanes] = 0
+    own[(2 * dim + FASTEST) * data.lanes] = 1
+    data.first_row[k] = data.second_row[k] = <int32_t> (data.n + data.faces + 1)
+    if data.grid.told != NULL:
+        meeting(dim, data, k, own)[TOTAL] = 0
 
 
 cdef inline void recall(int dim, real full, int64_t count, const Contacts* data) noexcept nogil:
@@ -287,6 +321,7 @@ cdef inline void recall(int dim, real full, int64_t count, const Contacts* data)
     cdef const int32_t* pair = data.pair[place]
     cdef const real* push = <const real*> data.push[place]
     cdef real* own
+    cdef int64_t w = data.lanes
     cdef int64_t m = 0
     cdef int64_t k
     cdef int c
@@ -301,13 +336,13 @@ cdef inline void recall(int dim, real full, int64_t count, const Contacts* data)
             if data.grid.told != NULL:
                 meets(dim, full, 0, 0, data.place[k], data)
                 meeting(dim, data, data.place[k], &full)[KNOWN] = 1
-            if not own[2 * dim + SPEED] > own[2 * dim + SLOW]:
-                relax(own + 2 * dim)
-            own[2 * dim + PUSH] = push[m * (2 + dim)]
-            own[2 * dim + MOST] = push[m * (2 + dim)]
-            own[2 * dim + LOAD] = push[m * (2 + dim) + 1]
+            if not own[(2 * dim + SPEED) * w] > own[(2 * dim + SLOW) * w]:
+                relax(own + 2 * dim * w, w)
+            own[(2 * dim + PUSH) * w] = push[m * (2 + dim)]
+            own[(2 * dim + MOST) * w] = push[m * (2 + dim)]
+            own[(2 * dim + LOAD) * w] = push[m * (2 + dim) + 1]
             for c in range(dim):
-                own[dim + c] = push[m * (2 + dim) + 2 + c]
+                own[(dim + c) * w] = push[m * (2 + dim) + 2 + c]
     for k in range(data.declared):
         (<real*> data.pull[1 - place])[k] = (<const real*> data.pull[place])[k]
 
@@ -323,6 +358,7 @@ cdef inline void finish(
     cdef int32_t* pair = data.pair[place]
     cdef real* push = <real*> data.push[place]
     cdef const real* own
+    cdef int64_t w = data.lanes
     cdef int64_t kept = 0
     cdef int64_t i, k
     cdef int c
@@ -330,16 +366,16 @@ cdef inline void finish(
         if data.colour[k] == SENSED:
             continue
         own = contact(dim, data, data.place[k], x)
-        if own[2 * dim + MOST] > 0:
+        if own[(2 * dim + MOST) * w] > 0:
             data.touched[data.one[k]] = 1
             data.touched[min(data.other[k], n + data.faces)] = 1
-        if own[2 * dim + PUSH] > 0:
+        if own[(2 * dim + PUSH) * w] > 0:
             pair[2 * kept] = data.one[k]
             pair[2 * kept + 1] = data.other[k]
-            push[kept * (2 + dim)] = own[2 * dim + PUSH]
-            push[kept * (2 + dim) + 1] = carried(own + 2 * dim, full / <real> data.substeps, data.substeps)
+            push[kept * (2 + dim)] = own[(2 * dim + PUSH) * w]
+            push[kept * (2 + dim) + 1] = carried(own + 2 * dim * w, w, full / <real> data.substeps, data.substeps)
             for c in range(dim):
-                push[kept * (2 + dim) + 2 + c] = own[dim + c]
+                push[kept * (2 + dim) + 2 + c] = own[(dim + c) * w]
             kept += 1
     for k in range(data.rods):
         data.touched[data.rod_first[k]] = 1

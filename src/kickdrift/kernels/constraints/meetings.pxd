@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from .collisions cimport notice_ways
 from .contact_shapes cimport away_from, part_of, reach_of
-from .contact_state cimport AGO, FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TOTAL, body, contact, meeting
+from .contact_state cimport AGO, FAST, KNOWN, MASS, PUSH, SENSED, SLOW, TOTAL, body, contact, meeting, read_vector
 from .events cimport (
     beyond, finish_telling, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report, slack, unmet,
     visit,
@@ -22,7 +22,7 @@ from ..simd.vec cimport real
 cdef inline void add_up(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:
     """The impulse of the substep that is over."""
     cdef real* told = meeting(dim, data, k, like)
-    told[TOTAL] = told[TOTAL] + contact(dim, data, k, like)[2 * dim + PUSH]
+    told[TOTAL] = told[TOTAL] + contact(dim, data, k, like)[(2 * dim + PUSH) * data.lanes]
 
 
 cdef inline void meets(int dim, real ago, real fast, real time, int64_t k, const Contacts* data) noexcept nogil:
@@ -35,8 +35,8 @@ cdef inline void meets(int dim, real ago, real fast, real time, int64_t k, const
     told[AGO] = ago
     told[FAST] = fast
     for c in range(dim):
-        told[MEETING + c] = (a[dim + c] + time * a[c] if time > 0 else a[dim + c]) + r * own[c]
-        told[MEETING + dim + c] = own[c]
+        told[MEETING + c] = (a[dim + c] + time * a[c] if time > 0 else a[dim + c]) + r * own[c * data.lanes]
+        told[MEETING + dim + c] = own[c * data.lanes]
 
 
 cdef inline void tell_meetings(
@@ -48,8 +48,10 @@ cdef inline void tell_meetings(
     cdef const real* a
     cdef const real* b
     cdef real way[MAX_DIM]
+    cdef real normal[MAX_DIM]
     cdef real impulse, closing, left
     cdef real one = 1
+    cdef int64_t w = data.lanes
     cdef int64_t k, key
     cdef int32_t i, j
     cdef int c
@@ -66,20 +68,21 @@ cdef inline void tell_meetings(
             continue
         told = meeting(dim, data, data.place[k], x)
         own = contact(dim, data, data.place[k], x)
-        impulse = told[TOTAL] + own[2 * dim + PUSH]
+        impulse = told[TOTAL] + own[(2 * dim + PUSH) * w]
         if not impulse > 0:
             continue
         a = body(dim, data, i, x)
         b = body(dim, data, min(j, n + data.faces), x)
         for c in range(dim):
             way[c] = b[c] - a[c]
-        closing = -dot(dim, way, own)
+        read_vector(dim, data, own, normal)
+        closing = -dot(dim, way, normal)
         if closing > 0 and not told[KNOWN] > 0:
-            impulse = impulse + own[2 * dim + MASS] * closing
-        left = told[AGO] if closing < 0 or not own[2 * dim + PUSH] > 0 else -one
+            impulse = impulse + own[(2 * dim + MASS) * w] * closing
+        left = told[AGO] if closing < 0 or not own[(2 * dim + PUSH) * w] > 0 else -one
         key = key_of(i, j if j < n else n - 1 - j)
         report(
-            data.grid.told, k, key, told[AGO], left, told[FAST], own[2 * dim + SLOW], impulse,
+            data.grid.told, k, key, told[AGO], left, told[FAST], own[(2 * dim + SLOW) * w], impulse,
             dim, told + MEETING, told + MEETING + dim,
         )
 

@@ -3,12 +3,14 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
+from ..abi.constraints cimport Press
 from ..abi.coupled cimport InteractionFunction, Coupling
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
 from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
 from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
+from ..constraints.contact_lanes cimport press
 from ..forces.applied cimport merge
 from ..forces.fields cimport has_branches
 from ..forces.interactions cimport n_body, springs
@@ -20,7 +22,7 @@ from ..loops.tiles cimport (
     accelerate_planes, in_a_row, in_place, in_passes, run_merged_rows, run_row, run_rows, run_tiles,
 )
 from ..ode.tiles cimport run
-from ..simd.vec cimport f32vec, f64vec, real, vec
+from ..simd.vec cimport f32vec, f64vec, real, vec, width
 from .dispatch cimport choose, set_up
 
 
@@ -118,4 +120,6 @@ cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexc
     kernels.implicit_euler = <Solve> implicit_step[real]
     kernels.coupled.springs = <InteractionFunction> add_springs[real]
     kernels.coupled.n_body = <InteractionFunction> add_n_body[vec]
+    kernels.coupled.press = <Press> press[vec]
+    kernels.coupled.lanes = width(wide)
     kernels.ode.run = <ODERun> run_flow[real]

@@ -359,8 +359,10 @@ def direct(contact, p, n):
 
 
 def apply(u, i, j, w_i, w_j, impulse):
-    u[i] = u[i] - w_i * impulse
-    u[j] = u[j] + w_j * impulse
+    if w_i > 0:
+        u[i] = u[i] - w_i * impulse
+    if w_j > 0:
+        u[j] = u[j] + w_j * impulse
 
 
 def solve(contact, p, u, h, soft, scale, times, left, radius):

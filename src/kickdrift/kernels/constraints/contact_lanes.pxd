@@ -1,0 +1,282 @@
+# The sweeps over contacts, a block at once: the formulas of kickdrift/reference/constraints/contacts.py.
+#
+# Contacts of a block have no body in common that anything moves, so each finds the bodies as it would alone. A branch
+# of the formulas is a choice between both results here; what is not to change keeps its bits.
+
+from libc.stdint cimport int32_t, int64_t
+
+from .contact_state cimport (
+    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PUSH, SECOND_WEIGHT, SIZE, TURNS,
+)
+from .meetings cimport meets
+from ..abi.constraints cimport CONTACT, Contacts, Sweep
+from ..abi.plan cimport MAX_DIM
+from ..simd.blends cimport any_above, filled, where_above, where_zero
+from ..simd.rows cimport gather_four, put_back, scatter_two
+from ..simd.vec cimport f32vec, is_zero, spread, vec, vec_root, width
+from ..space cimport is_periodic
+
+cdef enum:
+    HARD = 5            # how much faster deep contacts are pushed out
+    ROW = 8             # vectors of a body: velocity, then position
+
+# What is the same in all blocks of a sweep.
+cdef enum:
+    H
+    SOFT
+    SCALE
+    TIMES
+    LEFT
+    TURN                # 1 in the lanes whose turn it is
+    SAME
+
+
+cdef inline bint press(
+    const Contacts* data, const Sweep* sweep, int64_t first, int64_t last, const vec* like,
+) noexcept nogil:
+    """Warm or solve blocks first to last; are any deep in each other?"""
+    if sweep.dim == 2:
+        return press_in(2, data, sweep, first, last, like)
+    if sweep.dim == 3:
+        return press_in(3, data, sweep, first, last, like)
+    return press_in(1, data, sweep, first, last, like)
+
+
+cdef inline bint press_in(
+    int dim, const Contacts* data, const Sweep* sweep, int64_t first, int64_t last, const vec* like,
+) noexcept nogil:
+    cdef vec same[SAME]
+    cdef int64_t lanes = width(like)
+    cdef int64_t turns = lanes if sweep.alone else 1
+    cdef int64_t block, turn
+    cdef bint deep = False
+    same[H] = filled(sweep.h, like)
+    same[SOFT] = filled(sweep.soft, like)
+    same[SCALE] = filled(sweep.scale, like)
+    same[TIMES] = filled(sweep.times, like)
+    same[LEFT] = filled(sweep.left, like)
+    same[TURN] = filled(1, like)
+    for block in range(first, last):
+        for turn in range(turns):
+            if sweep.alone:
+                same[TURN] = filled(0, like)
+                set_lane(&same[TURN], turn, 1)
+            if sweep.warm:
+                warm(dim, data, sweep, block, turn, same)
+            elif solve(dim, data, sweep, block, turn, same):
+                deep = True
+    return deep
+
+
+# Numbers of lanes.
+
+cdef inline void set_lane(vec* to, int64_t lane, double number) noexcept nogil:
+    if vec is f32vec:
+        (<float*> to)[lane] = <float> number
+    else:
+        (<double*> to)[lane] = number
+
+
+cdef inline double lane_of(const vec* numbers, int64_t lane) noexcept nogil:
+    if vec is f32vec:
+        return (<const float*> numbers)[lane]
+    else:
+        return (<const double*> numbers)[lane]
+
+
+cdef inline vec dot(int dim, const vec* a, const vec* b) noexcept nogil:
+    cdef vec sum = a[0] * b[0]
+    cdef int c
+    for c in range(1, dim):
+        sum = sum + a[c] * b[c]
+    return sum
+
+
+# Bodies.
+
+cdef inline void gather(int dim, const Contacts* data, const int32_t* index, vec* q) noexcept nogil:
+    """Velocities and positions; ROW vectors, of which some hold what is of no use."""
+    gather_four(data.body, 0, 2 * dim, index, q)
+    if dim == 3:
+        gather_four(data.body, 2, 6, index, q + 4)
+        q[4], q[5] = q[6], q[7]
+
+
+cdef inline void give(
+    int dim, const Contacts* data, const Sweep* sweep, const int32_t* index, int64_t turn, const vec* q,
+) noexcept nogil:
+    """Velocities, to the rows of bodies that may be moved."""
+    if sweep.alone:
+        put_back(dim, data.body, 2 * dim * index[turn], turn, q)
+        return
+    # With the first number of the position, where that is what follows.
+    scatter_two(data.body, 0, 2 * dim, index, q)
+    if dim == 3:
+        scatter_two(data.body, 2, 6, index, q + 2)
+
+
+cdef inline void push_apart(
+    int dim, const Contacts* data, const Sweep* sweep, int64_t block, int64_t turn, vec active, const vec* more,
+    const vec* impulse, vec* a, vec* b,
+) noexcept nogil:
+    """Give the impulses of active lanes."""
+    cdef int64_t first = block * width(more)
+    cdef vec zero = filled(0, more)
+    cdef int c
+    for c in range(dim):
+        a[c] = where_above(active, zero, a[c] - more[FIRST_WEIGHT] * impulse[c], a[c])
+        b[c] = where_above(active, zero, b[c] + more[SECOND_WEIGHT] * impulse[c], b[c])
+    give(dim, data, sweep, data.first_row + first, turn, a)
+    give(dim, data, sweep, data.second_row + first, turn, b)
+
+
+# Begin with the impulse of the substep before, in the direction of now.
+
+cdef inline void warm(
+    int dim, const Contacts* data, const Sweep* sweep, int64_t block, int64_t turn, const vec* same,
+) noexcept nogil:
+    cdef vec* own = <vec*> data.contact + (2 * dim + CONTACT) * block
+    cdef vec* more = own + 2 * dim
+    cdef vec a[ROW]
+    cdef vec b[ROW]
+    cdef vec impulse[MAX_DIM]
+    cdef vec zero = filled(0, own)
+    cdef vec active, along, rub
+    cdef int c
+    gather(dim, data, data.first + block * width(own), a)
+    gather(dim, data, data.second + block * width(own), b)
+    direct(dim, data, block, own, a + dim, b + dim)
+    active = where_zero(more[PUSH], zero, same[TURN])
+    if is_zero(active):
+        return
+    along = dot(dim, own + dim, own)
+    for c in range(dim):
+        rub = own[dim + c] - along * own[c]
+        own[dim + c] = where_above(active, zero, rub, own[dim + c])
+        impulse[c] = more[PUSH] * own[c] + rub
+    push_apart(dim, data, sweep, block, turn, active, more, impulse, a, b)
+
+
+cdef inline void direct(
+    int dim, const Contacts* data, int64_t block, vec* own, const vec* a, const vec* b,
+) noexcept nogil:
+    """Where the bodies are now says in which direction they push; walls keep theirs.
+
+    In a periodic box this is to the nearest image, and the way from there is told as a part of the size.
+    """
+    cdef vec* more = own + 2 * dim
+    cdef vec d[MAX_DIM]
+    cdef vec past[MAX_DIM]
+    cdef vec zero = filled(0, own)
+    cdef vec much, turns, r
+    cdef int64_t lane, k
+    cdef int c
+    for c in range(dim):
+        d[c] = b[c] - a[c]
+    if is_periodic(&data.grid.torus):
+        much = filled(12582912.0 if vec is f32vec else 6755399441055744.0, own)     # see `whole` in space.pxd
+        for c in range(dim):
+            past[c] = d[c]
+            turns = d[c] * spread(data.grid.torus.per_width, c, own)
+            d[c] = d[c] - spread(data.grid.torus.width, c, own) * ((turns + much) - much)
+            past[c] = past[c] - d[c]
+    r = vec_root(dot(dim, d, d))
+    for c in range(dim):
+        own[c] = where_above(more[TURNS], zero, d[c] / r, own[c])
+    if any_above(more[TURNS], where_above(r, zero, filled(1, own), zero)):
+        for lane in range(width(own)):
+            if lane_of(&more[TURNS], lane) > 0 and not lane_of(&r, lane) > 0:
+                k = block * width(own) + lane
+                for c in range(dim):
+                    set_lane(&own[c], lane, c == <int> ((data.second[k] - data.first[k] - 1) % dim))
+    if is_periodic(&data.grid.torus):
+        r = filled(0.5, own) * more[FASTEST] + dot(dim, past, own)
+        more[SIZE] = where_above(more[TURNS], zero, r, more[SIZE])
+
+
+# One impulse: along the normal so that they come no closer than they touch, across it by friction.
+
+cdef inline bint solve(
+    int dim, const Contacts* data, const Sweep* sweep, int64_t block, int64_t turn, const vec* same,
+) noexcept nogil:
+    """Are any deep in each other?"""
+    cdef vec* own = <vec*> data.contact + (2 * dim + CONTACT) * block
+    cdef vec* more = own + 2 * dim
+    cdef vec a[ROW]
+    cdef vec b[ROW]
+    cdef vec way[MAX_DIM]
+    cdef vec impulse[MAX_DIM]
+    cdef vec across[MAX_DIM]
+    cdef vec zero = filled(0, own)
+    cdef vec one = filled(1, own)
+    cdef vec mass, gap, speed, push, change, limit, square, out, fastest, active, both
+    cdef bint deep = False
+    cdef int c
+    gather(dim, data, data.first + block * width(own), a)
+    gather(dim, data, data.second + block * width(own), b)
+    for c in range(dim):
+        way[c] = b[dim + c] - a[dim + c]
+    gap = dot(dim, way, own) - more[SIZE]
+    for c in range(dim):
+        way[c] = b[c] - a[c]
+    speed = dot(dim, way, own)
+    mass = where_above(more[ALONG], more[MASS], same[TIMES] * more[ALONG], more[ALONG])
+    if sweep.soft > 0:
+        fastest = -more[FASTEST]
+        deep = any_above(fastest, filled(16, own) * gap)
+        out = same[SOFT] * gap
+        change = filled(HARD, own) * out
+        change = where_above(change + more[FASTEST], zero, one - change / more[FASTEST], filled(2, own))
+        out = change * out
+        out = where_above(out, fastest, out, fastest)
+        push = same[SCALE] * (more[PUSH] - mass * (speed + out)) + more[LOAD] * (one - same[SCALE])
+    else:
+        push = more[PUSH] - mass * speed
+    push = where_above(gap, zero, more[PUSH] - mass * (speed + gap / same[H]), push)
+    push = where_above(push, zero, push, zero * push)
+    if sweep.told:
+        active = where_above(push, zero, where_above(more[MOST], zero, zero, same[TURN]), zero)
+        if not is_zero(active):
+            tell(dim, data, block, active, gap, speed, same[LEFT])
+    active = where_zero(push, where_zero(more[PUSH], zero, same[TURN]), same[TURN])
+    if is_zero(active):
+        return deep
+    change = push - more[PUSH]
+    more[MOST] = where_above(active, zero, where_above(push, more[MOST], push, more[MOST]), more[MOST])
+    more[PUSH] = where_above(active, zero, push, more[PUSH])
+    for c in range(dim):
+        impulse[c] = change * own[c]
+        across[c] = own[dim + c] - more[ACROSS] * (way[c] - speed * own[c])
+    limit = more[FRICTION] * push
+    square = dot(dim, across, across)
+    if any_above(square, limit * limit):
+        limit = where_above(square, limit * limit, limit / vec_root(square), one)
+        for c in range(dim):
+            across[c] = limit * across[c]
+    both = where_above(more[FRICTION], zero, active, zero)
+    for c in range(dim):
+        impulse[c] = where_above(both, zero, impulse[c] + (across[c] - own[dim + c]), impulse[c])
+        own[dim + c] = where_above(both, zero, across[c], own[dim + c])
+    push_apart(dim, data, sweep, block, turn, active, more, impulse, a, b)
+    return deep
+
+
+cdef inline void tell(
+    int dim, const Contacts* data, int64_t block, vec meeting, vec gap, vec speed, vec left,
+) noexcept nogil:
+    """They come to touch in these lanes."""
+    cdef vec zero = filled(0, &gap)
+    cdef vec time = where_above(gap, zero, gap / (zero - speed), zero)
+    cdef vec ago = where_above(left - time, zero, left - time, zero)
+    cdef vec fast = where_above(zero, speed, zero - speed, zero)
+    cdef int64_t lane
+    cdef int64_t first = block * width(&gap)
+    for lane in range(width(&gap)):
+        if lane_of(&meeting, lane) > 0:
+            if vec is f32vec:
+                meets(
+                    dim, <float> lane_of(&ago, lane), <float> lane_of(&fast, lane), <float> lane_of(&time, lane),
+                    first + lane, data,
+                )
+            else:
+                meets(dim, lane_of(&ago, lane), lane_of(&fast, lane), lane_of(&time, lane), first + lane, data)
