@@ -237,6 +237,7 @@ cdef class BoundContacts(BoundGrid):
         data.one = <int32_t*> self.allocate(most, np.int32)
         data.other = <int32_t*> self.allocate(most, np.int32)
         data.colour = <uint8_t*> self.allocate(most, np.uint8)
+        data.known = <int32_t*> self.allocate(most, np.int32)
         data.place = <int32_t*> self.allocate(most, np.int32)
         data.first = <int32_t*> self.allocate(places, np.int32)
         data.second = <int32_t*> self.allocate(places, np.int32)

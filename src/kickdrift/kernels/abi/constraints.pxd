@@ -227,6 +227,7 @@ ctypedef struct Contacts:
     int32_t* one                # of each contact, in ascending order
     int32_t* other
     uint8_t* colour
+    int32_t* known              # which impulse of the step before is its own, or -1
     int32_t* place              # behind which others it is solved: colours begin with blocks, whose rest pushes nobody
     int32_t* first              # of each contact, in this order
     int32_t* second

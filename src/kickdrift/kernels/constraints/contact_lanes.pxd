@@ -232,7 +232,8 @@ cdef inline bint solve(
         push = same[SCALE] * (more[PUSH] - mass * (speed + out)) + more[LOAD] * (one - same[SCALE])
     else:
         push = more[PUSH] - mass * speed
-    push = where_above(gap, zero, more[PUSH] - mass * (speed + gap / same[H]), push)
+    if any_above(gap, zero):
+        push = where_above(gap, zero, more[PUSH] - mass * (speed + gap / same[H]), push)
     push = where_above(push, zero, push, zero * push)
     if sweep.told:
         active = where_above(push, zero, where_above(more[MOST], zero, zero, same[TURN]), zero)

@@ -79,6 +79,7 @@ cdef inline int rest(
                 own[j] = (x[j * stride + i] - own[dim + j]) / full
     memset(data.touched, 0, n + data.faces + 1)
     data.found[0] = find_contacts(dim, n, stride, x, data)
+    find_known(data.found[0], data)
     count = sort_colours(n, data.found[0], data)
     data.found[1] = count
     for k in range(count):
@@ -215,9 +216,10 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
     """Each contact gets the lowest colour that is free of both bodies, and its place behind those of lower colours.
 
     At how many places those are that push; those that only report come last. All shapes are one body that stands
-    still: it is also what the rest of a block is filled with.
+    still: it is also what the rest of a block is filled with. Within a colour those that pushed a step ago come first:
+    most blocks push or do not push as a whole.
     """
-    cdef int64_t start[COLOURS + 3]
+    cdef int64_t start[2 * SENSED + 3]
     cdef int64_t w = data.lanes
     cdef int64_t end
     cdef uint64_t taken
@@ -228,7 +230,7 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
     memset(data.taken, 0, n * sizeof(uint64_t))
     for k in range(count):
         if data.colour[k] == SENSED:
-            start[SENSED + 1] += 1
+            start[2 * SENSED + 1] += 1
             continue
         i = data.one[k]
         j = data.other[k]
@@ -246,21 +248,29 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
             if j < n and data.moved[j]:
                 data.taken[j] |= taken
         data.colour[k] = <uint8_t> colour
-        start[colour + 1] += 1
-    for colour in range(COLOURS + 2):
-        start[colour + 1] = (start[colour] + start[colour + 1] + w - 1) & -w
-    data.found[3] = start[COLOURS]
-    end = start[SENSED]
+        start[group(k, data) + 1] += 1
+    for colour in range(2 * SENSED + 1):
+        start[colour + 1] += start[colour]
+        if colour % 2 == 1:
+            start[colour + 1] = (start[colour + 1] + w - 1) & -w
+    data.found[3] = start[2 * COLOURS]
+    end = start[2 * SENSED]
     for k in range(count):
-        data.place[k] = <int32_t> start[data.colour[k]]
-        start[data.colour[k]] += 1
+        colour = group(k, data)
+        data.place[k] = <int32_t> start[colour]
+        start[colour] += 1
         data.first[data.place[k]] = data.one[k]
         data.second[data.place[k]] = <int32_t> min(data.other[k], n + data.faces)
-    for colour in range(SENSED):
+    for colour in range(1, 2 * SENSED, 2):
         while start[colour] & (w - 1):
             data.first[start[colour]] = data.second[start[colour]] = <int32_t> (n + data.faces)
             start[colour] += 1
     return end
+
+
+cdef inline int group(int64_t k, const Contacts* data) noexcept nogil:
+    """Two for each colour; those without a colour stay in order."""
+    return 2 * data.colour[k] + (data.colour[k] < COLOURS and data.known[k] < 0)
 
 
 cdef inline void begin_contact(
@@ -314,35 +324,45 @@ cdef inline void begin_nothing(int dim, int64_t k, real* own, const Contacts* da
         meeting(dim, data, k, own)[TOTAL] = 0
 
 
-cdef inline void recall(int dim, real full, int64_t count, const Contacts* data) noexcept nogil:
-    """The impulses of the step before: both lists are in ascending order."""
+cdef inline void find_known(int64_t count, const Contacts* data) noexcept nogil:
+    """Which of the impulses of the step before is whose: both lists are in ascending order."""
     cdef int place = <int> data.state[0]
     cdef int64_t known = data.state[1 + place]
     cdef const int32_t* pair = data.pair[place]
-    cdef const real* push = <const real*> data.push[place]
-    cdef real* own
-    cdef int64_t w = data.lanes
     cdef int64_t m = 0
     cdef int64_t k
-    cdef int c
     for k in range(count):
         while m < known and (pair[2 * m] < data.one[k] or (pair[2 * m] == data.one[k] and
                                                            pair[2 * m + 1] < data.other[k])):
             m += 1
+        data.known[k] = -1
         if m < known and pair[2 * m] == data.one[k] and pair[2 * m + 1] == data.other[k]:
-            if data.colour[k] == SENSED:
-                continue
-            own = contact(dim, data, data.place[k], &full)
-            if data.grid.told != NULL:
-                meets(dim, full, 0, 0, data.place[k], data)
-                meeting(dim, data, data.place[k], &full)[KNOWN] = 1
-            if not own[(2 * dim + SPEED) * w] > own[(2 * dim + SLOW) * w]:
-                relax(own + 2 * dim * w, w)
-            own[(2 * dim + PUSH) * w] = push[m * (2 + dim)]
-            own[(2 * dim + MOST) * w] = push[m * (2 + dim)]
-            own[(2 * dim + LOAD) * w] = push[m * (2 + dim) + 1]
-            for c in range(dim):
-                own[(dim + c) * w] = push[m * (2 + dim) + 2 + c]
+            data.known[k] = <int32_t> m
+
+
+cdef inline void recall(int dim, real full, int64_t count, const Contacts* data) noexcept nogil:
+    """The impulses of the step before."""
+    cdef int place = <int> data.state[0]
+    cdef const real* push
+    cdef real* own
+    cdef int64_t w = data.lanes
+    cdef int64_t k
+    cdef int c
+    for k in range(count):
+        if data.known[k] < 0 or data.colour[k] == SENSED:
+            continue
+        push = <const real*> data.push[place] + data.known[k] * (2 + dim)
+        own = contact(dim, data, data.place[k], &full)
+        if data.grid.told != NULL:
+            meets(dim, full, 0, 0, data.place[k], data)
+            meeting(dim, data, data.place[k], &full)[KNOWN] = 1
+        if not own[(2 * dim + SPEED) * w] > own[(2 * dim + SLOW) * w]:
+            relax(own + 2 * dim * w, w)
+        own[(2 * dim + PUSH) * w] = push[0]
+        own[(2 * dim + MOST) * w] = push[0]
+        own[(2 * dim + LOAD) * w] = push[1]
+        for c in range(dim):
+            own[(dim + c) * w] = push[2 + c]
     for k in range(data.declared):
         (<real*> data.pull[1 - place])[k] = (<const real*> data.pull[place])[k]
 
