@@ -454,7 +454,9 @@ cdef inline void copy_strided(
 ) noexcept nogil:
     """Copy n numbers; `like` only tells their size."""
     cdef Py_ssize_t i
-    if to_stride == sizeof(word):
+    if to_stride == sizeof(word) and source_stride == sizeof(word):
+        memcpy(to, source, n * sizeof(word))
+    elif to_stride == sizeof(word):
         if word is uint32_t:
             move_f32(False, <float*> to, <char*> source, source_stride, n)
         else:
