@@ -14,7 +14,7 @@ from .constraints cimport bind_constraints
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
-from ..kernels.integrators.traits cimport fsal
+from ..kernels.integrators.traits cimport evaluates_first, fsal
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_INTERACTIONS, Coupling, InteractionCall
 from ..kernels.abi.tables cimport Kernels
@@ -259,6 +259,10 @@ cdef class Coupled(Watch):
         cdef int place
         if self.workspace is None:
             return
+        self.coupling.in_place = (
+            evaluates_first(plan.scheme) and self.coupling.interactions > 0 and self.coupling.constraints == 0
+            and not plan.turned
+        )
         for place in range(2):
             whole = &self.whole[place]
             whole[0] = plan[0]
@@ -302,7 +306,7 @@ cdef class Coupled(Watch):
 
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
         """Copy it back, from where so many steps have left it."""
-        copy_state(plan, &self.whole[steps % 2], self.item)
+        copy_state(plan, &self.whole[0 if self.coupling.in_place else steps % 2], self.item)
 
     cdef int raise_failure(self, const Job* failed) except -1:
         """What an interaction or constraint failed with."""

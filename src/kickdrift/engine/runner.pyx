@@ -167,6 +167,7 @@ cdef class Runner:
         if not self.ready:
             self.unlock()
             raise RuntimeError("this stepper was never made: its __init__ did not run to its end")
+        self.direct = False
         return 0
 
     def _exclusively(self, function, *given):
@@ -191,9 +192,14 @@ cdef class Runner:
         self.lock()
         try:
             self.go(steps)
+            self.direct = self.is_direct()
         finally:
             self.unlock()
         return 0
+
+    cdef bint is_direct(self) noexcept:
+        """Is there nothing to look at before or after a step but the state, until somebody locks the stepper?"""
+        return False
 
     @cython.final
     cdef int go(self, Py_ssize_t steps) except -1:
@@ -245,6 +251,7 @@ cdef class Runner:
     @_tape.setter
     def _tape(self, tape):
         self.tape = tape
+        self.direct = False
 
     def _step(self, n):
         """`step(n)`, where the lock is held already."""
@@ -447,7 +454,9 @@ cdef inline void copy_strided(
 ) noexcept nogil:
     """Copy n numbers; `like` only tells their size."""
     cdef Py_ssize_t i
-    if to_stride == sizeof(word):
+    if to_stride == sizeof(word) and source_stride == sizeof(word):
+        memcpy(to, source, n * sizeof(word))
+    elif to_stride == sizeof(word):
         if word is uint32_t:
             move_f32(False, <float*> to, <char*> source, source_stride, n)
         else:

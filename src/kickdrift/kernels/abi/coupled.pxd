@@ -82,6 +82,7 @@ ctypedef struct Coupling:
     char* workspace             # x, v and s in two places, and the other registers
     char* gain                  # of these one for constraints: what the forces of a step have added to v
     Py_ssize_t padded           # numbers in a plane
+    bint in_place               # can nothing fail once a step has changed a number? One place is enough then
     ImplicitStep implicit       # or NULL
     char* krylov                # its registers
     Field weight                # the share of each mass in the largest one

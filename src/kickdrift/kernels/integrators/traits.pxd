@@ -1,7 +1,8 @@
 # What is known of each scheme beside its formulas.
 
 from ..abi.plan cimport (
-    ALTERNATE, COMPOSITION, COMPOSITION_RK4, GROOT_WARREN, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL,
+    ALTERNATE, COMPOSITION, COMPOSITION_RK4, EXPLICIT_EULER, GROOT_WARREN, KICK_DRIFT, VELOCITY_VERLET, VERLET_BACKWARD,
+    VERLET_CENTRAL,
 )
 
 
@@ -18,6 +19,11 @@ cdef inline bint splits_on_drag(int scheme) noexcept nogil:
 cdef inline bint unspecialised(int scheme) noexcept nogil:
     """Is it too rarely taken to be worth loops of its own? Then passes.pxd steps it, whatever pushes."""
     return scheme == ALTERNATE or scheme == GROOT_WARREN
+
+
+cdef inline bint evaluates_first(int scheme) noexcept nogil:
+    """Is all that a step does done after its only evaluation?"""
+    return scheme == KICK_DRIFT or scheme == EXPLICIT_EULER
 
 
 cdef inline bint fsal(int scheme, bint drag) noexcept nogil:

@@ -3,11 +3,11 @@
 
 from libc.string cimport memset
 
-from ..abi.registers cimport OUT, P, S, X
+from ..abi.registers cimport OUT, P, S, V, X
 from ..abi.workspace cimport Workspace
 from ..simd.vec cimport vec, where_positive, width
 from ..abi.plan cimport MAX_DIM, TILE, Job, Plan
-from .planes cimport aligned, end, fetch_state, first_bad, keep_tile, move_state, sum_planes
+from .planes cimport aligned, end, fetch_state, first_bad, is_finite, keep_tile, move_state, sum_planes, sum_state
 from .living cimport any_of
 from .stages cimport size
 from .passes cimport advance, plan_of
@@ -80,10 +80,16 @@ cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexce
     workspace.now = coupling.workspace
     workspace.next = workspace.now + P * size(&workspace, like)
     workspace.start = workspace.next + P * size(&workspace, like)
+    if coupling.in_place:
+        workspace.next = workspace.now
     workspace.gain = coupling.gain
     job.failed_step = advance(coupling, job, &workspace, like)
     plan = plan_of(coupling, workspace.now)
-    job.bad_body = first_bad(plan, 0, workspace.count, like)
+    if not is_finite(sum_state(
+        plan.dim, workspace.count, workspace.plane // width(like), <const vec*> workspace.now,
+        <const vec*> (workspace.now + V * size(&workspace, like)),
+    )):
+        job.bad_body = first_bad(plan, 0, workspace.count, like)
 
 
 cdef inline void park_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:

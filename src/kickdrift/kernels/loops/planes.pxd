@@ -66,16 +66,21 @@ cdef inline void fetch_state(const Plan* plan, Py_ssize_t first, Py_ssize_t last
 
 
 cdef inline vec sum_planes(int dim, Py_ssize_t count, const vec* r) noexcept nogil:
-    """The sums of all numbers, as in `block` of rows.pxd."""
-    cdef Py_ssize_t plane = TILE // width(r)
+    """The sums of all numbers of a tile, as in `block` of rows.pxd."""
+    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
+    return sum_state(dim, count, TILE // width(r), r + X * row, r + V * row)
+
+
+cdef inline vec sum_state(int dim, Py_ssize_t count, Py_ssize_t plane, const vec* x, const vec* v) noexcept nogil:
+    """The same for planes of so many vectors."""
     cdef Py_ssize_t i, n
     cdef int j
     cdef vec q
     memset(&q, 0, sizeof(vec))
     for j in range(dim):
-        for n in range((count + width(r) - 1) // width(r)):
+        for n in range((count + width(x) - 1) // width(x)):
             i = j * plane + n
-            q = q + (r[X * MAX_DIM * plane + i] + r[V * MAX_DIM * plane + i])
+            q = q + (x[i] + v[i])
     return q
 
 
@@ -117,8 +122,13 @@ cdef inline void keep_tile(
         move_tile(True, &job.before[1], plan.dim, first, count, r + V * row)
 
 
+cdef inline bint is_finite(vec check) noexcept nogil:
+    """x - x is 0 if x is finite, and NaN otherwise; it is never -0."""
+    return is_zero(check - check)
+
+
 cdef inline void end(const Plan* plan, Job* job, vec check) noexcept nogil:
     # A sum is finite only if all its numbers are. If it is not, the body is searched. There may be none, since a sum
-    # of finite numbers may overflow. x - x is 0 if x is finite, and NaN otherwise; it is never -0.
-    if not is_zero(check - check):
+    # of finite numbers may overflow.
+    if not is_finite(check):
         job.bad_body = first_bad(plan, job.first, job.last, &check)

@@ -108,22 +108,17 @@ cdef inline vec lone_vectors(
     Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
     """Step the `count` numbers of a row from `at` bytes on, vector by vector."""
-    cdef vec* x = <vec*> (row.x + at)
-    cdef vec* v = <vec*> (row.v + at)
-    cdef vec* s = <vec*> (row.s + at) if verlet(scheme) else NULL
     cdef vec check
     memset(&check, 0, sizeof(vec))
-    while count > 0:
+    while True:
         check = check + block(
-            scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, at, x, v, s, NULL, NULL,
-            count,
+            scheme, plan.drag, plan.wind, plan.spring, 1, plan, job, constants, row, at, <vec*> (row.x + at),
+            <vec*> (row.v + at), <vec*> (row.s + at) if verlet(scheme) else NULL, NULL, NULL, count,
         )
-        x += 1
-        v += 1
-        if verlet(scheme):
-            s += 1
-        at += sizeof(vec)
         count -= width(constants)
+        if count <= 0:
+            break
+        at += sizeof(vec)
     return check
 
 

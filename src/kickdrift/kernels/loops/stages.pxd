@@ -4,7 +4,7 @@ from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..simd.vec cimport vec, where_positive, width
 from ..abi.plan cimport (
-    DAMPING, EXPLICIT_EULER, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
+    DAMPING, EXPLICIT_EULER, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, OPENING, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
 )
 from .planes cimport aligned
 from ..abi.constants cimport EXTRA
@@ -103,6 +103,12 @@ cdef inline void finish_bodies(
         for n in range(EXTRA + 2):
             usual_k[n] = k[n]
         k = usual_k
+    # What a step began with is still there to be read, unless it was made in its place.
+    cdef const vec* began = <const vec*> workspace.now
+    cdef bint apart = usual and scheme == RK4 and workspace.now != workspace.next
+    # The last stage of velocity Verlet leaves positions alone.
+    cdef bint moves = not (usual and scheme == VELOCITY_VERLET) or (drag and number == 0)
+    cdef vec p, q, y
     cdef const vec* weight = NULL
     if not usual and plan.living != NULL:
         weight = <const vec*> (<const char*> plan.living.weight + workspace.first * plan.living.item)
@@ -113,7 +119,7 @@ cdef inline void finish_bodies(
             i = j * plane + n
             body = workspace.first + n * width(state)
             v = state[V * row + i]
-            if usual and scheme == RK4 and number > 0:
+            if (usual and scheme == RK4 and number > 0) or not moves:
                 x = v   # nobody reads it
             else:
                 x = state[X * row + i]
@@ -144,12 +150,21 @@ cdef inline void finish_bodies(
             s = state[S * row + i] if historic else x
             if not usual and number == START:
                 start(scheme, plan.taylor_start, k, a, &x, &v, &s)
+            elif apart:
+                p, q = began[X * row + i], began[V * row + i]
+                y = q
+                if number > 1:
+                    y = r[(Y - P) * row + i]
+                stage(RK4, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s, &p, &q, &y, &r[(Z - P) * row + i])
+                if number == 1 or number == 2:
+                    r[(Y - P) * row + i] = y
             else:
                 stage(
                     scheme, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s,
                     &r[i], &r[(Q - P) * row + i], &r[(Y - P) * row + i], &r[(Z - P) * row + i],
                 )
-            to[X * row + i] = x
+            if moves:
+                to[X * row + i] = x
             to[V * row + i] = v
             if historic:
                 to[S * row + i] = s
@@ -172,8 +187,21 @@ cdef inline void between(
     cdef Py_ssize_t i, n
     cdef int j
     cdef vec x, v, s, still
+    cdef vec usual_k[EXTRA]
     if moment == TURNING:
         turn_bodies(scheme, plan, workspace, state, to)
+        return
+    if moment == OPENING and scheme == VELOCITY_VERLET:
+        for n in range(EXTRA):
+            usual_k[n] = k[n]
+        for j in range(plan.dim):
+            for n in range((workspace.count + width(state) - 1) // width(state)):
+                i = j * plane + n
+                x = state[X * row + i]
+                v = state[V * row + i]
+                opening(VELOCITY_VERLET, usual_k, &x, &v, NULL, &r[i], NULL)
+                to[X * row + i] = x
+                to[V * row + i] = v
         return
     for j in range(plan.dim):
         for n in range((workspace.count + width(state) - 1) // width(state)):
