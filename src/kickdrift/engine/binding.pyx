@@ -139,7 +139,7 @@ cdef class Binding:
         else:
             self.coupled = Coupled.of(self.model, &self.kernels.coupled, &self.plan, threads, previous)
         self.cost += self.coupled.cost
-        self.fallible = self.coupled.workspace is None and len(self.model.interactions) > 0
+        self.fallible = self.coupled.workspace is None and self.coupled.fallible
         # What is held is pushed otherwise afterwards.
         self.fsal = self.fsal and (not self.model.constraint_records or self.coupled.coupling.wraps_early)
         self.helpers = min(self.helpers, self.coupled.helpers)

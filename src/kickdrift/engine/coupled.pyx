@@ -121,6 +121,7 @@ cdef class Coupled(Watch):
                 self.coupling.noise = &(<LangevinInteraction> bound).noise
             interaction.factor = field(plan, term.factor, self.arrays)
             whole = whole or bound.whole
+            self.fallible = self.fallible or not bound.unfailing
             if not (bound.shared or bound.whole):
                 self.helpers = 1
             self.cost += bound.cost * (model.integrator.force_evaluations_with_drag or PRODUCTS)

@@ -135,7 +135,7 @@ cdef class FormulaInteraction(BoundInteraction):
         self.noisy = interaction.term.noisy
         run = <InteractionFunction> table.noisy_formula if self.noisy else table.formula
         self.function, self.data = run, <void*> &self.force.formula
-        self.shared = True
+        self.shared = self.unfailing = True
         self.cost = <double> plan.n * PER_OPERATION * (self.force.formula.operations + 1)
         if plan.integrator.name == "implicit_euler":
             self.change = BoundFormula.of(interaction.term.code(interaction.fields, "changes"), plan.dtype)
@@ -283,7 +283,7 @@ cdef class LangevinInteraction(BoundInteraction):
         noise.friction_step, noise.heat_step = (1 if len(array) > 1 else 0 for array in self.arrays)
         noise.operate, noise.width = offered[1].formulas.operate, offered[1].formulas.width
         self.function, self.tangent = add_nothing, change_nothing
-        self.shared = True
+        self.shared = self.unfailing = True
         self.cost = 200.0 * plan.n
         return 0
 

@@ -6,7 +6,7 @@ from libc.string cimport memset
 from ..abi.registers cimport OUT, P, S, V, X
 from ..abi.workspace cimport Workspace
 from ..simd.vec cimport vec, where_positive, width
-from ..abi.plan cimport MAX_DIM, TILE, Job, Plan
+from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan
 from .planes cimport aligned, end, fetch_state, first_bad, is_finite, keep_tile, move_state, sum_planes, sum_state
 from .living cimport any_of
 from .stages cimport size
@@ -52,6 +52,8 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
             # Walls want the state before the step as well. There are no pushes then, whose registers are these.
             workspace.next = workspace.start + (OUT - P) * size(&workspace, like)
             workspace.gain = workspace.next + P * size(&workspace, like)
+        elif plan.scheme == RK4 and not plan.turned:
+            workspace.next = workspace.start    # see `leaves`: where others keep what this finds in `now`
         move_state(False, plan, workspace.first, workspace.count, r)
         keep_tile(plan, job, workspace.first, workspace.count, r)
         fetch_state(plan, workspace.first, job.last, like)

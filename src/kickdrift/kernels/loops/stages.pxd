@@ -18,6 +18,11 @@ cdef inline Py_ssize_t size(const Workspace* workspace, const vec* like) noexcep
     return workspace.row * <Py_ssize_t> sizeof(vec) // width(like)
 
 
+cdef inline bint leaves(const Plan* plan, const Workspace* workspace) noexcept nogil:
+    """Does a step of rk4 leave the state that it begins with where it is? It needs no copy then."""
+    return plan.scheme == RK4 and not plan.turned and workspace.now != workspace.next
+
+
 cdef inline vec pushed(
     const Coupling* coupling, Py_ssize_t body, const vec* out, Py_ssize_t row, vec a,
 ) noexcept nogil:
@@ -60,7 +65,7 @@ cdef inline void finish_scheme(
     cdef bint usual = (
         (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4) and number >= 0
         and coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
-        and not (plan.terms > 0 or plan.drag or plan.spring)
+        and not (plan.terms > 0 or plan.drag or plan.spring) and (scheme != RK4 or leaves(plan, workspace))
     )
     if usual:
         finish_bodies(True, number, scheme, coupling, workspace, state)
@@ -82,7 +87,9 @@ cdef inline void finish_bodies(
     cdef Py_ssize_t vectors = (workspace.count + width(state) - 1) // width(state)
     cdef Py_ssize_t i, n, body
     cdef int j
-    cdef vec a, x, v, s, here, share
+    cdef vec a, x, v, s, here, share, p, q, y, z
+    cdef vec* x0 = r
+    cdef vec* v0 = r + (Q - P) * row
     # The usual case, gravity and one push, is read from here: compilers must take it that what is
     # stored may be a pointer of the plan, or a constant. What is the same for all bodies is loaded once.
     cdef bint compiled = not usual and plan.terms > 0
@@ -103,12 +110,11 @@ cdef inline void finish_bodies(
         for n in range(EXTRA + 2):
             usual_k[n] = k[n]
         k = usual_k
-    # What a step began with is still there to be read, unless it was made in its place.
-    cdef const vec* began = <const vec*> workspace.now
-    cdef bint apart = usual and scheme == RK4 and workspace.now != workspace.next
+    if leaves(plan, workspace):
+        x0 = <vec*> workspace.now + X * row
+        v0 = <vec*> workspace.now + V * row
     # The last stage of velocity Verlet leaves positions alone.
     cdef bint moves = not (usual and scheme == VELOCITY_VERLET) or (drag and number == 0)
-    cdef vec p, q, y
     cdef const vec* weight = NULL
     if not usual and plan.living != NULL:
         weight = <const vec*> (<const char*> plan.living.weight + workspace.first * plan.living.item)
@@ -148,20 +154,25 @@ cdef inline void finish_bodies(
                 r[i] = a
                 continue
             s = state[S * row + i] if historic else x
-            if not usual and number == START:
-                start(scheme, plan.taylor_start, k, a, &x, &v, &s)
-            elif apart:
-                p, q = began[X * row + i], began[V * row + i]
-                y = q
+            if usual and scheme == RK4:
+                # What the first stage keeps beside the acceleration are the numbers of the state.
+                p, q = x0[i], v0[i]
+                y, z = q, p     # or else nobody reads it
                 if number > 1:
                     y = r[(Y - P) * row + i]
-                stage(RK4, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s, &p, &q, &y, &r[(Z - P) * row + i])
+                if number > 0:
+                    z = r[(Z - P) * row + i]
+                stage(scheme, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s, &p, &q, &y, &z)
                 if number == 1 or number == 2:
                     r[(Y - P) * row + i] = y
+                if number < 3:
+                    r[(Z - P) * row + i] = z
+            elif not usual and number == START:
+                start(scheme, plan.taylor_start, k, a, &x, &v, &s)
             else:
                 stage(
                     scheme, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s,
-                    &r[i], &r[(Q - P) * row + i], &r[(Y - P) * row + i], &r[(Z - P) * row + i],
+                    &x0[i], &v0[i], &r[(Y - P) * row + i], &r[(Z - P) * row + i],
                 )
             if moves:
                 to[X * row + i] = x

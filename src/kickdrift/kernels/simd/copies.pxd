@@ -38,6 +38,17 @@ cdef extern from *:
         }
     KD_MOVE(kd_move_f32, float)
     KD_MOVE(kd_move_f64, double)
+    #define KD_MOVE_PAIRS(name, number) \
+        KD_VECTORISED void name( \
+            int out, number *CYTHON_RESTRICT x, Py_ssize_t apart, number *CYTHON_RESTRICT place, Py_ssize_t count \
+        ) { \
+            number *CYTHON_RESTRICT y = x + apart; \
+            Py_ssize_t i; \
+            if (out) for (i = 0; i < count; i++) place[2 * i] = x[i], place[2 * i + 1] = y[i]; \
+            else for (i = 0; i < count; i++) x[i] = place[2 * i], y[i] = place[2 * i + 1]; \
+        }
+    KD_MOVE_PAIRS(kd_move_pairs_f32, float)
+    KD_MOVE_PAIRS(kd_move_pairs_f64, double)
     /* Number 3 i + j of a row is component j of body i. Of three vectors in a row w numbers each have the components j
        at places that are all different, as 3 and w have no common divisor: so they are brought together by choosing,
        and then into their order, where number i is that at 3 i + j modulo w. */
@@ -132,6 +143,13 @@ cdef extern from *:
     """
     void move_f32 "kd_move_f32"(bint out, float* row, char* place, Py_ssize_t stride, Py_ssize_t count) noexcept nogil
     void move_f64 "kd_move_f64"(bint out, double* row, char* place, Py_ssize_t stride, Py_ssize_t count) noexcept nogil
+    # Two rows, `apart` numbers from each other, and numbers that lie body by body
+    void move_pairs_f32 "kd_move_pairs_f32"(
+        bint out, float* rows, Py_ssize_t apart, float* place, Py_ssize_t count,
+    ) noexcept nogil
+    void move_pairs_f64 "kd_move_pairs_f64"(
+        bint out, double* rows, Py_ssize_t apart, double* place, Py_ssize_t count,
+    ) noexcept nogil
     # Three rows, `apart` numbers from each other, and numbers that lie body by body
     void move_triples_f32 "kd_move_triples_f32"(
         bint out, float* rows, Py_ssize_t apart, float* place, Py_ssize_t count,
