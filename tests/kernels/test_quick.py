@@ -73,9 +73,9 @@ def test_powers_are_less_than_the_limit_off():
 
 
 def test_angles_are_less_than_the_limit_off():
-    # The smaller by the larger is at most a half, or less 1 at most a third; differences of floats that are at most
-    # twice each other are floats, and their sums are exact in float64.
-    q = np.linspace(2.0**-20, 0.5, 2**20)
+    # The smaller by the larger is at most tan(pi / 8), and no more where it is less 1; sums and differences of such
+    # floats are exact in float64.
+    q = np.linspace(2.0**-20, 2**0.5 - 1 + 2.0**-22, 2**20)
     true = np.arctan(q.astype(np.longdouble))
     worst = off(q * horner(q * q, coefficients("atan")), true) + 2 * 2.0**-53
     # What is left of one to four eighths of a turn is at least a half of the first one.

@@ -1,7 +1,10 @@
 """Formulas, bound: their lists of operations as C structs; and functions of arrays."""
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport (
+    PyBUF_C_CONTIGUOUS, PyBUF_FORMAT, PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer,
+)
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.string cimport memcpy, memset
 
 from ..kernels.abi.formulas cimport (
@@ -23,7 +26,7 @@ from .. import kernels
 require_rounding(__name__)
 
 cdef object ARRAY = np.ndarray
-cdef object EMPTY = np.empty_like
+cdef object EMPTY = np.empty
 cdef object F32 = np.dtype("f4")
 cdef object F64 = np.dtype("f8")
 
@@ -50,6 +53,44 @@ cdef enum:
     RELEASE = 4096          # numbers from which on other threads may run meanwhile
 
 
+cdef extern from *:
+    """
+    /* What NumPy's array interface for C says of an array, and two of the flags. */
+    typedef struct {
+        int two, nd;
+        char kind;
+        int itemsize, flags;
+        Py_ssize_t *shape, *strides;
+        char *data;
+        PyObject *description;
+    } kd_array;
+    #define KD_USUAL 0x301          /* contiguous, aligned, of this machine's byte order */
+    #define KD_WRITEABLE 0x400
+    """
+    ctypedef struct Array "kd_array":
+        int nd
+        char kind
+        int itemsize
+        int flags
+        Py_ssize_t* shape
+        char* data
+    const int USUAL "KD_USUAL"
+    const int WRITEABLE "KD_WRITEABLE"
+
+cdef object OFFERED_FOR = None
+cdef const Kernels* OFFERED = NULL
+
+
+cdef const Kernels* offered() except NULL:
+    """Those of the instruction set in use, which are asked for once."""
+    global OFFERED, OFFERED_FOR
+    isa = kernels.isa
+    if isa is not OFFERED_FOR:
+        OFFERED = offered_in(kernels.offered())
+        OFFERED_FOR = isa
+    return OFFERED
+
+
 cdef class Bytes:
     """The numbers of a contiguous array, as long as this lives."""
 
@@ -62,32 +103,30 @@ cdef class Bytes:
         PyBuffer_Release(&self.view)
 
 
-cdef bint partly(Bytes out, Bytes given):
+cdef bint partly(const char* first, const char* other, Py_ssize_t length):
     """Are some of the bytes the same, but not each at its place?"""
-    cdef char* first = <char*> out.view.buf
-    cdef char* other = <char*> given.view.buf
-    return first != other and first < other + given.view.len and other < first + out.view.len
+    return first != other and first < other + length and other < first + length
 
 
 def apply(str name, out, a, b):
     """out = function(a) or function(a, b): contiguous arrays of one dtype, float32 or float64, and one size."""
-    run(name, out.itemsize, Bytes(out, True), Bytes(a, False), Bytes(b, False) if b is not None else None)
-
-
-cdef int run(str name, Py_ssize_t item, Bytes to, Bytes first, Bytes other) except -1:
-    cdef const Kernels* offered = offered_in(kernels.offered())
-    cdef const FormulaTable* table = &offered[0 if item == 4 else 1].formulas
-    cdef int code = CODES[name]
-    cdef char* result = <char*> to.view.buf
-    cdef const char* x = <const char*> first.view.buf
+    cdef Bytes to = Bytes(out, True)
+    cdef Bytes first = Bytes(a, False)
+    cdef Bytes other = Bytes(b, False) if b is not None else None
     cdef const char* y = NULL
-    cdef Py_ssize_t size = to.view.len // item
+    if other is not None:
+        y = <const char*> other.view.buf
+    run(name, out.itemsize, to.view.len, <char*> to.view.buf, <const char*> first.view.buf, y)
+
+
+cdef int run(str name, Py_ssize_t item, Py_ssize_t length, char* result, const char* x, const char* y) except -1:
+    cdef const FormulaTable* table = &offered()[0 if item == 4 else 1].formulas
+    cdef int code = CODES[name]
+    cdef Py_ssize_t size = length // item
     cdef Py_ssize_t whole = size // table.width
     cdef Py_ssize_t rest = (size - whole * table.width) * item
     cdef Py_ssize_t done = whole * table.width * item
     cdef char last[3][64]
-    if other is not None:
-        y = <const char*> other.view.buf
     if size >= RELEASE:
         with nogil:
             table.operate(code, whole, result, x, 1, y, 1, NULL, 0, NULL, 0)
@@ -103,9 +142,24 @@ cdef int run(str name, Py_ssize_t item, Bytes to, Bytes first, Bytes other) exce
     return 0
 
 
-cdef bint is_usual(array, numbers):
-    """Is it a contiguous array of this dtype?"""
-    return type(array) is ARRAY and array.dtype is numbers and array.flags.c_contiguous
+cdef bint viewed(array, Py_buffer* view) except -1:
+    """The numbers of an array, to be released, if it is contiguous, of float32 or float64, and no single number."""
+    try:
+        PyObject_GetBuffer(array, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
+    except (BufferError, ValueError):
+        return False
+    if view.ndim > 0 and view.format[0] in b"fd" and view.format[1] == 0:
+        return True
+    PyBuffer_Release(view)
+    return False
+
+
+cdef bint same_shape(int ndim, const Py_ssize_t* first, const Py_ssize_t* other):
+    cdef int n
+    for n in range(ndim):
+        if first[n] != other[n]:
+            return False
+    return True
 
 
 def applied(str name, general, out, a, b=None):
@@ -113,28 +167,49 @@ def applied(str name, general, out, a, b=None):
 
     general(name, out, a[, b]) is asked for all else.
     """
-    cdef Bytes to, first
-    cdef Bytes other = None
-    cdef Py_ssize_t item
-    cdef bint usual = type(a) is ARRAY
-    if usual:
-        numbers = a.dtype
-        item = 8 if numbers is F64 else 4
-        usual = (item == 8 or numbers is F32) and is_usual(a, numbers) and a.ndim > 0
-    if usual and b is not None:
-        usual = is_usual(b, numbers) and a.shape == b.shape
-    if usual and out is not None:
-        usual = is_usual(out, numbers) and a.shape == out.shape and out.flags.writeable
-    if usual:
-        first = Bytes(a, False)
-        if b is not None:
-            other = Bytes(b, False)
-        result = EMPTY(a) if out is None else out
-        to = Bytes(result, True)
-        if out is None or not (partly(to, first) or other is not None and partly(to, other)):
-            run(name, item, to, first, other)
-            return result
+    cdef Py_buffer first, other
+    result = None
+    if type(a) is ARRAY and (b is None or type(b) is ARRAY) and viewed(a, &first):
+        try:
+            if b is None:
+                result = into(name, out, a, &first, NULL)
+            elif viewed(b, &other):
+                try:
+                    if other.itemsize == first.itemsize and other.ndim == first.ndim:
+                        if same_shape(first.ndim, first.shape, other.shape):
+                            result = into(name, out, a, &first, &other)
+                finally:
+                    PyBuffer_Release(&other)
+        finally:
+            PyBuffer_Release(&first)
+    if result is not None:
+        return result
     return general(name, out, a) if b is None else general(name, out, a, b)
+
+
+cdef object into(str name, out, a, const Py_buffer* first, const Py_buffer* other):
+    """`out`, or an array like `a`, with the results; or None where `out` wants a detour."""
+    result = out
+    cdef const Array* to
+    cdef const char* x = <const char*> first.buf
+    cdef const char* y = NULL
+    if other != NULL:
+        y = <const char*> other.buf
+    if out is None:
+        result = EMPTY(a.shape, F32 if first.itemsize == 4 else F64)
+    elif type(out) is not ARRAY:
+        return None
+    about = result.__array_struct__
+    to = <const Array*> PyCapsule_GetPointer(about, NULL)
+    if out is not None:
+        if to.kind != b"f" or to.itemsize != first.itemsize or to.nd != first.ndim:
+            return None
+        if to.flags & (USUAL | WRITEABLE) != USUAL | WRITEABLE or not same_shape(to.nd, to.shape, first.shape):
+            return None
+        if partly(to.data, x, first.len) or y != NULL and partly(to.data, y, first.len):
+            return None
+    run(name, first.itemsize, first.len, to.data, x, y)
+    return result
 
 
 cdef class BoundFormula:

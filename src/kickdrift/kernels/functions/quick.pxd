@@ -10,11 +10,13 @@
 # What only chooses, exponents and signs, is worked out with floats or words, of which a vector holds twice as many.
 
 from .constants cimport HALF_PI_1, ONE_BITS, ROUND, TWO_OVER_PI
-from .elementary cimport TOGETHER, magnitude, polynomial
+from .elementary cimport TOGETHER, polynomial
 from ..abi.formulas cimport ATAN2, CBRT, COS, EXP, LOG, POW, SIN, TAN, TANH
 from ..simd.bits cimport (
-    all_of, any_negative, bits, doubtful, floats, i64vec, joined, left, lower, lower_whole, number, plus, put,
-    shifted, signs, to_floats, to_words, upper, upper_whole, w32vec, widen, words,
+    above, any_flag, beyond, bits, doubtful, flags, floats, joined, larger, left, less_float, lower, lower_minus,
+    lower_plus, lower_whole, mask32, mask64, minus_where, negative, not_normal, not_positive, number, odd_numbers,
+    opposed, pick, plus, plus_where, put, shifted, smaller, tiny, to_floats, to_words, upper, upper_minus, upper_plus,
+    upper_whole, w32vec, where, widen, words,
 )
 from ..simd.vec cimport f32vec, f64vec
 
@@ -39,9 +41,9 @@ cdef extern from *:
         0.9999999999999496, -0.16666666666466431, 0.008333333320345448, -0.00019841266680622403,
         2.7556952695110885e-06, -2.5030259562979548e-08, 1.5411092661219133e-10,
     };
-    static const double kd_quick_atan[] = {   /* atan(q) / q of q**2, 0 <= q <= 1/2: 2**-40.6 */
-        0.9999999999993991, -0.33333333294349854, 0.19999995812958454, -0.1428554003495579, 0.11107447807581855,
-        -0.09047100780861997, 0.07377957055191767, -0.052964097746140616, 0.02329680463519671,
+    static const double kd_quick_atan[] = {   /* atan(q) / q of q**2, 0 <= q <= tan(pi/8): 2**-40.3 */
+        0.9999999999992442, -0.3333333327688608, 0.19999993049762435, -0.1428538640718612, 0.11103454236491274,
+        -0.08992528079362637, 0.06974084047595203, -0.03765307369056794,
     };
     /* tan(r) / r as (1 + c z + c z**2) / (1 + c z + c z**2 + c z**3): 2**-45 */
     #define KD_TAN_1 -0.12134231764400906
@@ -54,28 +56,27 @@ cdef extern from *:
     #define KD_PI_2 1.2154201013012384e-10
     #define KD_HALF_PI_REST 6.077100506506192e-11
     #define KD_LOG2_E 1.4426950408889634
-    #define KD_LN2 0.6931471805599453
     #define KD_EIGHTH_TURN 0.7853981633974483
-    #define KD_CUBE_0 2.2222251339942525      /* w**(-2/3), |w - 1| < 1.5e-4: 2**-41.2 */
-    #define KD_CUBE_1 -1.7777835932926758
-    #define KD_CUBE_2 0.5555584592984076
+    #define KD_CUBE_0 1.5555555609027778      /* w**(-1/3), |w - 1| < 1.5e-4: 2**-42.6 */
+    #define KD_CUBE_1 -0.7777777855555557
+    #define KD_CUBE_2 0.2222222246527778
+    #define KD_ROUND_ONE 6755399441056767.0   /* ROUND + 1023, the exponent of 1 */
+    #define KD_LN2_STEP 8.262958294867817e-08 /* ln 2 / 2**23 */
     #define KD_RANGE 126.0                    /* 2**v is a normal float for |v| below it */
     /* Of floats. */
-    #define KD_CUBE_F_0 1.0000008f            /* (1 - e)**(-1/3), |e| < 0.103 */
-    #define KD_CUBE_F_1 0.33469242f
-    #define KD_CUBE_F_2 0.22304699f
-    #define KD_THIRD_F 0.33333334f
+    #define KD_CUBE_F_0 1.67370014f           /* w**(-1/3), 0.723 < w < 0.892: 4.9e-5 */
+    #define KD_CUBE_F_1 -1.04048933f
+    #define KD_CUBE_F_2 0.36862509f
+    #define KD_TWO_THIRDS_F 0.6666667f
+    #define KD_TAN_EIGHTH_F 0.41421357f
     #define KD_ROOT_WORD 0x3f3504f3u          /* sqrt(1/2) */
     #define KD_EXPONENT_WORD 0xff800000u
     #define KD_SIGN_WORD 0x80000000u
     #define KD_MAGNITUDE_WORD 0x7fffffffu
-    #define KD_LEAST_WORD 0x00800000u         /* 2.0**-126 */
-    #define KD_MOST_WORD 0x7f7fffffu          /* the largest float */
-    #define KD_SLIGHT_WORD 0x32000000u        /* the exponent of 2.0**100 */
     #define KD_FAR_WORD 0x48435000u           /* 200000, for sin, cos and tan */
     #define KD_EXP_WORD 0x42ae0000u           /* 87: e**x is a normal number */
     #define KD_TANH_WORD 0x43960000u          /* 300 */
-    #define KD_CUBE_WORD 0x54a20000u          /* the exponent of 1/cbrt(x) by that of x: at most 0.035 off */
+    #define KD_CUBE_WORD 0x69bc0000u          /* the exponent of x**(-2/3) by that of x: as KD_CUBE_F wants it */
     """
     const double* POWER_Q "kd_quick_power"
     const double* TANH_Q "kd_quick_tanh"
@@ -93,23 +94,22 @@ cdef extern from *:
     const double PI_2 "KD_PI_2"
     const double HALF_PI_REST "KD_HALF_PI_REST"
     const double LOG2_E "KD_LOG2_E"
-    const double LN2 "KD_LN2"
     const double EIGHTH_TURN "KD_EIGHTH_TURN"
     const double CUBE_0 "KD_CUBE_0"
     const double CUBE_1 "KD_CUBE_1"
     const double CUBE_2 "KD_CUBE_2"
     const double RANGE "KD_RANGE"
+    const double ROUND_ONE "KD_ROUND_ONE"
+    const double LN2_STEP "KD_LN2_STEP"
     const float CUBE_F_0 "KD_CUBE_F_0"
     const float CUBE_F_1 "KD_CUBE_F_1"
     const float CUBE_F_2 "KD_CUBE_F_2"
-    const float THIRD_F "KD_THIRD_F"
+    const float TWO_THIRDS_F "KD_TWO_THIRDS_F"
+    const float TAN_EIGHTH_F "KD_TAN_EIGHTH_F"
     const unsigned int ROOT_WORD "KD_ROOT_WORD"
     const unsigned int EXPONENT_WORD "KD_EXPONENT_WORD"
     const unsigned int SIGN_WORD "KD_SIGN_WORD"
     const unsigned int MAGNITUDE_WORD "KD_MAGNITUDE_WORD"
-    const unsigned int LEAST_WORD "KD_LEAST_WORD"
-    const unsigned int MOST_WORD "KD_MOST_WORD"
-    const unsigned int SLIGHT_WORD "KD_SLIGHT_WORD"
     const unsigned int FAR_WORD "KD_FAR_WORD"
     const unsigned int EXP_WORD "KD_EXP_WORD"
     const unsigned int TANH_WORD "KD_TANH_WORD"
@@ -121,33 +121,21 @@ cdef extern from *:
 ctypedef struct Side:
     f32vec x[TOGETHER]          # arguments
     f32vec y[TOGETHER]
-    w32vec outside[TOGETHER]    # negative where they are out of range
+    flags outside[TOGETHER]     # set where they are out of range
     f64vec v[2 * TOGETHER]      # results, as of the lower and upper halves of x
-    Py_ssize_t first, last      # numbers of vectors; the last one is taken again and again
 
 
-# Vectors of which some may be wrong: those where `doubt` is negative.
+# Vectors of which some may be wrong: those where `doubt` is set.
 ctypedef struct Unsure:
     f32vec near[TOGETHER]
-    w32vec doubt[TOGETHER]
-
-
-cdef inline Py_ssize_t place(const Side* all, int k) noexcept nogil:
-    return min(all.first + k, all.last)
-
-
-cdef inline void take(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
-    cdef int k
-    for k in range(TOGETHER):
-        all.x[k] = a[place(all, k) * i]
+    flags doubt[TOGETHER]
 
 
 cdef inline void take_within(Side* all, const f32vec* a, Py_ssize_t i, unsigned int most) noexcept nogil:
     cdef int k
     for k in range(TOGETHER):
-        all.x[k] = a[place(all, k) * i]
-        all.outside[k] = most - (words(all.x[k]) & MAGNITUDE_WORD)
-        widen(a + place(all, k) * i, &all.v[2 * k], &all.v[2 * k + 1])
+        all.outside[k] = above(words(a[k * i]) & MAGNITUDE_WORD, most)
+        widen(a + k * i, &all.v[2 * k], &all.v[2 * k + 1])
 
 
 cdef inline void horner(const f64vec* z, f64vec* out, const double* c, int last) noexcept nogil:
@@ -206,23 +194,22 @@ cdef inline void turned(f64vec* v, bint cosine) noexcept nogil:
 
 
 cdef inline void slope(f64vec* v) noexcept nogil:
-    cdef f64vec whole[2 * TOGETHER]
     cdef f64vec z[2 * TOGETHER]
     cdef f64vec q[2 * TOGETHER]
+    cdef mask64 odd[2 * TOGETHER]
     cdef f64vec n
-    cdef i64vec swap
     cdef int k
     for k in range(2 * TOGETHER):
-        whole[k] = v[k] * TWO_OVER_PI + ROUND
-        n = whole[k] - ROUND
+        n = v[k] * TWO_OVER_PI + ROUND
+        odd[k] = odd_numbers(bits(n))
+        n = n - ROUND
         v[k] = (v[k] - n * HALF_PI_1) - n * HALF_PI_REST
         z[k] = v[k] * v[k]
     for k in range(2 * TOGETHER):
         v[k] = v[k] * (1 + z[k] * (TAN_1 + z[k] * TAN_2))
         q[k] = 1 + z[k] * (TAN_3 + z[k] * (TAN_4 + z[k] * TAN_5))
-    for k in range(2 * TOGETHER):
-        swap = (bits(v[k]) ^ bits(q[k])) & -(bits(whole[k]) & all_of(1))
-        v[k] = number(bits(v[k]) ^ swap ^ left(bits(whole[k]), 63)) / number(bits(q[k]) ^ swap)
+    for k in range(2 * TOGETHER):  # tan(r + pi/2) = -1 / tan r
+        v[k] = pick(odd[k], q[k], v[k]) / opposed(odd[k], v[k], q[k])
 
 
 cdef inline void steepness(f64vec* v) noexcept nogil:
@@ -232,118 +219,107 @@ cdef inline void steepness(f64vec* v) noexcept nogil:
     cdef int k
     for k in range(2 * TOGETHER):
         t = 2 * LOG2_E * v[k]
-        whole[k] = t + ROUND
-        v[k] = t - (whole[k] - ROUND)
+        whole[k] = t + ROUND_ONE
+        v[k] = t - (whole[k] - ROUND_ONE)
     odd(v, TANH_Q, 4)
     for k in range(2 * TOGETHER):
-        s = number(plus(left(bits(whole[k]), 52), all_of(ONE_BITS)))
+        s = number(left(bits(whole[k]), 52))
         t = 1 - s
         s = s + 1
         v[k] = (s * v[k] - t) / (s - t * v[k])  # which leaves the sign of -0
 
 
-cdef inline void take_apart(Side* all, f64vec* exponent) noexcept nogil:
-    """x = 2**k m, m from sqrt(1/2) to sqrt(2); (m - 1) / (m + 1) in v; outside where x is no normal number > 0."""
-    cdef w32vec x, above
-    cdef f64vec low, high
+cdef inline void take_apart(Side* all, const f32vec* a, Py_ssize_t i, w32vec* exponent) noexcept nogil:
+    """x = 2**k m, m from sqrt(1/2) to sqrt(2): 2**23 k, and (m - 1) / (m + 1) in v."""
+    cdef w32vec x
+    cdef f32vec f
     cdef int k
     for k in range(TOGETHER):
-        x = words(all.x[k])
-        all.outside[k] = (x + LEAST_WORD) | (x - LEAST_WORD)
-        above = x - ROOT_WORD
-        x = x - (above & EXPONENT_WORD)
-        above = shifted(above, 23)
-        exponent[2 * k], exponent[2 * k + 1] = lower_whole(above), upper_whole(above)
-        low, high = lower(floats(x)), upper(floats(x))
-        all.v[2 * k], all.v[2 * k + 1] = (low - 1) / (low + 1), (high - 1) / (high + 1)
+        all.outside[k] = not_positive(a[k * i])
+        x = words(a[k * i])
+        exponent[k] = (x - ROOT_WORD) & EXPONENT_WORD
+        f = floats(x - exponent[k]) - 1  # exact
+        all.v[2 * k], all.v[2 * k + 1] = lower(f), upper(f)
+    for k in range(2 * TOGETHER):
+        all.v[k] = all.v[k] / (all.v[k] + 2)
 
 
 cdef inline void root(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
-    """First r = 1 / cbrt(x), of floats, a polynomial of 1 - x r³: 2**-14. Then x r² times one of x r³."""
-    cdef f32vec r[TOGETHER]
-    cdef f32vec e[TOGETHER]
+    """First s = x**(-2/3), of floats: a guess times a polynomial of x² s³, 2**-12.7 for that. Then x s times another."""
+    cdef f32vec s[TOGETHER]
+    cdef f32vec w[TOGETHER]
     cdef f64vec y[2 * TOGETHER]
-    cdef f64vec w[2 * TOGETHER]
-    cdef w32vec x
+    cdef f64vec z[2 * TOGETHER]
     cdef int k
     for k in range(TOGETHER):
-        x = words(all.x[k]) & MAGNITUDE_WORD
-        all.outside[k] = (MOST_WORD - x) | (x - LEAST_WORD)
-        all.y[k] = floats(x)
-        r[k] = floats(CUBE_WORD - to_words(to_floats(x) * THIRD_F))
+        all.outside[k] = not_normal(a[k * i])
+        s[k] = floats(CUBE_WORD - to_words(to_floats(words(a[k * i]) & MAGNITUDE_WORD) * TWO_THIRDS_F))
     for k in range(TOGETHER):
-        e[k] = 1 - (all.y[k] * r[k]) * (r[k] * r[k])
+        w[k] = a[k * i] * s[k]
+        w[k] = w[k] * w[k] * s[k]
     for k in range(TOGETHER):
-        r[k] = r[k] * (CUBE_F_0 + e[k] * (CUBE_F_1 + e[k] * CUBE_F_2))
-        r[k] = floats(words(r[k]) | (words(all.x[k]) & SIGN_WORD))
+        s[k] = s[k] * (CUBE_F_0 + w[k] * (CUBE_F_1 + w[k] * CUBE_F_2))
     for k in range(TOGETHER):
-        all.v[2 * k], all.v[2 * k + 1] = lower(r[k]), upper(r[k])
-        widen(a + place(all, k) * i, &y[2 * k], &y[2 * k + 1])
+        all.v[2 * k], all.v[2 * k + 1] = lower(s[k]), upper(s[k])
+        widen(a + k * i, &y[2 * k], &y[2 * k + 1])
     for k in range(2 * TOGETHER):
-        y[k] = y[k] * (all.v[k] * all.v[k])
-        w[k] = y[k] * all.v[k]
+        y[k] = y[k] * all.v[k]
+        z[k] = y[k] * y[k] * all.v[k]
     for k in range(2 * TOGETHER):
-        all.v[k] = y[k] * (CUBE_0 + w[k] * (CUBE_1 + w[k] * CUBE_2))
+        all.v[k] = y[k] * (CUBE_0 + z[k] * (CUBE_1 + z[k] * CUBE_2))
 
 
-cdef inline void angle(Side* all) noexcept nogil:
+cdef inline void angle(Side* all, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j) noexcept nogil:
     """The angle in the first eighth of a turn is that of the smaller by the larger, or of that less 1; it is added to
-    so many eighths, or taken from them. Floats > 0 compare as their words do."""
+    so many eighths. The result is right but for its sign."""
     cdef f64vec e[2 * TOGETHER]
-    cdef w32vec x, y, back, swap, less, more, half, big
-    cdef f32vec n
+    cdef f64vec low, high, under, over
+    cdef f32vec x, y, less, more
+    cdef mask32 swap, back, big
+    cdef w32vec eighths
     cdef int k
     for k in range(TOGETHER):
-        x, y = words(all.y[k]), words(all.x[k])
-        back = shifted(x, 31)
-        x, y = x & MAGNITUDE_WORD, y & MAGNITUDE_WORD
-        swap = shifted(x - y, 31)
-        more = (x ^ y) & swap
-        less = y ^ more
-        more = x ^ more
-        half = more - LEAST_WORD
-        # What has no normal half, is no number, and results that may be subnormal; 0 itself is none.
-        all.outside[k] = (MOST_WORD - more) | (half - LEAST_WORD) | ((less + SLIGHT_WORD - more) & ~(less - 1))
-        big = shifted(half - less, 31)
-        x = ((swap ^ (0 - big)) - swap) + (swap & 2)
-        x = ((back ^ x) - back) + (back & 4)
-        e[2 * k], e[2 * k + 1] = lower_whole(x), upper_whole(x)
-        x = (swap ^ back) & SIGN_WORD
-        n = floats(less | x) - floats((big & more) | x)  # exact
-        less = big & less
-        all.v[2 * k] = lower(n) / (lower(floats(more)) + lower(floats(less)))
-        all.v[2 * k + 1] = upper(n) / (upper(floats(more)) + upper(floats(less)))
-    odd(all.v, ATAN_Q, 8)
+        back = negative(words(b[k * j]))
+        y, x = floats(words(a[k * i]) & MAGNITUDE_WORD), floats(words(b[k * j]) & MAGNITUDE_WORD)
+        swap = less_float(x, y)
+        less, more = smaller(x, y), larger(x, y)
+        all.outside[k] = not_normal(more)
+        big = less_float(more * TAN_EIGHTH_F, less)
+        eighths = minus_where(swap, where(big, 1), 2)
+        eighths = plus_where(back & swap, minus_where(back & ~swap, eighths, 4), 4)
+        e[2 * k], e[2 * k + 1] = lower_whole(eighths), upper_whole(eighths)
+        low, high, under, over = lower(less), upper(less), lower(more), upper(more)
+        all.v[2 * k] = lower_minus(big, low, under) / lower_plus(big, under, low)  # both exact
+        all.v[2 * k + 1] = upper_minus(big, high, over) / upper_plus(big, over, high)
+    odd(all.v, ATAN_Q, 7)
     for k in range(2 * TOGETHER):
         all.v[k] = e[k] * EIGHTH_TURN + all.v[k]
 
 
-cdef inline f32vec rounded(Side* all, bint sign, int k) noexcept nogil:
-    cdef f32vec near = joined(all.v[2 * k], all.v[2 * k + 1])
-    if sign:
-        near = floats(words(near) | (words(all.x[k]) & SIGN_WORD))
-    return near
-
-
-cdef inline bint sure(Side* all, f32vec* out, bint sign, Unsure* unsure) noexcept nogil:
-    """Are these the nearest floats? If not, which are? `sign`: with the signs of the arguments, also of -0."""
-    cdef w32vec some
+cdef inline bint sure(Side* all, f32vec* out, const f32vec* sign, Py_ssize_t i, Unsure* unsure) noexcept nogil:
+    """Are these the nearest floats? If not, which are? `sign`: they get the signs of these."""
+    cdef f32vec near[TOGETHER]
+    cdef flags some
     cdef int k
     for k in range(TOGETHER):
         all.outside[k] = all.outside[k] | doubtful(all.v[2 * k], all.v[2 * k + 1])
+        if sign != NULL:
+            near[k] = joined(all.v[2 * k], all.v[2 * k + 1])
+            all.outside[k] = all.outside[k] | tiny(near[k])
+            near[k] = floats((words(near[k]) & MAGNITUDE_WORD) | (words(sign[k * i]) & SIGN_WORD))
     some = all.outside[0]
     for k in range(1, TOGETHER):
         some = some | all.outside[k]
-    if any_negative(some):
+    if any_flag(some):
         for k in range(TOGETHER):
-            unsure.near[k], unsure.doubt[k] = rounded(all, sign, k), all.outside[k]
+            unsure.near[k] = near[k] if sign != NULL else joined(all.v[2 * k], all.v[2 * k + 1])
+            unsure.doubt[k] = all.outside[k]
         return False
     for k in range(TOGETHER):
-        if sign:
-            out[place(all, k)] = rounded(all, sign, k)
+        if sign != NULL:
+            out[k] = near[k]
         else:
-            put(out + place(all, k), all.v[2 * k], all.v[2 * k + 1])
-    all.first += TOGETHER
+            put(out + k, all.v[2 * k], all.v[2 * k + 1])
     return True
 
 
@@ -351,81 +327,86 @@ cdef inline Py_ssize_t quick(
     int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
     Unsure* unsure,
 ) noexcept nogil:
-    """f(a) or f(a, b), up to the first vectors in which some may be wrong: their number. i and j are steps, 1 or 0."""
+    """f(a) or f(a, b), up to the first TOGETHER vectors in which some may be wrong: how many come before these.
+
+    i and j are steps, 1 or 0; there are a multiple of TOGETHER vectors.
+    """
     cdef Side all
-    cdef f64vec y[2 * TOGETHER]
+    cdef w32vec exponent[TOGETHER]
+    cdef f32vec y
+    cdef Py_ssize_t n = 0
     cdef int k
-    all.first, all.last = 0, vectors - 1
     if code == SIN:
-        while all.first < vectors:
-            take_within(&all, a, i, FAR_WORD)
+        while n < vectors:
+            take_within(&all, a + n * i, i, FAR_WORD)
             turned(all.v, False)
-            if not sure(&all, out, False, unsure):
-                return all.first
+            if not sure(&all, out + n, NULL, 0, unsure):
+                return n
+            n += TOGETHER
     elif code == COS:
-        while all.first < vectors:
-            take_within(&all, a, i, FAR_WORD)
+        while n < vectors:
+            take_within(&all, a + n * i, i, FAR_WORD)
             turned(all.v, True)
-            if not sure(&all, out, False, unsure):
-                return all.first
+            if not sure(&all, out + n, NULL, 0, unsure):
+                return n
+            n += TOGETHER
     elif code == TAN:
-        while all.first < vectors:
-            take_within(&all, a, i, FAR_WORD)
+        while n < vectors:
+            take_within(&all, a + n * i, i, FAR_WORD)
             slope(all.v)
-            if not sure(&all, out, False, unsure):
-                return all.first
+            if not sure(&all, out + n, NULL, 0, unsure):
+                return n
+            n += TOGETHER
     elif code == EXP:
-        while all.first < vectors:
-            take_within(&all, a, i, EXP_WORD)
+        while n < vectors:
+            take_within(&all, a + n * i, i, EXP_WORD)
             for k in range(2 * TOGETHER):
                 all.v[k] = all.v[k] * LOG2_E
             power(all.v)
-            if not sure(&all, out, False, unsure):
-                return all.first
+            if not sure(&all, out + n, NULL, 0, unsure):
+                return n
+            n += TOGETHER
     elif code == TANH:
-        while all.first < vectors:
-            take_within(&all, a, i, TANH_WORD)
+        while n < vectors:
+            take_within(&all, a + n * i, i, TANH_WORD)
             steepness(all.v)
-            if not sure(&all, out, False, unsure):
-                return all.first
+            if not sure(&all, out + n, NULL, 0, unsure):
+                return n
+            n += TOGETHER
     elif code == LOG:
-        while all.first < vectors:
-            take(&all, a, i)
-            take_apart(&all, y)
+        while n < vectors:
+            take_apart(&all, a + n * i, i, exponent)
             odd(all.v, LOG_Q, 4)    # ln m is twice the artanh of this
-            for k in range(2 * TOGETHER):
-                all.v[k] = y[k] * LN2 + all.v[k]
-            if not sure(&all, out, False, unsure):
-                return all.first
+            for k in range(TOGETHER):
+                all.v[2 * k] = lower_whole(exponent[k]) * LN2_STEP + all.v[2 * k]
+                all.v[2 * k + 1] = upper_whole(exponent[k]) * LN2_STEP + all.v[2 * k + 1]
+            if not sure(&all, out + n, NULL, 0, unsure):
+                return n
+            n += TOGETHER
     elif code == CBRT:
-        while all.first < vectors:
-            take(&all, a, i)
-            root(&all, a, i)
-            if not sure(&all, out, False, unsure):
-                return all.first
+        while n < vectors:
+            root(&all, a + n * i, i)
+            if not sure(&all, out + n, NULL, 0, unsure):
+                return n
+            n += TOGETHER
     elif code == POW:
-        while all.first < vectors:
-            take(&all, a, i)
-            take_apart(&all, y)
+        while n < vectors:
+            take_apart(&all, a + n * i, i, exponent)
             odd(all.v, LOG2_Q, 5)
             for k in range(TOGETHER):
-                all.y[k] = b[place(&all, k) * j]
-                all.v[2 * k] = lower(all.y[k]) * (y[2 * k] + all.v[2 * k])
-                all.v[2 * k + 1] = upper(all.y[k]) * (y[2 * k + 1] + all.v[2 * k + 1])
-                all.outside[k] = all.outside[k] | (MOST_WORD - (words(all.y[k]) & MAGNITUDE_WORD)) | signs(
-                    RANGE - magnitude(all.v[2 * k]), RANGE - magnitude(all.v[2 * k + 1])
-                )
+                y = b[(n + k) * j]
+                exponent[k] = shifted(exponent[k], 23)
+                all.v[2 * k] = lower(y) * (lower_whole(exponent[k]) + all.v[2 * k])
+                all.v[2 * k + 1] = upper(y) * (upper_whole(exponent[k]) + all.v[2 * k + 1])
+                all.outside[k] = all.outside[k] | beyond(all.v[2 * k], all.v[2 * k + 1], RANGE)
             power(all.v)
-            if not sure(&all, out, False, unsure):
-                return all.first
+            if not sure(&all, out + n, NULL, 0, unsure):
+                return n
+            n += TOGETHER
     elif code == ATAN2:
-        while all.first < vectors:
-            take(&all, a, i)
-            for k in range(TOGETHER):
-                all.y[k] = b[place(&all, k) * j]
-            angle(&all)
-            if not sure(&all, out, True, unsure):
-                return all.first
-    else:
-        return 0
-    return vectors
+        while n < vectors:
+            angle(&all, a + n * i, i, b + n * j, j)
+            if not sure(&all, out + n, a + n * i, i, unsure):
+                return n
+            n += TOGETHER
+    return n

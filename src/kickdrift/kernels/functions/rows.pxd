@@ -5,7 +5,7 @@ from .nearest cimport NEAR_COS, NEAR_LOG, NEAR_SIN, NearTie
 from .powers cimport pows
 from .quick cimport Unsure, quick
 from ..abi.formulas cimport ATAN2, CBRT, COS, EXP, LOG, POW, SIN, TAN, TANH
-from ..simd.bits cimport any_negative, joined, lower, upper
+from ..simd.bits cimport any_flag, joined, lower, upper
 from ..simd.vec cimport f32vec, f64vec, width
 
 
@@ -57,23 +57,44 @@ cdef inline void careful(int code, f32vec* out, f32vec a, f32vec b) noexcept nog
     out[0] = joined(result[0], result[1])
 
 
+cdef inline void blocks_of_floats(
+    int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
+) noexcept nogil:
+    """Quickly, but for the vectors that this says nothing about. There are a multiple of TOGETHER."""
+    cdef Unsure unsure
+    cdef Py_ssize_t n = 0
+    cdef int k
+    while n < vectors:
+        n += quick(code, vectors - n, out + n, a + n * i, i, b + n * j, j, &unsure)
+        if n < vectors:
+            for k in range(TOGETHER):
+                if any_flag(unsure.doubt[k]):
+                    careful(code, out + n, a[n * i], b[n * j])
+                else:
+                    out[n] = unsure.near[k]
+                n += 1
+
+
 cdef inline void functions_of_floats(
     int code, Py_ssize_t vectors, f32vec* out, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    """Quickly, but for the vectors that this says nothing about."""
-    cdef Unsure unsure
-    cdef Py_ssize_t n = 0
-    cdef Py_ssize_t k
+    """Blocks of TOGETHER vectors; of what is left, a block is made that repeats the last vector."""
+    cdef f32vec x[TOGETHER]
+    cdef f32vec y[TOGETHER]
+    cdef f32vec near[TOGETHER]
+    cdef Py_ssize_t whole = vectors - vectors % TOGETHER
+    cdef Py_ssize_t n
+    cdef int k
     if b == NULL:
         b, j = a, i
-    while n < vectors:
-        n += quick(code, vectors - n, out + n, a + n * i, i, b + n * j, j, &unsure)
-        for k in range(min(<Py_ssize_t> TOGETHER, vectors - n)):
-            if any_negative(unsure.doubt[k]):
-                careful(code, out + n, a[n * i], b[n * j])
-            else:
-                out[n] = unsure.near[k]
-            n += 1
+    blocks_of_floats(code, whole, out, a, i, b, j)
+    if whole < vectors:
+        for k in range(TOGETHER):
+            n = min(whole + k, vectors - 1)
+            x[k], y[k] = a[n * i], b[n * j]
+        blocks_of_floats(code, TOGETHER, near, x, 1, y, 1)
+        for k in range(<int> (vectors - whole)):
+            out[whole + k] = near[k]
 
 
 cdef inline void nudge(int code, Py_ssize_t count, const double* a, double* result) noexcept nogil:

@@ -134,8 +134,97 @@ cdef extern from *:
       #define kd_signs(a, b) ((kd_w32)(kd_bits(a) >> 63 & 0x80000000u))
     #endif
     #define kd_choose(mask, a, b) kd_number(((mask) & kd_bits(a)) | (~(mask) & kd_bits(b)))
-    #define kd_doubtful(a, b) (((kd_low_words(a, b) + KD_MIDDLE) & KD_MORE) - KD_DOUBTFUL)
     #define kd_any(mask) (!kd_is_zero_f64(kd_number(mask)))
+    /* Flags and choices have registers of their own in AVX-512, and one instruction instead of two to four. */
+    #define KD_LEAST_NORMAL 0x00800000u
+    #define KD_ALL_BUT_SIGN 0x7fffffffu
+    #if defined(__AVX512F__) && defined(KD_LANE_BYTES)
+      typedef __mmask16 kd_flags;
+      typedef __mmask16 kd_mask32;
+      typedef __mmask8 kd_mask64;
+      #define KD_W(i) ((__m512i)(i))
+      #define KD_ALL(n) _mm512_set1_epi32((int)(n))
+      #define kd_doubtful(a, b) _mm512_testn_epi32_mask( \
+          KD_W(kd_low_words(a, b) + KD_MIDDLE), KD_ALL(KD_MORE & ~(KD_DOUBTFUL - 1)))
+      #define kd_above(i, n) _mm512_cmpgt_epu32_mask(KD_W(i), KD_ALL(n))
+      #define kd_not_normal(q) _mm512_fpclass_ps_mask((__m512)(q), 0xbf)
+      #define kd_not_positive(q) _mm512_fpclass_ps_mask((__m512)(q), 0xff)
+      #define kd_tiny(q) _mm512_mask_testn_epi32_mask( \
+          _mm512_test_epi32_mask(KD_W(q), KD_ALL(KD_ALL_BUT_SIGN)), KD_W(q), KD_ALL(0x7f000000))
+      #define KD_NOT_BELOW(v, r) \
+          _mm512_cmp_pd_mask(_mm512_abs_pd((__m512d)(v)), _mm512_set1_pd(r), _CMP_NLT_UQ)
+      #define kd_beyond(a, b, r) ((kd_flags)(KD_NOT_BELOW(a, r) | KD_NOT_BELOW(b, r)))
+      #define kd_any_flag(f) ((f) != 0)
+      #define kd_smaller(a, b) ((kd_f32)_mm512_castsi512_ps(_mm512_min_epu32(KD_W(a), KD_W(b))))
+      #define kd_larger(a, b) ((kd_f32)_mm512_castsi512_ps(_mm512_max_epu32(KD_W(a), KD_W(b))))
+      #define kd_less_f(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_LT_OQ)
+      #define kd_negative(i) _mm512_movepi32_mask(KD_W(i))
+      #define kd_minus_where(m, i, n) ((kd_w32)_mm512_mask_sub_epi32(KD_W(i), m, KD_W(i), KD_ALL(n)))
+      #define kd_plus_where(m, i, n) ((kd_w32)_mm512_mask_add_epi32(KD_W(i), m, KD_W(i), KD_ALL(n)))
+      #define kd_where(m, n) ((kd_w32)_mm512_maskz_mov_epi32(m, KD_ALL(n)))
+      #define kd_lower_plus(m, a, b) ((kd_f64)_mm512_mask_add_pd((__m512d)(a), (__mmask8)(m), (__m512d)(a), (__m512d)(b)))
+      #define kd_lower_minus(m, a, b) \
+          ((kd_f64)_mm512_mask_sub_pd((__m512d)(a), (__mmask8)(m), (__m512d)(a), (__m512d)(b)))
+      #define kd_upper_plus(m, a, b) kd_lower_plus((m) >> 8, a, b)
+      #define kd_upper_minus(m, a, b) kd_lower_minus((m) >> 8, a, b)
+      #define kd_odd(i) _mm512_test_epi64_mask((__m512i)(i), _mm512_set1_epi64(1))
+      #define kd_pick(m, a, b) ((kd_f64)_mm512_mask_mov_pd((__m512d)(b), m, (__m512d)(a)))
+      #define kd_opposed(m, a, b) \
+          ((kd_f64)_mm512_mask_sub_pd((__m512d)(b), m, _mm512_setzero_pd(), (__m512d)(a)))
+    #else
+      typedef kd_w32 kd_flags;  /* negative where it is set */
+      typedef kd_w32 kd_mask32;
+      typedef kd_i64 kd_mask64;
+      #define kd_doubtful(a, b) (((kd_low_words(a, b) + KD_MIDDLE) & KD_MORE) - KD_DOUBTFUL)
+      #define kd_above(i, n) ((n) - (i))
+      #define KD_SIZE(q) (kd_words(q) & KD_ALL_BUT_SIGN)
+      #define kd_not_normal(q) ((0x7f7fffffu - KD_SIZE(q)) | (KD_SIZE(q) - KD_LEAST_NORMAL))
+      #define kd_not_positive(q) ((kd_words(q) + KD_LEAST_NORMAL) | (kd_words(q) - KD_LEAST_NORMAL))
+      #define kd_tiny(q) ((KD_SIZE(q) - 2 * KD_LEAST_NORMAL) & ~(KD_SIZE(q) - 1))
+      #define KD_WITHIN(v, r) kd_number(kd_less(kd_number(kd_bits(v) & kd_all_i64(0x7fffffffffffffff)), (r)))
+      #define kd_beyond(a, b, r) (~kd_signs(KD_WITHIN(a, r), KD_WITHIN(b, r)))
+      #define kd_any_flag(f) kd_any_negative(f)
+      #define KD_EXCHANGED(a, b) ((kd_words(a) ^ kd_words(b)) & kd_shifted(kd_words(b) - kd_words(a), 31))
+      #define kd_smaller(a, b) kd_floats(kd_words(a) ^ KD_EXCHANGED(a, b))
+      #define kd_larger(a, b) kd_floats(kd_words(b) ^ KD_EXCHANGED(a, b))
+      #define kd_less_f(a, b) kd_shifted(kd_words(a) - kd_words(b), 31)
+      #define kd_negative(i) kd_shifted(i, 31)
+      #define kd_minus_where(m, i, n) ((i) - ((m) & (n)))
+      #define kd_plus_where(m, i, n) ((i) + ((m) & (n)))
+      #define kd_where(m, n) ((m) & (n))
+      #define KD_LOWER_WHERE(m, b) kd_number(kd_bits(b) & kd_lower_mask(m))
+      #define KD_UPPER_WHERE(m, b) kd_number(kd_bits(b) & kd_upper_mask(m))
+      #define kd_lower_plus(m, a, b) ((a) + KD_LOWER_WHERE(m, b))
+      #define kd_lower_minus(m, a, b) ((a) - KD_LOWER_WHERE(m, b))
+      #define kd_upper_plus(m, a, b) ((a) + KD_UPPER_WHERE(m, b))
+      #define kd_upper_minus(m, a, b) ((a) - KD_UPPER_WHERE(m, b))
+      #if defined(KD_LANE_BYTES) && defined(__AVX2__)
+        #define kd_lower_mask(m) ((kd_i64)_mm256_cvtepi32_epi64(_mm256_castsi256_si128((__m256i)(m))))
+        #define kd_upper_mask(m) ((kd_i64)_mm256_cvtepi32_epi64(_mm256_extracti128_si256((__m256i)(m), 1)))
+        #define kd_odd(i) kd_left(i, 63)  /* only signs count */
+        #define kd_pick(m, a, b) ((kd_f64)_mm256_blendv_pd((__m256d)(b), (__m256d)(a), (__m256d)(m)))
+        #define kd_opposed(m, a, b) kd_pick(m, kd_number(kd_bits(a) ^ (m)), b)
+      #else
+        #if !defined(KD_LANE_BYTES)
+          #define kd_lower_mask(m) (-(kd_i64)((m) >> 31))
+          #define kd_upper_mask(m) (-(kd_i64)((m) >> 31))
+        #elif defined(__SSE2__) && KD_LANE_BYTES == 16
+          #define kd_lower_mask(m) ((kd_i64)_mm_unpacklo_epi32((__m128i)(m), (__m128i)(m)))
+          #define kd_upper_mask(m) ((kd_i64)_mm_unpackhi_epi32((__m128i)(m), (__m128i)(m)))
+        #else
+          static inline kd_i64 kd_widened_mask(kd_w32 i, int n) {
+              const kd_halves a = {.w = i};
+              return __builtin_convertvector(a.whole[n], kd_i64);
+          }
+          #define kd_lower_mask(m) kd_widened_mask(m, 0)
+          #define kd_upper_mask(m) kd_widened_mask(m, 1)
+        #endif
+        #define kd_odd(i) (-((i) & 1))
+        /* As an exchange, of which those who ask for both share the most. */
+        #define kd_pick(m, a, b) kd_number(kd_bits(b) ^ ((kd_bits(a) ^ kd_bits(b)) & (m)))
+        #define kd_opposed(m, a, b) kd_number(kd_bits(kd_pick(m, a, b)) ^ kd_left(m, 63))
+      #endif
+    #endif
     """
     ctypedef int64_t i64vec "kd_i64"
     i64vec bits "kd_bits"(f64vec) noexcept nogil
@@ -155,7 +244,6 @@ cdef extern from *:
     f32vec to_floats "kd_to_floats"(w32vec) noexcept nogil      # of numbers below 2**31
     w32vec to_words "kd_to_words"(f32vec) noexcept nogil        # cut off
     w32vec shifted "kd_shifted"(w32vec, int) noexcept nogil     # to the right, as signed numbers
-    bint any_negative "kd_any_negative"(w32vec) noexcept nogil
     # A vector of floats is two of doubles; where vectors are single numbers, it is the same one twice.
     f64vec lower "kd_lower"(f32vec) noexcept nogil
     f64vec upper "kd_upper"(f32vec) noexcept nogil
@@ -164,6 +252,31 @@ cdef extern from *:
     f32vec joined "kd_joined"(f64vec lower, f64vec upper) noexcept nogil    # the nearest floats
     void widen "kd_widen"(const f32vec* place, f64vec* lower, f64vec* upper) noexcept nogil
     void put "kd_put"(f32vec* place, f64vec lower, f64vec upper) noexcept nogil
-    w32vec signs "kd_signs"(f64vec, f64vec) noexcept nogil      # negative where one is, in any order
-    # Negative where 2**-37 of a number decides which of two normal floats is nearest; in any order.
-    w32vec doubtful "kd_doubtful"(f64vec, f64vec) noexcept nogil
+    # Flags: one for each number of a vector of floats, in any order. They are joined with |.
+    ctypedef uint32_t flags "kd_flags"
+    bint any_flag "kd_any_flag"(flags) noexcept nogil
+    # Set where 2**-37 of a number decides which of two normal floats is nearest.
+    flags doubtful "kd_doubtful"(f64vec, f64vec) noexcept nogil
+    flags above "kd_above"(w32vec, unsigned int) noexcept nogil             # of numbers below 2**31
+    flags not_normal "kd_not_normal"(f32vec) noexcept nogil                 # 0, subnormal, infinite, or no number
+    flags not_positive "kd_not_positive"(f32vec) noexcept nogil             # that, or negative
+    flags tiny "kd_tiny"(f32vec) noexcept nogil                             # less than 2**-125, and not 0
+    flags beyond "kd_beyond"(f64vec, f64vec, double) noexcept nogil         # not within +-
+    # Masks for floats > 0 or words, which say where something is to be done
+    ctypedef uint32_t mask32 "kd_mask32"
+    f32vec smaller "kd_smaller"(f32vec, f32vec) noexcept nogil              # NaN is the largest
+    f32vec larger "kd_larger"(f32vec, f32vec) noexcept nogil
+    mask32 less_float "kd_less_f"(f32vec, f32vec) noexcept nogil
+    mask32 negative "kd_negative"(w32vec) noexcept nogil
+    w32vec where "kd_where"(mask32, unsigned int) noexcept nogil            # and 0 elsewhere
+    w32vec plus_where "kd_plus_where"(mask32, w32vec, unsigned int) noexcept nogil
+    w32vec minus_where "kd_minus_where"(mask32, w32vec, unsigned int) noexcept nogil
+    f64vec lower_plus "kd_lower_plus"(mask32, f64vec, f64vec) noexcept nogil    # a + b there, and a elsewhere
+    f64vec upper_plus "kd_upper_plus"(mask32, f64vec, f64vec) noexcept nogil
+    f64vec lower_minus "kd_lower_minus"(mask32, f64vec, f64vec) noexcept nogil
+    f64vec upper_minus "kd_upper_minus"(mask32, f64vec, f64vec) noexcept nogil
+    # The same for float64
+    ctypedef int64_t mask64 "kd_mask64"
+    mask64 odd_numbers "kd_odd"(i64vec) noexcept nogil
+    f64vec pick "kd_pick"(mask64, f64vec, f64vec) noexcept nogil            # a there, and b elsewhere
+    f64vec opposed "kd_opposed"(mask64, f64vec, f64vec) noexcept nogil      # -a there, and b elsewhere
