@@ -51,16 +51,18 @@ if MODE == "sanitize":
 # What Cython adds to any module (functions, memoryviews, errors) is compiled once, in a module of its own.
 UTILITY = "engine.cython_utility"
 # Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
-# symbols are shipped, nor tables that only debuggers and exceptions of C++ need, nor stubs for functions of Python.
+# symbols are shipped, nor tables that only debuggers and exceptions of C++ need, nor stubs for functions of Python,
+# nor functions that nobody calls.
 NAMES = ("binding", "bodies", "coefficients", "constraints", "coupled", "events", "formulas", "frames")
 NAMES += ("interactions", "neighbours", "ode", "runner", "slots", "snapshots", "verbs", "walls")
 GLUE = {name: ["-Os"] for name in ("clock.clockwork", *(f"engine.{name}" for name in NAMES))}
 # On the way of each step and frame, or loops themselves.
 GLUE |= {f"engine.{name}": ["-O2"] for name in ("bodies", "coefficients", "frames", "runner")}
-GLUE |= {UTILITY: ["-O2"], "engine.neighbours": ["-O3"]}
+GLUE |= {UTILITY: ["-Os"], "engine.neighbours": ["-O3"]}
 if MODE == "release" and sys.platform == "linux":
-    LINK = ["-s", "-Wl,--build-id=none"]
+    LINK = ["-s", "-Wl,--build-id=none", "-Wl,--gc-sections"]
     UNIX += ["-fno-asynchronous-unwind-tables", "-fno-plt"]
+    UNIX += ["-fvisibility=hidden", "-ffunction-sections", "-fdata-sections"]
     # These processors order instructions themselves. What is alike stays alike then, and is compressed better.
     UNIX += ["-fno-schedule-insns2"] if X86 else []
 
@@ -90,11 +92,13 @@ if os.environ.get("KICKDRIFT_ISAS") == "baseline":
     ISAS = {"baseline": ISAS["baseline"]}
 
 
-# Each instruction set has three modules, and one serves all. The largest come first, so that no core is idle at the
-# end.
+# Each instruction set has a module of three parts, and one module serves all. The largest come first, so that no core
+# is idle at the end. What Cython writes to make a module of a part is not exported, so linkers leave it out.
 SETS = "kernels.instruction_sets"
 PARTS = ("", "_coupled", "_formulas")
-KERNELS = [f"{SETS}.{isa}{part}" for part in PARTS for isa in reversed(ISAS)] + [f"{SETS}.scalar"]
+KERNELS = {f"{SETS}.{isa}": [f"{SETS}.{isa}{part}" for part in PARTS] for isa in reversed(ISAS)}
+KERNELS |= {f"{SETS}.scalar": [f"{SETS}.scalar"]}
+NO_MODULE = ("CYTHON_NO_PYINIT_EXPORT", "1")
 C = Path("build/cython")
 # Modules that exchange structs compare this when they are imported: one from before a change in abi/ would read them
 # wrongly. Comments count too, which does no harm: whoever cimports a file is compiled again when it changes.
@@ -104,9 +108,9 @@ for path in sorted(Path("src/kickdrift/kernels/abi").glob("*.pxd")):
 
 
 def flags_of(name):
-    """What a module is compiled with beside what all are, by compilers other than Microsoft's."""
+    """What a part is compiled with beside what all are, by compilers other than Microsoft's."""
     isa, _, part = name.rpartition(".")[2].partition("_")
-    if name not in KERNELS:
+    if isa not in (*ISAS, "scalar"):
         return GLUE.get(name, []) if MODE == "release" else []
     optimised = VECTORS + (PART[part] if isa in ISAS else []) if MODE == "release" else []
     optimised += UNCOPIED if part and isa == "baseline" else []
@@ -123,16 +127,30 @@ class BuildExt(build_ext):
         clang = self.take_clang() if msvc else []
         common = MSVC if msvc and not clang else UNIX
         for extension in self.extensions:
-            name = extension.name.removeprefix("kickdrift.")
-            isa = name.rpartition(".")[2].partition("_")[0]
-            flags = [*common, *(ISAS.get(isa, {}).get("msvc", []) if common is MSVC else flags_of(name))]
-            if name == f"{SETS}.processor":
-                flags += [f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
-            if clang:
-                flags = [*clang, *(flag if flag.startswith("-D") else f"/clang:{flag}" for flag in flags)]
-            extension.extra_compile_args += flags
+            for name in extension.parts:
+                isa = name.rpartition(".")[2].partition("_")[0]
+                flags = [*common, *(ISAS.get(isa, {}).get("msvc", []) if common is MSVC else flags_of(name))]
+                if name == f"{SETS}.processor":
+                    flags += [f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
+                if clang:
+                    flags = [*clang, *(flag if flag.startswith("-D") else f"/clang:{flag}" for flag in flags)]
+                extension.flags[name] = flags
             extension.extra_link_args += LINK
         super().build_extensions()
+
+    def build_extension(self, extension):
+        """Compile the parts that are older than their C, each with its flags, and link them."""
+        for name, source in extension.parts.items():
+            (compiled,) = self.compiler.object_filenames([source], output_dir=self.build_temp)
+            if self.force or older(Path(compiled), Path(source)):
+                macros = [*extension.define_macros, *([NO_MODULE] if f"kickdrift.{name}" != extension.name else [])]
+                self.compiler.compile(
+                    [source], output_dir=self.build_temp, macros=macros, debug=self.debug,
+                    extra_postargs=extension.flags[name],
+                )  # fmt: skip
+            extension.depends.append(compiled)
+            extension.extra_objects.append(compiled)
+        super().build_extension(extension)
 
     def copy_extensions_to_source(self):
         """What is not built, as KICKDRIFT_ISAS says, is not left there from an earlier build either."""
@@ -148,14 +166,15 @@ class BuildExt(build_ext):
 
         for traced in (False, True):
             chosen = [
-                extension
+                (extension, part)
                 for extension in self.extensions
-                if extension.traced == traced and extension.translated_from == extension.name
+                for part in extension.parts
+                if extension.traced == traced and not re.search("avx2|avx512", part)
             ]
-            for extension, translated in zip(
+            for (extension, part), translated in zip(
                 chosen,
                 cythonize(
-                    [Extension(extension.name, extension.sources) for extension in chosen],
+                    [Extension(f"kickdrift.{part}", sources_of(part)) for _, part in chosen],
                     # Coverage looks for the C beside the .pyx, and for the lines in its comments.
                     build_dir=None if traced else C,
                     compiler_directives=DIRECTIVES | {"linetrace": traced, "emit_code_comments": CHECKED},
@@ -164,12 +183,12 @@ class BuildExt(build_ext):
                 ),
                 strict=True,
             ):
-                extension.sources = translated.sources
+                (extension.parts[part],) = translated.sources
         for extension in self.extensions:
-            (source,) = extension.sources
-            if source.endswith(".pyx"):
-                isa = extension.name.rpartition(".")[2].partition("_")[0]
-                extension.sources = [renamed(C / Path(source).with_suffix(".c"), isa)]
+            for part in extension.parts:
+                if isa := re.search("avx2|avx512", part):
+                    (source,) = sources_of(part)
+                    extension.parts[part] = renamed(C / Path(source).with_suffix(".c"), isa[0])
 
     def take_clang(self):
         """Have Clang compile in place of Microsoft's compiler, which has no vectors; its flags, or none without it."""
@@ -189,18 +208,25 @@ def renamed(source, isa):
     text = source.read_text("utf-8").replace("baseline", isa)
     path = source.with_name(source.name.replace("baseline", isa))
     # Text that is the same counts as new where the baseline's was translated anew: what it is compiled with may differ.
-    if not path.exists() or path.stat().st_mtime < source.stat().st_mtime or path.read_text("utf-8") != text:
+    if older(path, source) or path.read_text("utf-8") != text:
         path.write_text(text, "utf-8")
     return str(path)
 
 
+def older(path, than):
+    return not path.exists() or path.stat().st_mtime < than.stat().st_mtime
+
+
+def sources_of(part):
+    """What Cython translates; it writes the shared utility module by itself."""
+    path = re.sub("avx2|avx512", "baseline", part).replace(".", "/")
+    return [] if part == UTILITY else [f"src/kickdrift/{path}.pyx"]
+
+
 def module(name):
     extension = Extension(f"kickdrift.{name}", [])
-    path = name.replace(".", "/")
-    if name in KERNELS:
-        path = re.sub("avx2|avx512", "baseline", path)
-    extension.sources = [] if name == UTILITY else [f"src/kickdrift/{path}.pyx"]
-    extension.translated_from = f"kickdrift.{path.replace('/', '.')}"
+    extension.parts = dict.fromkeys(KERNELS.get(name, [name]))  # and the C of each, once there is some
+    extension.flags = {}
     extension.traced = MODE == "trace" and not name.startswith("kernels.")
     abi = ("KICKDRIFT_ABI", f"0x{ABI.hexdigest()}ULL")
     extension.define_macros = [PLAIN_STRINGS, abi, *(TRACE if extension.traced else [])]

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint64_t
 from .applied cimport Applied
 from .formulas cimport FormulaTable
 from .ode cimport ODETable
-from .plan cimport Array, Plan, Solve
+from .plan cimport Array, Plan, Run, Solve
 from .coupled cimport CoupledTable
 
 cdef extern from *:
@@ -29,6 +29,9 @@ ctypedef int (*Missing)(Plan*, const void* like) noexcept nogil
 # To be called whenever anything in the plan has changed.
 ctypedef void (*Prepare)(Plan*, const Kernels*, const void* like) noexcept nogil
 
+# Fills `to` with a scheme's constants and returns how many there are.
+ctypedef int (*Constants)(const Plan*, void* to) noexcept nogil
+
 # Of (n, dim) numbers, the first of which counts as number `place`.
 ctypedef uint64_t (*Digest)(const Array*, Py_ssize_t n, int dim, uint64_t place, const void* like) noexcept nogil
 
@@ -49,6 +52,8 @@ ctypedef struct Kernels:
     uint64_t abi            # KICKDRIFT_ABI; stays the first, so that it can be read whatever the others are
     Missing missing
     Prepare prepare
+    Constants constants
+    Run living              # `each` of a plan, for those that live
     Digest digest
     Merge merge
     Change add_scaled       # target += h source

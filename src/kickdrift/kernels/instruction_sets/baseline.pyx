@@ -1,6 +1,7 @@
-"""The kernels of an instruction set for bodies that are left alone, for interactions, and for built-in flows.
+"""The kernels of an instruction set.
 
-setup.py makes the modules of the other instruction sets of the same C.
+setup.py makes the modules of the other instruction sets of the same C, and links each with its parts: what
+baseline_coupled.pyx and baseline_formulas.pyx hold is compiled with flags of its own, but is no module of its own.
 """
 
 from cpython.pycapsule cimport PyCapsule_New
@@ -10,12 +11,19 @@ from ..simd.rounding cimport require_rounding
 from ..simd.vec cimport f32vec, f64vec
 from ..abi.tables cimport Kernels, take_over
 
-from importlib import import_module
+from . import scalar
 
-require_rounding(__name__)
+cdef extern from *:
+    """
+    int kickdrift_fill_coupled(void *);
+    int kickdrift_fill_formulas(void *);
+    """
+    bint kickdrift_fill_coupled(void* kernels) noexcept
+    bint kickdrift_fill_formulas(void* kernels) noexcept
 
 cdef Kernels[2] kernels  # for float, for double
-take_over(kernels, import_module(f"{__name__}_coupled").KERNELS)
+take_over(kernels, scalar.KERNELS)
+require_rounding(__name__, kickdrift_fill_formulas(&kernels[0]) and kickdrift_fill_coupled(&kernels[0]))
 fill(&kernels[0], <const float*> NULL, <const f32vec*> NULL)
 fill(&kernels[1], <const double*> NULL, <const f64vec*> NULL)
 KERNELS = PyCapsule_New(&kernels[0], "kickdrift.Kernels", NULL)

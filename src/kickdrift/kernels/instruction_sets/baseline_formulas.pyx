@@ -1,21 +1,16 @@
-"""The kernels of an instruction set for formulas and functions of arrays.
+"""A part of the module of an instruction set: its kernels for formulas and functions of arrays.
 
-setup.py makes the modules of the other instruction sets of the same C.
+Of its C the linker keeps the one function below, and what that needs: nobody imports it.
 """
 
-from cpython.pycapsule cimport PyCapsule_New
-
 from .formulas_table cimport fill_formulas
-from ..simd.rounding cimport require_rounding
+from ..simd.rounding cimport rounds
 from ..simd.vec cimport f32vec, f64vec
-from ..abi.tables cimport Kernels, take_over
+from ..abi.tables cimport Kernels
 
-from . import scalar
 
-require_rounding(__name__)
-
-cdef Kernels[2] kernels  # for float, for double
-take_over(kernels, scalar.KERNELS)
-fill_formulas(&kernels[0], <f32vec*> NULL)
-fill_formulas(&kernels[1], <f64vec*> NULL)
-KERNELS = PyCapsule_New(&kernels[0], "kickdrift.Kernels", NULL)
+cdef public bint kickdrift_fill_formulas(void* kernels) noexcept nogil:
+    """Enter them for float and for double; does this part round as it should?"""
+    fill_formulas(<Kernels*> kernels, <f32vec*> NULL)
+    fill_formulas(<Kernels*> kernels + 1, <f64vec*> NULL)
+    return rounds()

@@ -83,7 +83,7 @@ cdef inline Py_ssize_t bad(Py_ssize_t n, Py_ssize_t dim, const vec* y) noexcept 
         return first_bad(n, dim, <const double*> y, dim, 1)
 
 
-cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wide) noexcept:
+cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wide) noexcept nogil:
     """For one kind of number, which `like` and `wide` tell."""
     kernels.coupled.run = <RunCoupled> run[vec]
     kernels.coupled.implicit = <ImplicitStep> together[vec]

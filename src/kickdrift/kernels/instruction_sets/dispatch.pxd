@@ -8,7 +8,8 @@ from ..abi.plan cimport (
     RK4, VELOCITY_VERLET, VERLET_BACKWARD, VERLET_CENTRAL, Job, Plan, Row,
 )
 from ..loops.rows cimport lone_vectors
-from ..integrators.steps cimport fsal, set_constants, stages
+from ..abi.tables cimport Kernels
+from ..integrators.steps cimport fsal, stages
 from ..loops.tiles cimport aligned, in_a_row, locate, step_scheme
 
 
@@ -156,7 +157,7 @@ cdef inline vec exact_vectors(
     return lone_vectors(EXACT, plan, job, k, row, at, count)
 
 
-cdef inline void set_up(Plan* plan, const vec* like) noexcept nogil:
+cdef inline void set_up(Plan* plan, const Kernels* kernels, const vec* like) noexcept nogil:
     """What does not change from call to call: constants as vectors, the scheme's function, the first rows."""
     cdef vec* k = aligned(plan.prepared, like)
     cdef float f32[MAX_CONSTANTS]
@@ -164,9 +165,9 @@ cdef inline void set_up(Plan* plan, const vec* like) noexcept nogil:
     cdef int i, count
     cdef Py_ssize_t n
     if vec is f32vec:
-        count = set_constants(plan, f32)
+        count = kernels.constants(plan, f32)
     else:
-        count = set_constants(plan, f64)
+        count = kernels.constants(plan, f64)
     for i in range(count):
         for n in range(width(k)):
             if vec is f32vec:

@@ -48,7 +48,7 @@ cdef inline int flow_formula(
     return run_formula(formula, t, first, count, 0, dim, <const char*> y, NULL, NULL, NULL, <char*> out, 0, out)
 
 
-cdef inline void fill_formulas(Kernels* kernels, vec* like) noexcept:
+cdef inline void fill_formulas(Kernels* kernels, vec* like) noexcept nogil:
     """For one kind of number, which `like` tells."""
     kernels.formulas.width = width(like)
     kernels.formulas.operate = <Operate> operate[vec]

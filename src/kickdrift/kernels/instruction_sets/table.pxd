@@ -7,16 +7,14 @@ from ..abi.constraints cimport Press
 from ..abi.coupled cimport InteractionFunction, Coupling
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
-from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
+from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run
 from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
 from ..constraints.contact_lanes cimport press
 from ..forces.applied cimport merge
 from ..forces.fields cimport has_branches
 from ..forces.interactions cimport n_body, springs
-from ..integrators.newton cimport implicit_step
 from ..integrators.traits cimport unspecialised
-from ..loops.living cimport run_living
 from ..loops.stages cimport between, finish
 from ..loops.tiles cimport (
     accelerate_planes, in_a_row, in_place, in_passes, run_merged_rows, run_row, run_rows, run_tiles,
@@ -36,7 +34,7 @@ cdef inline void run_passes(const Plan* plan, Job* job, const vec* like) noexcep
 
 cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) noexcept nogil:
     """Choose the functions of a plan."""
-    set_up(plan, like)
+    set_up(plan, kernels, like)
     plan.accelerate = <Accelerate> accelerate_planes[vec]
     plan.finish = <Finish> finish[vec]
     plan.between = <Between> between[vec]
@@ -59,7 +57,7 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
         plan.run = <Run> run_tiles[vec]
     if plan.living != NULL:
         plan.each = <Run> run_rows[vec] if in_a_row(plan) and not plan.merges else plan.run
-        plan.run = <Run> run_living
+        plan.run = kernels.living
 
 
 cdef inline int missing(Plan* plan, const vec* like) noexcept nogil:
@@ -117,7 +115,6 @@ cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexc
     kernels.missing = <Missing> missing[vec]
     kernels.digest = <Digest> digest[real]
     kernels.merge = <Merge> merge[vec]
-    kernels.implicit_euler = <Solve> implicit_step[real]
     kernels.coupled.springs = <InteractionFunction> add_springs[real]
     kernels.coupled.n_body = <InteractionFunction> add_n_body[vec]
     kernels.coupled.press = <Press> press[vec]

@@ -4,7 +4,7 @@ from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..simd.vec cimport vec, where_positive, width
 from ..abi.plan cimport (
-    DAMPING, EXPLICIT_EULER, HEUN, KICK_DRIFT, MAX_DIM, MIDPOINT, OPENING, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
+    DAMPING, KICK_DRIFT, MAX_DIM, OPENING, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
 )
 from .planes cimport aligned
 from ..abi.constants cimport EXTRA
@@ -41,14 +41,8 @@ cdef inline void finish(
         finish_scheme(KEEP, 0, coupling, workspace, state)
     elif number == START:
         finish_scheme(START, scheme, coupling, workspace, state)
-    elif scheme == EXPLICIT_EULER:
-        finish_scheme(number, EXPLICIT_EULER, coupling, workspace, state)
     elif scheme == KICK_DRIFT:
         finish_scheme(number, KICK_DRIFT, coupling, workspace, state)
-    elif scheme == MIDPOINT:
-        finish_scheme(number, MIDPOINT, coupling, workspace, state)
-    elif scheme == HEUN:
-        finish_scheme(number, HEUN, coupling, workspace, state)
     elif scheme == RK4:
         finish_scheme(number, RK4, coupling, workspace, state)
     elif scheme == VELOCITY_VERLET:

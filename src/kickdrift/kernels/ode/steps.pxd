@@ -25,28 +25,56 @@ cdef inline int stages(int scheme) noexcept nogil:
     return 12 if scheme == DOPRI8 else 4 if scheme == RK4 else 1 if scheme == EXPLICIT_EULER else 2
 
 
-cdef inline void stage(
-    int scheme, int which, const vec* h, vec k, vec y, vec* u, vec* s,
-) noexcept nogil:
+cdef enum:      # what a stage does with a slope, beside using it
+    NOTHING
+    BEGIN_SUM
+    ADD_TWICE
+    USE_SUM         # in its place
+
+
+cdef inline int share(int scheme, int which) noexcept nogil:
+    """How far the state goes along the slope of stage `which`: one of the constants."""
+    if which == 0:
+        return H if scheme == EXPLICIT_EULER or scheme == HEUN else H_2
+    if scheme == RK4:
+        return H_2 if which == 1 else H if which == 2 else H_6
+    return H if scheme == MIDPOINT else H_2
+
+
+cdef inline int keeping(int scheme, int which) noexcept nogil:
+    if scheme == EXPLICIT_EULER or scheme == MIDPOINT:
+        return NOTHING
+    if which == 0:
+        return BEGIN_SUM
+    return ADD_TWICE if scheme == RK4 and which < 3 else USE_SUM
+
+
+cdef inline void stage(int keep, vec far, vec two, vec k, vec y, vec* u, vec* s) noexcept nogil:
     """After k = f at u: the state u of the next stage, or of the next step; s sums up slopes."""
-    if scheme == EXPLICIT_EULER:
-        u[0] = y + h[H] * k
-    elif scheme == MIDPOINT:
-        u[0] = y + h[H_2] * k if which == 0 else y + h[H] * k
-    elif scheme == HEUN:
-        if which == 0:
-            s[0] = k
-            u[0] = y + h[H] * k
-        else:
-            u[0] = y + h[H_2] * (s[0] + k)
-    elif which == 0:
+    if keep == BEGIN_SUM:
         s[0] = k
-        u[0] = y + h[H_2] * k
-    elif which < 3:
-        s[0] = s[0] + h[TWICE] * k
-        u[0] = y + h[H_2] * k if which == 1 else y + h[H] * k
+    elif keep == ADD_TWICE:
+        s[0] = s[0] + two * k
+    u[0] = y + far * (s[0] + k if keep == USE_SUM else k)
+
+
+cdef inline void stage_of_all(
+    int keep, vec far, vec two, Py_ssize_t vectors, const vec* k, const vec* y, vec* u, vec* s,
+) noexcept nogil:
+    """`stage` for many vectors: a loop for each thing that it may do."""
+    cdef Py_ssize_t i
+    if keep == NOTHING:
+        for i in range(vectors):
+            stage(NOTHING, far, two, k[i], y[i], &u[i], &s[i])
+    elif keep == BEGIN_SUM:
+        for i in range(vectors):
+            stage(BEGIN_SUM, far, two, k[i], y[i], &u[i], &s[i])
+    elif keep == ADD_TWICE:
+        for i in range(vectors):
+            stage(ADD_TWICE, far, two, k[i], y[i], &u[i], &s[i])
     else:
-        u[0] = y + h[H_6] * (s[0] + k)
+        for i in range(vectors):
+            stage(USE_SUM, far, two, k[i], y[i], &u[i], &s[i])
 
 
 cdef inline void set_step(double step, const real* like, vec* h) noexcept nogil:
@@ -97,14 +125,6 @@ cdef inline void splat(real value, vec* to) noexcept nogil:
         (<real*> to)[i] = value
 
 
-cdef inline void sweep_stage(
-    int scheme, int which, const vec* h, Py_ssize_t vectors, const vec* k, const vec* y, vec* u, vec* s,
-) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(vectors):
-        stage(scheme, which, h, k[i], y[i], &u[i], &s[i])
-
-
 cdef inline void sweep_tableau(
     const Tableau* table, int which, const vec* h, Py_ssize_t vectors, const vec* k, const vec* y, vec* u, vec* s,
     const real* like,
@@ -133,26 +153,8 @@ cdef inline void sweep(
     cdef int scheme = plan.scheme
     if scheme == DOPRI8:
         sweep_tableau(&plan.tableau, which, h, vectors, k, y, u, s, like)
-    elif scheme == EXPLICIT_EULER:
-        sweep_stage(EXPLICIT_EULER, 0, h, vectors, k, y, u, s)
-    elif scheme == MIDPOINT:
-        if which == 0:
-            sweep_stage(MIDPOINT, 0, h, vectors, k, y, u, s)
-        else:
-            sweep_stage(MIDPOINT, 1, h, vectors, k, y, u, s)
-    elif scheme == HEUN:
-        if which == 0:
-            sweep_stage(HEUN, 0, h, vectors, k, y, u, s)
-        else:
-            sweep_stage(HEUN, 1, h, vectors, k, y, u, s)
-    elif which == 0:
-        sweep_stage(RK4, 0, h, vectors, k, y, u, s)
-    elif which == 1:
-        sweep_stage(RK4, 1, h, vectors, k, y, u, s)
-    elif which == 2:
-        sweep_stage(RK4, 2, h, vectors, k, y, u, s)
     else:
-        sweep_stage(RK4, 3, h, vectors, k, y, u, s)
+        stage_of_all(keeping(scheme, which), h[share(scheme, which)], h[TWICE], vectors, k, y, u, s)
 
 
 cdef inline bint finite(Py_ssize_t count, const vec* y) noexcept nogil:

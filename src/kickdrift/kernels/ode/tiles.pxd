@@ -10,51 +10,33 @@ from ..abi.flows cimport (
 from .flows cimport rate
 from ..simd.vec cimport is_zero, vec, real, width
 from ..abi.ode cimport MAX_SLOPES, MAX_WEIGHTS, ODE_ROWS, ODEPlan
-from .steps cimport combine, first_bad, set_constants, set_step, set_weights, stage, stages
-from ..abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, MAX_DIM, MIDPOINT, RK4, TILE, Job
+from .steps cimport (
+    TWICE, combine, first_bad, keeping, set_constants, set_step, set_weights, share, stage_of_all, stages,
+)
+from ..abi.plan cimport DOPRI8, MAX_DIM, TILE, Job
 from ..loops.planes cimport aligned, move_tile
 
 cdef enum:
     WEIGHTS = 4     # where those of a tableau lie, behind the constants of the other schemes
     LANES = 3       # stepped side by side: while one waits for a result, the others have work
+    MAX_STAGES = 4  # of schemes without a table
 
 
 cdef inline void block(
-    int scheme, int flow, int dim, const vec* h, const vec* c, Py_ssize_t steps, vec* planes,
+    int flow, int dim, const ODEPlan* plan, const int* keep, const int* far, const vec* h, const vec* c,
+    Py_ssize_t steps, vec* planes,
 ) noexcept nogil:
-    """Step LANES vectors through the job in registers."""
+    """Step LANES vectors through the job in registers: one loop for all schemes, in which no stage is a constant.
+
+    Where a table tells the scheme, all slopes of a step stay in the first-level cache.
+    """
     cdef vec y[LANES * MAX_DIM]
     cdef vec u[LANES * MAX_DIM]
     cdef vec s[LANES * MAX_DIM]
-    cdef vec k[MAX_DIM]
-    cdef Py_ssize_t plane = TILE // width(planes)
-    cdef Py_ssize_t _step
-    cdef int which, i, j
-    for i in range(LANES):
-        for j in range(dim):
-            y[i * dim + j] = planes[j * plane + i]
-            u[i * dim + j] = y[i * dim + j]
-    for _step in range(steps):
-        for which in range(stages(scheme)):
-            for i in range(LANES):
-                rate(flow, c, &u[i * dim], &k[0])
-                for j in range(dim):
-                    stage(scheme, which, h, k[j], y[i * dim + j], &u[i * dim + j], &s[i * dim + j])
-        for i in range(LANES * dim):
-            y[i] = u[i]
-    for i in range(LANES):
-        for j in range(dim):
-            planes[j * plane + i] = y[i * dim + j]
-
-
-cdef inline void tableau_block(
-    int flow, int dim, const ODEPlan* plan, const vec* h, const vec* w, const vec* c, Py_ssize_t steps, vec* planes,
-) noexcept nogil:
-    """`block` for a scheme that is told by a table: all slopes of a step stay in the first-level cache."""
-    cdef vec y[LANES * MAX_DIM]
-    cdef vec u[LANES * MAX_DIM]
+    cdef vec k[LANES * MAX_DIM]
     cdef vec slopes[MAX_SLOPES * LANES * MAX_DIM]
     cdef Py_ssize_t plane = TILE // width(planes)
+    cdef int count = stages(plan.scheme)
     cdef Py_ssize_t _step
     cdef int which, i, j
     for i in range(LANES):
@@ -62,10 +44,15 @@ cdef inline void tableau_block(
             y[i * dim + j] = planes[j * plane + i]
             u[i * dim + j] = y[i * dim + j]
     for _step in range(steps):
-        for which in range(plan.tableau.stages):
+        for which in range(count):
             for i in range(LANES):
-                rate(flow, c, &u[i * dim], &slopes[(which * LANES + i) * dim])
-            combine(&plan.tableau, which, h, w, LANES * dim, slopes, LANES * dim, y, u)
+                rate(flow, c, &u[i * dim], &k[i * dim])
+            if plan.scheme == DOPRI8:
+                for i in range(LANES * dim):
+                    slopes[which * LANES * dim + i] = k[i]
+                combine(&plan.tableau, which, h, h + WEIGHTS, LANES * dim, slopes, LANES * dim, y, u)
+            else:
+                stage_of_all(keep[which], h[far[which]], h[TWICE], LANES * dim, k, y, u, s)
         for i in range(LANES * dim):
             y[i] = u[i]
     for i in range(LANES):
@@ -77,21 +64,15 @@ cdef inline void blocks(
     int flow, int dim, const ODEPlan* plan, Py_ssize_t steps, const vec* h, const vec* c, Py_ssize_t count,
     vec* planes,
 ) noexcept nogil:
+    cdef int keep[MAX_STAGES]
+    cdef int far[MAX_STAGES]
+    cdef int which
     cdef Py_ssize_t i = 0
+    for which in range(MAX_STAGES):
+        keep[which] = keeping(plan.scheme, which)
+        far[which] = share(plan.scheme, which)
     while i * width(planes) < count:
-        # A loop for each scheme, but where the flow takes so long that no scheme counts: these would be large.
-        if flow == THOMAS and plan.scheme != DOPRI8:
-            block(plan.scheme, flow, dim, h, c, steps, planes + i)
-        elif plan.scheme == EXPLICIT_EULER:
-            block(EXPLICIT_EULER, flow, dim, h, c, steps, planes + i)
-        elif plan.scheme == MIDPOINT:
-            block(MIDPOINT, flow, dim, h, c, steps, planes + i)
-        elif plan.scheme == HEUN:
-            block(HEUN, flow, dim, h, c, steps, planes + i)
-        elif plan.scheme == DOPRI8:
-            tableau_block(flow, dim, plan, h, h + WEIGHTS, c, steps, planes + i)
-        else:
-            block(RK4, flow, dim, h, c, steps, planes + i)
+        block(flow, dim, plan, keep, far, h, c, steps, planes + i)
         i += LANES
 
 

@@ -32,15 +32,19 @@ cdef extern from *:
     KD_AS_WRITTEN(kd_as_written_f32s, kd_f32, float, 0x1p-12f, 0x1p60f)
     KD_AS_WRITTEN(kd_as_written_f64s, kd_f64, double, 0x1p-27, 0x1p60)
     """
-    bint as_written_f32 "kd_as_written_f32"()
-    bint as_written_f64 "kd_as_written_f64"()
-    bint as_written_f32s "kd_as_written_f32s"()
-    bint as_written_f64s "kd_as_written_f64s"()
+    bint as_written_f32 "kd_as_written_f32"() noexcept nogil
+    bint as_written_f64 "kd_as_written_f64"() noexcept nogil
+    bint as_written_f32s "kd_as_written_f32s"() noexcept nogil
+    bint as_written_f64s "kd_as_written_f64s"() noexcept nogil
 
 
-cdef inline int require_rounding(str module) except -1:
-    """ImportError for a module that does not."""
-    if not (as_written_f32() and as_written_f64() and as_written_f32s() and as_written_f64s()):
+cdef inline bint rounds() noexcept nogil:
+    return as_written_f32() and as_written_f64() and as_written_f32s() and as_written_f64s()
+
+
+cdef inline int require_rounding(str module, bint parts_round=True) except -1:
+    """ImportError for a module that does not, or that is linked with a part that does not."""
+    if not (parts_round and rounds()):
         raise ImportError(
             f"{module}: this build does not round after each operation (a * b + c is contracted, or registers are wider"
             " than their numbers), so that its results would not be those of other builds; build it with"
