@@ -4,7 +4,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COLOURS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, MEETING, PAIRS_PER_BODY,
-    PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, Collisions, ConstraintCall, Contacts, Distance, Pin, Shapes,
+    PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, TRAITS, Collisions, ConstraintCall, Contacts, Distance,
+    Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -234,6 +235,7 @@ cdef class BoundContacts(BoundGrid):
         self.most, self.dim, self.dtype = places, plan.dim, real
         data.lanes, data.press = table.lanes, table.press
         data.body = self.allocate(2 * plan.dim * (n + data.faces + 2), real)
+        data.traits = self.allocate(TRAITS * (n + data.faces + 2), real)
         data.one = <int32_t*> self.allocate(most, np.int32)
         data.other = <int32_t*> self.allocate(most, np.int32)
         data.colour = <uint8_t*> self.allocate(most, np.uint8)

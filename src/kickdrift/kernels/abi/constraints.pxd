@@ -10,6 +10,7 @@ cdef enum:
     MOST_CLASSES = 15       # of size
     NOWHERE = 255           # the class of bodies that do not live
     CONTACT = 15            # numbers of a contact beside its two vectors
+    TRAITS = 8              # see `traits` of Contacts
     MEETING = 4             # of what is told of one, beside two vectors
     SHAPES_PER_BODY = 8     # that a body may touch in a step among others: the nearest
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
@@ -176,10 +177,15 @@ ctypedef struct Collisions:
     int32_t* higher
     Look look
 
-# What is done with blocks of contacts in one sweep: they are warmed, or solved.
+# What is done with blocks of contacts in one sweep.
+cdef enum:
+    BEGIN           # the numbers of contacts between bodies
+    WARM            # the impulses of the substep before
+    SOLVE           # new ones
+
 ctypedef struct Sweep:
+    int kind
     int64_t dim
-    bint warm
     bint alone      # one contact after the other, as they may have bodies in common
     bint told       # does anybody want to know who meets?
     double h        # of a substep, in seconds
@@ -224,6 +230,7 @@ ctypedef struct Contacts:
     # Workspace.
     # Velocity and position of each body, then of each wall, then of all shapes; and a row that nobody reads.
     void* body
+    void* traits                # TRAITS numbers of each: radius, weight, friction, restitution; what forces give its v
     int32_t* one                # of each contact, in ascending order
     int32_t* other
     uint8_t* colour

@@ -3,14 +3,13 @@
 from libc.stdint cimport int64_t
 
 from .contact_state cimport (
-    FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE, SLOW, SPEED, body,
-    contact, read_vector, write_vector,
+    FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SLOW, SPEED, body,
+    contact, read_vector,
 )
 from ..abi.constraints cimport Contacts
 from ..abi.plan cimport MAX_DIM
-from ..forces.fields cimport dot, root
+from ..forces.fields cimport dot
 from ..simd.vec cimport real
-from ..space cimport is_periodic, turn_to_image
 
 cdef enum:
     FINE = 8            # substeps: see the reference
@@ -32,35 +31,6 @@ cdef inline void stiffness_of(
     a2 = angle * a1
     soft[0] = angle / a1 / h
     scale[0] = a2 / (one + a2)
-
-
-cdef inline void direct(
-    int dim, int64_t n, int64_t i, int64_t j, real* own, const real* a, const real* b, const Contacts* data,
-) noexcept nogil:
-    """Where the bodies are now says in which direction they push; walls keep theirs.
-
-    In a periodic box this is to the nearest image, and the way from there is told as a part of the size.
-    """
-    cdef const real* radius = <const real*> data.grid.radius
-    cdef real d[MAX_DIM]
-    cdef real past[MAX_DIM]
-    cdef real one = 1
-    cdef real zero = 0
-    cdef real r
-    cdef int c
-    if j >= n:
-        return
-    for c in range(dim):
-        d[c] = b[dim + c] - a[dim + c]
-        past[c] = d[c]
-    turn_to_image(dim, d, &data.grid.torus)
-    r = root(dot(dim, d, d))
-    for c in range(dim):
-        past[c] = past[c] - d[c]
-        d[c] = d[c] / r if r > 0 else (one if c == <int> ((j - i - 1) % dim) else zero)
-    write_vector(dim, data, own, d)
-    if is_periodic(&data.grid.torus):
-        own[(2 * dim + SIZE) * data.lanes] = radius[i] + radius[j] + dot(dim, past, d)
 
 
 cdef inline void apply(int dim, real* a, real* b, real w_a, real w_b, const real* impulse) noexcept nogil:

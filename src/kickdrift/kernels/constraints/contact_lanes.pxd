@@ -6,14 +6,15 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
-    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PUSH, SECOND_WEIGHT, SIZE, TURNS,
+    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE,
+    SLOW, SPEED, TOTAL, TURNS, meeting,
 )
 from .meetings cimport meets
-from ..abi.constraints cimport CONTACT, Contacts, Sweep
+from ..abi.constraints cimport BEGIN, CONTACT, TRAITS, WARM, Contacts, Sweep
 from ..abi.plan cimport MAX_DIM
-from ..simd.blends cimport any_above, filled, where_above, where_zero
+from ..simd.blends cimport any_above, filled, is_nothing, where_above, where_zero
 from ..simd.rows cimport gather_four, put_back, scatter_two
-from ..simd.vec cimport f32vec, is_zero, spread, vec, vec_root, width
+from ..simd.vec cimport f32vec, is_zero, real, spread, vec, vec_root, width
 from ..space cimport is_periodic
 
 cdef enum:
@@ -47,7 +48,7 @@ cdef inline bint press_in(
 ) noexcept nogil:
     cdef vec same[SAME]
     cdef int64_t lanes = width(like)
-    cdef int64_t turns = lanes if sweep.alone else 1
+    cdef int64_t turns = lanes if sweep.alone and sweep.kind != BEGIN else 1
     cdef int64_t block, turn
     cdef bint deep = False
     same[H] = filled(sweep.h, like)
@@ -61,7 +62,9 @@ cdef inline bint press_in(
             if sweep.alone:
                 same[TURN] = filled(0, like)
                 set_lane(&same[TURN], turn, 1)
-            if sweep.warm:
+            if sweep.kind == BEGIN:
+                begin(dim, data, block, sweep.told, like)
+            elif sweep.kind == WARM:
                 warm(dim, data, sweep, block, turn, same)
             elif solve(dim, data, sweep, block, turn, same):
                 deep = True
@@ -106,8 +109,12 @@ cdef inline void give(
     int dim, const Contacts* data, const Sweep* sweep, const int32_t* index, int64_t turn, const vec* q,
 ) noexcept nogil:
     """Velocities, to the rows of bodies that may be moved."""
+    cdef vec kept[MAX_DIM]
+    cdef int c
     if sweep.alone:
-        put_back(dim, data.body, 2 * dim * index[turn], turn, q)
+        for c in range(dim):
+            kept[c] = q[c]
+        put_back(dim, data.body, 2 * dim * index[turn], turn, kept)
         return
     # With the first number of the position, where that is what follows.
     scatter_two(data.body, 0, 2 * dim, index, q)
@@ -119,15 +126,74 @@ cdef inline void push_apart(
     int dim, const Contacts* data, const Sweep* sweep, int64_t block, int64_t turn, vec active, const vec* more,
     const vec* impulse, vec* a, vec* b,
 ) noexcept nogil:
-    """Give the impulses of active lanes."""
+    """Give the impulses of lanes that are active: other than 0."""
     cdef int64_t first = block * width(more)
-    cdef vec zero = filled(0, more)
     cdef int c
     for c in range(dim):
-        a[c] = where_above(active, zero, a[c] - more[FIRST_WEIGHT] * impulse[c], a[c])
-        b[c] = where_above(active, zero, b[c] + more[SECOND_WEIGHT] * impulse[c], b[c])
+        a[c] = where_zero(active, a[c], a[c] - more[FIRST_WEIGHT] * impulse[c])
+        b[c] = where_zero(active, b[c], b[c] + more[SECOND_WEIGHT] * impulse[c])
     give(dim, data, sweep, data.first_row + first, turn, a)
     give(dim, data, sweep, data.second_row + first, turn, b)
+
+
+# Before the first substep: contacts between bodies. Those with walls and shapes are written over afterwards.
+
+cdef inline void begin(int dim, const Contacts* data, int64_t block, bint told, const vec* like) noexcept nogil:
+    cdef vec* own = <vec*> data.contact + (2 * dim + CONTACT) * block
+    cdef vec* more = own + 2 * dim
+    cdef const int32_t* first = data.first + block * width(like)
+    cdef const int32_t* second = data.second + block * width(like)
+    cdef vec a[ROW]
+    cdef vec b[ROW]
+    cdef vec way[MAX_DIM]
+    cdef vec zero = filled(0, like)
+    cdef vec one = filled(1, like)
+    cdef int c
+    gather_four(data.traits, 0, TRAITS, first, a)
+    gather_four(data.traits, 0, TRAITS, second, b)
+    more[SIZE] = a[0] + b[0]
+    more[FASTEST] = filled(2, like) * more[SIZE]
+    more[FIRST_WEIGHT] = a[1]
+    more[SECOND_WEIGHT] = b[1]
+    more[FRICTION] = vec_root(a[2] * b[2])
+    more[RESTITUTION] = where_above(a[3], b[3], a[3], b[3])
+    more[MASS] = one / (a[1] + b[1])
+    more[ALONG] = more[MASS]
+    more[ACROSS] = more[MASS]
+    more[TURNS] = one
+    more[PUSH] = zero
+    more[MOST] = zero
+    more[LOAD] = zero
+    gather(dim, data, first, a)
+    gather(dim, data, second, b)
+    direct(dim, data, block, own, a + dim, b + dim)
+    for c in range(dim):
+        way[c] = b[c] - a[c]
+        own[dim + c] = zero
+    more[SPEED] = -dot(dim, way, own)
+    gather_four(data.traits, 4, TRAITS, first, a)
+    gather_four(data.traits, 4, TRAITS, second, b)
+    more[SLOW] = magnitude(dot(dim, a, own)) + magnitude(dot(dim, b, own))
+    if told:
+        forget_meetings(dim, data, block, like)
+
+
+cdef inline vec magnitude(vec q) noexcept nogil:
+    return where_above(filled(0, &q), q, -q, q)
+
+
+cdef inline void forget_meetings(int dim, const Contacts* data, int64_t block, const vec* like) noexcept nogil:
+    cdef int64_t k
+    for k in range(block * width(like), (block + 1) * width(like)):
+        if vec is f32vec:
+            forget_meeting(dim, data, k, <float*> NULL)
+        else:
+            forget_meeting(dim, data, k, <double*> NULL)
+
+
+cdef inline void forget_meeting(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
+    meeting(dim, data, k, like)[TOTAL] = 0
+    meeting(dim, data, k, like)[KNOWN] = 0
 
 
 # Begin with the impulse of the substep before, in the direction of now.
@@ -140,19 +206,20 @@ cdef inline void warm(
     cdef vec a[ROW]
     cdef vec b[ROW]
     cdef vec impulse[MAX_DIM]
-    cdef vec zero = filled(0, own)
     cdef vec active, along, rub
     cdef int c
     gather(dim, data, data.first + block * width(own), a)
     gather(dim, data, data.second + block * width(own), b)
     direct(dim, data, block, own, a + dim, b + dim)
-    active = where_zero(more[PUSH], zero, same[TURN])
-    if is_zero(active):
+    active = more[PUSH]
+    if sweep.alone:
+        active = where_zero(same[TURN], same[TURN], active)
+    if is_nothing(active):
         return
     along = dot(dim, own + dim, own)
     for c in range(dim):
         rub = own[dim + c] - along * own[c]
-        own[dim + c] = where_above(active, zero, rub, own[dim + c])
+        own[dim + c] = where_zero(active, own[dim + c], rub)
         impulse[c] = more[PUSH] * own[c] + rub
     push_apart(dim, data, sweep, block, turn, active, more, impulse, a, b)
 
@@ -209,7 +276,7 @@ cdef inline bint solve(
     cdef vec across[MAX_DIM]
     cdef vec zero = filled(0, own)
     cdef vec one = filled(1, own)
-    cdef vec mass, gap, speed, push, change, limit, square, out, fastest, active, both
+    cdef vec mass, gap, speed, push, change, limit, square, ratio, out, fastest, active
     cdef bint deep = False
     cdef int c
     gather(dim, data, data.first + block * width(own), a)
@@ -239,31 +306,36 @@ cdef inline bint solve(
         active = where_above(push, zero, where_above(more[MOST], zero, zero, same[TURN]), zero)
         if not is_zero(active):
             tell(dim, data, block, active, gap, speed, same[LEFT])
-    active = where_zero(push, where_zero(more[PUSH], zero, same[TURN]), same[TURN])
-    if is_zero(active):
+    # Neither is negative.
+    active = push + more[PUSH]
+    if sweep.alone:
+        active = where_zero(same[TURN], same[TURN], active)
+    if is_nothing(active):
         return deep
     change = push - more[PUSH]
-    more[MOST] = where_above(active, zero, where_above(push, more[MOST], push, more[MOST]), more[MOST])
-    more[PUSH] = where_above(active, zero, push, more[PUSH])
+    more[MOST] = where_zero(active, more[MOST], where_above(push, more[MOST], push, more[MOST]))
+    more[PUSH] = where_zero(active, more[PUSH], push)
     for c in range(dim):
         impulse[c] = change * own[c]
-        across[c] = own[dim + c] - more[ACROSS] * (way[c] - speed * own[c])
-    limit = more[FRICTION] * push
-    square = dot(dim, across, across)
-    if any_above(square, limit * limit):
-        limit = where_above(square, limit * limit, limit / vec_root(square), one)
+    if any_above(more[FRICTION], zero):
         for c in range(dim):
-            across[c] = limit * across[c]
-    both = where_above(more[FRICTION], zero, active, zero)
-    for c in range(dim):
-        impulse[c] = where_above(both, zero, impulse[c] + (across[c] - own[dim + c]), impulse[c])
-        own[dim + c] = where_above(both, zero, across[c], own[dim + c])
+            across[c] = own[dim + c] - more[ACROSS] * (way[c] - speed * own[c])
+        limit = more[FRICTION] * push
+        square = dot(dim, across, across)
+        if any_above(square, limit * limit):
+            ratio = limit / vec_root(square)
+            for c in range(dim):
+                across[c] = where_above(square, limit * limit, ratio * across[c], across[c])
+        for c in range(dim):
+            impulse[c] = where_above(more[FRICTION], zero, impulse[c] + (across[c] - own[dim + c]), impulse[c])
+            across[c] = where_above(more[FRICTION], zero, across[c], own[dim + c])
+            own[dim + c] = where_zero(active, own[dim + c], across[c])
     push_apart(dim, data, sweep, block, turn, active, more, impulse, a, b)
     return deep
 
 
 cdef inline void tell(
-    int dim, const Contacts* data, int64_t block, vec meeting, vec gap, vec speed, vec left,
+    int dim, const Contacts* data, int64_t block, vec newly, vec gap, vec speed, vec left,
 ) noexcept nogil:
     """They come to touch in these lanes."""
     cdef vec zero = filled(0, &gap)
@@ -273,7 +345,7 @@ cdef inline void tell(
     cdef int64_t lane
     cdef int64_t first = block * width(&gap)
     for lane in range(width(&gap)):
-        if lane_of(&meeting, lane) > 0:
+        if lane_of(&newly, lane) > 0:
             if vec is f32vec:
                 meets(
                     dim, <float> lane_of(&ago, lane), <float> lane_of(&fast, lane), <float> lane_of(&time, lane),

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
     ACROSS, AGO, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PUSH, RESTITUTION,
-    SECOND_WEIGHT, SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, write_vector,
+    SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, write_vector,
 )
 from .events cimport slack
 from .shapes cimport DEEPEST, away, is_beside, touch
@@ -189,11 +189,9 @@ cdef inline void begin_shape(
     cdef real* more = own + 2 * dim * w
     cdef real reach = each(&data.shapes[part].reach, i, gain[0])
     cdef real one = 1
-    cdef real zero = 0
     cdef real normal[MAX_DIM]
     cdef int c
     more[FIRST_WEIGHT * w] = (<const real*> data.grid.weight)[i]
-    more[SECOND_WEIGHT * w] = zero
     more[SIZE * w] = reach
     more[FASTEST * w] = 2 * (reach + reach)
     more[RESTITUTION * w] = (<const real*> data.restitution)[i]
@@ -201,7 +199,7 @@ cdef inline void begin_shape(
     away_from(dim, body(dim, data, i, gain) + dim, number, data, normal)
     for c in range(dim):
         own[c * w] = -one * normal[c]
-    begin_impulse(dim, n, stride, gain, data.place[k], data)
+    begin_impulse(dim, stride, gain, data.place[k], data)
 
 
 cdef inline void lean(int dim, int64_t stride, const real* gain, const Contacts* data) noexcept nogil:

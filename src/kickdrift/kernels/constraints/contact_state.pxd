@@ -1,8 +1,8 @@
 # What contacts are solved with: bodies on their way through the substeps, and numbers of each contact.
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 
-from ..abi.constraints cimport COLOURS, CONTACT, MEETING, Contacts
+from ..abi.constraints cimport COLOURS, CONTACT, MEETING, TRAITS, Contacts
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport dot, magnitude
 from ..simd.vec cimport real
@@ -43,6 +43,12 @@ cdef inline real* body(int dim, const Contacts* data, int64_t i, const real* lik
     return <real*> data.body + 2 * dim * i
 
 
+# What it is, as its contacts begin.
+
+cdef inline real* traits(const Contacts* data, int64_t i, const real* like) noexcept nogil:
+    return <real*> data.traits + TRAITS * i
+
+
 # A contact: the direction, the impulse across it, and the numbers above, each of them `data.lanes` behind the other.
 
 cdef inline real* contact(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
@@ -74,41 +80,32 @@ cdef inline real* meeting(int dim, const Contacts* data, int64_t k, const real* 
 
 
 cdef inline void begin_impulse(
-    int dim, int64_t n, int64_t stride, const real* gain, int64_t k, const Contacts* data,
+    int dim, int64_t stride, const real* gain, int64_t k, const Contacts* data,
 ) noexcept nogil:
-    """What is known of a contact before the first substep, where its direction and its weights are."""
+    """What is known of a contact with a wall or shape before the first substep, where its direction and weight are."""
     cdef int64_t i = data.first[k]
-    cdef int64_t j = data.second[k]
     cdef int64_t w = data.lanes
     cdef real* own = contact(dim, data, k, gain)
     cdef real* more = own + 2 * dim * w
     cdef const real* a = body(dim, data, i, gain)
-    cdef const real* b = body(dim, data, j, gain)
+    cdef const real* b = body(dim, data, data.second[k], gain)
     cdef real normal[MAX_DIM]
     cdef real way[MAX_DIM]
     cdef real pull[MAX_DIM]
     cdef real one = 1
     cdef real zero = 0
     cdef int c
-    data.first_row[k] = <int32_t> (i if more[FIRST_WEIGHT * w] > 0 else data.n + data.faces + 1)
-    data.second_row[k] = <int32_t> (j if more[SECOND_WEIGHT * w] > 0 else data.n + data.faces + 1)
+    more[SECOND_WEIGHT * w] = zero
     more[MASS * w] = one / (more[FIRST_WEIGHT * w] + more[SECOND_WEIGHT * w])
     more[ALONG * w] = more[MASS * w]
     more[ACROSS * w] = more[MASS * w]
-    more[TURNS * w] = one if j < n else zero
+    more[TURNS * w] = zero
     read_vector(dim, data, own, normal)
-    if data.grid.told != NULL:
-        meeting(dim, data, k, gain)[TOTAL] = zero
-        meeting(dim, data, k, gain)[KNOWN] = zero
     for c in range(dim):
         way[c] = b[c] - a[c]
         pull[c] = gain[c * stride + i]
     more[SPEED * w] = -dot(dim, way, normal)
     more[SLOW * w] = magnitude(dot(dim, pull, normal))
-    if j < n:
-        for c in range(dim):
-            pull[c] = gain[c * stride + j]
-        more[SLOW * w] = more[SLOW * w] + magnitude(dot(dim, pull, normal))
     for c in range(dim):
         own[(dim + c) * w] = zero
     more[PUSH * w] = zero

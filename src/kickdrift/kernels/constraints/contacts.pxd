@@ -5,20 +5,21 @@ from libc.string cimport memset
 
 from .broad_phase cimport find_pairs
 from .collisions cimport drop_strangers
-from .contact_impulses cimport carried, direct, rebound, stiffness_of
+from .contact_impulses cimport carried, rebound, stiffness_of
 from .contact_rods cimport begin_rods, solve_rods
 from .contact_shapes cimport begin_shape, keep_out, lean, near_shapes
 from .contact_state cimport (
-    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SENSED,
-    SIZE, SLOW, SPEED, TOTAL, TURNS, begin_impulse, body, contact, meeting, relax,
+    FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, begin_impulse,
+    body, contact, meeting, relax, traits,
 )
 from .events cimport senses
 from .meetings cimport add_up, meets, tell_meetings
-from ..abi.constraints cimport COLOURS, CONTACT, NOWHERE, SHAPES_PER_BODY, Contacts, Sweep
+from ..abi.constraints cimport (
+    BEGIN, COLOURS, CONTACT, NOWHERE, SHAPES_PER_BODY, SOLVE, WARM, Contacts, Sweep,
+)
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
 from ..abi.coupled cimport INTERRUPTED
-from ..forces.fields cimport root
 
 cdef enum:
     RELAXING = 2        # sweeps that take away the speed of pushing out
@@ -48,8 +49,12 @@ cdef inline int rest(
     cdef real zero = 0
     cdef Sweep sweep
     cdef real soft, scale, rod_soft, rod_scale
+    cdef const real* radius = <const real*> data.grid.radius
+    cdef const real* friction = <const real*> data.friction
+    cdef const real* restitution = <const real*> data.restitution
     cdef real start[MAX_DIM]
     cdef real* own
+    cdef real* own_traits
     cdef int64_t count, _substep, _sweep, i, k
     cdef bint deep
     cdef int64_t solved = 0
@@ -67,12 +72,17 @@ cdef inline int rest(
         data.moved[i] = weight[i] > 0
     for i in range(n + data.faces + 2):
         own = body(dim, data, i, x)
+        own_traits = traits(data, i, x)
+        if i < n:
+            own_traits[0], own_traits[1] = radius[i], weight[i]
+            own_traits[2], own_traits[3] = friction[i], restitution[i]
         for j in range(dim):
             if i >= n:
                 own[j] = zero
                 own[dim + j] = zero
                 continue
             own[dim + j] = before[j * stride + i]
+            own_traits[4 + j] = gain[j * stride + i]
             if weight[i] > 0:
                 own[j] = v[j * stride + i] - gain[j * stride + i]
             else:
@@ -82,12 +92,14 @@ cdef inline int rest(
     find_known(data.found[0], data)
     count = sort_colours(n, data.found[0], data)
     data.found[1] = count
+    sweep.kind, sweep.dim, sweep.told, sweep.h = BEGIN, dim, told, h
+    press(&sweep, data, x)
     for k in range(count):
-        begin_contact(dim, n, stride, gain, k, data)
+        if data.second[k] >= n:
+            begin_wall(dim, n, stride, gain, k, data)
     for k in range(data.found[2]):
         begin_shape(dim, n, stride, gain, data.leaning[k], data)
     recall(dim, full, data.found[0], data)
-    sweep.dim, sweep.told, sweep.h = dim, told, h
     stiffness_of(h, one, <real> 1.8849555921538759, stiffness[0], stiffness[1], &soft, &scale)
     stiffness_of(h, one + one, <real> 1.5707963267948966, stiffness[0], stiffness[2], &rod_soft, &rod_scale)
 
@@ -103,10 +115,10 @@ cdef inline int rest(
             for k in range(count):
                 add_up(dim, k, data, x)
         lean(dim, stride, gain, data)
-        sweep.warm = True
+        sweep.kind = WARM
         press(&sweep, data, x)
         solve_rods(True, dim, h, rod_soft, rod_scale, data)
-        sweep.warm, sweep.soft, sweep.scale, sweep.times, sweep.left = False, soft, scale, one, left
+        sweep.kind, sweep.soft, sweep.scale, sweep.times, sweep.left = SOLVE, soft, scale, one, left
         deep = press(&sweep, data, x)
         for i in range(n):
             own = body(dim, data, i, x)
@@ -221,6 +233,7 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
     """
     cdef int64_t start[2 * SENSED + 3]
     cdef int64_t w = data.lanes
+    cdef int32_t nobody = <int32_t> (n + data.faces + 1)
     cdef int64_t end
     cdef uint64_t taken
     cdef int64_t k
@@ -259,11 +272,16 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
         colour = group(k, data)
         data.place[k] = <int32_t> start[colour]
         start[colour] += 1
-        data.first[data.place[k]] = data.one[k]
-        data.second[data.place[k]] = <int32_t> min(data.other[k], n + data.faces)
+        i = data.one[k]
+        j = <int32_t> min(data.other[k], n + data.faces)
+        data.first[data.place[k]] = i
+        data.second[data.place[k]] = j
+        data.first_row[data.place[k]] = i if data.moved[i] else nobody
+        data.second_row[data.place[k]] = j if j < n and data.moved[j] else nobody
     for colour in range(1, 2 * SENSED, 2):
         while start[colour] & (w - 1):
-            data.first[start[colour]] = data.second[start[colour]] = <int32_t> (n + data.faces)
+            data.first[start[colour]] = data.second[start[colour]] = nobody - 1
+            data.first_row[start[colour]] = data.second_row[start[colour]] = nobody
             start[colour] += 1
     return end
 
@@ -273,55 +291,39 @@ cdef inline int group(int64_t k, const Contacts* data) noexcept nogil:
     return 2 * data.colour[k] + (data.colour[k] < COLOURS and data.known[k] < 0)
 
 
-cdef inline void begin_contact(
+cdef inline void begin_wall(
     int dim, int64_t n, int64_t stride, const real* gain, int64_t k, const Contacts* data,
 ) noexcept nogil:
-    cdef const real* weight = <const real*> data.grid.weight
-    cdef const real* radius = <const real*> data.grid.radius
-    cdef const real* restitution = <const real*> data.restitution
-    cdef const real* friction = <const real*> data.friction
+    """A contact with a wall; or what a block is filled with."""
     cdef int64_t i = data.first[k]
-    cdef int64_t j = data.second[k]
-    cdef real* own = contact(dim, data, k, gain)
+    cdef int64_t face = data.second[k] - n
     cdef int64_t w = data.lanes
+    cdef real* own = contact(dim, data, k, gain)
     cdef real* more = own + 2 * dim * w
-    cdef const real* a = body(dim, data, i, gain)
-    cdef const real* b = body(dim, data, j, gain)
-    cdef real zero = 0
+    cdef real radius
     cdef real two = 2
     cdef int c
     if i == n + data.faces:
-        begin_nothing(dim, k, own, data)
-    if j == n + data.faces:
+        begin_nothing(dim, own, data)
+    if face == data.faces:
         return  # see `begin_shape`
-    more[FIRST_WEIGHT * w] = weight[i]
-    if j < n:
-        more[SIZE * w] = radius[i] + radius[j]
-        more[FASTEST * w] = two * more[SIZE * w]
-        more[SECOND_WEIGHT * w] = weight[j]
-        more[RESTITUTION * w] = restitution[i] if restitution[i] > restitution[j] else restitution[j]
-        more[FRICTION * w] = root(friction[i] * friction[j])
-    else:
-        more[SIZE * w] = (<const real*> data.offset)[j - n] + radius[i]
-        more[FASTEST * w] = two * (radius[i] + radius[i])
-        more[SECOND_WEIGHT * w] = zero
-        more[RESTITUTION * w] = restitution[i]
-        more[FRICTION * w] = (<const real*> data.wall_friction)[(j - n) * n + i]
-        for c in range(dim):
-            own[c * w] = -(<const real*> data.normal)[(j - n) * dim + c]
-    direct(dim, n, i, j, own, a, b, data)
-    begin_impulse(dim, n, stride, gain, k, data)
+    radius = (<const real*> data.grid.radius)[i]
+    more[FIRST_WEIGHT * w] = (<const real*> data.grid.weight)[i]
+    more[SIZE * w] = (<const real*> data.offset)[face] + radius
+    more[FASTEST * w] = two * (radius + radius)
+    more[RESTITUTION * w] = (<const real*> data.restitution)[i]
+    more[FRICTION * w] = (<const real*> data.wall_friction)[face * n + i]
+    for c in range(dim):
+        own[c * w] = -(<const real*> data.normal)[face * dim + c]
+    begin_impulse(dim, stride, gain, k, data)
 
 
-cdef inline void begin_nothing(int dim, int64_t k, real* own, const Contacts* data) noexcept nogil:
+cdef inline void begin_nothing(int dim, real* own, const Contacts* data) noexcept nogil:
     """A contact of what stands still with itself: it is as far apart as it touches, and pushes nobody."""
     cdef int f
     for f in range(2 * dim + CONTACT):
         own[f * data.lanes] = 0
     own[(2 * dim + FASTEST) * data.lanes] = 1
-    data.first_row[k] = data.second_row[k] = <int32_t> (data.n + data.faces + 1)
-    if data.grid.told != NULL:
-        meeting(dim, data, k, own)[TOTAL] = 0
 
 
 cdef inline void find_known(int64_t count, const Contacts* data) noexcept nogil:

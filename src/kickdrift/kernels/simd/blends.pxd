@@ -5,49 +5,55 @@ from .vec cimport f32vec, f64vec, spread_f32, spread_f64, vec
 cdef extern from *:
     """
     #if defined(KD_LANE_BYTES)
+      /* Where there are words for it, compilers are told: they take masks apart, number by number, for SSE2. */
       #if defined(__AVX512F__)
-        #define KD_BLENDS(vec, suffix, type) \
-          static inline vec kd_above_ ## suffix(vec a, vec b, vec x, vec y) { \
-              return _mm512_mask_blend_ ## type(_mm512_cmp_ ## type ## _mask(a, b, _CMP_GT_OQ), y, x); \
-          } \
-          static inline vec kd_at_zero_ ## suffix(vec q, vec x, vec y) { \
-              return _mm512_mask_blend_ ## type(_mm512_cmp_ ## type ## _mask(q, (vec){0}, _CMP_EQ_OQ), y, x); \
-          } \
-          static inline int kd_any_above_ ## suffix(vec a, vec b) { \
-              return _mm512_cmp_ ## type ## _mask(a, b, _CMP_GT_OQ) != 0; \
-          }
+        #define KD_COMPARED(type, a, b, how) _mm512_cmp_ ## type ## _mask(a, b, _CMP_ ## how ## _OQ)
+        #define KD_BLENDED(vec, type, mask, x, y) _mm512_mask_blend_ ## type(mask, y, x)
+        #define KD_ANY(type, mask) ((mask) != 0)
+        #define KD_ALL(vec, type, mask) ((mask) == (1 << KD_WIDTH((vec){0})) - 1)
       #elif defined(__AVX__)
-        #define KD_BLENDS(vec, suffix, type) \
-          static inline vec kd_above_ ## suffix(vec a, vec b, vec x, vec y) { \
-              return _mm256_blendv_ ## type(y, x, _mm256_cmp_ ## type(a, b, _CMP_GT_OQ)); \
-          } \
-          static inline vec kd_at_zero_ ## suffix(vec q, vec x, vec y) { \
-              return _mm256_blendv_ ## type(y, x, _mm256_cmp_ ## type(q, (vec){0}, _CMP_EQ_OQ)); \
-          } \
-          static inline int kd_any_above_ ## suffix(vec a, vec b) { \
-              return _mm256_movemask_ ## type(_mm256_cmp_ ## type(a, b, _CMP_GT_OQ)) != 0; \
-          }
+        #define KD_COMPARED(type, a, b, how) _mm256_cmp_ ## type(a, b, _CMP_ ## how ## _OQ)
+        #define KD_BLENDED(vec, type, mask, x, y) _mm256_blendv_ ## type(y, x, mask)
+        #define KD_ANY(type, mask) (_mm256_movemask_ ## type(mask) != 0)
+        #define KD_ALL(vec, type, mask) (_mm256_movemask_ ## type(mask) == (1 << KD_WIDTH((vec){0})) - 1)
+      #elif defined(__SSE2__)
+        #define KD_SSE2_GT(type, a, b) _mm_cmpgt_ ## type(a, b)
+        #define KD_SSE2_EQ(type, a, b) _mm_cmpeq_ ## type(a, b)
+        #define KD_COMPARED(type, a, b, how) KD_SSE2_ ## how(type, a, b)
+        #define KD_BLENDED(vec, type, mask, x, y) \
+            _mm_or_ ## type(_mm_and_ ## type(mask, x), _mm_andnot_ ## type(mask, y))
+        #define KD_ANY(type, mask) (_mm_movemask_ ## type(mask) != 0)
+        #define KD_ALL(vec, type, mask) (_mm_movemask_ ## type(mask) == (1 << KD_WIDTH((vec){0})) - 1)
       #else
-        #define KD_BLENDS(vec, suffix, type) \
-          static inline vec kd_above_ ## suffix(vec a, vec b, vec x, vec y) { \
-              const __typeof__(a > b) mask = a > b; \
-              return (vec)((mask & (__typeof__(mask))x) | (~mask & (__typeof__(mask))y)); \
-          } \
-          static inline vec kd_at_zero_ ## suffix(vec q, vec x, vec y) { \
-              const __typeof__(q == 0) mask = q == 0; \
-              return (vec)((mask & (__typeof__(mask))x) | (~mask & (__typeof__(mask))y)); \
-          } \
-          static inline int kd_any_above_ ## suffix(vec a, vec b) { \
-              return !kd_is_zero_ ## suffix((vec)(a > b)); \
-          }
+        #define KD_PLAIN_GT(a, b) ((a) > (b))
+        #define KD_PLAIN_EQ(a, b) ((a) == (b))
+        #define KD_COMPARED(type, a, b, how) KD_PLAIN_ ## how(a, b)
+        #define KD_BLENDED(vec, type, mask, x, y) \
+            ((vec)(((mask) & (__typeof__(mask))(x)) | (~(mask) & (__typeof__(mask))(y))))
+        #define kd_is_zero_ps kd_is_zero_f32
+        #define kd_is_zero_pd kd_is_zero_f64
+        #define KD_ANY(type, mask) (!kd_is_zero_ ## type((__typeof__(a))(mask)))
+        #define KD_ALL(vec, type, mask) (kd_is_zero_ ## type((vec)~(mask)))
       #endif
+      #define KD_BLENDS(vec, suffix, type) \
+        static inline vec kd_above_ ## suffix(vec a, vec b, vec x, vec y) { \
+            return (vec)KD_BLENDED(vec, type, KD_COMPARED(type, a, b, GT), x, y); \
+        } \
+        static inline vec kd_at_zero_ ## suffix(vec a, vec x, vec y) { \
+            return (vec)KD_BLENDED(vec, type, KD_COMPARED(type, a, (vec){0}, EQ), x, y); \
+        } \
+        static inline int kd_any_above_ ## suffix(vec a, vec b) { return KD_ANY(type, KD_COMPARED(type, a, b, GT)); } \
+        static inline int kd_zeros_ ## suffix(vec a) { \
+            return KD_ALL(vec, type, KD_COMPARED(type, a, (vec){0}, EQ)); \
+        }
       KD_BLENDS(kd_f32, f32, ps)
       KD_BLENDS(kd_f64, f64, pd)
     #else
       #define KD_BLENDS(number, suffix) \
         static number kd_above_ ## suffix(number a, number b, number x, number y) { return a > b ? x : y; } \
         static number kd_at_zero_ ## suffix(number q, number x, number y) { return q == 0 ? x : y; } \
-        static int kd_any_above_ ## suffix(number a, number b) { return a > b; }
+        static int kd_any_above_ ## suffix(number a, number b) { return a > b; } \
+        static int kd_zeros_ ## suffix(number a) { return a == 0; }
       KD_BLENDS(float, f32)
       KD_BLENDS(double, f64)
     #endif
@@ -58,6 +64,8 @@ cdef extern from *:
     f64vec at_zero_f64 "kd_at_zero_f64"(f64vec, f64vec, f64vec) noexcept nogil
     bint any_above_f32 "kd_any_above_f32"(f32vec, f32vec) noexcept nogil
     bint any_above_f64 "kd_any_above_f64"(f64vec, f64vec) noexcept nogil
+    bint zeros_f32 "kd_zeros_f32"(f32vec) noexcept nogil
+    bint zeros_f64 "kd_zeros_f64"(f64vec) noexcept nogil
 
 
 cdef inline vec where_above(vec a, vec b, vec x, vec y) noexcept nogil:
@@ -82,6 +90,14 @@ cdef inline bint any_above(vec a, vec b) noexcept nogil:
         return any_above_f32(a, b)
     else:
         return any_above_f64(a, b)
+
+
+cdef inline bint is_nothing(vec q) noexcept nogil:
+    """Is every number 0, of either sign?"""
+    if vec is f32vec:
+        return zeros_f32(q)
+    else:
+        return zeros_f64(q)
 
 
 cdef inline vec filled(double number, const vec* like) noexcept nogil:

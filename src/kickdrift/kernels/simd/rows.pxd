@@ -139,7 +139,9 @@ cdef extern from *:
     void put_two_f64 "kd_put_two_f64"(double*, long step, const int32_t* index, f64vec a, f64vec b) noexcept nogil
 
 
-cdef inline void gather_four(const void* rows, Py_ssize_t first, long step, const int32_t* index, vec* q) noexcept nogil:
+cdef inline void gather_four(
+    const void* rows, Py_ssize_t first, long step, const int32_t* index, vec* q,
+) noexcept nogil:
     """Four numbers of each row, from number `first` on; step: numbers from row to row, of which `index` says which."""
     if vec is f32vec:
         four_f32(<const float*> rows + first, step, index, q)
