@@ -55,10 +55,18 @@ UTILITY = "engine.cython_utility"
 # nor functions that nobody calls.
 NAMES = ("binding", "bodies", "coefficients", "constraints", "coupled", "events", "formulas", "frames")
 NAMES += ("interactions", "neighbours", "ode", "runner", "slots", "snapshots", "verbs", "walls")
-GLUE = {name: ["-Os"] for name in ("clock.clockwork", *(f"engine.{name}" for name in NAMES))}
-# On the way of each step and frame, or loops themselves.
-GLUE |= {f"engine.{name}": ["-O2"] for name in ("bodies", "coefficients", "frames", "runner")}
-GLUE |= {UTILITY: ["-Os"], "engine.neighbours": ["-O3"]}
+# Cython's own short cuts into the insides of Python's objects are for loops: what is called once for each stepper, or
+# once in each step, takes as long without them.
+SMALL = ["-Os", "-DCYTHON_USE_DICT_VERSIONS=0", "-DCYTHON_USE_PYLONG_INTERNALS=0"]
+SMALL += ["-DCYTHON_USE_TYPE_SLOTS=0", "-DCYTHON_UNPACK_METHODS=0"]
+GLUE = dict.fromkeys(("clock.clockwork", UTILITY, *(f"engine.{name}" for name in NAMES)), SMALL)
+# What is called on its own takes up to a twentieth longer without them.
+GLUE |= {f"engine.{name}": ["-Os"] for name in ("slots", "snapshots", "verbs")}
+# On the way of each step and frame, or loops themselves. Where functions begin in their cache line makes a tenth of a
+# short step's time: it shall not depend on what else is in a module.
+ALIGNED = ["-falign-functions=64"]
+GLUE |= {f"engine.{name}": ["-O2", *ALIGNED] for name in ("bodies", "coefficients", "frames", "runner")}
+GLUE |= {"engine.neighbours": ["-O3"]}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s", "-Wl,--build-id=none", "-Wl,--gc-sections"]
     UNIX += ["-fno-asynchronous-unwind-tables", "-fno-plt"]
@@ -72,6 +80,7 @@ VECTORS = ["-fno-tree-vectorize", "-Wno-maybe-uninitialized"]
 # constant. Compilers' own choice, which serves the others, would leave half of the speed, in half of the time.
 # With instructions in any other order, steps of rk4 take up to a tenth longer.
 INLINED = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))", "-fschedule-insns2"]
+INLINED += ALIGNED
 # Functions of arrays are two thirds as large, and as fast, if compilers unroll short loops and copy no functions.
 SMALLER = ["-O2", "-fpeel-loops"]
 # Kernels of coupled bodies are still smaller, and as fast, if compilers do not take `inline` for a wish: the large

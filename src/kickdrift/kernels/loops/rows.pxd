@@ -55,11 +55,6 @@ cdef inline vec block(
     for i in range(vectors):
         if verlet(scheme):
             load(vectors == 1, history + i, numbers, &s[i])
-            if job.start:
-                start(
-                    scheme, plan.taylor_start, constants,
-                    affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i]), &x[i], &v[i], &s[i],
-                )
         if fsal(scheme, drag):
             p[i] = affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i])
     for _step in range(job.steps):
@@ -103,12 +98,36 @@ cdef inline void store(bint part, vec q, vec* place, Py_ssize_t numbers) noexcep
         place[0] = q
 
 
+cdef inline void begin_row(
+    int scheme, const Plan* plan, const vec* constants, const Row* row, Py_ssize_t at, Py_ssize_t count,
+) noexcept nogil:
+    """Fill the history of the `count` numbers of a row from `at` bytes on, vector by vector."""
+    cdef vec x, v, s
+    while count > 0:
+        load(True, <vec*> (row.x + at), count, &x)
+        load(True, <vec*> (row.v + at), count, &v)
+        start(
+            scheme, plan.taylor_start, constants,
+            affine(
+                plan.drag, plan.wind, plan.spring, x, v, (<vec*> (row.g + at))[0], (<vec*> (row.c + at))[0],
+                (<vec*> (row.w + at))[0], (<vec*> (row.k + at))[0], (<vec*> (row.p + at))[0],
+            ),
+            &x, &v, &s,
+        )
+        store(True, v, <vec*> (row.v + at), count)
+        store(True, s, <vec*> (row.s + at), count)
+        at += sizeof(vec)
+        count -= width(constants)
+
+
 cdef inline vec lone_vectors(
     int scheme, const Plan* plan, const Job* job, const vec* constants, const Row* row,
     Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
     """Step the `count` numbers of a row from `at` bytes on, vector by vector."""
     cdef vec check
+    if verlet(scheme) and job.start:
+        begin_row(scheme, plan, constants, row, at, count)
     memset(&check, 0, sizeof(vec))
     while True:
         check = check + block(
@@ -144,10 +163,20 @@ cdef inline vec row_of_blocks(
     cdef Py_ssize_t w = width(constants)
     cdef Py_ssize_t most = vectors * w
     cdef Py_ssize_t at = 0
+    cdef Job begun
     lone = <vec (*)(
         const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t,
     ) noexcept nogil> plan.lone
     memset(&check, 0, sizeof(vec))
+    if verlet(scheme) and job.start:
+        if before_x != NULL:
+            memcpy(before_x, position, count * (<Py_ssize_t> sizeof(vec) // w))
+            memcpy(before_v, velocity, count * (<Py_ssize_t> sizeof(vec) // w))
+            before_x = before_v = NULL
+        begin_row(scheme, plan, constants, row, 0, count)
+        begun = job[0]
+        begun.start = False
+        job = &begun
     while count > 0:
         px, pv, ps, bx, bv = position, velocity, history, before_x, before_v
         if count < most and before_x != NULL:

@@ -38,9 +38,9 @@ cdef inline void finish(
 ) noexcept nogil:
     """What a step makes of the accelerations of all bodies at a state, to which it adds what they are pushed with."""
     if number == KEEP:
-        finish_scheme(KEEP, 0, coupling, workspace, state)
+        finish_bodies(False, KEEP, 0, coupling, workspace, state)
     elif number == START:
-        finish_scheme(START, scheme, coupling, workspace, state)
+        finish_bodies(False, START, scheme, coupling, workspace, state)
     elif scheme == KICK_DRIFT:
         finish_scheme(number, KICK_DRIFT, coupling, workspace, state)
     elif scheme == RK4:
@@ -48,7 +48,7 @@ cdef inline void finish(
     elif scheme == VELOCITY_VERLET:
         finish_scheme(number, VELOCITY_VERLET, coupling, workspace, state)
     else:  # one for all others: what they ask for each vector costs less than what pushed it
-        finish_scheme(number, scheme, coupling, workspace, state)
+        finish_bodies(False, number, scheme, coupling, workspace, state)
 
 
 cdef inline void finish_scheme(
