@@ -210,8 +210,8 @@ cdef inline void step_tile(
     """Step a loaded tile, by loops over vectors where they are the faster ones and not too much code."""
     if sizeof(vec) == SLOW_TO_STORE and pulled(plan):
         step_vectors(scheme, dim, True, plan, job, k, first, count, r)
-    elif sizeof(vec) == SLOW_TO_STORE and scheme == KICK_DRIFT:
-        step_vectors(KICK_DRIFT, dim, False, plan, job, k, first, count, r)
+    elif sizeof(vec) == SLOW_TO_STORE and (scheme == KICK_DRIFT or scheme == RK4):
+        step_vectors(scheme, dim, False, plan, job, k, first, count, r)
     else:
         step_planes(scheme, plan, job, k, first, count, r)
 

@@ -1,0 +1,168 @@
+"""What sets the limits that docs/speed.md names, measured: the call, the units, and passes over arrays in plain C.
+
+Run as `python -m bench.limits`; it needs a C compiler, and Cython for the empty method. All times are minima of many
+short rounds in turns, so a busy machine does little to them. Prints Markdown.
+"""
+
+import argparse
+import ctypes
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+
+import kickdrift as kd
+from kickdrift.kernels import aligned_zeros
+
+from .footprint import empty_step
+from .functions import bodies, nothing
+from .peers.limit import COMPILER, FLAGS, ISAS
+from .scene import Scene
+from .table import processor, seconds
+from .timing import measure
+
+DTYPES = ("float32", "float64")
+LORENZ = 37, 34  # additions and products of a step of rk4
+
+
+def least(runs: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
+    return {name: min(times) for name, times in measure(runs, rounds, 1e-3).items()}
+
+
+@cache
+def library(dtype: str) -> ctypes.CDLL:
+    flags, size, _ = ISAS[kd.build_info()["isa"]]
+    with tempfile.TemporaryDirectory() as folder:
+        target = str(Path(folder, "machine.so"))
+        source = str(Path(__file__).parent / "peers" / "machine.c")
+        real = {"float32": "float", "float64": "double"}[dtype]
+        macros = [f"-DREAL={real}", f"-DBYTES={size}"]
+        subprocess.run([COMPILER, *FLAGS, *flags, *macros, source, "-o", target], check=True)
+        return ctypes.CDLL(target)
+
+
+def passes(name: str, dtype: str, times: int, numbers: int, arrays: int) -> Callable[[], object]:
+    """A function of machine.c on so many arrays of so many numbers."""
+    size = ISAS[kd.build_info()["isa"]][1]
+    kept = [aligned_zeros((1, numbers), np.dtype(dtype)) for _ in range(arrays)]
+    vectors = numbers * np.dtype(dtype).itemsize // size
+    function = getattr(library(dtype), name)
+    given = [ctypes.c_long(times), ctypes.c_long(vectors), *(ctypes.c_void_p(each.ctypes.data) for each in kept)]
+
+    def run() -> object:
+        return function(*given) if kept else None
+
+    return run
+
+
+def call(rounds: int) -> list[tuple[str, str, str]]:
+    """One body: what `step()` adds to an empty method."""
+    empty = empty_step()
+    if empty is None:
+        return []
+    rows = []
+    for dtype in DTYPES:
+        times = least({"ours": Scene(n=1, steps=1, layout="row", dtype=dtype).ours().run, "empty": empty}, rounds)
+        rows.append(
+            (f"one body, step(), {dtype}", seconds(times["ours"]), f"an empty method {seconds(times['empty'])}")
+        )
+    return rows
+
+
+def functions(rounds: int) -> list[tuple[str, str, str]]:
+    """A Python force of 1,000 bodies that does nothing, per step, beside the passes around it in C."""
+    rows = []
+    array = np.zeros((1000, 3))
+    for dtype in DTYPES:
+        for integrator, name, arrays in (("semi_implicit_euler", "euler", 3), ("velocity_verlet", "verlet", 6)):
+            stepper = bodies(1000, dtype, kd.Force(nothing, velocity_dependent=False), integrator)
+            stepper.step(300)  # until it knows how seldom to look for Ctrl-C
+            runs = {
+                "ours": partial(stepper.step, 100),
+                "function": lambda: [nothing(0.0, array, array, array) for _ in range(100)],
+                "C": passes(name, dtype, 100, 3072, arrays),
+            }
+            times = {key: value / 100 for key, value in least(runs, rounds).items()}
+            added, bound = seconds(times["ours"] - times["function"]), seconds(times["C"] * 3000 / 3072)
+            rows.append((f"1,000 bodies, Python force, {integrator}, {dtype}", added, f"passes in C {bound}"))
+    return rows
+
+
+def kept(rounds: int) -> list[tuple[str, str, str]]:
+    """`advance` of one due step against `step()`, beside the same in C."""
+    rows = []
+    for dtype in DTYPES:
+        for n in (6_000, 100_000):
+            rng = np.random.default_rng(1)
+            steppers = [
+                kd.Stepper(
+                    *(np.asfortranarray(rng.normal(size=(n, 2)).astype(dtype)) for _ in range(2)),
+                    dt=1 / 64, integrator="semi_implicit_euler", forces=[kd.Gravity((0, -9.81))],
+                )
+                for _ in range(2)
+            ]  # fmt: skip
+            numbers = 2 * n // 64 * 64
+            runs = {
+                "step": steppers[0].step,
+                "advance": partial(steppers[1].advance, 1 / 64),
+                "C": passes("step", dtype, 1, numbers, 2),
+                "C, kept": passes("kept", dtype, 1, numbers, 4),
+            }
+            times = least(runs, rounds)
+            ours, theirs = times["advance"] / times["step"], times["C, kept"] / times["C"]
+            rows.append(
+                (f"advance / step(), {n:,} bodies, {dtype}", f"{ours:.2f}", f"the same loops in C {theirs:.2f}")
+            )
+    return rows
+
+
+def lorenz(rounds: int) -> list[tuple[str, str, str]]:
+    """A step of rk4 of Lorenz's equations beside its additions and products."""
+    isa = kd.build_info()["isa"]
+    units = library("float64")
+    stepper = kd.ODEStepper(
+        np.random.default_rng(1).normal((1.0, 1.0, 25.0), 1.0, (9600, 3)), kd.flows.Lorenz(), dt=1e-3
+    )
+    times = least(
+        {
+            "ours": partial(stepper.step, 20),
+            **{
+                name: partial(getattr(units, name), ctypes.c_long(100_000))
+                for name in ("additions", "products", "both")
+            },
+            "cycles": partial(units.cycles, ctypes.c_long(100_000)),
+        },
+        rounds,
+    )
+    cycle = times["cycles"] / 1e5
+    each = {name: times[name] / 8e5 / cycle for name in ("additions", "products", "both")}
+    lanes = ISAS[isa][1] // 8
+    ours = times["ours"] / (20 * 9600 // lanes) / cycle
+    limit = max(LORENZ[0] * each["additions"], sum(LORENZ) * each["both"])
+    said = ", ".join(f"{name} {value:.2f}" for name, value in each.items())
+    return [
+        ("cycles per vector: " + said, f"{1e-9 / cycle:.2f} GHz", ""),
+        (
+            "Lorenz, rk4, float64, cycles per step of a vector",
+            f"{ours:.1f}",
+            f"additions and products alone {limit:.1f}",
+        ),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.limits", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=60)
+    options = parser.parse_args()
+    print(f"{processor()}, {kd.build_info()['isa']}, least of {options.rounds}\n")
+    print("| what | ours | the limit |\n|---|---|---|")
+    for measured in (call, functions, kept, lorenz):
+        for row in measured(options.rounds):
+            print("|", " | ".join(row), "|", flush=True)
+
+
+if __name__ == "__main__":
+    main()
