@@ -92,10 +92,7 @@ class Events:
         object.__setattr__(self, "capacity", capacity)
         object.__setattr__(self, "hits_above", validation.real("Events(hits_above)", self.hits_above, minimum=0.0))
         for name in ("begin", "end"):
-            value = getattr(self, name)
-            if not isinstance(value, (bool, np.bool_)):
-                raise TypeError(f"Events({name}): expected True or False, got {validation.show(value)}")
-            object.__setattr__(self, name, bool(value))
+            object.__setattr__(self, name, validation.flag(f"Events({name})", getattr(self, name)))
 
 
 class EventLog:
