@@ -155,7 +155,11 @@ class EventLog:
 
     @property
     def dropped(self) -> int:
-        """How many events had no room, since the stepper was made."""
+        """How many events had no room, since the stepper was made.
+
+        It only grows: what had no room in a tick that was undone stays counted, and is counted again if the tick is
+        made again without room. So compare it with 0, or with what it was, and take a larger `Events(capacity)`.
+        """
         _asked(self._stepper)
         return int(self._stepper._events_dropped) + self._stepper._events_forgotten
 
