@@ -68,6 +68,13 @@ def steps(n: Any, tick: int) -> int:
     return number
 
 
+def flag(name: str, value: Any) -> bool:
+    """A bool, or one of NumPy's."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}: expected True or False, got {show(value)}")
+    return bool(value)
+
+
 def one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
     """One of several words."""
     if value not in choices:
@@ -278,6 +285,25 @@ def plain(name: str, value: Any) -> np.ndarray:
     return np.asarray(value)
 
 
+def holds_bool(value: Any) -> bool:
+    """Is a bool among the numbers of a list or tuple? NumPy would take it for a number."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    for each in value:
+        kind = type(each)
+        if kind is float or kind is int:
+            continue
+        if getattr(each, "dtype", kind) in (bool, np.bool_) or holds_bool(each):
+            return True
+    return False
+
+
+def _check_kind(name: str, value: Any, array: np.ndarray, kinds: str = _REAL_KINDS, what: str = "real numbers") -> None:
+    """array: what NumPy has made of the value."""
+    if array.dtype.kind not in kinds or holds_bool(value):
+        raise TypeError(f"{name}: expected {what}, got {show(value)}")
+
+
 def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf) -> np.ndarray:
     """A finite float64 array of any shape; a read-only copy."""
     kind = type(value)
@@ -295,8 +321,7 @@ def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = 
         array = plain(name, value)
     except ValueError:
         raise ValueError(f"{name}: expected numbers in a regular array, got {show(value)}") from None
-    if array.dtype.kind not in _REAL_KINDS:
-        raise TypeError(f"{name}: expected real numbers, got {show(value)}")
+    _check_kind(name, value, array)
     array = np.array(array, dtype=np.float64)
     if array.size <= 4:  # many times as fast without NumPy
         few = array.ravel().tolist()
@@ -330,8 +355,7 @@ def pairs(name: str, value: Any) -> np.ndarray:
         raise ValueError(f"{name}: expected pairs of indices, shape (pairs, 2), got {show(value)}") from None
     if array.size == 0:
         array = np.zeros((0, 2), np.int64)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{name}: expected ints, got {show(value)}")
+    _check_kind(name, value, array, "iu", "ints")
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(f"{name}: expected shape (pairs, 2), got {array.shape}")
     alone = np.flatnonzero(array[:, 0] == array[:, 1])
@@ -350,8 +374,7 @@ def indices(name: str, value: Any) -> np.ndarray:
         raise ValueError(f"{name}: expected indices of bodies, got {show(value)}") from None
     if array.size == 0:
         array = np.zeros(0, np.int64)
-    if array.dtype.kind not in "iu":
-        raise TypeError(f"{name}: expected ints, got {show(value)}")
+    _check_kind(name, value, array, "iu", "ints")
     if array.ndim > 1:
         raise ValueError(f"{name}: expected an int or shape (k,), got {array.shape}")
     array = np.array(array, dtype=np.int64, ndmin=1)
@@ -409,7 +432,7 @@ def _in_dtype(numbers: Any, dtype: np.dtype) -> Any:
     try:
         array = np.asarray(numbers)
         with np.errstate(over="ignore"):  # refused as not finite
-            return array.astype(dtype) if array.dtype.kind in _REAL_KINDS else numbers
+            return array.astype(dtype) if array.dtype.kind in _REAL_KINDS and not holds_bool(numbers) else numbers
     except ValueError:
         return numbers
 
@@ -426,6 +449,8 @@ def _state_array(
         array = plain(name, value)
     except ValueError:
         raise ValueError(f"{name}: expected an array of shape (n, dim), got {show(value)}") from None
+    if array.dtype.kind in _REAL_KINDS and holds_bool(value):
+        raise TypeError(f"{name}: expected real numbers, got {show(value)}")
     if array.ndim != 2 or not 1 <= array.shape[1] <= most:
         dims = f"1 to {most}" if most < sys.maxsize else "at least 1"
         raise ValueError(f"{name}: expected shape (n, dim) with dim {dims}, got {array.shape}")
@@ -492,8 +517,7 @@ def masses(mass: Any, n: int) -> np.ndarray:
         array = plain("mass", mass)
     except ValueError:
         raise ValueError(f"mass: expected a number or one per body, got {show(mass)}") from None
-    if array.dtype.kind not in _REAL_KINDS:
-        raise TypeError(f"mass: expected real numbers, got {show(mass)}")
+    _check_kind("mass", mass, array)
     array = per_body("mass", np.array(array, dtype=np.float64), n)
     bad = ~(array >= _LEAST_MASS)
     if bad.any():

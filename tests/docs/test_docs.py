@@ -171,7 +171,7 @@ UNIT = r"m/s|kg|N/m|m³/s²|m²/s²|1/s|rad/s|in C,|in T,|\bin m\b|^m\b|coeffici
 def test_units_are_named(cls, name):
     """Of each number that a term or a constraint takes, or that it has none."""
     said = re.findall(rf"\b{name}\b[^:.]*: ([^.]*(?:\.\d[^.]*)*)", cls.__doc__)
-    assert any(re.search(UNIT, text) for text in said), said
+    assert any(re.search(UNIT, text) for text in said), f"expected a unit that UNIT has in what is said, {said}"
 
 
 def test_terms_and_integrators_show_themselves():

@@ -10,10 +10,7 @@ import kickdrift as kd
 from kickdrift.declaration import known
 from kickdrift.forces import Term
 
-KNOWN = (
-    "explicit_euler, semi_implicit_euler, implicit_euler, midpoint, heun, rk4, verlet, velocity_verlet, "
-    "groot_warren, leapfrog, energy_euler, yoshida4, pefrl, yoshida6, exact"
-)
+KNOWN = ", ".join(kd.INTEGRATORS)
 
 
 def state(n=3, dim=2, dtype=np.float64):
@@ -70,6 +67,7 @@ ARRAYS = [
     (TypeError, "expected float32 or float64 in native byte order, got object", np.zeros((3, 2), object)),
     (TypeError, "expected float32 or float64 in native byte order, got object", [[10**30, 0]] * 3),
     (TypeError, "expected float32 or float64 in native byte order, got bool", [[True, False]] * 3),
+    (TypeError, r"expected real numbers, got \[\[0.5, True\]", [[0.5, True]] * 3),
     (TypeError, "expected float32 or float64 in native byte order, got <U1", [["a", "b"]] * 3),
     (TypeError, "expected float32 or float64 in native byte order, got [<>]f8", byte_swapped()),
     (ValueError, "expected a writable array .* got a read-only one", read_only()),
@@ -126,6 +124,7 @@ def test_position_and_velocity_must_not_share_memory(refused):
         (TypeError, r"expected real numbers, got 'heavy' \(str\)", "heavy"),
         (TypeError, r"expected real numbers, got None \(NoneType\)", None),
         (TypeError, r"expected real numbers, got True \(bool\)", True),
+        (TypeError, r"expected real numbers, got \[1, True, 2\] \(list\)", [1, True, 2]),
         (TypeError, r"expected real numbers, got \(1\+2j\) \(complex\)", 1 + 2j),
     ],
 )

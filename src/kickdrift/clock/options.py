@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from ..validation import integer, real, show
-from .rates import HALF_RANGE, MOST_SUBSTEPS, NANO, SCALE_ONE, flag, nanoseconds, parse_rate
+from ..validation import flag, integer, real, show
+from .rates import HALF_RANGE, MOST_SUBSTEPS, NANO, SCALE_ONE, nanoseconds, parse_rate
 
 
 class Amount(NamedTuple):

@@ -24,13 +24,6 @@ HALF_RANGE = 1 << 62
 # --- numbers -----------------------------------------------------------------------------------
 
 
-def flag(name: str, value: Any) -> bool:
-    """Check a boolean."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name}: expected True or False, got {show(value)}")
-    return bool(value)
-
-
 def nanoseconds(name: str, value: Any) -> int:
     """Check a positive duration in seconds; return it in whole nanoseconds."""
     seconds = real(name, value, 1e-9, LONGEST_FRAME_NS / NANO)

@@ -47,7 +47,8 @@ ALL_BITS = 2**64 - 1
 def bits(name: str, value: Any) -> np.ndarray:
     """Bits as uint64, a number or one per body; a read-only copy."""
     array = validation.plain(name, value)
-    if array.dtype.kind not in "iu" and not (array.dtype == object or isinstance(value, (list, tuple))):
+    unsure = array.dtype == object or isinstance(value, (list, tuple))  # such as numbers beyond 2**63
+    if (array.dtype.kind not in "iu" and not unsure) or validation.holds_bool(value):
         raise TypeError(f"{name}: expected ints of up to 64 bits, got {validation.show(value)}")
     if array.ndim > 1:
         raise ValueError(f"{name}: expected an int or shape (n,), got {array.shape}")

@@ -86,8 +86,7 @@ class ElasticCollisions(Filtered):
         super().__post_init__()
         iterations = validation.integer("ElasticCollisions(iterations)", self.iterations, 1, 10**6)
         object.__setattr__(self, "iterations", iterations)
-        if not isinstance(self.swept, (bool, np.bool_)):
-            raise TypeError(f"ElasticCollisions(swept): expected True or False, got {validation.show(self.swept)}")
+        object.__setattr__(self, "swept", validation.flag("ElasticCollisions(swept)", self.swept))
 
     def sides(self, plan: Plan) -> int:
         return 0

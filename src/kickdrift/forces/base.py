@@ -54,6 +54,11 @@ class Interaction(Term):
 class Elastic(Term):
     """Base of springs, which may be damped."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked = validation.flag(f"{type(self).__name__}(per_mass)", self.per_mass)  # type: ignore[attr-defined]
+        object.__setattr__(self, "per_mass", checked)
+
     @property
     def velocity_dependent(self) -> bool:  # type: ignore[override]
         damping = self.damping  # type: ignore[attr-defined]

@@ -34,18 +34,12 @@ class Callback(Interaction):
     def _declare(
         self, function: Any, velocity_dependent: bool, potential: Callable[..., Any] | None, divided_by_mass: bool
     ) -> None:
-        for name, flag in (("velocity_dependent", velocity_dependent), ("divided_by_mass", divided_by_mass)):
-            if not isinstance(flag, bool):
-                raise TypeError(f"{self._argument(name)}: expected True or False, got {validation.show(flag)}")
+        told = {"velocity_dependent": velocity_dependent, "divided_by_mass": divided_by_mass}
+        flags = {name: validation.flag(self._argument(name), value) for name, value in told.items()}
         if potential is not None and not callable(potential):
             name = self._argument("potential")
             raise TypeError(f"{name}: expected a function or None, got {validation.show(potential)}")
-        for name, value in (
-            ("function", function),
-            ("velocity_dependent", velocity_dependent),
-            ("potential", potential),
-            ("divided_by_mass", divided_by_mass),
-        ):
+        for name, value in {"function": function, "potential": potential, **flags}.items():
             object.__setattr__(self, name, value)
 
     def _argument(self, name: str) -> str:
@@ -243,9 +237,7 @@ class NativeForce(Callback):
         divided_by_mass: bool = True,
     ) -> None:
         self._declare(function, velocity_dependent, potential, divided_by_mass)
-        if not isinstance(threadsafe, bool):
-            name = self._argument("threadsafe")
-            raise TypeError(f"{name}: expected True or False, got {validation.show(threadsafe)}")
+        threadsafe = validation.flag(self._argument("threadsafe"), threadsafe)
         from . import native  # which imports ctypes, as long a wait as half of this package
 
         pointer = native.function(type(self).__name__, native.FORCE, function, dtype)

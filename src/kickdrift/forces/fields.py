@@ -130,6 +130,7 @@ class AnchorSpring(Elastic):
     """
 
     affine = alone = True
+    independent = frozenset({"stiffness", "damping", "anchor"})
 
     stiffness: ArrayLike = numbers(minimum=0.0, per_body="number")
     damping: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")

@@ -62,9 +62,7 @@ class PairPotential(Formula):
         if "r" in texts:
             raise ValueError("PairPotential(r): expected another name for a definition, this one is a variable")
         object.__setattr__(self, "cutoff", validation.real("PairPotential(cutoff)", cutoff, above=0.0))
-        if not isinstance(shift, bool | np.bool_):
-            raise TypeError(f"PairPotential(shift): expected True or False, got {validation.show(shift)}")
-        object.__setattr__(self, "shift", bool(shift))
+        object.__setattr__(self, "shift", validation.flag("PairPotential(shift)", shift))
         _check_single(parameters)
         self._declare({"": energy, **texts}, parameters)
 

@@ -159,9 +159,7 @@ def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) ->
     >>> ball.velocity.tolist(), ball.forces
     ([[0.0]], ())
     """
-    if not isinstance(enabled, (bool, np.bool_)):
-        raise TypeError(f"enabled: expected True or False, got {validation.show(enabled)}")
-    self._exclusively(_enable, self, declaration, bool(enabled))
+    self._exclusively(_enable, self, declaration, validation.flag("enabled", enabled))
 
 
 def _enable(self: StepperBase, declaration: Declaration, enabled: bool) -> None:

@@ -92,10 +92,7 @@ class Events:
         object.__setattr__(self, "capacity", capacity)
         object.__setattr__(self, "hits_above", validation.real("Events(hits_above)", self.hits_above, minimum=0.0))
         for name in ("begin", "end"):
-            value = getattr(self, name)
-            if not isinstance(value, (bool, np.bool_)):
-                raise TypeError(f"Events({name}): expected True or False, got {validation.show(value)}")
-            object.__setattr__(self, name, bool(value))
+            object.__setattr__(self, name, validation.flag(f"Events({name})", getattr(self, name)))
 
 
 class EventLog:
@@ -158,7 +155,11 @@ class EventLog:
 
     @property
     def dropped(self) -> int:
-        """How many events had no room, since the stepper was made."""
+        """How many events had no room, since the stepper was made.
+
+        It only grows: what had no room in a tick that was undone stays counted, and is counted again if the tick is
+        made again without room. So compare it with 0, or with what it was, and take a larger `Events(capacity)`.
+        """
         _asked(self._stepper)
         return int(self._stepper._events_dropped) + self._stepper._events_forgotten
 

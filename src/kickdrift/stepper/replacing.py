@@ -21,13 +21,14 @@ _FOLLOWING = frozenset(("fingerprint", "_beside", "_exact_affine", "_rounded_aff
 
 
 def replaced(self: Plan, before: Declaration, now: Declaration) -> Plan | None:
-    """The same plan with another declaration in the place of one, where neither couples bodies; or None.
+    """The same plan with another declaration in the place of one; None where more than its own part follows from it.
 
-    It is what a plan made with the other would be. Lists and records that stay are the same objects.
+    That is so of what couples bodies, and of drag that pairs held before the step are told. The plan is what a plan
+    made with the other would be. Lists and records that stay are the same objects.
     """
     old = self._parts[id(before)]
     if old.coupled:
-        return None  # as is what it is changed to
+        return None
     # Affine terms see to it themselves that what overflows is refused, and is no warning.
     part = self._compile(now) if now.affine else self._compile_alone(now)  # type: ignore[attr-defined]
     plan = _with_part(self, before, now, part)
