@@ -358,20 +358,21 @@ class Expression:
         return fields
 
     def code(
-        self, n: int, dtype: np.dtype, derivatives: bool = False
+        self, n: int, dtype: np.dtype, rows: bool = False, derivatives: bool = False
     ) -> tuple[Code, list[Any], list[np.ndarray]]:  # as Formula.code
+        """Of planes, or of rows: of the equations, or of their matrices of derivatives."""
         from .engine.formulas import LIMITS
         from .forces.formulas import coded
 
         fields = self.fields(n, dtype)
-        rows = [name for name, field in fields.items() if len(field) != 1]
+        each = [name for name, field in fields.items() if len(field) != 1]
         places: dict[str, tuple[str, Any]] = {"t": ("time", 0)}
-        places |= {name: ("load", number) for number, name in enumerate(self.texts)}
-        places |= {name: ("each", rows.index(name)) if name in rows else ("known", name) for name in fields}
+        places |= {name: ("load" if rows else "position", number) for number, name in enumerate(self.texts)}
+        places |= {name: ("each", each.index(name)) if name in each else ("known", name) for name in fields}
         pairs = [f"{name} {other}" for name in self.texts for other in self.texts]
-        columns = {name: number for number, name in enumerate(pairs if derivatives else self.texts)}
+        results = {name: number for number, name in enumerate(pairs if derivatives else self.texts)}
         program = self.derivatives if derivatives else self.operations
-        return coded("Expression", program, places, fields, LIMITS, columns)
+        return coded("Expression", program, places, fields, LIMITS, results, rows)
 
     def __call__(self, t: float, y: np.ndarray, out: np.ndarray) -> None:
         """Write the derivatives at y, of shape (n, dim), to out."""

@@ -48,6 +48,12 @@ require_entries(__name__, SCHEMES, EQUATION_INTEGRATORS)
 require_entries(__name__, FLOWS, flows.Flow)
 
 
+cdef enum:
+    LINE = 64           # bytes of a cache line
+    LEAST = 64          # trajectories of a block
+    CACHE = 40_000      # bytes that they may take
+
+
 # As in include/kickdrift/native.h, whatever T is.
 ctypedef int (*NativeFlow)(
     double t, int64_t first, int64_t count, int64_t dim, const void* y, void* out, void* user_data,
@@ -104,8 +110,8 @@ cdef class ODECore(Runner):
     cdef void* user_data
     cdef BoundFormula formula, derivatives  # the right-hand side, where it is a formula
     cdef bint timed         # does that read the time?
-    cdef Scratch block      # the state of a block of trajectories at the start of a step
-    cdef Py_ssize_t together    # as many of them
+    cdef Scratch next       # of a block of trajectories, in planes: the state at the end of a step
+    cdef Py_ssize_t together    # as many of them, or 0
     cdef object origin, pace, numerator, denominator    # of the time, as whole numbers
 
     # Binding.
@@ -158,7 +164,6 @@ cdef class ODECore(Runner):
         return 0
 
     cdef int bind_function(self) except -1:
-        cdef int i, evaluations
         n, dim = self._y.shape
         state = (n, dim)
         if isinstance(self._rhs, flows.Native):
@@ -166,30 +171,19 @@ cdef class ODECore(Runner):
             self.user_data = <void*> <size_t> self._rhs.data
             self.cost = n * dim  # of one evaluation
         elif isinstance(self._rhs, flows.Expression):
-            self.formula = BoundFormula.of(self._rhs.code(n, self.dtype), self.dtype)
+            implicit = self.plan.scheme == IMPLICIT_EULER
+            self.formula = BoundFormula.of(self._rhs.code(n, self.dtype, rows=implicit), self.dtype)
+            self.cost = n * self.formula.formula.operations
+            if not implicit:
+                return self.bind_blocks(n, dim)
             self.native = <NativeFlow> self.kernels.formulas.flow
             self.user_data = <void*> &self.formula.formula
-            self.cost = n * self.formula.formula.operations
-            self.timed = "t" in self._rhs.operations.names
-            if self.plan.scheme == IMPLICIT_EULER:
-                self.derivatives = BoundFormula.of(self._rhs.code(n, self.dtype, True), self.dtype)
-            else:
-                # What a table costs beside the trajectories is shared by more of them.
-                self.together = 8 * BLOCK if self.plan.scheme == DOPRI8 else BLOCK
-                self.block = Scratch((self.together, dim), self.dtype, True)
-                evaluations = self._integrator.force_evaluations
-                self.most = <Py_ssize_t> (0.125 * PATIENCE / (self.cost * evaluations + 10)) + 1
+            self.derivatives = BoundFormula.of(self._rhs.code(n, self.dtype, rows=True, derivatives=True), self.dtype)
         self.now = Scratch(state, self.dtype, True)
         self.stage = Scratch(state, self.dtype, False)
         self.rate = Scratch(state, self.dtype, True)
         if self.plan.scheme != IMPLICIT_EULER:
-            stages = self._integrator.force_evaluations
-            self.stages = stages
-            for i in range(stages):
-                self.share[i] = self._integrator.evaluation_shares[0][i]
-            # Slopes of a table are kept, each in whole cache lines; other schemes sum them up.
-            kept = stages if self.plan.scheme == DOPRI8 else 1
-            self.total = Scratch((kept, -(-n * dim // 16) * 16), self.dtype, True)
+            self.bind_stages(n * dim)
             return 0
         self.moved = Scratch(state, self.dtype, False)
         self.moved_rate = Scratch(state, self.dtype, True)
@@ -203,6 +197,33 @@ cdef class ODECore(Runner):
         newton.u, newton.y, newton.k = self.stage.data, self.now.data, self.rate.data
         newton.residual, newton.jacobian = self.residual.data, self.jacobian.data
         newton.slope, newton.status, newton.work = self.slope.data, self.status.data, <int64_t*> self.needed.data
+        return 0
+
+    cdef int bind_stages(self, Py_ssize_t count) except -1:
+        """What the stages of an explicit scheme need, for so many numbers."""
+        cdef int i
+        self.stages = self._integrator.force_evaluations
+        for i in range(self.stages):
+            self.share[i] = self._integrator.evaluation_shares[0][i]
+        # Slopes of a table are kept, each in whole cache lines; other schemes sum them up.
+        kept = self.stages if self.plan.scheme == DOPRI8 else 1
+        self.total = Scratch((kept, (count + 15) // 16 * 16), self.dtype, True)
+        return 0
+
+    cdef int bind_blocks(self, Py_ssize_t n, Py_ssize_t dim) except -1:
+        """What a formula needs: its trajectories are stepped block by block, in planes."""
+        cdef Py_ssize_t of_each
+        self.timed = "t" in self._rhs.operations.names
+        kept = self._integrator.force_evaluations if self.plan.scheme == DOPRI8 else 2
+        of_each = (kept + 2) * dim * self.item
+        # Small blocks stay in the cache; large ones share what an operation costs beside the trajectories.
+        self.together = max(LEAST, min(BLOCK, CACHE // of_each // LEAST * LEAST))
+        self.stage = Scratch((n, dim), self.dtype, True)
+        self.now = Scratch((dim, self.together), self.dtype, True)
+        self.next = Scratch((dim, self.together), self.dtype, True)
+        self.rate = Scratch((dim, self.together), self.dtype, True)
+        self.bind_stages(self.together * dim)
+        self.most = <Py_ssize_t> (0.125 * PATIENCE / (self.cost * self.stages + 10)) + 1
         return 0
 
     def _numbers(self, binding, double h):
@@ -314,8 +335,8 @@ cdef class ODECore(Runner):
     cdef int run_function(self, Py_ssize_t steps) except -1:
         cdef Py_ssize_t _, bad
         cdef int64_t calls
-        if self.block is not None and self.run_blocks(steps):
-            return 0
+        if self.together > 0:
+            return self.run_formula(steps)
         copy_array(&self.now.place, &self.plan.y, self.plan.n, self.plan.dim, self.item)
         memcpy(self.stage.data, self.now.data, self.now.size)
         for _ in range(steps):
@@ -332,13 +353,22 @@ cdef class ODECore(Runner):
                 raise NonFiniteError(bad, self.completed - 1, self.completed, "trajectory")
         return 0
 
-    cdef bint run_blocks(self, Py_ssize_t steps) except -1:
-        """All steps of a block of trajectories, then the next; False, and nothing is changed, where one overflows.
+    cdef int run_formula(self, Py_ssize_t steps) except -1:
+        cdef Py_ssize_t _
+        cdef Py_ssize_t bad = self.run_blocks(steps)
+        if bad >= 0 and steps > 1:  # when was that?
+            for _ in range(steps):
+                bad = self.run_blocks(1)
+                if bad >= 0:
+                    break
+        if bad >= 0:
+            raise NonFiniteError(bad, self.completed - 1, self.completed, "trajectory")
+        return 0
 
-        Steps of all show then when that was.
-        """
+    cdef Py_ssize_t run_blocks(self, Py_ssize_t steps) except -2:
+        """Run the steps, one of which may overflow; more of them do nothing then. The first trajectory that does."""
         cdef double* times = NULL
-        cdef Py_ssize_t step
+        cdef Py_ssize_t step, bad
         cdef double cost = self.cost * self.stages * steps
         copy_array(&self.stage.place, &self.plan.y, self.plan.n, self.plan.dim, self.item)
         try:
@@ -355,36 +385,49 @@ cdef class ODECore(Runner):
                     self.step_blocks(steps, times)
         finally:
             PyMem_Free(times)
-        if self.table.bad(self.plan.n, self.plan.dim, self.stage.data) >= 0:
-            return False
-        copy_array(&self.plan.y, &self.stage.place, self.plan.n, self.plan.dim, self.item)
-        self.completed += steps
-        self.evaluated += steps * self.stages
-        return True
+        bad = self.table.bad(self.plan.n, self.plan.dim, self.stage.data)
+        if bad < 0 or steps == 1:
+            copy_array(&self.plan.y, &self.stage.place, self.plan.n, self.plan.dim, self.item)
+            self.completed += steps
+            self.evaluated += steps * self.stages
+        return bad
 
     cdef void step_blocks(self, Py_ssize_t steps, const double* times) noexcept nogil:
-        """From the state in `stage` to that after the steps, there."""
-        cdef Py_ssize_t row = self.plan.dim * self.item
+        """From the state in `stage` to that after the steps, there: all steps of a block, then the next."""
+        cdef Py_ssize_t dim = self.plan.dim
+        cdef Py_ssize_t width = self.kernels.formulas.width
         cdef Py_ssize_t first = 0
-        cdef Py_ssize_t count, step
+        cdef Py_ssize_t count, plane, numbers, step
+        cdef Array rows = self.stage.place
+        cdef Array planes
         cdef double t = 0
+        cdef char* y
         cdef char* u
+        cdef char* k = self.rate.data
         cdef int which
+        planes.body = self.item
         while first < self.plan.n:
             count = min(self.together, self.plan.n - first)
-            u = self.stage.data + first * row
+            plane = (count + width - 1) // width * width
+            numbers = dim * plane
+            planes.data, planes.component = self.now.data, plane * self.item
+            copy_array(&planes, &rows, count, dim, self.item)
+            y, u = self.now.data, self.next.data
             for step in range(steps):
                 if times != NULL:
                     t = times[step]
-                memcpy(self.block.data, u, count * row)
                 for which in range(self.stages):
-                    self.native(
-                        t + self.share[which] * self.plan.h, first, count, self.plan.dim, u, self.rate.data,
-                        self.user_data,
+                    if self.plan.scheme == DOPRI8:
+                        k = self.total.data + which * ((numbers * self.item + LINE - 1) // LINE * LINE)
+                    self.kernels.coupled.formula(
+                        t + self.share[which] * self.plan.h, first, count, dim, plane, y if which == 0 else u, NULL, k,
+                        <void*> &self.formula.formula,
                     )
-                    self.table.sweep(
-                        &self.plan, which, count * self.plan.dim, self.rate.data, self.block.data, u, self.total.data
-                    )
+                    self.table.sweep(&self.plan, which, numbers, k, y, u, self.total.data)
+                y, u = u, y
+            planes.data = y
+            copy_array(&rows, &planes, count, dim, self.item)
+            rows.data += count * rows.body
             first += count
 
     cdef double exact_time(self, Py_ssize_t ahead=0) except? -1:

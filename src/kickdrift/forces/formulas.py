@@ -229,17 +229,21 @@ class Formula(Interaction):
         return coded(type(self).__name__, getattr(self, which), places, fields, LIMITS)
 
 
+PLANES = {axis: number for number, axis in enumerate(AXES)}  #: where the components of a force go
+
+
 def coded(
     title: str,
     program: Program,
     places: dict[str, Place],
     fields: dict[str, np.ndarray],
     limits: dict[str, int],
-    columns: dict[str, int] | None = None,
+    results: dict[str, int] = PLANES,
+    rows: bool = False,
 ) -> Coded:
-    """A program as kernels run it, with the numbers that it works on."""
+    """A program as kernels run it, with the numbers that it works on. results, rows: as for `translate`."""
     try:
-        code = translate(program, places, limits, columns)
+        code = translate(program, places, limits, results, rows)
     except TooManyError as error:
         most = limits[str(error)]
         raise ValueError(f"{title}: a formula too long, of more than {most} {error} at once") from None

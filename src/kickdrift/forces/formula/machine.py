@@ -57,6 +57,7 @@ _JOINED = {
         ("", "sub"): "diff_mul",
     },
 }
+_PRODUCTS = ("mul", "sub_mul")  #: how the names of those begin whose first two operands are factors
 
 
 @dataclass
@@ -75,10 +76,14 @@ class TooManyError(Exception):
 
 
 def translate(
-    program: Program, places: Mapping[str, Place], limits: Mapping[str, int], columns: Mapping[str, int] | None = None
+    program: Program,
+    places: Mapping[str, Place],
+    limits: Mapping[str, int],
+    results: Mapping[str, int],
+    rows: bool = False,
 ) -> Code:
-    """places: where each name is; columns: the column of each result, of flows, or else results are planes x, y, z."""
-    return _Translation(program, places, limits, columns).code
+    """places: where each name is; results: the plane of each result, or, of rows, its column."""
+    return _Translation(program, places, limits, results, rows).code
 
 
 class _Translation:
@@ -87,7 +92,8 @@ class _Translation:
         program: Program,
         places: Mapping[str, Place],
         limits: Mapping[str, int],
-        columns: Mapping[str, int] | None,
+        results: Mapping[str, int],
+        rows: bool,
     ) -> None:
         self.nodes, self.places, self.limits = program.nodes, places, limits
         self.code = Code()
@@ -95,17 +101,17 @@ class _Translation:
         self.same = self._same()
         # The operations in order: operation, result, operands.
         self.steps: list[tuple[str, int, list[int]]] = self._fused(program)
-        self.results = [(name, n) for name, n in program.results]
+        self.results = [(results[name], n) for name, n in program.results]
         self.direct: dict[int, int] = {}  # node: plane that it is written to
-        if columns is None:
-            for name, n in self.results:
+        if not rows:
+            for plane, n in self.results:
                 if not self._leaf(n) and not self.same[n]:
-                    self.direct.setdefault(n, "xyz".index(name))
+                    self.direct.setdefault(n, plane)
         self.at: dict[int, int] = {}  # node: operand
         self._uniform()
-        self._scan(columns)
-        if columns is not None:
-            self.code.columns = len(columns)
+        self._scan(rows)
+        if rows:
+            self.code.columns = len(results)
         self._check("operands", len(self.code.operands))
 
     def _leaf(self, n: int) -> bool:
@@ -151,10 +157,18 @@ class _Translation:
                     part[n] = (joined, [*left, *right] if first else [*right, *left])
                     gone |= {m for m, kind in zip(given, (first, second), strict=True) if kind}
                     break
+        for n, (joined, read) in part.items():
+            if joined == "products_added" and read[0] == read[1] and read[2] == read[3]:
+                part[n] = ("squares_added", read[::2])
         steps = []
         for n, (operation, *_) in enumerate(self.nodes):
             if not self._leaf(n) and n not in gone:
-                name, read = part.get(n, (operation, operands(self.nodes[n])))
+                name, given = part.get(n, (operation, operands(self.nodes[n])))
+                read = list(given)
+                # A number that is the same for all is read once where it comes first: b a is a b, to the bit.
+                for a in (0, 2) if name.startswith("products") else (0,) if name.startswith(_PRODUCTS) else ():
+                    if self.same[read[a + 1]]:
+                        read[a], read[a + 1] = read[a + 1], read[a]
                 steps.append((name, n, read))
         return steps
 
@@ -192,7 +206,7 @@ class _Translation:
                 self.code.uniform += 1
         self._check("uniform", self.code.uniform)
 
-    def _scan(self, columns: Mapping[str, int] | None) -> None:
+    def _scan(self, by_rows: bool) -> None:
         steps = [step for step in self.steps if not self.same[step[1]]]
         last: dict[int, int] = {}  # node: its last reader
         for number, (_, _, given) in enumerate(steps):
@@ -231,12 +245,12 @@ class _Translation:
                 held[n] = take()
                 self.at[n] = self._operand(("register", held[n]))
             self._emit(operation, self.at[n], [self.nodes[n][1]] if operation == "noise" else read)
-        for name, n in self.results:
+        for place, n in self.results:
             load(n)
-            if columns is not None:
-                self.code.operations.append(("store", columns[name], self._of(n), 0, 0, 0))
-            elif self.direct.get(n) != "xyz".index(name):
-                self._emit("copy", self._operand(("result", "xyz".index(name))), [self._of(n)])
+            if by_rows:
+                self.code.operations.append(("store", place, self._of(n), 0, 0, 0))
+            elif self.direct.get(n) != place:
+                self._emit("copy", self._operand(("result", place)), [self._of(n)])
 
     def _check(self, what: str, number: int) -> None:
         if number > self.limits[what]:

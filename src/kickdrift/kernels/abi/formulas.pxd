@@ -45,6 +45,7 @@ cdef enum OperationCode:
     MUL_SUB_SUB             # (a b - c) - d
     PRODUCTS_ADDED          # a b + c d
     PRODUCTS_SUBTRACTED     # a b - c d
+    SQUARES_ADDED           # a a + b b
     LOAD                    # component a of the states that lie row by row
     STORE
     NOISE                   # noise(a)

@@ -55,7 +55,7 @@ ctypedef struct Newton:
     double failed_residual
 
 ctypedef void (*ODERun)(const ODEPlan*, Job*, const void* like) noexcept nogil
-# s: workspace for sums of slopes, or for all slopes of a tableau, each in whole cache lines.
+# s: workspace for sums of slopes, or for all slopes of a tableau, each in whole cache lines; k may be its place there.
 ctypedef void (*ODEStage)(
     const ODEPlan*, int stage, Py_ssize_t count, const void* k, const void* y, void* u, void* s,
 ) noexcept nogil

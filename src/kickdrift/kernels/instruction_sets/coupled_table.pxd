@@ -68,10 +68,9 @@ cdef inline void sweep_stage(
     cdef vec constants[4]
     if vec is f32vec:
         set_step(plan.h, f32, constants)
-        sweep(plan, stage, constants, count, k, y, u, s, f32)
     else:
         set_step(plan.h, f64, constants)
-        sweep(plan, stage, constants, count, k, y, u, s, f64)
+    sweep(plan, stage, constants, count, k, y, u, s)
 
 
 cdef inline Py_ssize_t bad(Py_ssize_t n, Py_ssize_t dim, const vec* y) noexcept nogil:

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from ..abi.coupled cimport NoisyFunction, NoisyTangent, InteractionFunction, TangentFunction
 from ..abi.formulas cimport FlowFunction, Formula, Operate
 from ..abi.tables cimport Kernels
-from ..forces.formulas cimport operate, run_formula
+from ..forces.formulas cimport operate_once, run_formula
 from ..simd.vec cimport vec, width
 
 
@@ -51,7 +51,7 @@ cdef inline int flow_formula(
 cdef inline void fill_formulas(Kernels* kernels, vec* like) noexcept nogil:
     """For one kind of number, which `like` tells."""
     kernels.formulas.width = width(like)
-    kernels.formulas.operate = <Operate> operate[vec]
+    kernels.formulas.operate = <Operate> operate_once[vec]
     kernels.formulas.flow = <FlowFunction> flow_formula[vec]
     kernels.coupled.formula = <InteractionFunction> add_formula[vec]
     kernels.coupled.formula_tangent = <TangentFunction> change_formula[vec]

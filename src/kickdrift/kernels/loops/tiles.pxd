@@ -204,11 +204,57 @@ cdef inline void step_vectors(
             damp_planes(plan, first, vectors, r)
 
 
+cdef inline bint charges(int scheme, const Plan* plan) noexcept nogil:
+    """Is a turn all that is done to bodies beside constant accelerations, as to charges in uniform fields?"""
+    return (
+        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET) and plan.turned
+        and not (plan.terms > 0 or plan.drag or plan.spring or plan.damped)
+    )
+
+
+cdef inline void step_charges(
+    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
+) noexcept nogil:
+    """`step_planes` for them, in one pass for each step: vectors wait for the turns of others no longer."""
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef vec* place = r + X * MAX_DIM * plane
+    cdef vec* speed = r + V * MAX_DIM * plane
+    cdef vec x[MAX_DIM]
+    cdef vec v[MAX_DIM]
+    cdef vec p[MAX_DIM]
+    cdef vec t[3]
+    cdef vec s
+    cdef Py_ssize_t _step, n, body
+    cdef int j
+    for _step in range(job.steps):
+        for n in range((count + width(r) - 1) // width(r)):
+            body = first + n * width(r)
+            s = field_vec(&plan.turn_share, 0, body, r)
+            for j in range(3):
+                t[j] = field_vec(&plan.turn, j, body, r)
+            for j in range(dim):
+                x[j], v[j] = place[j * plane + n], speed[j * plane + n]
+            turn(KICK_DRIFT, dim, t, s, NULL, v, NULL)
+            for j in range(dim):
+                p[j] = field_vec(&plan.g, j, body, r)
+                if has_opening(scheme, False):
+                    opening(scheme, k, &x[j], &v[j], NULL, &p[j], NULL)
+                stage(
+                    scheme, False, 0, 1, k, k, k, k, k, field_vec(&plan.g, j, body, r), &x[j], &v[j], NULL, &p[j],
+                    NULL, NULL, NULL,
+                )
+            turn(KICK_DRIFT, dim, t, s, NULL, v, NULL)
+            for j in range(dim):
+                place[j * plane + n], speed[j * plane + n] = x[j], v[j]
+
+
 cdef inline void step_tile(
     int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
     """Step a loaded tile, by loops over vectors where they are the faster ones and not too much code."""
-    if sizeof(vec) == SLOW_TO_STORE and pulled(plan):
+    if charges(scheme, plan):
+        step_charges(scheme, dim, plan, job, k, first, count, r)
+    elif sizeof(vec) == SLOW_TO_STORE and pulled(plan):
         step_vectors(scheme, dim, True, plan, job, k, first, count, r)
     elif sizeof(vec) == SLOW_TO_STORE and (scheme == KICK_DRIFT or scheme == RK4):
         step_vectors(scheme, dim, False, plan, job, k, first, count, r)

@@ -5,10 +5,11 @@
 # Small integers are variables here: as literals they would turn float expressions into double ones.
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
+from libc.string cimport memcpy
 
 from ..abi.flows cimport CONSTANTS, MAX_PARAMETERS, ZERO
-from ..simd.vec cimport is_zero, vec, real, width
-from ..abi.ode cimport FAILED, MAX_WEIGHTS, OPEN, SOLVED, Newton, ODEPlan, Tableau
+from ..simd.vec cimport f32vec, is_zero, real, spread_f32, spread_f64, vec, width
+from ..abi.ode cimport FAILED, OPEN, SOLVED, Newton, ODEPlan, Tableau
 from ..abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, MIDPOINT, RK4
 from ..forces.fields cimport largest, magnitude
 
@@ -125,34 +126,58 @@ cdef inline void splat(real value, vec* to) noexcept nogil:
         (<real*> to)[i] = value
 
 
+cdef inline vec spread(double number, const vec* like) noexcept nogil:
+    if vec is f32vec:
+        return spread_f32(<float> number)
+    return spread_f64(number)
+
+
 cdef inline void sweep_tableau(
     const Tableau* table, int which, const vec* h, Py_ssize_t vectors, const vec* k, const vec* y, vec* u, vec* s,
-    const real* like,
 ) noexcept nogil:
-    """Keep the slope beside those before, and combine them, as many vectors at a time as stay in registers."""
-    cdef vec w[MAX_WEIGHTS]
+    """`combine` for many vectors, four at a time; the slope is kept beside those before, if it is not there already."""
     cdef Py_ssize_t lines = 64 // sizeof(vec)
     cdef Py_ssize_t apart = (vectors + lines - 1) // lines * lines
-    cdef Py_ssize_t i
-    set_weights(table, like, w)
-    for i in range(vectors):
-        s[which * apart + i] = k[i]
-    i = 0
-    while i + 8 <= vectors:
-        combine(table, which, h, w, 8, s + i, apart, y + i, u + i)
-        i += 8
-    combine(table, which, h, w, vectors - i, s + i, apart, y + i, u + i)
+    cdef int start = table.start[which]
+    cdef int end = table.start[which + 1]
+    cdef Py_ssize_t i = 0
+    cdef const vec* slope
+    cdef vec w, a, b, c, d
+    cdef int m
+    if k != s + which * apart:
+        memcpy(s + which * apart, k, vectors * sizeof(vec))
+    while i + 4 <= vectors:
+        w = spread(table.weight[start], u)
+        slope = s + table.slope[start] * apart + i
+        a, b, c, d = w * slope[0], w * slope[1], w * slope[2], w * slope[3]
+        for m in range(start + 1, end):
+            w = spread(table.weight[m], u)
+            slope = s + table.slope[m] * apart + i
+            a = a + w * slope[0]
+            b = b + w * slope[1]
+            c = c + w * slope[2]
+            d = d + w * slope[3]
+        u[i] = y[i] + h[H] * a
+        u[i + 1] = y[i + 1] + h[H] * b
+        u[i + 2] = y[i + 2] + h[H] * c
+        u[i + 3] = y[i + 3] + h[H] * d
+        i += 4
+    while i < vectors:
+        a = spread(table.weight[start], u) * s[table.slope[start] * apart + i]
+        for m in range(start + 1, end):
+            a = a + spread(table.weight[m], u) * s[table.slope[m] * apart + i]
+        u[i] = y[i] + h[H] * a
+        i += 1
 
 
 cdef inline void sweep(
     const ODEPlan* plan, int which, const vec* h, Py_ssize_t count, const vec* k, const vec* y, vec* u, vec* s,
-    const real* like,
 ) noexcept nogil:
     """`stage` for all numbers of the state, one loop for each kind."""
     cdef Py_ssize_t vectors = (count + width(u) - 1) // width(u)
     cdef int scheme = plan.scheme
     if scheme == DOPRI8:
-        sweep_tableau(&plan.tableau, which, h, vectors, k, y, u, s, like)
+        sweep_tableau(&plan.tableau, which, h, vectors, k, y, u, s)
     else:
         stage_of_all(keeping(scheme, which), h[share(scheme, which)], h[TWICE], vectors, k, y, u, s)
 
