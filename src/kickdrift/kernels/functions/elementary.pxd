@@ -270,27 +270,41 @@ cdef inline mask64 trig_usual(f64vec x, f64vec* t, f64vec* b, f64vec* over) noex
     )
 
 
-cdef inline void trig_exact(f64vec x, i64vec* n, f64vec* b, f64vec* over) noexcept nogil:
-    """The same for any x."""
+cdef inline void trig_exact(f64vec x, mask64 good, i64vec* n, f64vec* b, f64vec* over) noexcept nogil:
+    """The same for any x, where that was not good."""
     cdef f64vec high = x
     cdef f64vec rest = x
-    cdef f64vec w
+    cdef i64vec which
+    cdef f64vec w, p
     cdef Py_ssize_t i
     for i in range(width(&x)):
-        exact_share((<double*> &x)[i], &(<int64_t*> n)[i], &(<double*> &high)[i], &(<double*> &rest)[i])
-    b[0] = product(high, each(HALF_PI_HI), &w)
-    over[0] = -(w + (high * HALF_PI_LO + rest * HALF_PI_HI))
+        exact_share(
+            (<double*> &x)[i], &(<int64_t*> &which)[i], &(<double*> &high)[i], &(<double*> &rest)[i]
+        )
+    p = product(high, each(HALF_PI_HI), &w)
+    w = -(w + (high * HALF_PI_LO + rest * HALF_PI_HI))
+    b[0], over[0] = pick(good, b[0], p), pick(good, over[0], w)
+    n[0] = bits(pick(good, number(n[0]), number(which)))
+
+
+cdef inline i64vec trig_parts(f64vec x, f64vec* b, f64vec* over) noexcept nogil:
+    """n; x = n pi/2 + b - over"""
+    cdef f64vec t
+    cdef mask64 good = trig_usual(x, &t, b, over)
+    cdef i64vec n = bits(t)
+    cdef i64vec which
+    cdef f64vec high, low
+    if not all_there(good):
+        which, high, low = n, b[0], over[0]
+        trig_exact(x, good, &which, &high, &low)
+        n, b[0], over[0] = which, high, low
+    return n
 
 
 cdef inline i64vec trig_reduced(f64vec x, f64vec* r, f64vec* low) noexcept nogil:
     """n; x = n pi/2 + r + l"""
-    cdef f64vec t, b, over, high, rest
-    cdef mask64 good = trig_usual(x, &t, &b, &over)
-    cdef i64vec n = bits(t)
-    if not all_there(good):
-        trig_exact(x, &n, &high, &rest)
-        b, over = pick(good, b, high), pick(good, over, rest)
-        n = bits(pick(good, t, number(n)))
+    cdef f64vec b, over
+    cdef i64vec n = trig_parts(x, &b, &over)
     r[0] = b - over
     low[0] = (b - r[0]) - over
     return n
@@ -371,15 +385,12 @@ cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* o
         else:
             good = good & trig_usual(x[min(k, count - 1) * i], &t, &sh[k], &sl[k])
         odd[k] = odd_numbers(bits(t))
-    if all_there(good):
+    if not all_there(good):
         for k in range(TOGETHER):
-            r[k] = sh[k] - sl[k]
-            low[k] = (sh[k] - r[k]) - sl[k]
-    else:
-        for k in range(count):
-            odd[k] = odd_numbers(trig_reduced(x[k * i], &r[k], &low[k]))
-        for k in range(count, TOGETHER):
-            odd[k], r[k], low[k] = odd[count - 1], r[count - 1], low[count - 1]
+            odd[k] = odd_numbers(trig_parts(x[min(k, count - 1) * i], &sh[k], &sl[k]))
+    for k in range(TOGETHER):
+        r[k] = sh[k] - sl[k]
+        low[k] = (sh[k] - r[k]) - sl[k]
     for k in range(TOGETHER):
         z[k] = product(r[k], r[k], &more[k])
     for k in range(TOGETHER):
@@ -478,3 +489,11 @@ cdef inline f64vec atan2(f64vec y, f64vec x) noexcept nogil:
     if any_of(~good):
         s = choose(~less(direct, zero) & ~swap & ~back, direct, s)
     return signed(magnitude(s), y)
+
+
+cdef inline void atan2s(
+    const f64vec* y, Py_ssize_t i, const f64vec* x, Py_ssize_t j, Py_ssize_t count, f64vec* out,
+) noexcept nogil:
+    cdef Py_ssize_t n
+    for n in range(count):
+        out[n] = atan2(y[n * i], x[n * j])
