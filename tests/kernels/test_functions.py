@@ -214,3 +214,32 @@ def test_dtypes_shapes_and_out():
         kd.math.sin(single, out=np.empty(3, np.float32))
     with pytest.raises(ValueError, match="broadcast"):
         kd.math.pow(np.ones(2), np.ones(3))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.filterwarnings("error")
+def test_arrays_of_any_kind_give_the_same(dtype):
+    """Those of one dtype and shape that lie as C's do are computed without detours, all others with some."""
+    x = np.linspace(0.5, 9, 24, dtype=dtype).reshape(4, 6)
+    expected = kd.math.pow(x.ravel(), x.ravel()[::-1].copy()).reshape(4, 6)
+    y = x.ravel()[::-1].copy().reshape(4, 6)
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    shared = np.broadcast_arrays(x, np.zeros(6, dtype))[0]
+    padded = np.zeros(x.nbytes + 1, np.uint8)[1:].view(dtype).reshape(4, 6)
+    padded[...] = x
+    swapped = x.astype(x.dtype.newbyteorder())
+    for given in (x, frozen, shared, padded, np.asfortranarray(x), x.repeat(2, axis=1)[:, ::2]):
+        assert kd.math.pow(given, y).tobytes() == expected.tobytes()
+        assert kd.math.pow(given, y, np.zeros_like(x)).tobytes() == expected.tobytes()
+    assert kd.math.pow(swapped, y).astype(dtype).tobytes() == expected.tobytes()
+    assert kd.math.pow(x.ravel(), y.ravel(), out=padded.ravel()).tobytes() == expected.tobytes()
+    assert kd.math.pow(x[:0], y[:0]).shape == (0, 6)
+    assert kd.math.pow(x[None], y).shape == (1, 4, 6)
+    assert kd.math.sin(x[0, 0]) == kd.math.sin(x)[0, 0]
+    with pytest.raises(ValueError, match="read-only"):
+        kd.math.sin(x, out=frozen)
+    with pytest.raises(ValueError, match="shape"):
+        kd.math.sin(x, out=np.zeros((6, 4), dtype))
+    with pytest.raises(TypeError):
+        kd.math.sin(x, out=np.zeros((4, 6), np.int32 if dtype == np.float32 else np.int64))

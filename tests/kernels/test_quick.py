@@ -70,6 +70,10 @@ def test_powers_are_less_than_the_limit_off():
     r = np.linspace(-0.5, 0.5, 2**20 + 1)
     power = off(polynomial(r, coefficients("power")), np.exp2(r.astype(np.longdouble)))
     assert exponent + power < 0.9 * LIMIT, (np.log2(logarithm), np.log2(power))
+    # With a table, whose numbers and product are rounded.
+    r = r / 8
+    power = off(horner(r, coefficients("power_8")), np.exp2(r.astype(np.longdouble))) + 2 * 2.0**-53
+    assert exponent + power < 0.9 * LIMIT, (np.log2(logarithm), np.log2(power))
 
 
 def test_angles_are_less_than_the_limit_off():

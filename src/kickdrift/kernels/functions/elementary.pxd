@@ -15,7 +15,10 @@ from .constants cimport (
     QUARTER_PI, QUARTER_PI_LO, ROOT_2, ROOT_4, ROUND, SIGN, SIN, SMALL, SMALLEST, TAN_EIGHTH, THIRD, TINY, TRAILING,
     TWO_52_BITS, TWO_54, TWO_OVER_PI, TWO_OVER_PI_WORDS, UP,
 )
-from ..simd.bits cimport all_of, any_of, bits, choose, i64vec, left, less, number, plus, right, same
+from ..simd.bits cimport (
+    all_of, all_there, any_of, bits, choose, equal_number, i64vec, left, less, less_number, mask64, negated, number,
+    odd_numbers, pick, plus, right, same,
+)
 from ..simd.vec cimport f64vec, spread_f64, width
 
 cdef enum:
@@ -253,30 +256,58 @@ cdef inline double two_to(int k) noexcept nogil:
     return result
 
 
+cdef inline mask64 trig_usual(f64vec x, f64vec* t, f64vec* b, f64vec* over) noexcept nogil:
+    """n in the last bits of t; x = n pi/2 + b - over. Where this is exact enough."""
+    cdef f64vec n, a, w
+    t[0] = x * TWO_OVER_PI + ROUND
+    n = t[0] - ROUND
+    a = x - n * HALF_PI_1
+    w = n * HALF_PI_2
+    b[0] = a - w
+    over[0] = (w - (a - b[0])) + n * HALF_PI_3
+    return less_number(magnitude(x), each(FAR)) & (
+        equal_number(n, each(0)) | ~less_number(magnitude(a), each(NEAR))
+    )
+
+
+cdef inline void trig_exact(f64vec x, mask64 good, i64vec* n, f64vec* b, f64vec* over) noexcept nogil:
+    """The same for any x, where that was not good."""
+    cdef f64vec high = x
+    cdef f64vec rest = x
+    cdef i64vec which
+    cdef f64vec w, p
+    cdef Py_ssize_t i
+    for i in range(width(&x)):
+        exact_share(
+            (<double*> &x)[i], &(<int64_t*> &which)[i], &(<double*> &high)[i], &(<double*> &rest)[i]
+        )
+    p = product(high, each(HALF_PI_HI), &w)
+    w = -(w + (high * HALF_PI_LO + rest * HALF_PI_HI))
+    b[0], over[0] = pick(good, b[0], p), pick(good, over[0], w)
+    n[0] = bits(pick(good, number(n[0]), number(which)))
+
+
+cdef inline i64vec trig_parts(f64vec x, f64vec* b, f64vec* over) noexcept nogil:
+    """n; x = n pi/2 + b - over"""
+    cdef f64vec t
+    cdef mask64 good = trig_usual(x, &t, b, over)
+    cdef i64vec n = bits(t)
+    cdef i64vec which
+    cdef f64vec high, low
+    if not all_there(good):
+        which, high, low = n, b[0], over[0]
+        trig_exact(x, good, &which, &high, &low)
+        n, b[0], over[0] = which, high, low
+    return n
+
+
 cdef inline i64vec trig_reduced(f64vec x, f64vec* r, f64vec* low) noexcept nogil:
     """n; x = n pi/2 + r + l"""
-    cdef f64vec t = x * TWO_OVER_PI + ROUND
-    cdef f64vec n = t - ROUND
-    cdef f64vec a = x - n * HALF_PI_1
-    cdef f64vec w = n * HALF_PI_2
-    cdef f64vec b = a - w
-    cdef f64vec over = (w - (a - b)) + n * HALF_PI_3
-    cdef f64vec high, rest
-    cdef i64vec which = bits(t)
-    cdef i64vec good = less(magnitude(x), each(FAR)) & (same(n, each(0)) | ~less(magnitude(a), each(NEAR)))
-    cdef Py_ssize_t i
-    if any_of(~good):
-        high = x
-        rest = x
-        for i in range(width(&x)):
-            if (<int64_t*> &good)[i] == 0:
-                exact_share((<double*> &x)[i], &(<int64_t*> &which)[i], &(<double*> &high)[i], &(<double*> &rest)[i])
-        n = product(high, each(HALF_PI_HI), &w)
-        b = choose(good, b, n)
-        over = choose(good, over, -(w + (high * HALF_PI_LO + rest * HALF_PI_HI)))
+    cdef f64vec b, over
+    cdef i64vec n = trig_parts(x, &b, &over)
     r[0] = b - over
     low[0] = (b - r[0]) - over
-    return which
+    return n
 
 
 cdef inline f64vec sin_rest(f64vec r, f64vec low, f64vec z) noexcept nogil:
@@ -332,10 +363,8 @@ cdef inline f64vec tan_cosine(f64vec r, f64vec low, f64vec z, f64vec more, f64ve
     return ch
 
 
-cdef inline f64vec tan_ratio(i64vec n, f64vec sh, f64vec sl, f64vec ch, f64vec cl) noexcept nogil:
-    cdef i64vec odd = -(n & all_of(1))
-    cdef f64vec t = quotient(choose(odd, ch, sh), choose(odd, cl, sl), choose(odd, sh, ch), choose(odd, sl, cl))
-    return number(bits(t) ^ left(n, 63))
+cdef inline f64vec tan_ratio(mask64 odd, f64vec sh, f64vec sl, f64vec ch, f64vec cl) noexcept nogil:
+    return negated(odd, quotient(pick(odd, ch, sh), pick(odd, cl, sl), pick(odd, sh, ch), pick(odd, sl, cl)))
 
 
 cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* out) noexcept nogil:
@@ -346,10 +375,22 @@ cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* o
     cdef f64vec more[TOGETHER]
     cdef f64vec sl[TOGETHER]
     cdef f64vec sh[TOGETHER]
-    cdef i64vec n[TOGETHER]
+    cdef mask64 odd[TOGETHER]
+    cdef mask64 good
+    cdef f64vec t
     cdef int k
     for k in range(TOGETHER):
-        n[k] = trig_reduced(x[min(k, count - 1) * i], &r[k], &low[k])
+        if k == 0:
+            good = trig_usual(x[0], &t, &sh[k], &sl[k])
+        else:
+            good = good & trig_usual(x[min(k, count - 1) * i], &t, &sh[k], &sl[k])
+        odd[k] = odd_numbers(bits(t))
+    if not all_there(good):
+        for k in range(TOGETHER):
+            odd[k] = odd_numbers(trig_parts(x[min(k, count - 1) * i], &sh[k], &sl[k]))
+    for k in range(TOGETHER):
+        r[k] = sh[k] - sl[k]
+        low[k] = (sh[k] - r[k]) - sl[k]
     for k in range(TOGETHER):
         z[k] = product(r[k], r[k], &more[k])
     for k in range(TOGETHER):
@@ -357,7 +398,7 @@ cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* o
     for k in range(TOGETHER):
         r[k] = tan_cosine(r[k], low[k], z[k], more[k], &low[k])
     for k in range(TOGETHER):
-        out[min(k, count - 1)] = tan_ratio(n[k], sh[k], sl[k], r[k], low[k])
+        out[min(k, count - 1)] = tan_ratio(odd[k], sh[k], sl[k], r[k], low[k])
 
 
 # cbrt, atan2
@@ -448,3 +489,11 @@ cdef inline f64vec atan2(f64vec y, f64vec x) noexcept nogil:
     if any_of(~good):
         s = choose(~less(direct, zero) & ~swap & ~back, direct, s)
     return signed(magnitude(s), y)
+
+
+cdef inline void atan2s(
+    const f64vec* y, Py_ssize_t i, const f64vec* x, Py_ssize_t j, Py_ssize_t count, f64vec* out,
+) noexcept nogil:
+    cdef Py_ssize_t n
+    for n in range(count):
+        out[n] = atan2(y[n * i], x[n * j])

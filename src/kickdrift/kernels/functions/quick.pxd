@@ -8,15 +8,16 @@
 # results are the nearest floats. Polynomials are Chebyshev interpolants, that of tan is rational.
 #
 # What only chooses, exponents and signs, is worked out with floats or words, of which a vector holds twice as many.
+# Where a vector holds a table of 2**(j/8), exp, pow and tanh want shorter polynomials.
 
-from .constants cimport HALF_PI_1, ONE_BITS, ROUND, TWO_OVER_PI
+from .constants cimport ROUND
 from .elementary cimport TOGETHER, polynomial
 from ..abi.formulas cimport ATAN2, CBRT, COS, EXP, LOG, POW, SIN, TAN, TANH
 from ..simd.bits cimport (
-    above, any_flag, beyond, bits, doubtful, flags, floats, joined, larger, left, less_float, lower, lower_minus,
-    lower_plus, lower_whole, mask32, mask64, minus_where, negative, not_normal, not_positive, number, odd_numbers,
-    opposed, pick, plus, plus_where, put, shifted, smaller, tiny, to_floats, to_words, upper, upper_minus, upper_plus,
-    upper_whole, w32vec, where, widen, words,
+    TABLES, above, any_flag, beyond, bits, doubtful, eighths, flags, floats, joined, larger, left, less_float,
+    lower, lower_minus, lower_plus, lower_whole, mask32, mask64, minus_where, negative, not_normal, not_positive,
+    number, odd_numbers, opposed, pick, plus, plus_where, put, shifted, smaller, tiny, to_floats, to_words, upper,
+    upper_minus, upper_plus, upper_whole, w32vec, where, widen, words,
 )
 from ..simd.vec cimport f32vec, f64vec
 
@@ -26,9 +27,16 @@ cdef extern from *:
         1, 0.6931471805568299, 0.24022650695888484, 0.05550410906349796, 0.009618129135252718,
         0.0013333478441780202, 0.00015403475164426638, 1.5303710920570028e-05, 1.3250812590443863e-06,
     };
+    static const double kd_quick_power_8[] = {  /* that for -1/16 <= r <= 1/16: 2**-41.7 */
+        1.000000000000287, 0.6931471805599737, 0.24022650563641212, 0.05550410853384901, 0.009619031872799779,
+        0.001333445206627039,
+    };
     static const double kd_quick_tanh[] = {   /* tanh(r ln 2 / 2) / r of r**2, -1/2 <= r <= 1/2: 2**-41.1 */
         0.3465735902798305, -0.013876027137765558, 0.000666676996174682, -3.2401826660207854e-05,
         1.530534690395716e-06,
+    };
+    static const double kd_quick_tanh_8[] = {  /* that for -1/16 <= r <= 1/16: 2**-43.9 */
+        0.34657359027991225, -0.013876026887975595, 0.0006664879955568976,
     };
     static const double kd_quick_log[] = {    /* 2 artanh(s) / s of s**2, to ln 2's middle: 2**-37.8 */
         2.0000000000083635, 0.6666666524691081, 0.4000038479011479, 0.2853504356313236, 0.23616504319718873,
@@ -37,36 +45,35 @@ cdef extern from *:
         2.8853900817778504, 0.9617966941123595, 0.5770779426302618, 0.41220922733052445, 0.3199066608891474,
         0.28288718263073565,
     };
-    static const double kd_quick_sin[] = {    /* sin(r) / r of r**2, to a quarter of a turn: 2**-43.5 */
-        0.9999999999999496, -0.16666666666466431, 0.008333333320345448, -0.00019841266680622403,
-        2.7556952695110885e-06, -2.5030259562979548e-08, 1.5411092661219133e-10,
+    static const double kd_quick_sin[] = {    /* sin(pi r) / r of r**2, |r| < 0.50035: 2**-42.5 */
+        3.1415926535896337, -5.167712779987439, 2.5501640358790376, -0.5992644334043258, 0.08214479012033916,
+        -0.007363987692227815, 0.0004474662467029042,
     };
     static const double kd_quick_atan[] = {   /* atan(q) / q of q**2, 0 <= q <= tan(pi/8): 2**-40.3 */
         0.9999999999992442, -0.3333333327688608, 0.19999993049762435, -0.1428538640718612, 0.11103454236491274,
         -0.08992528079362637, 0.06974084047595203, -0.03765307369056794,
     };
-    /* tan(r) / r as (1 + c z + c z**2) / (1 + c z + c z**2 + c z**3): 2**-45 */
-    #define KD_TAN_1 -0.12134231764400906
-    #define KD_TAN_2 0.002032641986894294
-    #define KD_TAN_3 -0.45467565097961926
-    #define KD_TAN_4 0.020257859022272805
-    #define KD_TAN_5 -9.745379103835085e-05
-    #define KD_INVERSE_PI 0.3183098861837907
-    #define KD_PI_1 3.1415926534682512        /* 33 bits */
-    #define KD_PI_2 1.2154201013012384e-10
-    #define KD_HALF_PI_REST 6.077100506506192e-11
+    /* tan(r pi / 2) / r as (c + c z + z**2) / (c + c z + c z**2 + c z**3): 2**-45 */
+    #define KD_TAN_1 80.8089752814357
+    #define KD_TAN_2 -24.19422078037571
+    #define KD_TAN_3 51.44459144892511
+    #define KD_TAN_4 -57.71399984081574
+    #define KD_TAN_5 6.344724591229524
+    #define KD_TAN_6 -0.07531088011675503
+    #define KD_TURNS 0.636619770899415        /* 2 / pi, the first 29 bits: products with floats are exact, */
+    #define KD_TURNS_REST 1.4681663269012186e-09  /* and more than 0, so that -0 stays -0 */
+    #define KD_ROUND_8 844424930131968.0  /* ROUND / 8: rounds to eighths */
     #define KD_LOG2_E 1.4426950408889634
     #define KD_EIGHTH_TURN 0.7853981633974483
-    #define KD_CUBE_0 1.5555555609027778      /* w**(-1/3), |w - 1| < 1.5e-4: 2**-42.6 */
-    #define KD_CUBE_1 -0.7777777855555557
-    #define KD_CUBE_2 0.2222222246527778
+    /* w**(-1/3) / c of w c**3, |w - 1| < 2.5e-4, c = 0.80665: 2**-40.4. The last coefficient is 1. */
+    #define KD_CUBE_0 1.9284198886125912
+    #define KD_CUBE_1 -1.837045143104074
     #define KD_ROUND_ONE 6755399441056767.0   /* ROUND + 1023, the exponent of 1 */
     #define KD_LN2_STEP 8.262958294867817e-08 /* ln 2 / 2**23 */
     #define KD_RANGE 126.0                    /* 2**v is a normal float for |v| below it */
     /* Of floats. */
-    #define KD_CUBE_F_0 1.67370014f           /* w**(-1/3), 0.723 < w < 0.892: 4.9e-5 */
-    #define KD_CUBE_F_1 -1.04048933f
-    #define KD_CUBE_F_2 0.36862509f
+    #define KD_CUBE_F_0 1.6059817f            /* c w**(-1/3), 0.423 < w < 0.535: 7.6e-5. The last one is 1. */
+    #define KD_CUBE_F_1 -1.6794733f
     #define KD_TWO_THIRDS_F 0.6666667f
     #define KD_TAN_EIGHTH_F 0.41421357f
     #define KD_ROOT_WORD 0x3f3504f3u          /* sqrt(1/2) */
@@ -76,10 +83,12 @@ cdef extern from *:
     #define KD_FAR_WORD 0x48435000u           /* 200000, for sin, cos and tan */
     #define KD_EXP_WORD 0x42ae0000u           /* 87: e**x is a normal number */
     #define KD_TANH_WORD 0x43960000u          /* 300 */
-    #define KD_CUBE_WORD 0x69bc0000u          /* the exponent of x**(-2/3) by that of x: as KD_CUBE_F wants it */
+    #define KD_CUBE_WORD 0x699d0000u          /* the exponent of x**(-2/3) by that of x: as KD_CUBE_F wants it */
     """
     const double* POWER_Q "kd_quick_power"
+    const double* POWER_8 "kd_quick_power_8"
     const double* TANH_Q "kd_quick_tanh"
+    const double* TANH_8 "kd_quick_tanh_8"
     const double* LOG_Q "kd_quick_log"
     const double* LOG2_Q "kd_quick_log2"
     const double* SIN_Q "kd_quick_sin"
@@ -89,21 +98,19 @@ cdef extern from *:
     const double TAN_3 "KD_TAN_3"
     const double TAN_4 "KD_TAN_4"
     const double TAN_5 "KD_TAN_5"
-    const double INVERSE_PI "KD_INVERSE_PI"
-    const double PI_1 "KD_PI_1"
-    const double PI_2 "KD_PI_2"
-    const double HALF_PI_REST "KD_HALF_PI_REST"
+    const double TAN_6 "KD_TAN_6"
+    const double TURNS "KD_TURNS"
+    const double TURNS_REST "KD_TURNS_REST"
+    const double ROUND_8 "KD_ROUND_8"
     const double LOG2_E "KD_LOG2_E"
     const double EIGHTH_TURN "KD_EIGHTH_TURN"
     const double CUBE_0 "KD_CUBE_0"
     const double CUBE_1 "KD_CUBE_1"
-    const double CUBE_2 "KD_CUBE_2"
     const double RANGE "KD_RANGE"
     const double ROUND_ONE "KD_ROUND_ONE"
     const double LN2_STEP "KD_LN2_STEP"
     const float CUBE_F_0 "KD_CUBE_F_0"
     const float CUBE_F_1 "KD_CUBE_F_1"
-    const float CUBE_F_2 "KD_CUBE_F_2"
     const float TWO_THIRDS_F "KD_TWO_THIRDS_F"
     const float TAN_EIGHTH_F "KD_TAN_EIGHTH_F"
     const unsigned int ROOT_WORD "KD_ROOT_WORD"
@@ -166,6 +173,14 @@ cdef inline void power(f64vec* v) noexcept nogil:
     """2**v"""
     cdef f64vec whole[2 * TOGETHER]
     cdef int k
+    if TABLES:
+        for k in range(2 * TOGETHER):
+            whole[k] = v[k] + ROUND_8
+            v[k] = v[k] - (whole[k] - ROUND_8)
+        horner(v, v, POWER_8, 5)
+        for k in range(2 * TOGETHER):
+            v[k] = eighths(bits(whole[k])) * v[k]
+        return
     for k in range(2 * TOGETHER):
         whole[k] = v[k] + ROUND
         v[k] = v[k] - (whole[k] - ROUND)
@@ -178,16 +193,17 @@ cdef inline void power(f64vec* v) noexcept nogil:
 cdef inline void turned(f64vec* v, bint cosine) noexcept nogil:
     """By halves of a turn: cos x = sin(x + pi/2)."""
     cdef f64vec whole[2 * TOGETHER]
-    cdef f64vec n
+    cdef f64vec t, n
     cdef int k
     for k in range(2 * TOGETHER):
+        t = v[k] * (0.5 * TURNS)
         if cosine:
-            whole[k] = (v[k] * INVERSE_PI + 0.5) + ROUND
+            whole[k] = (t + 0.5) + ROUND
             n = (whole[k] - ROUND) - 0.5
         else:
-            whole[k] = v[k] * INVERSE_PI + ROUND
+            whole[k] = t + ROUND
             n = whole[k] - ROUND
-        v[k] = (v[k] - n * PI_1) - n * PI_2
+        v[k] = (t - n) + v[k] * (0.5 * TURNS_REST)
     odd(v, SIN_Q, 6)  # which leaves the sign of -0
     for k in range(2 * TOGETHER):
         v[k] = number(bits(v[k]) ^ left(bits(whole[k]), 63))
@@ -197,33 +213,37 @@ cdef inline void slope(f64vec* v) noexcept nogil:
     cdef f64vec z[2 * TOGETHER]
     cdef f64vec q[2 * TOGETHER]
     cdef mask64 odd[2 * TOGETHER]
-    cdef f64vec n
+    cdef f64vec t, n
     cdef int k
     for k in range(2 * TOGETHER):
-        n = v[k] * TWO_OVER_PI + ROUND
+        t = v[k] * TURNS
+        n = t + ROUND
         odd[k] = odd_numbers(bits(n))
-        n = n - ROUND
-        v[k] = (v[k] - n * HALF_PI_1) - n * HALF_PI_REST
+        v[k] = (t - (n - ROUND)) + v[k] * TURNS_REST
         z[k] = v[k] * v[k]
     for k in range(2 * TOGETHER):
-        v[k] = v[k] * (1 + z[k] * (TAN_1 + z[k] * TAN_2))
-        q[k] = 1 + z[k] * (TAN_3 + z[k] * (TAN_4 + z[k] * TAN_5))
+        v[k] = v[k] * (TAN_1 + z[k] * (TAN_2 + z[k]))
+        q[k] = TAN_3 + z[k] * (TAN_4 + z[k] * (TAN_5 + z[k] * TAN_6))
     for k in range(2 * TOGETHER):  # tan(r + pi/2) = -1 / tan r
         v[k] = pick(odd[k], q[k], v[k]) / opposed(odd[k], v[k], q[k])
 
 
 cdef inline void steepness(f64vec* v) noexcept nogil:
-    """tanh x as (e - 1) / (e + 1) for e = e**(2 x) = 2**k (1 + t) / (1 - t)"""
+    """tanh x as (e - 1) / (e + 1) for e = e**(2 x) = s (1 + t) / (1 - t), s = 2**k"""
     cdef f64vec whole[2 * TOGETHER]
     cdef f64vec t, s
+    cdef double round = ROUND_8 if TABLES else ROUND_ONE
     cdef int k
     for k in range(2 * TOGETHER):
         t = 2 * LOG2_E * v[k]
-        whole[k] = t + ROUND_ONE
-        v[k] = t - (whole[k] - ROUND_ONE)
-    odd(v, TANH_Q, 4)
+        whole[k] = t + round
+        v[k] = t - (whole[k] - round)
+    if TABLES:
+        odd(v, TANH_8, 2)
+    else:
+        odd(v, TANH_Q, 4)
     for k in range(2 * TOGETHER):
-        s = number(left(bits(whole[k]), 52))
+        s = eighths(bits(whole[k])) if TABLES else number(left(bits(whole[k]), 52))
         t = 1 - s
         s = s + 1
         v[k] = (s * v[k] - t) / (s - t * v[k])  # which leaves the sign of -0
@@ -245,7 +265,7 @@ cdef inline void take_apart(Side* all, const f32vec* a, Py_ssize_t i, w32vec* ex
 
 
 cdef inline void root(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
-    """First s = x**(-2/3), of floats: a guess times a polynomial of x² s³, 2**-12.7 for that. Then x s times another."""
+    """First s = c x**(-2/3), of floats: a guess times a polynomial of x² s³. Then x s times another."""
     cdef f32vec s[TOGETHER]
     cdef f32vec w[TOGETHER]
     cdef f64vec y[2 * TOGETHER]
@@ -258,7 +278,7 @@ cdef inline void root(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
         w[k] = a[k * i] * s[k]
         w[k] = w[k] * w[k] * s[k]
     for k in range(TOGETHER):
-        s[k] = s[k] * (CUBE_F_0 + w[k] * (CUBE_F_1 + w[k] * CUBE_F_2))
+        s[k] = s[k] * (CUBE_F_0 + w[k] * (CUBE_F_1 + w[k]))
     for k in range(TOGETHER):
         all.v[2 * k], all.v[2 * k + 1] = lower(s[k]), upper(s[k])
         widen(a + k * i, &y[2 * k], &y[2 * k + 1])
@@ -266,7 +286,7 @@ cdef inline void root(Side* all, const f32vec* a, Py_ssize_t i) noexcept nogil:
         y[k] = y[k] * all.v[k]
         z[k] = y[k] * y[k] * all.v[k]
     for k in range(2 * TOGETHER):
-        all.v[k] = y[k] * (CUBE_0 + z[k] * (CUBE_1 + z[k] * CUBE_2))
+        all.v[k] = y[k] * (CUBE_0 + z[k] * (CUBE_1 + z[k]))
 
 
 cdef inline void angle(Side* all, const f32vec* a, Py_ssize_t i, const f32vec* b, Py_ssize_t j) noexcept nogil:
@@ -276,7 +296,7 @@ cdef inline void angle(Side* all, const f32vec* a, Py_ssize_t i, const f32vec* b
     cdef f64vec low, high, under, over
     cdef f32vec x, y, less, more
     cdef mask32 swap, back, big
-    cdef w32vec eighths
+    cdef w32vec share
     cdef int k
     for k in range(TOGETHER):
         back = negative(words(b[k * j]))
@@ -285,9 +305,9 @@ cdef inline void angle(Side* all, const f32vec* a, Py_ssize_t i, const f32vec* b
         less, more = smaller(x, y), larger(x, y)
         all.outside[k] = not_normal(more)
         big = less_float(more * TAN_EIGHTH_F, less)
-        eighths = minus_where(swap, where(big, 1), 2)
-        eighths = plus_where(back & swap, minus_where(back & ~swap, eighths, 4), 4)
-        e[2 * k], e[2 * k + 1] = lower_whole(eighths), upper_whole(eighths)
+        share = minus_where(swap, where(big, 1), 2)
+        share = plus_where(back & swap, minus_where(back & ~swap, share, 4), 4)
+        e[2 * k], e[2 * k + 1] = lower_whole(share), upper_whole(share)
         low, high, under, over = lower(less), upper(less), lower(more), upper(more)
         all.v[2 * k] = lower_minus(big, low, under) / lower_plus(big, under, low)  # both exact
         all.v[2 * k + 1] = upper_minus(big, high, over) / upper_plus(big, over, high)

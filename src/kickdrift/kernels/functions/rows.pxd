@@ -1,6 +1,6 @@
 # Functions of rows of numbers: of float64 as they are; of float32 quickly, or else by way of float64.
 
-from .elementary cimport TOGETHER, atan2, cbrt, cos, exp, log, sin, tanh, tans
+from .elementary cimport TOGETHER, atan2s, cbrt, cos, exp, log, sin, tanh, tans
 from .nearest cimport NEAR_COS, NEAR_LOG, NEAR_SIN, NearTie
 from .powers cimport pows
 from .quick cimport Unsure, quick
@@ -41,8 +41,7 @@ cdef inline void functions(
             pows(a + n * i, i, b + n * j, j, min(<Py_ssize_t> TOGETHER, vectors - n), out + n)
             n += TOGETHER
     elif code == ATAN2:
-        for n in range(vectors):
-            out[n] = atan2(a[n * i], b[n * j])
+        atan2s(a, i, b, j, vectors, out)
 
 
 cdef inline void careful(int code, f32vec* out, f32vec a, f32vec b) noexcept nogil:

@@ -162,7 +162,8 @@ cdef extern from *:
       #define kd_minus_where(m, i, n) ((kd_w32)_mm512_mask_sub_epi32(KD_W(i), m, KD_W(i), KD_ALL(n)))
       #define kd_plus_where(m, i, n) ((kd_w32)_mm512_mask_add_epi32(KD_W(i), m, KD_W(i), KD_ALL(n)))
       #define kd_where(m, n) ((kd_w32)_mm512_maskz_mov_epi32(m, KD_ALL(n)))
-      #define kd_lower_plus(m, a, b) ((kd_f64)_mm512_mask_add_pd((__m512d)(a), (__mmask8)(m), (__m512d)(a), (__m512d)(b)))
+      #define kd_lower_plus(m, a, b) \
+          ((kd_f64)_mm512_mask_add_pd((__m512d)(a), (__mmask8)(m), (__m512d)(a), (__m512d)(b)))
       #define kd_lower_minus(m, a, b) \
           ((kd_f64)_mm512_mask_sub_pd((__m512d)(a), (__mmask8)(m), (__m512d)(a), (__m512d)(b)))
       #define kd_upper_plus(m, a, b) kd_lower_plus((m) >> 8, a, b)
@@ -171,6 +172,15 @@ cdef extern from *:
       #define kd_pick(m, a, b) ((kd_f64)_mm512_mask_mov_pd((__m512d)(b), m, (__m512d)(a)))
       #define kd_opposed(m, a, b) \
           ((kd_f64)_mm512_mask_sub_pd((__m512d)(b), m, _mm512_setzero_pd(), (__m512d)(a)))
+      #define kd_negated(m, a) kd_opposed(m, a, a)
+      /* 2**(j/8), less j 2**49 as words */
+      #define kd_eighths(i) kd_number(kd_plus(_mm512_permutexvar_epi64((__m512i)(i), _mm512_set_epi64( \
+          0x3fef5818dcfba487, 0x3feee89f995ad3ad, 0x3feeace5422aa0db, 0x3feea09e667f3bcd, \
+          0x3feebfdad5362a27, 0x3fef06fe0a31b715, 0x3fef72b83c7d517b, 0x3ff0000000000000)), kd_left(i, 49)))
+      #define KD_TABLES 1
+      #define kd_less_d(a, b) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_LT_OQ)
+      #define kd_equal_d(a, b) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_EQ_OQ)
+      #define kd_all_there(m) ((__mmask8)(m) == 0xff)
     #else
       typedef kd_w32 kd_flags;  /* negative where it is set */
       typedef kd_w32 kd_mask32;
@@ -198,12 +208,18 @@ cdef extern from *:
       #define kd_lower_minus(m, a, b) ((a) - KD_LOWER_WHERE(m, b))
       #define kd_upper_plus(m, a, b) ((a) + KD_UPPER_WHERE(m, b))
       #define kd_upper_minus(m, a, b) ((a) - KD_UPPER_WHERE(m, b))
+      #define kd_less_d kd_less
+      #define kd_equal_d kd_same
+      #define kd_eighths(i) kd_number(i)
+      #define KD_TABLES 0
+      #define kd_all_there(m) (!kd_any(~(m)))
       #if defined(KD_LANE_BYTES) && defined(__AVX2__)
         #define kd_lower_mask(m) ((kd_i64)_mm256_cvtepi32_epi64(_mm256_castsi256_si128((__m256i)(m))))
         #define kd_upper_mask(m) ((kd_i64)_mm256_cvtepi32_epi64(_mm256_extracti128_si256((__m256i)(m), 1)))
         #define kd_odd(i) kd_left(i, 63)  /* only signs count */
         #define kd_pick(m, a, b) ((kd_f64)_mm256_blendv_pd((__m256d)(b), (__m256d)(a), (__m256d)(m)))
         #define kd_opposed(m, a, b) kd_pick(m, kd_number(kd_bits(a) ^ (m)), b)
+        #define kd_negated(m, a) kd_number(kd_bits(a) ^ (m))
       #else
         #if !defined(KD_LANE_BYTES)
           #define kd_lower_mask(m) (-(kd_i64)((m) >> 31))
@@ -223,6 +239,7 @@ cdef extern from *:
         /* As an exchange, of which those who ask for both share the most. */
         #define kd_pick(m, a, b) kd_number(kd_bits(b) ^ ((kd_bits(a) ^ kd_bits(b)) & (m)))
         #define kd_opposed(m, a, b) kd_number(kd_bits(kd_pick(m, a, b)) ^ kd_left(m, 63))
+        #define kd_negated(m, a) kd_number(kd_bits(a) ^ kd_left(m, 63))
       #endif
     #endif
     """
@@ -277,6 +294,13 @@ cdef extern from *:
     f64vec upper_minus "kd_upper_minus"(mask32, f64vec, f64vec) noexcept nogil
     # The same for float64
     ctypedef int64_t mask64 "kd_mask64"
+    # Does a vector hold a table, so that there is 2**(i/8)? It counts the last 15 bits.
+    const bint TABLES "KD_TABLES"
+    f64vec eighths "kd_eighths"(i64vec) noexcept nogil
     mask64 odd_numbers "kd_odd"(i64vec) noexcept nogil
+    mask64 less_number "kd_less_d"(f64vec, f64vec) noexcept nogil
+    mask64 equal_number "kd_equal_d"(f64vec, f64vec) noexcept nogil
+    bint all_there "kd_all_there"(mask64) noexcept nogil                    # but not of odd numbers
     f64vec pick "kd_pick"(mask64, f64vec, f64vec) noexcept nogil            # a there, and b elsewhere
+    f64vec negated "kd_negated"(mask64, f64vec) noexcept nogil              # -a there, for odd numbers
     f64vec opposed "kd_opposed"(mask64, f64vec, f64vec) noexcept nogil      # -a there, and b elsewhere
