@@ -5,10 +5,10 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-from ..kernels.neighbours cimport (
-    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_nearest, find_pairs_around, reserve, sort_by,
-    sort_points,
-)
+from ..kernels.neighbours.cells cimport Cells, List, reserve, sort_points
+from ..kernels.neighbours.pairs cimport TESTS, find_ahead, find_pairs_around, sort_by
+from ..kernels.neighbours.places cimport find_around, find_nearest
+from ..kernels.neighbours.ways cimport find_in_way
 from ..kernels.space cimport is_periodic
 from ..kernels.simd.rounding cimport require_rounding
 

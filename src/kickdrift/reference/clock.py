@@ -11,6 +11,7 @@ but for a nanosecond that may be missing: a step is due when left + 1 ns >= dt.
 Every time is a `fractions.Fraction` of a second, so nothing is ever rounded away. The compiled clock
 does the same in 64-bit integers of 1/(hz.numerator * 10**9) seconds, which is exact as well because
 dt and every nanosecond are whole multiples of that unit; `acc` in a saved state is `left` in units.
+Policies and overload rules are in `clock_rules.py`. The class is as long as what users call of a clock.
 """
 
 from __future__ import annotations
@@ -25,9 +26,8 @@ from ..clock import options, rates, saved_state
 from ..clock.options import Settings
 from ..clock.rates import HALF_RANGE, LEDGER_FULL, LONGEST_FRAME_NS, NANO, SCALE_ONE
 from ..clock.saved_state import State
-from ..declaration import require_entries
-from ..errors import OverloadError
 from ..validation import exact_time
+from .clock_rules import OVERLOADS, POLICIES
 
 
 class FixedClock:
@@ -592,60 +592,3 @@ class FixedClock:
 
     def __setstate__(self, state: Any) -> None:
         self.load(state)
-
-
-# --- policies: the steps of a frame, their length, and what is lost ------------------------------
-
-_Steps = tuple[int, Fraction, Fraction]
-
-
-def _exact(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
-    """As many as fit."""
-    return max(due // clock._step, 0), clock._step, Fraction(0)
-
-
-def _match(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
-    """The whole number of steps nearest to the frame, if the clock stays close to real time; else as many as fit."""
-    m = math.floor(frame / clock._step + Fraction(1, 2))
-    if m >= 1 and clock._matches(frame - m * clock._step, due - m * clock._step):
-        return m, clock._step, Fraction(0)
-    return _exact(clock, frame, left, due)
-
-
-def _variable(clock: FixedClock, frame: Fraction, left: Fraction, due: Fraction) -> _Steps:
-    """One step, as long as all the time that waits, in whole nanoseconds."""
-    longest = Fraction(clock._settings.max_step_ns, NANO)
-    lost = max(left - longest, Fraction(0))
-    h = Fraction((left - lost) * NANO // 1, NANO)
-    return int(h > 0), h, lost
-
-
-# "locked" ignores real time, see its class: each frame counts as `steps` times dt, so that exactly these steps fit.
-POLICIES = {"exact": _exact, "match": _match, "locked": _exact, "variable": _variable}
-require_entries(__name__, POLICIES, options.POLICIES)
-
-
-# --- overload: the steps of a frame in which too many are due, those kept for later, and what is lost ---
-
-_Fewer = tuple[int, int, Fraction]
-
-
-def _drop(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
-    """Keep what the rule keeps, drop the other whole steps."""
-    most = clock._settings.max_steps
-    kept = min(n - most, clock._settings.overload.kept_steps)
-    return most, kept, (n - most - kept) * h
-
-
-def _resync(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
-    """Run nothing, drop everything."""
-    return 0, 0, left
-
-
-def _raise(clock: FixedClock, n: int, h: Fraction, left: Fraction) -> _Fewer:
-    """Refuse the frame."""
-    raise OverloadError(n)
-
-
-OVERLOADS = {"drop": _drop, "backlog": _drop, "resync": _resync, "raise": _raise, "budget": _drop}
-require_entries(__name__, OVERLOADS, options.OVERLOADS)

@@ -7,7 +7,8 @@ from .contact_state cimport (
     SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, write_vector,
 )
 from .events cimport slack
-from .shapes cimport DEEPEST, away, is_beside, touch
+from .outlines cimport away, touch
+from .shapes cimport DEEPEST, is_beside
 from .walls cimport each
 from ..abi.constraints cimport MEETING, SHAPES_PER_BODY, Contacts, Shapes
 from ..abi.plan cimport MAX_DIM

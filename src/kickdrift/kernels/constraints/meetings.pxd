@@ -9,7 +9,7 @@ from .events cimport (
     beyond, finish_telling, keep_touching, key_of, met_at, other_of, pair_touches, place_pair, report, slack, unmet,
     visit,
 )
-from .shapes cimport touch
+from .outlines cimport touch
 from ..abi.constraints cimport MEETING, Contacts, Shapes
 from ..abi.events cimport Contact, Log, Told
 from ..abi.plan cimport MAX_DIM

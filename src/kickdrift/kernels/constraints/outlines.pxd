@@ -1,0 +1,188 @@
+# How far a body is from one shape, and when it comes to it: formulas of kickdrift/reference/constraints/shapes.py.
+
+from libc.stdint cimport int64_t
+
+from ..abi.constraints cimport Shapes
+from ..abi.plan cimport MAX_DIM
+from ..forces.fields cimport dot, root
+from ..simd.vec cimport real
+
+
+cdef inline real away(int dim, const real* y, int64_t number, const Shapes* data, real* n) noexcept nogil:
+    """How far y is from a shape, and in which direction; from its inside, along the shortest way out."""
+    cdef const real* a = <const real*> data.lower + number * dim
+    cdef const real* b = <const real*> data.upper + number * dim
+    cdef real d[MAX_DIM]
+    cdef real e[MAX_DIM]
+    cdef real c[MAX_DIM]
+    cdef real zero = 0
+    cdef real one = 1
+    cdef real r, along, square, way, sign
+    cdef int j, axis
+    if data.segments:
+        for j in range(dim):
+            e[j] = b[j] - a[j]
+            d[j] = y[j] - a[j]
+        along, square = dot(dim, d, e), dot(dim, e, e)
+        for j in range(dim):
+            if not along > 0:
+                c[j] = a[j]
+            else:
+                c[j] = a[j] + along / square * e[j] if along < square else b[j]
+    else:
+        for j in range(dim):
+            c[j] = a[j] if y[j] < a[j] else (b[j] if y[j] > b[j] else y[j])
+    for j in range(dim):
+        d[j] = y[j] - c[j]
+    r = root(dot(dim, d, d))
+    if r > 0:
+        for j in range(dim):
+            n[j] = d[j] / r
+        return r
+    if data.segments:
+        n[0], n[1] = zero - e[1], e[0]
+        r = root(dot(dim, n, n))
+        if r > 0:
+            n[0], n[1] = n[0] / r, n[1] / r
+        else:
+            n[0], n[1] = one, zero
+        return zero
+    axis, sign, r = 0, -one, y[0] - a[0]
+    for j in range(1, dim):
+        way = y[j] - a[j]
+        if way < r:
+            axis, r = j, way
+    for j in range(dim):
+        way = b[j] - y[j]
+        if way < r:
+            axis, sign, r = j, one, way
+    for j in range(dim):
+        n[j] = zero + sign if j == axis else zero
+    return zero - r
+
+
+cdef inline bint touch(
+    bint through, int dim, const real* y, const real* motion, real r, int64_t number, const Shapes* data, real* share,
+) noexcept nogil:
+    """Does y come as near as r, and after which share of its motion? through: not where it is so near before."""
+    cdef const real* a = <const real*> data.lower + number * dim
+    cdef const real* b = <const real*> data.upper + number * dim
+    cdef real n[MAX_DIM]
+    cdef real first = 2
+    if away(dim, y, number, data, n) < r:
+        share[0] = 0
+        return not through and dot(dim, n, motion) < 0
+    if data.segments:
+        around_segment(dim, y, motion, r, a, b, &first)
+    else:
+        around_box(dim, y, motion, r, a, b, &first)
+    share[0] = first
+    return first <= 1
+
+
+cdef inline void keep_first(real t, real* first) noexcept nogil:
+    if t <= 1 and t < first[0]:
+        first[0] = t
+
+
+cdef inline void around_segment(
+    int dim, const real* y, const real* motion, real r, const real* a, const real* b, real* first,
+) noexcept nogil:
+    """Its two sides and its two ends."""
+    cdef real d[MAX_DIM]
+    cdef real e[MAX_DIM]
+    cdef real w[MAX_DIM]
+    cdef real zero = 0
+    cdef real square, size, q, dq, t, along
+    cdef int j
+    for j in range(dim):
+        e[j] = b[j] - a[j]
+        d[j] = y[j] - b[j]
+    square = dot(dim, e, e)
+    if around_point(dim, d, motion, r, &t):
+        keep_first(t, first)
+    for j in range(dim):
+        d[j] = y[j] - a[j]
+    if around_point(dim, d, motion, r, &t):
+        keep_first(t, first)
+    if not square > 0:
+        return
+    size = root(square)
+    w[0], w[1] = (zero * size - e[1]) / size, e[0] / size
+    q, dq = dot(dim, w, d), dot(dim, w, motion)
+    if q > 0 and dq < 0:
+        t = (q - r) / (zero * dq - dq)
+    elif q < 0 and dq > 0:
+        t = (zero * q - q - r) / dq
+    else:
+        return
+    for j in range(dim):
+        d[j] = d[j] + t * motion[j]
+    along = dot(dim, e, d)
+    if t >= 0 and along >= 0 and along <= square:
+        keep_first(t, first)
+
+
+cdef inline void around_box(
+    int dim, const real* y, const real* motion, real r, const real* a, const real* b, real* first,
+) noexcept nogil:
+    """Its faces, edges and corners: beyond one, two or three pairs of its faces."""
+    cdef real d[MAX_DIM]
+    cdef real m[MAX_DIM]
+    cdef real t
+    cdef int j, axes, corner, count
+    for axes in range(1, 1 << dim):
+        count = 0
+        for j in range(dim):
+            count += (axes >> j) & 1
+        if count == 1:
+            for j in range(dim):
+                if axes != 1 << j:
+                    continue
+                if motion[j] > 0:
+                    t = (a[j] - r - y[j]) / motion[j]
+                elif motion[j] < 0:
+                    t = (b[j] + r - y[j]) / motion[j]
+                else:
+                    continue
+                if t >= 0 and is_within(dim, y, motion, t, a, b, axes):
+                    keep_first(t, first)
+            continue
+        for corner in range(1 << dim):
+            if corner & ~axes:
+                continue
+            count = 0
+            for j in range(dim):
+                if (axes >> j) & 1:
+                    d[count] = y[j] - (b[j] if (corner >> j) & 1 else a[j])
+                    m[count] = motion[j]
+                    count += 1
+            if around_point(count, d, m, r, &t) and is_within(dim, y, motion, t, a, b, axes):
+                keep_first(t, first)
+
+
+cdef inline bint is_within(
+    int dim, const real* y, const real* motion, real t, const real* a, const real* b, int but,
+) noexcept nogil:
+    """Is a place between all pairs of faces but these?"""
+    cdef real place
+    cdef int j
+    for j in range(dim):
+        if (but >> j) & 1:
+            continue
+        place = y[j] + t * motion[j]
+        if not (a[j] <= place and place <= b[j]):
+            return False
+    return True
+
+
+cdef inline bint around_point(int dim, const real* d, const real* motion, real r, real* t) noexcept nogil:
+    """Does what is d away from a point come as near as r, and when?"""
+    cdef real square = dot(dim, motion, motion)
+    cdef real along = dot(dim, d, motion)
+    cdef real outside = dot(dim, d, d) - r * r
+    cdef real under_root = along * along - square * outside
+    if not along < 0 or not under_root >= 0 or not outside >= 0:
+        return False
+    t[0] = outside / (root(under_root) - along)
+    return True
