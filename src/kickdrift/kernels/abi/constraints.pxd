@@ -11,6 +11,7 @@ cdef enum:
     NOWHERE = 255           # the class of bodies that do not live
     CONTACT = 15            # numbers of a contact beside its two vectors
     TRAITS = 8              # see `traits` of Contacts
+    GAIN = 4                # of which the last ones begin here
     MEETING = 4             # of what is told of one, beside two vectors
     SHAPES_PER_BODY = 8     # that a body may touch in a step among others: the nearest
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
@@ -180,7 +181,8 @@ ctypedef struct Collisions:
 # What is done with blocks of contacts in one sweep.
 cdef enum:
     BEGIN           # the numbers of contacts between bodies
-    WARM            # the impulses of the substep before
+    RESUME          # the impulses of the step before
+    WARM            # those of the substep before, in the direction of now
     SOLVE           # new ones
 
 ctypedef struct Sweep:
@@ -230,7 +232,8 @@ ctypedef struct Contacts:
     # Workspace.
     # Velocity and position of each body, then of each wall, then of all shapes; and a row that nobody reads.
     void* body
-    void* traits                # TRAITS numbers of each: radius, weight, friction, restitution; what forces give its v
+    # TRAITS numbers of each: radius, weight, friction, restitution; and what forces give its velocity.
+    void* traits
     int32_t* one                # of each contact, in ascending order
     int32_t* other
     uint8_t* colour

@@ -73,10 +73,10 @@ cdef inline real carried(const real* more, int64_t w, real h, int64_t substeps) 
     """The load that a contact does not give way to from the next step on."""
     cdef real ten = 10
     cdef real light = ten * more[MASS * w] * more[SLOW * w] / <real> substeps
-    cdef real slight = more[MASS * w] * more[FASTEST * w] / (<real> 40 * h)
-    cdef real heavy, most, load
-    if substeps >= FINE and slight > light:
-        light = slight
+    cdef real slight, heavy, most, load
+    if substeps >= FINE:
+        slight = more[MASS * w] * more[FASTEST * w] / (<real> 40 * h)
+        light = slight if slight > light else light
     heavy = more[PUSH * w] - light
     heavy = heavy if heavy > 0 and more[FRICTION * w] > 0 else 0 * heavy
     most = <real> 0.9 * heavy

@@ -10,7 +10,7 @@ from .contact_state cimport (
     SLOW, SPEED, TOTAL, TURNS, meeting,
 )
 from .meetings cimport meets
-from ..abi.constraints cimport BEGIN, CONTACT, TRAITS, WARM, Contacts, Sweep
+from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, TRAITS, WARM, Contacts, Sweep
 from ..abi.plan cimport MAX_DIM
 from ..simd.blends cimport any_above, filled, is_nothing, where_above, where_zero
 from ..simd.rows cimport gather_four, put_back, scatter_two
@@ -64,7 +64,7 @@ cdef inline bint press_in(
                 set_lane(&same[TURN], turn, 1)
             if sweep.kind == BEGIN:
                 begin(dim, data, block, sweep.told, like)
-            elif sweep.kind == WARM:
+            elif sweep.kind != SOLVE:
                 warm(dim, data, sweep, block, turn, same)
             elif solve(dim, data, sweep, block, turn, same):
                 deep = True
@@ -171,8 +171,8 @@ cdef inline void begin(int dim, const Contacts* data, int64_t block, bint told, 
         way[c] = b[c] - a[c]
         own[dim + c] = zero
     more[SPEED] = -dot(dim, way, own)
-    gather_four(data.traits, 4, TRAITS, first, a)
-    gather_four(data.traits, 4, TRAITS, second, b)
+    gather_four(data.traits, GAIN, TRAITS, first, a)
+    gather_four(data.traits, GAIN, TRAITS, second, b)
     more[SLOW] = magnitude(dot(dim, a, own)) + magnitude(dot(dim, b, own))
     if told:
         forget_meetings(dim, data, block, like)
@@ -208,9 +208,12 @@ cdef inline void warm(
     cdef vec impulse[MAX_DIM]
     cdef vec active, along, rub
     cdef int c
+    if sweep.kind == RESUME and is_nothing(more[PUSH]):
+        return
     gather(dim, data, data.first + block * width(own), a)
     gather(dim, data, data.second + block * width(own), b)
-    direct(dim, data, block, own, a + dim, b + dim)
+    if sweep.kind == WARM:
+        direct(dim, data, block, own, a + dim, b + dim)
     active = more[PUSH]
     if sweep.alone:
         active = where_zero(same[TURN], same[TURN], active)

@@ -15,11 +15,26 @@ from .contact_state cimport (
 from .events cimport senses
 from .meetings cimport add_up, meets, tell_meetings
 from ..abi.constraints cimport (
-    BEGIN, COLOURS, CONTACT, NOWHERE, SHAPES_PER_BODY, SOLVE, WARM, Contacts, Sweep,
+    BEGIN, COLOURS, CONTACT, GAIN, NOWHERE, RESUME, SHAPES_PER_BODY, SOLVE, WARM, Contacts, Sweep,
 )
 from ..simd.vec cimport real
 from ..abi.plan cimport MAX_DIM
 from ..abi.coupled cimport INTERRUPTED
+
+cdef extern from *:
+    """
+    /* The place of the lowest bit that is 0, or 64 */
+    static inline int kd_lowest_zero(uint64_t bits) {
+      #if defined(__GNUC__) || defined(__clang__)
+        return ~bits ? __builtin_ctzll(~bits) : 64;
+      #else
+        int place = 0;
+        for (; bits & 1; bits >>= 1) place++;
+        return place;
+      #endif
+    }
+    """
+    int lowest_zero "kd_lowest_zero"(uint64_t) noexcept nogil
 
 cdef enum:
     RELAXING = 2        # sweeps that take away the speed of pushing out
@@ -49,14 +64,11 @@ cdef inline int rest(
     cdef real zero = 0
     cdef Sweep sweep
     cdef real soft, scale, rod_soft, rod_scale
-    cdef const real* radius = <const real*> data.grid.radius
-    cdef const real* friction = <const real*> data.friction
-    cdef const real* restitution = <const real*> data.restitution
     cdef real start[MAX_DIM]
     cdef real* own
-    cdef real* own_traits
+    cdef const real* given
     cdef int64_t count, _substep, _sweep, i, k
-    cdef bint deep
+    cdef bint bounces, deep
     cdef int64_t solved = 0
     cdef real left
     cdef bint told = data.grid.told != NULL
@@ -68,25 +80,7 @@ cdef inline int rest(
             drop_strangers(n, &data.grid)
     else:
         memset(data.grid.count, 0, n * sizeof(int32_t))
-    for i in range(n):
-        data.moved[i] = weight[i] > 0
-    for i in range(n + data.faces + 2):
-        own = body(dim, data, i, x)
-        own_traits = traits(data, i, x)
-        if i < n:
-            own_traits[0], own_traits[1] = radius[i], weight[i]
-            own_traits[2], own_traits[3] = friction[i], restitution[i]
-        for j in range(dim):
-            if i >= n:
-                own[j] = zero
-                own[dim + j] = zero
-                continue
-            own[dim + j] = before[j * stride + i]
-            own_traits[4 + j] = gain[j * stride + i]
-            if weight[i] > 0:
-                own[j] = v[j * stride + i] - gain[j * stride + i]
-            else:
-                own[j] = (x[j * stride + i] - own[dim + j]) / full
+    bounces = begin_bodies(dim, full, n, stride, before, gain, x, v, data)
     memset(data.touched, 0, n + data.faces + 1)
     data.found[0] = find_contacts(dim, n, stride, x, data)
     find_known(data.found[0], data)
@@ -100,6 +94,7 @@ cdef inline int rest(
     for k in range(data.found[2]):
         begin_shape(dim, n, stride, gain, data.leaning[k], data)
     recall(dim, full, data.found[0], data)
+    share_gain(dim, n, substeps, data)
     stiffness_of(h, one, <real> 1.8849555921538759, stiffness[0], stiffness[1], &soft, &scale)
     stiffness_of(h, one + one, <real> 1.5707963267948966, stiffness[0], stiffness[2], &rod_soft, &rod_scale)
 
@@ -107,15 +102,16 @@ cdef inline int rest(
         for i in range(n):
             if weight[i] > 0:
                 own = body(dim, data, i, x)
+                given = traits(data, i, x) + GAIN
                 for j in range(dim):
-                    own[j] = own[j] + gain[j * stride + i] / substeps
+                    own[j] = own[j] + given[j]
         begin_rods(dim, data, x)
         left = h * <real> (data.substeps - _substep)
         if told and _substep > 0:
             for k in range(count):
                 add_up(dim, k, data, x)
         lean(dim, stride, gain, data)
-        sweep.kind = WARM
+        sweep.kind = WARM if _substep > 0 else RESUME
         press(&sweep, data, x)
         solve_rods(True, dim, h, rod_soft, rod_scale, data)
         sweep.kind, sweep.soft, sweep.scale, sweep.times, sweep.left = SOLVE, soft, scale, one, left
@@ -138,12 +134,53 @@ cdef inline int rest(
             solved = 0
             if data.grid.look(owner):
                 return INTERRUPTED
-    for k in range(count):
+    for k in range(count if bounces else 0):
         rebound(dim, k, data, x)
     finish(dim, full, n, data.found[0], stride, x, v, s, data)
     if told:
         tell_meetings(dim, full, n, stride, before, x, data)
     return 0
+
+
+cdef inline bint begin_bodies(
+    int dim, real full, int64_t n, int64_t stride, const real* before, const real* gain, const real* x, const real* v,
+    const Contacts* data,
+) noexcept nogil:
+    """Where they are before the step, as they go without its forces, row by row; has any of them restitution?"""
+    cdef const real* radius = <const real*> data.grid.radius
+    cdef const real* weight = <const real*> data.grid.weight
+    cdef const real* friction = <const real*> data.friction
+    cdef const real* restitution = <const real*> data.restitution
+    cdef real* own
+    cdef real* more
+    cdef bint bounces = False
+    cdef int64_t i
+    cdef int j
+    for i in range(n):
+        own = body(dim, data, i, x)
+        more = traits(data, i, x)
+        data.moved[i] = weight[i] > 0
+        more[0], more[1], more[2], more[3] = radius[i], weight[i], friction[i], restitution[i]
+        bounces = bounces or restitution[i] > 0
+        for j in range(dim):
+            own[dim + j] = before[j * stride + i]
+            more[GAIN + j] = gain[j * stride + i]
+            if weight[i] > 0:
+                own[j] = v[j * stride + i] - gain[j * stride + i]
+            else:
+                own[j] = (x[j * stride + i] - own[dim + j]) / full
+    return bounces
+
+
+cdef inline void share_gain(int dim, int64_t n, real substeps, const Contacts* data) noexcept nogil:
+    """What the forces of the step give in each substep."""
+    cdef real* more
+    cdef int64_t i
+    cdef int j
+    for i in range(n):
+        more = traits(data, i, &substeps) + GAIN
+        for j in range(dim):
+            more[j] = more[j] / substeps
 
 
 cdef inline bint press(Sweep* sweep, const Contacts* data, const real* like) noexcept nogil:
@@ -250,10 +287,7 @@ cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data)
         taken = data.taken[i] if data.moved[i] else 0
         if j < n and data.moved[j]:
             taken |= data.taken[j]
-        colour = 0
-        while taken & 1:
-            taken >>= 1
-            colour += 1
+        colour = lowest_zero(taken)
         if colour < COLOURS:
             taken = <uint64_t> 1 << colour
             if data.moved[i]:
