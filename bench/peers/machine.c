@@ -42,7 +42,8 @@ void euler(long times, long n, VEC *restrict out, VEC *restrict x, VEC *restrict
 
 /* The same with velocity Verlet, beside the last completed step (x, v) and with the last accelerations (p). */
 void verlet(
-    long times, long n, VEC *restrict out, VEC *restrict x, VEC *restrict v, VEC *restrict y, VEC *restrict u, VEC *restrict p
+    long times, long n, VEC *restrict out, VEC *restrict x, VEC *restrict v, VEC *restrict y, VEC *restrict u,
+    VEC *restrict p
 ) {
     const REAL h = (REAL)1e-4, half = h / 2;
     for (; times > 0; times--) {
