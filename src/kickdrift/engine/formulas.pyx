@@ -12,8 +12,8 @@ from ..kernels.abi.formulas cimport (
     DIFF_SUB, DIV, EACH, EQUAL, EXP, FLOOR, KNOWN, LESS, LOAD, LOG, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN,
     MOVED, MUL, MUL_ADD, MUL_ADD_ADD, MUL_ADD_SUB, MUL_MUL, MUL_MUL_ADD, MUL_MUL_SUB, MUL_SUB, MUL_SUB_ADD, MUL_SUB_SUB,
     NEG, NOISE, NOT_LESS, POSITION, POW, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER, RESULT, SIN, SPED, SQRT,
-    SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_MUL_MUL, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula, FormulaTable, Operand,
-    Operation,
+    SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_MUL_MUL, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula, FormulaTable,
+    Operand, Operation,
 )
 from ..kernels.abi.tables cimport Kernels, offered_in
 from ..kernels.simd.rounding cimport require_rounding
@@ -39,7 +39,8 @@ CODES = {
     "mul_mul_sub": MUL_MUL_SUB, "sub_mul_mul": SUB_MUL_MUL, "diff_mul_add": DIFF_MUL_ADD,
     "diff_mul_sub": DIFF_MUL_SUB, "mul_add_add": MUL_ADD_ADD, "mul_add_sub": MUL_ADD_SUB,
     "mul_sub_add": MUL_SUB_ADD, "mul_sub_sub": MUL_SUB_SUB, "products_added": PRODUCTS_ADDED,
-    "products_subtracted": PRODUCTS_SUBTRACTED, "squares_added": SQUARES_ADDED, "load": LOAD, "store": STORE, "noise": NOISE, "sqrt": SQRT,
+    "products_subtracted": PRODUCTS_SUBTRACTED, "squares_added": SQUARES_ADDED, "load": LOAD,
+    "store": STORE, "noise": NOISE, "sqrt": SQRT,
     "sin": SIN, "cos": COS, "tan": TAN, "exp": EXP, "log": LOG, "tanh": TANH, "cbrt": CBRT, "pow": POW,
     "atan2": ATAN2,
 }

@@ -370,7 +370,6 @@ cdef class ODECore(Runner):
         cdef double* times = NULL
         cdef Py_ssize_t step, bad
         cdef double cost = self.cost * self.stages * steps
-        copy_array(&self.stage.place, &self.plan.y, self.plan.n, self.plan.dim, self.item)
         try:
             if self.timed:
                 times = <double*> PyMem_Malloc(steps * sizeof(double))
@@ -393,12 +392,13 @@ cdef class ODECore(Runner):
         return bad
 
     cdef void step_blocks(self, Py_ssize_t steps, const double* times) noexcept nogil:
-        """From the state in `stage` to that after the steps, there: all steps of a block, then the next."""
+        """From the state to that after the steps, which goes to `stage`: all steps of a block, then the next."""
         cdef Py_ssize_t dim = self.plan.dim
         cdef Py_ssize_t width = self.kernels.formulas.width
         cdef Py_ssize_t first = 0
         cdef Py_ssize_t count, plane, numbers, step
-        cdef Array rows = self.stage.place
+        cdef Array rows = self.plan.y
+        cdef Array to = self.stage.place
         cdef Array planes
         cdef double t = 0
         cdef char* y
@@ -426,8 +426,9 @@ cdef class ODECore(Runner):
                     self.table.sweep(&self.plan, which, numbers, k, y, u, self.total.data)
                 y, u = u, y
             planes.data = y
-            copy_array(&rows, &planes, count, dim, self.item)
+            copy_array(&to, &planes, count, dim, self.item)
             rows.data += count * rows.body
+            to.data += count * to.body
             first += count
 
     cdef double exact_time(self, Py_ssize_t ahead=0) except? -1:

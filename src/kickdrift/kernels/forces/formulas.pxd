@@ -31,7 +31,7 @@ cdef inline void operate(
     cdef Py_ssize_t i = step[o.a]
     cdef Py_ssize_t j = step[o.b]
     cdef Py_ssize_t k = step[o.c]
-    cdef Py_ssize_t l = step[o.d]
+    cdef Py_ssize_t m = step[o.d]
     cdef vec same, other    # numbers that are read once
     cdef Py_ssize_t n
     if code == ADD:
@@ -100,62 +100,62 @@ cdef inline void operate(
         if i == 0:
             same = a[0]
             for n in range(vectors):
-                out[n] = (same * b[n * j]) * c[n * k] + d[n * l]
+                out[n] = (same * b[n * j]) * c[n * k] + d[n * m]
         else:
             for n in range(vectors):
-                out[n] = (a[n * i] * b[n * j]) * c[n * k] + d[n * l]
+                out[n] = (a[n * i] * b[n * j]) * c[n * k] + d[n * m]
     elif code == MUL_MUL_SUB:
         if i == 0:
             same = a[0]
             for n in range(vectors):
-                out[n] = (same * b[n * j]) * c[n * k] - d[n * l]
+                out[n] = (same * b[n * j]) * c[n * k] - d[n * m]
         else:
             for n in range(vectors):
-                out[n] = (a[n * i] * b[n * j]) * c[n * k] - d[n * l]
+                out[n] = (a[n * i] * b[n * j]) * c[n * k] - d[n * m]
     elif code == SUB_MUL_MUL:
         if i == 0:
             same = a[0]
             for n in range(vectors):
-                out[n] = d[n * l] - (same * b[n * j]) * c[n * k]
+                out[n] = d[n * m] - (same * b[n * j]) * c[n * k]
         else:
             for n in range(vectors):
-                out[n] = d[n * l] - (a[n * i] * b[n * j]) * c[n * k]
+                out[n] = d[n * m] - (a[n * i] * b[n * j]) * c[n * k]
     elif code == DIFF_MUL_ADD:
         for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) * c[n * k] + d[n * l]
+            out[n] = (a[n * i] - b[n * j]) * c[n * k] + d[n * m]
     elif code == DIFF_MUL_SUB:
         for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) * c[n * k] - d[n * l]
+            out[n] = (a[n * i] - b[n * j]) * c[n * k] - d[n * m]
     elif code == MUL_ADD_ADD:
         for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] + c[n * k]) + d[n * l]
+            out[n] = (a[n * i] * b[n * j] + c[n * k]) + d[n * m]
     elif code == MUL_ADD_SUB:
         for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] + c[n * k]) - d[n * l]
+            out[n] = (a[n * i] * b[n * j] + c[n * k]) - d[n * m]
     elif code == MUL_SUB_ADD:
         for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] - c[n * k]) + d[n * l]
+            out[n] = (a[n * i] * b[n * j] - c[n * k]) + d[n * m]
     elif code == MUL_SUB_SUB:
         for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] - c[n * k]) - d[n * l]
+            out[n] = (a[n * i] * b[n * j] - c[n * k]) - d[n * m]
     elif code == PRODUCTS_ADDED:
         if i == 0 and k == 0:
             same = a[0]
             other = c[0]
             for n in range(vectors):
-                out[n] = same * b[n * j] + other * d[n * l]
+                out[n] = same * b[n * j] + other * d[n * m]
         else:
             for n in range(vectors):
-                out[n] = a[n * i] * b[n * j] + c[n * k] * d[n * l]
+                out[n] = a[n * i] * b[n * j] + c[n * k] * d[n * m]
     elif code == PRODUCTS_SUBTRACTED:
         if i == 0 and k == 0:
             same = a[0]
             other = c[0]
             for n in range(vectors):
-                out[n] = same * b[n * j] - other * d[n * l]
+                out[n] = same * b[n * j] - other * d[n * m]
         else:
             for n in range(vectors):
-                out[n] = a[n * i] * b[n * j] - c[n * k] * d[n * l]
+                out[n] = a[n * i] * b[n * j] - c[n * k] * d[n * m]
     elif code == SQUARES_ADDED:
         for n in range(vectors):
             same = a[n * i]

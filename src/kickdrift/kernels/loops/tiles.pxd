@@ -8,6 +8,7 @@ from libc.string cimport memset
 
 from ..abi.constants cimport EXTRA
 from ..abi.registers cimport P, Q, REGISTERS, S, V, X, Y, Z
+from ..simd.copies cimport triple_f32, triple_f64
 from ..simd.vec cimport alone, f32alone, f32vec, f64alone, f64vec, vec, width
 from ..abi.plan cimport (
     COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, ORIGIN, POINT_GRAVITY, RK4, ROW, SQUARE, STRENGTH, STRIDED, TILE,
@@ -15,7 +16,7 @@ from ..abi.plan cimport (
 )
 from .planes cimport aligned, end, keep_tile, move_state, sum_planes
 from .rows cimport FEW, row_of_blocks
-from ..integrators.steps cimport damp, has_opening, opening, stage, stages, turn
+from ..integrators.steps cimport damp, has_opening, opening, rotate, stage, stages, turn
 from ..abi.applied cimport Applied
 from ..forces.applied cimport merge_row
 from ..forces.fields cimport accelerate, accelerate_tile, add_term, field_vec, values
@@ -207,45 +208,60 @@ cdef inline void step_vectors(
 cdef inline bint charges(int scheme, const Plan* plan) noexcept nogil:
     """Is a turn all that is done to bodies beside constant accelerations, as to charges in uniform fields?"""
     return (
-        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET) and plan.turned
+        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET) and plan.dim == MAX_DIM and plan.turned
         and not (plan.terms > 0 or plan.drag or plan.spring or plan.damped)
     )
 
 
-cdef inline void step_charges(
-    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
+cdef inline void step_two(
+    int scheme, const Plan* plan, const vec* k, Py_ssize_t first, vec* x, vec* v,
 ) noexcept nogil:
-    """`step_planes` for them, in one pass for each step: vectors wait for the turns of others no longer."""
+    """One step of two vectors of them."""
+    cdef vec t[2 * MAX_DIM]
+    cdef vec s[2]
+    cdef vec g, p
+    cdef Py_ssize_t body
+    cdef int i, j
+    for i in range(2):
+        body = first + i * width(x)
+        s[i] = field_vec(&plan.turn_share, 0, body, x)
+        for j in range(MAX_DIM):
+            t[i * MAX_DIM + j] = field_vec(&plan.turn, j, body, x)
+    rotate(2, MAX_DIM, t, s, v)
+    for i in range(2):
+        for j in range(MAX_DIM):
+            g = p = field_vec(&plan.g, j, first + i * width(x), x)
+            if has_opening(scheme, False):
+                opening(scheme, k, &x[i * MAX_DIM + j], &v[i * MAX_DIM + j], NULL, &p, NULL)
+            stage(
+                scheme, False, 0, 1, k, k, k, k, k, g, &x[i * MAX_DIM + j], &v[i * MAX_DIM + j], NULL, &p, NULL, NULL,
+                NULL,
+            )
+    rotate(2, MAX_DIM, t, s, v)
+
+
+cdef inline void step_charges(
+    int scheme, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
+) noexcept nogil:
+    """`step_planes` for them, in one pass for each step. A plane is a whole number of two vectors."""
     cdef Py_ssize_t plane = TILE // width(r)
     cdef vec* place = r + X * MAX_DIM * plane
     cdef vec* speed = r + V * MAX_DIM * plane
-    cdef vec x[MAX_DIM]
-    cdef vec v[MAX_DIM]
-    cdef vec p[MAX_DIM]
-    cdef vec t[3]
-    cdef vec s
-    cdef Py_ssize_t _step, n, body
-    cdef int j
+    cdef vec x[2 * MAX_DIM]
+    cdef vec v[2 * MAX_DIM]
+    cdef Py_ssize_t _step, n
+    cdef int i, j
     for _step in range(job.steps):
-        for n in range((count + width(r) - 1) // width(r)):
-            body = first + n * width(r)
-            s = field_vec(&plan.turn_share, 0, body, r)
-            for j in range(3):
-                t[j] = field_vec(&plan.turn, j, body, r)
-            for j in range(dim):
-                x[j], v[j] = place[j * plane + n], speed[j * plane + n]
-            turn(KICK_DRIFT, dim, t, s, NULL, v, NULL)
-            for j in range(dim):
-                p[j] = field_vec(&plan.g, j, body, r)
-                if has_opening(scheme, False):
-                    opening(scheme, k, &x[j], &v[j], NULL, &p[j], NULL)
-                stage(
-                    scheme, False, 0, 1, k, k, k, k, k, field_vec(&plan.g, j, body, r), &x[j], &v[j], NULL, &p[j],
-                    NULL, NULL, NULL,
-                )
-            turn(KICK_DRIFT, dim, t, s, NULL, v, NULL)
-            for j in range(dim):
-                place[j * plane + n], speed[j * plane + n] = x[j], v[j]
+        n = 0
+        while n * width(r) < count:
+            for i in range(2):
+                for j in range(MAX_DIM):
+                    x[i * MAX_DIM + j], v[i * MAX_DIM + j] = place[j * plane + n + i], speed[j * plane + n + i]
+            step_two(scheme, plan, k, first + n * width(r), x, v)
+            for i in range(2):
+                for j in range(MAX_DIM):
+                    place[j * plane + n + i], speed[j * plane + n + i] = x[i * MAX_DIM + j], v[i * MAX_DIM + j]
+            n += 2
 
 
 cdef inline void step_tile(
@@ -253,7 +269,7 @@ cdef inline void step_tile(
 ) noexcept nogil:
     """Step a loaded tile, by loops over vectors where they are the faster ones and not too much code."""
     if charges(scheme, plan):
-        step_charges(scheme, dim, plan, job, k, first, count, r)
+        step_charges(scheme, plan, job, k, first, count, r)
     elif sizeof(vec) == SLOW_TO_STORE and pulled(plan):
         step_vectors(scheme, dim, True, plan, job, k, first, count, r)
     elif sizeof(vec) == SLOW_TO_STORE and (scheme == KICK_DRIFT or scheme == RK4):
@@ -479,6 +495,50 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
     end(plan, job, check)
 
 
+cdef inline bint in_rows(const Plan* plan, const vec* like) noexcept nogil:
+    """Do each body's three components lie side by side? Copying tiles takes longer than a single step of them."""
+    cdef Py_ssize_t item = sizeof(vec) // width(like)
+    return (
+        sizeof(vec) >= 32 and charges(plan.scheme, plan)
+        and plan.x.component == item and plan.x.body == 3 * item
+        and plan.v.component == item and plan.v.body == 3 * item
+    )
+
+
+cdef inline void triple(bint out, vec* components, char* place) noexcept nogil:
+    if vec is f32vec:
+        triple_f32(out, <float*> components, <float*> place)
+    else:
+        triple_f64(out, <double*> components, <double*> place)
+
+
+cdef inline vec step_charges_in_rows(int scheme, const Plan* plan, const Job* job, const vec* k) noexcept nogil:
+    """One step of as many as fill two vectors each time; returns sums of all numbers."""
+    cdef Py_ssize_t size = MAX_DIM * sizeof(vec)
+    cdef Py_ssize_t first = job.first
+    cdef char* place = plan.x.data + first * plan.x.body
+    cdef char* speed = plan.v.data + first * plan.v.body
+    cdef vec x[2 * MAX_DIM]
+    cdef vec v[2 * MAX_DIM]
+    cdef vec check
+    cdef int i
+    memset(&check, 0, sizeof(vec))
+    while first + 2 * width(k) <= job.last:
+        for i in range(2):
+            triple(False, x + i * MAX_DIM, place + i * size)
+            triple(False, v + i * MAX_DIM, speed + i * size)
+        step_two(scheme, plan, k, first, x, v)
+        for i in range(2 * MAX_DIM):
+            check = check + (x[i] + v[i])
+        for i in range(2):
+            triple(True, x + i * MAX_DIM, place + i * size)
+            triple(True, v + i * MAX_DIM, speed + i * size)
+        place += 2 * size
+        speed += 2 * size
+        first += 2 * width(k)
+    return check
+
+
 cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """The same in copies of tiles."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
@@ -495,6 +555,12 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
     if plan.scheme == IMPLICIT_EULER:
         job.evaluations = 0  # what it takes
     first = job.first
+    if job.steps == 1 and job.before == NULL and in_rows(plan, like):
+        if plan.scheme == KICK_DRIFT:
+            check = step_charges_in_rows(KICK_DRIFT, plan, job, k)
+        else:
+            check = step_charges_in_rows(VELOCITY_VERLET, plan, job, k)
+        first = job.last - (job.last - job.first) % (2 * width(like))   # the rest
     while first < job.last:
         count = min(<Py_ssize_t> TILE, job.last - first)
         move_state(False, plan, first, count, r)

@@ -106,27 +106,42 @@ cdef extern from *:
         #define KD_VECTOR_f64 __m256d
         #define KD_VECTOR_f32 __m256
       #endif
+      #define KD_TAKE_TRIPLE(type, suffix, x, y, z, place, w) \
+        a = KD_READ(type, place); \
+        b = KD_READ(type, place + w); \
+        c = KD_READ(type, place + 2 * w); \
+        KD_WRITE(type, x, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 0), 0)); \
+        KD_WRITE(type, y, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 1), 1)); \
+        KD_WRITE(type, z, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 2), 2));
+      #define KD_PUT_TRIPLE(type, suffix, x, y, z, place, w) \
+        a = KD_SPREAD_ ## suffix(KD_READ(type, x), 0); \
+        b = KD_SPREAD_ ## suffix(KD_READ(type, y), 1); \
+        c = KD_SPREAD_ ## suffix(KD_READ(type, z), 2); \
+        KD_WRITE(type, place, KD_MIXED_ ## suffix(a, b, c, 0)); \
+        KD_WRITE(type, place + w, KD_MIXED_ ## suffix(a, b, c, 1)); \
+        KD_WRITE(type, place + 2 * w, KD_MIXED_ ## suffix(a, b, c, 2));
       #define KD_TRIPLE(i, w, type, vector, suffix) \
         for (; i + w <= count; i += w) { \
             vector a, b, c; \
-            if (out) { \
-                a = KD_SPREAD_ ## suffix(KD_READ(type, x + i), 0); \
-                b = KD_SPREAD_ ## suffix(KD_READ(type, y + i), 1); \
-                c = KD_SPREAD_ ## suffix(KD_READ(type, z + i), 2); \
-                KD_WRITE(type, place + 3 * i, KD_MIXED_ ## suffix(a, b, c, 0)); \
-                KD_WRITE(type, place + 3 * i + w, KD_MIXED_ ## suffix(a, b, c, 1)); \
-                KD_WRITE(type, place + 3 * i + 2 * w, KD_MIXED_ ## suffix(a, b, c, 2)); \
-            } else { \
-                a = KD_READ(type, place + 3 * i); \
-                b = KD_READ(type, place + 3 * i + w); \
-                c = KD_READ(type, place + 3 * i + 2 * w); \
-                KD_WRITE(type, x + i, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 0), 0)); \
-                KD_WRITE(type, y + i, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 1), 1)); \
-                KD_WRITE(type, z + i, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 2), 2)); \
-            } \
+            if (out) { KD_PUT_TRIPLE(type, suffix, x + i, y + i, z + i, place + 3 * i, w) } \
+            else { KD_TAKE_TRIPLE(type, suffix, x + i, y + i, z + i, place + 3 * i, w) } \
         }
+      /* The same for one vector of each component. */
+      #define KD_ONE_TRIPLE(number, type, suffix) \
+        static inline __attribute__((always_inline)) void kd_triple_ ## suffix( \
+            int out, number *x, number *place \
+        ) { \
+            enum { W = KD_LANE_BYTES / sizeof(number) }; \
+            KD_VECTOR_ ## suffix a, b, c; \
+            if (out) { KD_PUT_TRIPLE(type, suffix, x, x + W, x + 2 * W, place, W) } \
+            else { KD_TAKE_TRIPLE(type, suffix, x, x + W, x + 2 * W, place, W) } \
+        }
+      KD_ONE_TRIPLE(float, ps, f32)
+      KD_ONE_TRIPLE(double, pd, f64)
     #else
       #define KD_TRIPLE(i, w, type, vector, suffix)
+      #define kd_triple_f32(out, x, place) ((void)0)    /* nobody asks for it */
+      #define kd_triple_f64(out, x, place) ((void)0)
     #endif
     #define KD_MOVE_TRIPLES(name, number, type, suffix) \
         static void name(int out, number *x, Py_ssize_t apart, number *place, Py_ssize_t count) { \
@@ -150,6 +165,9 @@ cdef extern from *:
     void move_pairs_f64 "kd_move_pairs_f64"(
         bint out, double* rows, Py_ssize_t apart, double* place, Py_ssize_t count,
     ) noexcept nogil
+    # Three vectors, of 32 bytes at least, and as many numbers that lie body by body
+    void triple_f32 "kd_triple_f32"(bint out, float* vectors, float* place) noexcept nogil
+    void triple_f64 "kd_triple_f64"(bint out, double* vectors, double* place) noexcept nogil
     # Three rows, `apart` numbers from each other, and numbers that lie body by body
     void move_triples_f32 "kd_move_triples_f32"(
         bint out, float* rows, Py_ssize_t apart, float* place, Py_ssize_t count,
