@@ -7,7 +7,8 @@ is the C library's double, its long double of 64 bits where that is too near the
 400 bits where long double is (tools/nearest.c; x86-64, GCC). It takes some two minutes for each function.
 --write: keep the digests of all results in tests/functions.txt, if they are right; otherwise they are compared with
 these. --digests: compare digests alone, in less than a minute for each function, on any platform: once the results
-with such a digest have been found to be the nearest floats, others with the same one are too.
+with such a digest have been found to be the nearest floats, others with the same one are too. exp and tanh have
+formulas for AVX-512 and others for the rest: KICKDRIFT_ISA says which are looked at.
 An argument that fails is one to enter as NEAREST in reference/functions.py.
 """
 

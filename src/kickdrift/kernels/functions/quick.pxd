@@ -8,7 +8,8 @@
 # results are the nearest floats. Polynomials are Chebyshev interpolants, that of tan is rational.
 #
 # What only chooses, exponents and signs, is worked out with floats or words, of which a vector holds twice as many.
-# Where a vector holds a table of 2**(j/8), exp, pow and tanh want shorter polynomials.
+# Where a vector holds a table of 2**(j/8), exp, pow and tanh want shorter polynomials: of AVX-512 and of the others exp
+# and tanh are to be shown to be right.
 
 from .constants cimport ROUND
 from .elementary cimport TOGETHER, polynomial
