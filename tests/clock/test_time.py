@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kickdrift as kd
-from kickdrift import validation
+from kickdrift import time_steps
 
 # --- from a number to an exact step ------------------------------------------------------------
 
@@ -70,18 +70,18 @@ def test_a_float_stays_what_it_was():
     rng = np.random.default_rng(4)
     kept = 0
     for dt in rng.uniform(2.5e-4, 0.1, 2000).tolist():
-        exact = validation.time_step(dt, None)
-        assert validation.countable(exact)
+        exact = time_steps.time_step(dt, None)
+        assert time_steps.countable(exact)
         assert abs(float(exact) - dt) <= 1e-9 * dt
         kept += float(exact) == dt
-        assert validation.time_step(None, 1 / dt) is not None
+        assert time_steps.time_step(None, 1 / dt) is not None
     assert kept > 1900
     counted = 0
     for dt in np.exp(rng.uniform(np.log(1e-9), np.log(1e6), 4000)).tolist():
-        exact = validation.time_step(dt, None)
-        assert validation.countable(exact) or dt > 1
+        exact = time_steps.time_step(dt, None)
+        assert time_steps.countable(exact) or dt > 1
         assert abs(float(exact) - dt) <= 1e-9 * dt
-        counted += validation.countable(exact)
+        counted += time_steps.countable(exact)
     # A clock cannot count those that lie a little further than 1e-9 from a simple fraction, seconds long.
     assert counted > 3950
 

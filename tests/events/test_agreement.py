@@ -84,6 +84,20 @@ def by_looking_at_each_pair(x, v, dt, ticks):
     return sorted(found)
 
 
+def test_what_had_no_room_stays_counted_when_its_tick_is_undone(Stepper):
+    """There are four walls' events in a tick, and there is room for one; the tick is made twice."""
+    box = kd.Box((-1, -1), (1, 1))
+    asked = kd.Events(1, begin=False, end=False)
+    world = Stepper([[0.9, 0.9], [-0.9, -0.9]], [[1.0, 1.0], [-1.0, -1.0]], dt=0.5, constraints=[box], events=asked)
+    start = world.snapshot()
+    world.step()
+    assert world.events.dropped == 3
+    world.restore(start)
+    assert (world.events.dropped, len(world.events.take())) == (3, 0)
+    world.step()
+    assert (world.events.dropped, len(world.events.take())) == (6, 1)
+
+
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_events_are_those_that_looking_at_each_pair_finds(monkeypatch, dim):
     rng = np.random.default_rng(dim)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..validation import exact_time
+from ..time_steps import exact_time
 from . import options, saved_state
 from .clockwork import Clockwork
 from .options import OverloadRule, Policy, Settings

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..validation import LARGEST_PARTS, LARGEST_SECONDS, countable, integer, real, show, time_step
+from ..time_steps import LARGEST_PARTS, LARGEST_SECONDS, countable, time_step
+from ..validation import integer, real, show
 
 NANO = 10**9
 SCALE_ONE = 1 << 20

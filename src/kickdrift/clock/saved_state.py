@@ -7,7 +7,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..validation import LARGEST_PARTS, LARGEST_SECONDS, exact_time, integer, real, show
+from ..time_steps import LARGEST_PARTS, LARGEST_SECONDS, exact_time
+from ..validation import integer, real, show
 from .options import Settings
 from .rates import HALF_RANGE, LEDGER_FULL, NANO, SCALE_ONE
 

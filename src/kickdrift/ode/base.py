@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import validation
+from .. import time_steps, validation
 from ..flows import Expression, Flow, Native
 from ..integrators import EQUATION_INTEGRATORS, Integrator, resolve
 from ..rollback import snapshots
@@ -54,7 +54,7 @@ class ODEBase(State):
             raise RuntimeError("a stepper is made once: __init__ was called before")
         self._given = validation.trajectories(y)
         self._y = self._given.view()  # as in base.py
-        self._begin(validation.signed_step(dt, hz, self._y.dtype), threads)
+        self._begin(time_steps.signed_step(dt, hz, self._y.dtype), threads)
         self._take_state(state, y=self._y)
         self._integrator = resolve(integrator, EQUATION_INTEGRATORS, " for an ODEStepper")
         self._rhs = self._right_hand_side(rhs)

@@ -26,7 +26,7 @@ from ..clock import options, rates, saved_state
 from ..clock.options import Settings
 from ..clock.rates import HALF_RANGE, LEDGER_FULL, LONGEST_FRAME_NS, NANO, SCALE_ONE
 from ..clock.saved_state import State
-from ..validation import exact_time
+from ..time_steps import exact_time
 from .clock_rules import OVERLOADS, POLICIES
 
 

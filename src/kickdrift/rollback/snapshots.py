@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import validation
+from .. import time_steps, validation
 from ..errors import SnapshotError
 from . import parts
 
@@ -366,7 +366,7 @@ def _difference(stepper: State, name: str, got: Any, own: Any) -> str:
 def _dt(fields: dict[str, Any], dtype: np.dtype) -> Fraction:
     exact = _number("dt", fields.get("dt"))
     try:
-        validation.signed_step(exact, None, dtype)
+        time_steps.signed_step(exact, None, dtype)
     except ValueError as error:
         raise SnapshotError(f"snapshot: {error}") from None
     return exact

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import validation
+from .. import time_steps, validation
 from ..constraints.base import Constraint
 from ..constraints.periodic import periodic_among
 from ..declaration import Declaration, declared, once
@@ -226,7 +226,7 @@ class StepperBase(State):
 
     def _choose_dt(self, exact: Fraction) -> None:
         if self._clock is not None:  # as it can count it
-            exact = validation.time_step(exact * self._clock.substeps, None) / self._clock.substeps
+            exact = time_steps.time_step(exact * self._clock.substeps, None) / self._clock.substeps
         self._change_dt(exact, **self._clock_change(exact))
 
     def _clock_change(self, exact: Fraction) -> dict[str, Any]:
@@ -234,7 +234,7 @@ class StepperBase(State):
         if self._clock is None:
             return {}
         step = exact * self._clock.substeps
-        if not validation.countable(step):
+        if not time_steps.countable(step):
             raise ValueError(f"hz: expected a step that the clock can count, got one of {validation.show(step)} s")
         return {"clock_rate": 1 / step}
 
@@ -256,13 +256,13 @@ class StepperBase(State):
 
     def _clock_and_step(self, clock: Any, dt: Any, hz: Any, dtype: np.dtype) -> tuple[Any, Fraction]:
         if clock is None:
-            return None, _SIXTIETH if dt is None and hz is None else validation.signed_step(dt, hz, dtype)
+            return None, _SIXTIETH if dt is None and hz is None else time_steps.signed_step(dt, hz, dtype)
         if not isinstance(clock, self._clock_type):
             kind = f"{self._clock_type.__module__.removesuffix('.fixed_clock')}.{self._clock_type.__name__}"
             raise TypeError(f"clock: expected a {kind}, got {validation.show(clock)}")
         self._refuse_shared(clock)
         step = 1 / (clock.hz * clock.substeps)
-        if (dt is not None or hz is not None) and float(validation.time_step(dt, hz, dtype)) != float(step):
+        if (dt is not None or hz is not None) and float(time_steps.time_step(dt, hz, dtype)) != float(step):
             raise ValueError(f"clock: its step of {step} s is not dt or hz as given; leave those out")
         return clock, step
 
@@ -285,10 +285,10 @@ class StepperBase(State):
         Raises ValueError where there can be none: a clock counts steps of about 1e-10 s to 1e8 s, see `FixedClock`.
         """
         if self._clock is None:
-            if not validation.countable(self._exact_dt):
+            if not time_steps.countable(self._exact_dt):
                 raise ValueError(
                     f"clock: expected dt to be a step that a clock can count, num / den seconds with num up to"
-                    f" {validation.LARGEST_SECONDS} and den up to {validation.LARGEST_PARTS}, got {self._dt!r}:"
+                    f" {time_steps.LARGEST_SECONDS} and den up to {time_steps.LARGEST_PARTS}, got {self._dt!r}:"
                     f" `step` works, frames do not"
                 )
             clock = self._clock_type(dt=self._exact_dt)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import validation
+from .. import time_steps, validation
 from ..declaration import once
 from ..errors import SnapshotError
 from ..rollback import parts, snapshots
@@ -124,7 +124,7 @@ class State:
 
     @dt.setter
     def dt(self, value: float | Fraction | str) -> None:
-        self._exclusively(self._choose_dt, validation.signed_step(value, None, self.dtype))
+        self._exclusively(self._choose_dt, time_steps.signed_step(value, None, self.dtype))
 
     # From here on, names with an underscore are only for callers that hold the stepper's lock.
 
@@ -141,7 +141,7 @@ class State:
 
     def _change_dt(self, exact: Fraction, **more: Any) -> None:
         """Go on with another step; time stays continuous."""
-        origin = {"_origin": validation.exact_time(self._time_exact()), "_origin_tick": self.tick}
+        origin = {"_origin": time_steps.exact_time(self._time_exact()), "_origin_tick": self.tick}
         step = {"_dt": float(exact), "_exact_dt": exact}
         self._commit(numbers=self._numbers(None, float(exact)), attributes=origin | step, **more)
 
