@@ -86,6 +86,9 @@ SMALLER = ["-O2", "-fpeel-loops"]
 # Kernels of coupled bodies are still smaller, and as fast, if compilers do not take `inline` for a wish: the large
 # ones are not inlined then wherever they are called.
 UNASKED = ["-DCYTHON_INLINE=", "-Wno-unused"]
+# Where single numbers are looked at, most of what is faster than that is the functions that are copied for each
+# dimension.
+COPIED = [*SMALLER, "-fipa-cp-clone"]
 PART = {"": INLINED, "formulas": SMALLER, "coupled": SMALLER + UNASKED}
 # GCC 12 has an internal error where it copies functions of SSE2's vectors for constant arguments.
 UNCOPIED = ["-fno-ipa-cp"]
@@ -121,7 +124,7 @@ def flags_of(name):
     isa, _, part = name.rpartition(".")[2].partition("_")
     if isa not in (*ISAS, "scalar"):
         return GLUE.get(name, []) if MODE == "release" else []
-    optimised = VECTORS + (PART[part] if isa in ISAS else []) if MODE == "release" else []
+    optimised = VECTORS + (PART[part] if isa in ISAS else COPIED) if MODE == "release" else []
     optimised += UNCOPIED if part and isa == "baseline" else []
     return optimised + (ISAS[isa]["unix"] if isa in ISAS else [])
 

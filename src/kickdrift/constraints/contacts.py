@@ -84,7 +84,8 @@ class Contacts(Filtered):
     if as many of the same kind are in its place in the sequence. Who touched a shape that is gone is told no END.
 
     The impulses are part of the state, of snapshots and of checksums. Contacts are sorted into colours in each step,
-    in the order of the bodies' indices, so the result depends on nothing else. Pairs that are near each other are
+    in the order of the bodies' indices, so the result depends on nothing else. Those of a colour have no body in
+    common that anything moves: they are solved side by side in vectors, by one thread. Pairs that are near each other are
     found as by `ElasticCollisions`, with the same bound in a crowd. Pinned and infinitely heavy bodies push others,
     and nothing pushes them. Place this constraint after others that correct positions.
 

@@ -6,15 +6,15 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
-    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE,
-    SLOW, SPEED, TOTAL, TURNS, meeting,
+    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE,
+    SLOW, SPEED, TURNS,
 )
 from .meetings cimport meets
-from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, TRAITS, WARM, Contacts, Sweep
+from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, TRAITS, Contacts, Sweep
 from ..abi.plan cimport MAX_DIM
 from ..simd.blends cimport any_above, filled, is_nothing, where_above, where_zero
 from ..simd.rows cimport gather_four, put_back, scatter_two
-from ..simd.vec cimport f32vec, is_zero, real, spread, vec, vec_root, width
+from ..simd.vec cimport f32vec, is_zero, spread, vec, vec_root, width
 from ..space cimport is_periodic
 
 cdef enum:
@@ -35,7 +35,11 @@ cdef enum:
 cdef inline bint press(
     const Contacts* data, const Sweep* sweep, int64_t first, int64_t last, const vec* like,
 ) noexcept nogil:
-    """Warm or solve blocks first to last; are any deep in each other?"""
+    """Do a sweep of blocks first to last; are any deep in each other?"""
+    cdef int64_t block
+    if sweep.kind == BEGIN:
+        for block in range(first, last):
+            begin(data, block, <vec*> data.contact + (2 * sweep.dim + CONTACT) * block + 2 * sweep.dim)
     if sweep.dim == 2:
         return press_in(2, data, sweep, first, last, like)
     if sweep.dim == 3:
@@ -47,8 +51,12 @@ cdef inline bint press_in(
     int dim, const Contacts* data, const Sweep* sweep, int64_t first, int64_t last, const vec* like,
 ) noexcept nogil:
     cdef vec same[SAME]
-    cdef int64_t lanes = width(like)
-    cdef int64_t turns = lanes if sweep.alone and sweep.kind != BEGIN else 1
+    cdef vec a[ROW]
+    cdef vec b[ROW]
+    cdef vec impulse[MAX_DIM]
+    cdef vec* own
+    cdef vec active
+    cdef int64_t turns = data.lanes if sweep.alone and sweep.kind != BEGIN else 1
     cdef int64_t block, turn
     cdef bint deep = False
     same[H] = filled(sweep.h, like)
@@ -58,16 +66,28 @@ cdef inline bint press_in(
     same[LEFT] = filled(sweep.left, like)
     same[TURN] = filled(1, like)
     for block in range(first, last):
+        own = <vec*> data.contact + (2 * dim + CONTACT) * block
+        if sweep.kind == RESUME and is_nothing(own[2 * dim + PUSH]):
+            continue
         for turn in range(turns):
             if sweep.alone:
                 same[TURN] = filled(0, like)
                 set_lane(&same[TURN], turn, 1)
-            if sweep.kind == BEGIN:
-                begin(dim, data, block, sweep.told, like)
-            elif sweep.kind != SOLVE:
-                warm(dim, data, sweep, block, turn, same)
-            elif solve(dim, data, sweep, block, turn, same):
-                deep = True
+            gather(dim, data, data.first + block * width(like), a)
+            gather(dim, data, data.second + block * width(like), b)
+            if sweep.kind == SOLVE:
+                active = solve(dim, data, sweep, block, same, own, a, b, impulse, &deep)
+            else:
+                if sweep.kind != RESUME:
+                    direct(dim, data, block, own, a + dim, b + dim)
+                if sweep.kind == BEGIN:
+                    meet(dim, data, block, own, a, b)
+                    continue
+                active = warm(dim, sweep, same, own, impulse)
+            if not is_nothing(active):
+                push_apart(dim, active, own + 2 * dim, impulse, a, b)
+                give(dim, data, sweep, data.first_row + block * width(like), turn, a)
+                give(dim, data, sweep, data.second_row + block * width(like), turn, b)
     return deep
 
 
@@ -123,108 +143,80 @@ cdef inline void give(
 
 
 cdef inline void push_apart(
-    int dim, const Contacts* data, const Sweep* sweep, int64_t block, int64_t turn, vec active, const vec* more,
-    const vec* impulse, vec* a, vec* b,
+    int dim, vec active, const vec* more, const vec* impulse, vec* a, vec* b,
 ) noexcept nogil:
     """Give the impulses of lanes that are active: other than 0."""
-    cdef int64_t first = block * width(more)
     cdef int c
     for c in range(dim):
         a[c] = where_zero(active, a[c], a[c] - more[FIRST_WEIGHT] * impulse[c])
         b[c] = where_zero(active, b[c], b[c] + more[SECOND_WEIGHT] * impulse[c])
-    give(dim, data, sweep, data.first_row + first, turn, a)
-    give(dim, data, sweep, data.second_row + first, turn, b)
 
 
 # Before the first substep: contacts between bodies. Those with walls and shapes are written over afterwards.
 
-cdef inline void begin(int dim, const Contacts* data, int64_t block, bint told, const vec* like) noexcept nogil:
-    cdef vec* own = <vec*> data.contact + (2 * dim + CONTACT) * block
-    cdef vec* more = own + 2 * dim
-    cdef const int32_t* first = data.first + block * width(like)
-    cdef const int32_t* second = data.second + block * width(like)
-    cdef vec a[ROW]
-    cdef vec b[ROW]
-    cdef vec way[MAX_DIM]
-    cdef vec zero = filled(0, like)
-    cdef vec one = filled(1, like)
-    cdef int c
-    gather_four(data.traits, 0, TRAITS, first, a)
-    gather_four(data.traits, 0, TRAITS, second, b)
-    more[SIZE] = a[0] + b[0]
-    more[FASTEST] = filled(2, like) * more[SIZE]
-    more[FIRST_WEIGHT] = a[1]
-    more[SECOND_WEIGHT] = b[1]
-    more[FRICTION] = vec_root(a[2] * b[2])
-    more[RESTITUTION] = where_above(a[3], b[3], a[3], b[3])
-    more[MASS] = one / (a[1] + b[1])
+cdef inline void begin(const Contacts* data, int64_t block, vec* more) noexcept nogil:
+    """What does not depend on where they are."""
+    cdef vec its[ROW]
+    cdef vec zero = filled(0, more)
+    cdef vec one = filled(1, more)
+    gather_four(data.traits, 0, TRAITS, data.first + block * width(more), its)
+    gather_four(data.traits, 0, TRAITS, data.second + block * width(more), its + 4)
+    more[SIZE] = its[0] + its[4]
+    more[FASTEST] = filled(2, more) * more[SIZE]
+    more[FIRST_WEIGHT] = its[1]
+    more[SECOND_WEIGHT] = its[5]
+    more[MASS] = one / (its[1] + its[5])
     more[ALONG] = more[MASS]
     more[ACROSS] = more[MASS]
+    more[FRICTION] = vec_root(its[2] * its[6])
+    more[RESTITUTION] = where_above(its[3], its[7], its[3], its[7])
     more[TURNS] = one
     more[PUSH] = zero
     more[MOST] = zero
     more[LOAD] = zero
-    gather(dim, data, first, a)
-    gather(dim, data, second, b)
-    direct(dim, data, block, own, a + dim, b + dim)
+
+
+cdef inline void meet(
+    int dim, const Contacts* data, int64_t block, vec* own, const vec* a, const vec* b,
+) noexcept nogil:
+    """How fast they come together, and what the forces of the step may give of that."""
+    cdef vec* more = own + 2 * dim
+    cdef vec its[ROW]
+    cdef vec way[MAX_DIM]
+    cdef int c
     for c in range(dim):
         way[c] = b[c] - a[c]
-        own[dim + c] = zero
+        own[dim + c] = filled(0, own)
     more[SPEED] = -dot(dim, way, own)
-    gather_four(data.traits, GAIN, TRAITS, first, a)
-    gather_four(data.traits, GAIN, TRAITS, second, b)
-    more[SLOW] = magnitude(dot(dim, a, own)) + magnitude(dot(dim, b, own))
-    if told:
-        forget_meetings(dim, data, block, like)
+    gather_four(data.traits, GAIN, TRAITS, data.first + block * width(own), its)
+    gather_four(data.traits, GAIN, TRAITS, data.second + block * width(own), its + 4)
+    more[SLOW] = magnitude(dot(dim, its, own)) + magnitude(dot(dim, its + 4, own))
 
 
 cdef inline vec magnitude(vec q) noexcept nogil:
     return where_above(filled(0, &q), q, -q, q)
 
 
-cdef inline void forget_meetings(int dim, const Contacts* data, int64_t block, const vec* like) noexcept nogil:
-    cdef int64_t k
-    for k in range(block * width(like), (block + 1) * width(like)):
-        if vec is f32vec:
-            forget_meeting(dim, data, k, <float*> NULL)
-        else:
-            forget_meeting(dim, data, k, <double*> NULL)
-
-
-cdef inline void forget_meeting(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
-    meeting(dim, data, k, like)[TOTAL] = 0
-    meeting(dim, data, k, like)[KNOWN] = 0
-
-
 # Begin with the impulse of the substep before, in the direction of now.
 
-cdef inline void warm(
-    int dim, const Contacts* data, const Sweep* sweep, int64_t block, int64_t turn, const vec* same,
+cdef inline vec warm(
+    int dim, const Sweep* sweep, const vec* same, vec* own, vec* impulse,
 ) noexcept nogil:
-    cdef vec* own = <vec*> data.contact + (2 * dim + CONTACT) * block
+    """Other than 0 in the lanes whose impulse is to be given."""
     cdef vec* more = own + 2 * dim
-    cdef vec a[ROW]
-    cdef vec b[ROW]
-    cdef vec impulse[MAX_DIM]
-    cdef vec active, along, rub
+    cdef vec active = more[PUSH]
+    cdef vec along, rub
     cdef int c
-    if sweep.kind == RESUME and is_nothing(more[PUSH]):
-        return
-    gather(dim, data, data.first + block * width(own), a)
-    gather(dim, data, data.second + block * width(own), b)
-    if sweep.kind == WARM:
-        direct(dim, data, block, own, a + dim, b + dim)
-    active = more[PUSH]
     if sweep.alone:
         active = where_zero(same[TURN], same[TURN], active)
     if is_nothing(active):
-        return
+        return active
     along = dot(dim, own + dim, own)
     for c in range(dim):
         rub = own[dim + c] - along * own[c]
         own[dim + c] = where_zero(active, own[dim + c], rub)
         impulse[c] = more[PUSH] * own[c] + rub
-    push_apart(dim, data, sweep, block, turn, active, more, impulse, a, b)
+    return active
 
 
 cdef inline void direct(
@@ -254,7 +246,7 @@ cdef inline void direct(
     for c in range(dim):
         own[c] = where_above(more[TURNS], zero, d[c] / r, own[c])
     if any_above(more[TURNS], where_above(r, zero, filled(1, own), zero)):
-        for lane in range(width(own)):
+        for lane in range(data.lanes):
             if lane_of(&more[TURNS], lane) > 0 and not lane_of(&r, lane) > 0:
                 k = block * width(own) + lane
                 for c in range(dim):
@@ -266,24 +258,18 @@ cdef inline void direct(
 
 # One impulse: along the normal so that they come no closer than they touch, across it by friction.
 
-cdef inline bint solve(
-    int dim, const Contacts* data, const Sweep* sweep, int64_t block, int64_t turn, const vec* same,
+cdef inline vec solve(
+    int dim, const Contacts* data, const Sweep* sweep, int64_t block, const vec* same, vec* own, const vec* a,
+    const vec* b, vec* impulse, bint* deep,
 ) noexcept nogil:
-    """Are any deep in each other?"""
-    cdef vec* own = <vec*> data.contact + (2 * dim + CONTACT) * block
+    """Other than 0 in the lanes whose impulse is to be given. Are any deep in each other?"""
     cdef vec* more = own + 2 * dim
-    cdef vec a[ROW]
-    cdef vec b[ROW]
     cdef vec way[MAX_DIM]
-    cdef vec impulse[MAX_DIM]
     cdef vec across[MAX_DIM]
     cdef vec zero = filled(0, own)
     cdef vec one = filled(1, own)
     cdef vec mass, gap, speed, push, change, limit, square, ratio, out, fastest, active
-    cdef bint deep = False
     cdef int c
-    gather(dim, data, data.first + block * width(own), a)
-    gather(dim, data, data.second + block * width(own), b)
     for c in range(dim):
         way[c] = b[dim + c] - a[dim + c]
     gap = dot(dim, way, own) - more[SIZE]
@@ -293,7 +279,8 @@ cdef inline bint solve(
     mass = where_above(more[ALONG], more[MASS], same[TIMES] * more[ALONG], more[ALONG])
     if sweep.soft > 0:
         fastest = -more[FASTEST]
-        deep = any_above(fastest, filled(16, own) * gap)
+        if any_above(fastest, filled(16, own) * gap):
+            deep[0] = True
         out = same[SOFT] * gap
         change = filled(HARD, own) * out
         change = where_above(change + more[FASTEST], zero, one - change / more[FASTEST], filled(2, own))
@@ -314,7 +301,7 @@ cdef inline bint solve(
     if sweep.alone:
         active = where_zero(same[TURN], same[TURN], active)
     if is_nothing(active):
-        return deep
+        return active
     change = push - more[PUSH]
     more[MOST] = where_zero(active, more[MOST], where_above(push, more[MOST], push, more[MOST]))
     more[PUSH] = where_zero(active, more[PUSH], push)
@@ -333,8 +320,7 @@ cdef inline bint solve(
             impulse[c] = where_above(more[FRICTION], zero, impulse[c] + (across[c] - own[dim + c]), impulse[c])
             across[c] = where_above(more[FRICTION], zero, across[c], own[dim + c])
             own[dim + c] = where_zero(active, own[dim + c], across[c])
-    push_apart(dim, data, sweep, block, turn, active, more, impulse, a, b)
-    return deep
+    return active
 
 
 cdef inline void tell(
@@ -347,7 +333,7 @@ cdef inline void tell(
     cdef vec fast = where_above(zero, speed, zero - speed, zero)
     cdef int64_t lane
     cdef int64_t first = block * width(&gap)
-    for lane in range(width(&gap)):
+    for lane in range(data.lanes):
         if lane_of(&newly, lane) > 0:
             if vec is f32vec:
                 meets(

@@ -9,8 +9,8 @@ from .contact_impulses cimport carried, rebound, stiffness_of
 from .contact_rods cimport begin_rods, solve_rods
 from .contact_shapes cimport begin_shape, keep_out, lean, near_shapes
 from .contact_state cimport (
-    FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, begin_impulse,
-    body, contact, meeting, relax, traits,
+    FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TOTAL,
+    begin_impulse, body, contact, meeting, relax, traits,
 )
 from .events cimport senses
 from .meetings cimport add_up, meets, tell_meetings
@@ -91,6 +91,9 @@ cdef inline int rest(
     for k in range(count):
         if data.second[k] >= n:
             begin_wall(dim, n, stride, gain, k, data)
+        if told:
+            meeting(dim, data, k, x)[TOTAL] = 0
+            meeting(dim, data, k, x)[KNOWN] = 0
     for k in range(data.found[2]):
         begin_shape(dim, n, stride, gain, data.leaning[k], data)
     recall(dim, full, data.found[0], data)
