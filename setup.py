@@ -56,7 +56,7 @@ NAMES = ("binding", "bodies", "coefficients", "constraints", "coupled", "events"
 NAMES += ("interactions", "neighbours", "ode", "runner", "slots", "snapshots", "verbs", "walls")
 GLUE = {name: ["-Os"] for name in ("clock.clockwork", *(f"engine.{name}" for name in NAMES))}
 # On the way of each step and frame, or loops themselves.
-GLUE |= {f"engine.{name}": ["-O2"] for name in ("bodies", "coefficients", "frames", "runner")}
+GLUE |= {f"engine.{name}": ["-O2"] for name in ("coefficients", "frames", "runner")}
 GLUE |= {UTILITY: ["-O2"], "engine.neighbours": ["-O3"]}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s", "-Wl,--build-id=none"]
