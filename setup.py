@@ -65,7 +65,8 @@ GLUE |= {f"engine.{name}": ["-Os"] for name in ("slots", "snapshots", "verbs")}
 # On the way of each step and frame, or loops themselves. Where functions begin in their cache line makes a tenth of a
 # short step's time: it shall not depend on what else is in a module.
 ALIGNED = ["-falign-functions=64"]
-GLUE |= {f"engine.{name}": ["-O2", *ALIGNED] for name in ("bodies", "coefficients", "frames", "runner")}
+GLUE |= {f"engine.{name}": ["-O2", *ALIGNED] for name in ("coefficients", "frames", "runner")}
+GLUE |= {"engine.bodies": ["-Os", *ALIGNED]}
 GLUE |= {"engine.neighbours": ["-O3"]}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s", "-Wl,--build-id=none", "-Wl,--gc-sections"]
