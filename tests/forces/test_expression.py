@@ -489,17 +489,20 @@ def test_flows_refuse():
     "d + (a*b + c)", "d + (a*b - c)", "d - (a*b + c)", "(a + b) + c", "(a + b) - c", "(a - b) + c", "(a - b) - c",
     "a + (b + c)", "a + (b - c)", "a - (b + c)", "a - (b - c)", "(a*b)*c", "a*(b*c)", "(a + b)*c", "a*(b + c)",
     "(a - b)*c", "a*(b - c)", "(a + b)*(c + d)", "(a*b)*(c*d)", "(a*b)*c + (d*a)*b", "(a + b) - (c - d)",
-    "a*b + a*b", "(a*b)*(a*b)", "(a*b + c) + (a*b + c)", "a*b*c*d + (a - d)*(b + c) - a*c*d",
+    "a*b + a*b", "(a*b)*(a*b)", "(a*b + c) + (a*b + c)", "a*b*c*d + (a - d)*(b + c) - a*c*d", "a*a + b*b",
+    "(a*a + b*b) - c*c", "p*a + q*b", "a*p - b*q", "a*p + b*c", "p*a + b", "b + a*p", "p*a - b", "b - a*p", "p*a*b",
+    "a*p*b", "p*a*b + c", "p*a*b - c", "c - a*p*b", "(a*p + b) + c", "p*q*a", "p*p + q*q + a",
 ])  # fmt: skip
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_operations_that_are_one(text, dtype, monkeypatch):
     """Several operations that the machine does as one are rounded each."""
     rng = np.random.default_rng(len(text))
     y = rng.normal(size=(5, 4)).astype(dtype)
-    rhs = kd.flows.Expression(a=text, b="b", c=f"{text} - a", d="-d")
+    same = {name: dtype(value) for name, value in (("p", 0.3), ("q", -1.7)) if name in text}
+    rhs = kd.flows.Expression(a=text, b="b", c=f"{text} - a", d="-d", **{name: float(same[name]) for name in same})
     expected = np.zeros_like(y)
     for i, (a, b, c, d) in enumerate(y):
-        expected[i, 0] = eval(text, {}, {"a": a, "b": b, "c": c, "d": d})
+        expected[i, 0] = eval(text, {}, {"a": a, "b": b, "c": c, "d": d, **same})
         expected[i, 1], expected[i, 2], expected[i, 3] = b, expected[i, 0] - a, -d
     for isa in kernels.isas:
         monkeypatch.setattr(kernels, "isa", isa)

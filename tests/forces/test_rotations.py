@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, compare_with_reference, turned_scene
+from plans import INTEGRATORS, assert_same_bits, compare_with_reference, turned_scene
 
 import kickdrift as kd
 
@@ -139,3 +139,51 @@ def test_foucault():
 def test_what_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "semi_implicit_euler"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_charges_in_uniform_fields_one_step_at_a_time(isa, integrator, dtype):
+    """A single step is done where bodies lie, if their components lie side by side, and by tiles otherwise."""
+    rng = np.random.default_rng(4)
+    for n in (1, 7, 16, 31, 64, 250):
+        x, v = (rng.normal(size=(n, 3)).astype(dtype) for _ in range(2))
+        forces = [kd.Magnetic(rng.normal(size=n), rng.normal(size=(n, 3))), kd.Gravity(rng.normal(size=3))]
+        given = {"dt": 0.1, "integrator": integrator, "forces": forces}
+        rows, planes = kd.Stepper(x.copy(), v.copy(), **given), kd.Stepper(x.copy("F"), v.copy("F"), **given)
+        many, book = kd.Stepper(x.copy(), v.copy(), **given), kd.reference.Stepper(x.copy(), v.copy(), **given)
+        for _ in range(5):
+            rows.step()
+            planes.step()
+        many.step(5)
+        book.step(5)
+        for ours in (rows, planes, many):
+            assert_same_bits(ours.position, book.position)
+            assert_same_bits(ours.velocity, book.velocity)
+            assert ours.force_evaluations >= 5
+
+
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "semi_implicit_euler"])
+def test_a_charge_that_overflows_is_named(integrator):
+    x = np.zeros((100, 3))
+    x[70] = 1e308
+    wild = kd.Stepper(x, x.copy(), dt=10.0, integrator=integrator, forces=[kd.Magnetic(1.0, (0.0, 0.0, 1e-3))])
+    with pytest.raises(kd.NonFiniteError, match="body 70"):
+        wild.step()
+    assert wild.tick == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_formulas_in_a_magnetic_field(isa, dtype):
+    """rk4 keeps a copy of the state that a step begins with only where that is turned."""
+    rng = np.random.default_rng(5)
+    x, v = (rng.normal(size=(250, 2)).astype(dtype) for _ in range(2))
+    pull = kd.Expression(x="-k*x*(x*x + y*y)", y="-y*k - vx*0.1", k=2.0)
+    for forces in ([pull], [pull, kd.Magnetic(0.5, 2.0)], [pull, kd.LinearDrag(0.1)]):
+        given = {"dt": 0.02, "integrator": "rk4", "forces": forces}
+        ours, book = kd.Stepper(x.copy(), v.copy(), **given), kd.reference.Stepper(x.copy(), v.copy(), **given)
+        for steps in (1, 3):
+            ours.step(steps)
+            book.step(steps)
+        assert_same_bits(ours.position, book.position)
+        assert_same_bits(ours.velocity, book.velocity)

@@ -205,29 +205,19 @@ cdef inline void step_vectors(
             damp_planes(plan, first, vectors, r)
 
 
-cdef inline bint charges(int scheme, const Plan* plan) noexcept nogil:
+cdef inline bint charges(const Plan* plan) noexcept nogil:
     """Is a turn all that is done to bodies beside constant accelerations, as to charges in uniform fields?"""
     return (
-        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET) and plan.dim == MAX_DIM and plan.turned
+        (plan.scheme == KICK_DRIFT or plan.scheme == VELOCITY_VERLET) and plan.dim == MAX_DIM and plan.turned
         and not (plan.terms > 0 or plan.drag or plan.spring or plan.damped)
     )
 
 
-cdef inline void step_two(
+cdef inline void kick_two(
     int scheme, const Plan* plan, const vec* k, Py_ssize_t first, vec* x, vec* v,
 ) noexcept nogil:
-    """One step of two vectors of them."""
-    cdef vec t[2 * MAX_DIM]
-    cdef vec s[2]
     cdef vec g, p
-    cdef Py_ssize_t body
     cdef int i, j
-    for i in range(2):
-        body = first + i * width(x)
-        s[i] = field_vec(&plan.turn_share, 0, body, x)
-        for j in range(MAX_DIM):
-            t[i * MAX_DIM + j] = field_vec(&plan.turn, j, body, x)
-    rotate(2, MAX_DIM, t, s, v)
     for i in range(2):
         for j in range(MAX_DIM):
             g = p = field_vec(&plan.g, j, first + i * width(x), x)
@@ -237,11 +227,29 @@ cdef inline void step_two(
                 scheme, False, 0, 1, k, k, k, k, k, g, &x[i * MAX_DIM + j], &v[i * MAX_DIM + j], NULL, &p, NULL, NULL,
                 NULL,
             )
+
+
+cdef inline void step_two(const Plan* plan, const vec* k, Py_ssize_t first, vec* x, vec* v) noexcept nogil:
+    """One step of two vectors of them."""
+    cdef vec t[2 * MAX_DIM]
+    cdef vec s[2]
+    cdef Py_ssize_t body
+    cdef int i, j
+    for i in range(2):
+        body = first + i * width(x)
+        s[i] = field_vec(&plan.turn_share, 0, body, x)
+        for j in range(MAX_DIM):
+            t[i * MAX_DIM + j] = field_vec(&plan.turn, j, body, x)
+    rotate(2, MAX_DIM, t, s, v)
+    if plan.scheme == KICK_DRIFT:
+        kick_two(KICK_DRIFT, plan, k, first, x, v)
+    else:
+        kick_two(VELOCITY_VERLET, plan, k, first, x, v)
     rotate(2, MAX_DIM, t, s, v)
 
 
 cdef inline void step_charges(
-    int scheme, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
+    const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
     """`step_planes` for them, in one pass for each step. A plane is a whole number of two vectors."""
     cdef Py_ssize_t plane = TILE // width(r)
@@ -257,7 +265,7 @@ cdef inline void step_charges(
             for i in range(2):
                 for j in range(MAX_DIM):
                     x[i * MAX_DIM + j], v[i * MAX_DIM + j] = place[j * plane + n + i], speed[j * plane + n + i]
-            step_two(scheme, plan, k, first + n * width(r), x, v)
+            step_two(plan, k, first + n * width(r), x, v)
             for i in range(2):
                 for j in range(MAX_DIM):
                     place[j * plane + n + i], speed[j * plane + n + i] = x[i * MAX_DIM + j], v[i * MAX_DIM + j]
@@ -268,9 +276,7 @@ cdef inline void step_tile(
     int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
     """Step a loaded tile, by loops over vectors where they are the faster ones and not too much code."""
-    if charges(scheme, plan):
-        step_charges(scheme, plan, job, k, first, count, r)
-    elif sizeof(vec) == SLOW_TO_STORE and pulled(plan):
+    if sizeof(vec) == SLOW_TO_STORE and pulled(plan):
         step_vectors(scheme, dim, True, plan, job, k, first, count, r)
     elif sizeof(vec) == SLOW_TO_STORE and (scheme == KICK_DRIFT or scheme == RK4):
         step_vectors(scheme, dim, False, plan, job, k, first, count, r)
@@ -499,7 +505,7 @@ cdef inline bint in_rows(const Plan* plan, const vec* like) noexcept nogil:
     """Do each body's three components lie side by side? Copying tiles takes longer than a single step of them."""
     cdef Py_ssize_t item = sizeof(vec) // width(like)
     return (
-        sizeof(vec) >= 32 and charges(plan.scheme, plan)
+        sizeof(vec) >= 32 and charges(plan)
         and plan.x.component == item and plan.x.body == 3 * item
         and plan.v.component == item and plan.v.body == 3 * item
     )
@@ -512,7 +518,7 @@ cdef inline void triple(bint out, vec* components, char* place) noexcept nogil:
         triple_f64(out, <double*> components, <double*> place)
 
 
-cdef inline vec step_charges_in_rows(int scheme, const Plan* plan, const Job* job, const vec* k) noexcept nogil:
+cdef inline vec step_charges_in_rows(const Plan* plan, const Job* job, const vec* k) noexcept nogil:
     """One step of as many as fill two vectors each time; returns sums of all numbers."""
     cdef Py_ssize_t size = MAX_DIM * sizeof(vec)
     cdef Py_ssize_t first = job.first
@@ -527,7 +533,7 @@ cdef inline vec step_charges_in_rows(int scheme, const Plan* plan, const Job* jo
         for i in range(2):
             triple(False, x + i * MAX_DIM, place + i * size)
             triple(False, v + i * MAX_DIM, speed + i * size)
-        step_two(scheme, plan, k, first, x, v)
+        step_two(plan, k, first, x, v)
         for i in range(2 * MAX_DIM):
             check = check + (x[i] + v[i])
         for i in range(2):
@@ -556,10 +562,7 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
         job.evaluations = 0  # what it takes
     first = job.first
     if job.steps == 1 and job.before == NULL and in_rows(plan, like):
-        if plan.scheme == KICK_DRIFT:
-            check = step_charges_in_rows(KICK_DRIFT, plan, job, k)
-        else:
-            check = step_charges_in_rows(VELOCITY_VERLET, plan, job, k)
+        check = step_charges_in_rows(plan, job, k)
         first = job.last - (job.last - job.first) % (2 * width(like))   # the rest
     while first < job.last:
         count = min(<Py_ssize_t> TILE, job.last - first)
@@ -569,6 +572,9 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
             for j in range(plan.dim):
                 locate_planes(plan, first, j, r, &row)
                 check = check + step(plan, job, k, &row, 0, count)
+        elif charges(plan):
+            step_charges(plan, job, k, first, count, r)
+            check = check + sum_planes(plan.dim, count, r)
         elif plan.scheme < IMPLICIT_EULER:
             row.first, row.planes = first, <char*> r
             check = check + step(plan, job, k, &row, 0, count)
