@@ -67,7 +67,7 @@ GLUE |= {f"engine.{name}": ["-Os"] for name in ("slots", "snapshots", "verbs")}
 # short step's time: it shall not depend on what else is in a module.
 ALIGNED = ["-falign-functions=64"]
 DENSE = ["-falign-jumps=1", "-falign-loops=1", "-falign-labels=1"]
-GLUE |= {f"engine.{name}": ["-O2", *ALIGNED, *DENSE, *PLAIN] for name in ("bodies", "coefficients", "runner")}
+GLUE |= {f"engine.{name}": ["-O2", *ALIGNED, *DENSE, *PLAIN] for name in ("bodies", "runner")}
 GLUE |= {"engine.frames": ["-O2", *ALIGNED], "engine.neighbours": ["-O3", "-fno-tree-vectorize", *PLAIN]}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s", "-Wl,--build-id=none", "-Wl,--gc-sections"]
