@@ -57,17 +57,18 @@ NAMES = ("binding", "bodies", "coefficients", "constraints", "coupled", "events"
 NAMES += ("interactions", "neighbours", "ode", "runner", "slots", "snapshots", "verbs", "walls")
 # Cython's own short cuts into the insides of Python's objects are for loops: what is called once for each stepper, or
 # once in each step, takes as long without them.
-SMALL = ["-Os", "-DCYTHON_USE_DICT_VERSIONS=0", "-DCYTHON_USE_PYLONG_INTERNALS=0"]
-SMALL += ["-DCYTHON_USE_TYPE_SLOTS=0", "-DCYTHON_UNPACK_METHODS=0"]
-GLUE = dict.fromkeys(("clock.clockwork", UTILITY, *(f"engine.{name}" for name in NAMES)), SMALL)
+PLAIN = ["-DCYTHON_USE_DICT_VERSIONS=0", "-DCYTHON_USE_PYLONG_INTERNALS=0"]
+PLAIN += ["-DCYTHON_USE_TYPE_SLOTS=0", "-DCYTHON_UNPACK_METHODS=0"]
+SMALL = ["-Os", *PLAIN]
+GLUE = {"clock.clockwork": SMALL, UTILITY: SMALL} | {f"engine.{name}": SMALL for name in NAMES}
 # What is called on its own takes up to a twentieth longer without them.
 GLUE |= {f"engine.{name}": ["-Os"] for name in ("slots", "snapshots", "verbs")}
 # On the way of each step and frame, or loops themselves. Where functions begin in their cache line makes a tenth of a
 # short step's time: it shall not depend on what else is in a module.
 ALIGNED = ["-falign-functions=64"]
-GLUE |= {f"engine.{name}": ["-O2", *ALIGNED] for name in ("coefficients", "frames", "runner")}
-GLUE |= {"engine.bodies": ["-Os", *ALIGNED]}
-GLUE |= {"engine.neighbours": ["-O3"]}
+DENSE = ["-falign-jumps=1", "-falign-loops=1", "-falign-labels=1"]
+GLUE |= {"engine.bodies": ["-Os", *ALIGNED, *PLAIN], "engine.runner": ["-O2", *ALIGNED, *DENSE, *PLAIN]}
+GLUE |= {"engine.frames": ["-O2", *ALIGNED], "engine.neighbours": ["-O3", "-fno-tree-vectorize", *PLAIN]}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s", "-Wl,--build-id=none", "-Wl,--gc-sections"]
     UNIX += ["-fno-asynchronous-unwind-tables", "-fno-plt"]

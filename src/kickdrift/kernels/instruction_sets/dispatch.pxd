@@ -40,7 +40,7 @@ cdef inline vec kick_drift_vectors(
 cdef inline vec drift_kick(
     const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t at, Py_ssize_t count,
 ) noexcept nogil:
-    return step_scheme(DRIFT_KICK, WIDE, plan, job, k, row, count)
+    return step_scheme(DRIFT_KICK, MEDIUM, plan, job, k, row, count)
 
 
 cdef inline vec drift_kick_vectors(

@@ -4,7 +4,7 @@ from ..abi.constraints cimport ConstraintFunction
 from ..abi.coupled cimport TellFunction
 from ..abi.plan cimport Run, Solve
 from ..abi.tables cimport KICKDRIFT_ABI, Change, Constants, Kernels
-from ..integrators.newton cimport energy_step, implicit_step
+from ..integrators.newton cimport energy_step
 from ..integrators.steps cimport set_constants
 from ..loops.living cimport run_living
 from ..loops.verbs cimport add_scaled, scale
@@ -19,7 +19,6 @@ cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
     kernels.scale = <Change> scale[real]
     kernels.constants = <Constants> set_constants[real]
     kernels.living = <Run> run_living
-    kernels.implicit_euler = <Solve> implicit_step[real]
     kernels.energy_euler = <Solve> energy_step[real]
     kernels.coupled.meet = <ConstraintFunction> held[real]
     kernels.coupled.tell = <TellFunction> told[real]

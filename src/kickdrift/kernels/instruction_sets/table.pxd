@@ -7,13 +7,14 @@ from ..abi.constraints cimport Press
 from ..abi.coupled cimport InteractionFunction, Coupling
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
-from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run
+from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
 from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
 from ..constraints.contact_lanes cimport press
 from ..forces.applied cimport merge
 from ..forces.fields cimport has_branches
 from ..forces.interactions cimport n_body, springs
+from ..integrators.newton cimport implicit_step
 from ..integrators.traits cimport unspecialised
 from ..loops.stages cimport between, finish
 from ..loops.tiles cimport (
@@ -115,6 +116,7 @@ cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexc
     kernels.missing = <Missing> missing[vec]
     kernels.digest = <Digest> digest[real]
     kernels.merge = <Merge> merge[vec]
+    kernels.implicit_euler = <Solve> implicit_step[real]
     kernels.coupled.springs = <InteractionFunction> add_springs[real]
     kernels.coupled.n_body = <InteractionFunction> add_n_body[vec]
     kernels.coupled.press = <Press> press[vec]
