@@ -22,7 +22,7 @@ cdef class BoundInteraction:
     cdef bint fills         # does the function write all numbers?
     cdef bint whole         # does it want all bodies at once?
     cdef bint shared        # may several threads call it at once?
-    cdef bint unfailing     # does it always return 0?
+    cdef bint unfailing     # do its functions always return 0?
     cdef double cost        # of evaluating it for all bodies, in nanoseconds
     cdef object keep        # what the data belongs to
     cdef dict places        # by name, of the fields that may be written again: where their numbers lie, (1, count)

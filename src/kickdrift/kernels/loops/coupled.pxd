@@ -53,7 +53,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
             workspace.next = workspace.start + (OUT - P) * size(&workspace, like)
             workspace.gain = workspace.next + P * size(&workspace, like)
         elif plan.scheme == RK4 and not plan.turned:
-            workspace.next = workspace.start    # see `leaves`: where others keep what this finds in `now`
+            workspace.next = workspace.start    # where others keep what rk4 leaves in `now`, see `leaves`
         move_state(False, plan, workspace.first, workspace.count, r)
         keep_tile(plan, job, workspace.first, workspace.count, r)
         fetch_state(plan, workspace.first, job.last, like)
