@@ -270,7 +270,7 @@ def display(hz, frames, noise, seed):
 @pytest.mark.parametrize("noise", [0, 50e-6, 300e-6, 500e-6])
 @pytest.mark.parametrize("hz", [30, 60, 59.94, 60.06, 50, 72, 75, 120, 144, 165, 240])
 def test_match_has_only_the_unavoidable_irregular_frames(FixedClock, hz, noise):
-    frames = display(hz, 36_000 if FixedClock is kickdrift.clock.FixedClock else 4000, noise, seed=int(hz))
+    frames = display(hz, 36_000 if FixedClock is kickdrift.clock.FixedClock else 1500, noise, seed=int(hz))
     match, exact = FixedClock(60, policy="match"), FixedClock(60)
     counts, alphas = match.plan(frames)
     plain, _ = exact.plan(frames)

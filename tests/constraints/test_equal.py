@@ -48,23 +48,27 @@ def test_random_piles_around_a_periodic_box(monkeypatch, first):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
-def test_layout_splitting_and_threads_change_nothing(isa, integrator):
-    compared = 0
+def test_layout_splitting_and_threads_change_nothing(monkeypatch, integrator):
+    """Nor does the instruction set: all are held to what the best one makes of rows in one call."""
+    compared, most = 0, len(KINDS) * len(kernels.isas)
     for number, (layout, dtype, dim) in enumerate(KINDS):
-        with said(integrator=integrator, layout=layout, dtype=dtype.__name__, dim=dim, seed=number):
-            n = 400 if number % 7 == 0 else 60  # enough for threads to share, now and then
-            drawn = held_scene(np.random.default_rng(number), integrator, n, dtype, dim)
-            whole, parts = drawn.make(kd.Stepper, "row"), drawn.make(kd.Stepper, layout, threads=2)
-            if outcome(whole, 12):
-                continue
-            for steps in (1, 0, 4, 6, 1):
-                parts.step(steps)
-            assert_same_bits(parts.position, whole.position)
-            assert_same_bits(parts.velocity, whole.velocity)
-            assert parts.checksum() == whole.checksum()
-            compared += 1
-    print(f"{compared} of {len(KINDS)} compared")
-    assert compared > 0.8 * len(KINDS)
+        n = 400 if number % 7 == 0 else 60  # enough for threads to share, now and then
+        drawn = held_scene(np.random.default_rng(number), integrator, n, dtype, dim)
+        whole = drawn.make(kd.Stepper, "row")
+        if outcome(whole, 12):
+            continue
+        for isa in kernels.isas:
+            monkeypatch.setattr(kernels, "isa", isa)
+            with said(integrator=integrator, layout=layout, dtype=dtype.__name__, dim=dim, seed=number, isa=isa):
+                parts = drawn.make(kd.Stepper, layout, threads=2)
+                for steps in (1, 0, 4, 6, 1):
+                    parts.step(steps)
+                assert_same_bits(parts.position, whole.position)
+                assert_same_bits(parts.velocity, whole.velocity)
+                assert parts.checksum() == whole.checksum()
+                compared += 1
+    print(f"{compared} of {most} compared")
+    assert compared > 0.8 * most
 
 
 def everything(rng, n, dtype, integrator):
@@ -144,7 +148,7 @@ def test_walls_in_tiles_are_those_of_the_reference(integrator, dtype):
     given = {"dt": 1 / 60, "integrator": integrator, "forces": forces, "constraints": walls}
     ours = kd.Stepper(*(array.copy() for array in state), mass, threads=2, **given)
     theirs = kd.reference.Stepper(*(array.copy() for array in state), mass, **given)
-    for steps in (1, 2, 40):
+    for steps in (1, 2, 9):
         ours.step(steps)
         theirs.step(steps)
         assert_same_bits(ours.position, theirs.position)

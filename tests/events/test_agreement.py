@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, level_scene, outcome, said, told_resting_scene, told_scene
+from plans import INTEGRATORS, level_scene, most_steps, outcome, said, told_resting_scene, told_scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -18,8 +18,9 @@ def test_reference_and_kernels_agree(monkeypatch, first, draw):
     count = 0
     for seed in range(first, first + 20):
         drawn = draw(np.random.default_rng(seed), INTEGRATORS[seed % len(INTEGRATORS)])
+        steps = most_steps(seed, len(drawn.position), many=8)
         book = drawn.make(kd.reference.Stepper)
-        failure = outcome(book, 8)
+        failure = outcome(book, steps)
         touching, saved = (book.touching() if tracked(book) else None), book.snapshot()
         events = book.events.take()
         count += len(events)
@@ -27,7 +28,7 @@ def test_reference_and_kernels_agree(monkeypatch, first, draw):
             monkeypatch.setattr(kernels, "isa", isa)
             with said(seed=seed, isa=isa):
                 ours = drawn.make(kd.Stepper, threads=2)
-                assert outcome(ours, 8) == failure
+                assert outcome(ours, steps) == failure
                 if failure:
                     continue
                 found = ours.events.take()
@@ -38,8 +39,8 @@ def test_reference_and_kernels_agree(monkeypatch, first, draw):
                 if touching is not None:
                     assert ours.touching().tobytes() == touching.tobytes()
                 parts = drawn.make(kd.Stepper, "component")
-                for steps in (1, 3, 0, 4):
-                    parts.step(steps)
+                for part in (1, 0, (steps - 1) // 2, steps - 1 - (steps - 1) // 2):
+                    parts.step(part)
                 assert rows(parts) == events.tobytes()
     assert count > (400 if draw is told_scene else 100)
 

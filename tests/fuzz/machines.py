@@ -161,6 +161,12 @@ class StepperMachine(Common):
         self.twins.do("dropped", lambda s: s.events.dropped, may_raise=("RuntimeError",))
         self.twins.do("touching", lambda s: s.touching(), may_raise=("RuntimeError",))
 
+    @rule(which=st.integers(0, 9))
+    def go_back_to_fewer_events(self, which):
+        """What was told of later ticks is not told any more."""
+        self.restore(which)
+        self.take_events()
+
     @rule(seed=seeds, most=st.integers(1, 3))
     def spawn(self, seed, most):
         def give_birth(stepper):

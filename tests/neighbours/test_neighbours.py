@@ -220,7 +220,7 @@ def test_around_a_periodic_box_as_the_reference():
     found = 0
     for seed, rng, box, dim, radius in boxes(60):
         with said(seed=seed):
-            n = int(rng.choice([0, 1, 5, 60, 200]))
+            n = int(rng.choice([0, 1, 5, 60, 130]))
             position = rng.normal(size=(n, dim)) * 6
             position[2:3] = np.nan
             places, motions = rng.normal(size=(20, dim)) * 8, rng.normal(size=(20, dim))
