@@ -48,6 +48,11 @@ if MODE == "sanitize":
     LINK = ["-fsanitize=address,undefined"]
     UNIX += [*LINK, "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
 
+# Functions of arrays are two thirds as large, and as fast, if compilers unroll short loops and copy no functions.
+SMALLER = ["-O2", "-fpeel-loops"]
+# Loops over single numbers want theirs copied, for each dimension.
+COPIED = [*SMALLER, "-fipa-cp-clone"]
+
 # What Cython adds to any module (functions, memoryviews, errors) is compiled once, in a module of its own.
 UTILITY = "engine.cython_utility"
 # Wheels are downloaded before they are fast: what calls kernels, and is no loop itself, is made small, and no
@@ -68,7 +73,7 @@ GLUE |= {f"engine.{name}": ["-Os"] for name in ("slots", "snapshots", "verbs")}
 ALIGNED = ["-falign-functions=64"]
 DENSE = ["-falign-jumps=1", "-falign-loops=1", "-falign-labels=1"]
 GLUE |= {"engine.bodies": ["-Os", *ALIGNED, *PLAIN], "engine.runner": ["-O2", *ALIGNED, *DENSE, *PLAIN]}
-GLUE |= {"engine.frames": ["-O2", *ALIGNED], "engine.neighbours": ["-O3", "-fno-tree-vectorize", *PLAIN]}
+GLUE |= {"engine.frames": ["-O2", *ALIGNED], "engine.neighbours": [*COPIED, *PLAIN]}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s", "-Wl,--build-id=none", "-Wl,--gc-sections"]
     UNIX += ["-fno-asynchronous-unwind-tables", "-fno-plt"]
@@ -83,14 +88,9 @@ VECTORS = ["-fno-tree-vectorize", "-Wno-maybe-uninitialized"]
 # With instructions in any other order, steps of rk4 take up to a tenth longer.
 INLINED = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))", "-fschedule-insns2"]
 INLINED += ALIGNED
-# Functions of arrays are two thirds as large, and as fast, if compilers unroll short loops and copy no functions.
-SMALLER = ["-O2", "-fpeel-loops"]
 # Kernels of coupled bodies are still smaller, and as fast, if compilers do not take `inline` for a wish: the large
 # ones are not inlined then wherever they are called.
 UNASKED = ["-DCYTHON_INLINE=", "-Wno-unused"]
-# Where single numbers are looked at, most of what is faster than that is the functions that are copied for each
-# dimension.
-COPIED = [*SMALLER, "-fipa-cp-clone"]
 PART = {"": INLINED, "formulas": SMALLER, "coupled": SMALLER + UNASKED}
 # GCC 12 has an internal error where it copies functions of SSE2's vectors for constant arguments.
 UNCOPIED = ["-fno-ipa-cp"]

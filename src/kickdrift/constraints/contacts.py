@@ -85,9 +85,9 @@ class Contacts(Filtered):
 
     The impulses are part of the state, of snapshots and of checksums. Contacts are sorted into colours in each step,
     in the order of the bodies' indices, so the result depends on nothing else. Those of a colour have no body in
-    common that anything moves: they are solved side by side in vectors, by one thread. Pairs that are near each other are
-    found as by `ElasticCollisions`, with the same bound in a crowd. Pinned and infinitely heavy bodies push others,
-    and nothing pushes them. Place this constraint after others that correct positions.
+    common that anything moves: they are solved side by side in vectors, by one thread. Pairs that are near each
+    other are found as by `ElasticCollisions`, with the same bound in a crowd. Pinned and infinitely heavy bodies push
+    others, and nothing pushes them. Place this constraint after others that correct positions.
 
     Raises TypeError or ValueError for wrong numbers, for walls, shapes and joints of other kinds, for fewer than one
     substep, for a wall beside it, for walls and shapes that end at a side of `Periodic`, and where there are two of
