@@ -86,8 +86,7 @@ VECTORS = ["-fno-tree-vectorize", "-Wno-maybe-uninitialized"]
 # The loops over single bodies are written as many small functions each: inlining is what makes the constants
 # constant. Compilers' own choice, which serves the others, would leave half of the speed, in half of the time.
 # With instructions in any other order, steps of rk4 take up to a tenth longer.
-INLINED = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))", "-fschedule-insns2"]
-INLINED += ALIGNED
+INLINED = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))", "-fschedule-insns2", *ALIGNED]
 # Kernels of coupled bodies are still smaller, and as fast, if compilers do not take `inline` for a wish: the large
 # ones are not inlined then wherever they are called.
 UNASKED = ["-DCYTHON_INLINE=", "-Wno-unused"]
