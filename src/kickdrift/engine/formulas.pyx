@@ -58,7 +58,7 @@ cdef extern from *:
     """
     /* What NumPy's array interface for C says of an array, and two of the flags. */
     typedef struct {
-        int two, nd;
+        int two, ndim;
         char kind;
         int itemsize, flags;
         Py_ssize_t *shape, *strides;
@@ -69,7 +69,7 @@ cdef extern from *:
     #define KD_WRITEABLE 0x400
     """
     ctypedef struct Array "kd_array":
-        int nd
+        int ndim
         char kind
         int itemsize
         int flags
@@ -203,9 +203,9 @@ cdef object into(str name, out, a, const Py_buffer* first, const Py_buffer* othe
     about = result.__array_struct__
     to = <const Array*> PyCapsule_GetPointer(about, NULL)
     if out is not None:
-        if to.kind != b"f" or to.itemsize != first.itemsize or to.nd != first.ndim:
+        if to.kind != b"f" or to.itemsize != first.itemsize or to.ndim != first.ndim:
             return None
-        if to.flags & (USUAL | WRITEABLE) != USUAL | WRITEABLE or not same_shape(to.nd, to.shape, first.shape):
+        if to.flags & (USUAL | WRITEABLE) != USUAL | WRITEABLE or not same_shape(to.ndim, to.shape, first.shape):
             return None
         if partly(to.data, x, first.len) or y != NULL and partly(to.data, y, first.len):
             return None
