@@ -197,7 +197,10 @@ def told(drawn, twin):
     seen = [attempt(stepper.step, 6)]
     if seen[-1] is None:
         seen += [stepper.checksum(), stepper.snapshot()]
-    return digest(*seen, stepper.events.take().tolist(), stepper.events.dropped)
+    events = stepper.events.take()
+    for name in ("time", "point", "normal", "speed", "impulse"):
+        events[name][np.isnan(events[name])] = np.nan  # whose sign is the processor's choice
+    return digest(*seen, events, stepper.events.dropped)
 
 
 def asked(dtype, dim, twin):
