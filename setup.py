@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -52,6 +53,8 @@ if MODE == "sanitize":
 SMALLER = ["-O2", "-fpeel-loops"]
 # Loops over single numbers want theirs copied, for each dimension.
 COPIED = [*SMALLER, "-fipa-cp-clone"]
+# Clang has heard of most of GCC's flags, and ignores them; others it refuses.
+REFUSED = {"-fipa-cp-clone"}
 
 # What Cython adds to any module (functions, memoryviews, errors) is compiled once, in a module of its own.
 UTILITY = "engine.cython_utility"
@@ -130,6 +133,10 @@ def flags_of(name):
     return optimised + (ISAS[isa]["unix"] if isa in ISAS else [])
 
 
+def is_gcc(command):
+    return "Free Software Foundation" in subprocess.run([*command, "--version"], capture_output=True, text=True).stdout
+
+
 class BuildExt(build_ext):
     """Translate, then choose compiler and flags by the compiler that there is: it is known only now."""
 
@@ -139,10 +146,12 @@ class BuildExt(build_ext):
         msvc = self.compiler.compiler_type == "msvc"
         clang = self.take_clang() if msvc else []
         common = MSVC if msvc and not clang else UNIX
+        refused = set() if not msvc and is_gcc(self.compiler.compiler_so) else REFUSED
         for extension in self.extensions:
             for name in extension.parts:
                 isa = name.rpartition(".")[2].partition("_")[0]
                 flags = [*common, *(ISAS.get(isa, {}).get("msvc", []) if common is MSVC else flags_of(name))]
+                flags = [flag for flag in flags if flag not in refused]
                 if name == f"{SETS}.processor":
                     flags += [f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
                 if clang:
