@@ -150,8 +150,8 @@ def _general(name: str, out: np.ndarray | None, *given: Any) -> Any:
             raise ValueError(f"{name}(out): expected shape {shape}, got {out.shape}")
         if not out.flags.writeable:
             raise ValueError(f"{name}(out): expected an array that may be written to, got a read-only one")
-    whole = [np.ascontiguousarray(np.broadcast_to(array, shape)) for array in arrays]
-    direct = out is not None and out.flags.c_contiguous and out.ndim > 0
+    whole = [np.require(np.broadcast_to(array, shape), requirements=["C", "A"]) for array in arrays]
+    direct = out is not None and out.flags.carray and out.ndim > 0
     if direct and any(np.may_share_memory(array, out) and array is not out for array in whole):
         direct = False
     result = out if direct and out is not None else np.empty(shape, dtype)

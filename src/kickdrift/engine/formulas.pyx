@@ -5,6 +5,7 @@ from cpython.buffer cimport (
 )
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
 
 from ..kernels.abi.formulas cimport (
@@ -144,13 +145,17 @@ cdef int run(str name, Py_ssize_t item, Py_ssize_t length, char* result, const c
 
 
 cdef bint viewed(array, Py_buffer* view) except -1:
-    """The numbers of an array, to be released, if it is contiguous, of float32 or float64, and no single number."""
+    """The numbers of an array, to be released, if these lie as kernels want them, and it is no single number.
+
+    Kernels want float32 or float64, contiguous and aligned.
+    """
     try:
         PyObject_GetBuffer(array, view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
     except (BufferError, ValueError):
         return False
     if view.ndim > 0 and view.format[0] in b"fd" and view.format[1] == 0:
-        return True
+        if <uintptr_t> view.buf % <uintptr_t> view.itemsize == 0:
+            return True
     PyBuffer_Release(view)
     return False
 
