@@ -12,9 +12,9 @@ from .contact_state cimport (
 from .meetings cimport meets
 from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, TRAITS, Contacts, Sweep
 from ..abi.plan cimport MAX_DIM
-from ..simd.blends cimport any_above, filled, is_nothing, where_above, where_zero
+from ..simd.blends cimport any_above, is_nothing, where_above, where_zero
 from ..simd.rows cimport gather_four, put_back, scatter_two
-from ..simd.vec cimport f32vec, is_zero, spread, vec, vec_root, width
+from ..simd.vec cimport f32vec, filled, is_zero, product, spread, vec, vec_root, width
 from ..space cimport is_periodic
 
 cdef enum:
@@ -107,14 +107,6 @@ cdef inline double lane_of(const vec* numbers, int64_t lane) noexcept nogil:
         return (<const double*> numbers)[lane]
 
 
-cdef inline vec dot(int dim, const vec* a, const vec* b) noexcept nogil:
-    cdef vec sum = a[0] * b[0]
-    cdef int c
-    for c in range(1, dim):
-        sum = sum + a[c] * b[c]
-    return sum
-
-
 # Bodies.
 
 cdef inline void gather(int dim, const Contacts* data, const int32_t* index, vec* q) noexcept nogil:
@@ -187,10 +179,10 @@ cdef inline void meet(
     for c in range(dim):
         way[c] = b[c] - a[c]
         own[dim + c] = filled(0, own)
-    more[SPEED] = -dot(dim, way, own)
+    more[SPEED] = -product(dim, way, own)
     gather_four(data.traits, GAIN, TRAITS, data.first + block * width(own), its)
     gather_four(data.traits, GAIN, TRAITS, data.second + block * width(own), its + 4)
-    more[SLOW] = magnitude(dot(dim, its, own)) + magnitude(dot(dim, its + 4, own))
+    more[SLOW] = magnitude(product(dim, its, own)) + magnitude(product(dim, its + 4, own))
 
 
 cdef inline vec magnitude(vec q) noexcept nogil:
@@ -211,7 +203,7 @@ cdef inline vec warm(
         active = where_zero(same[TURN], same[TURN], active)
     if is_nothing(active):
         return active
-    along = dot(dim, own + dim, own)
+    along = product(dim, own + dim, own)
     for c in range(dim):
         rub = own[dim + c] - along * own[c]
         own[dim + c] = where_zero(active, own[dim + c], rub)
@@ -242,7 +234,7 @@ cdef inline void direct(
             turns = d[c] * spread(data.grid.torus.per_width, c, own)
             d[c] = d[c] - spread(data.grid.torus.width, c, own) * ((turns + much) - much)
             past[c] = past[c] - d[c]
-    r = vec_root(dot(dim, d, d))
+    r = vec_root(product(dim, d, d))
     for c in range(dim):
         own[c] = where_above(more[TURNS], zero, d[c] / r, own[c])
     if any_above(more[TURNS], where_above(r, zero, filled(1, own), zero)):
@@ -252,7 +244,7 @@ cdef inline void direct(
                 for c in range(dim):
                     set_lane(&own[c], lane, c == <int> ((data.second[k] - data.first[k] - 1) % dim))
     if is_periodic(&data.grid.torus):
-        r = filled(0.5, own) * more[FASTEST] + dot(dim, past, own)
+        r = filled(0.5, own) * more[FASTEST] + product(dim, past, own)
         more[SIZE] = where_above(more[TURNS], zero, r, more[SIZE])
 
 
@@ -272,10 +264,10 @@ cdef inline vec solve(
     cdef int c
     for c in range(dim):
         way[c] = b[dim + c] - a[dim + c]
-    gap = dot(dim, way, own) - more[SIZE]
+    gap = product(dim, way, own) - more[SIZE]
     for c in range(dim):
         way[c] = b[c] - a[c]
-    speed = dot(dim, way, own)
+    speed = product(dim, way, own)
     mass = where_above(more[ALONG], more[MASS], same[TIMES] * more[ALONG], more[ALONG])
     if sweep.soft > 0:
         fastest = -more[FASTEST]
@@ -311,7 +303,7 @@ cdef inline vec solve(
         for c in range(dim):
             across[c] = own[dim + c] - more[ACROSS] * (way[c] - speed * own[c])
         limit = more[FRICTION] * push
-        square = dot(dim, across, across)
+        square = product(dim, across, across)
         if any_above(square, limit * limit):
             ratio = limit / vec_root(square)
             for c in range(dim):

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 from ..abi.interactions cimport NBody, Springs
 from ..loops.living cimport any_of
 from ..simd.transposed cimport LANES, transposed
-from ..simd.vec cimport f64vec, forget, vec, vec_root, real, spread, where_positive, width
+from ..simd.vec cimport f64vec, forget, product, vec, vec_root, real, spread, where_positive, width
 from ..space cimport is_periodic, nearest
 from ..abi.plan cimport MAX_DIM
 
@@ -344,15 +344,6 @@ cdef inline int n_body_tangent(
     else:
         attract_tangent(3, count, stride, x, dx, out, data)
     return 0
-
-
-cdef inline vec product(int dim, const vec* u, const vec* v) noexcept nogil:
-    """The scalar products of a vector of vectors."""
-    cdef vec total = u[0] * v[0]
-    cdef int c
-    for c in range(1, dim):
-        total = total + u[c] * v[c]
-    return total
 
 
 cdef inline void scatter(

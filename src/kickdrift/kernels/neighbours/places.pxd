@@ -3,7 +3,7 @@
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
-from .cells cimport Cells, List, Ranges, add_range, bucket_at, reserve
+from .cells cimport Cells, List, Ranges, add_range, bucket_at, bucket_of_cell, reserve
 from ..constraints.grid cimport Around, buckets_around, cell, cell_around
 from ..constraints.lists cimport sort
 from ..space cimport is_periodic, toward
@@ -83,26 +83,13 @@ cdef inline int64_t find_nearest(
                 c = -ring
                 while c <= ring:
                     at[0], at[1], at[2] = home[0] + c, home[1] + b, home[2] + a
-                    if is_periodic(&cells.torus):
-                        tests += 1
-                        if come_around(c, b, a, at, cells):
-                            bucket = bucket_of_cells(at, cells)
-                            for slot in range(cells.start[bucket], cells.start[bucket + 1]):
-                                tests += 1
-                                if is_in(slot, at, cells):
-                                    count = keep_nearest(x, slot, cells, k, count, i, distance)
-                        if c == -ring and ring > 0 and a != -ring and a != ring and b != -ring and b != ring:
-                            c = ring
-                        else:
-                            c += 1
-                        continue
-                    bucket = (<uint64_t> at[0] + cells.step[1] * <uint64_t> at[1]
-                              + cells.step[2] * <uint64_t> at[2]) & cells.mask
                     tests += 1
-                    for slot in range(cells.start[bucket], cells.start[bucket + 1]):
-                        tests += 1
-                        if is_in(slot, at, cells):
-                            count = keep_nearest(x, slot, cells, k, count, i, distance)
+                    if not is_periodic(&cells.torus) or come_around(c, b, a, at, cells):
+                        bucket = bucket_of_cell(at, cells)
+                        for slot in range(cells.start[bucket], cells.start[bucket + 1]):
+                            tests += 1
+                            if is_in(slot, at, cells):
+                                count = keep_nearest(x, slot, cells, k, count, i, distance)
                     if c == -ring and ring > 0 and a != -ring and a != ring and b != -ring and b != ring:
                         c = ring
                     else:
@@ -149,20 +136,6 @@ cdef inline bint come_around(int64_t a, int64_t b, int64_t c, int64_t* at, const
         elif at[axis] >= cells.cells[axis]:
             at[axis] -= cells.cells[axis]
     return True
-
-
-cdef inline uint64_t bucket_of_cells(const int64_t* at, const Cells* cells) noexcept nogil:
-    cdef int64_t bucket = 0
-    cdef int64_t step = 1
-    cdef int64_t number
-    cdef int axis
-    for axis in range(cells.dim):
-        number = at[axis] % cells.cells[axis]
-        if number < 0:
-            number += cells.cells[axis]
-        bucket += step * number
-        step *= cells.cells[axis]
-    return <uint64_t> bucket
 
 
 cdef inline bint is_in(int64_t slot, const int64_t* at, const Cells* cells) noexcept nogil:

@@ -4,7 +4,7 @@
 from libc.math cimport floor, sqrt
 from libc.stdint cimport int64_t, uint64_t
 
-from .cells cimport Cells
+from .cells cimport Cells, bucket_of_cell
 from ..constraints.grid cimport cell
 from ..space cimport is_periodic
 
@@ -68,8 +68,7 @@ cdef inline int64_t find_in_way(
         for at[2] in range(low[2], high[2] + 1):
             for at[1] in range(low[1], high[1] + 1):
                 for at[0] in range(low[0], high[0] + 1):
-                    bucket = (<uint64_t> at[0] + cells.step[1] * <uint64_t> at[1]
-                              + cells.step[2] * <uint64_t> at[2]) & cells.mask
+                    bucket = bucket_of_cell(at, cells)
                     tests += 1
                     for slot in range(cells.start[bucket], cells.start[bucket + 1]):
                         tests += 1

@@ -8,7 +8,7 @@ from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 from libc.string cimport memcpy
 
 from ..abi.flows cimport CONSTANTS, MAX_PARAMETERS, ZERO
-from ..simd.vec cimport f32vec, is_zero, real, spread_f32, spread_f64, vec, width
+from ..simd.vec cimport filled, is_zero, real, vec, width
 from ..abi.ode cimport FAILED, OPEN, SOLVED, Newton, ODEPlan, Tableau
 from ..abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, MIDPOINT, RK4
 from ..forces.fields cimport largest, magnitude
@@ -82,16 +82,16 @@ cdef inline void set_step(double step, const real* like, vec* h) noexcept nogil:
     """The constants of the schemes; `like` only tells the type of a vector's numbers."""
     cdef real two = 2
     cdef real six = 6
-    splat(<real> step, h + H)
-    splat(<real> step / two, h + H_2)
-    splat(<real> step / six, h + H_6)
-    splat(two, h + TWICE)
+    h[H] = filled(<real> step, h)
+    h[H_2] = filled(<real> step / two, h)
+    h[H_6] = filled(<real> step / six, h)
+    h[TWICE] = filled(two, h)
 
 
 cdef inline void set_weights(const Tableau* table, const real* like, vec* w) noexcept nogil:
     cdef int i
     for i in range(table.start[table.stages]):
-        splat(<real> table.weight[i], w + i)
+        w[i] = filled(<real> table.weight[i], w)
 
 
 cdef inline void combine(
@@ -115,21 +115,9 @@ cdef inline void set_constants(const ODEPlan* plan, const real* like, vec* c) no
     """The flow's parameters, and the numbers that formulas name."""
     cdef Py_ssize_t i
     for i in range(MAX_PARAMETERS):
-        splat(<real> plan.parameters[i], c + i)
+        c[i] = filled(<real> plan.parameters[i], c)
     for i in range(ZERO, CONSTANTS):
-        splat(<real> (i - ZERO), c + i)
-
-
-cdef inline void splat(real value, vec* to) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(width(to)):
-        (<real*> to)[i] = value
-
-
-cdef inline vec spread(double number, const vec* like) noexcept nogil:
-    if vec is f32vec:
-        return spread_f32(<float> number)
-    return spread_f64(number)
+        c[i] = filled(<real> (i - ZERO), c)
 
 
 cdef inline void sweep_tableau(
@@ -147,11 +135,11 @@ cdef inline void sweep_tableau(
     if k != s + which * apart:
         memcpy(s + which * apart, k, vectors * sizeof(vec))
     while i + 4 <= vectors:
-        w = spread(table.weight[start], u)
+        w = filled(table.weight[start], u)
         slope = s + table.slope[start] * apart + i
         a, b, c, d = w * slope[0], w * slope[1], w * slope[2], w * slope[3]
         for m in range(start + 1, end):
-            w = spread(table.weight[m], u)
+            w = filled(table.weight[m], u)
             slope = s + table.slope[m] * apart + i
             a = a + w * slope[0]
             b = b + w * slope[1]
@@ -163,9 +151,9 @@ cdef inline void sweep_tableau(
         u[i + 3] = y[i + 3] + h[H] * d
         i += 4
     while i < vectors:
-        a = spread(table.weight[start], u) * s[table.slope[start] * apart + i]
+        a = filled(table.weight[start], u) * s[table.slope[start] * apart + i]
         for m in range(start + 1, end):
-            a = a + spread(table.weight[m], u) * s[table.slope[m] * apart + i]
+            a = a + filled(table.weight[m], u) * s[table.slope[m] * apart + i]
         u[i] = y[i] + h[H] * a
         i += 1
 

@@ -1,6 +1,6 @@
 # Choices between vectors by a comparison, and what of a comparison holds anywhere.
 
-from .vec cimport f32vec, f64vec, spread_f32, spread_f64, vec
+from .vec cimport f32vec, f64vec, vec
 
 cdef extern from *:
     """
@@ -98,11 +98,3 @@ cdef inline bint is_nothing(vec q) noexcept nogil:
         return zeros_f32(q)
     else:
         return zeros_f64(q)
-
-
-cdef inline vec filled(double number, const vec* like) noexcept nogil:
-    """A number all over a vec; `like` only tells the type."""
-    if vec is f32vec:
-        return spread_f32(<float> number)
-    else:
-        return spread_f64(number)

@@ -212,6 +212,23 @@ cdef inline vec spread(const void* numbers, Py_ssize_t i, const vec* like) noexc
         return spread_f64((<const double*> numbers)[i])
 
 
+cdef inline vec filled(double number, const vec* like) noexcept nogil:
+    """A number all over a vec; `like` only tells the type."""
+    if vec is f32vec:
+        return spread_f32(<float> number)
+    else:
+        return spread_f64(number)
+
+
+cdef inline vec product(int dim, const vec* u, const vec* v) noexcept nogil:
+    """The scalar products of a vector of vectors."""
+    cdef vec total = u[0] * v[0]
+    cdef int c
+    for c in range(1, dim):
+        total = total + u[c] * v[c]
+    return total
+
+
 cdef inline bint is_zero(vec q) noexcept nogil:
     """Is every bit zero?"""
     if vec is f32vec:
