@@ -76,7 +76,7 @@ GLUE |= {f"engine.{name}": ["-Os"] for name in ("slots", "snapshots", "verbs")}
 ALIGNED = ["-falign-functions=64"]
 DENSE = ["-falign-jumps=1", "-falign-loops=1", "-falign-labels=1"]
 GLUE |= {"engine.bodies": ["-Os", *ALIGNED, *PLAIN], "engine.runner": ["-O2", *ALIGNED, *DENSE, *PLAIN]}
-GLUE |= {"engine.frames": ["-O2", *ALIGNED], "engine.neighbours": [*COPIED, *PLAIN]}
+GLUE |= {"engine.frames": ["-O2", *ALIGNED], "engine.neighbours": ["-O3", "-fno-tree-vectorize", *PLAIN]}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s", "-Wl,--build-id=none", "-Wl,--gc-sections"]
     UNIX += ["-fno-asynchronous-unwind-tables", "-fno-plt"]
