@@ -6,7 +6,7 @@ from typing import Any
 
 from .scene import Scene
 
-EULER, VERLET, RK4 = "semi_implicit_euler", "velocity_verlet", "rk4"
+EULER, VERLET, LEAPFROG, RK4 = "semi_implicit_euler", "velocity_verlet", "leapfrog", "rk4"
 DTYPES = ("float32", "float64")
 
 
@@ -47,7 +47,25 @@ CASES = [
         "well",
         "PointGravity",
         scenes(integrator=(EULER, VERLET), layout=("component", "row"), dtype=DTYPES, force="well"),
-        {"C": 0.8, "numba": None, "jax.jit": None, "NumPy": None},
+        {"C": 0.9, "numba": None, "jax.jit": None, "NumPy": None},
+    ),
+    Case(
+        "well-more",
+        "PointGravity",
+        scenes(integrator=(LEAPFROG, RK4), dtype=DTYPES, force="well"),
+        {"C": 0.9},
+    ),
+    Case(
+        "wind",
+        "QuadraticDrag",
+        scenes(integrator=(EULER, VERLET, RK4), dtype=DTYPES, force="wind"),
+        {"C": 0.9},
+    ),
+    Case(
+        "vortex",
+        "Vortex",
+        scenes(integrator=(EULER, VERLET, LEAPFROG, RK4), dtype=DTYPES, force="vortex"),
+        {"C": 0.9},
     ),
     Case(
         "rk4",
@@ -77,7 +95,7 @@ CASES = [
         "threads",
         "gravity + linear drag, 2 threads",
         scenes(n=1_000_000, layout=("component", "row"), dtype=DTYPES, threads=2),
-        changes={"ours, 1 thread": ({"threads": 1}, 1.8)},
+        changes={"ours, 1 thread": ({"threads": 1}, 1.85)},
     ),
     Case(
         "hundred",

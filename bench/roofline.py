@@ -18,6 +18,15 @@ OPERATIONS = {
     ("drag", "rk4"): 34,
     ("well", "semi_implicit_euler"): 9,
     ("well", "velocity_verlet"): 13,
+    ("well", "leapfrog"): 11,
+    ("well", "rk4"): 46,
+    ("wind", "semi_implicit_euler"): 8,
+    ("wind", "velocity_verlet"): 16,
+    ("wind", "rk4"): 43,
+    ("vortex", "semi_implicit_euler"): 11,
+    ("vortex", "velocity_verlet"): 15,
+    ("vortex", "leapfrog"): 13,
+    ("vortex", "rk4"): 55,
 }
 
 

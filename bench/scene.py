@@ -15,6 +15,8 @@ H = 1 / 60
 GRAVITY = (0.5, -9.81, 0.25)
 DRAG = 0.1
 MU, CENTER, SOFTENING = 50.0, (1.0, 2.0, 3.0), 0.5
+AIR, WIND = 0.01, (3.0, 0.5, -1.0)
+STRENGTH, AXIS = 2.0, (0.0, 0.0, 1.0)
 
 
 class Contestant(NamedTuple):
@@ -30,7 +32,7 @@ class Scene:
     """Bodies in three dimensions, what pushes them, how they move, and how many steps a call makes."""
 
     integrator: str = "semi_implicit_euler"
-    force: str = "drag"  # gravity and linear drag; or "well": a point mass
+    force: str = "drag"  # gravity and linear drag; or alone: "well", a point mass, "wind", QuadraticDrag, "vortex"
     n: int = 100_000
     steps: int = 64
     layout: str = "component"  # or "row"
@@ -53,8 +55,12 @@ class Scene:
         position, velocity = self.arrays()
         drag = np.full(self.n, DRAG) if self.per_body == "drag" else DRAG
         mass = np.ones(self.n) if self.per_body == "mass" else 1.0
-        well = [kd.PointGravity(MU, CENTER, SOFTENING)]
-        forces = well if self.force == "well" else [kd.Gravity(GRAVITY), kd.LinearDrag(drag)]
+        forces = {
+            "drag": [kd.Gravity(GRAVITY), kd.LinearDrag(drag)],
+            "well": [kd.PointGravity(MU, CENTER, SOFTENING)],
+            "wind": [kd.QuadraticDrag(AIR, WIND)],
+            "vortex": [kd.Vortex(STRENGTH, CENTER, AXIS, SOFTENING)],
+        }[self.force]
         chosen, kernels.isa = kernels.isa, self.isa
         try:
             stepper = kd.Stepper(

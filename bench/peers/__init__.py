@@ -16,6 +16,7 @@ PEERS = {
     "NumPy": ("arrays", "numpy"),
     "numba": ("numba_loops", "numba"),
     "numba expert": ("numba_expert", "numba"),
+    "numba, pair by pair": ("numba_pairs", "numba"),
     "jax.jit": ("jax_jit", "jax"),
     "C": ("limit", ""),
     "SciPy": ("orbits", "scipy"),

@@ -97,45 +97,89 @@ ROW(row_drag_verlet, drag_verlet, ROW_LANES)
 ROW(component_drag_rk4, drag_rk4, RK4_LANES)
 ROW(row_drag_rk4, drag_rk4, RK4_LANES)
 
-/* A point mass: B vectors of bodies, three components each. */
+/* One force that looks at all components: B vectors of bodies, three components each. */
 
 typedef struct { lane x, y, z; } triple;
 
-INLINE triple pull(const triple *x, const lane *k)
+enum { WELL, QUADRATIC, VORTEX };
+
+INLINE lane dot(triple a) { return (a.x * a.x + a.y * a.y) + a.z * a.z; }
+INLINE triple scaled(lane f, triple a) { return (triple){f * a.x, f * a.y, f * a.z}; }
+INLINE triple plus(triple a, triple b) { return (triple){a.x + b.x, a.y + b.y, a.z + b.z}; }
+INLINE triple minus(triple a, triple b) { return (triple){a.x - b.x, a.y - b.y, a.z - b.z}; }
+INLINE triple cross(const lane *u, triple d)
 {
-    const lane dx = x->x - k[0], dy = x->y - k[1], dz = x->z - k[2];
-    const lane q = ((dx * dx + dy * dy) + dz * dz) + k[4];
-    const lane f = k[3] / (q * root(q));
-    return (triple){f * dx, f * dy, f * dz};
+    return (triple){u[1] * d.z - u[2] * d.y, u[2] * d.x - u[0] * d.z, u[0] * d.y - u[1] * d.x};
 }
 
-INLINE void point_euler(triple *x, triple *v, const lane *k, lane h, long steps, const int B)
+/* Minus the acceleration. k: a center or the wind, then mu and the softening squared, or the coefficient of drag, or
+   minus the strength, the softening squared and the axis. */
+INLINE triple pull(const int force, const triple *x, const triple *v, const lane *k)
+{
+    const triple from = {k[0], k[1], k[2]};
+    if (force == QUADRATIC) {
+        const triple u = minus(*v, from);
+        return scaled(k[3] * root(dot(u)), u);
+    }
+    const triple d = minus(*x, from), t = cross(k + 5, d);
+    if (force == VORTEX)
+        return scaled(k[3] / (dot(t) + k[4]), t);
+    const lane q = dot(d) + k[4];
+    return scaled(k[3] / (q * root(q)), d);
+}
+
+INLINE void euler(const int force, triple *x, triple *v, const lane *k, lane h, long steps, const int B)
 {
     while (steps--) EACH {
-        const triple a = pull(&x[i], k);
-        v[i].x -= h * a.x, v[i].y -= h * a.y, v[i].z -= h * a.z;
-        x[i].x += h * v[i].x, x[i].y += h * v[i].y, x[i].z += h * v[i].z;
+        v[i] = minus(v[i], scaled(h, pull(force, &x[i], &v[i], k)));
+        x[i] = plus(x[i], scaled(h, v[i]));
     }
 }
 
-INLINE void kick(lane *x, lane *v, lane a, lane h, lane half)
-{
-    *x += h * (*v - half * a);
-    *v -= h * a;
-}
-
-INLINE void point_verlet(triple *x, triple *v, const lane *k, lane h, long steps, const int B)
+INLINE void verlet(const int force, triple *x, triple *v, const lane *k, lane h, long steps, const int B)
 {
     const lane half = h / 2;
     triple a[B];
-    EACH a[i] = pull(&x[i], k);
+    EACH a[i] = pull(force, &x[i], &v[i], k);
     while (steps--) EACH {
-        kick(&x[i].x, &v[i].x, a[i].x, h, half);
-        kick(&x[i].y, &v[i].y, a[i].y, h, half);
-        kick(&x[i].z, &v[i].z, a[i].z, h, half);
-        const triple b = pull(&x[i], k);
-        v[i].x += half * (a[i].x - b.x), v[i].y += half * (a[i].y - b.y), v[i].z += half * (a[i].z - b.z);
+        if (force == QUADRATIC) a[i] = pull(force, &x[i], &v[i], k); /* the velocity has changed since */
+        x[i] = plus(x[i], scaled(h, minus(v[i], scaled(half, a[i]))));
+        v[i] = minus(v[i], scaled(h, a[i]));
+        const triple b = pull(force, &x[i], &v[i], k);
+        v[i] = plus(v[i], scaled(half, minus(a[i], b)));
         a[i] = b;
+    }
+}
+
+INLINE void leapfrog(const int force, triple *x, triple *v, const lane *k, lane h, long steps, const int B)
+{
+    const lane half = h / 2;
+    while (steps--) EACH {
+        x[i] = plus(x[i], scaled(half, v[i]));
+        v[i] = minus(v[i], scaled(h, pull(force, &x[i], &v[i], k)));
+        x[i] = plus(x[i], scaled(half, v[i]));
+    }
+}
+
+INLINE triple weighted(triple a, triple b, triple c, triple d)
+{
+    const lane two = 2 - (lane){};
+    return plus(plus(plus(a, scaled(two, b)), scaled(two, c)), d);
+}
+
+INLINE void rk4(const int force, triple *x, triple *v, const lane *k, lane h, long steps, const int B)
+{
+    const lane half = h / 2, sixth = h / 6;
+    while (steps--) EACH {
+        const triple v1 = v[i], a1 = pull(force, &x[i], &v1, k);
+        const triple x2 = plus(x[i], scaled(half, v1)), v2 = minus(v[i], scaled(half, a1));
+        const triple a2 = pull(force, &x2, &v2, k);
+        const triple x3 = plus(x[i], scaled(half, v2)), v3 = minus(v[i], scaled(half, a2));
+        const triple a3 = pull(force, &x3, &v3, k);
+        const triple x4 = plus(x[i], scaled(h, v3)), v4 = minus(v[i], scaled(h, a3));
+        const triple a4 = pull(force, &x4, &v4, k);
+        x[i] = plus(x[i], scaled(sixth, weighted(v1, v2, v3, v4)));
+        v[i] = minus(v[i], scaled(sixth, weighted(a1, a2, a3, a4)));
     }
 }
 
@@ -157,22 +201,30 @@ INLINE void give(const triple *from, REAL *to, long first, long count, long body
         for (long i = 0; i < count; i++) to[(first + i) * body + j * component] = room[j][i];
 }
 
-/* k: center, mu, softening squared. */
-#define BODIES(name, scheme, lanes)                                                                       \
+#define BODIES(name, scheme, force, lanes)                                                                \
 void name(REAL *x, REAL *v, long n, long body, long component, const REAL *constants, REAL dt, long steps) \
 {                                                                                                         \
     enum { B = lanes };                                                                                   \
     const lane h = dt - (lane){};                                                                         \
-    lane k[5];                                                                                            \
+    lane k[8];                                                                                            \
     triple p[B], u[B];                                                                                    \
-    for (int i = 0; i < 5; i++) k[i] = constants[i] - (lane){};                                           \
+    for (int i = 0; i < 8; i++) k[i] = constants[i] - (lane){};                                           \
     for (long first = 0; first < n; first += B * W) {                                                     \
         const long count = n - first < B * W ? n - first : B * W;                                         \
         take(p, x, first, count, body, component, B), take(u, v, first, count, body, component, B);       \
-        scheme(p, u, k, h, steps, B);                                                                     \
+        scheme(force, p, u, k, h, steps, B);                                                              \
         give(p, x, first, count, body, component, B), give(u, v, first, count, body, component, B);       \
     }                                                                                                     \
 }
 
-BODIES(well_euler, point_euler, BODY_LANES)
-BODIES(well_verlet, point_verlet, BODY_LANES)
+BODIES(well_euler, euler, WELL, BODY_LANES)
+BODIES(well_verlet, verlet, WELL, BODY_LANES)
+BODIES(well_leapfrog, leapfrog, WELL, BODY_LANES)
+BODIES(well_rk4, rk4, WELL, BODY_RK4_LANES)
+BODIES(wind_euler, euler, QUADRATIC, BODY_LANES)
+BODIES(wind_verlet, verlet, QUADRATIC, BODY_LANES)
+BODIES(wind_rk4, rk4, QUADRATIC, BODY_RK4_LANES)
+BODIES(vortex_euler, euler, VORTEX, BODY_LANES)
+BODIES(vortex_verlet, verlet, VORTEX, BODY_LANES)
+BODIES(vortex_leapfrog, leapfrog, VORTEX, BODY_LANES)
+BODIES(vortex_rk4, rk4, VORTEX, BODY_RK4_LANES)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..scene import CENTER, DRAG, GRAVITY, MU, SOFTENING, Contestant, H, Scene
+from ..scene import AIR, AXIS, CENTER, DRAG, GRAVITY, MU, SOFTENING, STRENGTH, WIND, Contestant, H, Scene
 
 COMPILER = os.environ.get("CC", "cc")
 if not shutil.which(COMPILER):
@@ -18,17 +18,17 @@ if not shutil.which(COMPILER):
 
 FLAGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
 # Flags, bytes of a vector, and how many of them side by side: numbers in a plane of components, numbers in rows,
-# either of them for RK4, bodies. With 32 registers those that came out fastest, with 16 about half of them.
+# either of them for RK4, bodies, bodies for RK4. With 32 registers those that came out fastest, with 16 about half of them.
 ISAS = {
-    "baseline": ([], 16, {"PLANE_LANES": 6, "ROW_LANES": 6, "RK4_LANES": 3, "BODY_LANES": 2}),
-    "avx2": (["-mavx2"], 32, {"PLANE_LANES": 6, "ROW_LANES": 6, "RK4_LANES": 3, "BODY_LANES": 2}),
+    "baseline": ([], 16, {"PLANE_LANES": 6, "ROW_LANES": 6, "RK4_LANES": 3, "BODY_LANES": 2, "BODY_RK4_LANES": 1}),
+    "avx2": (["-mavx2"], 32, {"PLANE_LANES": 6, "ROW_LANES": 6, "RK4_LANES": 3, "BODY_LANES": 2, "BODY_RK4_LANES": 1}),
     "avx512": (
         ["-march=x86-64-v4", "-mprefer-vector-width=512"],
         64,
-        {"PLANE_LANES": 10, "ROW_LANES": 9, "RK4_LANES": 6, "BODY_LANES": 4},
+        {"PLANE_LANES": 10, "ROW_LANES": 9, "RK4_LANES": 6, "BODY_LANES": 4, "BODY_RK4_LANES": 2},
     ),
 }
-SCHEMES = {"semi_implicit_euler": "euler", "velocity_verlet": "verlet", "rk4": "rk4"}
+SCHEMES = {"semi_implicit_euler": "euler", "velocity_verlet": "verlet", "leapfrog": "leapfrog", "rk4": "rk4"}
 
 
 @cache
@@ -47,7 +47,7 @@ def library(dtype: str, isa: str) -> ctypes.CDLL:
 
 def contestant(scene: Scene) -> Contestant:
     position, velocity = scene.arrays()
-    make = _well if scene.force == "well" else _drag
+    make = _drag if scene.force == "drag" else _bodies
     calls = make(scene, position, velocity)
 
     def run() -> None:
@@ -71,10 +71,15 @@ def _drag(scene: Scene, position: np.ndarray, velocity: np.ndarray) -> list:
     ]
 
 
-def _well(scene: Scene, position: np.ndarray, velocity: np.ndarray) -> list:
-    function = getattr(library(scene.dtype, scene.isa), f"well_{SCHEMES[scene.integrator]}")
+def _bodies(scene: Scene, position: np.ndarray, velocity: np.ndarray) -> list:
+    function = getattr(library(scene.dtype, scene.isa), f"{scene.force}_{SCHEMES[scene.integrator]}")
     strides = [ctypes.c_long(stride // position.itemsize) for stride in position.strides]
-    constants = np.array([*CENTER, MU, SOFTENING * SOFTENING], scene.dtype)
+    numbers = {
+        "well": (*CENTER, MU, SOFTENING * SOFTENING, 0, 0, 0),
+        "wind": (*WIND, AIR, 0, 0, 0, 0),
+        "vortex": (*CENTER, -STRENGTH, SOFTENING * SOFTENING, *AXIS),
+    }
+    constants = np.array(numbers[scene.force], scene.dtype)
     real = np.ctypeslib.as_ctypes_type(scene.dtype)
     return [_call(function, position, velocity, ctypes.c_long(scene.n), *strides, constants, real(H), scene.steps)]
 
