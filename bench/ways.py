@@ -1,0 +1,104 @@
+"""What one way through the engine costs beside another: a wall, a frame, a saved state, a force of one's own.
+
+All are ours against ours. A goal is the most that the one way may take, in times of the other.
+"""
+
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+
+import kickdrift as kd
+
+from .functions import native_rows, python_rows
+from .scene import H
+from .table import Row, seconds
+from .timing import measure, ratio
+
+DTYPES = ("float32", "float64")
+EULER, VERLET = "semi_implicit_euler", "velocity_verlet"
+
+
+def beside(
+    title: str, run: Callable[[], object], name: str, other: Callable[[], object], most: float, rounds: int,
+    spare: float = 0.0,
+) -> Row:  # fmt: skip
+    """A row that says how many times as long `run` takes as `other`; `spare` seconds more are allowed."""
+    times = measure({"run": run, "other": other}, rounds)
+    r = ratio(times["run"], times["other"])
+    ours, theirs = (statistics.median(times[which]) for which in ("run", "other"))
+    met = ours <= most * theirs + spare
+    more = f" + {seconds(spare)}" if spare else ""
+    return Row(title, seconds(ours), name, seconds(theirs), *r, f"≤ {most:.3g} times as long{more}", met)
+
+
+def walls(rounds: int) -> list[Row]:
+    """1,000,000 shots with quadratic drag over a Plane, against the same without it"""
+    n, rows = 1_000_000, []
+    rng = np.random.default_rng(1)
+    position, velocity = rng.uniform(5, 100, (n, 3)), rng.normal(0, 10, (n, 3))
+    for dtype in DTYPES:
+        for integrator in (EULER, VERLET):
+
+            def shots(*constraints: kd.Plane, dtype: str = dtype, integrator: str = integrator) -> kd.Stepper:
+                forces = [kd.Gravity((0, -9.81, 0)), kd.QuadraticDrag(0.01)]
+                x, v = (np.asfortranarray(array.astype(dtype)) for array in (position, velocity))
+                return kd.Stepper(x, v, dt=H, integrator=integrator, forces=forces, constraints=list(constraints))
+
+            # A second's flight reaches the ground with some of them; all land later, and lie there.
+            free, stopped, landed = shots(), shots(kd.Plane((0, 1, 0), 0.0)), shots(kd.Plane((0, 1, 0), 0.0))
+            landed.position[:, 1] = 0
+            landed.velocity[:, :] = 0
+            landed.step(8)
+            for what, stepper in (("in flight", stopped), ("landed", landed)):
+                title = f"1,000,000 shots, a Plane, {what}, {integrator.replace('_', ' ')}, step(8), {bits(dtype)}"
+                run, other = (lambda s=s: s.step(8) for s in (stepper, free))
+                rows.append(beside(title, run, "without it", other, 1.3, rounds))
+    return rows
+
+
+def frames(rounds: int) -> list[Row]:
+    """advance() of one due step, against step()"""
+    rows = []
+    for n, most, spare in ((100, 1.5, 100e-9), (6000, 1.3, 0.0), (100_000, 1.5, 0.0)):
+        for dtype in DTYPES:
+            rng = np.random.default_rng(1)
+
+            def world(dtype: str = dtype, n: int = n, rng: np.random.Generator = rng) -> kd.Stepper:
+                position, velocity = (rng.normal(size=(n, 2)).astype(dtype) for _ in range(2))
+                return kd.Stepper(position, velocity, dt=1 / 64, forces=[kd.Gravity((0, -9.81))])
+
+            one, other = world(), world()
+            title = f"{n:,} bodies, advance() of one step, {bits(dtype)}"
+            rows.append(beside(title, lambda s=one: s.advance(1 / 64), "step()", other.step, most, rounds, spare))
+    return rows
+
+
+def snapshots(rounds: int) -> list[Row]:
+    """snapshot() and restore() of 10,000 bodies, against copies of the same bytes"""
+    rows = []
+    for dtype in DTYPES:
+        world = kd.Stepper(np.zeros((10_000, 2), dtype), forces=[kd.Gravity((0, -9.81))])
+        saved = world.snapshot()
+        source, target = np.frombuffer(saved, np.uint8), np.empty(len(saved), np.uint8)
+        title = f"10,000 bodies, snapshot() and restore(), {bits(dtype)}"
+
+        def both(world: kd.Stepper = world) -> None:
+            world.restore(world.snapshot())
+
+        copy = lambda source=source, target=target: np.copyto(target, source)  # noqa: E731
+        rows.append(beside(title, both, "a copy", copy, 3, rounds))
+    return rows
+
+
+def bits(dtype: str) -> str:
+    return dtype.replace("loat", "")
+
+
+CASES = {
+    "walls": walls,
+    "frames": frames,
+    "snapshots": snapshots,
+    "python-force": python_rows,
+    "native-force": native_rows,
+}
