@@ -6,8 +6,10 @@ from plans import (
     ADDED_CONSTRAINTS,
     ADDED_FORCES,
     ADDED_INTEGRATORS,
+    DTYPES,
     INTEGRATORS,
     KINDS,
+    Scene,
     added_scene,
     assert_same_bits,
     compare_with_reference,
@@ -47,6 +49,29 @@ def test_what_was_added(monkeypatch, name):
         return added_scene(rng, name, takes[seed % len(takes)])
 
     compare_with_reference(monkeypatch, make, range(3 * len(takes)))
+
+
+#: A term that is alone and the same for all bodies: kernels have loops of its own for it.
+LONE = {
+    "well": lambda dim: kd.PointGravity(3.0, [0.2] * dim, 0.1),
+    "wind": lambda dim: kd.QuadraticDrag(0.3, [0.5] * dim),
+    "vortex": lambda dim: kd.Vortex(2.0, [0.1] * dim, [0.3, -0.4, 1.0] if dim == 3 else [0.0, 0.0, 1.0], 0.2),
+}
+
+
+@pytest.mark.parametrize("name", LONE)
+@pytest.mark.parametrize("integrator", [kd.SemiImplicitEuler(), kd.VelocityVerlet(), kd.PEFRL(), kd.RK4()], ids=repr)
+def test_terms_that_are_alone(monkeypatch, name, integrator):
+    """From less than a vector to more than a tile."""
+
+    def make(seed, rng):
+        n, dtype, dim = (1, 7, 40, 197)[seed // 4], DTYPES[seed % 2], 2 + seed // 2 % 2
+        position, velocity = rng.normal(size=(2, n, dim)).astype(dtype)
+        position[0] = velocity[-1] = 0.5  # no direction to or from the wind, and not far from the others
+        arguments = {"dt": 0.02, "integrator": integrator, "forces": [LONE[name](dim)]}
+        return Scene(position, velocity, ("row", "component")[seed % 3 % 2], arguments)
+
+    compare_with_reference(monkeypatch, make, range(16))
 
 
 @pytest.mark.parametrize("integrator", [*INTEGRATORS, *ADDED_INTEGRATORS], ids=repr)

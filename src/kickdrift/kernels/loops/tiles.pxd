@@ -11,8 +11,8 @@ from ..abi.registers cimport P, Q, REGISTERS, S, V, X, Y, Z
 from ..simd.copies cimport triple_f32, triple_f64
 from ..simd.vec cimport alone, f32alone, f32vec, f64alone, f64vec, vec, width
 from ..abi.plan cimport (
-    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, ORIGIN, POINT_GRAVITY, RK4, ROW, SQUARE, STRENGTH, STRIDED, TILE,
-    VELOCITY_VERLET, Field, Job, Newton, Plan, Row, Term,
+    AXIS, COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, ORIGIN, POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SQUARE,
+    STRENGTH, STRIDED, TILE, VELOCITY_VERLET, VORTEX, Field, Job, Newton, Plan, Row, Term, TermKind,
 )
 from .planes cimport aligned, end, keep_tile, move_state, sum_planes
 from .rows cimport FEW, row_of_blocks
@@ -23,6 +23,7 @@ from ..forces.fields cimport accelerate, accelerate_tile, add_term, field_vec, v
 from ..integrators.traits cimport fsal, splits_on_drag, unspecialised
 
 cdef enum:
+    ANY = -1                # kind of term: whatever there is
     SLOW_TO_STORE = 64      # bytes: AVX-512's vectors go to the caches in two parts on many processors
 
 
@@ -102,10 +103,10 @@ cdef inline void step_planes(
             damp_planes(plan, first, vectors, r)
 
 
-cdef inline bint pulled(const Plan* plan) noexcept nogil:
-    """Does one PointGravity, the same for all, do all that is done to the bodies of a tile?"""
+cdef inline bint alone_in(TermKind kind, const Plan* plan) noexcept nogil:
+    """Does one term of this kind, the same for all, do all that is done to the bodies of a tile?"""
     return (
-        plan.terms == 1 and plan.term[0].kind == POINT_GRAVITY and not plan.drag and not plan.spring
+        plan.terms == 1 and plan.term[0].kind == kind and not plan.drag and not plan.spring
         and not plan.turned and not plan.damped and plan.g.body == 0 and plan.term[0].field[STRENGTH].body == 0
         and plan.term[0].field[SQUARE].body == 0 and plan.term[0].field[ORIGIN].body == 0
     )
@@ -119,28 +120,39 @@ cdef inline void hold(int components, Field* field, vec* here) noexcept nogil:
         field.component[j] = <const char*> (here + j)
 
 
-cdef inline void pull(int dim, const Field* g, const Term* term, const vec* x, vec* a) noexcept nogil:
-    cdef int j
-    for j in range(dim):
-        a[j] = field_vec(g, j, 0, a)
-    add_term(POINT_GRAVITY, dim, term, 0, x, a)
+cdef inline void hold_term(
+    int kind, int dim, const Plan* plan, Field* g, vec* push, Term* term, vec* center, vec* axis, vec* strength,
+    vec* square,
+) noexcept nogil:
+    """Take what the only term and constant accelerations are made of into vectors."""
+    g[0] = plan.g
+    term[0] = plan.term[0]
+    hold(dim, g, push)
+    hold(dim, &term.field[ORIGIN], center)
+    hold(1, &term.field[STRENGTH], strength)
+    if kind != QUADRATIC_DRAG:
+        hold(1, &term.field[SQUARE], square)
+    if kind == VORTEX and dim == 3:
+        hold(3, &term.field[AXIS], axis)
 
 
 cdef inline void step_vectors(
-    int scheme, int dim, bint lone, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
+    int scheme, int dim, int kind, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
     Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """The same in one pass for each stage. lone: are the bodies `pulled`, and nothing else?
+    """The same in one pass for each stage. kind: what the bodies are `alone_in`, or ANY.
 
     A vector is accelerated before the one ahead of it is stepped: roots and quotients do not wait then.
     """
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
-    cdef Field g = plan.g
-    cdef Term term = plan.term[0]
+    cdef bint drag = kind == QUADRATIC_DRAG     # the other schemes that are here do not ask
+    cdef Field g
+    cdef Term term
     cdef vec push[MAX_DIM]
     cdef vec center[MAX_DIM]
+    cdef vec axis[MAX_DIM]
     cdef vec strength[1]
     cdef vec square[1]
     cdef vec constants[EXTRA + 2]
@@ -156,53 +168,126 @@ cdef inline void step_vectors(
     cdef vec next_p[MAX_DIM]
     cdef vec next_a[MAX_DIM]
     cdef vec* kept
-    if lone:
-        hold(dim, &g, push)
-        hold(dim, &term.field[ORIGIN], center)
-        hold(1, &term.field[STRENGTH], strength)
-        hold(1, &term.field[SQUARE], square)
+    if kind != ANY:
+        hold_term(kind, dim, plan, &g, push, &term, center, axis, strength, square)
     for j in range(EXTRA + 2):
         constants[j] = k[j]
-    if fsal(scheme, False):
+    if fsal(scheme, drag):
         plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):
-        if not lone and plan.turned:
+        if kind == ANY and plan.turned:
             turn_tile(plan, first, count, r)
-        for number in range(stages(scheme, False, plan)):
+        for number in range(stages(scheme, drag, plan)):
             for n in range(-1, vectors):
                 if n + 1 < vectors:
                     for j in range(dim):
                         i = j * plane + n + 1
                         next_x[j] = r[X * row + i]
                         next_v[j] = r[V * row + i]
-                        if fsal(scheme, False):
+                        if fsal(scheme, drag):
                             next_p[j] = r[P * row + i]
-                        if has_opening(scheme, False) and number == 0:
+                        if has_opening(scheme, drag) and number == 0:
                             opening(scheme, c, &next_x[j], &next_v[j], NULL, &next_p[j], NULL)
-                    if lone:
-                        pull(dim, &g, &term, next_x, next_a)
-                    else:
+                    if kind == ANY:
                         accelerate(plan, dim, first + (n + 1) * width(r), next_x, next_v, next_a)
+                    else:
+                        pull(dim, <TermKind> kind, &g, &term, next_x, next_v, next_a)
                 if n >= 0:
                     for j in range(dim):
                         i = j * plane + n
-                        if lone and not has_opening(scheme, False):
+                        if kind != ANY and kind != QUADRATIC_DRAG and not has_opening(scheme, drag):
                             v[j] = r[V * row + i]
-                        kept = &p[j] if fsal(scheme, False) else &r[P * row + i]
+                        kept = &p[j] if fsal(scheme, drag) else &r[P * row + i]
                         stage(
-                            scheme, False, number, 1, c, c, c, c, c, a[j], &x[j], &v[j],
+                            scheme, drag, number, 1, c, c, c, c, c, a[j], &x[j], &v[j],
                             NULL, kept, &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
                         )
                         r[X * row + i] = x[j]
                         r[V * row + i] = v[j]
-                        if fsal(scheme, False):
+                        if fsal(scheme, drag):
                             r[P * row + i] = p[j]
                 for j in range(dim):
                     x[j], v[j], p[j], a[j] = next_x[j], next_v[j], next_p[j], next_a[j]
-        if not lone and plan.turned:
+        if kind == ANY and plan.turned:
             turn_tile(plan, first, count, r)
-        if not lone and plan.damped:
+        if kind == ANY and plan.damped:
             damp_planes(plan, first, vectors, r)
+
+
+cdef inline void step_pairs(
+    int dim, TermKind kind, const Plan* plan, const Job* job, const vec* k, Py_ssize_t count, vec* r,
+) noexcept nogil:
+    """RK4 for bodies that are `alone_in` such a term: two vectors at once go through all steps in registers.
+
+    While the roots and quotients of one are under way, the other has work.
+    """
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
+    cdef vec* place = r + X * MAX_DIM * plane
+    cdef vec* speed = r + V * MAX_DIM * plane
+    cdef Field g
+    cdef Term term
+    cdef vec push[MAX_DIM]
+    cdef vec center[MAX_DIM]
+    cdef vec axis[MAX_DIM]
+    cdef vec strength[1]
+    cdef vec square[1]
+    cdef vec constants[EXTRA + 2]
+    cdef vec x[2 * MAX_DIM]
+    cdef vec v[2 * MAX_DIM]
+    cdef Py_ssize_t _step, n, at
+    cdef int i, j
+    hold_term(kind, dim, plan, &g, push, &term, center, axis, strength, square)
+    for j in range(EXTRA + 2):
+        constants[j] = k[j]
+    n = 0
+    while n < vectors:
+        for i in range(2):
+            at = min(n + i, vectors - 1)    # the last one twice, if it has no other
+            for j in range(dim):
+                x[i * dim + j], v[i * dim + j] = place[j * plane + at], speed[j * plane + at]
+        for _step in range(job.steps):
+            step_rk4(dim, kind, constants, &g, &term, x, v)
+            step_rk4(dim, kind, constants, &g, &term, x + dim, v + dim)
+        for i in range(2):
+            at = min(n + i, vectors - 1)
+            for j in range(dim):
+                place[j * plane + at], speed[j * plane + at] = x[i * dim + j], v[i * dim + j]
+        n += 2
+
+
+cdef inline void step_rk4(
+    int dim, TermKind kind, const vec* k, const Field* g, const Term* term, vec* x, vec* v,
+) noexcept nogil:
+    """One step of a vector. Its stages are written out: compilers do not unroll what is so long."""
+    cdef vec p[MAX_DIM]
+    cdef vec q[MAX_DIM]
+    cdef vec y[MAX_DIM]
+    cdef vec z[MAX_DIM]
+    evaluate(0, dim, kind, k, g, term, x, v, p, q, y, z)
+    evaluate(1, dim, kind, k, g, term, x, v, p, q, y, z)
+    evaluate(2, dim, kind, k, g, term, x, v, p, q, y, z)
+    evaluate(3, dim, kind, k, g, term, x, v, p, q, y, z)
+
+
+cdef inline void evaluate(
+    int number, int dim, TermKind kind, const vec* k, const Field* g, const Term* term,
+    vec* x, vec* v, vec* p, vec* q, vec* y, vec* z,
+) noexcept nogil:
+    cdef vec a[MAX_DIM]
+    cdef int j
+    pull(dim, kind, g, term, x, v, a)
+    for j in range(dim):
+        stage(RK4, False, number, 1, k, k, k, k, k, a[j], &x[j], &v[j], NULL, &p[j], &q[j], &y[j], &z[j])
+
+
+cdef inline void pull(
+    int dim, TermKind kind, const Field* g, const Term* term, const vec* x, const vec* v, vec* a,
+) noexcept nogil:
+    cdef int j
+    for j in range(dim):
+        a[j] = field_vec(g, j, 0, a)
+    add_term(kind, dim, term, 0, v if kind == QUADRATIC_DRAG else x, a)
 
 
 cdef inline bint charges(const Plan* plan) noexcept nogil:
@@ -276,12 +361,26 @@ cdef inline void step_tile(
     int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
     """Step a loaded tile, by loops over vectors where they are the faster ones and not too much code."""
-    if sizeof(vec) == SLOW_TO_STORE and pulled(plan):
-        step_vectors(scheme, dim, True, plan, job, k, first, count, r)
+    if sizeof(vec) == SLOW_TO_STORE and alone_in(POINT_GRAVITY, plan):
+        step_lone(scheme, dim, POINT_GRAVITY, plan, job, k, first, count, r)
+    elif sizeof(vec) == SLOW_TO_STORE and alone_in(VORTEX, plan):
+        step_lone(scheme, dim, VORTEX, plan, job, k, first, count, r)
+    elif sizeof(vec) == SLOW_TO_STORE and scheme != COMPOSITION and alone_in(QUADRATIC_DRAG, plan):
+        step_lone(scheme, dim, QUADRATIC_DRAG, plan, job, k, first, count, r)
     elif sizeof(vec) == SLOW_TO_STORE and (scheme == KICK_DRIFT or scheme == RK4):
-        step_vectors(scheme, dim, False, plan, job, k, first, count, r)
+        step_vectors(scheme, dim, ANY, plan, job, k, first, count, r)
     else:
         step_planes(scheme, plan, job, k, first, count, r)
+
+
+cdef inline void step_lone(
+    int scheme, int dim, TermKind kind, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
+    Py_ssize_t count, vec* r,
+) noexcept nogil:
+    if scheme == RK4:
+        step_pairs(dim, kind, plan, job, k, count, r)
+    else:
+        step_vectors(scheme, dim, kind, plan, job, k, first, count, r)
 
 
 cdef inline void step_alone(
@@ -412,13 +511,17 @@ cdef inline bint in_a_row(const Plan* plan) noexcept nogil:
     return in_place(plan) and plan.rows == 1 and plan.n <= ROW
 
 
-cdef inline bint in_passes(const Plan* plan) noexcept nogil:
+cdef inline bint in_passes(const Plan* plan, const vec* like) noexcept nogil:
     """Is there no loop for them here? Then bodies are stepped as if pushes were among their forces."""
-    return plan.scheme < IMPLICIT_EULER and not affine_only(plan) and not in_planes(plan)
+    return plan.scheme < IMPLICIT_EULER and not affine_only(plan) and not in_planes(plan, like)
 
 
-cdef inline bint in_planes(const Plan* plan) noexcept nogil:
-    return fused(plan.scheme) and plan.dim > 1 and not (plan.velocity_dependent and splits_on_drag(plan.scheme))
+cdef inline bint in_planes(const Plan* plan, const vec* like) noexcept nogil:
+    if not fused(plan.scheme) or plan.dim == 1:
+        return False
+    if plan.velocity_dependent and splits_on_drag(plan.scheme):
+        return sizeof(vec) == SLOW_TO_STORE and plan.scheme == VELOCITY_VERLET and alone_in(QUADRATIC_DRAG, plan)
+    return True
 
 
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
