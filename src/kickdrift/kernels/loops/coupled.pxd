@@ -6,11 +6,13 @@ from libc.string cimport memset
 from ..abi.registers cimport OUT, P, S, V, X
 from ..abi.workspace cimport Workspace
 from ..simd.vec cimport vec, where_positive, width
-from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan
+from ..abi.plan cimport MAX_DIM, RK4, TILE, Hold, Job, Plan, Row
 from .planes cimport aligned, end, fetch_state, first_bad, is_finite, keep_tile, move_state, sum_planes, sum_state
 from .living cimport any_of
 from .stages cimport size
 from .passes cimport advance, plan_of
+from .tiles cimport in_planes
+from ..constraints.wall_vectors cimport hold, in_vectors
 from ..abi.coupled cimport TILE_INTERACTIONS, Coupling
 
 
@@ -26,6 +28,12 @@ cdef inline void run(const Coupling* coupling, Job* job, vec* like) noexcept nog
         run_whole(coupling, job, like)
 
 
+cdef inline void hold_tile(
+    const void* walls, Py_ssize_t first, Py_ssize_t count, const vec* old, vec* state,
+) noexcept nogil:
+    hold(<const Coupling*> walls, first, count, old, state)
+
+
 cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
     """All steps of a tile, then the next; the earliest failure counts."""
     cdef double memory[(OUT + TILE_INTERACTIONS) * MAX_DIM * TILE + 8]
@@ -35,7 +43,13 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     cdef Job part
     cdef Workspace workspace
     cdef vec check
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef Row row
+    cdef bint by_loops
+    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     memset(&check, 0, sizeof(vec))
+    workspace.held = in_vectors(coupling)
+    by_loops = workspace.held and in_planes(plan)
     workspace.start = <char*> r + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(vec) // width(like)
     workspace.plane = TILE
     workspace.row = MAX_DIM * TILE
@@ -59,7 +73,17 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         fetch_state(plan, workspace.first, job.last, like)
         if plan.living != NULL:
             park_tile(plan, workspace.first, workspace.count, r)
-        done = advance(coupling, &part, &workspace, like)
+        if by_loops:
+            part.hold, part.walls = <Hold> hold_tile[vec], coupling
+            part.evaluations = job.steps * (plan.stages + plan.fsal)
+            row.first, row.planes = workspace.first, <char*> r
+            step(plan, &part, aligned(plan.prepared, like), &row, 0, workspace.count)
+            done = job.steps
+            workspace.now = <char*> r
+            if plan.living != NULL:
+                park_tile(plan, workspace.first, workspace.count, r)
+        else:
+            done = advance(coupling, &part, &workspace, like)
         job.evaluations = max(job.evaluations, part.evaluations)
         if done < job.failed_step:
             job.failed_step = done
@@ -77,6 +101,7 @@ cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexce
     cdef Workspace workspace
     workspace.plane = coupling.padded
     workspace.row = coupling.plan.dim * coupling.padded
+    workspace.held = False
     workspace.first = 0
     workspace.count = coupling.plan.n if coupling.plan.living == NULL else coupling.plan.living.end
     workspace.now = coupling.workspace

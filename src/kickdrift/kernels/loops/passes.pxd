@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X
+from ..constraints.wall_vectors cimport hold
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..abi.constraints cimport (
     COMPLIANT_DISTANCE, CONTACTS, DISTANCE, PERIODIC, Contacts, Distance, Each, ConstraintCall, Periodic, Wall,
@@ -241,10 +242,12 @@ cdef inline int constrain(
     cdef Py_ssize_t i
     cdef int64_t untold
     cdef int number
-    if coupling.constraints > 0:
+    if workspace.held:
+        hold(coupling, workspace.first, workspace.count, old, <vec*> workspace.next)
+    elif coupling.constraints > 0:
         for i in range(plan.dim * workspace.plane // width(like)):
             gain[i] = v[i] - old[i]
-    for number in range(coupling.constraints):
+    for number in range(0 if workspace.held else coupling.constraints):
         job.code = coupling.constraint[number].function(
             coupling.constraint[number].kind, plan.h, workspace.count if coupling.workspace == NULL else plan.n,
             plan.dim, workspace.plane,

@@ -7,7 +7,7 @@
 from libc.string cimport memset
 
 from ..abi.constants cimport EXTRA
-from ..abi.registers cimport P, Q, REGISTERS, S, V, X, Y, Z
+from ..abi.registers cimport OLD, P, Q, REGISTERS, S, V, X, Y, Z
 from ..simd.copies cimport triple_f32, triple_f64
 from ..simd.vec cimport alone, f32alone, f32vec, f64alone, f64vec, vec, width
 from ..abi.plan cimport (
@@ -65,6 +65,18 @@ cdef inline void turn_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count,
         turn_planes(plan, 2, first, (count + width(r) - 1) // width(r), r)
 
 
+cdef inline void keep_speeds(const Plan* plan, Py_ssize_t vectors, vec* r) noexcept nogil:
+    """Walls want to know what the forces of a step add to velocities."""
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef vec* speed = r + V * MAX_DIM * plane
+    cdef vec* old = r + OLD * MAX_DIM * plane
+    cdef Py_ssize_t i
+    cdef int j
+    for j in range(plan.dim):
+        for i in range(j * plane, j * plane + vectors):
+            old[i] = speed[i]
+
+
 cdef inline void step_planes(
     int scheme, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
@@ -76,10 +88,13 @@ cdef inline void step_planes(
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
     cdef int number, j
-    cdef Py_ssize_t _step, i
-    if fsal(scheme, False):
-        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
-    for _step in range(job.steps):
+    cdef Py_ssize_t step, i
+    for step in range(job.steps):
+        # What walls move is accelerated otherwise.
+        if fsal(scheme, False) and (step == 0 or job.hold != NULL):
+            plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
+        if job.hold != NULL:
+            keep_speeds(plan, vectors, r)
         if plan.turned:
             turn_tile(plan, first, count, r)
         if has_opening(scheme, False):
@@ -98,6 +113,8 @@ cdef inline void step_planes(
                     )
         if plan.turned:
             turn_tile(plan, first, count, r)
+        if job.hold != NULL:
+            job.hold(job.walls, first, count, r + OLD * row, r)
         if plan.damped:
             damp_planes(plan, first, vectors, r)
 
@@ -146,7 +163,7 @@ cdef inline void step_vectors(
     cdef vec constants[EXTRA + 2]
     cdef const vec* c = k if scheme == COMPOSITION else constants
     cdef int number, j
-    cdef Py_ssize_t _step, n, i
+    cdef Py_ssize_t step, n, i
     cdef vec x[MAX_DIM]
     cdef vec v[MAX_DIM]
     cdef vec p[MAX_DIM]
@@ -163,9 +180,11 @@ cdef inline void step_vectors(
         hold(1, &term.field[SQUARE], square)
     for j in range(EXTRA + 2):
         constants[j] = k[j]
-    if fsal(scheme, False):
-        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
-    for _step in range(job.steps):
+    for step in range(job.steps):
+        if fsal(scheme, False) and (step == 0 or job.hold != NULL):
+            plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
+        if job.hold != NULL:
+            keep_speeds(plan, vectors, r)
         if not lone and plan.turned:
             turn_tile(plan, first, count, r)
         for number in range(stages(scheme, False, plan)):
@@ -201,6 +220,8 @@ cdef inline void step_vectors(
                     x[j], v[j], p[j], a[j] = next_x[j], next_v[j], next_p[j], next_a[j]
         if not lone and plan.turned:
             turn_tile(plan, first, count, r)
+        if job.hold != NULL:
+            job.hold(job.walls, first, count, r + OLD * row, r)
         if not lone and plan.damped:
             damp_planes(plan, first, vectors, r)
 
