@@ -74,6 +74,7 @@ ctypedef struct Term:
 ctypedef struct Row:
     Py_ssize_t first    # body
     char* planes        # or NULL
+    Py_ssize_t source   # of a job of one step: bytes from there to the planes that it begins with, see `moves_on`
     char* x
     char* v
     char* s
@@ -87,11 +88,6 @@ ctypedef struct Row:
     const char* decay
     const char* flow[4]
 
-# What holds the bodies of a tile after each step. old: their velocities before it; state: registers from X on.
-ctypedef void (*Hold)(
-    const void* walls, Py_ssize_t first, Py_ssize_t count, const void* old, void* state,
-) noexcept nogil
-
 ctypedef struct Job:
     Py_ssize_t first, last      # bodies; first is a multiple of ROW
     Py_ssize_t steps
@@ -99,8 +95,6 @@ ctypedef struct Job:
     bint start                  # fill the history first
     bint begin                  # or that of those alone that were born after the last step
     const Array* before         # where positions and velocities from before the steps go; or NULL
-    Hold hold                   # of a tile whose bodies walls hold, each on its own; else NULL
-    const void* walls
     # Results.
     int64_t evaluations
     Py_ssize_t bad_body         # first body that is not finite, or -1

@@ -14,9 +14,6 @@ cdef enum:
     Z
     REGISTERS           # of plans whose bodies are left alone
 
-cdef enum:
-    OLD = REGISTERS     # of tiles that walls hold: velocities before the step
-
 cdef enum:              # where bodies are pushed at once
     A = REGISTERS       # accelerations before the interactions
     OUT                 # what interactions write to, a register for each

@@ -24,7 +24,7 @@ ctypedef struct Tile:
     void* v
     void* s                 # Verlet's previous positions, or NULL
     void* gain              # what the forces of the step have added to v, of those vectors
-    uint8_t* known          # for which it is known
+    uint8_t* known          # for which it is known; NULL for a wall that is alone
 
 
 cdef inline bint in_vectors(const Coupling* coupling) noexcept nogil:
@@ -54,14 +54,14 @@ cdef inline void hold(
     tile.first, tile.vectors, tile.h = first, (count + width(state) - 1) // width(state), plan.h
     tile.old, tile.x, tile.v = old, state + X * row, state + V * row
     tile.s = state + S * row if verlet(plan.scheme) else NULL
-    tile.gain, tile.known = gain, known
-    memset(known, 0, tile.vectors)
+    tile.gain, tile.known = gain, NULL
+    if coupling.constraints > 1:
+        tile.known = known
+        memset(known, 0, tile.vectors)
     for number in range(coupling.constraints):
         wall = <const Wall*> coupling.constraint[number].data
         if coupling.constraint[number].kind == BOX:
             hold_in_box(plan.dim, wall, &tile, state)
-        elif plan.dim == 3:
-            hold_by_plane(3, wall, &tile, state)
         else:
             hold_by_plane(plan.dim, wall, &tile, state)
 
@@ -91,10 +91,14 @@ cdef inline void load_body(
         i = j * plane + n
         y[j] = (<const vec*> tile.x)[i]
         u[j] = (<const vec*> tile.v)[i]
+        if tile.known == NULL:
+            g[j] = u[j] - old[i]
+            continue
         if not tile.known[n]:
             gain[i] = u[j] - old[i]
         g[j] = gain[i]
-    tile.known[n] = True
+    if tile.known != NULL:
+        tile.known[n] = True
 
 
 cdef inline void replace_where(
@@ -176,28 +180,29 @@ cdef inline void hold_by_plane(int dim, const Wall* wall, const Tile* tile, cons
     cdef vec zero = filled(0, like)
     cdef vec place = spread(wall.offset, 0, like)
     cdef bint each = wall.radius.body != 0
-    cdef bint smooth = is_smooth(&wall.friction, like)
     cdef vec size = place + numbers_of(&wall.radius, tile.first, like)
-    cdef vec normal[MAX_DIM]
+    cdef vec n0 = spread(wall.normal, 0, like)
+    cdef vec n1 = spread(wall.normal, dim // 2, like)
+    cdef vec n2 = spread(wall.normal, dim - 1, like)
     cdef vec depth
     cdef Py_ssize_t n
-    cdef int j
-    for j in range(dim):
-        normal[j] = spread(wall.normal, j, like)
     for n in range(tile.vectors):
         if each:
             size = place + numbers_of(&wall.radius, tile.first + n * width(like), like)
-        depth = normal[0] * x[n]
-        for j in range(1, dim):
-            depth = depth + normal[j] * x[j * plane + n]
+        depth = n0 * x[n]
+        if dim > 1:
+            depth = depth + n1 * x[plane + n]
+        if dim > 2:
+            depth = depth + n2 * x[2 * plane + n]
         depth = size - depth
         if any_reaching(depth, zero):
-            meet_plane(dim, smooth, depth, normal, wall, tile, n)
+            meet_plane(dim, depth, wall, tile, n)
 
 
 cdef inline void meet_plane(
-    int dim, bint smooth, vec depth, const vec* normal, const Wall* wall, const Tile* tile, Py_ssize_t n,
+    int dim, vec depth, const Wall* wall, const Tile* tile, Py_ssize_t n,
 ) noexcept nogil:
+    cdef vec normal[MAX_DIM]
     cdef Py_ssize_t body = tile.first + n * width(normal)
     cdef vec h = filled(tile.h, normal)
     cdef vec lag = filled(wall.lag, normal)
@@ -209,6 +214,8 @@ cdef inline void meet_plane(
     cdef vec lost[MAX_DIM]
     cdef vec across, inside, inwards, met, mu, impulse, rubs
     cdef int j
+    for j in range(dim):
+        normal[j] = spread(wall.normal, j, normal)
     load_body(dim, tile, n, y, u, g)
     across = product(dim, normal, u)
     met = meet_wall(
@@ -221,7 +228,7 @@ cdef inline void meet_plane(
         y[j] = y[j] + (depth + inside) * normal[j]
         u[j] = u[j] - across * normal[j]
         lost[j] = u[j]
-    if not smooth:
+    if not is_smooth(&wall.friction, normal):
         mu = numbers_of(&wall.friction, body, normal)
         impulse = inwards - across
         rubs = where_above(mu, zero, where_above(impulse, zero, one, zero), zero)

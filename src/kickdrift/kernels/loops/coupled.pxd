@@ -1,18 +1,19 @@
 # Running a job where many bodies are pushed at once: tile after tile where each body goes its way, all
 # bodies as one tile where they see each other, or a function wants them all.
 
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
-from ..abi.registers cimport OUT, P, S, V, X
+from ..abi.registers cimport OUT, P, Q, REGISTERS, S, V, X, Y
 from ..abi.workspace cimport Workspace
 from ..simd.vec cimport vec, where_positive, width
-from ..abi.plan cimport MAX_DIM, RK4, TILE, Hold, Job, Plan, Row
+from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan, Row
 from .planes cimport aligned, end, fetch_state, first_bad, is_finite, keep_tile, move_state, sum_planes, sum_state
 from .living cimport any_of
 from .stages cimport size
 from .passes cimport advance, plan_of
-from .tiles cimport in_planes
+from .tiles cimport damp_planes, in_planes, moves_on
 from ..constraints.wall_vectors cimport hold, in_vectors
+from ..integrators.traits cimport fsal
 from ..abi.coupled cimport TILE_INTERACTIONS, Coupling
 
 
@@ -28,12 +29,6 @@ cdef inline void run(const Coupling* coupling, Job* job, vec* like) noexcept nog
         run_whole(coupling, job, like)
 
 
-cdef inline void hold_tile(
-    const void* walls, Py_ssize_t first, Py_ssize_t count, const vec* old, vec* state,
-) noexcept nogil:
-    hold(<const Coupling*> walls, first, count, old, state)
-
-
 cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
     """All steps of a tile, then the next; the earliest failure counts."""
     cdef double memory[(OUT + TILE_INTERACTIONS) * MAX_DIM * TILE + 8]
@@ -43,17 +38,15 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     cdef Job part
     cdef Workspace workspace
     cdef vec check
-    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef Row row
-    cdef bint by_loops
-    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     memset(&check, 0, sizeof(vec))
-    workspace.held = in_vectors(coupling)
-    by_loops = workspace.held and in_planes(plan)
     workspace.start = <char*> r + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(vec) // width(like)
     workspace.plane = TILE
     workspace.row = MAX_DIM * TILE
     workspace.first = job.first
+    workspace.held = in_vectors(coupling)
+    if workspace.held and in_planes(plan):
+        run_held(coupling, job, like)
+        return
     while workspace.first < job.last:
         workspace.count = min(<Py_ssize_t> TILE, job.last - workspace.first)
         if plan.living != NULL and not any_of(plan.living.alive + workspace.first, workspace.count):
@@ -73,17 +66,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         fetch_state(plan, workspace.first, job.last, like)
         if plan.living != NULL:
             park_tile(plan, workspace.first, workspace.count, r)
-        if by_loops:
-            part.hold, part.walls = <Hold> hold_tile[vec], coupling
-            part.evaluations = job.steps * (plan.stages + plan.fsal)
-            row.first, row.planes = workspace.first, <char*> r
-            step(plan, &part, aligned(plan.prepared, like), &row, 0, workspace.count)
-            done = job.steps
-            workspace.now = <char*> r
-            if plan.living != NULL:
-                park_tile(plan, workspace.first, workspace.count, r)
-        else:
-            done = advance(coupling, &part, &workspace, like)
+        done = advance(coupling, &part, &workspace, like)
         job.evaluations = max(job.evaluations, part.evaluations)
         if done < job.failed_step:
             job.failed_step = done
@@ -93,6 +76,66 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         check = check + sum_planes(plan.dim, workspace.count, <vec*> workspace.now)
         move_state(True, plan, workspace.first, workspace.count, <vec*> workspace.now)
         workspace.first += TILE
+    end(plan, job, check)
+
+
+cdef inline void run_held(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
+    """The same where walls hold bodies, and tiles.pxd has a loop for all that a stage does to them."""
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef double memory[(REGISTERS + Y) * MAX_DIM * TILE + 8]
+    cdef vec* r = aligned(<char*> memory, like)
+    cdef Py_ssize_t row = MAX_DIM * TILE // width(like)
+    cdef const Plan* plan = coupling.plan
+    cdef const vec* k = aligned(plan.prepared, like)
+    cdef Plan undamped
+    cdef bint moves = moves_on(plan.scheme) and not plan.turned
+    cdef vec* state
+    cdef vec* next
+    cdef const vec* old
+    cdef Py_ssize_t first, count, _step
+    cdef Job one = job[0]
+    cdef Row here
+    cdef vec check
+    if plan.damped:     # which comes after the walls
+        undamped = plan[0]
+        undamped.damped = False
+        plan = &undamped
+    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    memset(&check, 0, sizeof(vec))
+    one.steps = 1
+    first = job.first
+    while first < job.last:
+        count = min(<Py_ssize_t> TILE, job.last - first)
+        if plan.living != NULL and not any_of(plan.living.alive + first, count):
+            first += TILE
+            continue
+        # Where steps move on, they go to and fro between two places, of which none is a register of the other.
+        state = next = r
+        move_state(False, plan, first, count, state)
+        keep_tile(plan, job, first, count, state)
+        fetch_state(plan, first, job.last, like)
+        here.first = first
+        for _step in range(job.steps):
+            if moves:
+                next = r + Y * row if state == r else r
+                old = state + V * row
+            elif plan.scheme == RK4 and not plan.turned:
+                old = r + Q * row       # where its first stage keeps the velocity
+            else:
+                memcpy(r + REGISTERS * row, r + V * row, row * sizeof(vec))
+                old = r + REGISTERS * row
+            here.planes, here.source = <char*> next, (state - next) * <Py_ssize_t> sizeof(vec)
+            step(plan, &one, k, &here, 0, count)
+            state = next
+            hold(coupling, first, count, old, state)
+            if coupling.plan.damped:
+                damp_planes(plan, first, (count + width(like) - 1) // width(like), state)
+        if plan.living != NULL:
+            park_tile(plan, first, count, state)
+        check = check + sum_planes(plan.dim, count, state)
+        move_state(True, plan, first, count, state)
+        first += TILE
+    job.evaluations = job.steps * (plan.stages + plan.fsal)
     end(plan, job, check)
 
 

@@ -7,7 +7,7 @@
 from libc.string cimport memset
 
 from ..abi.constants cimport EXTRA
-from ..abi.registers cimport OLD, P, Q, REGISTERS, S, V, X, Y, Z
+from ..abi.registers cimport P, Q, REGISTERS, S, V, X, Y, Z
 from ..simd.copies cimport triple_f32, triple_f64
 from ..simd.vec cimport alone, f32alone, f32vec, f64alone, f64vec, vec, width
 from ..abi.plan cimport (
@@ -65,20 +65,18 @@ cdef inline void turn_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count,
         turn_planes(plan, 2, first, (count + width(r) - 1) // width(r), r)
 
 
-cdef inline void keep_speeds(const Plan* plan, Py_ssize_t vectors, vec* r) noexcept nogil:
-    """Walls want to know what the forces of a step add to velocities."""
-    cdef Py_ssize_t plane = TILE // width(r)
-    cdef vec* speed = r + V * MAX_DIM * plane
-    cdef vec* old = r + OLD * MAX_DIM * plane
-    cdef Py_ssize_t i
-    cdef int j
-    for j in range(plan.dim):
-        for i in range(j * plane, j * plane + vectors):
-            old[i] = speed[i]
+cdef inline bint moves_on(int scheme) noexcept nogil:
+    """May a step of a tile leave the state where it is, and write the next one elsewhere?
+
+    It costs nothing where a step has one stage, and that reads each number just before it writes it. Walls want to
+    know both states.
+    """
+    return scheme == KICK_DRIFT
 
 
 cdef inline void step_planes(
-    int scheme, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
+    int scheme, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, Py_ssize_t source,
+    vec* r,
 ) noexcept nogil:
     """Step a loaded tile through the job: each stage passes over it twice, for accelerations and what becomes of them.
 
@@ -87,14 +85,13 @@ cdef inline void step_planes(
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
+    cdef const vec* state = r + source if moves_on(scheme) else r
     cdef int number, j
-    cdef Py_ssize_t step, i
-    for step in range(job.steps):
-        # What walls move is accelerated otherwise.
-        if fsal(scheme, False) and (step == 0 or job.hold != NULL):
-            plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
-        if job.hold != NULL:
-            keep_speeds(plan, vectors, r)
+    cdef Py_ssize_t _step, i
+    cdef vec x, v
+    if fsal(scheme, False):
+        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
+    for _step in range(job.steps):
         if plan.turned:
             turn_tile(plan, first, count, r)
         if has_opening(scheme, False):
@@ -104,17 +101,19 @@ cdef inline void step_planes(
                         scheme, k, &r[X * row + i], &r[V * row + i], &r[S * row + i], &r[P * row + i], &r[Q * row + i],
                     )
         for number in range(stages(scheme, False, plan)):
-            plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + S * row)
+            plan.accelerate(plan, first, count, TILE, state + X * row, state + V * row, r + S * row)
             for j in range(plan.dim):
                 for i in range(j * plane, j * plane + vectors):
+                    x, v = state[X * row + i], state[V * row + i]
                     stage(
-                        scheme, False, number, 1, k, k, k, k, k, r[S * row + i], &r[X * row + i], &r[V * row + i],
+                        scheme, False, number, 1, k, k, k, k, k, r[S * row + i], &x, &v,
                         NULL, &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
                     )
+                    r[X * row + i] = x
+                    r[V * row + i] = v
+            state = r
         if plan.turned:
             turn_tile(plan, first, count, r)
-        if job.hold != NULL:
-            job.hold(job.walls, first, count, r + OLD * row, r)
         if plan.damped:
             damp_planes(plan, first, vectors, r)
 
@@ -145,7 +144,7 @@ cdef inline void pull(int dim, const Field* g, const Term* term, const vec* x, v
 
 cdef inline void step_vectors(
     int scheme, int dim, bint lone, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
-    Py_ssize_t count, vec* r,
+    Py_ssize_t count, Py_ssize_t source, vec* r,
 ) noexcept nogil:
     """The same in one pass for each stage. lone: are the bodies `pulled`, and nothing else?
 
@@ -162,8 +161,9 @@ cdef inline void step_vectors(
     cdef vec square[1]
     cdef vec constants[EXTRA + 2]
     cdef const vec* c = k if scheme == COMPOSITION else constants
+    cdef const vec* state = r + source if moves_on(scheme) else r
     cdef int number, j
-    cdef Py_ssize_t step, n, i
+    cdef Py_ssize_t _step, n, i
     cdef vec x[MAX_DIM]
     cdef vec v[MAX_DIM]
     cdef vec p[MAX_DIM]
@@ -180,11 +180,9 @@ cdef inline void step_vectors(
         hold(1, &term.field[SQUARE], square)
     for j in range(EXTRA + 2):
         constants[j] = k[j]
-    for step in range(job.steps):
-        if fsal(scheme, False) and (step == 0 or job.hold != NULL):
-            plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
-        if job.hold != NULL:
-            keep_speeds(plan, vectors, r)
+    if fsal(scheme, False):
+        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
+    for _step in range(job.steps):
         if not lone and plan.turned:
             turn_tile(plan, first, count, r)
         for number in range(stages(scheme, False, plan)):
@@ -192,8 +190,8 @@ cdef inline void step_vectors(
                 if n + 1 < vectors:
                     for j in range(dim):
                         i = j * plane + n + 1
-                        next_x[j] = r[X * row + i]
-                        next_v[j] = r[V * row + i]
+                        next_x[j] = state[X * row + i]
+                        next_v[j] = state[V * row + i]
                         if fsal(scheme, False):
                             next_p[j] = r[P * row + i]
                         if has_opening(scheme, False) and number == 0:
@@ -206,7 +204,7 @@ cdef inline void step_vectors(
                     for j in range(dim):
                         i = j * plane + n
                         if lone and not has_opening(scheme, False):
-                            v[j] = r[V * row + i]
+                            v[j] = state[V * row + i]
                         kept = &p[j] if fsal(scheme, False) else &r[P * row + i]
                         stage(
                             scheme, False, number, 1, c, c, c, c, c, a[j], &x[j], &v[j],
@@ -218,10 +216,9 @@ cdef inline void step_vectors(
                             r[P * row + i] = p[j]
                 for j in range(dim):
                     x[j], v[j], p[j], a[j] = next_x[j], next_v[j], next_p[j], next_a[j]
+            state = r
         if not lone and plan.turned:
             turn_tile(plan, first, count, r)
-        if job.hold != NULL:
-            job.hold(job.walls, first, count, r + OLD * row, r)
         if not lone and plan.damped:
             damp_planes(plan, first, vectors, r)
 
@@ -294,31 +291,34 @@ cdef inline void step_charges(
 
 
 cdef inline void step_tile(
-    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
+    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count,
+    Py_ssize_t source, vec* r,
 ) noexcept nogil:
     """Step a loaded tile, by loops over vectors where they are the faster ones and not too much code."""
     if sizeof(vec) == SLOW_TO_STORE and pulled(plan):
-        step_vectors(scheme, dim, True, plan, job, k, first, count, r)
+        step_vectors(scheme, dim, True, plan, job, k, first, count, source, r)
     elif sizeof(vec) == SLOW_TO_STORE and (scheme == KICK_DRIFT or scheme == RK4):
-        step_vectors(scheme, dim, False, plan, job, k, first, count, r)
+        step_vectors(scheme, dim, False, plan, job, k, first, count, source, r)
     else:
-        step_planes(scheme, plan, job, k, first, count, r)
+        step_planes(scheme, plan, job, k, first, count, source, r)
 
 
 cdef inline void step_alone(
-    int scheme, const Plan* plan, const Job* job, const void* k, Py_ssize_t first, Py_ssize_t count, alone r,
+    int scheme, const Plan* plan, const Job* job, const void* k, const Row* row, Py_ssize_t count, alone r,
 ) noexcept nogil:
     """Here compilers may assume that no store changes a coefficient."""
+    cdef Py_ssize_t first = row.first
+    cdef Py_ssize_t source = row.source // <Py_ssize_t> sizeof(f64vec)  # in vectors of either kind
     if alone is f32alone:
         if plan.dim == 3:
-            step_tile(scheme, 3, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
+            step_tile(scheme, 3, plan, job, <const f32vec*> k, first, count, source, <f32vec*> r)
         else:
-            step_tile(scheme, 2, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
+            step_tile(scheme, 2, plan, job, <const f32vec*> k, first, count, source, <f32vec*> r)
     else:
         if plan.dim == 3:
-            step_tile(scheme, 3, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
+            step_tile(scheme, 3, plan, job, <const f64vec*> k, first, count, source, <f64vec*> r)
         else:
-            step_tile(scheme, 2, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
+            step_tile(scheme, 2, plan, job, <const f64vec*> k, first, count, source, <f64vec*> r)
 
 
 cdef inline void accelerate_planes(
@@ -369,15 +369,17 @@ cdef inline bint fused(int scheme) noexcept nogil:
 cdef inline vec step_scheme(
     int scheme, int vectors, const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    """Step a row of `count` numbers, or a tile of so many bodies; return sums of all numbers."""
+    """Step a row of `count` numbers, or a tile of so many bodies; return sums of all numbers of the row."""
+    cdef vec nothing
     if row.planes == NULL:
         return row_of_blocks(scheme, vectors, plan, job, k, row, count)
     if fused(scheme):
         if vec is f32vec:
-            step_alone(scheme, plan, job, k, row.first, count, <f32alone> row.planes)
+            step_alone(scheme, plan, job, k, row, count, <f32alone> row.planes)
         else:
-            step_alone(scheme, plan, job, k, row.first, count, <f64alone> row.planes)
-    return sum_planes(plan.dim, count, <vec*> row.planes)
+            step_alone(scheme, plan, job, k, row, count, <f64alone> row.planes)
+    memset(&nothing, 0, sizeof(vec))
+    return nothing
 
 
 # A job.
@@ -597,8 +599,9 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
             step_charges(plan, job, k, first, count, r)
             check = check + sum_planes(plan.dim, count, r)
         elif plan.scheme < IMPLICIT_EULER:
-            row.first, row.planes = first, <char*> r
-            check = check + step(plan, job, k, &row, 0, count)
+            row.first, row.planes, row.source = first, <char*> r, 0
+            step(plan, job, k, &row, 0, count)
+            check = check + sum_planes(plan.dim, count, r)
         else:
             solve_planes(plan, job, first, count, r)
             check = check + sum_planes(plan.dim, count, r)
