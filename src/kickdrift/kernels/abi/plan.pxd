@@ -139,6 +139,11 @@ ctypedef void (*Between)(
     const void* gain,
 ) noexcept nogil
 
+# What walls make of a tile whose bodies they hold. old: velocities before the step; state: registers, from X on.
+ctypedef void (*Hold)(
+    const void* coupling, Py_ssize_t first, Py_ssize_t count, const void* old, void* state,
+) noexcept nogil
+
 ctypedef struct Plan:
     Scheme scheme
     Layout layout
@@ -177,3 +182,4 @@ ctypedef struct Plan:
     Finish finish
     Between between
     Accelerate accelerate
+    Hold hold

@@ -1,7 +1,8 @@
 # Walls that hold each body on its own: the formulas of walls.pxd, for a vector of bodies at a time.
 #
 # Most vectors of bodies are nowhere near a wall: a tile is gone through once for each wall, and what the forces have
-# added to velocities is worked out for those alone that meet one.
+# added to velocities is worked out for those alone that meet one. There is one loop for all dimensions. It asks for
+# each component whether it is there: that costs less than arrays in memory.
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memset
@@ -11,8 +12,8 @@ from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, TILE, Plan
 from ..abi.registers cimport S, V, X
 from ..integrators.traits cimport verlet
-from ..simd.blends cimport any_above, any_reaching, where_above, where_reaching, where_zero
-from ..simd.vec cimport filled, product, spread, vec, vec_root, width
+from ..simd.blends cimport any_above, any_reaching, is_nothing, where_above, where_reaching, where_zero
+from ..simd.vec cimport filled, spread, vec, vec_root, width
 
 # What walls work on: vectors of a tile.
 ctypedef struct Tile:
@@ -61,7 +62,7 @@ cdef inline void hold(
     for number in range(coupling.constraints):
         wall = <const Wall*> coupling.constraint[number].data
         if coupling.constraint[number].kind == BOX:
-            hold_in_box(plan.dim, wall, &tile, state)
+            hold_in_box(plan.dim, 2, wall, &tile, state)
         else:
             hold_by_plane(plan.dim, wall, &tile, state)
 
@@ -78,25 +79,33 @@ cdef inline vec weight_of(const Wall* wall, Py_ssize_t body, const vec* like) no
     return (<const vec*> (<const char*> wall.weight + body * <Py_ssize_t> sizeof(vec) // width(like)))[0]
 
 
-cdef inline void load_body(
-    int dim, const Tile* tile, Py_ssize_t n, vec* y, vec* u, vec* g,
-) noexcept nogil:
+cdef inline vec along(int dim, const vec* u, const vec* v) noexcept nogil:
+    """The scalar products of a vector of vectors."""
+    cdef vec total = u[0] * v[0]
+    if dim > 1:
+        total = total + u[1] * v[1]
+    if dim > 2:
+        total = total + u[2] * v[2]
+    return total
+
+
+cdef inline void load_body(int dim, const Tile* tile, Py_ssize_t n, vec* y, vec* u, vec* g) noexcept nogil:
     """Positions, velocities, and what the forces of the step have added to these."""
     cdef Py_ssize_t plane = TILE // width(y)
-    cdef const vec* old = <const vec*> tile.old
     cdef vec* gain = <vec*> tile.gain
     cdef Py_ssize_t i
     cdef int j
-    for j in range(dim):
-        i = j * plane + n
-        y[j] = (<const vec*> tile.x)[i]
-        u[j] = (<const vec*> tile.v)[i]
-        if tile.known == NULL:
-            g[j] = u[j] - old[i]
-            continue
-        if not tile.known[n]:
-            gain[i] = u[j] - old[i]
-        g[j] = gain[i]
+    for j in range(MAX_DIM):
+        if j < dim:
+            i = j * plane + n
+            y[j] = (<const vec*> tile.x)[i]
+            u[j] = (<const vec*> tile.v)[i]
+            if tile.known != NULL and tile.known[n]:
+                g[j] = gain[i]
+            else:
+                g[j] = u[j] - (<const vec*> tile.old)[i]
+            if tile.known != NULL:
+                gain[i] = g[j]
     if tile.known != NULL:
         tile.known[n] = True
 
@@ -112,14 +121,15 @@ cdef inline void replace_where(
     cdef vec* v
     cdef vec* s
     cdef int j
-    for j in range(dim):
-        x = <vec*> tile.x + (j * plane + n)
-        v = <vec*> tile.v + (j * plane + n)
-        if tile.s != NULL:
-            s = <vec*> tile.s + (j * plane + n)
-            s[0] = where_above(these, zero, s[0] + (y[j] - x[0]) - h * (u[j] - v[0]), s[0])
-        x[0] = where_above(these, zero, y[j], x[0])
-        v[0] = where_above(these, zero, u[j], v[0])
+    for j in range(MAX_DIM):
+        if j < dim:
+            x = <vec*> tile.x + (j * plane + n)
+            v = <vec*> tile.v + (j * plane + n)
+            if tile.s != NULL:
+                s = <vec*> tile.s + (j * plane + n)
+                s[0] = where_above(these, zero, s[0] + (y[j] - x[0]) - h * (u[j] - v[0]), s[0])
+            x[0] = where_above(these, zero, y[j], x[0])
+            v[0] = where_above(these, zero, u[j], v[0])
 
 
 cdef inline vec meet_wall(
@@ -158,11 +168,16 @@ cdef inline vec meet_wall(
 
 cdef inline void rub(int count, vec* v, vec limit) noexcept nogil:
     """Replace a velocity along a wall by the part that friction takes away: at most `limit`."""
-    cdef vec speed = vec_root(product(count, v, v))
-    cdef vec share = limit / speed
-    cdef int k
-    for k in range(count):
-        v[k] = where_reaching(limit, speed, v[k], share * v[k])
+    cdef vec square = along(count, v, v)
+    cdef vec speed, share
+    cdef int j
+    if is_nothing(square):
+        return
+    speed = vec_root(square)
+    share = limit / speed
+    for j in range(MAX_DIM):
+        if j < count:
+            v[j] = where_reaching(limit, speed, v[j], share * v[j])
 
 
 cdef inline vec moving(vec h, vec lag) noexcept nogil:
@@ -181,28 +196,28 @@ cdef inline void hold_by_plane(int dim, const Wall* wall, const Tile* tile, cons
     cdef vec place = spread(wall.offset, 0, like)
     cdef bint each = wall.radius.body != 0
     cdef vec size = place + numbers_of(&wall.radius, tile.first, like)
-    cdef vec n0 = spread(wall.normal, 0, like)
-    cdef vec n1 = spread(wall.normal, dim // 2, like)
-    cdef vec n2 = spread(wall.normal, dim - 1, like)
+    cdef vec normal[MAX_DIM]
     cdef vec depth
     cdef Py_ssize_t n
+    cdef int j
+    for j in range(MAX_DIM):
+        normal[j] = spread(wall.normal, min(j, dim - 1), like)
     for n in range(tile.vectors):
         if each:
             size = place + numbers_of(&wall.radius, tile.first + n * width(like), like)
-        depth = n0 * x[n]
+        depth = normal[0] * x[n]
         if dim > 1:
-            depth = depth + n1 * x[plane + n]
+            depth = depth + normal[1] * x[plane + n]
         if dim > 2:
-            depth = depth + n2 * x[2 * plane + n]
+            depth = depth + normal[2] * x[2 * plane + n]
         depth = size - depth
         if any_reaching(depth, zero):
-            meet_plane(dim, depth, wall, tile, n)
+            meet_plane(dim, depth, normal, wall, tile, n)
 
 
 cdef inline void meet_plane(
-    int dim, vec depth, const Wall* wall, const Tile* tile, Py_ssize_t n,
+    int dim, vec depth, const vec* normal, const Wall* wall, const Tile* tile, Py_ssize_t n,
 ) noexcept nogil:
-    cdef vec normal[MAX_DIM]
     cdef Py_ssize_t body = tile.first + n * width(normal)
     cdef vec h = filled(tile.h, normal)
     cdef vec lag = filled(wall.lag, normal)
@@ -214,38 +229,38 @@ cdef inline void meet_plane(
     cdef vec lost[MAX_DIM]
     cdef vec across, inside, inwards, met, mu, impulse, rubs
     cdef int j
-    for j in range(dim):
-        normal[j] = spread(wall.normal, j, normal)
     load_body(dim, tile, n, y, u, g)
-    across = product(dim, normal, u)
+    across = along(dim, normal, u)
     met = meet_wall(
-        depth, -across, -product(dim, normal, g), weight_of(wall, body, normal),
+        depth, -across, -along(dim, normal, g), weight_of(wall, body, normal),
         numbers_of(&wall.restitution, body, normal), h, lag, &inside, &inwards,
     )
     if not any_above(met, zero):
         return
-    for j in range(dim):
-        y[j] = y[j] + (depth + inside) * normal[j]
-        u[j] = u[j] - across * normal[j]
-        lost[j] = u[j]
+    for j in range(MAX_DIM):
+        if j < dim:
+            y[j] = y[j] + (depth + inside) * normal[j]
+            u[j] = u[j] - across * normal[j]
+            lost[j] = u[j]
     if not is_smooth(&wall.friction, normal):
         mu = numbers_of(&wall.friction, body, normal)
         impulse = inwards - across
         rubs = where_above(mu, zero, where_above(impulse, zero, one, zero), zero)
         rub(dim, lost, mu * impulse)
-        for j in range(dim):
-            u[j] = where_above(rubs, zero, u[j] - lost[j], u[j])
-            y[j] = where_above(rubs, zero, y[j] - moving(h, lag) * lost[j], y[j])
-    for j in range(dim):
-        u[j] = u[j] + inwards * normal[j]
+        for j in range(MAX_DIM):
+            if j < dim:
+                u[j] = where_above(rubs, zero, u[j] - lost[j], u[j])
+                y[j] = where_above(rubs, zero, y[j] - moving(h, lag) * lost[j], y[j])
+    for j in range(MAX_DIM):
+        if j < dim:
+            u[j] = u[j] + inwards * normal[j]
     replace_where(dim, met, tile, n, y, u)
 
 
-cdef inline void hold_in_box(int dim, const Wall* wall, const Tile* tile, const vec* like) noexcept nogil:
+cdef inline void hold_in_box(int dim, int sides, const Wall* wall, const Tile* tile, const vec* like) noexcept nogil:
     cdef Py_ssize_t plane = TILE // width(like)
     cdef const vec* x = <const vec*> tile.x
     cdef bint each = wall.radius.body != 0
-    cdef bint smooth = is_smooth(&wall.friction, like)
     cdef vec r = numbers_of(&wall.radius, tile.first, like)
     cdef vec low[MAX_DIM]
     cdef vec high[MAX_DIM]
@@ -262,34 +277,35 @@ cdef inline void hold_in_box(int dim, const Wall* wall, const Tile* tile, const 
                 high[j] = spread(wall.upper, j, like) - r
         for j in range(dim):
             if any_reaching(low[j], x[j * plane + n]) or any_reaching(x[j * plane + n], high[j]):
-                meet_box(dim, smooth, low, high, wall, tile, n)
+                meet_box(dim, sides, low, high, wall, tile, n)
                 break
 
 
 cdef inline void meet_box(
-    int dim, bint smooth, const vec* low, const vec* high, const Wall* wall, const Tile* tile, Py_ssize_t n,
+    int dim, int sides, const vec* low, const vec* high, const Wall* wall, const Tile* tile, Py_ssize_t n,
 ) noexcept nogil:
+    """sides: 2, which compilers are not to know, as they would write down all that follows for each."""
     cdef Py_ssize_t body = tile.first + n * width(low)
     cdef vec h = filled(tile.h, low)
     cdef vec lag = filled(wall.lag, low)
     cdef vec zero = filled(0, low)
     cdef vec one = filled(1, low)
-    cdef vec weight = weight_of(wall, body, low)
     cdef vec e = numbers_of(&wall.restitution, body, low)
     cdef vec mu = numbers_of(&wall.friction, body, low)
+    cdef bint rough = dim > 1 and not is_smooth(&wall.friction, low)
     cdef vec y[MAX_DIM]
     cdef vec u[MAX_DIM]
     cdef vec g[MAX_DIM]
-    cdef vec along[MAX_DIM]
+    cdef vec lost[MAX_DIM]
     cdef vec sign, place, other, there, inside, inwards, met, impulse, rubs
     cdef vec outside = zero
-    cdef int j, k, side, count
+    cdef int j, k, side
     load_body(dim, tile, n, y, u, g)
     for j in range(dim):
         outside = where_above(y[j], low[j], where_above(high[j], y[j], outside, one), one)
-    outside = where_above(weight, zero, outside, zero)
+    outside = where_above(weight_of(wall, body, low), zero, outside, zero)
     for j in range(dim):
-        for side in range(2):
+        for side in range(sides):
             sign = one if side else -one
             place = high[j] if side else low[j]
             other = low[j] if side else high[j]
@@ -303,19 +319,16 @@ cdef inline void meet_box(
             there = where_above(zero, sign * (there - other), other, there)
             y[j] = where_above(met, zero, there, y[j])
             u[j] = where_above(met, zero, -sign * inwards, u[j])
-            if smooth or dim == 1:
+            if not rough:
                 continue
-            count = 0
-            for k in range(dim):
-                if k != j:
-                    along[count] = u[k]
-                    count += 1
+            k = 0 if j > 0 else 1               # the first of the other components, and after that the last
+            lost[0], lost[1] = u[k], u[2 if j < 2 else 1]
             rubs = where_above(mu, zero, where_above(impulse, zero, met, zero), zero)
-            rub(count, along, mu * impulse)
-            count = 0
-            for k in range(dim):
-                if k != j:
-                    u[k] = where_above(rubs, zero, u[k] - along[count], u[k])
-                    y[k] = where_above(rubs, zero, y[k] - moving(h, lag) * along[count], y[k])
-                    count += 1
+            rub(dim - 1, lost, mu * impulse)
+            u[k] = where_above(rubs, zero, u[k] - lost[0], u[k])
+            y[k] = where_above(rubs, zero, y[k] - moving(h, lag) * lost[0], y[k])
+            if dim > 2:
+                k = 2 if j < 2 else 1
+                u[k] = where_above(rubs, zero, u[k] - lost[1], u[k])
+                y[k] = where_above(rubs, zero, y[k] - moving(h, lag) * lost[1], y[k])
     replace_where(dim, outside, tile, n, y, u)

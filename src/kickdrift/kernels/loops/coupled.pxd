@@ -12,8 +12,7 @@ from .living cimport any_of
 from .stages cimport size
 from .passes cimport advance, plan_of
 from .tiles cimport damp_planes, in_planes, moves_on
-from ..constraints.wall_vectors cimport hold, in_vectors
-from ..integrators.traits cimport fsal
+from ..constraints.wall_vectors cimport in_vectors
 from ..abi.coupled cimport TILE_INTERACTIONS, Coupling
 
 
@@ -34,6 +33,9 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     cdef double memory[(OUT + TILE_INTERACTIONS) * MAX_DIM * TILE + 8]
     cdef vec* r = aligned(<char*> memory, like)
     cdef const Plan* plan = coupling.plan
+    cdef const Plan* simple = plan
+    cdef Plan undamped
+    cdef bint looped
     cdef Py_ssize_t done
     cdef Job part
     cdef Workspace workspace
@@ -44,9 +46,11 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     workspace.row = MAX_DIM * TILE
     workspace.first = job.first
     workspace.held = in_vectors(coupling)
-    if workspace.held and in_planes(plan):
-        run_held(coupling, job, like)
-        return
+    looped = workspace.held and in_planes(plan)
+    if looped and plan.damped:
+        undamped = plan[0]
+        undamped.damped = False
+        simple = &undamped
     while workspace.first < job.last:
         workspace.count = min(<Py_ssize_t> TILE, job.last - workspace.first)
         if plan.living != NULL and not any_of(plan.living.alive + workspace.first, workspace.count):
@@ -66,7 +70,14 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         fetch_state(plan, workspace.first, job.last, like)
         if plan.living != NULL:
             park_tile(plan, workspace.first, workspace.count, r)
-        done = advance(coupling, &part, &workspace, like)
+        if looped:
+            workspace.now = step_held(coupling, simple, job, workspace.first, workspace.count, r)
+            part.evaluations = job.steps * (plan.stages + plan.fsal)
+            done = job.steps
+            if plan.living != NULL:
+                park_tile(plan, workspace.first, workspace.count, <vec*> workspace.now)
+        else:
+            done = advance(coupling, &part, &workspace, like)
         job.evaluations = max(job.evaluations, part.evaluations)
         if done < job.failed_step:
             job.failed_step = done
@@ -79,64 +90,41 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     end(plan, job, check)
 
 
-cdef inline void run_held(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
-    """The same where walls hold bodies, and tiles.pxd has a loop for all that a stage does to them."""
+cdef inline char* step_held(
+    const Coupling* coupling, const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
+) noexcept nogil:
+    """All steps of a loaded tile that walls hold, where tiles.pxd has a loop for the scheme; returns where it is then.
+
+    plan: the same without damping, which comes after the walls.
+    """
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef double memory[(REGISTERS + Y) * MAX_DIM * TILE + 8]
-    cdef vec* r = aligned(<char*> memory, like)
-    cdef Py_ssize_t row = MAX_DIM * TILE // width(like)
-    cdef const Plan* plan = coupling.plan
-    cdef const vec* k = aligned(plan.prepared, like)
-    cdef Plan undamped
+    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
+    cdef const vec* k = aligned(coupling.plan.prepared, r)     # a copy may be aligned otherwise
     cdef bint moves = moves_on(plan.scheme) and not plan.turned
-    cdef vec* state
-    cdef vec* next
-    cdef const vec* old
-    cdef Py_ssize_t first, count, _step
+    cdef vec* state = r
+    cdef vec* next = r
+    cdef const vec* old = r + REGISTERS * row
+    cdef Py_ssize_t _step
     cdef Job one = job[0]
     cdef Row here
-    cdef vec check
-    if plan.damped:     # which comes after the walls
-        undamped = plan[0]
-        undamped.damped = False
-        plan = &undamped
     step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
-    memset(&check, 0, sizeof(vec))
     one.steps = 1
-    first = job.first
-    while first < job.last:
-        count = min(<Py_ssize_t> TILE, job.last - first)
-        if plan.living != NULL and not any_of(plan.living.alive + first, count):
-            first += TILE
-            continue
-        # Where steps move on, they go to and fro between two places, of which none is a register of the other.
-        state = next = r
-        move_state(False, plan, first, count, state)
-        keep_tile(plan, job, first, count, state)
-        fetch_state(plan, first, job.last, like)
-        here.first = first
-        for _step in range(job.steps):
-            if moves:
-                next = r + Y * row if state == r else r
-                old = state + V * row
-            elif plan.scheme == RK4 and not plan.turned:
-                old = r + Q * row       # where its first stage keeps the velocity
-            else:
-                memcpy(r + REGISTERS * row, r + V * row, row * sizeof(vec))
-                old = r + REGISTERS * row
-            here.planes, here.source = <char*> next, (state - next) * <Py_ssize_t> sizeof(vec)
-            step(plan, &one, k, &here, 0, count)
-            state = next
-            hold(coupling, first, count, old, state)
-            if coupling.plan.damped:
-                damp_planes(plan, first, (count + width(like) - 1) // width(like), state)
-        if plan.living != NULL:
-            park_tile(plan, first, count, state)
-        check = check + sum_planes(plan.dim, count, state)
-        move_state(True, plan, first, count, state)
-        first += TILE
-    job.evaluations = job.steps * (plan.stages + plan.fsal)
-    end(plan, job, check)
+    here.first = first
+    if plan.scheme == RK4 and not plan.turned:
+        old = r + Q * row       # where its first stage keeps the velocity
+    for _step in range(job.steps):
+        if moves:   # to and fro between two places, of which none is a register of the other
+            next = r + Y * row if state == r else r
+            old = state + V * row
+        elif old == r + REGISTERS * row:
+            memcpy(<vec*> old, r + V * row, row * sizeof(vec))
+        here.planes, here.source = <char*> next, (state - next) * <Py_ssize_t> sizeof(vec)
+        step(plan, &one, k, &here, 0, count)
+        state = next
+        plan.hold(coupling, first, count, old, state)
+        if coupling.plan.damped:
+            damp_planes(coupling.plan, first, (count + width(r) - 1) // width(r), state)
+    return <char*> state
 
 
 cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexcept nogil:

@@ -7,7 +7,6 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport A, OUT, P, S, V, X
-from ..constraints.wall_vectors cimport hold
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..abi.constraints cimport (
     COMPLIANT_DISTANCE, CONTACTS, DISTANCE, PERIODIC, Contacts, Distance, Each, ConstraintCall, Periodic, Wall,
@@ -243,7 +242,7 @@ cdef inline int constrain(
     cdef int64_t untold
     cdef int number
     if workspace.held:
-        hold(coupling, workspace.first, workspace.count, old, <vec*> workspace.next)
+        plan.hold(coupling, workspace.first, workspace.count, old, workspace.next)
     elif coupling.constraints > 0:
         for i in range(plan.dim * workspace.plane // width(like)):
             gain[i] = v[i] - old[i]
