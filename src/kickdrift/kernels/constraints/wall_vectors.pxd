@@ -132,6 +132,23 @@ cdef inline void replace_where(
             v[0] = where_above(these, zero, u[j], v[0])
 
 
+cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
+    """1 where it takes no root to see that a body met the wall no faster than it is pulled, and 0 elsewhere.
+
+    speed: > 0. At the wall it was at most this; and its square was less by 2 pull / h depth, give or take some
+    roundings of the square of the speed. What is less than pull squared by far more than that is less when it is
+    rounded, too. Squares that may have overflown or lost digits do not count.
+    """
+    cdef vec one = filled(1, &h)
+    cdef vec zero = filled(0, &h)
+    cdef vec square = speed * speed
+    cdef vec most = pull * (pull + filled(2, &h) / h * depth)
+    cdef vec far = where_above(most - filled(0.00390625, &h) * most, square, one, zero)
+    far = where_above(square, filled(8e-28, &h), far, zero)
+    far = where_above(filled(1e27, &h), most, far, zero)
+    return where_reaching(pull, speed, one, far)
+
+
 cdef inline vec meet_wall(
     vec depth, vec v, vec gain, vec part, vec restitution, vec h, vec lag, vec* inside, vec* inwards,
 ) noexcept nogil:
@@ -143,9 +160,8 @@ cdef inline vec meet_wall(
     cdef vec pull = where_above(gain, zero, gain, zero)
     cdef vec met = where_above(depth, zero, one, where_zero(depth, where_above(speed, zero, one, zero), zero))
     cdef vec fast, at_wall, share, time, back, over
+    cdef vec rests = where_above(speed, zero, will_rest(depth, speed, pull, h), zero)
     met = where_above(part, zero, met, zero)
-    # Those that met the wall no faster than they move now rest: that takes no root.
-    cdef vec rests = where_above(speed, zero, where_reaching(pull, speed, one, zero), zero)
     inside[0] = inwards[0] = zero
     if not any_above(met, rests):
         return met
