@@ -74,6 +74,7 @@ ctypedef struct Term:
 ctypedef struct Row:
     Py_ssize_t first    # body
     char* planes        # or NULL
+    Py_ssize_t source   # of a job of one step: bytes from there to the planes that it begins with, see `moves_on`
     char* x
     char* v
     char* s
@@ -138,6 +139,11 @@ ctypedef void (*Between)(
     const void* gain,
 ) noexcept nogil
 
+# What walls make of a tile whose bodies they hold. old: velocities before the step; state: registers, from X on.
+ctypedef void (*Hold)(
+    const void* coupling, Py_ssize_t first, Py_ssize_t count, const void* old, void* state,
+) noexcept nogil
+
 ctypedef struct Plan:
     Scheme scheme
     Layout layout
@@ -176,3 +182,4 @@ ctypedef struct Plan:
     Finish finish
     Between between
     Accelerate accelerate
+    Hold hold

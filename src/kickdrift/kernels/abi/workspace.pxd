@@ -8,6 +8,7 @@ ctypedef struct Workspace:
     char* start         # the others, from P on
     char* gain          # what the forces of a step have added to V, for constraints
     Py_ssize_t first, count
+    bint held           # is there nothing but walls that hold the bodies of a tile in vectors?
     Py_ssize_t plane    # numbers from a component to the next
     Py_ssize_t row      # and from a register to the next
 

@@ -7,10 +7,11 @@ from ..abi.constraints cimport Press
 from ..abi.coupled cimport InteractionFunction, Coupling
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
-from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
+from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Hold, Job, Plan, Run, Solve
 from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
 from ..constraints.contact_lanes cimport press
+from ..constraints.wall_vectors cimport hold
 from ..forces.applied cimport merge
 from ..forces.fields cimport has_branches
 from ..forces.interactions cimport n_body, springs
@@ -39,6 +40,7 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
     plan.accelerate = <Accelerate> accelerate_planes[vec]
     plan.finish = <Finish> finish[vec]
     plan.between = <Between> between[vec]
+    plan.hold = <Hold> hold[vec]
     plan.passes = <void (*)(const void*, Job*, const void*) noexcept nogil> kernels.coupled.run
     plan.solve = NULL
     if plan.scheme == IMPLICIT_EULER:

@@ -1,16 +1,18 @@
 # Running a job where many bodies are pushed at once: tile after tile where each body goes its way, all
 # bodies as one tile where they see each other, or a function wants them all.
 
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
-from ..abi.registers cimport OUT, P, S, V, X
+from ..abi.registers cimport OUT, P, Q, REGISTERS, S, V, X, Y
 from ..abi.workspace cimport Workspace
 from ..simd.vec cimport vec, where_positive, width
-from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan
+from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan, Row
 from .planes cimport aligned, end, fetch_state, first_bad, is_finite, keep_tile, move_state, sum_planes, sum_state
 from .living cimport any_of
 from .stages cimport size
 from .passes cimport advance, plan_of
+from .tiles cimport damp_planes, in_planes, moves_on
+from ..constraints.wall_vectors cimport in_vectors
 from ..abi.coupled cimport TILE_INTERACTIONS, Coupling
 
 
@@ -31,6 +33,9 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     cdef double memory[(OUT + TILE_INTERACTIONS) * MAX_DIM * TILE + 8]
     cdef vec* r = aligned(<char*> memory, like)
     cdef const Plan* plan = coupling.plan
+    cdef const Plan* simple = plan
+    cdef Plan undamped
+    cdef bint looped
     cdef Py_ssize_t done
     cdef Job part
     cdef Workspace workspace
@@ -40,6 +45,12 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     workspace.plane = TILE
     workspace.row = MAX_DIM * TILE
     workspace.first = job.first
+    workspace.held = in_vectors(coupling)
+    looped = workspace.held and in_planes(plan, like)
+    if looped and plan.damped:
+        undamped = plan[0]
+        undamped.damped = False
+        simple = &undamped
     while workspace.first < job.last:
         workspace.count = min(<Py_ssize_t> TILE, job.last - workspace.first)
         if plan.living != NULL and not any_of(plan.living.alive + workspace.first, workspace.count):
@@ -59,7 +70,14 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         fetch_state(plan, workspace.first, job.last, like)
         if plan.living != NULL:
             park_tile(plan, workspace.first, workspace.count, r)
-        done = advance(coupling, &part, &workspace, like)
+        if looped:
+            workspace.now = step_held(coupling, simple, job, workspace.first, workspace.count, r)
+            part.evaluations = job.steps * (plan.stages + plan.fsal)
+            done = job.steps
+            if plan.living != NULL:
+                park_tile(plan, workspace.first, workspace.count, <vec*> workspace.now)
+        else:
+            done = advance(coupling, &part, &workspace, like)
         job.evaluations = max(job.evaluations, part.evaluations)
         if done < job.failed_step:
             job.failed_step = done
@@ -72,11 +90,49 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     end(plan, job, check)
 
 
+cdef inline char* step_held(
+    const Coupling* coupling, const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
+) noexcept nogil:
+    """All steps of a loaded tile that walls hold, where tiles.pxd has a loop for the scheme; returns where it is then.
+
+    plan: the same without damping, which comes after the walls.
+    """
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
+    cdef const vec* k = aligned(coupling.plan.prepared, r)     # a copy may be aligned otherwise
+    cdef bint moves = moves_on(plan.scheme) and not plan.turned
+    cdef vec* state = r
+    cdef vec* next = r
+    cdef const vec* old = r + REGISTERS * row
+    cdef Py_ssize_t _step
+    cdef Job one = job[0]
+    cdef Row here
+    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    one.steps = 1
+    here.first = first
+    if plan.scheme == RK4 and not plan.turned:
+        old = r + Q * row       # where its first stage keeps the velocity
+    for _step in range(job.steps):
+        if moves:   # to and fro between two places, of which none is a register of the other
+            next = r + Y * row if state == r else r
+            old = state + V * row
+        elif old == r + REGISTERS * row:
+            memcpy(<vec*> old, r + V * row, row * sizeof(vec))
+        here.planes, here.source = <char*> next, (state - next) * <Py_ssize_t> sizeof(vec)
+        step(plan, &one, k, &here, 0, count)
+        state = next
+        plan.hold(coupling, first, count, old, state)
+        if coupling.plan.damped:
+            damp_planes(coupling.plan, first, (count + width(r) - 1) // width(r), state)
+    return <char*> state
+
+
 cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
     cdef const Plan* plan
     cdef Workspace workspace
     workspace.plane = coupling.padded
     workspace.row = coupling.plan.dim * coupling.padded
+    workspace.held = False
     workspace.first = 0
     workspace.count = coupling.plan.n if coupling.plan.living == NULL else coupling.plan.living.end
     workspace.now = coupling.workspace

@@ -241,10 +241,12 @@ cdef inline int constrain(
     cdef Py_ssize_t i
     cdef int64_t untold
     cdef int number
-    if coupling.constraints > 0:
+    if workspace.held:
+        plan.hold(coupling, workspace.first, workspace.count, old, workspace.next)
+    elif coupling.constraints > 0:
         for i in range(plan.dim * workspace.plane // width(like)):
             gain[i] = v[i] - old[i]
-    for number in range(coupling.constraints):
+    for number in range(0 if workspace.held else coupling.constraints):
         job.code = coupling.constraint[number].function(
             coupling.constraint[number].kind, plan.h, workspace.count if coupling.workspace == NULL else plan.n,
             plan.dim, workspace.plane,

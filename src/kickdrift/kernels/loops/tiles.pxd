@@ -66,8 +66,18 @@ cdef inline void turn_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count,
         turn_planes(plan, 2, first, (count + width(r) - 1) // width(r), r)
 
 
+cdef inline bint moves_on(int scheme) noexcept nogil:
+    """May a step of a tile leave the state where it is, and write the next one elsewhere?
+
+    It costs nothing where a step has one stage, and that reads each number just before it writes it. Walls want to
+    know both states.
+    """
+    return scheme == KICK_DRIFT
+
+
 cdef inline void step_planes(
-    int scheme, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
+    int scheme, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, Py_ssize_t source,
+    vec* r,
 ) noexcept nogil:
     """Step a loaded tile through the job: each stage passes over it twice, for accelerations and what becomes of them.
 
@@ -76,8 +86,10 @@ cdef inline void step_planes(
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
+    cdef const vec* state = r + source if moves_on(scheme) else r
     cdef int number, j
     cdef Py_ssize_t _step, i
+    cdef vec x, v
     if fsal(scheme, False):
         plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):
@@ -90,13 +102,17 @@ cdef inline void step_planes(
                         scheme, k, &r[X * row + i], &r[V * row + i], &r[S * row + i], &r[P * row + i], &r[Q * row + i],
                     )
         for number in range(stages(scheme, False, plan)):
-            plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + S * row)
+            plan.accelerate(plan, first, count, TILE, state + X * row, state + V * row, r + S * row)
             for j in range(plan.dim):
                 for i in range(j * plane, j * plane + vectors):
+                    x, v = state[X * row + i], state[V * row + i]
                     stage(
-                        scheme, False, number, 1, k, k, k, k, k, r[S * row + i], &r[X * row + i], &r[V * row + i],
+                        scheme, False, number, 1, k, k, k, k, k, r[S * row + i], &x, &v,
                         NULL, &r[P * row + i], &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
                     )
+                    r[X * row + i] = x
+                    r[V * row + i] = v
+            state = r
         if plan.turned:
             turn_tile(plan, first, count, r)
         if plan.damped:
@@ -138,7 +154,7 @@ cdef inline void hold_term(
 
 cdef inline void step_vectors(
     int scheme, int dim, int kind, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
-    Py_ssize_t count, vec* r,
+    Py_ssize_t count, Py_ssize_t source, vec* r,
 ) noexcept nogil:
     """The same in one pass for each stage. kind: what the bodies are `alone_in`, or ANY.
 
@@ -157,6 +173,7 @@ cdef inline void step_vectors(
     cdef vec square[1]
     cdef vec constants[EXTRA + 2]
     cdef const vec* c = k if scheme == COMPOSITION else constants
+    cdef const vec* state = r + source if moves_on(scheme) else r
     cdef int number, j
     cdef Py_ssize_t _step, n, i
     cdef vec x[MAX_DIM]
@@ -182,8 +199,8 @@ cdef inline void step_vectors(
                 if n + 1 < vectors:
                     for j in range(dim):
                         i = j * plane + n + 1
-                        next_x[j] = r[X * row + i]
-                        next_v[j] = r[V * row + i]
+                        next_x[j] = state[X * row + i]
+                        next_v[j] = state[V * row + i]
                         if fsal(scheme, drag):
                             next_p[j] = r[P * row + i]
                         if has_opening(scheme, drag) and number == 0:
@@ -196,7 +213,7 @@ cdef inline void step_vectors(
                     for j in range(dim):
                         i = j * plane + n
                         if kind != ANY and kind != QUADRATIC_DRAG and not has_opening(scheme, drag):
-                            v[j] = r[V * row + i]
+                            v[j] = state[V * row + i]
                         kept = &p[j] if fsal(scheme, drag) else &r[P * row + i]
                         stage(
                             scheme, drag, number, 1, c, c, c, c, c, a[j], &x[j], &v[j],
@@ -208,6 +225,7 @@ cdef inline void step_vectors(
                             r[P * row + i] = p[j]
                 for j in range(dim):
                     x[j], v[j], p[j], a[j] = next_x[j], next_v[j], next_p[j], next_a[j]
+            state = r
         if kind == ANY and plan.turned:
             turn_tile(plan, first, count, r)
         if kind == ANY and plan.damped:
@@ -225,6 +243,7 @@ cdef inline void step_pairs(
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
     cdef vec* place = r + X * MAX_DIM * plane
     cdef vec* speed = r + V * MAX_DIM * plane
+    cdef vec* before = r + Q * MAX_DIM * plane
     cdef Field g
     cdef Term term
     cdef vec push[MAX_DIM]
@@ -246,6 +265,8 @@ cdef inline void step_pairs(
             at = min(n + i, vectors - 1)    # the last one twice, if it has no other
             for j in range(dim):
                 x[i * dim + j], v[i * dim + j] = place[j * plane + at], speed[j * plane + at]
+                if job.steps == 1:  # for walls, which look for it where `stage` keeps it
+                    before[j * plane + at] = speed[j * plane + at]
         for _step in range(job.steps):
             step_rk4(dim, kind, constants, &g, &term, x, v)
             step_rk4(dim, kind, constants, &g, &term, x + dim, v + dim)
@@ -358,45 +379,48 @@ cdef inline void step_charges(
 
 
 cdef inline void step_tile(
-    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count, vec* r,
+    int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count,
+    Py_ssize_t source, vec* r,
 ) noexcept nogil:
     """Step a loaded tile, by loops over vectors where they are the faster ones and not too much code."""
     if sizeof(vec) == SLOW_TO_STORE and alone_in(POINT_GRAVITY, plan):
-        step_lone(scheme, dim, POINT_GRAVITY, plan, job, k, first, count, r)
+        step_lone(scheme, dim, POINT_GRAVITY, plan, job, k, first, count, source, r)
     elif sizeof(vec) == SLOW_TO_STORE and alone_in(VORTEX, plan):
-        step_lone(scheme, dim, VORTEX, plan, job, k, first, count, r)
+        step_lone(scheme, dim, VORTEX, plan, job, k, first, count, source, r)
     elif sizeof(vec) == SLOW_TO_STORE and scheme != COMPOSITION and alone_in(QUADRATIC_DRAG, plan):
-        step_lone(scheme, dim, QUADRATIC_DRAG, plan, job, k, first, count, r)
+        step_lone(scheme, dim, QUADRATIC_DRAG, plan, job, k, first, count, source, r)
     elif sizeof(vec) == SLOW_TO_STORE and (scheme == KICK_DRIFT or scheme == RK4):
-        step_vectors(scheme, dim, ANY, plan, job, k, first, count, r)
+        step_vectors(scheme, dim, ANY, plan, job, k, first, count, source, r)
     else:
-        step_planes(scheme, plan, job, k, first, count, r)
+        step_planes(scheme, plan, job, k, first, count, source, r)
 
 
 cdef inline void step_lone(
     int scheme, int dim, TermKind kind, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
-    Py_ssize_t count, vec* r,
+    Py_ssize_t count, Py_ssize_t source, vec* r,
 ) noexcept nogil:
     if scheme == RK4:
         step_pairs(dim, kind, plan, job, k, count, r)
     else:
-        step_vectors(scheme, dim, kind, plan, job, k, first, count, r)
+        step_vectors(scheme, dim, kind, plan, job, k, first, count, source, r)
 
 
 cdef inline void step_alone(
-    int scheme, const Plan* plan, const Job* job, const void* k, Py_ssize_t first, Py_ssize_t count, alone r,
+    int scheme, const Plan* plan, const Job* job, const void* k, const Row* row, Py_ssize_t count, alone r,
 ) noexcept nogil:
     """Here compilers may assume that no store changes a coefficient."""
+    cdef Py_ssize_t first = row.first
+    cdef Py_ssize_t source = row.source // <Py_ssize_t> sizeof(f64vec)  # in vectors of either kind
     if alone is f32alone:
         if plan.dim == 3:
-            step_tile(scheme, 3, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
+            step_tile(scheme, 3, plan, job, <const f32vec*> k, first, count, source, <f32vec*> r)
         else:
-            step_tile(scheme, 2, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
+            step_tile(scheme, 2, plan, job, <const f32vec*> k, first, count, source, <f32vec*> r)
     else:
         if plan.dim == 3:
-            step_tile(scheme, 3, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
+            step_tile(scheme, 3, plan, job, <const f64vec*> k, first, count, source, <f64vec*> r)
         else:
-            step_tile(scheme, 2, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
+            step_tile(scheme, 2, plan, job, <const f64vec*> k, first, count, source, <f64vec*> r)
 
 
 cdef inline void accelerate_planes(
@@ -447,15 +471,17 @@ cdef inline bint fused(int scheme) noexcept nogil:
 cdef inline vec step_scheme(
     int scheme, int vectors, const Plan* plan, const Job* job, const vec* k, const Row* row, Py_ssize_t count,
 ) noexcept nogil:
-    """Step a row of `count` numbers, or a tile of so many bodies; return sums of all numbers."""
+    """Step a row of `count` numbers, or a tile of so many bodies; return sums of all numbers of the row."""
+    cdef vec nothing
     if row.planes == NULL:
         return row_of_blocks(scheme, vectors, plan, job, k, row, count)
     if fused(scheme):
         if vec is f32vec:
-            step_alone(scheme, plan, job, k, row.first, count, <f32alone> row.planes)
+            step_alone(scheme, plan, job, k, row, count, <f32alone> row.planes)
         else:
-            step_alone(scheme, plan, job, k, row.first, count, <f64alone> row.planes)
-    return sum_planes(plan.dim, count, <vec*> row.planes)
+            step_alone(scheme, plan, job, k, row, count, <f64alone> row.planes)
+    memset(&nothing, 0, sizeof(vec))
+    return nothing
 
 
 # A job.
@@ -679,8 +705,9 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
             step_charges(plan, job, k, first, count, r)
             check = check + sum_planes(plan.dim, count, r)
         elif plan.scheme < IMPLICIT_EULER:
-            row.first, row.planes = first, <char*> r
-            check = check + step(plan, job, k, &row, 0, count)
+            row.first, row.planes, row.source = first, <char*> r, 0
+            step(plan, job, k, &row, 0, count)
+            check = check + sum_planes(plan.dim, count, r)
         else:
             solve_planes(plan, job, first, count, r)
             check = check + sum_planes(plan.dim, count, r)

@@ -18,6 +18,7 @@ cdef extern from *:
         #define KD_ALL(vec, type, mask) (_mm256_movemask_ ## type(mask) == (1 << KD_WIDTH((vec){0})) - 1)
       #elif defined(__SSE2__)
         #define KD_SSE2_GT(type, a, b) _mm_cmpgt_ ## type(a, b)
+        #define KD_SSE2_GE(type, a, b) _mm_cmpge_ ## type(a, b)
         #define KD_SSE2_EQ(type, a, b) _mm_cmpeq_ ## type(a, b)
         #define KD_COMPARED(type, a, b, how) KD_SSE2_ ## how(type, a, b)
         #define KD_BLENDED(vec, type, mask, x, y) \
@@ -26,6 +27,7 @@ cdef extern from *:
         #define KD_ALL(vec, type, mask) (_mm_movemask_ ## type(mask) == (1 << KD_WIDTH((vec){0})) - 1)
       #else
         #define KD_PLAIN_GT(a, b) ((a) > (b))
+        #define KD_PLAIN_GE(a, b) ((a) >= (b))
         #define KD_PLAIN_EQ(a, b) ((a) == (b))
         #define KD_COMPARED(type, a, b, how) KD_PLAIN_ ## how(a, b)
         #define KD_BLENDED(vec, type, mask, x, y) \
@@ -39,10 +41,16 @@ cdef extern from *:
         static inline vec kd_above_ ## suffix(vec a, vec b, vec x, vec y) { \
             return (vec)KD_BLENDED(vec, type, KD_COMPARED(type, a, b, GT), x, y); \
         } \
+        static inline vec kd_reaching_ ## suffix(vec a, vec b, vec x, vec y) { \
+            return (vec)KD_BLENDED(vec, type, KD_COMPARED(type, a, b, GE), x, y); \
+        } \
         static inline vec kd_at_zero_ ## suffix(vec a, vec x, vec y) { \
             return (vec)KD_BLENDED(vec, type, KD_COMPARED(type, a, (vec){0}, EQ), x, y); \
         } \
         static inline int kd_any_above_ ## suffix(vec a, vec b) { return KD_ANY(type, KD_COMPARED(type, a, b, GT)); } \
+        static inline int kd_any_reaching_ ## suffix(vec a, vec b) { \
+            return KD_ANY(type, KD_COMPARED(type, a, b, GE)); \
+        } \
         static inline int kd_zeros_ ## suffix(vec a) { \
             return KD_ALL(vec, type, KD_COMPARED(type, a, (vec){0}, EQ)); \
         }
@@ -51,8 +59,10 @@ cdef extern from *:
     #else
       #define KD_BLENDS(number, suffix) \
         static number kd_above_ ## suffix(number a, number b, number x, number y) { return a > b ? x : y; } \
+        static number kd_reaching_ ## suffix(number a, number b, number x, number y) { return a >= b ? x : y; } \
         static number kd_at_zero_ ## suffix(number q, number x, number y) { return q == 0 ? x : y; } \
         static int kd_any_above_ ## suffix(number a, number b) { return a > b; } \
+        static int kd_any_reaching_ ## suffix(number a, number b) { return a >= b; } \
         static int kd_zeros_ ## suffix(number a) { return a == 0; }
       KD_BLENDS(float, f32)
       KD_BLENDS(double, f64)
@@ -60,10 +70,14 @@ cdef extern from *:
     """
     f32vec above_f32 "kd_above_f32"(f32vec, f32vec, f32vec, f32vec) noexcept nogil
     f64vec above_f64 "kd_above_f64"(f64vec, f64vec, f64vec, f64vec) noexcept nogil
+    f32vec reaching_f32 "kd_reaching_f32"(f32vec, f32vec, f32vec, f32vec) noexcept nogil
+    f64vec reaching_f64 "kd_reaching_f64"(f64vec, f64vec, f64vec, f64vec) noexcept nogil
     f32vec at_zero_f32 "kd_at_zero_f32"(f32vec, f32vec, f32vec) noexcept nogil
     f64vec at_zero_f64 "kd_at_zero_f64"(f64vec, f64vec, f64vec) noexcept nogil
     bint any_above_f32 "kd_any_above_f32"(f32vec, f32vec) noexcept nogil
     bint any_above_f64 "kd_any_above_f64"(f64vec, f64vec) noexcept nogil
+    bint any_reaching_f32 "kd_any_reaching_f32"(f32vec, f32vec) noexcept nogil
+    bint any_reaching_f64 "kd_any_reaching_f64"(f64vec, f64vec) noexcept nogil
     bint zeros_f32 "kd_zeros_f32"(f32vec) noexcept nogil
     bint zeros_f64 "kd_zeros_f64"(f64vec) noexcept nogil
 
@@ -74,6 +88,14 @@ cdef inline vec where_above(vec a, vec b, vec x, vec y) noexcept nogil:
         return above_f32(a, b, x, y)
     else:
         return above_f64(a, b, x, y)
+
+
+cdef inline vec where_reaching(vec a, vec b, vec x, vec y) noexcept nogil:
+    """x where a >= b, and y elsewhere: also where one of a and b is no number."""
+    if vec is f32vec:
+        return reaching_f32(a, b, x, y)
+    else:
+        return reaching_f64(a, b, x, y)
 
 
 cdef inline vec where_zero(vec q, vec x, vec y) noexcept nogil:
@@ -90,6 +112,14 @@ cdef inline bint any_above(vec a, vec b) noexcept nogil:
         return any_above_f32(a, b)
     else:
         return any_above_f64(a, b)
+
+
+cdef inline bint any_reaching(vec a, vec b) noexcept nogil:
+    """Is a >= b anywhere?"""
+    if vec is f32vec:
+        return any_reaching_f32(a, b)
+    else:
+        return any_reaching_f64(a, b)
 
 
 cdef inline bint is_nothing(vec q) noexcept nogil:

@@ -1,0 +1,350 @@
+# Walls that hold each body on its own: the formulas of walls.pxd, for a vector of bodies at a time.
+#
+# Most vectors of bodies are nowhere near a wall: a tile is gone through once for each wall, and what the forces have
+# added to velocities is worked out for those alone that meet one. There is one loop for all dimensions. It asks for
+# each component whether it is there: that costs less than arrays in memory.
+
+from libc.stdint cimport uint8_t
+from libc.string cimport memset
+
+from ..abi.constraints cimport BOX, PLANE, ConstraintCall, Each, Wall
+from ..abi.coupled cimport Coupling
+from ..abi.plan cimport MAX_DIM, TILE, Plan
+from ..abi.registers cimport S, V, X
+from ..integrators.traits cimport verlet
+from ..simd.blends cimport any_above, any_reaching, is_nothing, where_above, where_reaching, where_zero
+from ..simd.vec cimport filled, spread, vec, vec_root, width
+
+# What walls work on: vectors of a tile.
+ctypedef struct Tile:
+    Py_ssize_t first        # body
+    Py_ssize_t vectors
+    double h
+    const void* old         # velocities before the step
+    void* x
+    void* v
+    void* s                 # Verlet's previous positions, or NULL
+    void* gain              # what the forces of the step have added to v, of those vectors
+    uint8_t* known          # for which it is known; NULL for a wall that is alone
+
+
+cdef inline bint in_vectors(const Coupling* coupling) noexcept nogil:
+    """Is there nothing but walls that `hold` can take, and that tell nobody whom they meet?"""
+    cdef const ConstraintCall* wall
+    cdef int number
+    for number in range(coupling.constraints):
+        wall = &coupling.constraint[number]
+        if wall.kind != BOX and wall.kind != PLANE:
+            return False
+        if (<const Wall*> wall.data).told != NULL or (<const Wall*> wall.data).sensor != NULL:
+            return False
+    return coupling.constraints > 0
+
+
+cdef inline void hold(
+    const Coupling* coupling, Py_ssize_t first, Py_ssize_t count, const vec* old, vec* state,
+) noexcept nogil:
+    """Walls, in their order, after a step of a tile. old: the velocities before it; state: registers of a tile."""
+    cdef const Plan* plan = coupling.plan
+    cdef Py_ssize_t row = MAX_DIM * TILE // width(state)
+    cdef double gain[MAX_DIM * TILE]
+    cdef uint8_t known[TILE]
+    cdef const Wall* wall
+    cdef Tile tile
+    cdef int number
+    tile.first, tile.vectors, tile.h = first, (count + width(state) - 1) // width(state), plan.h
+    tile.old, tile.x, tile.v = old, state + X * row, state + V * row
+    tile.s = state + S * row if verlet(plan.scheme) else NULL
+    tile.gain, tile.known = gain, NULL
+    if coupling.constraints > 1:
+        tile.known = known
+        memset(known, 0, tile.vectors)
+    for number in range(coupling.constraints):
+        wall = <const Wall*> coupling.constraint[number].data
+        if coupling.constraint[number].kind == BOX:
+            hold_in_box(plan.dim, 2, wall, &tile, state)
+        else:
+            hold_by_plane(plan.dim, wall, &tile, state)
+
+
+cdef inline vec numbers_of(const Each* values, Py_ssize_t body, const vec* like) noexcept nogil:
+    """The numbers of a vector of bodies."""
+    if values.body == 0:
+        return spread(values.number, 0, like)
+    return (<const vec*> (<const char*> values.number + body * <Py_ssize_t> sizeof(vec) // width(like)))[0]
+
+
+cdef inline vec weight_of(const Wall* wall, Py_ssize_t body, const vec* like) noexcept nogil:
+    """0 for those whom nothing moves, and for what lies beyond the last body."""
+    return (<const vec*> (<const char*> wall.weight + body * <Py_ssize_t> sizeof(vec) // width(like)))[0]
+
+
+cdef inline vec along(int dim, const vec* u, const vec* v) noexcept nogil:
+    """The scalar products of a vector of vectors."""
+    cdef vec total = u[0] * v[0]
+    if dim > 1:
+        total = total + u[1] * v[1]
+    if dim > 2:
+        total = total + u[2] * v[2]
+    return total
+
+
+cdef inline void load_body(int dim, const Tile* tile, Py_ssize_t n, vec* y, vec* u, vec* g) noexcept nogil:
+    """Positions, velocities, and what the forces of the step have added to these."""
+    cdef Py_ssize_t plane = TILE // width(y)
+    cdef vec* gain = <vec*> tile.gain
+    cdef Py_ssize_t i
+    cdef int j
+    for j in range(MAX_DIM):
+        if j < dim:
+            i = j * plane + n
+            y[j] = (<const vec*> tile.x)[i]
+            u[j] = (<const vec*> tile.v)[i]
+            if tile.known != NULL and tile.known[n]:
+                g[j] = gain[i]
+            else:
+                g[j] = u[j] - (<const vec*> tile.old)[i]
+            if tile.known != NULL:
+                gain[i] = g[j]
+    if tile.known != NULL:
+        tile.known[n] = True
+
+
+cdef inline void replace_where(
+    int dim, vec these, const Tile* tile, Py_ssize_t n, const vec* y, const vec* u,
+) noexcept nogil:
+    """`replace` of walls.pxd, for some numbers of a vector."""
+    cdef Py_ssize_t plane = TILE // width(y)
+    cdef vec h = filled(tile.h, y)
+    cdef vec zero = filled(0, y)
+    cdef vec* x
+    cdef vec* v
+    cdef vec* s
+    cdef int j
+    for j in range(MAX_DIM):
+        if j < dim:
+            x = <vec*> tile.x + (j * plane + n)
+            v = <vec*> tile.v + (j * plane + n)
+            if tile.s != NULL:
+                s = <vec*> tile.s + (j * plane + n)
+                s[0] = where_above(these, zero, s[0] + (y[j] - x[0]) - h * (u[j] - v[0]), s[0])
+            x[0] = where_above(these, zero, y[j], x[0])
+            v[0] = where_above(these, zero, u[j], v[0])
+
+
+cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
+    """1 where it takes no root to see that a body met the wall no faster than it is pulled, and 0 elsewhere.
+
+    speed: > 0. At the wall it was at most this; and its square was less by 2 pull / h depth, give or take some
+    roundings of the square of the speed. What is less than pull squared by far more than that is less when it is
+    rounded, too. Squares that may have overflown or lost digits do not count.
+    """
+    cdef vec one = filled(1, &h)
+    cdef vec zero = filled(0, &h)
+    cdef vec square = speed * speed
+    cdef vec most = pull * (pull + filled(2, &h) / h * depth)
+    cdef vec far = where_above(most - filled(0.00390625, &h) * most, square, one, zero)
+    far = where_above(square, filled(8e-28, &h), far, zero)
+    far = where_above(filled(1e27, &h), most, far, zero)
+    return where_reaching(pull, speed, one, far)
+
+
+cdef inline vec meet_wall(
+    vec depth, vec v, vec gain, vec part, vec restitution, vec h, vec lag, vec* inside, vec* inwards,
+) noexcept nogil:
+    """> 0 where a body meets the wall. Then how far inside and with what velocity inwards it goes on."""
+    cdef vec zero = filled(0, &h)
+    cdef vec one = filled(1, &h)
+    cdef vec two = filled(2, &h)
+    cdef vec speed = v + lag * gain
+    cdef vec pull = where_above(gain, zero, gain, zero)
+    cdef vec met = where_above(depth, zero, one, where_zero(depth, where_above(speed, zero, one, zero), zero))
+    cdef vec fast, at_wall, share, time, back, over
+    cdef vec rests = where_above(speed, zero, will_rest(depth, speed, pull, h), zero)
+    met = where_above(part, zero, met, zero)
+    inside[0] = inwards[0] = zero
+    if not any_above(met, rests):
+        return met
+    fast = where_above(zero, speed, -speed, speed)
+    over = pull / h
+    share = where_above(fast, zero, two * pull / h * depth / fast / fast, one)
+    at_wall = where_above(one, share, fast * vec_root(one - share), zero)
+    time = two * depth / (at_wall + fast)
+    time = where_reaching(h, time, time, zero)
+    back = restitution * at_wall
+    fast = where_reaching(over * time / two, back, zero, back - over * time)
+    time = where_reaching(over * time / two, back, zero, (back - over / two * time) * time)
+    inside[0] = where_above(speed, zero, where_reaching(pull, at_wall, zero, time), zero)
+    fast = where_above(speed, zero, where_reaching(pull, at_wall, zero, fast), at_wall)
+    fast = where_above(fast, zero, fast + lag * gain, zero)
+    inside[0] = where_above(rests, zero, zero, inside[0])
+    inwards[0] = where_above(rests, zero, zero, fast)
+    return met
+
+
+cdef inline void rub(int count, vec* v, vec limit) noexcept nogil:
+    """Replace a velocity along a wall by the part that friction takes away: at most `limit`."""
+    cdef vec square = along(count, v, v)
+    cdef vec speed, share
+    cdef int j
+    if is_nothing(square):
+        return
+    speed = vec_root(square)
+    share = limit / speed
+    for j in range(MAX_DIM):
+        if j < count:
+            v[j] = where_reaching(limit, speed, v[j], share * v[j])
+
+
+cdef inline vec moving(vec h, vec lag) noexcept nogil:
+    return h * (filled(1, &h) / filled(2, &h) + lag)
+
+
+cdef inline bint is_smooth(const Each* friction, const vec* like) noexcept nogil:
+    """Does nobody rub?"""
+    return friction.body == 0 and not any_above(spread(friction.number, 0, like), filled(0, like))
+
+
+cdef inline void hold_by_plane(int dim, const Wall* wall, const Tile* tile, const vec* like) noexcept nogil:
+    cdef Py_ssize_t plane = TILE // width(like)
+    cdef const vec* x = <const vec*> tile.x
+    cdef vec zero = filled(0, like)
+    cdef vec place = spread(wall.offset, 0, like)
+    cdef bint each = wall.radius.body != 0
+    cdef vec size = place + numbers_of(&wall.radius, tile.first, like)
+    cdef vec normal[MAX_DIM]
+    cdef vec depth
+    cdef Py_ssize_t n
+    cdef int j
+    for j in range(MAX_DIM):
+        normal[j] = spread(wall.normal, min(j, dim - 1), like)
+    for n in range(tile.vectors):
+        if each:
+            size = place + numbers_of(&wall.radius, tile.first + n * width(like), like)
+        depth = normal[0] * x[n]
+        if dim > 1:
+            depth = depth + normal[1] * x[plane + n]
+        if dim > 2:
+            depth = depth + normal[2] * x[2 * plane + n]
+        depth = size - depth
+        if any_reaching(depth, zero):
+            meet_plane(dim, depth, normal, wall, tile, n)
+
+
+cdef inline void meet_plane(
+    int dim, vec depth, const vec* normal, const Wall* wall, const Tile* tile, Py_ssize_t n,
+) noexcept nogil:
+    cdef Py_ssize_t body = tile.first + n * width(normal)
+    cdef vec h = filled(tile.h, normal)
+    cdef vec lag = filled(wall.lag, normal)
+    cdef vec zero = filled(0, normal)
+    cdef vec one = filled(1, normal)
+    cdef vec y[MAX_DIM]
+    cdef vec u[MAX_DIM]
+    cdef vec g[MAX_DIM]
+    cdef vec lost[MAX_DIM]
+    cdef vec across, inside, inwards, met, mu, impulse, rubs
+    cdef int j
+    load_body(dim, tile, n, y, u, g)
+    across = along(dim, normal, u)
+    met = meet_wall(
+        depth, -across, -along(dim, normal, g), weight_of(wall, body, normal),
+        numbers_of(&wall.restitution, body, normal), h, lag, &inside, &inwards,
+    )
+    if not any_above(met, zero):
+        return
+    for j in range(MAX_DIM):
+        if j < dim:
+            y[j] = y[j] + (depth + inside) * normal[j]
+            u[j] = u[j] - across * normal[j]
+            lost[j] = u[j]
+    if not is_smooth(&wall.friction, normal):
+        mu = numbers_of(&wall.friction, body, normal)
+        impulse = inwards - across
+        rubs = where_above(mu, zero, where_above(impulse, zero, one, zero), zero)
+        rub(dim, lost, mu * impulse)
+        for j in range(MAX_DIM):
+            if j < dim:
+                u[j] = where_above(rubs, zero, u[j] - lost[j], u[j])
+                y[j] = where_above(rubs, zero, y[j] - moving(h, lag) * lost[j], y[j])
+    for j in range(MAX_DIM):
+        if j < dim:
+            u[j] = u[j] + inwards * normal[j]
+    replace_where(dim, met, tile, n, y, u)
+
+
+cdef inline void hold_in_box(int dim, int sides, const Wall* wall, const Tile* tile, const vec* like) noexcept nogil:
+    cdef Py_ssize_t plane = TILE // width(like)
+    cdef const vec* x = <const vec*> tile.x
+    cdef bint each = wall.radius.body != 0
+    cdef vec r = numbers_of(&wall.radius, tile.first, like)
+    cdef vec low[MAX_DIM]
+    cdef vec high[MAX_DIM]
+    cdef Py_ssize_t n
+    cdef int j
+    for j in range(dim):
+        low[j] = spread(wall.lower, j, like) + r
+        high[j] = spread(wall.upper, j, like) - r
+    for n in range(tile.vectors):
+        if each:
+            r = numbers_of(&wall.radius, tile.first + n * width(like), like)
+            for j in range(dim):
+                low[j] = spread(wall.lower, j, like) + r
+                high[j] = spread(wall.upper, j, like) - r
+        for j in range(dim):
+            if any_reaching(low[j], x[j * plane + n]) or any_reaching(x[j * plane + n], high[j]):
+                meet_box(dim, sides, low, high, wall, tile, n)
+                break
+
+
+cdef inline void meet_box(
+    int dim, int sides, const vec* low, const vec* high, const Wall* wall, const Tile* tile, Py_ssize_t n,
+) noexcept nogil:
+    """sides: 2, which compilers are not to know, as they would write down all that follows for each."""
+    cdef Py_ssize_t body = tile.first + n * width(low)
+    cdef vec h = filled(tile.h, low)
+    cdef vec lag = filled(wall.lag, low)
+    cdef vec zero = filled(0, low)
+    cdef vec one = filled(1, low)
+    cdef vec e = numbers_of(&wall.restitution, body, low)
+    cdef vec mu = numbers_of(&wall.friction, body, low)
+    cdef bint rough = dim > 1 and not is_smooth(&wall.friction, low)
+    cdef vec y[MAX_DIM]
+    cdef vec u[MAX_DIM]
+    cdef vec g[MAX_DIM]
+    cdef vec lost[MAX_DIM]
+    cdef vec sign, place, other, there, inside, inwards, met, impulse, rubs
+    cdef vec outside = zero
+    cdef int j, k, side
+    load_body(dim, tile, n, y, u, g)
+    for j in range(dim):
+        outside = where_above(y[j], low[j], where_above(high[j], y[j], outside, one), one)
+    outside = where_above(weight_of(wall, body, low), zero, outside, zero)
+    for j in range(dim):
+        for side in range(sides):
+            sign = one if side else -one
+            place = high[j] if side else low[j]
+            other = low[j] if side else high[j]
+            met = meet_wall(
+                sign * (y[j] - place), sign * u[j], sign * g[j], outside, e, h, lag, &inside, &inwards,
+            )
+            if not any_above(met, zero):
+                continue
+            impulse = sign * u[j] + inwards
+            there = place - sign * inside
+            there = where_above(zero, sign * (there - other), other, there)
+            y[j] = where_above(met, zero, there, y[j])
+            u[j] = where_above(met, zero, -sign * inwards, u[j])
+            if not rough:
+                continue
+            k = 0 if j > 0 else 1               # the first of the other components, and after that the last
+            lost[0], lost[1] = u[k], u[2 if j < 2 else 1]
+            rubs = where_above(mu, zero, where_above(impulse, zero, met, zero), zero)
+            rub(dim - 1, lost, mu * impulse)
+            u[k] = where_above(rubs, zero, u[k] - lost[0], u[k])
+            y[k] = where_above(rubs, zero, y[k] - moving(h, lag) * lost[0], y[k])
+            if dim > 2:
+                k = 2 if j < 2 else 1
+                u[k] = where_above(rubs, zero, u[k] - lost[1], u[k])
+                y[k] = where_above(rubs, zero, y[k] - moving(h, lag) * lost[1], y[k])
+    replace_where(dim, outside, tile, n, y, u)
