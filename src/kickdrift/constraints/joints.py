@@ -200,13 +200,3 @@ class Distance(Constraint):
             )
         return np.broadcast_to(array, (count,))
 
-
-def stages(first: np.ndarray, second: np.ndarray, n: int) -> np.ndarray:
-    """For each pair: how many others must come before it, one after the other, because they share bodies."""
-    ready = [0] * n
-    result = []
-    for a, b in zip(first.tolist(), second.tolist(), strict=True):
-        stage = max(ready[a], ready[b])
-        ready[a] = ready[b] = stage + 1
-        result.append(stage)
-    return np.array(result, np.int64)

@@ -3,9 +3,9 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COLOURS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, MEETING, PAIRS_PER_BODY,
-    PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, TRAITS, Collisions, ConstraintCall, Contacts, Distance,
-    Pin, Shapes,
+    BOX, COLLISIONS, COLOURS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, LINE, MEETING, PAGE,
+    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, TRAITS, Collisions, ConstraintCall,
+    Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -41,10 +41,26 @@ cdef class BoundPin(BoundConstraint):
         return links.add(index, None, self.tenants, self.pin.count, [index], &self.pin.count)
 
 
+cdef object stages(object first, object second, int64_t n):
+    """For each pair: how many others must come before it, one after the other, because they share bodies."""
+    ones, others = first.astype(np.int64), second.astype(np.int64)
+    result, ready = np.zeros(len(ones), np.int64), np.zeros(n, np.int64)
+    cdef const int64_t* one = <const int64_t*> address(ones)
+    cdef const int64_t* other = <const int64_t*> address(others)
+    cdef int64_t* stage = <int64_t*> address(result)
+    cdef int64_t* next = <int64_t*> address(ready)
+    cdef Py_ssize_t p
+    for p in range(<Py_ssize_t> len(ones)):
+        stage[p] = max(next[one[p]], next[other[p]])
+        next[one[p]] = next[other[p]] = stage[p] + 1
+    return result
+
+
 cdef class BoundDistance(BoundConstraint):
     cdef Distance distance
-    cdef list pairs     # arrays of one item for each pair: first body, second body, and more
-    cdef object first, second, stage    # its pairs, and in which stage each of them is
+    cdef list pairs     # arrays of one item for each pair, as kernels read them
+    cdef object bodies  # first and second bodies in that order
+    cdef object first, second, stage    # its pairs as they are taken, and in which stage each of them is
     cdef object at_rest, reads          # of the plan, and as kernels read it
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
@@ -58,15 +74,21 @@ cdef class BoundDistance(BoundConstraint):
             if np.array_equal(other.first, self.first) and np.array_equal(other.second, self.second):
                 stage = other.stage
         if stage is None:
-            from ..constraints.joints import stages
             stage = stages(self.first, self.second, plan.n)
         self.stage = stage
-        order = np.argsort(stage, kind="stable")
+        # Neighbours in a vector are neighbours in memory then.
+        order = np.lexsort((self.first, stage))
         distance.stages = int(stage.max()) + 1 if count else 0
         ends = np.cumsum(np.bincount(stage, minlength=1))
         distance.stage = <const int64_t*> self.keep(np.concatenate([[0], ends]), np.int64)
-        distance.first = <const int32_t*> self.keep(fields["first"][order], np.int32)
-        distance.second = <const int32_t*> self.keep(fields["second"][order], np.int32)
+        self.bodies = self.first[order], self.second[order]
+        held = np.zeros(plan.n, bool)
+        held[self.first] = held[self.second] = True
+        row = np.cumsum(held) - 1
+        item = HELD_ROW * np.dtype(plan.dtype).itemsize
+        row += row * item // PAGE * (LINE // item)
+        distance.first = <const int32_t*> self.keep(row[self.bodies[0]], np.int32)
+        distance.second = <const int32_t*> self.keep(row[self.bodies[1]], np.int32)
         # Written again only where all are the same: the order does not matter then.
         distance.length = self.field(fields, "length", plan.dtype)
         self.last[:count] = fields["length"][order]
@@ -86,6 +108,9 @@ cdef class BoundDistance(BoundConstraint):
             distance.share_first = self.allocate(count, plan.dtype)
             distance.share_second = self.allocate(count, plan.dtype)
             distance.alpha = self.allocate(count, plan.dtype)
+        distance.members = np.count_nonzero(held)
+        distance.member = <const int32_t*> self.keep(np.flatnonzero(held), np.int32)
+        distance.row = self.allocate(HELD_ROW * int(row.max(initial=0) + 1), plan.dtype)
         distance.force = self.allocate(count, plan.dtype)
         distance.pull = self.allocate(count, plan.dtype)
         distance.direction = fields["direction"][0]
@@ -100,7 +125,7 @@ cdef class BoundDistance(BoundConstraint):
     cdef int find_links(self, Links links) except -1:
         self.places = {}  # what is cut is laid out again from copies
         stage = self.kept[0]
-        links.add(self.pairs[0], self.pairs[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
+        links.add(self.bodies[0], self.bodies[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
         # With velocities at the end of a step, which is what a direction of 2 stands for, they read nothing at rest.
         return links.stages(stage, self.distance.stages, self.reads, self.distance.direction < 2)
 
@@ -114,7 +139,8 @@ cdef class BoundDistance(BoundConstraint):
             other.constraint, other.cost, other.distance = self.constraint, self.cost, self.distance
             other.kept, other.first, other.second, other.stage = [*self.kept], self.first, self.second, self.stage
             other.constraint.data = &other.distance
-            other.pairs, other.tenants, other.places = self.pairs, self.tenants, self.places
+            other.pairs, other.bodies = self.pairs, self.bodies
+            other.tenants, other.places = self.tenants, self.places
         other.at_rest = plan.at_rest
         other.distance.at_rest, other.reads = NULL, None
         if plan.at_rest is not None:

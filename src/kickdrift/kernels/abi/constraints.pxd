@@ -15,6 +15,9 @@ cdef enum:
     MEETING = 4             # of what is told of one, beside two vectors
     SHAPES_PER_BODY = 8     # that a body may touch in a step among others: the nearest
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
+    HELD_ROW = 4            # numbers in the row of a body that pairs hold: its vector, and what nobody reads
+    PAGE = 4096             # bytes of such rows, behind which a line of the cache is left out
+    LINE = 64               # bytes of that
 
 cdef enum ConstraintKind:
     PIN
@@ -47,12 +50,16 @@ ctypedef struct Pin:
     int64_t count
     const int64_t* index
 
-# Pairs in stages, of which each follows the one before; those of one stage have no body in common.
+# Pairs in stages, of which each follows the one before; those of one stage have no body in common. They find their
+# bodies in rows of HELD_ROW numbers, which come and go with each step. Bodies that are a power of two apart would meet
+# in few lines of the cache, were it not for the lines that are left out.
 ctypedef struct Distance:
     Torus torus
     int64_t stages
     const int64_t* stage        # where each begins, and the last ends
-    const int32_t* first
+    int64_t members             # bodies in rows
+    const int32_t* member       # which they are
+    const int32_t* first        # the row of each pair's first body
     const int32_t* second
     const void* length
     const void* move_first
@@ -64,6 +71,7 @@ ctypedef struct Distance:
     double response[4]
     # Workspace.
     void* was                   # positions
+    void* row                   # vectors of members, place after place
     void* way                   # component after component, of each pair
     void* force                 # how much each was pulled along itself
     void* pull                  # the same, of velocities; of pairs that are not compliant: > 0 where they are left

@@ -3,15 +3,16 @@
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport Distance, Pin
-from ..simd.vec cimport f32vec, f64vec, vec, vec_root, real, store_part, where_positive, width
-from ..abi.plan cimport MAX_DIM
+from ..abi.constraints cimport HELD_ROW, LINE, PAGE, Distance, Pin, Torus
 from ..abi.coupled cimport INTERRUPTED
+from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
-from ..space cimport is_periodic, nearest, toward
+from ..simd.blends cimport where_above
+from ..simd.rows cimport four_f32, four_f64, put_four_f32, put_four_f64
+from ..simd.vec cimport f32vec, f64vec, filled, real, spread, store_part, vec, vec_root, where_positive, width
+from ..space cimport is_periodic, toward
 
 cdef enum:
-    BATCH = 64      # pairs whose roots and quotients are under way at once
     LANE = 16       # numbers in the widest vector
     RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
     FEW = 2         # for up to so many pairs it is faster to take them one by one
@@ -40,67 +41,163 @@ cdef inline int distance(
     Pairs that have no body in common may be taken in any order, or at once, without changing a bit: they are
     sorted by stages, and those of one stage are computed in vectors.
     """
-    if dim == 3:
-        return relax(compliant, 3, <real> step, n, stride, before, x, v, data, owner)
-    if dim == 2:
-        return relax(compliant, 2, <real> step, n, stride, before, x, v, data, owner)
-    return relax(compliant, 1, <real> step, n, stride, before, x, v, data, owner)
-
-
-cdef inline int relax(
-    bint compliant, int dim, real h, int64_t n, int64_t stride, const real* before, real* x, real* v,
-    const Distance* data, void* owner,
-) noexcept nogil:
     cdef real* was = <real*> data.was
     cdef int64_t count = data.stage[data.stages] if data.stages > 0 else 0
-    cdef int64_t i, p
+    cdef real h = <real> step
+    cdef int64_t p
     cdef int j
     if count == 0:
         return 0
     for j in range(dim):
         memcpy(was + j * stride, x + j * stride, n * sizeof(real))
     if data.direction > 0:
-        directions(dim, stride, count, before, data)
+        fetch(dim, stride, before, data)
+        aim(dim, count, data, x)
     if compliant:
         for p in range(count):
             (<real*> data.alpha)[p] = (<const real*> data.compliance)[p] / (h * h)
         shares(h, count, data.response, data)
-    memset(data.force, 0, count * sizeof(real))
-    memset(data.pull, 0, count * sizeof(real))
-    if not sweep(False, compliant, dim, h, stride, x, data, owner):
+    if compliant or data.direction > 0:
+        memset(data.force, 0, count * sizeof(real))
+        memset(data.pull, 0, count * sizeof(real))
+    fetch(dim, stride, x, data)
+    if not sweep(False, compliant, dim, h, data, owner):
         return INTERRUPTED
-    for j in range(dim):
-        for i in range(j * stride, j * stride + n):
-            v[i] = v[i] + (x[i] - was[i]) / h
+    give(dim, stride, x, data)
+    if real is float:
+        follow(dim, n, stride, <const f32vec*> was, <const f32vec*> x, <f32vec*> v, step)
+    else:
+        follow(dim, n, stride, <const f64vec*> was, <const f64vec*> x, <f64vec*> v, step)
     if data.direction < 2:
         return 0
-    directions(dim, stride, count, x, data)
+    aim(dim, count, data, x)
     if compliant:
         shares(h, count, data.response + 2, data)
-    return 0 if sweep(True, compliant, dim, h, stride, v, data, owner) else INTERRUPTED
+    fetch(dim, stride, v, data)
+    if not sweep(True, compliant, dim, h, data, owner):
+        return INTERRUPTED
+    give(dim, stride, v, data)
+    return 0
 
 
-cdef inline void directions(
-    int dim, int64_t stride, int64_t count, const real* x, const Distance* data,
+# Rows of the bodies that pairs hold. Vectors of pairs read and write them whole.
+
+cdef inline int64_t row_of(int64_t k, const real* like) noexcept nogil:
+    """Where the row of member k begins."""
+    return HELD_ROW * k + k * HELD_ROW * <int64_t> sizeof(real) // PAGE * (LINE // <int64_t> sizeof(real))
+
+
+cdef inline void fetch(int dim, int64_t stride, const real* x, const Distance* data) noexcept nogil:
+    cdef real* row
+    cdef int64_t k, i
+    for k in range(data.members):
+        i = data.member[k]
+        row = <real*> data.row + row_of(k, x)
+        row[0] = x[i]
+        if dim > 1:
+            row[1] = x[stride + i]
+        if dim > 2:
+            row[2] = x[2 * stride + i]
+
+
+cdef inline void give(int dim, int64_t stride, real* x, const Distance* data) noexcept nogil:
+    cdef const real* row
+    cdef int64_t k, i
+    for k in range(data.members):
+        i = data.member[k]
+        row = <const real*> data.row + row_of(k, x)
+        x[i] = row[0]
+        if dim > 1:
+            x[stride + i] = row[1]
+        if dim > 2:
+            x[2 * stride + i] = row[2]
+
+
+cdef inline void give_some(int64_t count, void* rows, const int32_t* index, const vec* q) noexcept nogil:
+    """The first rows of a vector alone: what lies behind them is not to change."""
+    cdef double room[HELD_ROW * LANE]
+    cdef int32_t own[LANE]
+    cdef char* buffer = <char*> room
+    cdef int64_t row = HELD_ROW * <int64_t> sizeof(vec) // width(q)
+    cdef int k
+    for k in range(LANE):
+        own[k] = k
+    if vec is f32vec:
+        put_four_f32(<float*> room, HELD_ROW, own, q)
+    else:
+        put_four_f64(room, HELD_ROW, own, q)
+    for k in range(<int> count):
+        memcpy(<char*> rows + row * index[k], buffer + row * k, row)
+
+
+cdef inline void follow(
+    int dim, int64_t n, int64_t stride, const vec* was, const vec* x, vec* v, double step,
 ) noexcept nogil:
-    """From the first body of each pair to the second, of length 1, or 0 where they are at the same place."""
-    cdef real* way = <real*> data.way
-    cdef real one = 1
-    cdef real r, f
-    cdef int64_t p
+    cdef vec h = filled(step, v)
+    cdef vec q
+    cdef int64_t k, last
     cdef int j
-    for p in range(count):
-        for j in range(dim):
-            way[j * count + p] = toward(
-                x[j * stride + data.second[p]] - x[j * stride + data.first[p]], j, &data.torus
-            )
-        r = way[p] * way[p]
-        for j in range(1, dim):
-            r = r + way[j * count + p] * way[j * count + p]
-        r = root(r)
-        f = one / r if r > 0 else 0 * r
-        for j in range(dim):
-            way[j * count + p] = f * way[j * count + p]
+    for j in range(dim):
+        last = (j * stride + n + width(v) - 1) // width(v)
+        for k in range(j * stride // width(v), last):
+            q = v[k] + (x[k] - was[k]) / h
+            store_part(&q, <char*> &v[k], j * stride + n - k * width(v))
+
+
+cdef inline void aim(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:
+    if real is float:
+        directions(dim, count, data, <const f32vec*> NULL)
+    else:
+        directions(dim, count, data, <const f64vec*> NULL)
+
+
+cdef inline void directions(int dim, int64_t count, const Distance* data, const vec* like) noexcept nogil:
+    """From the first body of each pair to the second, of length 1, or 0 where they are at the same place."""
+    cdef vec a[HELD_ROW]
+    cdef vec b[HELD_ROW]
+    cdef vec d[MAX_DIM]
+    cdef vec zero = filled(0, like)
+    cdef vec one = filled(1, like)
+    cdef vec r, f
+    cdef int64_t p = 0
+    cdef int c
+    while p < count:
+        if vec is f32vec:
+            four_f32(<const float*> data.row, HELD_ROW, data.first + p, a)
+            four_f32(<const float*> data.row, HELD_ROW, data.second + p, b)
+        else:
+            four_f64(<const double*> data.row, HELD_ROW, data.first + p, a)
+            four_f64(<const double*> data.row, HELD_ROW, data.second + p, b)
+        for c in range(MAX_DIM):
+            d[c] = b[c] - a[c]
+        if is_periodic(&data.torus):
+            turn_to_images(dim, d, &data.torus)
+        r = vec_root(along_each(dim, d, d))
+        f = where_above(r, zero, one / r, zero * r)
+        for c in range(dim):
+            d[c] = f * d[c]
+            store_part(&d[c], <char*> numbers(data.way, c * count + p, like), count - p)
+        p += width(like)
+
+
+cdef inline void turn_to_images(int dim, vec* d, const Torus* torus) noexcept nogil:
+    """See `nearest` in space.pxd."""
+    cdef vec much = filled(12582912.0 if vec is f32vec else 6755399441055744.0, d)
+    cdef vec turns
+    cdef int c
+    for c in range(dim):
+        turns = d[c] * spread(torus.per_width, c, d)
+        d[c] = d[c] - spread(torus.width, c, d) * ((turns + much) - much)
+
+
+cdef inline vec along_each(int dim, const vec* u, const vec* v) noexcept nogil:
+    """Scalar products, without a loop: vectors stay in registers then."""
+    cdef vec total = u[0] * v[0]
+    if dim > 1:
+        total = total + u[1] * v[1]
+    if dim > 2:
+        total = total + u[2] * v[2]
+    return total
 
 
 cdef inline void shares(real h, int64_t count, const double* response, const Distance* data) noexcept nogil:
@@ -126,11 +223,12 @@ cdef inline real left_by_drag(real c, real h, real first, real second) noexcept 
 
 
 cdef inline bint sweep(
-    bint velocities, bint compliant, int dim, real h, int64_t stride, real* x, const Distance* data, void* owner,
+    bint velocities, bint compliant, int dim, real h, const Distance* data, void* owner,
 ) noexcept nogil:
     """All iterations, over positions or velocities; False where somebody wants to stop."""
-    cdef int64_t _iteration, stage, p, k, last, count
+    cdef int64_t _iteration, stage, p, k, last
     cdef int64_t relaxed = 0
+    cdef bint plain = not velocities and not compliant and data.direction == 0 and not is_periodic(&data.torus)
     for _iteration in range(data.iterations):
         for stage in range(data.stages):
             p = data.stage[stage]
@@ -143,14 +241,18 @@ cdef inline bint sweep(
             if last - p <= FEW:
                 for k in range(p, last):
                     if velocities:
-                        slow_pair(compliant, dim, h, stride, x, data, k)
+                        slow_pair(compliant, dim, h, <real*> data.row, data, k)
                     else:
-                        relax_pair(compliant, dim, stride, x, data, k)
-                continue
-            while p < last:
-                count = min(<int64_t> BATCH, last - p)
-                take_batch(velocities, compliant, dim, h, stride, x, data, p, count)
-                p += count
+                        relax_pair(compliant, dim, <real*> data.row, data, k)
+            elif plain:
+                if real is float:
+                    straighten(dim, data, p, last, <const f32vec*> NULL)
+                else:
+                    straighten(dim, data, p, last, <const f64vec*> NULL)
+            elif real is float:
+                take(velocities, compliant, dim, h, data, p, last, <const f32vec*> NULL)
+            else:
+                take(velocities, compliant, dim, h, data, p, last, <const f64vec*> NULL)
     return True
 
 
@@ -161,14 +263,14 @@ cdef inline const real* moves(bint compliant, bint second, const Distance* data,
 
 
 cdef inline void relax_pair(
-    bint compliant, int dim, int64_t stride, real* x, const Distance* data, int64_t p,
+    bint compliant, int dim, real* row, const Distance* data, int64_t p,
 ) noexcept nogil:
     cdef int64_t count = data.stage[data.stages]
-    cdef int64_t first = data.first[p]
-    cdef int64_t second = data.second[p]
+    cdef real* first = row + HELD_ROW * <int64_t> data.first[p]
+    cdef real* second = row + HELD_ROW * <int64_t> data.second[p]
     cdef real length = (<const real*> data.length)[p]
-    cdef real move_first = moves(compliant, False, data, x)[p]
-    cdef real move_second = moves(compliant, True, data, x)[p]
+    cdef real move_first = moves(compliant, False, data, row)[p]
+    cdef real move_second = moves(compliant, True, data, row)[p]
     cdef const real* way = <const real*> data.way
     cdef real* force = <real*> data.force
     cdef real zero = 0
@@ -177,7 +279,7 @@ cdef inline void relax_pair(
     cdef bint kept = False
     cdef int j
     for j in range(dim):
-        d[j] = toward(x[j * stride + second] - x[j * stride + first], j, &data.torus)
+        d[j] = toward(second[j] - first[j], j, &data.torus)
     r = d[0] * d[0]
     for j in range(1, dim):
         r = r + d[j] * d[j]
@@ -230,26 +332,26 @@ cdef inline void relax_pair(
             d[j] = share * (way[j * count + p] if data.direction > 0 else zero) + f * d[j]
         else:
             d[j] = f * d[j]
-        x[j * stride + first] = x[j * stride + first] + move_first * d[j]
-        x[j * stride + second] = x[j * stride + second] - move_second * d[j]
+        first[j] = first[j] + move_first * d[j]
+        second[j] = second[j] - move_second * d[j]
 
 
 cdef inline void slow_pair(
-    bint compliant, int dim, real h, int64_t stride, real* v, const Distance* data, int64_t p,
+    bint compliant, int dim, real h, real* row, const Distance* data, int64_t p,
 ) noexcept nogil:
     """Take away what is left of the velocity along a pair."""
     cdef int64_t count = data.stage[data.stages]
-    cdef int64_t first = data.first[p]
-    cdef int64_t second = data.second[p]
-    cdef real move_first = moves(compliant, False, data, v)[p]
-    cdef real move_second = moves(compliant, True, data, v)[p]
+    cdef real* first = row + HELD_ROW * <int64_t> data.first[p]
+    cdef real* second = row + HELD_ROW * <int64_t> data.second[p]
+    cdef real move_first = moves(compliant, False, data, row)[p]
+    cdef real move_second = moves(compliant, True, data, row)[p]
     cdef const real* way = <const real*> data.way
     cdef real* pull = <real*> data.pull
     cdef real change, alpha, d
     cdef int j
-    change = (v[second] - v[first]) * way[p]
+    change = (second[0] - first[0]) * way[p]
     for j in range(1, dim):
-        change = change + (v[j * stride + second] - v[j * stride + first]) * way[j * count + p]
+        change = change + (second[j] - first[j]) * way[j * count + p]
     if compliant:
         alpha = (<const real*> data.alpha)[p]
         change = change - alpha * (pull[p] + (<const real*> data.force)[p] / h)
@@ -259,165 +361,192 @@ cdef inline void slow_pair(
         change = 0
     for j in range(dim):
         d = change * way[j * count + p]
-        v[j * stride + first] = v[j * stride + first] + move_first * d
-        v[j * stride + second] = v[j * stride + second] - move_second * d
+        first[j] = first[j] + move_first * d
+        second[j] = second[j] - move_second * d
 
 
-cdef inline void take_batch(
-    bint velocities, bint compliant, int dim, real h, int64_t stride, real* x, const Distance* data, int64_t p,
-    int64_t count,
+cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t last, const vec* like) noexcept nogil:
+    """The same for pairs that have no body in common: a vector of them at once, along the line after the step."""
+    cdef const int32_t* first = data.first
+    cdef const int32_t* second = data.second
+    cdef const void* lengths = data.length
+    cdef const void* moves_first = data.move_first
+    cdef const void* moves_second = data.move_second
+    cdef void* rows = data.row
+    cdef vec a[HELD_ROW]
+    cdef vec b[HELD_ROW]
+    cdef vec some[HELD_ROW]
+    cdef vec d[MAX_DIM]
+    cdef vec r, f, length, move_first, move_second
+    cdef int c
+    while p < last:
+        if vec is f32vec:
+            four_f32(<const float*> rows, HELD_ROW, first + p, a)
+            four_f32(<const float*> rows, HELD_ROW, second + p, b)
+        else:
+            four_f64(<const double*> rows, HELD_ROW, first + p, a)
+            four_f64(<const double*> rows, HELD_ROW, second + p, b)
+        for c in range(MAX_DIM):
+            d[c] = b[c] - a[c]
+        r = vec_root(along_each(dim, d, d))
+        length = (<const vec*> numbers(lengths, p, like))[0]
+        f = where_positive(r, (r - length) / r)
+        move_first = (<const vec*> numbers(moves_first, p, like))[0]
+        move_second = (<const vec*> numbers(moves_second, p, like))[0]
+        for c in range(MAX_DIM):
+            d[c] = f * d[c]
+            a[c] = a[c] + move_first * d[c]
+            b[c] = b[c] - move_second * d[c]
+        if last - p < width(like):
+            for c in range(HELD_ROW):
+                some[c] = a[c]
+            give_some(last - p, rows, first + p, some)
+            for c in range(HELD_ROW):
+                some[c] = b[c]
+            give_some(last - p, rows, second + p, some)
+        elif vec is f32vec:
+            put_four_f32(<float*> rows, HELD_ROW, first + p, a)
+            put_four_f32(<float*> rows, HELD_ROW, second + p, b)
+        else:
+            put_four_f64(<double*> rows, HELD_ROW, first + p, a)
+            put_four_f64(<double*> rows, HELD_ROW, second + p, b)
+        p += width(like)
+
+
+cdef inline void take(
+    bint velocities, bint compliant, int dim, double step, const Distance* data, int64_t p, int64_t last,
+    const vec* like,
 ) noexcept nogil:
-    """The same for pairs that have no body in common."""
-    cdef real d[MAX_DIM * BATCH]
-    cdef real all_h[LANE]
-    cdef const int32_t* first = data.first + p
-    cdef const int32_t* second = data.second + p
-    cdef const real* move_first = moves(compliant, False, data, x) + p
-    cdef const real* move_second = moves(compliant, True, data, x) + p
-    cdef int64_t k
-    cdef int j
-    for k in range(LANE):
-        all_h[k] = h
-    for j in range(dim):
-        for k in range(count):
-            d[j * BATCH + k] = x[j * stride + second[k]] - x[j * stride + first[k]]
-    if is_periodic(&data.torus) and not velocities:
-        for j in range(dim):
-            for k in range(count):
-                d[j * BATCH + k] = nearest(d[j * BATCH + k], j, &data.torus)
-    if real is float:
-        if velocities:
-            slow(compliant, dim, <f32vec*> all_h, data, p, count, <f32vec*> d)
+    """The same for whatever is to be done with pairs."""
+    cdef const void* moves_first = data.share_first if compliant else data.move_first
+    cdef const void* moves_second = data.share_second if compliant else data.move_second
+    cdef vec h = filled(step, like)
+    cdef vec a[HELD_ROW]
+    cdef vec b[HELD_ROW]
+    cdef vec d[MAX_DIM]
+    cdef vec move_first, move_second
+    cdef int64_t count
+    cdef int c
+    while p < last:
+        count = last - p
+        if vec is f32vec:
+            four_f32(<const float*> data.row, HELD_ROW, data.first + p, a)
+            four_f32(<const float*> data.row, HELD_ROW, data.second + p, b)
         else:
-            correct(compliant, dim, data, p, count, <f32vec*> d)
-    else:
+            four_f64(<const double*> data.row, HELD_ROW, data.first + p, a)
+            four_f64(<const double*> data.row, HELD_ROW, data.second + p, b)
+        for c in range(MAX_DIM):
+            d[c] = b[c] - a[c]
+        move_first = (<const vec*> numbers(moves_first, p, like))[0]
+        move_second = (<const vec*> numbers(moves_second, p, like))[0]
         if velocities:
-            slow(compliant, dim, <f64vec*> all_h, data, p, count, <f64vec*> d)
+            slow(compliant, dim, h, move_first + move_second, data, p, count, d)
         else:
-            correct(compliant, dim, data, p, count, <f64vec*> d)
-    for j in range(dim):
-        for k in range(count):
-            x[j * stride + first[k]] = x[j * stride + first[k]] + move_first[k] * d[j * BATCH + k]
-            x[j * stride + second[k]] = x[j * stride + second[k]] - move_second[k] * d[j * BATCH + k]
+            if is_periodic(&data.torus):
+                turn_to_images(dim, d, &data.torus)
+            correct(compliant, dim, move_first + move_second, data, p, count, d)
+        for c in range(MAX_DIM):
+            a[c] = a[c] + move_first * d[c]
+            b[c] = b[c] - move_second * d[c]
+        if count < width(like):
+            give_some(count, data.row, data.first + p, a)
+            give_some(count, data.row, data.second + p, b)
+        elif vec is f32vec:
+            put_four_f32(<float*> data.row, HELD_ROW, data.first + p, a)
+            put_four_f32(<float*> data.row, HELD_ROW, data.second + p, b)
+        else:
+            put_four_f64(<double*> data.row, HELD_ROW, data.first + p, a)
+            put_four_f64(<double*> data.row, HELD_ROW, data.second + p, b)
+        p += width(like)
 
 
 cdef inline void correct(
-    bint compliant, int dim, const Distance* data, int64_t p, int64_t count, vec* d,
+    bint compliant, int dim, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
 ) noexcept nogil:
-    """The ways from body to body become what they are to lose; what lies behind the last pair is not used."""
-    cdef int64_t plane = BATCH // width(d)
+    """The ways from body to body become what they are to lose; what lies behind the last pair is not kept."""
     cdef int64_t pairs = data.stage[data.stages]
-    cdef const vec* length = <const vec*> numbers(data.length, p, d)
-    cdef const vec* move_first = NULL
-    cdef const vec* move_second = NULL
-    cdef const vec* given = NULL
-    cdef const vec* way[3]
-    cdef vec* force = NULL
-    cdef vec* pull = NULL
-    cdef vec r, f, alpha, off, total, change, share, along, far, left, slope, twice, kept, zero, half, one
-    cdef int64_t k
-    cdef int j
-    zero = length[0] - length[0]
-    one = zero + 1
-    half = one / 2
-    for j in range(dim):
-        way[j] = <const vec*> numbers(data.way, j * pairs + p, d)
+    cdef vec length = (<const vec*> numbers(data.length, p, d))[0]
+    cdef vec* force = <vec*> numbers(data.force, p, d)
+    cdef vec* pull = <vec*> numbers(data.pull, p, d)
+    cdef vec way[MAX_DIM]
+    cdef vec zero = filled(0, d)
+    cdef vec one = filled(1, d)
+    cdef vec half = filled(0.5, d)
+    cdef vec r, f, alpha, off, change, share, along, far, left, slope, twice, kept
+    cdef int c
+    for c in range(MAX_DIM):
+        way[c] = zero
+    r = vec_root(along_each(dim, d, d))
+    kept = zero
+    share = zero
+    along = zero
+    if data.direction > 0:
+        for c in range(dim):
+            way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
+        along = along_each(dim, d, way)
+        kept = where_positive(along + along - r, one)
     if compliant:
-        move_first = <const vec*> numbers(data.share_first, p, d)
-        move_second = <const vec*> numbers(data.share_second, p, d)
-        given = <const vec*> numbers(data.alpha, p, d)
-    force = <vec*> numbers(data.force, p, d)
-    pull = <vec*> numbers(data.pull, p, d)
-    for k in range((count + width(d) - 1) // width(d)):
-        r = d[k] * d[k]
-        for j in range(1, dim):
-            r = r + d[j * plane + k] * d[j * plane + k]
-        r = vec_root(r)
-        if not compliant:
-            f = where_positive(r, (r - length[k]) / r)
-            if data.direction == 0:
-                for j in range(dim):
-                    d[j * plane + k] = f * d[j * plane + k]
-                continue
-        kept = zero
-        share = zero
+        alpha = (<const vec*> numbers(data.alpha, p, d))[0]
+        off = r - length + alpha * force[0]
+        slope = one
         if data.direction > 0:
-            along = d[k] * way[0][k]
-            for j in range(1, dim):
-                along = along + d[j * plane + k] * way[j][k]
-            kept = where_positive(along + along - r, one)
-        if compliant:
-            alpha = given[k]
-            off = r - length[k] + alpha * force[k]
-            total = move_first[k] + move_second[k]
-            slope = one
-            if data.direction > 0:
-                twice = total * (force[k] - off / (total * (along / r) + alpha))
-                twice = twice + twice
-                kept = where_positive(length[k] * length[k] - twice * twice, kept)
-                slope = where_positive(half - kept, one) + where_positive(kept, along / r)
-            change = where_positive(r, off / (total * slope + alpha))
-            share = where_positive(kept, change)
-            f = where_positive(r, where_positive(half - kept, change / r))
-            change = force[k] - change
-            store_part(&change, <char*> &force[k], count - k * width(d))
-        else:
-            far = (r - length[k]) * (r + length[k])
+            twice = total * (force[0] - off / (total * (along / r) + alpha))
+            twice = twice + twice
+            kept = where_positive(length * length - twice * twice, kept)
+            slope = where_positive(half - kept, one) + where_positive(kept, along / r)
+        change = where_positive(r, off / (total * slope + alpha))
+        share = where_positive(kept, change)
+        f = where_positive(r, where_positive(half - kept, change / r))
+        change = force[0] - change
+        store_part(&change, <char*> force, count)
+    else:
+        f = where_positive(r, (r - length) / r)
+        if data.direction > 0:
+            far = (r - length) * (r + length)
             left = along * along - far
-            kept = where_positive(left + left + left + left - length[k] * length[k], kept)
+            kept = where_positive(left + left + left + left - length * length, kept)
             share = where_positive(kept, far / (along + vec_root(left)))
-            slope = where_positive(length[k] * length[k] - (share + share) * (share + share), kept)
-            change = pull[k] + where_positive(half - slope, one)
-            store_part(&change, <char*> &pull[k], count - k * width(d))
-            twice = force[k] + share + (force[k] + share)
-            kept = where_positive(length[k] * length[k] - twice * twice, kept)
+            slope = where_positive(length * length - (share + share) * (share + share), kept)
+            change = pull[0] + where_positive(half - slope, one)
+            store_part(&change, <char*> pull, count)
+            twice = force[0] + share + (force[0] + share)
+            kept = where_positive(length * length - twice * twice, kept)
             share = where_positive(kept, share)
             f = where_positive(half - kept, f)
-            change = force[k] + (share + f * r)
-            store_part(&change, <char*> &force[k], count - k * width(d))
-        for j in range(dim):
-            if data.direction > 0:
-                d[j * plane + k] = share * way[j][k] + f * d[j * plane + k]
-            else:
-                d[j * plane + k] = share * zero + f * d[j * plane + k]
+            change = force[0] + (share + f * r)
+            store_part(&change, <char*> force, count)
+        else:
+            for c in range(MAX_DIM):
+                d[c] = f * d[c]
+            return
+    for c in range(MAX_DIM):
+        d[c] = share * way[c] + f * d[c]
 
 
 cdef inline void slow(
-    bint compliant, int dim, const vec* h, const Distance* data, int64_t p, int64_t count, vec* d,
+    bint compliant, int dim, vec h, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
 ) noexcept nogil:
     """The velocities from body to body become what they are to lose."""
-    cdef int64_t plane = BATCH // width(d)
     cdef int64_t pairs = data.stage[data.stages]
-    cdef const vec* move_first = NULL
-    cdef const vec* move_second = NULL
-    cdef const vec* alpha = NULL
-    cdef const vec* force = NULL
-    cdef const vec* way[3]
     cdef vec* pull = <vec*> numbers(data.pull, p, d)
-    cdef vec change, pulled, one
-    cdef int64_t k
-    cdef int j
-    for j in range(dim):
-        way[j] = <const vec*> numbers(data.way, j * pairs + p, d)
+    cdef vec way[MAX_DIM]
+    cdef vec change, pulled, alpha
+    cdef int c
+    for c in range(MAX_DIM):
+        way[c] = filled(0, d)
+    for c in range(dim):
+        way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
+    change = along_each(dim, d, way)
     if compliant:
-        move_first = <const vec*> numbers(data.share_first, p, d)
-        move_second = <const vec*> numbers(data.share_second, p, d)
-        alpha = <const vec*> numbers(data.alpha, p, d)
-        force = <const vec*> numbers(data.force, p, d)
-    one = h[0] / h[0]
-    for k in range((count + width(d) - 1) // width(d)):
-        change = d[k] * way[0][k]
-        for j in range(1, dim):
-            change = change + d[j * plane + k] * way[j][k]
-        if compliant:
-            change = change - alpha[k] * (pull[k] + force[k] / h[0])
-            change = change / (move_first[k] + move_second[k] + alpha[k])
-            pulled = pull[k] + change
-            store_part(&pulled, <char*> &pull[k], count - k * width(d))
-        else:
-            change = where_positive(one / 2 - pull[k], change)
-        for j in range(dim):
-            d[j * plane + k] = change * way[j][k]
+        alpha = (<const vec*> numbers(data.alpha, p, d))[0]
+        change = change - alpha * (pull[0] + (<const vec*> numbers(data.force, p, d))[0] / h)
+        change = change / (total + alpha)
+        pulled = pull[0] + change
+        store_part(&pulled, <char*> pull, count)
+    else:
+        change = where_positive(filled(0.5, d) - pull[0], change)
+    for c in range(MAX_DIM):
+        d[c] = change * way[c]
 
 
 cdef inline const void* numbers(const void* start, int64_t p, const vec* like) noexcept nogil:

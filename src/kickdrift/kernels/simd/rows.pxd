@@ -101,6 +101,45 @@ cdef extern from *:
       #else
         #define KD_PUT_ALL(put) put(0)
       #endif
+      /* All four numbers of each row back, by one store for each row that readers of whole rows do not wait for. */
+      KD_ROWS(void) kd_put_four_f64(double *rows, long step, const int32_t *index, const kd_f64 *q) {
+          const kd_f64_in t0 = KD_LOWER(pd, q[0], q[1]), t1 = KD_UPPER(pd, q[0], q[1]);
+          const kd_f64_in t2 = KD_LOWER(pd, q[2], q[3]), t3 = KD_UPPER(pd, q[2], q[3]);
+        #if defined(__AVX512F__)
+          const __m512i lower = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+          const __m512i upper = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+          #define KD_PUT_ROWS(a, b, half, t, u) { \
+              const __m512d r = _mm512_permutex2var_pd(t, half, u); \
+              _mm256_storeu_pd(KD_ROW(a), _mm512_castpd512_pd256(r)); \
+              _mm256_storeu_pd(KD_ROW(b), _mm512_extractf64x4_pd(r, 1)); }
+          KD_PUT_ROWS(0, 2, lower, t0, t2)
+          KD_PUT_ROWS(4, 6, upper, t0, t2)
+          KD_PUT_ROWS(1, 3, lower, t1, t3)
+          KD_PUT_ROWS(5, 7, upper, t1, t3)
+        #elif defined(__AVX__)
+          _mm256_storeu_pd(KD_ROW(0), KD_EVEN(t0, t2));
+          _mm256_storeu_pd(KD_ROW(1), KD_EVEN(t1, t3));
+          _mm256_storeu_pd(KD_ROW(2), KD_ODD(t0, t2));
+          _mm256_storeu_pd(KD_ROW(3), KD_ODD(t1, t3));
+        #else
+          _mm_storeu_pd(KD_ROW(0), t0);
+          _mm_storeu_pd(KD_ROW(0) + 2, t2);
+          _mm_storeu_pd(KD_ROW(1), t1);
+          _mm_storeu_pd(KD_ROW(1) + 2, t3);
+        #endif
+      }
+      #define KD_PUT_FOURS(n) \
+          _mm_storeu_pd((double *)KD_ROW(4 * n), KD_XMM(r0, n)); \
+          _mm_storeu_pd((double *)KD_ROW(4 * n + 1), KD_XMM(r1, n)); \
+          _mm_storeu_pd((double *)KD_ROW(4 * n + 2), KD_XMM(r2, n)); \
+          _mm_storeu_pd((double *)KD_ROW(4 * n + 3), KD_XMM(r3, n));
+      KD_ROWS(void) kd_put_four_f32(float *rows, long step, const int32_t *index, const kd_f32 *q) {
+          const kd_f64_in t0 = (kd_f64_in)KD_LOWER(ps, q[0], q[1]), t1 = (kd_f64_in)KD_UPPER(ps, q[0], q[1]);
+          const kd_f64_in t2 = (kd_f64_in)KD_LOWER(ps, q[2], q[3]), t3 = (kd_f64_in)KD_UPPER(ps, q[2], q[3]);
+          const kd_f64_in r0 = KD_LOWER(pd, t0, t2), r1 = KD_UPPER(pd, t0, t2);
+          const kd_f64_in r2 = KD_LOWER(pd, t1, t3), r3 = KD_UPPER(pd, t1, t3);
+          KD_PUT_ALL(KD_PUT_FOURS)
+      }
       KD_ROWS(void) kd_put_two_f64(double *rows, long step, const int32_t *index, kd_f64 a, kd_f64 b) {
           const kd_f64 low = KD_LOWER(pd, a, b), high = KD_UPPER(pd, a, b);
           KD_PUT_ALL(KD_PUT_DOUBLES)
@@ -117,6 +156,10 @@ cdef extern from *:
         } \
         KD_ROWS(void) kd_put_two_ ## suffix(number *rows, long step, const int32_t *index, vec a, vec b) { \
             for (unsigned l = 0; l < sizeof a / sizeof rows[0]; l++) KD_ROW(l)[0] = a[l], KD_ROW(l)[1] = b[l]; \
+        } \
+        KD_ROWS(void) kd_put_four_ ## suffix(number *rows, long step, const int32_t *index, const vec *q) { \
+            for (unsigned l = 0; l < sizeof q[0] / sizeof rows[0]; l++) \
+                for (int c = 0; c < 4; c++) KD_ROW(l)[c] = q[c][l]; \
         }
       KD_FOUR(kd_f32, float, f32)
       KD_FOUR(kd_f64, double, f64)
@@ -128,6 +171,9 @@ cdef extern from *:
         KD_ROWS(void) kd_put_two_ ## suffix(number *rows, long step, const int32_t *index, number a, number b) { \
             KD_ROW(0)[0] = a; \
             KD_ROW(0)[1] = b; \
+        } \
+        KD_ROWS(void) kd_put_four_ ## suffix(number *rows, long step, const int32_t *index, const number *q) { \
+            for (int c = 0; c < 4; c++) KD_ROW(0)[c] = q[c]; \
         }
       KD_FOUR(float, f32)
       KD_FOUR(double, f64)
@@ -137,6 +183,8 @@ cdef extern from *:
     void four_f64 "kd_four_f64"(const double*, long step, const int32_t* index, f64vec* q) noexcept nogil
     void put_two_f32 "kd_put_two_f32"(float*, long step, const int32_t* index, f32vec a, f32vec b) noexcept nogil
     void put_two_f64 "kd_put_two_f64"(double*, long step, const int32_t* index, f64vec a, f64vec b) noexcept nogil
+    void put_four_f32 "kd_put_four_f32"(float*, long step, const int32_t* index, const f32vec* q) noexcept nogil
+    void put_four_f64 "kd_put_four_f64"(double*, long step, const int32_t* index, const f64vec* q) noexcept nogil
 
 
 cdef inline void gather_four(
