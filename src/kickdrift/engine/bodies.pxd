@@ -37,6 +37,7 @@ cdef class Core(Runner):
     cdef int turn_clock(self, object rate, object tick) except -1
     cdef int raise_waiting(self, Py_ssize_t steps) except -1
     cdef int run_or_restore(self, Py_ssize_t steps) except -1
+    cdef int run_and_save(self, Py_ssize_t steps) except -1
     cdef int run_workspace(self, Py_ssize_t steps) except -1
     cdef int raise_failure(self, const Job* failed) except -1
     cdef int run(self, Py_ssize_t steps) except -1

@@ -513,8 +513,11 @@ cdef class Core(Runner):
         """Run steps that may fail: then all bodies stand where the first of them could not go on."""
         cdef Py_ssize_t possible = steps
         cdef Job failed
-        copy_views(self.saved, self.state)
-        self.run(possible)
+        if self.coupled is not None and self.slots is None and self.job.before == NULL and len(self.state) == 2:
+            self.run_and_save(possible)
+        else:
+            copy_views(self.saved, self.state)
+            self.run(possible)
         while self.job.failed_step < possible:
             failed = self.job
             possible = failed.failed_step
@@ -526,6 +529,17 @@ cdef class Core(Runner):
         if possible < steps:
             self.raise_interrupt()
             self.raise_failure(&failed)
+        return 0
+
+    cdef int run_and_save(self, Py_ssize_t steps) except -1:
+        """Run steps by kernels that save the state before them, tile by tile, while it is in the fastest cache."""
+        cdef Array[2] saved
+        saved[0], saved[1] = (<View> self.saved[0]).place, (<View> self.saved[1]).place
+        self.job.before = &saved[0]
+        try:
+            self.run(steps)
+        finally:
+            self.job.before = NULL
         return 0
 
     cdef int run_workspace(self, Py_ssize_t steps) except -1:

@@ -35,6 +35,10 @@ from ..errors import CallbackError
 cdef enum:
     PRODUCTS = 100
 
+# Fewer bodies attract each other in a loop of their own, kernels/loops/few.pxd, where vectors are long enough.
+cdef enum:
+    FEW = 32
+
 require_rounding(__name__)
 
 
@@ -126,6 +130,9 @@ cdef class Coupled(Watch):
                 self.helpers = 1
             self.cost += bound.cost * (model.integrator.force_evaluations_with_drag or PRODUCTS)
         self.coupling.interactions, self.coupling.interaction = len(model.interactions), self.interaction
+        self.coupling.few = NULL
+        if [term.kind for term in model.interactions] == ["n_body"] and model.n < FEW and model.dim > 1:
+            self.coupling.few = self.table.few
         return whole
 
     cdef int bind_all_constraints(self, object model, Coupled previous) except -1:

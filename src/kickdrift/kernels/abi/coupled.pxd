@@ -43,6 +43,11 @@ ctypedef int (*ImplicitStep)(
     const void* coupling, Job* job, Py_ssize_t step, const void* workspace, const void* like,
 ) noexcept nogil
 
+# So many steps of few bodies that attract each other, from the state in one place to that in another: see few.pxd.
+ctypedef void (*StepFew)(
+    const void* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to, const void* like,
+) noexcept nogil
+
 # Is there a reason to stop between two steps?
 ctypedef bint (*Look)(void* owner) noexcept nogil
 
@@ -84,6 +89,7 @@ ctypedef struct Coupling:
     Py_ssize_t padded           # numbers in a plane
     bint in_place               # can nothing fail once a step has changed a number? One place is enough then
     ImplicitStep implicit       # or NULL
+    StepFew few                 # where the only interaction is attraction among few bodies; or NULL
     char* krylov                # its registers
     Field weight                # the share of each mass in the largest one
     Look look
@@ -97,6 +103,7 @@ ctypedef struct CoupledTable:
     RunCoupled run
     InteractionFunction springs     # see interactions.pxd
     InteractionFunction n_body
+    StepFew few
     InteractionFunction formula     # see formulas.pxd
     NoisyFunction noisy_formula
     InteractionFunction pairs       # see pairs.pxd

@@ -16,6 +16,7 @@ from .lists cimport keep_lowest, sort, sort_pairs
 
 cdef enum:
     TESTS = 2_000_000       # of distances between two looks for Ctrl-C: some milliseconds
+    SHORT_ROW = 4           # slots of three cells beside each other: in the plane rarely more, where many meet
 
 # What the search has come to.
 cdef enum Found:
@@ -114,28 +115,44 @@ cdef inline int32_t find_partners(
     cdef const int32_t* body = data.body
     cdef int32_t i = body[slot]
     cdef real here[MAX_DIM + 1]
-    cdef real size, reach, d, square
-    cdef real quarter = 0.25
     cdef int32_t count = 0
-    cdef int64_t row, k, last
+    cdef int64_t row, k, first, last
+    cdef bint near
     cdef int j
     for j in range(dim + 1):
         here[j] = place[j * n + slot]
     for row in range(around.ranges):
+        first = around.first[row]
         last = around.last[row]
-        for k in range(around.first[row], last):
-            size = here[dim] + place[dim * n + k]
-            reach = size + quarter * size
-            d = place[k] - here[0]
-            square = d * d
-            for j in range(1, dim):
-                d = place[j * n + k] - here[j]
-                square = square + d * d
-            # Half of them have a higher index, which no processor foresees: written down in any case.
+        if dim == 2 and last - first <= SHORT_ROW:
+            # No processor foresees how many there are: as many are looked at in any case, and none beyond the last
+            # counts.
+            for k in range(first, first + SHORT_ROW):
+                near = is_near(dim, n, k, here, place)
+                partner[count] = body[k]
+                count += near & (body[k] > i) & (k < last)
+            continue
+        for k in range(first, last):
+            # Half of them have a higher index, which none foresees either: written down in any case.
+            near = is_near(dim, n, k, here, place)
             partner[count] = body[k]
-            count += (square < reach * reach) & (body[k] > i)
+            count += near & (body[k] > i)
     sort(partner, count)
     return count
+
+
+cdef inline bint is_near(int dim, int64_t n, int64_t k, const real* here, const real* place) noexcept nogil:
+    """Is what is in a slot near a place, and a size that follows?"""
+    cdef real quarter = 0.25
+    cdef real size = here[dim] + place[dim * n + k]
+    cdef real reach = size + quarter * size
+    cdef real d = place[k] - here[0]
+    cdef real square = d * d
+    cdef int j
+    for j in range(1, dim):
+        d = place[j * n + k] - here[j]
+        square = square + d * d
+    return square < reach * reach
 
 
 cdef inline int32_t find_partners_around(

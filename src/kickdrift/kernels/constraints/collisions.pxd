@@ -94,9 +94,26 @@ cdef inline bint meet_partners(
     cdef int32_t place
     for k in range(count):
         place = count - 1 - k if sweep % 2 else k
+        # Most of those that are near do not meet: they are not worth a call.
+        if data.sensor == NULL and not overlap_of(dim, stride, i, data.partner[data.begin[i] + place], x, data) > 0:
+            continue
         if meet_pair(sweep == 0, 0, dim, h, stride, i, data.begin[i] + place, gain, x, v, s, data):
             changed = True
     return changed
+
+
+cdef inline real overlap_of(
+    int dim, int64_t stride, int64_t i, int64_t j, const real* x, const Collisions* data,
+) noexcept nogil:
+    """The square of what they need, less that of their distance."""
+    cdef const real* radius = <const real*> data.radius
+    cdef real size = radius[i] + radius[j]
+    cdef real d[MAX_DIM]
+    cdef int c
+    for c in range(dim):
+        d[c] = x[c * stride + j] - x[c * stride + i]
+    turn_to_image(dim, d, &data.torus)
+    return size * size - dot(dim, d, d)
 
 
 cdef inline bint meet_pair(

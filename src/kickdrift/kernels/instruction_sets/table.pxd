@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from ..abi.constraints cimport Press
-from ..abi.coupled cimport InteractionFunction, Coupling
+from ..abi.coupled cimport Coupling, InteractionFunction, StepFew
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
 from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Hold, Job, Plan, Run, Solve
@@ -17,11 +17,14 @@ from ..forces.fields cimport has_branches
 from ..forces.interactions cimport n_body, springs
 from ..integrators.newton cimport implicit_step
 from ..integrators.traits cimport unspecialised
+from ..loops.few cimport PLACES, VECTORS, step_few
+from ..loops.planes cimport aligned
 from ..loops.stages cimport between, finish
 from ..loops.tiles cimport (
     accelerate_planes, in_a_row, in_place, in_passes, run_merged_rows, run_row, run_rows, run_tiles,
 )
 from ..ode.tiles cimport run
+from ..simd.quads cimport QUADS, f32quad, f64quad, quad
 from ..simd.vec cimport f32vec, f64vec, real, vec, width
 from .dispatch cimport choose, set_up
 
@@ -112,6 +115,41 @@ cdef inline int add_n_body(
     return n_body(first, count, dim, stride, x, out, data)
 
 
+cdef inline void few_steps(
+    const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to, const vec* like,
+) noexcept nogil:
+    cdef f32quad* f32 = NULL
+    cdef f64quad* f64 = NULL
+    if vec is f32vec:
+        few_quads(coupling, steps, tick, source, to, like, f32)
+    else:
+        few_quads(coupling, steps, tick, source, to, like, f64)
+
+
+cdef inline void few_quads(
+    const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to,
+    const vec* like, quad* kind,
+) noexcept nogil:
+    """Of two or three bodies in registers, where these hold them; else in as many vectors as it takes."""
+    cdef const Plan* plan = coupling.plan
+    cdef const vec* k = aligned(plan.prepared, like)
+    cdef const char* constants = <const char*> k
+    cdef Py_ssize_t size = sizeof(vec)
+    cdef Py_ssize_t item = size // width(like)
+    cdef int quads = vectors_of(plan.n, like) * <int> (sizeof(vec) // sizeof(quad))
+    if QUADS and plan.n <= PLACES and plan.dim == 3:
+        step_few(True, 3, 1, coupling, steps, tick, source, to, constants, size, item, kind)
+    elif QUADS and plan.n <= PLACES:
+        step_few(True, 2, 1, coupling, steps, tick, source, to, constants, size, item, kind)
+    else:
+        step_few(False, plan.dim, quads, coupling, steps, tick, source, to, constants, size, item, kind)
+
+
+cdef inline int vectors_of(Py_ssize_t n, const vec* like) noexcept nogil:
+    """One, two or four: `attract` takes two at a time, where there are several."""
+    return 1 if n <= width(like) else 2 if n <= 2 * width(like) else VECTORS
+
+
 cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexcept:
     """For one kind of number, which `like` and `wide` tell."""
     kernels.prepare = <Prepare> prepare[vec]
@@ -121,6 +159,7 @@ cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexc
     kernels.implicit_euler = <Solve> implicit_step[real]
     kernels.coupled.springs = <InteractionFunction> add_springs[real]
     kernels.coupled.n_body = <InteractionFunction> add_n_body[vec]
+    kernels.coupled.few = <StepFew> few_steps[vec]
     kernels.coupled.press = <Press> press[vec]
     kernels.coupled.lanes = width(wide)
     kernels.ode.run = <ODERun> run_flow[real]

@@ -12,12 +12,15 @@ from ..abi.constraints cimport (
     COMPLIANT_DISTANCE, CONTACTS, DISTANCE, PERIODIC, Contacts, Distance, Each, ConstraintCall, Periodic, Wall,
 )
 from ..simd.vec cimport vec, width
-from ..abi.plan cimport ALTERNATE, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, VELOCITY_VERLET, Job, Plan
+from ..abi.plan cimport (
+    ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, VELOCITY_VERLET, Job, Plan,
+)
 from ..integrators.steps cimport has_opening, stages, start
 from ..noise cimport stir
+from .few cimport VECTORS
 from .living cimport any_of
 from .planes cimport aligned
-from .stages cimport size
+from .stages cimport opens_ahead, size
 from ..abi.coupled cimport (
     INTERRUPTED, NO_BRANCH, UNSOLVED, Coupling, InteractionCall, InteractionFunction, NoisyFunction,
 )
@@ -114,7 +117,9 @@ cdef inline int coupled_step(
         if number == 0 and plan.turned:
             plan.between(TURNING, scheme, plan, workspace, state, NULL, NULL)
             state = workspace.next
-        if number == 0 and has_opening(scheme, drag):
+        if number == 0 and workspace.opened:
+            state = workspace.next
+        elif number == 0 and has_opening(scheme, drag):
             plan.between(OPENING, scheme, plan, workspace, state, NULL, NULL)
             state = workspace.next
             if coupling.noise != NULL and scheme == VELOCITY_VERLET and not drag:
@@ -285,11 +290,56 @@ cdef inline void remember(const Contacts* contacts) noexcept nogil:
     contacts.state[0] = 1 - contacts.state[0]
 
 
+cdef inline bint only_attracted(const Coupling* coupling, const vec* like) noexcept nogil:
+    """Is there nothing beside the only interaction and gravity, few bodies, and a scheme that few.pxd knows?"""
+    cdef const Plan* plan = coupling.plan
+    return (
+        plan.n <= VECTORS * width(like) and plan.living == NULL and plan.terms == 0
+        and not (plan.drag or plan.spring or plan.turned or plan.damped or plan.velocity_dependent)
+        and coupling.constraints == 0
+        and (
+            plan.scheme == KICK_DRIFT or plan.scheme == DRIFT_KICK or plan.scheme == ALTERNATE
+            or plan.scheme == COMPOSITION or plan.scheme == VELOCITY_VERLET
+        )
+    )
+
+
+cdef inline Py_ssize_t advance_few(
+    const Coupling* coupling, Job* job, Workspace* workspace, const vec* like,
+) noexcept nogil:
+    """Steps of the job until somebody wants to stop."""
+    cdef Py_ssize_t step = 0
+    cdef Py_ssize_t count
+    job.evaluations += job.steps * stages(coupling.plan.scheme, False, coupling.plan)
+    job.evaluations += fsal(coupling.plan.scheme, False)
+    while step < job.steps:
+        job.done = step
+        count = coupling.patience - step % coupling.patience
+        count = min(count, job.steps - step)
+        if count % 2:
+            coupling.few(coupling, count, job.tick + step, workspace.now, workspace.next, like)
+            workspace.now, workspace.next = workspace.next, workspace.now
+        else:
+            coupling.few(coupling, count, job.tick + step, workspace.now, workspace.now, like)
+        step += count
+        if coupling.look != NULL and step % coupling.patience == 0 and coupling.look(coupling.owner):
+            job.code = INTERRUPTED
+            job.evaluations -= (job.steps - step) * stages(coupling.plan.scheme, False, coupling.plan)
+            return step
+    return job.steps
+
+
 cdef inline Py_ssize_t advance(const Coupling* coupling, Job* job, Workspace* workspace, vec* like) noexcept nogil:
     """Steps of the job until one fails; returns how many were completed."""
     cdef Py_ssize_t step
+    cdef bint ahead = opens_ahead(coupling)
+    workspace.opens = False
+    if coupling.few != NULL and only_attracted(coupling, like):
+        return advance_few(coupling, job, workspace, like)
     for step in range(job.steps):
         job.done = step
+        workspace.opened = workspace.opens
+        workspace.opens = ahead and step + 1 < job.steps
         if coupling.implicit != NULL:
             job.code = coupling.implicit(coupling, job, step, workspace, like)
         elif coupling.interactions > 0 or coupling.workspace == NULL:

@@ -4,11 +4,11 @@ from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..simd.vec cimport vec, where_positive, width
 from ..abi.plan cimport (
-    DAMPING, KICK_DRIFT, MAX_DIM, OPENING, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
+    COMPOSITION, DAMPING, KICK_DRIFT, MAX_DIM, OPENING, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
 )
 from .planes cimport aligned
 from ..abi.constants cimport EXTRA
-from ..integrators.steps cimport damp, opening, stage, start, turn
+from ..integrators.steps cimport damp, has_opening, opening, stage, start, turn
 from ..abi.coupled cimport Coupling
 from ..forces.fields cimport affine, field_vec, values
 
@@ -47,21 +47,40 @@ cdef inline void finish(
         finish_scheme(number, RK4, coupling, workspace, state)
     elif scheme == VELOCITY_VERLET:
         finish_scheme(number, VELOCITY_VERLET, coupling, workspace, state)
+    elif scheme == COMPOSITION and is_usual(COMPOSITION, coupling):
+        finish_bodies(True, number, COMPOSITION, coupling, workspace, state)
     else:  # one for all others: what they ask for each vector costs less than what pushed it
         finish_bodies(False, number, scheme, coupling, workspace, state)
+
+
+cdef inline bint is_usual(int scheme, const Coupling* coupling) noexcept nogil:
+    """Are there gravity and one push, of bodies that all live, and no history? Little is asked of each then.
+
+    Only the most used schemes have a loop of their own: each loop is compiled for every instruction set.
+    """
+    cdef const Plan* plan = coupling.plan
+    return (
+        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4 or scheme == COMPOSITION)
+        and coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
+        and not (plan.terms > 0 or plan.drag or plan.spring)
+    )
+
+
+cdef inline bint opens_ahead(const Coupling* coupling) noexcept nogil:
+    """May a step begin before the last one has been looked at? So it may where a tile that fails starts anew."""
+    cdef const Plan* plan = coupling.plan
+    return (
+        coupling.workspace == NULL and coupling.constraints == 0 and coupling.noise == NULL
+        and is_usual(plan.scheme, coupling) and has_opening(plan.scheme, plan.velocity_dependent)
+        and not (plan.damped or plan.turned or (plan.scheme == VELOCITY_VERLET and plan.velocity_dependent))
+    )
 
 
 cdef inline void finish_scheme(
     int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
     cdef const Plan* plan = coupling.plan
-    # Only the most used schemes have a loop of their own: each loop is compiled for every instruction set.
-    cdef bint usual = (
-        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4) and number >= 0
-        and coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
-        and not (plan.terms > 0 or plan.drag or plan.spring) and (scheme != RK4 or leaves(plan, workspace))
-    )
-    if usual:
+    if is_usual(scheme, coupling) and (scheme != RK4 or leaves(plan, workspace)):
         finish_bodies(True, number, scheme, coupling, workspace, state)
     else:
         finish_bodies(False, number, scheme, coupling, workspace, state)
@@ -70,7 +89,7 @@ cdef inline void finish_scheme(
 cdef inline void finish_bodies(
     bint usual, int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    """usual: are there gravity and one push, of bodies that all live, and no history? Little is asked of each then."""
+    """usual: see `is_usual`."""
     cdef const Plan* plan = coupling.plan
     cdef vec* to = <vec*> workspace.next
     cdef vec* r = <vec*> workspace.start
@@ -91,6 +110,7 @@ cdef inline void finish_bodies(
     cdef bint drag = plan.velocity_dependent
     cdef bint historic = not usual and plan.s.data != NULL
     cdef int iterations = plan.iterations
+    cdef int last = plan.stages - 1
     cdef const char* g
     cdef Py_ssize_t each = plan.g.body * width(state)
     cdef bint single = usual or coupling.interactions == 1
@@ -100,7 +120,7 @@ cdef inline void finish_bodies(
         factor = values(&coupling.interaction[0].factor, 0, workspace.first)
         every = coupling.interaction[0].factor.body * width(state)
         share = (<const vec*> factor)[0]
-    if usual:
+    if usual and scheme != COMPOSITION:
         for n in range(EXTRA + 2):
             usual_k[n] = k[n]
         k = usual_k
@@ -108,7 +128,8 @@ cdef inline void finish_bodies(
         x0 = <vec*> workspace.now + X * row
         v0 = <vec*> workspace.now + V * row
     # The last stage of velocity Verlet leaves positions alone.
-    cdef bint moves = not (usual and scheme == VELOCITY_VERLET) or (drag and number == 0)
+    cdef bint opens = usual and scheme != RK4 and scheme != KICK_DRIFT and workspace.opens and number == last
+    cdef bint moves = opens or not (usual and scheme == VELOCITY_VERLET) or (drag and number == 0)
     cdef const vec* weight = NULL
     if not usual and plan.living != NULL:
         weight = <const vec*> (<const char*> plan.living.weight + workspace.first * plan.living.item)
@@ -168,6 +189,8 @@ cdef inline void finish_bodies(
                     scheme, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s,
                     &x0[i], &v0[i], &r[(Y - P) * row + i], &r[(Z - P) * row + i],
                 )
+            if opens:
+                opening(scheme, k, &x, &v, NULL, &x0[i], NULL)
             if moves:
                 to[X * row + i] = x
             to[V * row + i] = v

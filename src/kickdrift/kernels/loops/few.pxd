@@ -1,0 +1,181 @@
+# A few bodies that attract each other, and do nothing else: all steps in one loop, with the state beside it.
+#
+# Passes over planes of all bodies (passes.pxd) take some 60 ns for each step, which is more than the step itself.
+#
+# Of two or three bodies one chain takes the time: a root waits for positions, quotients for the root, positions for
+# the quotients. So all is in registers. Body i is in place i. Each has one ahead of it, in place i + 1, and one behind
+# it, after the last the first: three pairs have one root, and one quotient for either direction. Two bodies are three,
+# of which the third attracts none, is attracted by none, and stays where it is but for gravity.
+
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+
+from ..abi.constants cimport EXTRA, H, HALF, PER_KICK
+from ..abi.coupled cimport Coupling
+from ..abi.interactions cimport NBody
+from ..abi.plan cimport ALTERNATE, COMPOSITION, DRIFT_KICK, KICK_DRIFT, MAX_DIM, VELOCITY_VERLET, Plan
+from ..abi.registers cimport V, X
+from ..forces.fields cimport values
+from ..simd.quads cimport f32quad, quad, quad_ahead, quad_behind, quad_root, quad_spread, quad_where
+
+cdef enum:
+    PLACES = 3
+    VECTORS = 4     # of bodies, at most: one, two or four, as `attract` of forces/interactions.pxd takes them
+    MOST = 16       # quads in as many of them
+
+
+cdef inline bint take(const char* numbers, Py_ssize_t size, int quads, double wanted, quad* to) noexcept nogil:
+    """So many bytes of numbers, zeros after them; are all of them the one that is wanted?"""
+    cdef quad buffer[MOST]
+    cdef Py_ssize_t i
+    cdef bint same = True
+    memset(buffer, 0, quads * sizeof(quad))
+    memcpy(buffer, numbers, size)
+    for i in range(quads):
+        to[i] = buffer[i]
+    if quad is f32quad:
+        for i in range(size // 4):
+            same = same and (<const float*> buffer)[i] == wanted
+    else:
+        for i in range(size // 8):
+            same = same and (<const double*> buffer)[i] == wanted
+    return same
+
+
+cdef inline void give(const quad* numbers, Py_ssize_t size, int quads, char* to) noexcept nogil:
+    """So many bytes of them. By a copy, or else they could not be in registers before."""
+    cdef quad buffer[MOST]
+    cdef Py_ssize_t i
+    for i in range(quads):
+        buffer[i] = numbers[i]
+    memcpy(to, buffer, size)
+
+
+cdef inline void attract_three(
+    int dim, const quad* x, quad e2, quad mu_ahead, quad mu_behind, quad* a,
+) noexcept nogil:
+    """The sums of `attract` in forces/interactions.pxd: of two that are added to zero either may be the first.
+
+    mu_ahead: of the one that is ahead of a body; mu_behind: of the body that is behind the one ahead of it.
+    """
+    cdef quad d[MAX_DIM]
+    cdef quad other[MAX_DIM]
+    cdef quad zero = e2 - e2
+    cdef quad q, s, t
+    cdef int c
+    for c in range(dim):
+        d[c] = quad_ahead(x[c]) - x[c]
+        other[c] = quad_behind(x[c]) - x[c]
+    q = d[0] * d[0]
+    for c in range(1, dim):
+        q = q + d[c] * d[c]
+    q = q + e2
+    q = q * quad_root(q)
+    s = quad_where(q, mu_ahead / q)
+    t = quad_where(q, mu_behind / q)
+    t = quad_behind(t)
+    for c in range(dim):
+        a[c] = zero + s * d[c]
+        a[c] = a[c] + t * other[c]
+
+
+cdef inline void accelerate(
+    bint three, int dim, int quads, bint plain, const Coupling* coupling, const quad* x, const quad* v,
+    const quad* mu, const quad* g, const quad* share, quad* a,
+) noexcept nogil:
+    """plain: is there no gravity, and nobody who stays where he is?"""
+    cdef const NBody* bodies = <const NBody*> coupling.interaction[0].data
+    cdef int c, i
+    cdef Py_ssize_t lanes = sizeof(quad) // (4 if quad is f32quad else 8)
+    if three:
+        attract_three(dim, x, quad_spread(bodies.e2, x), mu[0], mu[1], a)
+    else:
+        coupling.interaction[0].function(
+            0, 0, coupling.plan.n, dim, quads * lanes, x, v, a, coupling.interaction[0].data,
+        )
+    if not plain:
+        for c in range(dim):
+            for i in range(c * quads, (c + 1) * quads):
+                a[i] = g[i] + share[i - c * quads] * a[i]
+
+
+cdef inline void step_few(
+    bint three, int dim, int quads, const Coupling* coupling, Py_ssize_t steps, int64_t tick,
+    const char* source, char* to, const char* constants, Py_ssize_t size, Py_ssize_t item, quad* like,
+) noexcept nogil:
+    """So many steps from the state in one place to that in another, or the same.
+
+    three: are there no more than three? quads: of each component. constants: those of the scheme, each a vector of so
+    many bytes. item: bytes of a number.
+    """
+    cdef const Plan* plan = coupling.plan
+    cdef Py_ssize_t plane = coupling.padded * item
+    cdef Py_ssize_t bytes_ = plan.n * item
+    cdef Py_ssize_t speed = (V - X) * dim * plane
+    cdef quad x[MOST * MAX_DIM]
+    cdef quad v[MOST * MAX_DIM]
+    cdef quad a[MOST * MAX_DIM]
+    cdef quad p[MOST * MAX_DIM]
+    cdef quad g[MOST * MAX_DIM]
+    cdef quad share[MOST]
+    cdef quad mu[2]
+    # What is the same for all lies in whole vectors, of which a quad is a part.
+    cdef quad h = (<const quad*> (constants + H * size))[0]
+    cdef quad half = (<const quad*> (constants + HALF * size))[0]
+    cdef quad opening = h
+    cdef quad kick = h
+    cdef quad drift = h
+    cdef int scheme = plan.scheme
+    cdef int kicks = plan.kicks if scheme == COMPOSITION else 1
+    # 1 * a is a, and so is 0 + a: sums from zero on are never -0.
+    cdef bint plain = take(values(&coupling.interaction[0].factor, 0, 0), bytes_, quads, 1, share)
+    cdef Py_ssize_t step, i
+    cdef int number, c
+    for c in range(dim):
+        plain &= take(values(&plan.g, c, 0), bytes_, quads, 0, g + c * quads)
+        take(source + c * plane, bytes_, quads, 0, x + c * quads)
+        take(source + speed + c * plane, bytes_, quads, 0, v + c * quads)
+    if three:
+        weigh(plan.n, <const NBody*> coupling.interaction[0].data, mu)
+    if scheme == VELOCITY_VERLET:
+        accelerate(three, dim, quads, plain, coupling, x, v, mu, g, share, p)
+    elif scheme == COMPOSITION:
+        opening = (<const quad*> (constants + EXTRA * size))[0]
+    for step in range(steps):
+        if plan.scheme == ALTERNATE:
+            scheme = KICK_DRIFT if (tick + step) % 2 == 0 else DRIFT_KICK
+        if scheme == VELOCITY_VERLET:
+            for i in range(dim * quads):
+                x[i] = x[i] + h * (v[i] + half * p[i])
+                v[i] = v[i] + h * p[i]
+        elif scheme != KICK_DRIFT:
+            for i in range(dim * quads):
+                x[i] = x[i] + opening * v[i]
+        for number in range(kicks):
+            accelerate(three, dim, quads, plain, coupling, x, v, mu, g, share, a)
+            if scheme == COMPOSITION:
+                kick = (<const quad*> (constants + (EXTRA + 2 + PER_KICK * number) * size))[0]
+                drift = (<const quad*> (constants + (EXTRA + 5 + PER_KICK * number) * size))[0]
+            for i in range(dim * quads):
+                if scheme == VELOCITY_VERLET:
+                    v[i] = v[i] + half * (a[i] - p[i])
+                    p[i] = a[i]
+                else:
+                    v[i] = v[i] + kick * a[i]
+            if scheme != VELOCITY_VERLET and scheme != DRIFT_KICK:
+                for i in range(dim * quads):
+                    x[i] = x[i] + drift * v[i]
+    for c in range(dim):
+        give(x + c * quads, bytes_, quads, to + c * plane)
+        give(v + c * quads, bytes_, quads, to + speed + c * plane)
+
+
+cdef inline void weigh(Py_ssize_t n, const NBody* bodies, quad* mu) noexcept nogil:
+    """What the bodies that `attract_three` lets attract do so with; zeros for a third that is none."""
+    cdef Py_ssize_t item = sizeof(quad) // 4
+    cdef Py_ssize_t i
+    memset(mu, 0, 2 * sizeof(quad))
+    for i in range(n):
+        if (i + 1) % PLACES < n:
+            memcpy(<char*> mu + i * item, <const char*> bodies.mu + (i + 1) % PLACES * item, item)
+            memcpy(<char*> (mu + 1) + i * item, <const char*> bodies.mu + i * item, item)
