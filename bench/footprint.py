@@ -73,7 +73,9 @@ start = time.perf_counter()
 import numpy
 between = time.perf_counter()
 import kickdrift
-print(between - start, time.perf_counter() - between)
+imported = time.perf_counter()
+kickdrift.Stepper([[0.0, 0.0]]).step()
+print(between - start, imported - between, time.perf_counter() - between)
 """
 
 
@@ -82,11 +84,18 @@ def imports(rounds: int) -> list[Row]:
     compileall.compile_dir(Path(kd.__file__).parent, quiet=2)  # as pip does when it installs
     command = [sys.executable, "-c", PROGRAM]
     texts = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in range(rounds)]
-    theirs, ours = zip(*(map(float, text.split()) for text in texts), strict=True)
-    r, most = ratio(list(theirs), list(ours)), 0.15
-    middle = [seconds(statistics.median(times)) for times in (ours, theirs)]
-    title, goal = "import kickdrift after NumPy", f"≤ {most:.3g} of NumPy's; is {1 / r.median:.3f}"
-    return [Row(title, middle[0], "import numpy", middle[1], *r, goal, 1 / r.median <= most)]
+    theirs, *ours = (list(times) for times in zip(*(map(float, text.split()) for text in texts), strict=True))
+    rows = []
+    for title, times, most in (
+        ("import kickdrift after NumPy", ours[0], 0.15),
+        ("import kickdrift after NumPy, and a first step", ours[1], None),
+    ):
+        r = ratio(theirs, times)
+        goal = "" if most is None else f"≤ {most:.3g} of NumPy's; is {1 / r.median:.3f}"
+        met = None if most is None else 1 / r.median <= most
+        middle = [seconds(statistics.median(each)) for each in (times, theirs)]
+        rows.append(Row(title, middle[0], "import numpy", middle[1], *r, goal, met))
+    return rows
 
 
 def size(rounds: int) -> list[Row]:
