@@ -18,7 +18,8 @@ if not shutil.which(COMPILER):
 
 FLAGS = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
 # Flags, bytes of a vector, and how many of them side by side: numbers in a plane of components, numbers in rows,
-# either of them for RK4, bodies, bodies for RK4. With 32 registers those that came out fastest, with 16 about half of them.
+# either of them for RK4, bodies, bodies for RK4. With 32 registers those that came out fastest, with 16 about half of
+# them.
 ISAS = {
     "baseline": ([], 16, {"PLANE_LANES": 6, "ROW_LANES": 6, "RK4_LANES": 3, "BODY_LANES": 2, "BODY_RK4_LANES": 1}),
     "avx2": (["-mavx2"], 32, {"PLANE_LANES": 6, "ROW_LANES": 6, "RK4_LANES": 3, "BODY_LANES": 2, "BODY_RK4_LANES": 1}),
