@@ -12,7 +12,7 @@ from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, TILE, Plan
 from ..abi.registers cimport S, V, X
 from ..integrators.traits cimport verlet
-from ..simd.blends cimport any_above, any_reaching, is_nothing, where_above, where_reaching, where_zero
+from ..simd.blends cimport any_above, any_out, any_reaching, is_nothing, where_above, where_reaching, where_zero
 from ..simd.vec cimport filled, spread, vec, vec_root, width
 
 # What walls work on: vectors of a tile.
@@ -208,27 +208,32 @@ cdef inline bint is_smooth(const Each* friction, const vec* like) noexcept nogil
 cdef inline void hold_by_plane(int dim, const Wall* wall, const Tile* tile, const vec* like) noexcept nogil:
     cdef Py_ssize_t plane = TILE // width(like)
     cdef const vec* x = <const vec*> tile.x
-    cdef vec zero = filled(0, like)
     cdef vec place = spread(wall.offset, 0, like)
     cdef bint each = wall.radius.body != 0
     cdef vec size = place + numbers_of(&wall.radius, tile.first, like)
     cdef vec normal[MAX_DIM]
-    cdef vec depth
-    cdef Py_ssize_t n
+    cdef vec height = size
+    cdef Py_ssize_t n = 0
     cdef int j
     for j in range(MAX_DIM):
         normal[j] = spread(wall.normal, min(j, dim - 1), like)
-    for n in range(tile.vectors):
-        if each:
-            size = place + numbers_of(&wall.radius, tile.first + n * width(like), like)
-        depth = normal[0] * x[n]
-        if dim > 1:
-            depth = depth + normal[1] * x[plane + n]
-        if dim > 2:
-            depth = depth + normal[2] * x[2 * plane + n]
-        depth = size - depth
-        if any_reaching(depth, zero):
-            meet_plane(dim, depth, normal, wall, tile, n)
+    while True:
+        # The way to the next that meets it, with as little as possible for those that do not.
+        while n < tile.vectors:
+            if each:
+                size = place + numbers_of(&wall.radius, tile.first + n * width(like), like)
+            height = normal[0] * x[n]
+            if dim > 1:
+                height = height + normal[1] * x[plane + n]
+            if dim > 2:
+                height = height + normal[2] * x[2 * plane + n]
+            if any_reaching(size, height):
+                break
+            n += 1
+        if n >= tile.vectors:
+            break
+        meet_plane(dim, size - height, normal, wall, tile, n)
+        n += 1
 
 
 cdef inline void meet_plane(
@@ -280,21 +285,29 @@ cdef inline void hold_in_box(int dim, int sides, const Wall* wall, const Tile* t
     cdef vec r = numbers_of(&wall.radius, tile.first, like)
     cdef vec low[MAX_DIM]
     cdef vec high[MAX_DIM]
-    cdef Py_ssize_t n
+    cdef Py_ssize_t n = 0
     cdef int j
-    for j in range(dim):
-        low[j] = spread(wall.lower, j, like) + r
-        high[j] = spread(wall.upper, j, like) - r
-    for n in range(tile.vectors):
-        if each:
-            r = numbers_of(&wall.radius, tile.first + n * width(like), like)
-            for j in range(dim):
-                low[j] = spread(wall.lower, j, like) + r
-                high[j] = spread(wall.upper, j, like) - r
-        for j in range(dim):
-            if any_reaching(low[j], x[j * plane + n]) or any_reaching(x[j * plane + n], high[j]):
-                meet_box(dim, sides, low, high, wall, tile, n)
+    for j in range(MAX_DIM):
+        low[j] = spread(wall.lower, min(j, dim - 1), like) + r
+        high[j] = spread(wall.upper, min(j, dim - 1), like) - r
+    while True:
+        while n < tile.vectors:
+            if each:
+                r = numbers_of(&wall.radius, tile.first + n * width(like), like)
+                for j in range(MAX_DIM):
+                    low[j] = spread(wall.lower, min(j, dim - 1), like) + r
+                    high[j] = spread(wall.upper, min(j, dim - 1), like) - r
+            if any_out(x[n], low[0], high[0]):
                 break
+            if dim > 1 and any_out(x[plane + n], low[1], high[1]):
+                break
+            if dim > 2 and any_out(x[2 * plane + n], low[2], high[2]):
+                break
+            n += 1
+        if n >= tile.vectors:
+            break
+        meet_box(dim, sides, low, high, wall, tile, n)
+        n += 1
 
 
 cdef inline void meet_box(
