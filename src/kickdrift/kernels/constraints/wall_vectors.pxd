@@ -1,8 +1,8 @@
 # Walls that hold each body on its own: the formulas of walls.pxd, for a vector of bodies at a time.
 #
 # Most vectors of bodies are nowhere near a wall: a tile is gone through once for each wall, and what the forces have
-# added to velocities is worked out for those alone that meet one. There is one loop for two and three dimensions. It asks
-# whether there is a third component: that costs less than arrays in memory.
+# added to velocities is worked out for those alone that meet one. There is one loop for two and three dimensions. It
+# asks whether there is a third component: that costs less than arrays in memory.
 
 from ..abi.constraints cimport BOX, PLANE, ConstraintCall, Each, Wall
 from ..abi.coupled cimport Coupling
