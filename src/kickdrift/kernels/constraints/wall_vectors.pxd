@@ -1,18 +1,15 @@
 # Walls that hold each body on its own: the formulas of walls.pxd, for a vector of bodies at a time.
 #
 # Most vectors of bodies are nowhere near a wall: a tile is gone through once for each wall, and what the forces have
-# added to velocities is worked out for those alone that meet one. There is one loop for all dimensions. It asks for
-# each component whether it is there: that costs less than arrays in memory.
-
-from libc.stdint cimport uint8_t
-from libc.string cimport memset
+# added to velocities is worked out for those alone that meet one. There is one loop for two and three dimensions. It
+# asks whether there is a third component: that costs less than arrays in memory.
 
 from ..abi.constraints cimport BOX, PLANE, ConstraintCall, Each, Wall
 from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, TILE, Plan
 from ..abi.registers cimport S, V, X
 from ..integrators.traits cimport verlet
-from ..simd.blends cimport any_above, any_reaching, is_nothing, where_above, where_reaching, where_zero
+from ..simd.blends cimport any_above, any_out, any_reaching, is_nothing, where_above, where_reaching, where_zero
 from ..simd.vec cimport filled, spread, vec, vec_root, width
 
 # What walls work on: vectors of a tile.
@@ -24,8 +21,7 @@ ctypedef struct Tile:
     void* x
     void* v
     void* s                 # Verlet's previous positions, or NULL
-    void* gain              # what the forces of the step have added to v, of those vectors
-    uint8_t* known          # for which it is known; NULL for a wall that is alone
+    void* gain              # what the forces of the step have added to v; or NULL, where that is v - old
 
 
 cdef inline bint in_vectors(const Coupling* coupling) noexcept nogil:
@@ -38,7 +34,7 @@ cdef inline bint in_vectors(const Coupling* coupling) noexcept nogil:
             return False
         if (<const Wall*> wall.data).told != NULL or (<const Wall*> wall.data).sensor != NULL:
             return False
-    return coupling.constraints > 0
+    return coupling.constraints > 0 and coupling.plan.dim > 1
 
 
 cdef inline void hold(
@@ -47,18 +43,21 @@ cdef inline void hold(
     """Walls, in their order, after a step of a tile. old: the velocities before it; state: registers of a tile."""
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t row = MAX_DIM * TILE // width(state)
-    cdef double gain[MAX_DIM * TILE]
-    cdef uint8_t known[TILE]
+    cdef double memory[MAX_DIM * TILE]
+    cdef vec* gain = <vec*> memory
+    cdef const vec* v = state + V * row
     cdef const Wall* wall
     cdef Tile tile
+    cdef Py_ssize_t i
     cdef int number
     tile.first, tile.vectors, tile.h = first, (count + width(state) - 1) // width(state), plan.h
     tile.old, tile.x, tile.v = old, state + X * row, state + V * row
     tile.s = state + S * row if verlet(plan.scheme) else NULL
-    tile.gain, tile.known = gain, NULL
-    if coupling.constraints > 1:
-        tile.known = known
-        memset(known, 0, tile.vectors)
+    tile.gain = NULL
+    if coupling.constraints > 1:    # of which the first ones may change v
+        tile.gain = gain
+        for i in range(row):
+            gain[i] = v[i] - old[i]
     for number in range(coupling.constraints):
         wall = <const Wall*> coupling.constraint[number].data
         if coupling.constraint[number].kind == BOX:
@@ -92,22 +91,18 @@ cdef inline vec along(int dim, const vec* u, const vec* v) noexcept nogil:
 cdef inline void load_body(int dim, const Tile* tile, Py_ssize_t n, vec* y, vec* u, vec* g) noexcept nogil:
     """Positions, velocities, and what the forces of the step have added to these."""
     cdef Py_ssize_t plane = TILE // width(y)
-    cdef vec* gain = <vec*> tile.gain
+    cdef const vec* gain = <const vec*> tile.gain
     cdef Py_ssize_t i
     cdef int j
     for j in range(MAX_DIM):
-        if j < dim:
+        if j < 2 or dim > 2:
             i = j * plane + n
             y[j] = (<const vec*> tile.x)[i]
             u[j] = (<const vec*> tile.v)[i]
-            if tile.known != NULL and tile.known[n]:
-                g[j] = gain[i]
-            else:
+            if gain == NULL:
                 g[j] = u[j] - (<const vec*> tile.old)[i]
-            if tile.known != NULL:
-                gain[i] = g[j]
-    if tile.known != NULL:
-        tile.known[n] = True
+            else:
+                g[j] = gain[i]
 
 
 cdef inline void replace_where(
@@ -122,7 +117,7 @@ cdef inline void replace_where(
     cdef vec* s
     cdef int j
     for j in range(MAX_DIM):
-        if j < dim:
+        if j < 2 or dim > 2:
             x = <vec*> tile.x + (j * plane + n)
             v = <vec*> tile.v + (j * plane + n)
             if tile.s != NULL:
@@ -159,7 +154,7 @@ cdef inline vec meet_wall(
     cdef vec speed = v + lag * gain
     cdef vec pull = where_above(gain, zero, gain, zero)
     cdef vec met = where_above(depth, zero, one, where_zero(depth, where_above(speed, zero, one, zero), zero))
-    cdef vec fast, at_wall, share, time, back, over
+    cdef vec fast, at_wall, share, time, back, over, bounces
     cdef vec rests = where_above(speed, zero, will_rest(depth, speed, pull, h), zero)
     met = where_above(part, zero, met, zero)
     inside[0] = inwards[0] = zero
@@ -172,13 +167,13 @@ cdef inline vec meet_wall(
     time = two * depth / (at_wall + fast)
     time = where_reaching(h, time, time, zero)
     back = restitution * at_wall
-    fast = where_reaching(over * time / two, back, zero, back - over * time)
-    time = where_reaching(over * time / two, back, zero, (back - over / two * time) * time)
-    inside[0] = where_above(speed, zero, where_reaching(pull, at_wall, zero, time), zero)
-    fast = where_above(speed, zero, where_reaching(pull, at_wall, zero, fast), at_wall)
-    fast = where_above(fast, zero, fast + lag * gain, zero)
-    inside[0] = where_above(rests, zero, zero, inside[0])
-    inwards[0] = where_above(rests, zero, zero, fast)
+    # Not those that meet it slowly, or would be outside again.
+    bounces = where_reaching(pull, at_wall, zero, where_reaching(over * time / two, back, zero, one))
+    bounces = where_above(speed, zero, bounces, zero)
+    inside[0] = where_above(bounces, zero, (back - over / two * time) * time, zero)
+    fast = where_above(bounces, zero, back - over * time, zero)
+    fast = where_above(speed, zero, fast, at_wall)  # those that are on their way back
+    inwards[0] = where_above(fast, zero, fast + lag * gain, zero)
     return met
 
 
@@ -208,27 +203,30 @@ cdef inline bint is_smooth(const Each* friction, const vec* like) noexcept nogil
 cdef inline void hold_by_plane(int dim, const Wall* wall, const Tile* tile, const vec* like) noexcept nogil:
     cdef Py_ssize_t plane = TILE // width(like)
     cdef const vec* x = <const vec*> tile.x
-    cdef vec zero = filled(0, like)
     cdef vec place = spread(wall.offset, 0, like)
     cdef bint each = wall.radius.body != 0
     cdef vec size = place + numbers_of(&wall.radius, tile.first, like)
     cdef vec normal[MAX_DIM]
-    cdef vec depth
-    cdef Py_ssize_t n
+    cdef vec height = size
+    cdef Py_ssize_t n = 0
     cdef int j
     for j in range(MAX_DIM):
-        normal[j] = spread(wall.normal, min(j, dim - 1), like)
-    for n in range(tile.vectors):
-        if each:
-            size = place + numbers_of(&wall.radius, tile.first + n * width(like), like)
-        depth = normal[0] * x[n]
-        if dim > 1:
-            depth = depth + normal[1] * x[plane + n]
-        if dim > 2:
-            depth = depth + normal[2] * x[2 * plane + n]
-        depth = size - depth
-        if any_reaching(depth, zero):
-            meet_plane(dim, depth, normal, wall, tile, n)
+        normal[j] = spread(wall.normal, j if dim > 2 else j % 2, like)
+    while True:
+        # The way to the next that meets it, with as little as possible for those that do not.
+        while n < tile.vectors:
+            if each:
+                size = place + numbers_of(&wall.radius, tile.first + n * width(like), like)
+            height = normal[0] * x[n] + normal[1] * x[plane + n]
+            if dim > 2:
+                height = height + normal[2] * x[2 * plane + n]
+            if any_reaching(size, height):
+                break
+            n += 1
+        if n >= tile.vectors:
+            break
+        meet_plane(dim, size - height, normal, wall, tile, n)
+        n += 1
 
 
 cdef inline void meet_plane(
@@ -254,7 +252,7 @@ cdef inline void meet_plane(
     if not any_above(met, zero):
         return
     for j in range(MAX_DIM):
-        if j < dim:
+        if j < 2 or dim > 2:
             y[j] = y[j] + (depth + inside) * normal[j]
             u[j] = u[j] - across * normal[j]
             lost[j] = u[j]
@@ -264,11 +262,11 @@ cdef inline void meet_plane(
         rubs = where_above(mu, zero, where_above(impulse, zero, one, zero), zero)
         rub(dim, lost, mu * impulse)
         for j in range(MAX_DIM):
-            if j < dim:
+            if j < 2 or dim > 2:
                 u[j] = where_above(rubs, zero, u[j] - lost[j], u[j])
                 y[j] = where_above(rubs, zero, y[j] - moving(h, lag) * lost[j], y[j])
     for j in range(MAX_DIM):
-        if j < dim:
+        if j < 2 or dim > 2:
             u[j] = u[j] + inwards * normal[j]
     replace_where(dim, met, tile, n, y, u)
 
@@ -280,21 +278,29 @@ cdef inline void hold_in_box(int dim, int sides, const Wall* wall, const Tile* t
     cdef vec r = numbers_of(&wall.radius, tile.first, like)
     cdef vec low[MAX_DIM]
     cdef vec high[MAX_DIM]
-    cdef Py_ssize_t n
+    cdef Py_ssize_t n = 0
     cdef int j
     for j in range(dim):
         low[j] = spread(wall.lower, j, like) + r
         high[j] = spread(wall.upper, j, like) - r
-    for n in range(tile.vectors):
-        if each:
-            r = numbers_of(&wall.radius, tile.first + n * width(like), like)
-            for j in range(dim):
-                low[j] = spread(wall.lower, j, like) + r
-                high[j] = spread(wall.upper, j, like) - r
-        for j in range(dim):
-            if any_reaching(low[j], x[j * plane + n]) or any_reaching(x[j * plane + n], high[j]):
-                meet_box(dim, sides, low, high, wall, tile, n)
+    while True:
+        while n < tile.vectors:
+            if each:
+                r = numbers_of(&wall.radius, tile.first + n * width(like), like)
+                for j in range(dim):
+                    low[j] = spread(wall.lower, j, like) + r
+                    high[j] = spread(wall.upper, j, like) - r
+            if any_out(x[n], low[0], high[0]):
                 break
+            if any_out(x[plane + n], low[1], high[1]):
+                break
+            if dim > 2 and any_out(x[2 * plane + n], low[2], high[2]):
+                break
+            n += 1
+        if n >= tile.vectors:
+            break
+        meet_box(dim, sides, low, high, wall, tile, n)
+        n += 1
 
 
 cdef inline void meet_box(
@@ -308,7 +314,7 @@ cdef inline void meet_box(
     cdef vec one = filled(1, low)
     cdef vec e = numbers_of(&wall.restitution, body, low)
     cdef vec mu = numbers_of(&wall.friction, body, low)
-    cdef bint rough = dim > 1 and not is_smooth(&wall.friction, low)
+    cdef bint rough = not is_smooth(&wall.friction, low)
     cdef vec y[MAX_DIM]
     cdef vec u[MAX_DIM]
     cdef vec g[MAX_DIM]

@@ -10,11 +10,13 @@ cdef extern from *:
         #define KD_COMPARED(type, a, b, how) _mm512_cmp_ ## type ## _mask(a, b, _CMP_ ## how ## _OQ)
         #define KD_BLENDED(vec, type, mask, x, y) _mm512_mask_blend_ ## type(mask, y, x)
         #define KD_ANY(type, mask) ((mask) != 0)
+        #define KD_EITHER(type, a, b) ((a) | (b))
         #define KD_ALL(vec, type, mask) ((mask) == (1 << KD_WIDTH((vec){0})) - 1)
       #elif defined(__AVX__)
         #define KD_COMPARED(type, a, b, how) _mm256_cmp_ ## type(a, b, _CMP_ ## how ## _OQ)
         #define KD_BLENDED(vec, type, mask, x, y) _mm256_blendv_ ## type(y, x, mask)
         #define KD_ANY(type, mask) (_mm256_movemask_ ## type(mask) != 0)
+        #define KD_EITHER(type, a, b) _mm256_or_ ## type(a, b)
         #define KD_ALL(vec, type, mask) (_mm256_movemask_ ## type(mask) == (1 << KD_WIDTH((vec){0})) - 1)
       #elif defined(__SSE2__)
         #define KD_SSE2_GT(type, a, b) _mm_cmpgt_ ## type(a, b)
@@ -24,6 +26,7 @@ cdef extern from *:
         #define KD_BLENDED(vec, type, mask, x, y) \
             _mm_or_ ## type(_mm_and_ ## type(mask, x), _mm_andnot_ ## type(mask, y))
         #define KD_ANY(type, mask) (_mm_movemask_ ## type(mask) != 0)
+        #define KD_EITHER(type, a, b) _mm_or_ ## type(a, b)
         #define KD_ALL(vec, type, mask) (_mm_movemask_ ## type(mask) == (1 << KD_WIDTH((vec){0})) - 1)
       #else
         #define KD_PLAIN_GT(a, b) ((a) > (b))
@@ -35,6 +38,7 @@ cdef extern from *:
         #define kd_is_zero_ps kd_is_zero_f32
         #define kd_is_zero_pd kd_is_zero_f64
         #define KD_ANY(type, mask) (!kd_is_zero_ ## type((__typeof__(a))(mask)))
+        #define KD_EITHER(type, a, b) ((a) | (b))
         #define KD_ALL(vec, type, mask) (kd_is_zero_ ## type((vec)~(mask)))
       #endif
       #define KD_BLENDS(vec, suffix, type) \
@@ -51,6 +55,10 @@ cdef extern from *:
         static inline int kd_any_reaching_ ## suffix(vec a, vec b) { \
             return KD_ANY(type, KD_COMPARED(type, a, b, GE)); \
         } \
+        static inline int kd_any_out_ ## suffix(vec a, vec low, vec high) { \
+            return KD_ANY(type, KD_EITHER( \
+                type, KD_COMPARED(type, low, a, GE), KD_COMPARED(type, a, high, GE))); \
+        } \
         static inline int kd_zeros_ ## suffix(vec a) { \
             return KD_ALL(vec, type, KD_COMPARED(type, a, (vec){0}, EQ)); \
         }
@@ -63,6 +71,7 @@ cdef extern from *:
         static number kd_at_zero_ ## suffix(number q, number x, number y) { return q == 0 ? x : y; } \
         static int kd_any_above_ ## suffix(number a, number b) { return a > b; } \
         static int kd_any_reaching_ ## suffix(number a, number b) { return a >= b; } \
+        static int kd_any_out_ ## suffix(number a, number low, number high) { return low >= a || a >= high; } \
         static int kd_zeros_ ## suffix(number a) { return a == 0; }
       KD_BLENDS(float, f32)
       KD_BLENDS(double, f64)
@@ -78,6 +87,8 @@ cdef extern from *:
     bint any_above_f64 "kd_any_above_f64"(f64vec, f64vec) noexcept nogil
     bint any_reaching_f32 "kd_any_reaching_f32"(f32vec, f32vec) noexcept nogil
     bint any_reaching_f64 "kd_any_reaching_f64"(f64vec, f64vec) noexcept nogil
+    bint any_out_f32 "kd_any_out_f32"(f32vec, f32vec low, f32vec high) noexcept nogil
+    bint any_out_f64 "kd_any_out_f64"(f64vec, f64vec low, f64vec high) noexcept nogil
     bint zeros_f32 "kd_zeros_f32"(f32vec) noexcept nogil
     bint zeros_f64 "kd_zeros_f64"(f64vec) noexcept nogil
 
@@ -120,6 +131,14 @@ cdef inline bint any_reaching(vec a, vec b) noexcept nogil:
         return any_reaching_f32(a, b)
     else:
         return any_reaching_f64(a, b)
+
+
+cdef inline bint any_out(vec q, vec low, vec high) noexcept nogil:
+    """Is low >= q or q >= high anywhere?"""
+    if vec is f32vec:
+        return any_out_f32(q, low, high)
+    else:
+        return any_out_f64(q, low, high)
 
 
 cdef inline bint is_nothing(vec q) noexcept nogil:

@@ -1,0 +1,167 @@
+"""Walls that hold each body on its own take vectors of bodies: the same bits as one body after the other."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from plans import INTEGRATORS, LAYOUTS, assert_same_bits, compare_with_reference, outcome, said, scene, turned_scene
+
+import kickdrift as kd
+from kickdrift import kernels
+
+DTYPES = (np.float32, np.float64)
+
+
+def walls(rng, n, dim):
+    """What stands for itself: a plane, or boxes one in the other."""
+
+    def each(low, high):
+        return rng.uniform(low, high, n) if rng.integers(3) == 0 else float(rng.uniform(low, high))
+
+    def wall():
+        found = {"restitution": each(0, 1), "friction": each(0, 1) * int(rng.integers(2)), "radius": each(0, 0.4)}
+        return {name: value for name, value in found.items() if rng.integers(4)}
+
+    if rng.integers(2):
+        return [kd.Plane(rng.normal(size=dim), -float(rng.random()), **wall())]
+    return [kd.Box(-1 - rng.random(dim), 1 + rng.random(dim), **wall()) for _ in range(int(rng.integers(1, 4)))]
+
+
+def held(rng, integrator, n=None, dtype=None, dim=None):
+    drawn = scene(rng, integrator, n, dtype, dim)
+    n, dim = drawn.position.shape
+    drawn.arguments["constraints"] = walls(rng, n, dim)
+    terms = drawn.arguments["forces"]
+    drawn.arguments["forces"] = [term for term in terms if not isinstance(term, kd.Force | kd.NBody)]
+    return drawn
+
+
+@pytest.mark.parametrize("first", range(0, 240, 40))
+def test_random_plans(monkeypatch, first):
+    def make(seed, rng):
+        integrator = INTEGRATORS[seed % len(INTEGRATORS)]
+        n = int(rng.choice([1, 2, 5, 8, 17, 33]))
+        if seed % 5 == 4 and not isinstance(integrator, kd.Exact):
+            drawn = turned_scene(rng, integrator, dim=int(rng.integers(2, 4)))
+            drawn.arguments["constraints"] = walls(rng, *drawn.position.shape)
+            return drawn
+        return held(rng, integrator, n)
+
+    compare_with_reference(monkeypatch, make, range(first, first + 40))
+
+
+def shots(rng, n, dim, dtype, wall):
+    """Bodies that fly, bounce, slide and lie, and some that nothing moves."""
+    position = rng.uniform(-3, 3, (n, dim)).astype(dtype)
+    velocity = rng.normal(0, 2, (n, dim)).astype(dtype)
+    mass = rng.uniform(0.5, 2, n)
+    mass[::17] = np.inf
+    velocity[::17] = 0
+    gravity = np.zeros(dim)
+    gravity[-1] = -9.81
+    found = {"restitution": rng.uniform(0, 0.6, n), "friction": 0.3, "radius": rng.uniform(0, 0.1, n)}
+    one = {"restitution": 0.3}
+    up = np.zeros(dim)
+    up[-1] = 1.0
+    up[0] += 0.3
+    constraints = {
+        "plane": [kd.Plane(up, -2.0, **one)],
+        "rough plane": [kd.Plane(up, -2.0, **found)],
+        "box": [kd.Box(-2.5, 2.5, **found)],
+        "boxes": [kd.Box(-2.5, 2.5, **one), kd.Box(-2.0, 3.0, friction=rng.uniform(0, 1, n))],
+    }[wall]
+    return position, velocity, {
+        "mass": mass, "dt": 1 / 60, "constraints": constraints, "forces": [kd.Gravity(gravity), kd.QuadraticDrag(0.02)],
+    }  # fmt: skip
+
+
+SCHEMES = ["semi_implicit_euler", "velocity_verlet", "rk4", "verlet", "yoshida4", "heun"]
+
+
+@pytest.mark.parametrize("wall", ["plane", "rough plane", "box", "boxes"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_same_bits_as_where_somebody_is_told(isa, scheme, wall):
+    """Who is told of events meets one body after the other. Tiles end within vectors; all bodies land in the end."""
+    for number, (dtype, dim, n) in enumerate(product(DTYPES, (1, 2, 3), (1, 191, 193, 770))):
+        rng = np.random.default_rng(number)
+        position, velocity, arguments = shots(rng, n, dim, dtype, wall)
+        if number % 4 == 1:
+            arguments["forces"].append(kd.Damping(0.5))
+        layout = LAYOUTS[number % len(LAYOUTS)]
+        with said(dtype=dtype.__name__, dim=dim, n=n, layout=layout):
+            told = kd.Stepper(position.copy(), velocity.copy(), events=kd.Events(8), integrator=scheme, **arguments)
+            order = "F" if layout == "component" else "C"
+            alone = [
+                kd.Stepper(position.copy(order), velocity.copy(order), integrator=scheme, threads=threads, **arguments)
+                for threads in (1, 2)
+            ]
+            for steps in (1, 5, 2, 120, 1):
+                told.step(steps)
+                for stepper in alone:
+                    stepper.step(steps)
+                    assert_same_bits(stepper.position, told.position)
+                    assert_same_bits(stepper.velocity, told.velocity)
+                assert alone[0].checksum() == alone[1].checksum()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("scheme", ["semi_implicit_euler", "rk4", "verlet"])
+def test_births_and_deaths_at_a_wall(isa, scheme, dtype):
+    rng = np.random.default_rng(5)
+    position, velocity, arguments = shots(rng, 400, 2, dtype, "rough plane")
+    arguments["mass"] = 1.0
+    arguments |= {"integrator": scheme, "alive": rng.random(400) < 0.6}
+    steppers = [
+        kd.Stepper(position.copy(), velocity.copy(), **arguments),
+        kd.Stepper(position.copy(), velocity.copy(), events=kd.Events(8), **arguments),
+    ]
+    for turn in range(8):
+        dying = rng.permutation(np.flatnonzero(steppers[0].alive))[:50]
+        born = rng.uniform(-1, 3, (40, 2)).astype(dtype)
+        for stepper in steppers:
+            stepper.kill(dying)
+            stepper.spawn(born, (1.0, -2.0))
+            stepper.step(1 + 7 * turn)
+        assert_same_bits(steppers[0].position, steppers[1].position)
+        assert_same_bits(steppers[0].velocity, steppers[1].velocity)
+        assert not steppers[0].position[~steppers[0].alive].any()
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+def test_one_call_or_many_and_any_instruction_set(monkeypatch, integrator):
+    for seed in range(6):
+        drawn = held(np.random.default_rng(seed), integrator, 400)
+        whole = drawn.make(kd.Stepper, "row")
+        if outcome(whole, 12):
+            continue
+        for name in kernels.isas:
+            monkeypatch.setattr(kernels, "isa", name)
+            with said(integrator=integrator, seed=seed, isa=name):
+                parts = drawn.make(kd.Stepper, LAYOUTS[seed % len(LAYOUTS)], threads=2)
+                for steps in (1, 0, 4, 6, 1):
+                    parts.step(steps)
+                assert_same_bits(parts.position, whole.position)
+                assert_same_bits(parts.velocity, whole.velocity)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rest_is_the_same_at_any_scale(isa, dtype):
+    """Who rests is seen without a root where squares tell: not where they overflow, or lose digits."""
+    n = 64
+    for number, power in enumerate(range(-42, 43, 6) if dtype == np.float32 else range(-320, 300, 40)):
+        rng = np.random.default_rng(number)
+        with np.errstate(over="ignore", under="ignore"):
+            scale = dtype(10.0) ** dtype(power / 2)
+            position = (rng.choice([0, 1e-6, 1, 3], (n, 2)) * scale).astype(dtype)
+            velocity = (rng.normal(size=(n, 2)) * scale * rng.choice([0, 1e-3, 1], (n, 1))).astype(dtype)
+        arguments = {
+            "dt": 1 / 64, "forces": [kd.Gravity((0, -float(scale)))], "integrator": "semi_implicit_euler",
+            "constraints": [kd.Plane((0, 1), 0, restitution=0.5, friction=0.1)],
+        }  # fmt: skip
+        told = kd.Stepper(position.copy(), velocity.copy(), events=kd.Events(8), **arguments)
+        alone = kd.Stepper(position.copy(), velocity.copy(), **arguments)
+        for _ in range(200):
+            with said(power=power, isa=isa, tick=told.tick):
+                assert outcome(told, 1) == outcome(alone, 1)
+                assert_same_bits(alone.position, told.position)
+                assert_same_bits(alone.velocity, told.velocity)
