@@ -64,9 +64,9 @@ class Distance(Constraint):
     """Pairs of bodies at a fixed distance: rods, ropes, cloth (SHAKE and RATTLE, or Jakobsen's relaxation).
 
     pairs: ints of shape (k, 2), two different bodies each. length: m, scalar or (k,); if left out, the distance when
-    the stepper is made. iterations: how often all pairs are corrected in each step, one after the other. stiffness:
-    0 < stiffness <= 1, scalar or (k,), the share of the error that one correction removes. A correction moves both
-    bodies, the lighter one more. How stiff a cloth is then depends on iterations and dt.
+    the stepper is made. iterations: how often all pairs are corrected in each step, one after the other.
+    stiffness: 0 < stiffness <= 1, scalar or (k,), the share of the error that one correction removes. A correction
+    moves both bodies, the lighter one more. How stiff a cloth is then depends on iterations and dt.
 
     direction: the line along which bodies are moved. "before" is the line between them before the step (SHAKE:
     Ryckaert, Ciccotti, Berendsen 1977). It is as exact as `verlet` itself, second order in dt, and keeps the energy
