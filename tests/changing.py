@@ -71,6 +71,7 @@ def coefficients(rng, declaration, n, dim):
             "iterations": lambda: int(rng.integers(1, 5)),
             "compliance": lambda: 0.01,
             "stiffness": lambda: 0.5,
+            "order": lambda: ("given", "coloured")[int(rng.integers(2))],
         },
     }[type(declaration).__name__]
     names = [name for name in choices if rng.integers(2)] or [next(iter(choices))]

@@ -44,7 +44,7 @@ INTEGRATORS = [
 #: scenes and rows of its own: if the others drew it, most rows would change, and nobody could see which kernel did it.
 ADDED_INTEGRATORS: list[Any] = []
 ADDED_FORCES: dict[str, Any] = {}
-ADDED_CONSTRAINTS: dict[str, Any] = {}
+ADDED_CONSTRAINTS: dict[str, Any] = {"coloured pairs": lambda rng, n, dim: coloured(rng, n)}
 
 
 @dataclass
@@ -193,6 +193,15 @@ def added_scene(rng, name, integrator=None, dtype=None):
     make = (ADDED_CONSTRAINTS if held else ADDED_FORCES)[name]
     drawn.arguments["constraints" if held else "forces"].append(make(rng, *drawn.position.shape))
     return drawn
+
+
+def coloured(rng, n):
+    """Random pairs, some of them several times, that are taken colour by colour."""
+    first, way = rng.integers(n, size=(2, int(rng.integers(1, 4 * n))))
+    pairs = np.stack([first, (first + 1 + way % (n - 1)) % n], axis=1)
+    softness = ({}, {"stiffness": 0.5}, {"compliance": 0.01})[rng.integers(3)]
+    how = {"direction": ("before", "after")[rng.integers(2)], "iterations": int(rng.integers(1, 5)), **softness}
+    return kd.Distance(pairs, rng.uniform(0, 2, len(pairs)), order="coloured", **how)
 
 
 def takers(name):

@@ -851,6 +851,7 @@ CONSTRAINTS = {
         "stiffness": [0.5],
         "iterations": [3],
         "direction": ["after"],
+        "order": ["coloured"],
     },
     kd.Distance([(0, 1)], 1.0, compliance=0.1): {"compliance": [0.2]},
     kd.Pin([0]): {"indices": [[1], [0, 2]]},

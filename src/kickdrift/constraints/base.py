@@ -131,7 +131,7 @@ def told_apart(tenants: np.ndarray | None) -> dict[str, np.ndarray]:
     return {} if tenants is None else {"tenants": tenants}
 
 
-def countable(name: str, plan: Plan) -> None:
-    """Kernels count bodies that see each other in 32 bits."""
-    if plan.n >= 2**31:
-        raise ValueError(f"{name}: expected fewer than {2**31} bodies, got {plan.n}")
+def countable(name: str, plan: Plan, most: int = 2**31) -> None:
+    """Kernels count bodies that see each other, or their numbers, in 32 bits."""
+    if plan.n >= most:
+        raise ValueError(f"{name}: expected fewer than {most} bodies, got {plan.n}")

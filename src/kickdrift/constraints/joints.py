@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import validation
-from ..declaration import declaration, numbers, tenants
+from ..declaration import declaration, numbers, once, tenants
 from .base import Constraint, countable, pinned, told_apart, weights
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ class Distance(Constraint):
     """Pairs of bodies at a fixed distance: rods, ropes, cloth (SHAKE and RATTLE, or Jakobsen's relaxation).
 
     pairs: ints of shape (k, 2), two different bodies each. length: m, scalar or (k,); if left out, the distance when
-    the stepper is made. iterations: how often all pairs are corrected in each step, one after the other in the order
-    given. stiffness: 0 < stiffness <= 1, scalar or (k,), the share of the error that one correction removes. A
-    correction moves both bodies, the lighter one more. How stiff a cloth is then depends on iterations and dt.
+    the stepper is made. iterations: how often all pairs are corrected in each step, one after the other.
+    stiffness: 0 < stiffness <= 1, scalar or (k,), the share of the error that one correction removes. A correction
+    moves both bodies, the lighter one more. How stiff a cloth is then depends on iterations and dt.
 
     direction: the line along which bodies are moved. "before" is the line between them before the step (SHAKE:
     Ryckaert, Ciccotti, Berendsen 1977). It is as exact as `verlet` itself, second order in dt, and keeps the energy
@@ -74,6 +74,14 @@ class Distance(Constraint):
     in the step, or was stretched by more than half of its length, is moved along the line after the step. Otherwise
     bodies under high tension would swing up. "after" uses the line after the step for all pairs (Jakobsen 2001,
     Advanced Character Physics). It is first order, and loses energy.
+
+    order: "given" takes pairs in the order given, "coloured" colour by colour, and in the order given within a colour.
+    Each pair has the first colour that no pair before it has that shares a body with it. So pairs of a colour have no
+    body in common, and are computed side by side, which takes some two thirds of the time for cloth. After each
+    iteration bodies are elsewhere than in the other order, on the way to the same lengths. Either way the bits are the
+    same on every machine and for any number of threads. A correction at the end of a rope, whose pairs are given from
+    there, passes through all of it in one iteration; coloured it takes many. `Contacts` takes `joints` in this order
+    too.
 
     compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); 0 is rigid. With it this is XPBD (Macklin,
     Müller, Chentanez 2016). Its result, once converged, depends neither on iterations nor on dt.
@@ -107,11 +115,13 @@ class Distance(Constraint):
     iterations: int = 8
     compliance: ArrayLike | None = None
     direction: str = "before"
+    order: str = "given"
     tenants: np.ndarray | None = tenants()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         validation.one_of("Distance(direction)", self.direction, ("before", "after"))
+        validation.one_of("Distance(order)", self.order, ("given", "coloured"))
         object.__setattr__(self, "pairs", validation.pairs("Distance(pairs)", self.pairs))
         object.__setattr__(self, "iterations", validation.integer("Distance(iterations)", self.iterations, 1, 10**6))
         for name in ("length", "compliance"):
@@ -124,7 +134,10 @@ class Distance(Constraint):
     def changed(self, coefficients: dict[str, Any]) -> Self:
         length = coefficients.get("length")
         if length is None or len(coefficients) > 1:
-            return super().changed(coefficients)
+            other = super().changed(coefficients)
+            if "_colours" in vars(self):  # pairs stay what they are
+                other.__dict__["_colours"] = self._colours
+            return other
         other = object.__new__(type(self))  # pairs need no other check
         values = validation.numbers("Distance(length)", length, minimum=0.0)
         other.__dict__.update({**self.__dict__, "length": values})
@@ -145,10 +158,10 @@ class Distance(Constraint):
         return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.pairs)))
 
     def compile(self, plan: Plan) -> None:
-        countable("Distance", plan)
+        countable("Distance", plan, 2**28)
         pairs = validation.within("Distance(pairs)", np.asarray(self.pairs), plan.n)
         weight = weights(plan, pairs, self.tenants)
-        free = weight.sum(axis=1) > 0  # others are moved by nothing
+        free = self._moved(weight)
         first, second = np.ascontiguousarray(pairs[free].T)
         weight_first, weight_second = np.ascontiguousarray(weight[free].T)
         total = weight_first + weight_second
@@ -186,10 +199,19 @@ class Distance(Constraint):
     def rods(self, plan: Plan) -> tuple[np.ndarray, ...]:
         """Pairs that can be moved: first and second body, length, compliance, and for which bodies in their slots."""
         pairs = validation.within("Distance(pairs)", np.asarray(self.pairs), plan.n)
-        free = weights(plan, pairs, self.tenants).sum(axis=1) > 0
+        free = self._moved(weights(plan, pairs, self.tenants))
         compliance = np.zeros(len(pairs)) if self.compliance is None else self._each("compliance")
         tenants = np.ones((len(pairs), 2), np.int64) if self.tenants is None else self.tenants
         return *pairs[free].T, self._each("length")[free], compliance[free], tenants[free]
+
+    def _moved(self, weight: np.ndarray) -> np.ndarray:
+        """The numbers of the pairs that can be moved, in the order in which they are taken."""
+        moved = np.flatnonzero(weight.sum(axis=1) > 0)
+        return moved if self.order == "given" else moved[np.argsort(self._colours[moved], kind="stable")]
+
+    @once
+    def _colours(self) -> np.ndarray:
+        return colours(np.asarray(self.pairs))
 
     def _each(self, name: str) -> np.ndarray:
         """One value per pair."""
@@ -200,3 +222,15 @@ class Distance(Constraint):
             )
         return np.broadcast_to(array, (count,))
 
+
+def colours(pairs: np.ndarray) -> np.ndarray:
+    """For each pair the first colour that no pair before it has that shares a body with it: greedy edge colouring."""
+    taken = [0] * (int(pairs.max(initial=-1)) + 1)  # of each body, as bits
+    found = []
+    for first, second in zip(*pairs.T.tolist(), strict=True):
+        ones, others = taken[first], taken[second]
+        both = ones | others
+        colour = ~both & (both + 1)  # the lowest bit that is 0 there
+        taken[first], taken[second] = ones | colour, others | colour
+        found.append(colour)
+    return np.array([*map(int.bit_length, found)], np.int64) - 1

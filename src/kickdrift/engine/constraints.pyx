@@ -86,7 +86,7 @@ cdef class BoundDistance(BoundConstraint):
         held[self.first] = held[self.second] = True
         row = np.cumsum(held) - 1
         item = HELD_ROW * np.dtype(plan.dtype).itemsize
-        row += row * item // PAGE * (LINE // item)
+        row = HELD_ROW * (row + row * item // PAGE * (LINE // item))
         distance.first = <const int32_t*> self.keep(row[self.bodies[0]], np.int32)
         distance.second = <const int32_t*> self.keep(row[self.bodies[1]], np.int32)
         # Written again only where all are the same: the order does not matter then.
@@ -110,7 +110,7 @@ cdef class BoundDistance(BoundConstraint):
             distance.alpha = self.allocate(count, plan.dtype)
         distance.members = np.count_nonzero(held)
         distance.member = <const int32_t*> self.keep(np.flatnonzero(held), np.int32)
-        distance.row = self.allocate(HELD_ROW * int(row.max(initial=0) + 1), plan.dtype)
+        distance.row = self.allocate(int(row.max(initial=0)) + HELD_ROW, plan.dtype)
         distance.force = self.allocate(count, plan.dtype)
         distance.pull = self.allocate(count, plan.dtype)
         distance.direction = fields["direction"][0]

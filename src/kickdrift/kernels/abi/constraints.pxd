@@ -59,7 +59,7 @@ ctypedef struct Distance:
     const int64_t* stage        # where each begins, and the last ends
     int64_t members             # bodies in rows
     const int32_t* member       # which they are
-    const int32_t* first        # the row of each pair's first body
+    const int32_t* first        # at which number the row of each pair's first body begins
     const int32_t* second
     const void* length
     const void* move_first
@@ -71,7 +71,7 @@ ctypedef struct Distance:
     double response[4]
     # Workspace.
     void* was                   # positions
-    void* row                   # vectors of members, place after place
+    void* row                   # vectors of members
     void* way                   # component after component, of each pair
     void* force                 # how much each was pulled along itself
     void* pull                  # the same, of velocities; of pairs that are not compliant: > 0 where they are left

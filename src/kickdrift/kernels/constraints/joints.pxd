@@ -8,12 +8,12 @@ from ..abi.coupled cimport INTERRUPTED
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
 from ..simd.blends cimport where_above
-from ..simd.rows cimport four_f32, four_f64, put_four_f32, put_four_f64
+from ..simd.rows cimport change_ways, lay_f32, lay_f64, shrink_ways, ways_f32, ways_f64
 from ..simd.vec cimport f32vec, f64vec, filled, real, spread, store_part, vec, vec_root, where_positive, width
 from ..space cimport is_periodic, toward
 
 cdef enum:
-    LANE = 16       # numbers in the widest vector
+    BATCH = 128     # pairs whose roots and quotients are under way at once, whole vectors
     RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
     FEW = 2         # for up to so many pairs it is faster to take them one by one
 
@@ -113,23 +113,6 @@ cdef inline void give(int dim, int64_t stride, real* x, const Distance* data) no
             x[2 * stride + i] = row[2]
 
 
-cdef inline void give_some(int64_t count, void* rows, const int32_t* index, const vec* q) noexcept nogil:
-    """The first rows of a vector alone: what lies behind them is not to change."""
-    cdef double room[HELD_ROW * LANE]
-    cdef int32_t own[LANE]
-    cdef char* buffer = <char*> room
-    cdef int64_t row = HELD_ROW * <int64_t> sizeof(vec) // width(q)
-    cdef int k
-    for k in range(LANE):
-        own[k] = k
-    if vec is f32vec:
-        put_four_f32(<float*> room, HELD_ROW, own, q)
-    else:
-        put_four_f64(room, HELD_ROW, own, q)
-    for k in range(<int> count):
-        memcpy(<char*> rows + row * index[k], buffer + row * k, row)
-
-
 cdef inline void follow(
     int dim, int64_t n, int64_t stride, const vec* was, const vec* x, vec* v, double step,
 ) noexcept nogil:
@@ -153,9 +136,7 @@ cdef inline void aim(int dim, int64_t count, const Distance* data, const real* l
 
 cdef inline void directions(int dim, int64_t count, const Distance* data, const vec* like) noexcept nogil:
     """From the first body of each pair to the second, of length 1, or 0 where they are at the same place."""
-    cdef vec a[HELD_ROW]
-    cdef vec b[HELD_ROW]
-    cdef vec d[MAX_DIM]
+    cdef vec d[HELD_ROW]
     cdef vec zero = filled(0, like)
     cdef vec one = filled(1, like)
     cdef vec r, f
@@ -163,13 +144,9 @@ cdef inline void directions(int dim, int64_t count, const Distance* data, const 
     cdef int c
     while p < count:
         if vec is f32vec:
-            four_f32(<const float*> data.row, HELD_ROW, data.first + p, a)
-            four_f32(<const float*> data.row, HELD_ROW, data.second + p, b)
+            ways_f32(<const float*> data.row, data.first + p, data.second + p, d)
         else:
-            four_f64(<const double*> data.row, HELD_ROW, data.first + p, a)
-            four_f64(<const double*> data.row, HELD_ROW, data.second + p, b)
-        for c in range(MAX_DIM):
-            d[c] = b[c] - a[c]
+            ways_f64(<const double*> data.row, data.first + p, data.second + p, d)
         if is_periodic(&data.torus):
             turn_to_images(dim, d, &data.torus)
         r = vec_root(along_each(dim, d, d))
@@ -266,8 +243,8 @@ cdef inline void relax_pair(
     bint compliant, int dim, real* row, const Distance* data, int64_t p,
 ) noexcept nogil:
     cdef int64_t count = data.stage[data.stages]
-    cdef real* first = row + HELD_ROW * <int64_t> data.first[p]
-    cdef real* second = row + HELD_ROW * <int64_t> data.second[p]
+    cdef real* first = row + data.first[p]
+    cdef real* second = row + data.second[p]
     cdef real length = (<const real*> data.length)[p]
     cdef real move_first = moves(compliant, False, data, row)[p]
     cdef real move_second = moves(compliant, True, data, row)[p]
@@ -341,8 +318,8 @@ cdef inline void slow_pair(
 ) noexcept nogil:
     """Take away what is left of the velocity along a pair."""
     cdef int64_t count = data.stage[data.stages]
-    cdef real* first = row + HELD_ROW * <int64_t> data.first[p]
-    cdef real* second = row + HELD_ROW * <int64_t> data.second[p]
+    cdef real* first = row + data.first[p]
+    cdef real* second = row + data.second[p]
     cdef real move_first = moves(compliant, False, data, row)[p]
     cdef real move_second = moves(compliant, True, data, row)[p]
     cdef const real* way = <const real*> data.way
@@ -366,51 +343,32 @@ cdef inline void slow_pair(
 
 
 cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    """The same for pairs that have no body in common: a vector of them at once, along the line after the step."""
-    cdef const int32_t* first = data.first
-    cdef const int32_t* second = data.second
-    cdef const void* lengths = data.length
-    cdef const void* moves_first = data.move_first
-    cdef const void* moves_second = data.move_second
-    cdef void* rows = data.row
-    cdef vec a[HELD_ROW]
-    cdef vec b[HELD_ROW]
-    cdef vec some[HELD_ROW]
-    cdef vec d[MAX_DIM]
-    cdef vec r, f, length, move_first, move_second
-    cdef int c
+    """The same for pairs that have no body in common, along the line after the step.
+
+    Shares come first: what moves the bodies would keep the roots of the next pairs waiting.
+    """
+    cdef double room[BATCH]
+    cdef vec d[HELD_ROW]
+    cdef vec r
+    cdef int64_t end, k
     while p < last:
-        if vec is f32vec:
-            four_f32(<const float*> rows, HELD_ROW, first + p, a)
-            four_f32(<const float*> rows, HELD_ROW, second + p, b)
-        else:
-            four_f64(<const double*> rows, HELD_ROW, first + p, a)
-            four_f64(<const double*> rows, HELD_ROW, second + p, b)
-        for c in range(MAX_DIM):
-            d[c] = b[c] - a[c]
-        r = vec_root(along_each(dim, d, d))
-        length = (<const vec*> numbers(lengths, p, like))[0]
-        f = where_positive(r, (r - length) / r)
-        move_first = (<const vec*> numbers(moves_first, p, like))[0]
-        move_second = (<const vec*> numbers(moves_second, p, like))[0]
-        for c in range(MAX_DIM):
-            d[c] = f * d[c]
-            a[c] = a[c] + move_first * d[c]
-            b[c] = b[c] - move_second * d[c]
-        if last - p < width(like):
-            for c in range(HELD_ROW):
-                some[c] = a[c]
-            give_some(last - p, rows, first + p, some)
-            for c in range(HELD_ROW):
-                some[c] = b[c]
-            give_some(last - p, rows, second + p, some)
-        elif vec is f32vec:
-            put_four_f32(<float*> rows, HELD_ROW, first + p, a)
-            put_four_f32(<float*> rows, HELD_ROW, second + p, b)
-        else:
-            put_four_f64(<double*> rows, HELD_ROW, first + p, a)
-            put_four_f64(<double*> rows, HELD_ROW, second + p, b)
-        p += width(like)
+        end = min(last, p + BATCH)
+        k = p
+        while k < end:
+            if vec is f32vec:
+                ways_f32(<const float*> data.row, data.first + k, data.second + k, d)
+            else:
+                ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
+            r = vec_root(along_each(dim, d, d))
+            (<vec*> numbers(room, k - p, like))[0] = where_positive(
+                r, (r - (<const vec*> numbers(data.length, k, like))[0]) / r,
+            )
+            k += width(like)
+        shrink_ways(
+            data.row, data.first + p, data.second + p, <const vec*> room, numbers(data.move_first, p, like),
+            numbers(data.move_second, p, like), end - p,
+        )
+        p = end
 
 
 cdef inline void take(
@@ -418,46 +376,38 @@ cdef inline void take(
     const vec* like,
 ) noexcept nogil:
     """The same for whatever is to be done with pairs."""
-    cdef const void* moves_first = data.share_first if compliant else data.move_first
-    cdef const void* moves_second = data.share_second if compliant else data.move_second
+    cdef const void* move_first = data.share_first if compliant else data.move_first
+    cdef const void* move_second = data.share_second if compliant else data.move_second
+    cdef double room[HELD_ROW * BATCH]
     cdef vec h = filled(step, like)
-    cdef vec a[HELD_ROW]
-    cdef vec b[HELD_ROW]
-    cdef vec d[MAX_DIM]
-    cdef vec move_first, move_second
-    cdef int64_t count
-    cdef int c
+    cdef vec d[HELD_ROW]
+    cdef vec total
+    cdef int64_t end, k
     while p < last:
-        count = last - p
-        if vec is f32vec:
-            four_f32(<const float*> data.row, HELD_ROW, data.first + p, a)
-            four_f32(<const float*> data.row, HELD_ROW, data.second + p, b)
-        else:
-            four_f64(<const double*> data.row, HELD_ROW, data.first + p, a)
-            four_f64(<const double*> data.row, HELD_ROW, data.second + p, b)
-        for c in range(MAX_DIM):
-            d[c] = b[c] - a[c]
-        move_first = (<const vec*> numbers(moves_first, p, like))[0]
-        move_second = (<const vec*> numbers(moves_second, p, like))[0]
-        if velocities:
-            slow(compliant, dim, h, move_first + move_second, data, p, count, d)
-        else:
-            if is_periodic(&data.torus):
-                turn_to_images(dim, d, &data.torus)
-            correct(compliant, dim, move_first + move_second, data, p, count, d)
-        for c in range(MAX_DIM):
-            a[c] = a[c] + move_first * d[c]
-            b[c] = b[c] - move_second * d[c]
-        if count < width(like):
-            give_some(count, data.row, data.first + p, a)
-            give_some(count, data.row, data.second + p, b)
-        elif vec is f32vec:
-            put_four_f32(<float*> data.row, HELD_ROW, data.first + p, a)
-            put_four_f32(<float*> data.row, HELD_ROW, data.second + p, b)
-        else:
-            put_four_f64(<double*> data.row, HELD_ROW, data.first + p, a)
-            put_four_f64(<double*> data.row, HELD_ROW, data.second + p, b)
-        p += width(like)
+        end = min(last, p + BATCH)
+        k = p
+        while k < end:
+            if vec is f32vec:
+                ways_f32(<const float*> data.row, data.first + k, data.second + k, d)
+            else:
+                ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
+            total = (<const vec*> numbers(move_first, k, like))[0] + (<const vec*> numbers(move_second, k, like))[0]
+            if velocities:
+                slow(compliant, dim, h, total, data, k, end - k, d)
+            else:
+                if is_periodic(&data.torus):
+                    turn_to_images(dim, d, &data.torus)
+                correct(compliant, dim, total, data, k, end - k, d)
+            if vec is f32vec:
+                lay_f32(<float*> numbers(room, HELD_ROW * (k - p), like), d)
+            else:
+                lay_f64(<double*> numbers(room, HELD_ROW * (k - p), like), d)
+            k += width(like)
+        change_ways(
+            data.row, data.first + p, data.second + p, <const vec*> room, numbers(move_first, p, like),
+            numbers(move_second, p, like), end - p,
+        )
+        p = end
 
 
 cdef inline void correct(

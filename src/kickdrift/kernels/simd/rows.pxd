@@ -41,42 +41,67 @@ cdef extern from *:
       #endif
       #define KD_LOWER(type, a, b) KD_LANES(unpacklo, type)(a, b)
       #define KD_UPPER(type, a, b) KD_LANES(unpackhi, type)(a, b)
-      KD_ROWS(void) kd_four_f64(const double *rows, long step, const int32_t *index, kd_f64 *q) {
+      KD_ROWS(void) kd_read_f64(const double *rows, long step, const int32_t *index, kd_f64 *r) {
         #if defined(__AVX512F__)
-          const __m512d r0 = KD_512(pd, 0, 2), r1 = KD_512(pd, 1, 3), r2 = KD_512(pd, 4, 6), r3 = KD_512(pd, 5, 7);
-          #define KD_EVEN(a, b) _mm512_shuffle_f64x2(a, b, 0x88)
-          #define KD_ODD(a, b) _mm512_shuffle_f64x2(a, b, 0xdd)
+          r[0] = KD_512(pd, 0, 2), r[1] = KD_512(pd, 1, 3), r[2] = KD_512(pd, 4, 6), r[3] = KD_512(pd, 5, 7);
         #elif defined(__AVX__)
-          const __m256d r0 = _mm256_loadu_pd(KD_ROW(0)), r1 = _mm256_loadu_pd(KD_ROW(1));
-          const __m256d r2 = _mm256_loadu_pd(KD_ROW(2)), r3 = _mm256_loadu_pd(KD_ROW(3));
-          #define KD_EVEN(a, b) _mm256_permute2f128_pd(a, b, 0x20)
-          #define KD_ODD(a, b) _mm256_permute2f128_pd(a, b, 0x31)
+          r[0] = _mm256_loadu_pd(KD_ROW(0)), r[1] = _mm256_loadu_pd(KD_ROW(1));
+          r[2] = _mm256_loadu_pd(KD_ROW(2)), r[3] = _mm256_loadu_pd(KD_ROW(3));
+        #else
+          r[0] = _mm_loadu_pd(KD_ROW(0)), r[1] = _mm_loadu_pd(KD_ROW(1));
+          r[2] = _mm_loadu_pd(KD_ROW(0) + 2), r[3] = _mm_loadu_pd(KD_ROW(1) + 2);
         #endif
+      }
+      KD_ROWS(void) kd_turn_f64(const kd_f64 *r, kd_f64 *q) {
         #if defined(__AVX__)
-          const kd_f64_in t0 = KD_LOWER(pd, r0, r1), t1 = KD_UPPER(pd, r0, r1);
-          const kd_f64_in t2 = KD_LOWER(pd, r2, r3), t3 = KD_UPPER(pd, r2, r3);
+          const kd_f64_in t0 = KD_LOWER(pd, r[0], r[1]), t1 = KD_UPPER(pd, r[0], r[1]);
+          const kd_f64_in t2 = KD_LOWER(pd, r[2], r[3]), t3 = KD_UPPER(pd, r[2], r[3]);
+          #if defined(__AVX512F__)
+            #define KD_EVEN(a, b) _mm512_shuffle_f64x2(a, b, 0x88)
+            #define KD_ODD(a, b) _mm512_shuffle_f64x2(a, b, 0xdd)
+          #else
+            #define KD_EVEN(a, b) _mm256_permute2f128_pd(a, b, 0x20)
+            #define KD_ODD(a, b) _mm256_permute2f128_pd(a, b, 0x31)
+          #endif
           q[0] = KD_EVEN(t0, t2);
           q[1] = KD_EVEN(t1, t3);
           q[2] = KD_ODD(t0, t2);
           q[3] = KD_ODD(t1, t3);
         #else
-          const __m128d r0 = _mm_loadu_pd(KD_ROW(0)), r1 = _mm_loadu_pd(KD_ROW(1));
-          const __m128d r2 = _mm_loadu_pd(KD_ROW(0) + 2), r3 = _mm_loadu_pd(KD_ROW(1) + 2);
-          q[0] = KD_LOWER(pd, r0, r1);
-          q[1] = KD_UPPER(pd, r0, r1);
-          q[2] = KD_LOWER(pd, r2, r3);
-          q[3] = KD_UPPER(pd, r2, r3);
+          q[0] = KD_LOWER(pd, r[0], r[1]);
+          q[1] = KD_UPPER(pd, r[0], r[1]);
+          q[2] = KD_LOWER(pd, r[2], r[3]);
+          q[3] = KD_UPPER(pd, r[2], r[3]);
         #endif
       }
-      KD_ROWS(void) kd_four_f32(const float *rows, long step, const int32_t *index, kd_f32 *q) {
-          const kd_f32_in r0 = KD_FLOATS(0), r1 = KD_FLOATS(1), r2 = KD_FLOATS(2), r3 = KD_FLOATS(3);
-          const kd_f64_in t0 = (kd_f64_in)KD_LOWER(ps, r0, r1), t1 = (kd_f64_in)KD_UPPER(ps, r0, r1);
-          const kd_f64_in t2 = (kd_f64_in)KD_LOWER(ps, r2, r3), t3 = (kd_f64_in)KD_UPPER(ps, r2, r3);
+      KD_ROWS(void) kd_read_f32(const float *rows, long step, const int32_t *index, kd_f32 *r) {
+          r[0] = KD_FLOATS(0), r[1] = KD_FLOATS(1), r[2] = KD_FLOATS(2), r[3] = KD_FLOATS(3);
+      }
+      KD_ROWS(void) kd_turn_f32(const kd_f32 *r, kd_f32 *q) {
+          const kd_f64_in t0 = (kd_f64_in)KD_LOWER(ps, r[0], r[1]), t1 = (kd_f64_in)KD_UPPER(ps, r[0], r[1]);
+          const kd_f64_in t2 = (kd_f64_in)KD_LOWER(ps, r[2], r[3]), t3 = (kd_f64_in)KD_UPPER(ps, r[2], r[3]);
           q[0] = (kd_f32)KD_LOWER(pd, t0, t2);
           q[1] = (kd_f32)KD_UPPER(pd, t0, t2);
           q[2] = (kd_f32)KD_LOWER(pd, t1, t3);
           q[3] = (kd_f32)KD_UPPER(pd, t1, t3);
       }
+      #define KD_READ(vec, number, suffix) \
+        KD_ROWS(void) kd_four_ ## suffix(const number *rows, long step, const int32_t *index, vec *q) { \
+            vec r[4]; \
+            kd_read_ ## suffix(rows, step, index, r); \
+            kd_turn_ ## suffix(r, q); \
+        } \
+        KD_ROWS(void) kd_ways_ ## suffix( \
+            const number *rows, const int32_t *first, const int32_t *second, vec *q \
+        ) { \
+            vec a[4], b[4]; \
+            kd_read_ ## suffix(rows, 1, first, a); \
+            kd_read_ ## suffix(rows, 1, second, b); \
+            for (int k = 0; k < 4; k++) b[k] = b[k] - a[k]; \
+            kd_turn_ ## suffix(b, q); \
+        }
+      KD_READ(kd_f32, float, f32)
+      KD_READ(kd_f64, double, f64)
       /* Two numbers of each row back. Row l of floats is half of a place of 16 bytes, row l of doubles is one. */
       #if defined(__AVX512F__)
         #define KD_XMM(q, n) _mm512_extractf64x2_pd((__m512d)(q), n)
@@ -101,44 +126,23 @@ cdef extern from *:
       #else
         #define KD_PUT_ALL(put) put(0)
       #endif
-      /* All four numbers of each row back, by one store for each row that readers of whole rows do not wait for. */
-      KD_ROWS(void) kd_put_four_f64(double *rows, long step, const int32_t *index, const kd_f64 *q) {
+      /* Columns made rows, one after the other. */
+      KD_ROWS(void) kd_lay_f64(double *rows, const kd_f64 *q) {
           const kd_f64_in t0 = KD_LOWER(pd, q[0], q[1]), t1 = KD_UPPER(pd, q[0], q[1]);
           const kd_f64_in t2 = KD_LOWER(pd, q[2], q[3]), t3 = KD_UPPER(pd, q[2], q[3]);
-        #if defined(__AVX512F__)
-          const __m512i lower = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
-          const __m512i upper = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-          #define KD_PUT_ROWS(a, b, half, t, u) { \
-              const __m512d r = _mm512_permutex2var_pd(t, half, u); \
-              _mm256_storeu_pd(KD_ROW(a), _mm512_castpd512_pd256(r)); \
-              _mm256_storeu_pd(KD_ROW(b), _mm512_extractf64x4_pd(r, 1)); }
-          KD_PUT_ROWS(0, 2, lower, t0, t2)
-          KD_PUT_ROWS(4, 6, upper, t0, t2)
-          KD_PUT_ROWS(1, 3, lower, t1, t3)
-          KD_PUT_ROWS(5, 7, upper, t1, t3)
-        #elif defined(__AVX__)
-          _mm256_storeu_pd(KD_ROW(0), KD_EVEN(t0, t2));
-          _mm256_storeu_pd(KD_ROW(1), KD_EVEN(t1, t3));
-          _mm256_storeu_pd(KD_ROW(2), KD_ODD(t0, t2));
-          _mm256_storeu_pd(KD_ROW(3), KD_ODD(t1, t3));
-        #else
-          _mm_storeu_pd(KD_ROW(0), t0);
-          _mm_storeu_pd(KD_ROW(0) + 2, t2);
-          _mm_storeu_pd(KD_ROW(1), t1);
-          _mm_storeu_pd(KD_ROW(1) + 2, t3);
-        #endif
+          #define KD_LAY(n) \
+              _mm_storeu_pd(rows + 8 * n, KD_XMM(t0, n)); \
+              _mm_storeu_pd(rows + 8 * n + 2, KD_XMM(t2, n)); \
+              _mm_storeu_pd(rows + 8 * n + 4, KD_XMM(t1, n)); \
+              _mm_storeu_pd(rows + 8 * n + 6, KD_XMM(t3, n));
+          KD_PUT_ALL(KD_LAY)
       }
-      #define KD_PUT_FOURS(n) \
-          _mm_storeu_pd((double *)KD_ROW(4 * n), KD_XMM(r0, n)); \
-          _mm_storeu_pd((double *)KD_ROW(4 * n + 1), KD_XMM(r1, n)); \
-          _mm_storeu_pd((double *)KD_ROW(4 * n + 2), KD_XMM(r2, n)); \
-          _mm_storeu_pd((double *)KD_ROW(4 * n + 3), KD_XMM(r3, n));
-      KD_ROWS(void) kd_put_four_f32(float *rows, long step, const int32_t *index, const kd_f32 *q) {
-          const kd_f64_in t0 = (kd_f64_in)KD_LOWER(ps, q[0], q[1]), t1 = (kd_f64_in)KD_UPPER(ps, q[0], q[1]);
-          const kd_f64_in t2 = (kd_f64_in)KD_LOWER(ps, q[2], q[3]), t3 = (kd_f64_in)KD_UPPER(ps, q[2], q[3]);
-          const kd_f64_in r0 = KD_LOWER(pd, t0, t2), r1 = KD_UPPER(pd, t0, t2);
-          const kd_f64_in r2 = KD_LOWER(pd, t1, t3), r3 = KD_UPPER(pd, t1, t3);
-          KD_PUT_ALL(KD_PUT_FOURS)
+      KD_ROWS(void) kd_lay_f32(float *rows, const kd_f32 *q) {
+          kd_f32 r[4];
+          kd_turn_f32(q, r);
+          #define KD_LAY_FLOATS(n) \
+              for (int k = 0; k < 4; k++) _mm_storeu_pd((double *)(rows + 16 * n + 4 * k), KD_XMM(r[k], n));
+          KD_PUT_ALL(KD_LAY_FLOATS)
       }
       KD_ROWS(void) kd_put_two_f64(double *rows, long step, const int32_t *index, kd_f64 a, kd_f64 b) {
           const kd_f64 low = KD_LOWER(pd, a, b), high = KD_UPPER(pd, a, b);
@@ -157,9 +161,13 @@ cdef extern from *:
         KD_ROWS(void) kd_put_two_ ## suffix(number *rows, long step, const int32_t *index, vec a, vec b) { \
             for (unsigned l = 0; l < sizeof a / sizeof rows[0]; l++) KD_ROW(l)[0] = a[l], KD_ROW(l)[1] = b[l]; \
         } \
-        KD_ROWS(void) kd_put_four_ ## suffix(number *rows, long step, const int32_t *index, const vec *q) { \
+        KD_ROWS(void) kd_ways_ ## suffix(const number *rows, const int32_t *first, const int32_t *second, vec *q) { \
             for (unsigned l = 0; l < sizeof q[0] / sizeof rows[0]; l++) \
-                for (int c = 0; c < 4; c++) KD_ROW(l)[c] = q[c][l]; \
+                for (int c = 0; c < 4; c++) q[c][l] = rows[second[l] + c] - rows[first[l] + c]; \
+        } \
+        KD_ROWS(void) kd_lay_ ## suffix(number *rows, const vec *q) { \
+            for (unsigned l = 0; l < sizeof q[0] / sizeof rows[0]; l++) \
+                for (int c = 0; c < 4; c++) rows[4 * l + c] = q[c][l]; \
         }
       KD_FOUR(kd_f32, float, f32)
       KD_FOUR(kd_f64, double, f64)
@@ -172,19 +180,85 @@ cdef extern from *:
             KD_ROW(0)[0] = a; \
             KD_ROW(0)[1] = b; \
         } \
-        KD_ROWS(void) kd_put_four_ ## suffix(number *rows, long step, const int32_t *index, const number *q) { \
-            for (int c = 0; c < 4; c++) KD_ROW(0)[c] = q[c]; \
+        KD_ROWS(void) kd_ways_ ## suffix( \
+            const number *rows, const int32_t *first, const int32_t *second, number *q \
+        ) { \
+            for (int c = 0; c < 4; c++) q[c] = rows[*second + c] - rows[*first + c]; \
+        } \
+        KD_ROWS(void) kd_lay_ ## suffix(number *rows, const number *q) { \
+            for (int c = 0; c < 4; c++) rows[c] = q[c]; \
         }
       KD_FOUR(float, f32)
       KD_FOUR(double, f64)
     #endif
+    /* Each first row gets its share of a change, which each second row loses; rows are read and written whole. */
+    #if defined(KD_LANE_BYTES)
+      typedef float kd_row_f32 __attribute__((vector_size(16), aligned(4), may_alias));
+      typedef double kd_row_f64 __attribute__((vector_size(32), aligned(8), may_alias));
+      #define KD_SHARE(number, suffix, change) { \
+          kd_row_ ## suffix *const a = (kd_row_ ## suffix *)(rows + first[l]); \
+          kd_row_ ## suffix *const b = (kd_row_ ## suffix *)(rows + second[l]); \
+          const kd_row_ ## suffix p = *a, q = *b, d = change(kd_row_ ## suffix); \
+          *a = p + to_first[l] * d; \
+          *b = q - to_second[l] * d; }
+      #define KD_SHRUNK(row) (share[l] * (q - p))
+      #define KD_LAID(row) (*(const row *)(change + 4 * l))
+    #else
+      #define KD_SHARE(number, suffix, change) \
+          for (int c = 0; c < 4; c++) { \
+              const number p = rows[first[l] + c], q = rows[second[l] + c], d = change(number); \
+              rows[first[l] + c] = p + to_first[l] * d; \
+              rows[second[l] + c] = q - to_second[l] * d; }
+      #define KD_SHRUNK(number) (share[l] * (q - p))
+      #define KD_LAID(number) change[4 * l + c]
+    #endif
+    #if defined(__GNUC__) && !defined(__clang__)
+      #define KD_KEPT_SHORT _Pragma("GCC unroll 1")
+    #else
+      #define KD_KEPT_SHORT
+    #endif
+    #define KD_PAIRS(number, suffix) \
+      KD_ROWS(void) kd_shrink_ ## suffix( \
+          number *rows, const int32_t *first, const int32_t *second, const number *share, const number *to_first, \
+          const number *to_second, long count \
+      ) { \
+          KD_KEPT_SHORT \
+          for (long l = 0; l < count; l++) KD_SHARE(number, suffix, KD_SHRUNK) \
+      } \
+      KD_ROWS(void) kd_part_ ## suffix( \
+          number *rows, const int32_t *first, const int32_t *second, const number *change, const number *to_first, \
+          const number *to_second, long count \
+      ) { \
+          KD_KEPT_SHORT \
+          for (long l = 0; l < count; l++) KD_SHARE(number, suffix, KD_LAID) \
+      }
+    KD_PAIRS(float, f32)
+    KD_PAIRS(double, f64)
     """
     void four_f32 "kd_four_f32"(const float*, long step, const int32_t* index, f32vec* q) noexcept nogil
     void four_f64 "kd_four_f64"(const double*, long step, const int32_t* index, f64vec* q) noexcept nogil
     void put_two_f32 "kd_put_two_f32"(float*, long step, const int32_t* index, f32vec a, f32vec b) noexcept nogil
     void put_two_f64 "kd_put_two_f64"(double*, long step, const int32_t* index, f64vec a, f64vec b) noexcept nogil
-    void put_four_f32 "kd_put_four_f32"(float*, long step, const int32_t* index, const f32vec* q) noexcept nogil
-    void put_four_f64 "kd_put_four_f64"(double*, long step, const int32_t* index, const f64vec* q) noexcept nogil
+    # Pairs of rows of four numbers, `first` and `second` numbers from where they begin.
+    void ways_f32 "kd_ways_f32"(const float*, const int32_t* first, const int32_t* second, f32vec* q) noexcept nogil
+    void ways_f64 "kd_ways_f64"(const double*, const int32_t* first, const int32_t* second, f64vec* q) noexcept nogil
+    void lay_f32 "kd_lay_f32"(float* rows, const f32vec* q) noexcept nogil
+    void lay_f64 "kd_lay_f64"(double* rows, const f64vec* q) noexcept nogil
+    void shrink_f32 "kd_shrink_f32"(
+        float*, const int32_t* first, const int32_t* second, const float* share, const float*, const float*, long count,
+    ) noexcept nogil
+    void shrink_f64 "kd_shrink_f64"(
+        double*, const int32_t* first, const int32_t* second, const double* share, const double*, const double*,
+        long count,
+    ) noexcept nogil
+    void part_f32 "kd_part_f32"(
+        float*, const int32_t* first, const int32_t* second, const float* change, const float*, const float*,
+        long count,
+    ) noexcept nogil
+    void part_f64 "kd_part_f64"(
+        double*, const int32_t* first, const int32_t* second, const double* change, const double*, const double*,
+        long count,
+    ) noexcept nogil
 
 
 cdef inline void gather_four(
@@ -217,3 +291,37 @@ cdef inline void put_back(
             (<float*> rows)[first + c] = (<const float*> &q[c])[lane]
         else:
             (<double*> rows)[first + c] = (<const double*> &q[c])[lane]
+
+
+cdef inline void shrink_ways(
+    void* rows, const int32_t* first, const int32_t* second, const vec* share, const void* to_first,
+    const void* to_second, long count,
+) noexcept nogil:
+    """Take a share of the way from each pair of rows: some of it at each end. No row is there twice."""
+    if vec is f32vec:
+        shrink_f32(
+            <float*> rows, first, second, <const float*> share, <const float*> to_first, <const float*> to_second,
+            count,
+        )
+    else:
+        shrink_f64(
+            <double*> rows, first, second, <const double*> share, <const double*> to_first, <const double*> to_second,
+            count,
+        )
+
+
+cdef inline void change_ways(
+    void* rows, const int32_t* first, const int32_t* second, const vec* change, const void* to_first,
+    const void* to_second, long count,
+) noexcept nogil:
+    """The same for changes that are rows of their own."""
+    if vec is f32vec:
+        part_f32(
+            <float*> rows, first, second, <const float*> change, <const float*> to_first, <const float*> to_second,
+            count,
+        )
+    else:
+        part_f64(
+            <double*> rows, first, second, <const double*> change, <const double*> to_first, <const double*> to_second,
+            count,
+        )

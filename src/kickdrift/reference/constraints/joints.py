@@ -18,6 +18,8 @@ def pin(system, before, indices):
 def distance(system, before, first, second, length, move_first, move_second, direction, iterations):
     """Move each pair to its length, one after the other, and let velocities follow.
 
+    Pairs come in the order in which they are taken: as they are given, or sorted by the colours of `colours`
+    (kickdrift/constraints/joints.py).
     direction: 0 for the one after the step (Jakobsen), 1 for that before it (SHAKE), 2 for that and velocities
     which change no length (RATTLE). A pair that has turned by more than 60 degrees, or is pulled by more than half of
     its length in the step, is corrected along the direction after it: tension beyond that would swing bodies up.
