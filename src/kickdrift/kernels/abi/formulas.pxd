@@ -2,20 +2,40 @@
 
 from libc.stdint cimport int64_t
 
-cdef enum:
-    BLOCK = 192             # bodies that an operation is done for at once
-    MAX_REGISTERS = 40      # rows of intermediate results
-    MAX_UNIFORM = 256       # intermediate results that are the same for all bodies
-    MAX_OPERANDS = 1024
-    PRESET = 64             # bytes in which a number that is known before lies, again and again
-
+# r is what the operation before left in registers, and where the result goes; a, b, c, d are operands.
 cdef enum OperationCode:
-    ADD
+    AND_ADD                 # r + a
+    AND_SUB                 # r - a
+    FROM                    # a - r
+    AND_MUL
+    AND_DIV
+    INTO                    # a / r
+    AND_NEG
+    AND_SQUARE
+    AND_SQRT
+    AND_MUL_ADD             # r a + b, rounded twice; and what else is several operations, each rounded
+    AND_MUL_SUB             # r a - b
+    MUL_FROM                # b - r a
+    AND_MUL_MUL             # (r a) b
+    ADD_PRODUCT             # r + a b
+    SUB_PRODUCT             # r - a b
+    FROM_PRODUCT            # a b - r
+    TAKE                    # a
+    ADD                     # from here on r is not read
     SUB
     MUL
     DIV
     NEG
-    ABS
+    MUL_ADD                 # a b + c
+    MUL_SUB                 # a b - c
+    SUB_MUL                 # c - a b
+    MUL_MUL                 # (a b) c
+    ADD_MUL                 # (a + b) c
+    DIFF_MUL                # (a - b) c
+    PRODUCTS_ADDED          # a b + c d
+    PRODUCTS_SUBTRACTED     # a b - c d
+    SQUARES_ADDED           # a a + b b
+    ABS                     # from here on r may be an operand: it is in memory too
     MIN
     MAX
     FLOOR
@@ -23,32 +43,9 @@ cdef enum OperationCode:
     NOT_LESS
     EQUAL
     WHERE
-    COPY
-    MUL_ADD                 # a b + c, rounded twice; and what else is several operations, each rounded
-    MUL_SUB                 # a b - c
-    SUB_MUL                 # c - a b
-    MUL_MUL                 # (a b) c
-    ADD_MUL                 # (a + b) c
-    DIFF_MUL                # (a - b) c
-    ADD_ADD                 # (a + b) + c
-    ADD_SUB                 # (a + b) - c
-    DIFF_ADD                # (a - b) + c
-    DIFF_SUB                # (a - b) - c
-    MUL_MUL_ADD             # (a b) c + d
-    MUL_MUL_SUB             # (a b) c - d
-    SUB_MUL_MUL             # d - (a b) c
-    DIFF_MUL_ADD            # (a - b) c + d
-    DIFF_MUL_SUB            # (a - b) c - d
-    MUL_ADD_ADD             # (a b + c) + d
-    MUL_ADD_SUB             # (a b + c) - d
-    MUL_SUB_ADD             # (a b - c) + d
-    MUL_SUB_SUB             # (a b - c) - d
-    PRODUCTS_ADDED          # a b + c d
-    PRODUCTS_SUBTRACTED     # a b - c d
-    SQUARES_ADDED           # a a + b b
-    LOAD                    # component a of the states that lie row by row
-    STORE
-    NOISE                   # noise(a)
+    LOAD                    # out = component c of the states that lie row by row; r stays
+    STORE                   # column c = a; r stays
+    NOISE                   # out = noise(c); r stays
     SQRT                    # from here on functions, of which all but this one are computed in float64
     SIN
     COS
@@ -60,7 +57,19 @@ cdef enum OperationCode:
     POW
     ATAN2
 
-cdef enum OperandKind:
+cdef enum:
+    MOST_TOGETHER = 8       # vectors in a group, or less
+    BLOCK = 192             # bodies that are stepped together
+    MAX_REGISTERS = 40      # rows of intermediate results
+    MAX_UNIFORM = 256       # intermediate results that are the same for all bodies
+    MAX_OPERANDS = 1024
+    PRESET = 64             # bytes in which a number that is known before lies, again and again
+    SPILLING = ABS          # codes from here on want what is in registers in memory
+    HELD = 0                # the operand that it is then: the first of the registers
+    NOWHERE = -1            # in place of an operand that the result goes to
+
+cdef enum OperandKind:      # those of the first four are the same for all bodies, or for all groups of them
+    REGISTER
     KNOWN                   # number `index` of `presets`
     TIME
     UNIFORM
@@ -69,7 +78,6 @@ cdef enum OperandKind:
     MOVED                   # of dx
     SPED                    # of dv
     EACH                    # row `index` of `rows`
-    REGISTER
     RESULT                  # component of `out`
 
 ctypedef struct Operand:
@@ -79,11 +87,12 @@ ctypedef struct Operand:
 # Operands by their numbers.
 ctypedef struct Operation:
     int code
-    int out
+    int out                 # where the result is stored beside, or NOWHERE
     int a, b, c, d
 
 ctypedef struct Formula:
     int operands
+    int still               # so many of them come first that are at one place for all groups
     const Operand* operand
     int uniform             # so many operations come first, whose results are the same for all bodies
     int operations

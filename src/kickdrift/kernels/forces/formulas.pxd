@@ -1,197 +1,62 @@
-# The machine that runs formulas: each operation for a block of bodies at a time, in rows that stay in the first-level
-# cache. What an operation does to numbers is said in kickdrift/reference/formulas.py.
+# The machine that runs formulas: a group of vectors goes through the whole list of operations before the next one does.
+#
+# What an operation works out stays in registers, where the next one finds it; only what a later one reads is stored, in
+# rows of one group each. What an operation does to numbers is said in kickdrift/reference/formulas.py.
 
 from libc.stdint cimport int64_t
 
 from ..abi.formulas cimport (
-    ABS, ADD, ADD_ADD, ADD_MUL, ADD_SUB, BLOCK, COPY, DIFF_ADD, DIFF_MUL, DIFF_MUL_ADD, DIFF_MUL_SUB, DIFF_SUB, DIV,
-    EACH, EQUAL, FLOOR, KNOWN, LESS, LOAD, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN, MOVED, MUL, MUL_ADD,
-    MUL_ADD_ADD, MUL_ADD_SUB, MUL_MUL, MUL_MUL_ADD, MUL_MUL_SUB, MUL_SUB, MUL_SUB_ADD, MUL_SUB_SUB, NEG, NOISE,
-    NOT_LESS, POSITION, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER, RESULT, SPED, SQRT, SQUARES_ADDED,
-    STORE, SUB, SUB_MUL, SUB_MUL_MUL, TIME, UNIFORM, VELOCITY, WHERE, Formula, Operand, Operation,
+    ABS, ADD, ADD_MUL, ADD_PRODUCT, AND_ADD, AND_DIV, AND_MUL, AND_MUL_ADD, AND_MUL_MUL, AND_MUL_SUB, AND_NEG,
+    AND_SQRT, AND_SQUARE, AND_SUB, DIFF_MUL, DIV, EACH, EQUAL, FLOOR, FROM, FROM_PRODUCT, HELD, INTO, KNOWN, LESS,
+    LOAD, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN, MOST_TOGETHER, MOVED, MUL, MUL_ADD, MUL_FROM, MUL_MUL, MUL_SUB, NEG,
+    NOISE, NOT_LESS, NOWHERE, POSITION, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER, RESULT, SPED, SPILLING,
+    SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE, TIME, UNIFORM, VELOCITY, WHERE, Formula, Operand,
+    Operation,
 )
 from ..functions.normals cimport noise_row
 from ..functions.rows cimport functions, functions_of_floats
 from ..loops.planes cimport aligned
 from ..simd.choices cimport is_equal, is_less, is_not_less, round_down, select, without_sign
 from ..simd.copies cimport move_f32, move_f64
-from ..simd.vec cimport f32vec, spread_f32, spread_f64, vec, vec_root, width
+from ..simd.vec cimport GROUP, f32vec, spread_f32, spread_f64, vec, vec_root, width
+
+cdef extern from *:
+    """
+    typedef struct { char each[1]; } kd_one;
+    typedef struct { char each[KD_GROUP]; } kd_group;
+    /* Loops that are written out: compilers keep in registers what has no variable for an index. */
+    #define KD_NUMBER(number, to, ...) { enum { KD_N = number }; (to)[KD_N] = __VA_ARGS__; }
+    #if KD_GROUP == 8
+      #define KD_OTHERS(...) KD_NUMBER(4, __VA_ARGS__) KD_NUMBER(5, __VA_ARGS__) KD_NUMBER(6, __VA_ARGS__) KD_NUMBER(7, __VA_ARGS__)
+    #else
+      #define KD_OTHERS(...)
+    #endif
+    #define KD_WRITTEN_OUT(count, ...) do { \
+        KD_NUMBER(0, __VA_ARGS__) \
+        if ((count) > 1) { KD_NUMBER(1, __VA_ARGS__) KD_NUMBER(2, __VA_ARGS__) KD_NUMBER(3, __VA_ARGS__) KD_OTHERS(__VA_ARGS__) } \
+    } while (0)
+    """
+    # to[N] = value, for `count` numbers N: 1, or those of a group
+    void each "KD_WRITTEN_OUT"(Py_ssize_t count, ...) noexcept nogil
+    enum:
+        N "KD_N"
+    # How many vectors there are at once: as many as this has bytes.
+    ctypedef struct One "kd_one":
+        char each
+    ctypedef struct Group "kd_group":
+        char each
+
+ctypedef fused some:
+    One
+    Group
 
 
-cdef inline void operate(
-    const Operation* o, Py_ssize_t vectors, char** at, const Py_ssize_t* step, const vec* like,
+cdef inline void work_out(
+    int code, Py_ssize_t vectors, vec* out, const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    """One operation on so many vectors. Operands are somewhere, and have steps: 1, or 0 if the same for all."""
-    cdef int code = o.code
-    cdef vec* out = <vec*> at[o.out]
-    cdef const vec* a = <const vec*> at[o.a]
-    cdef const vec* b = <const vec*> at[o.b]
-    cdef const vec* c = <const vec*> at[o.c]
-    cdef const vec* d = <const vec*> at[o.d]
-    cdef Py_ssize_t i = step[o.a]
-    cdef Py_ssize_t j = step[o.b]
-    cdef Py_ssize_t k = step[o.c]
-    cdef Py_ssize_t m = step[o.d]
-    cdef vec same, other    # numbers that are read once
+    """A function of so many vectors. Steps of operands are 1, or 0 where they are the same for all."""
     cdef Py_ssize_t n
-    if code == ADD:
-        for n in range(vectors):
-            out[n] = a[n * i] + b[n * j]
-    elif code == SUB:
-        for n in range(vectors):
-            out[n] = a[n * i] - b[n * j]
-    elif code == MUL:
-        for n in range(vectors):
-            out[n] = a[n * i] * b[n * j]
-    elif code == DIV:
-        for n in range(vectors):
-            out[n] = a[n * i] / b[n * j]
-    elif code == MUL_ADD:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = same * b[n * j] + c[n * k]
-        else:
-            for n in range(vectors):
-                out[n] = a[n * i] * b[n * j] + c[n * k]
-    elif code == MUL_SUB:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = same * b[n * j] - c[n * k]
-        else:
-            for n in range(vectors):
-                out[n] = a[n * i] * b[n * j] - c[n * k]
-    elif code == SUB_MUL:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = c[n * k] - same * b[n * j]
-        else:
-            for n in range(vectors):
-                out[n] = c[n * k] - a[n * i] * b[n * j]
-    elif code == MUL_MUL:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = (same * b[n * j]) * c[n * k]
-        else:
-            for n in range(vectors):
-                out[n] = (a[n * i] * b[n * j]) * c[n * k]
-    elif code == ADD_MUL:
-        for n in range(vectors):
-            out[n] = (a[n * i] + b[n * j]) * c[n * k]
-    elif code == DIFF_MUL:
-        for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) * c[n * k]
-    elif code == ADD_ADD:
-        for n in range(vectors):
-            out[n] = (a[n * i] + b[n * j]) + c[n * k]
-    elif code == ADD_SUB:
-        for n in range(vectors):
-            out[n] = (a[n * i] + b[n * j]) - c[n * k]
-    elif code == DIFF_ADD:
-        for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) + c[n * k]
-    elif code == DIFF_SUB:
-        for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) - c[n * k]
-    elif code == MUL_MUL_ADD:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = (same * b[n * j]) * c[n * k] + d[n * m]
-        else:
-            for n in range(vectors):
-                out[n] = (a[n * i] * b[n * j]) * c[n * k] + d[n * m]
-    elif code == MUL_MUL_SUB:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = (same * b[n * j]) * c[n * k] - d[n * m]
-        else:
-            for n in range(vectors):
-                out[n] = (a[n * i] * b[n * j]) * c[n * k] - d[n * m]
-    elif code == SUB_MUL_MUL:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = d[n * m] - (same * b[n * j]) * c[n * k]
-        else:
-            for n in range(vectors):
-                out[n] = d[n * m] - (a[n * i] * b[n * j]) * c[n * k]
-    elif code == DIFF_MUL_ADD:
-        for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) * c[n * k] + d[n * m]
-    elif code == DIFF_MUL_SUB:
-        for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) * c[n * k] - d[n * m]
-    elif code == MUL_ADD_ADD:
-        for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] + c[n * k]) + d[n * m]
-    elif code == MUL_ADD_SUB:
-        for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] + c[n * k]) - d[n * m]
-    elif code == MUL_SUB_ADD:
-        for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] - c[n * k]) + d[n * m]
-    elif code == MUL_SUB_SUB:
-        for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] - c[n * k]) - d[n * m]
-    elif code == PRODUCTS_ADDED:
-        if i == 0 and k == 0:
-            same = a[0]
-            other = c[0]
-            for n in range(vectors):
-                out[n] = same * b[n * j] + other * d[n * m]
-        else:
-            for n in range(vectors):
-                out[n] = a[n * i] * b[n * j] + c[n * k] * d[n * m]
-    elif code == PRODUCTS_SUBTRACTED:
-        if i == 0 and k == 0:
-            same = a[0]
-            other = c[0]
-            for n in range(vectors):
-                out[n] = same * b[n * j] - other * d[n * m]
-        else:
-            for n in range(vectors):
-                out[n] = a[n * i] * b[n * j] - c[n * k] * d[n * m]
-    elif code == SQUARES_ADDED:
-        for n in range(vectors):
-            same = a[n * i]
-            other = b[n * j]
-            out[n] = same * same + other * other
-    elif code == NEG:
-        for n in range(vectors):
-            out[n] = -a[n * i]
-    elif code == ABS:
-        for n in range(vectors):
-            out[n] = without_sign(a[n * i])
-    elif code == MIN:
-        for n in range(vectors):
-            out[n] = select(is_less(b[n * j], a[n * i]), b[n * j], a[n * i])
-    elif code == MAX:
-        for n in range(vectors):
-            out[n] = select(is_less(a[n * i], b[n * j]), b[n * j], a[n * i])
-    elif code == FLOOR:
-        for n in range(vectors):
-            out[n] = round_down(a[n * i])
-    elif code == LESS:
-        for n in range(vectors):
-            out[n] = is_less(a[n * i], b[n * j])
-    elif code == NOT_LESS:
-        for n in range(vectors):
-            out[n] = is_not_less(a[n * i], b[n * j])
-    elif code == EQUAL:
-        for n in range(vectors):
-            out[n] = is_equal(a[n * i], b[n * j])
-    elif code == WHERE:
-        for n in range(vectors):
-            out[n] = select(a[n * i], b[n * j], c[n * k])
-    elif code == COPY:
-        for n in range(vectors):
-            out[n] = a[n * i]
-    elif code == SQRT:
+    if code == SQRT:
         for n in range(vectors):
             out[n] = vec_root(a[n * i])
     elif vec is f32vec:
@@ -229,26 +94,158 @@ ctypedef struct Block:
     int64_t tick
 
 
-cdef inline void operate_all(
-    const Formula* formula, int begin, int end, Py_ssize_t vectors, char** at, const Py_ssize_t* step,
-    const Block* block, const vec* like,
+cdef inline void aside(
+    const Formula* formula, const Operation* o, char** at, const Py_ssize_t* step, const Block* block, const vec* like,
 ) noexcept nogil:
-    """Operations of a list, one after the other."""
+    """What leaves the registers alone."""
     cdef Py_ssize_t size = sizeof(vec) // width(like)
+    if o.code == LOAD:
+        move_column(False, <vec*> at[o.out], 1, <char*> block.x + o.c * size, block.dim, block.count)
+    elif o.code == STORE:
+        move_column(True, <vec*> at[o.a], step[o.a], block.out + o.c * size, formula.columns, block.count)
+    else:
+        noise_row(o.c, block.tick, block.first, block.count, formula.generation, <void*> at[o.out], vec is f32vec)
+
+
+cdef inline void operate(
+    const Formula* formula, int begin, int end, char** at, const Py_ssize_t* step, const Block* block,
+    const vec* like, const some* vectors,
+) noexcept nogil:
+    """Operations of a list, one after the other, on what is held, r, and on operands, which are somewhere."""
+    cdef vec r[MOST_TOGETHER]
+    cdef vec* held = <vec*> at[HELD]
+    cdef vec* out
     cdef const Operation* o
-    cdef int n
-    for n in range(begin, end):
-        o = &formula.operation[n]
-        if o.code == LOAD:
-            move_column(False, <vec*> at[o.out], 1, <char*> block.x + o.a * size, block.dim, block.count)
-        elif o.code == STORE:
-            move_column(True, <vec*> at[o.a], step[o.a], block.out + o.out * size, formula.columns, block.count)
-        elif o.code == NOISE:
-            noise_row(
-                o.a, block.tick, block.first, block.count, formula.generation, <void*> at[o.out], vec is f32vec,
-            )
+    cdef const Operation* last = formula.operation + end
+    cdef const vec* a
+    cdef const vec* b
+    cdef const vec* c
+    cdef const vec* d
+    cdef Py_ssize_t i, j, k, m
+    cdef int code
+    o = formula.operation + begin
+    while o < last:
+        code = o.code
+        a = <const vec*> at[o.a]
+        i = step[o.a]
+        b = <const vec*> at[o.b]
+        j = step[o.b]
+        if code >= SPILLING:
+            each(sizeof(some), held, r[N])
+        if code == AND_ADD:
+            each(sizeof(some), r, r[N] + a[N * i])
+        elif code == AND_SUB:
+            each(sizeof(some), r, r[N] - a[N * i])
+        elif code == FROM:
+            each(sizeof(some), r, a[N * i] - r[N])
+        elif code == AND_MUL:
+            each(sizeof(some), r, r[N] * a[N * i])
+        elif code == AND_DIV:
+            each(sizeof(some), r, r[N] / a[N * i])
+        elif code == INTO:
+            each(sizeof(some), r, a[N * i] / r[N])
+        elif code == AND_NEG:
+            each(sizeof(some), r, -r[N])
+        elif code == AND_SQUARE:
+            each(sizeof(some), r, r[N] * r[N])
+        elif code == AND_SQRT:
+            each(sizeof(some), r, vec_root(r[N]))
+        elif code == AND_MUL_ADD:
+            each(sizeof(some), r, r[N] * a[N * i] + b[N * j])
+        elif code == AND_MUL_SUB:
+            each(sizeof(some), r, r[N] * a[N * i] - b[N * j])
+        elif code == MUL_FROM:
+            each(sizeof(some), r, b[N * j] - r[N] * a[N * i])
+        elif code == AND_MUL_MUL:
+            each(sizeof(some), r, (r[N] * a[N * i]) * b[N * j])
+        elif code == ADD_PRODUCT:
+            each(sizeof(some), r, r[N] + a[N * i] * b[N * j])
+        elif code == SUB_PRODUCT:
+            each(sizeof(some), r, r[N] - a[N * i] * b[N * j])
+        elif code == FROM_PRODUCT:
+            each(sizeof(some), r, a[N * i] * b[N * j] - r[N])
+        elif code == TAKE:
+            each(sizeof(some), r, a[N * i])
+        elif code == ADD:
+            each(sizeof(some), r, a[N * i] + b[N * j])
+        elif code == SUB:
+            each(sizeof(some), r, a[N * i] - b[N * j])
+        elif code == MUL:
+            each(sizeof(some), r, a[N * i] * b[N * j])
+        elif code == DIV:
+            each(sizeof(some), r, a[N * i] / b[N * j])
+        elif code == MUL_ADD:
+            c = <const vec*> at[o.c]
+            k = step[o.c]
+            each(sizeof(some), r, a[N * i] * b[N * j] + c[N * k])
+        elif code == MUL_SUB:
+            c = <const vec*> at[o.c]
+            k = step[o.c]
+            each(sizeof(some), r, a[N * i] * b[N * j] - c[N * k])
+        elif code == SUB_MUL:
+            c = <const vec*> at[o.c]
+            k = step[o.c]
+            each(sizeof(some), r, c[N * k] - a[N * i] * b[N * j])
+        elif code == MUL_MUL:
+            c = <const vec*> at[o.c]
+            k = step[o.c]
+            each(sizeof(some), r, (a[N * i] * b[N * j]) * c[N * k])
+        elif code == ADD_MUL:
+            c = <const vec*> at[o.c]
+            k = step[o.c]
+            each(sizeof(some), r, (a[N * i] + b[N * j]) * c[N * k])
+        elif code == DIFF_MUL:
+            c = <const vec*> at[o.c]
+            k = step[o.c]
+            each(sizeof(some), r, (a[N * i] - b[N * j]) * c[N * k])
+        elif code == PRODUCTS_ADDED:
+            c = <const vec*> at[o.c]
+            k = step[o.c]
+            d = <const vec*> at[o.d]
+            m = step[o.d]
+            each(sizeof(some), r, a[N * i] * b[N * j] + c[N * k] * d[N * m])
+        elif code == PRODUCTS_SUBTRACTED:
+            c = <const vec*> at[o.c]
+            k = step[o.c]
+            d = <const vec*> at[o.d]
+            m = step[o.d]
+            each(sizeof(some), r, a[N * i] * b[N * j] - c[N * k] * d[N * m])
+        elif code == SQUARES_ADDED:
+            each(sizeof(some), r, a[N * i] * a[N * i] + b[N * j] * b[N * j])
+        elif code == NEG:
+            each(sizeof(some), r, -a[N * i])
+        elif code == ABS:
+            each(sizeof(some), r, without_sign(a[N * i]))
+        elif code == MIN:
+            each(sizeof(some), r, select(is_less(b[N * j], a[N * i]), b[N * j], a[N * i]))
+        elif code == MAX:
+            each(sizeof(some), r, select(is_less(a[N * i], b[N * j]), b[N * j], a[N * i]))
+        elif code == FLOOR:
+            each(sizeof(some), r, round_down(a[N * i]))
+        elif code == LESS:
+            each(sizeof(some), r, is_less(a[N * i], b[N * j]))
+        elif code == NOT_LESS:
+            each(sizeof(some), r, is_not_less(a[N * i], b[N * j]))
+        elif code == EQUAL:
+            each(sizeof(some), r, is_equal(a[N * i], b[N * j]))
+        elif code == WHERE:
+            c = <const vec*> at[o.c]
+            k = step[o.c]
+            each(sizeof(some), r, select(a[N * i], b[N * j], c[N * k]))
+        elif code == SQRT:
+            each(sizeof(some), r, vec_root(a[N * i]))
+        elif code == LOAD or code == STORE or code == NOISE:
+            aside(formula, o, at, step, block, like)
+            each(sizeof(some), r, held[N])
+            o += 1
+            continue
         else:
-            operate(o, vectors, at, step, like)
+            work_out(code, sizeof(some), held, a, i, b, j)
+            each(sizeof(some), r, held[N])
+        if o.out != NOWHERE:
+            out = <vec*> at[o.out]
+            each(sizeof(some), out, r[N])
+        o += 1
 
 
 # Where the operands of a kind begin, and bytes from each to the next.
@@ -267,48 +264,58 @@ cdef inline int run_formula(
     const char* x, const char* v, const char* dx, const char* dv, char* out, int64_t tick, vec* like,
 ) noexcept nogil:
     """Planes of `stride` numbers, or, for the formulas of flows, `dim` numbers for each. tick: that of the noise."""
-    cdef double memory[8 + 8 * (1 + MAX_UNIFORM) + MAX_REGISTERS * BLOCK]
+    cdef double memory[8 + 8 * (1 + MAX_UNIFORM + (1 + MAX_REGISTERS) * MOST_TOGETHER)]
     cdef char* at[MAX_OPERANDS]
     cdef Py_ssize_t step[MAX_OPERANDS]
     cdef Kind kinds[RESULT + 1]
     cdef const Operand* operand = formula.operand
     cdef vec* buffer = aligned(<char*> memory, like)
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(vec) // width(like)
+    cdef Py_ssize_t w = width(like)
+    cdef Py_ssize_t size = <Py_ssize_t> sizeof(vec) // w
     cdef Py_ssize_t plane = stride * size
-    cdef Py_ssize_t begin = 0
-    cdef Py_ssize_t shift
+    cdef Py_ssize_t vectors = (count + w - 1) // w
+    cdef Py_ssize_t together = GROUP if vectors >= GROUP else 1
+    cdef Py_ssize_t done = 0
+    cdef Py_ssize_t before
     cdef Kind* kind
     cdef Block block
+    cdef const One* one = NULL
+    cdef const Group* group = NULL
     cdef int n
     if vec is f32vec:
         buffer[0] = spread_f32(<float> t)
     else:
         buffer[0] = spread_f64(t)
+    place(kinds, POSITION, x, plane, 1)
+    place(kinds, VELOCITY, v, plane, 1)
+    place(kinds, MOVED, dx, plane, 1)
+    place(kinds, SPED, dv, plane, 1)
+    place(kinds, EACH, formula.rows + first * size, formula.row, 1)
+    place(kinds, RESULT, out, plane, 1)
     place(kinds, KNOWN, formula.presets, PRESET, 0)
     place(kinds, TIME, <char*> buffer, 0, 0)
     place(kinds, UNIFORM, <char*> (buffer + 1), sizeof(vec), 0)
-    place(kinds, REGISTER, <char*> (buffer + 1 + MAX_UNIFORM), BLOCK * size, 1)
+    place(kinds, REGISTER, <char*> (buffer + 1 + MAX_UNIFORM), MOST_TOGETHER * sizeof(vec), 1)
+    for n in range(formula.operands):
+        kind = &kinds[operand[n].kind]
+        at[n], step[n] = <char*> kind.base + operand[n].index * kind.apart, kind.step
     block.dim, block.tick = dim, tick
-    while begin < count:
-        shift = begin * size
-        place(kinds, POSITION, x + shift, plane, 1)
-        place(kinds, VELOCITY, v + shift, plane, 1)
-        place(kinds, MOVED, dx + shift, plane, 1)
-        place(kinds, SPED, dv + shift, plane, 1)
-        place(kinds, EACH, formula.rows + (first + begin) * size, formula.row, 1)
-        place(kinds, RESULT, out + shift, plane, 1)
-        for n in range(formula.operands):
-            kind = &kinds[operand[n].kind]
-            at[n], step[n] = <char*> kind.base + operand[n].index * kind.apart, kind.step
-        block.x, block.out, block.first = x + dim * shift, out + formula.columns * shift, first + begin
-        block.count = min(<Py_ssize_t> BLOCK, count - begin)
-        if begin == 0:
-            operate_all(formula, 0, formula.uniform, 1, at, step, &block, like)
-        operate_all(
-            formula, formula.uniform, formula.operations, (block.count + width(like) - 1) // width(like), at, step,
-            &block, like,
-        )
-        begin += block.count
+    if formula.uniform > 0:
+        operate(formula, 0, formula.uniform, at, step, &block, like, one)
+    while done < vectors:
+        block.x, block.out = x + dim * done * w * size, out + formula.columns * done * w * size
+        block.first, block.count = first + done * w, min(together * w, count - done * w)
+        if together == GROUP:
+            operate(formula, formula.uniform, formula.operations, at, step, &block, like, group)
+        else:
+            operate(formula, formula.uniform, formula.operations, at, step, &block, like, one)
+        # The last group ends with the last vector: some are worked out twice, with the same results.
+        before = done
+        done += together
+        if vectors - together < done < vectors:
+            done = vectors - together
+        for n in range(formula.still, formula.operands):
+            at[n] += (done - before) * sizeof(vec)
     return 0
 
 
@@ -316,11 +323,5 @@ cdef inline void operate_once(
     int code, Py_ssize_t vectors, vec* out,
     const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j, const vec* c, Py_ssize_t k, const vec* d, Py_ssize_t l,
 ) noexcept nogil:
-    """An operation that is in no list."""
-    cdef char* at[5]
-    cdef Py_ssize_t step[5]
-    cdef Operation o
-    at[0], at[1], at[2], at[3], at[4] = <char*> out, <char*> a, <char*> b, <char*> c, <char*> d
-    step[0], step[1], step[2], step[3], step[4] = 1, i, j, k, l
-    o.code, o.out, o.a, o.b, o.c, o.d = code, 0, 1, 2, 3, 4
-    operate(&o, vectors, at, step, out)
+    """A function that is in no list."""
+    work_out(code, vectors, out, a, i, b, j)
