@@ -13,7 +13,7 @@ from ..kernels.abi.formulas cimport (
     AND_SQRT, AND_SQUARE, AND_SUB, ATAN2, BLOCK, CBRT, COS, DIFF_MUL, DIV, EACH, EQUAL, EXP, FLOOR, FROM, FROM_PRODUCT,
     INTO, KNOWN, LESS, LOAD, LOG, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN, MOVED, MUL, MUL_ADD, MUL_FROM,
     MUL_MUL, MUL_SUB, NEG, NOISE, NOT_LESS, POSITION, POW, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER,
-    RESULT, SIN, SPED, SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE, TAN, TANH, TIME, UNIFORM, VELOCITY,
+    RESULT, ROW, SIN, SPED, SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE, TAN, TANH, TIME, UNIFORM, VELOCITY,
     WHERE, Formula, FormulaTable, Operand, Operation,
 )
 from ..kernels.abi.tables cimport Kernels, offered_in
@@ -46,7 +46,7 @@ CODES = {
 }
 KINDS = {
     "known": KNOWN, "time": TIME, "uniform": UNIFORM, "position": POSITION, "velocity": VELOCITY, "moved": MOVED,
-    "sped": SPED, "each": EACH, "register": REGISTER, "result": RESULT,
+    "sped": SPED, "each": EACH, "register": REGISTER, "row": ROW, "result": RESULT,
 }
 LIMITS = {"registers": MAX_REGISTERS, "uniform": MAX_UNIFORM, "operands": MAX_OPERANDS}
 
@@ -237,8 +237,8 @@ cdef class BoundFormula:
             raise MemoryError
         for n, (kind, index) in enumerate(code.operands):
             bound.operand[n].kind, bound.operand[n].index = KINDS[kind], index
-        for n, (name, to, a, b, c, d) in enumerate(code.operations):
-            bound.operation[n].code, bound.operation[n].out = CODES[name], to
+        for n, (name, to, a, b, c, d, run) in enumerate(code.operations):
+            bound.operation[n].code, bound.operation[n].out, bound.operation[n].run = CODES[name], to, run
             bound.operation[n].a, bound.operation[n].b, bound.operation[n].c, bound.operation[n].d = a, b, c, d
         formula.operands, formula.operand = len(code.operands), bound.operand
         formula.still = code.still

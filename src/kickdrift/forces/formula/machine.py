@@ -50,13 +50,25 @@ _JOINED = {
 }
 
 
+_NUMBERED = ("load", "store", "noise")
+#: What is done for all bodies of a block at once, from memory to memory.
+_ASIDE = (*_NUMBERED, "sin", "cos", "tan", "exp", "log", "tanh", "cbrt", "pow", "atan2")
+
+
+#: The first of two operands of which either may be the first: b a is a b, to the bit.
+_FACTORS = dict.fromkeys(("add", "mul", "mul_add", "mul_sub", "sub_mul", "mul_mul", "add_product"), (0,))
+_FACTORS |= {"sub_product": (0,), "from_product": (0,), "products_added": (0, 2), "products_subtracted": (0, 2)}
+
+
 @dataclass
 class Code:
     """The program as arrays, from which engine/formulas.pyx makes C structs."""
 
     operands: list[Place] = field(default_factory=list)
     still: int = 0  #: so many of them come first that are at one place for all groups of bodies
-    operations: list[tuple[str, int, int, int, int, int]] = field(default_factory=list)
+    #: What it is, where its result goes or -1, four operands, and how many from here on are done for a group of bodies
+    #: before the next one: 0 where an operation is done for all.
+    operations: list[tuple[str, int, int, int, int, int, int]] = field(default_factory=list)
     uniform: int = 0  #: so many operations come first
     columns: int = 0  #: of results that are stored row by row
     presets: list[Any] = field(default_factory=list)  #: constants, and names of parameters
@@ -174,7 +186,7 @@ class _Translation:
                 continue
             given = operands(self.nodes[n])
             part = self._part(n, operation, given, [parts.pop(m, []) for m in given])
-            if readers[n] > 1 or n in results:
+            if readers[n] > 1 or n in results or operation in _ASIDE:
                 part[-1].stored = True
                 steps += part
             else:
@@ -185,7 +197,7 @@ class _Translation:
         """What works out a node, from what works out its operands that are not in memory."""
         there = [i for i, part in enumerate(parts) if part]
         if not there:
-            return [_Step(operation, given, n)]
+            return [_Step(operation, given, n, operation in _ASIDE)]
         products = [len(part) == 1 and part[0].name == "mul" for part in parts]
         if operation in ("add", "sub") and len(there) == 2 and any(products):
             return self._with_product(n, operation, parts, products)
@@ -195,6 +207,9 @@ class _Translation:
             steps[-1].stored = True
             steps += parts[i]
         last = there[-1]
+        if operation in _ASIDE:
+            steps[-1].stored = True
+            return [*steps, _Step(operation, given, n, True)]
         if operation not in _ON_HELD:
             return [*steps, _Step(operation, [_HELD if i == last else m for i, m in enumerate(given)], n)]
         name, others = _ON_HELD[operation][last]
@@ -235,6 +250,7 @@ class _Translation:
             for n in step.given:
                 if self._loaded(n) and n not in loaded:
                     loaded.add(n)
+                    held = None
                     done.append(_Step("load", [], n, True, self.places[self.nodes[n][1]][1]))
             if held in step.given and step.name in _ON_HELD:
                 if step.name == "mul" and step.given == [held, held]:
@@ -244,8 +260,11 @@ class _Translation:
                     if which in _ON_HELD[step.name]:
                         step.name, others = _ON_HELD[step.name][which]
                         step.given = [step.given[i] for i in others]
-            if step.name not in ("noise", "store"):
-                held = step.node
+            # A number that is the same for all is read once where it comes first.
+            for i in _FACTORS.get(step.name, ()):
+                if self.same[step.given[i + 1]]:
+                    step.given[i : i + 2] = step.given[i + 1], step.given[i]
+            held = None if step.name in _ASIDE else step.node
             done.append(step)
         return done
 
@@ -257,8 +276,8 @@ class _Translation:
             for n in step.given:
                 last[n] = number
         free: list[int] = []
-        rows = 1  # that of what is in registers
-
+        rows = 0
+        by_block = any(step.name in _ASIDE for step in steps)
         held: dict[int, int] = {}  # node: its row
         for number, step in enumerate(steps):
             read = [self._of(n) for n in step.given]
@@ -271,10 +290,10 @@ class _Translation:
             elif step.stored and step.node in last:
                 if not free:
                     free.append(rows)
-                    self._check("registers", rows)
                     rows += 1
+                    self._check("registers", rows)
                 held[step.node] = free.pop()
-                to = self.at[step.node] = ("register", held[step.node])
+                to = self.at[step.node] = ("row", held[step.node]) if by_block else ("register", held[step.node] + 1)
             self.list.append((step.name, to, read, step.number))
 
     def _number(self) -> None:
@@ -285,13 +304,15 @@ class _Translation:
         self._check("operands", len(self.code.operands))
         numbers: dict[Place | None, int] = {place: number for number, place in enumerate(self.code.operands)}
         numbers[None] = -1
-        for name, to, read, number in self.list:
+        run = 0
+        for k, (name, to, read, number) in reversed(list(enumerate(self.list))):
+            run = 0 if name in _ASIDE else 1 if k == self.code.uniform - 1 else run + 1
             a, b, c, d = [*(numbers[place] for place in read), 0, 0, 0, 0][:4]
-            self.code.operations.append((name, numbers[to], a, b, number if name in _NUMBERED else c, d))
+            self.code.operations.append((name, numbers[to], a, b, number if name in _NUMBERED else c, d, run))
+        self.code.operations.reverse()
 
     def _check(self, what: str, number: int) -> None:
         if number > self.limits[what]:
             raise TooManyError(what)
 
 
-_NUMBERED = ("load", "store", "noise")

@@ -35,6 +35,7 @@ cdef enum OperationCode:
     PRODUCTS_ADDED          # a b + c d
     PRODUCTS_SUBTRACTED     # a b - c d
     SQUARES_ADDED           # a a + b b
+    SQRT
     ABS                     # from here on r may be an operand: it is in memory too
     MIN
     MAX
@@ -43,11 +44,10 @@ cdef enum OperationCode:
     NOT_LESS
     EQUAL
     WHERE
-    LOAD                    # out = component c of the states that lie row by row; r stays
-    STORE                   # column c = a; r stays
-    NOISE                   # out = noise(c); r stays
-    SQRT                    # from here on functions, of which all but this one are computed in float64
-    SIN
+    LOAD                    # out = component c of the states that lie row by row; from here on r is lost
+    STORE                   # column c = a
+    NOISE                   # out = noise(c)
+    SIN                     # from here on functions, which are computed in float64: out = f(a) or f(a, b)
     COS
     TAN
     EXP
@@ -58,9 +58,9 @@ cdef enum OperationCode:
     ATAN2
 
 cdef enum:
-    MOST_TOGETHER = 8       # vectors in a group, or less
+    GROUP = 6               # vectors that go through the list together: a divisor of a block of any kind
     BLOCK = 192             # bodies that are stepped together
-    MAX_REGISTERS = 40      # rows of intermediate results
+    MAX_REGISTERS = 40      # intermediate results that are stored at a time
     MAX_UNIFORM = 256       # intermediate results that are the same for all bodies
     MAX_OPERANDS = 1024
     PRESET = 64             # bytes in which a number that is known before lies, again and again
@@ -73,6 +73,7 @@ cdef enum OperandKind:      # those of the first four are the same for all bodie
     KNOWN                   # number `index` of `presets`
     TIME
     UNIFORM
+    ROW                     # as a register, of all bodies of a block
     POSITION                # components
     VELOCITY
     MOVED                   # of dx
@@ -89,6 +90,7 @@ ctypedef struct Operation:
     int code
     int out                 # where the result is stored beside, or NOWHERE
     int a, b, c, d
+    int run                 # so many from here on are done for a group before the next; 0: this one for a block
 
 ctypedef struct Formula:
     int operands

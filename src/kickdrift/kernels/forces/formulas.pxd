@@ -7,33 +7,31 @@ from libc.stdint cimport int64_t
 
 from ..abi.formulas cimport (
     ABS, ADD, ADD_MUL, ADD_PRODUCT, AND_ADD, AND_DIV, AND_MUL, AND_MUL_ADD, AND_MUL_MUL, AND_MUL_SUB, AND_NEG,
-    AND_SQRT, AND_SQUARE, AND_SUB, DIFF_MUL, DIV, EACH, EQUAL, FLOOR, FROM, FROM_PRODUCT, HELD, INTO, KNOWN, LESS,
-    LOAD, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN, MOST_TOGETHER, MOVED, MUL, MUL_ADD, MUL_FROM, MUL_MUL, MUL_SUB, NEG,
-    NOISE, NOT_LESS, NOWHERE, POSITION, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER, RESULT, SPED, SPILLING,
-    SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE, TIME, UNIFORM, VELOCITY, WHERE, Formula, Operand,
-    Operation,
+    AND_SQRT, AND_SQUARE, AND_SUB, BLOCK, DIFF_MUL, DIV, EACH, EQUAL, FLOOR, FROM, FROM_PRODUCT, HELD, INTO, KNOWN,
+    LESS, LOAD, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN, GROUP, MOVED, MUL, MUL_ADD, MUL_FROM,
+    MUL_MUL, MUL_SUB, NEG, NOISE, NOT_LESS, NOWHERE, POSITION, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER,
+    RESULT, ROW, SPED, SPILLING, SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE, TIME, UNIFORM, VELOCITY,
+    WHERE, Formula, Operand, Operation,
 )
 from ..functions.normals cimport noise_row
 from ..functions.rows cimport functions, functions_of_floats
 from ..loops.planes cimport aligned
 from ..simd.choices cimport is_equal, is_less, is_not_less, round_down, select, without_sign
 from ..simd.copies cimport move_f32, move_f64
-from ..simd.vec cimport GROUP, f32vec, spread_f32, spread_f64, vec, vec_root, width
+from ..simd.vec cimport f32vec, spread_f32, spread_f64, vec, vec_root, width
 
 cdef extern from *:
     """
     typedef struct { char each[1]; } kd_one;
-    typedef struct { char each[KD_GROUP]; } kd_group;
+    typedef struct { char each[6]; } kd_group;
     /* Loops that are written out: compilers keep in registers what has no variable for an index. */
     #define KD_NUMBER(number, to, ...) { enum { KD_N = number }; (to)[KD_N] = __VA_ARGS__; }
-    #if KD_GROUP == 8
-      #define KD_OTHERS(...) KD_NUMBER(4, __VA_ARGS__) KD_NUMBER(5, __VA_ARGS__) KD_NUMBER(6, __VA_ARGS__) KD_NUMBER(7, __VA_ARGS__)
-    #else
-      #define KD_OTHERS(...)
-    #endif
     #define KD_WRITTEN_OUT(count, ...) do { \
         KD_NUMBER(0, __VA_ARGS__) \
-        if ((count) > 1) { KD_NUMBER(1, __VA_ARGS__) KD_NUMBER(2, __VA_ARGS__) KD_NUMBER(3, __VA_ARGS__) KD_OTHERS(__VA_ARGS__) } \
+        if ((count) > 1) { \
+            KD_NUMBER(1, __VA_ARGS__) KD_NUMBER(2, __VA_ARGS__) KD_NUMBER(3, __VA_ARGS__) \
+            KD_NUMBER(4, __VA_ARGS__) KD_NUMBER(5, __VA_ARGS__) \
+        } \
     } while (0)
     """
     # to[N] = value, for `count` numbers N: 1, or those of a group
@@ -91,39 +89,44 @@ ctypedef struct Block:
     Py_ssize_t dim
     int64_t first
     Py_ssize_t count
+    Py_ssize_t vectors
     int64_t tick
 
 
 cdef inline void aside(
     const Formula* formula, const Operation* o, char** at, const Py_ssize_t* step, const Block* block, const vec* like,
 ) noexcept nogil:
-    """What leaves the registers alone."""
+    """What is done for all bodies of a block at once: functions, noise, and columns of what lies row by row."""
     cdef Py_ssize_t size = sizeof(vec) // width(like)
     if o.code == LOAD:
         move_column(False, <vec*> at[o.out], 1, <char*> block.x + o.c * size, block.dim, block.count)
     elif o.code == STORE:
         move_column(True, <vec*> at[o.a], step[o.a], block.out + o.c * size, formula.columns, block.count)
-    else:
+    elif o.code == NOISE:
         noise_row(o.c, block.tick, block.first, block.count, formula.generation, <void*> at[o.out], vec is f32vec)
+    else:
+        work_out(
+            o.code, block.vectors, <vec*> at[o.out], <const vec*> at[o.a], step[o.a], <const vec*> at[o.b], step[o.b],
+        )
 
 
 cdef inline void operate(
-    const Formula* formula, int begin, int end, char** at, const Py_ssize_t* step, const Block* block,
-    const vec* like, const some* vectors,
+    const Operation* o, const Operation* last, char** at, const Py_ssize_t* step, const vec* like, const some* vectors,
 ) noexcept nogil:
-    """Operations of a list, one after the other, on what is held, r, and on operands, which are somewhere."""
-    cdef vec r[MOST_TOGETHER]
+    """Operations of a list, one after the other, on r, what the one before left, and on operands in memory.
+
+    Operands are somewhere, and have steps: 1, or 0 if the same for all, which are read once where they come first.
+    """
+    cdef vec r[GROUP]
     cdef vec* held = <vec*> at[HELD]
     cdef vec* out
-    cdef const Operation* o
-    cdef const Operation* last = formula.operation + end
     cdef const vec* a
     cdef const vec* b
     cdef const vec* c
     cdef const vec* d
     cdef Py_ssize_t i, j, k, m
+    cdef vec same, other    # numbers that are read once
     cdef int code
-    o = formula.operation + begin
     while o < last:
         code = o.code
         a = <const vec*> at[o.a]
@@ -133,17 +136,37 @@ cdef inline void operate(
         if code >= SPILLING:
             each(sizeof(some), held, r[N])
         if code == AND_ADD:
-            each(sizeof(some), r, r[N] + a[N * i])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, r[N] + same)
+            else:
+                each(sizeof(some), r, r[N] + a[N * i])
         elif code == AND_SUB:
-            each(sizeof(some), r, r[N] - a[N * i])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, r[N] - same)
+            else:
+                each(sizeof(some), r, r[N] - a[N * i])
         elif code == FROM:
-            each(sizeof(some), r, a[N * i] - r[N])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, same - r[N])
+            else:
+                each(sizeof(some), r, a[N * i] - r[N])
         elif code == AND_MUL:
-            each(sizeof(some), r, r[N] * a[N * i])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, r[N] * same)
+            else:
+                each(sizeof(some), r, r[N] * a[N * i])
         elif code == AND_DIV:
             each(sizeof(some), r, r[N] / a[N * i])
         elif code == INTO:
-            each(sizeof(some), r, a[N * i] / r[N])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, same / r[N])
+            else:
+                each(sizeof(some), r, a[N * i] / r[N])
         elif code == AND_NEG:
             each(sizeof(some), r, -r[N])
         elif code == AND_SQUARE:
@@ -151,45 +174,97 @@ cdef inline void operate(
         elif code == AND_SQRT:
             each(sizeof(some), r, vec_root(r[N]))
         elif code == AND_MUL_ADD:
-            each(sizeof(some), r, r[N] * a[N * i] + b[N * j])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, r[N] * same + b[N * j])
+            else:
+                each(sizeof(some), r, r[N] * a[N * i] + b[N * j])
         elif code == AND_MUL_SUB:
-            each(sizeof(some), r, r[N] * a[N * i] - b[N * j])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, r[N] * same - b[N * j])
+            else:
+                each(sizeof(some), r, r[N] * a[N * i] - b[N * j])
         elif code == MUL_FROM:
-            each(sizeof(some), r, b[N * j] - r[N] * a[N * i])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, b[N * j] - r[N] * same)
+            else:
+                each(sizeof(some), r, b[N * j] - r[N] * a[N * i])
         elif code == AND_MUL_MUL:
             each(sizeof(some), r, (r[N] * a[N * i]) * b[N * j])
         elif code == ADD_PRODUCT:
-            each(sizeof(some), r, r[N] + a[N * i] * b[N * j])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, r[N] + same * b[N * j])
+            else:
+                each(sizeof(some), r, r[N] + a[N * i] * b[N * j])
         elif code == SUB_PRODUCT:
-            each(sizeof(some), r, r[N] - a[N * i] * b[N * j])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, r[N] - same * b[N * j])
+            else:
+                each(sizeof(some), r, r[N] - a[N * i] * b[N * j])
         elif code == FROM_PRODUCT:
-            each(sizeof(some), r, a[N * i] * b[N * j] - r[N])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, same * b[N * j] - r[N])
+            else:
+                each(sizeof(some), r, a[N * i] * b[N * j] - r[N])
         elif code == TAKE:
             each(sizeof(some), r, a[N * i])
         elif code == ADD:
-            each(sizeof(some), r, a[N * i] + b[N * j])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, same + b[N * j])
+            else:
+                each(sizeof(some), r, a[N * i] + b[N * j])
         elif code == SUB:
             each(sizeof(some), r, a[N * i] - b[N * j])
         elif code == MUL:
-            each(sizeof(some), r, a[N * i] * b[N * j])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, same * b[N * j])
+            else:
+                each(sizeof(some), r, a[N * i] * b[N * j])
         elif code == DIV:
             each(sizeof(some), r, a[N * i] / b[N * j])
+        elif code == NEG:
+            each(sizeof(some), r, -a[N * i])
+        elif code == SQRT:
+            each(sizeof(some), r, vec_root(a[N * i]))
         elif code == MUL_ADD:
             c = <const vec*> at[o.c]
             k = step[o.c]
-            each(sizeof(some), r, a[N * i] * b[N * j] + c[N * k])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, same * b[N * j] + c[N * k])
+            else:
+                each(sizeof(some), r, a[N * i] * b[N * j] + c[N * k])
         elif code == MUL_SUB:
             c = <const vec*> at[o.c]
             k = step[o.c]
-            each(sizeof(some), r, a[N * i] * b[N * j] - c[N * k])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, same * b[N * j] - c[N * k])
+            else:
+                each(sizeof(some), r, a[N * i] * b[N * j] - c[N * k])
         elif code == SUB_MUL:
             c = <const vec*> at[o.c]
             k = step[o.c]
-            each(sizeof(some), r, c[N * k] - a[N * i] * b[N * j])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, c[N * k] - same * b[N * j])
+            else:
+                each(sizeof(some), r, c[N * k] - a[N * i] * b[N * j])
         elif code == MUL_MUL:
             c = <const vec*> at[o.c]
             k = step[o.c]
-            each(sizeof(some), r, (a[N * i] * b[N * j]) * c[N * k])
+            if i == 0:
+                same = a[0]
+                each(sizeof(some), r, (same * b[N * j]) * c[N * k])
+            else:
+                each(sizeof(some), r, (a[N * i] * b[N * j]) * c[N * k])
         elif code == ADD_MUL:
             c = <const vec*> at[o.c]
             k = step[o.c]
@@ -203,17 +278,25 @@ cdef inline void operate(
             k = step[o.c]
             d = <const vec*> at[o.d]
             m = step[o.d]
-            each(sizeof(some), r, a[N * i] * b[N * j] + c[N * k] * d[N * m])
+            if i == 0 and k == 0:
+                same = a[0]
+                other = c[0]
+                each(sizeof(some), r, same * b[N * j] + other * d[N * m])
+            else:
+                each(sizeof(some), r, a[N * i] * b[N * j] + c[N * k] * d[N * m])
         elif code == PRODUCTS_SUBTRACTED:
             c = <const vec*> at[o.c]
             k = step[o.c]
             d = <const vec*> at[o.d]
             m = step[o.d]
-            each(sizeof(some), r, a[N * i] * b[N * j] - c[N * k] * d[N * m])
+            if i == 0 and k == 0:
+                same = a[0]
+                other = c[0]
+                each(sizeof(some), r, same * b[N * j] - other * d[N * m])
+            else:
+                each(sizeof(some), r, a[N * i] * b[N * j] - c[N * k] * d[N * m])
         elif code == SQUARES_ADDED:
             each(sizeof(some), r, a[N * i] * a[N * i] + b[N * j] * b[N * j])
-        elif code == NEG:
-            each(sizeof(some), r, -a[N * i])
         elif code == ABS:
             each(sizeof(some), r, without_sign(a[N * i]))
         elif code == MIN:
@@ -232,20 +315,37 @@ cdef inline void operate(
             c = <const vec*> at[o.c]
             k = step[o.c]
             each(sizeof(some), r, select(a[N * i], b[N * j], c[N * k]))
-        elif code == SQRT:
-            each(sizeof(some), r, vec_root(a[N * i]))
-        elif code == LOAD or code == STORE or code == NOISE:
-            aside(formula, o, at, step, block, like)
-            each(sizeof(some), r, held[N])
-            o += 1
-            continue
-        else:
-            work_out(code, sizeof(some), held, a, i, b, j)
-            each(sizeof(some), r, held[N])
         if o.out != NOWHERE:
             out = <vec*> at[o.out]
             each(sizeof(some), out, r[N])
         o += 1
+
+
+cdef inline void operate_on_groups(
+    const Formula* formula, const Operation* o, const Operation* last, Py_ssize_t vectors, char** at,
+    const Py_ssize_t* step, const vec* like,
+) noexcept nogil:
+    """The same for all vectors of a block, group by group."""
+    cdef Py_ssize_t together = GROUP if vectors >= GROUP else 1
+    cdef Py_ssize_t done = 0
+    cdef Py_ssize_t shift = together
+    cdef const One* one = NULL
+    cdef const Group* group = NULL
+    cdef int n
+    while True:
+        if together == 1:
+            operate(o, last, at, step, like, one)
+        else:
+            operate(o, last, at, step, like, group)
+        done += shift
+        if done == vectors:
+            break
+        # The last group ends with the last vector: some are worked out twice, with the same results.
+        shift = min(together, vectors - done)
+        for n in range(formula.still, formula.operands):
+            at[n] += shift * sizeof(vec)
+    for n in range(formula.still, formula.operands):
+        at[n] -= (vectors - together) * sizeof(vec)
 
 
 # Where the operands of a kind begin, and bytes from each to the next.
@@ -264,58 +364,54 @@ cdef inline int run_formula(
     const char* x, const char* v, const char* dx, const char* dv, char* out, int64_t tick, vec* like,
 ) noexcept nogil:
     """Planes of `stride` numbers, or, for the formulas of flows, `dim` numbers for each. tick: that of the noise."""
-    cdef double memory[8 + 8 * (1 + MAX_UNIFORM + (1 + MAX_REGISTERS) * MOST_TOGETHER)]
+    cdef double memory[8 + 8 * (1 + MAX_UNIFORM) + 8 * GROUP + MAX_REGISTERS * BLOCK]
     cdef char* at[MAX_OPERANDS]
     cdef Py_ssize_t step[MAX_OPERANDS]
     cdef Kind kinds[RESULT + 1]
     cdef const Operand* operand = formula.operand
+    cdef const Operation* o
     cdef vec* buffer = aligned(<char*> memory, like)
-    cdef Py_ssize_t w = width(like)
-    cdef Py_ssize_t size = <Py_ssize_t> sizeof(vec) // w
+    cdef Py_ssize_t size = <Py_ssize_t> sizeof(vec) // width(like)
     cdef Py_ssize_t plane = stride * size
-    cdef Py_ssize_t vectors = (count + w - 1) // w
-    cdef Py_ssize_t together = GROUP if vectors >= GROUP else 1
-    cdef Py_ssize_t done = 0
-    cdef Py_ssize_t before
+    cdef Py_ssize_t begin = 0
+    cdef Py_ssize_t shift
     cdef Kind* kind
     cdef Block block
-    cdef const One* one = NULL
-    cdef const Group* group = NULL
     cdef int n
     if vec is f32vec:
         buffer[0] = spread_f32(<float> t)
     else:
         buffer[0] = spread_f64(t)
-    place(kinds, POSITION, x, plane, 1)
-    place(kinds, VELOCITY, v, plane, 1)
-    place(kinds, MOVED, dx, plane, 1)
-    place(kinds, SPED, dv, plane, 1)
-    place(kinds, EACH, formula.rows + first * size, formula.row, 1)
-    place(kinds, RESULT, out, plane, 1)
     place(kinds, KNOWN, formula.presets, PRESET, 0)
     place(kinds, TIME, <char*> buffer, 0, 0)
     place(kinds, UNIFORM, <char*> (buffer + 1), sizeof(vec), 0)
-    place(kinds, REGISTER, <char*> (buffer + 1 + MAX_UNIFORM), MOST_TOGETHER * sizeof(vec), 1)
-    for n in range(formula.operands):
-        kind = &kinds[operand[n].kind]
-        at[n], step[n] = <char*> kind.base + operand[n].index * kind.apart, kind.step
+    place(kinds, REGISTER, <char*> (buffer + 1 + MAX_UNIFORM), GROUP * sizeof(vec), 1)
+    place(kinds, ROW, <char*> (buffer + 1 + MAX_UNIFORM + GROUP), BLOCK * size, 1)
     block.dim, block.tick = dim, tick
-    if formula.uniform > 0:
-        operate(formula, 0, formula.uniform, at, step, &block, like, one)
-    while done < vectors:
-        block.x, block.out = x + dim * done * w * size, out + formula.columns * done * w * size
-        block.first, block.count = first + done * w, min(together * w, count - done * w)
-        if together == GROUP:
-            operate(formula, formula.uniform, formula.operations, at, step, &block, like, group)
-        else:
-            operate(formula, formula.uniform, formula.operations, at, step, &block, like, one)
-        # The last group ends with the last vector: some are worked out twice, with the same results.
-        before = done
-        done += together
-        if vectors - together < done < vectors:
-            done = vectors - together
-        for n in range(formula.still, formula.operands):
-            at[n] += (done - before) * sizeof(vec)
+    while begin < count:
+        shift = begin * size
+        place(kinds, POSITION, x + shift, plane, 1)
+        place(kinds, VELOCITY, v + shift, plane, 1)
+        place(kinds, MOVED, dx + shift, plane, 1)
+        place(kinds, SPED, dv + shift, plane, 1)
+        place(kinds, EACH, formula.rows + (first + begin) * size, formula.row, 1)
+        place(kinds, RESULT, out + shift, plane, 1)
+        for n in range(formula.operands):
+            kind = &kinds[operand[n].kind]
+            at[n], step[n] = <char*> kind.base + operand[n].index * kind.apart, kind.step
+        block.x, block.out, block.first = x + dim * shift, out + formula.columns * shift, first + begin
+        block.count = min(<Py_ssize_t> BLOCK, count - begin)
+        n = formula.uniform if begin > 0 else 0
+        while n < formula.operations:
+            o = &formula.operation[n]
+            block.vectors = 1 if n < formula.uniform else (block.count + width(like) - 1) // width(like)
+            if o.run > 0:
+                operate_on_groups(formula, o, o + o.run, block.vectors, at, step, like)
+                n += o.run
+            else:
+                aside(formula, o, at, step, &block, like)
+                n += 1
+        begin += block.count
     return 0
 
 

@@ -7,7 +7,7 @@ from ..abi.plan cimport (
     DAMPING, KICK_DRIFT, MAX_DIM, OPENING, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
 )
 from .planes cimport aligned
-from ..abi.constants cimport EXTRA
+from ..abi.constants cimport EXTRA, H, HALF
 from ..integrators.steps cimport damp, opening, stage, start, turn
 from ..abi.coupled cimport Coupling
 from ..forces.fields cimport affine, field_vec, values
@@ -21,6 +21,19 @@ cdef inline Py_ssize_t size(const Workspace* workspace, const vec* like) noexcep
 cdef inline bint leaves(const Plan* plan, const Workspace* workspace) noexcept nogil:
     """Does a step of rk4 leave the state that it begins with where it is? It needs no copy then."""
     return plan.scheme == RK4 and not plan.turned and workspace.now != workspace.next
+
+
+cdef inline bint keeps_pushes(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
+    """Are gravity and one push, of bodies that all live, all that a step of rk4 asks for?
+
+    What each evaluation writes is kept then, in the registers from Y on, and the last stage makes the sums of it. Tiles
+    have it written there; where all bodies are one tile, functions know one place alone, and it is copied.
+    """
+    cdef const Plan* plan = coupling.plan
+    return (
+        coupling.interactions == 1 and plan.living == NULL and leaves(plan, workspace)
+        and not (plan.terms > 0 or plan.drag or plan.spring)
+    )
 
 
 cdef inline vec pushed(
@@ -57,14 +70,72 @@ cdef inline void finish_scheme(
     cdef const Plan* plan = coupling.plan
     # Only the most used schemes have a loop of their own: each loop is compiled for every instruction set.
     cdef bint usual = (
-        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4) and number >= 0
+        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET) and number >= 0
         and coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
-        and not (plan.terms > 0 or plan.drag or plan.spring) and (scheme != RK4 or leaves(plan, workspace))
+        and not (plan.terms > 0 or plan.drag or plan.spring)
     )
-    if usual:
+    if scheme == RK4 and keeps_pushes(coupling, workspace):
+        finish_kept(number, coupling, workspace, state)
+    elif usual:
         finish_bodies(True, number, scheme, coupling, workspace, state)
     else:
         finish_bodies(False, number, scheme, coupling, workspace, state)
+
+
+cdef inline void finish_kept(
+    int number, const Coupling* coupling, const Workspace* workspace, const vec* state,
+) noexcept nogil:
+    """`finish` for a step of rk4 that `keeps_pushes`. Velocities of stages are made anew, which is faster than loads."""
+    cdef const Plan* plan = coupling.plan
+    cdef Py_ssize_t plane = workspace.plane // width(state)
+    cdef Py_ssize_t row = workspace.row // width(state)
+    cdef Py_ssize_t vectors = (workspace.count + width(state) - 1) // width(state)
+    cdef const vec* out = <const vec*> workspace.start + (OUT - P) * row
+    cdef vec* kept = <vec*> workspace.start + (Y - P) * row
+    cdef const vec* x0 = <const vec*> workspace.now + X * row
+    cdef const vec* v0 = <const vec*> workspace.now + V * row
+    cdef vec* x = <vec*> workspace.next + X * row
+    cdef vec* v = <vec*> workspace.next + V * row
+    cdef const vec* k = aligned(plan.prepared, state)
+    cdef vec h = k[H]
+    cdef vec half = k[HALF]
+    cdef vec sixth = k[EXTRA]
+    cdef vec two = k[EXTRA + 1]
+    cdef const char* g
+    cdef const char* factor = values(&coupling.interaction[0].factor, 0, workspace.first)
+    cdef Py_ssize_t each = plan.g.body * width(state)
+    cdef Py_ssize_t every = coupling.interaction[0].factor.body * width(state)
+    cdef vec share = (<const vec*> factor)[0]
+    cdef vec here, push, a, b, c, q, v1, v2, v3
+    cdef vec far = h if number == 2 else half
+    cdef bint copies = coupling.workspace != NULL and number < 3
+    cdef Py_ssize_t i, n
+    cdef int j
+    for j in range(plan.dim):
+        g = values(&plan.g, j, workspace.first)
+        here = (<const vec*> g)[0]
+        for n in range(vectors):
+            i = j * plane + n
+            if each != 0:
+                here = (<const vec*> (g + n * each))[0]
+            if every != 0:
+                share = (<const vec*> (factor + n * every))[0]
+            q = v0[i]
+            if number < 3:
+                push = out[i] if copies else kept[number * row + i]
+                if copies:
+                    kept[number * row + i] = push
+                x[i] = x0[i] + far * (q if number == 0 else v[i])
+                v[i] = q + far * (here + share * push)
+            else:
+                a = here + share * kept[i]
+                b = here + share * kept[row + i]
+                c = here + share * kept[2 * row + i]
+                v1 = q + half * a
+                v2 = q + half * b
+                v3 = q + h * c
+                x[i] = x0[i] + sixth * (((q + two * v1) + two * v2) + v3)
+                v[i] = q + sixth * (((a + two * b) + two * c) + (here + share * out[i]))
 
 
 cdef inline void finish_bodies(
@@ -81,7 +152,7 @@ cdef inline void finish_bodies(
     cdef Py_ssize_t vectors = (workspace.count + width(state) - 1) // width(state)
     cdef Py_ssize_t i, n, body
     cdef int j
-    cdef vec a, x, v, s, here, share, p, q, y, z
+    cdef vec a, x, v, s, here, share
     cdef vec* x0 = r
     cdef vec* v0 = r + (Q - P) * row
     # The usual case, gravity and one push, is read from here: compilers must take it that what is
@@ -119,7 +190,7 @@ cdef inline void finish_bodies(
             i = j * plane + n
             body = workspace.first + n * width(state)
             v = state[V * row + i]
-            if (usual and scheme == RK4 and number > 0) or not moves:
+            if not moves:
                 x = v   # nobody reads it
             else:
                 x = state[X * row + i]
@@ -148,20 +219,7 @@ cdef inline void finish_bodies(
                 r[i] = a
                 continue
             s = state[S * row + i] if historic else x
-            if usual and scheme == RK4:
-                # What the first stage keeps beside the acceleration are the numbers of the state.
-                p, q = x0[i], v0[i]
-                y, z = q, p     # or else nobody reads it
-                if number > 1:
-                    y = r[(Y - P) * row + i]
-                if number > 0:
-                    z = r[(Z - P) * row + i]
-                stage(scheme, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s, &p, &q, &y, &z)
-                if number == 1 or number == 2:
-                    r[(Y - P) * row + i] = y
-                if number < 3:
-                    r[(Z - P) * row + i] = z
-            elif not usual and number == START:
+            if not usual and number == START:
                 start(scheme, plan.taylor_start, k, a, &x, &v, &s)
             else:
                 stage(

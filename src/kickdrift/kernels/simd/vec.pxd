@@ -122,11 +122,6 @@ cdef extern from *:
       #define kd_prefetch(place)
       #define kd_opaque(place) (place)
     #endif
-    #if defined(__AVX512F__)
-      #define KD_GROUP 4
-    #else
-      #define KD_GROUP 8
-    #endif
     #if defined(__AVX512F__) || defined(__aarch64__)
       #define KD_WIDE 12    /* of 32 registers */
       #define KD_MEDIUM 8
@@ -172,7 +167,6 @@ cdef extern from *:
         WIDE "KD_WIDE"
         MEDIUM "KD_MEDIUM"
         NARROW "KD_NARROW"
-        GROUP "KD_GROUP"    # for formulas: as many as registers hold, with some to spare, and as divide a tile
 
 ctypedef fused vec:
     f32vec
