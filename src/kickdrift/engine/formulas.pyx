@@ -10,11 +10,11 @@ from libc.string cimport memcpy, memset
 
 from ..kernels.abi.formulas cimport (
     ABS, ADD, ADD_MUL, ADD_PRODUCT, AND_ADD, AND_DIV, AND_MUL, AND_MUL_ADD, AND_MUL_MUL, AND_MUL_SUB, AND_NEG,
-    AND_SQRT, AND_SQUARE, AND_SUB, ATAN2, BLOCK, CBRT, COS, DIFF_MUL, DIV, EACH, EQUAL, EXP, FLOOR, FROM, FROM_PRODUCT,
-    INTO, KNOWN, LESS, LOAD, LOG, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN, MOVED, MUL, MUL_ADD, MUL_FROM,
-    MUL_MUL, MUL_SUB, NEG, NOISE, NOT_LESS, POSITION, POW, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER,
-    RESULT, ROW, SIN, SPED, SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE, TAN, TANH, TIME, UNIFORM, VELOCITY,
-    WHERE, Formula, FormulaTable, Operand, Operation,
+    AND_SQRT, AND_SQUARE, AND_SUB, ATAN2, BLOCK, CBRT, COS, DIFF_MUL, DIV, EACH, END, EQUAL, EXP, FLOOR, FROM,
+    FROM_PRODUCT, INTO, KNOWN, LESS, LOAD, LOG, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_SPREAD, MAX_UNIFORM, MIN, MOVED,
+    MUL, MUL_ADD, MUL_FROM, MUL_MUL, MUL_SUB, NEG, NOISE, NOT_LESS, PARTS, POSITION, POW, PRESET, PRODUCTS_ADDED,
+    PRODUCTS_SUBTRACTED, REGISTER, RESULT, ROW, SIN, SPED, SPREAD, SPREAD_OUT, SQRT, SQUARES_ADDED, STORE, SUB,
+    SUB_MUL, SUB_PRODUCT, TAKE, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula, FormulaTable, Operand, Operation,
 )
 from ..kernels.abi.tables cimport Kernels, offered_in
 from ..kernels.simd.rounding cimport require_rounding
@@ -23,6 +23,7 @@ from ..kernels.simd.rounding cimport require_rounding
 import numpy as np
 
 from .. import kernels
+from ..forces.formula.machine import SAME_FIRST
 
 require_rounding(__name__)
 
@@ -37,18 +38,21 @@ CODES = {
     "and_neg": AND_NEG, "and_square": AND_SQUARE, "and_sqrt": AND_SQRT, "and_mul_add": AND_MUL_ADD,
     "and_mul_sub": AND_MUL_SUB, "mul_from": MUL_FROM, "and_mul_mul": AND_MUL_MUL, "add_product": ADD_PRODUCT,
     "sub_product": SUB_PRODUCT, "from_product": FROM_PRODUCT, "take": TAKE, "add": ADD, "sub": SUB, "mul": MUL,
-    "div": DIV, "neg": NEG, "mul_add": MUL_ADD, "mul_sub": MUL_SUB, "sub_mul": SUB_MUL, "mul_mul": MUL_MUL,
-    "add_mul": ADD_MUL, "diff_mul": DIFF_MUL, "products_added": PRODUCTS_ADDED,
+    "div": DIV, "neg": NEG, "sqrt": SQRT, "mul_add": MUL_ADD, "mul_sub": MUL_SUB, "sub_mul": SUB_MUL,
+    "mul_mul": MUL_MUL, "add_mul": ADD_MUL, "diff_mul": DIFF_MUL, "products_added": PRODUCTS_ADDED,
     "products_subtracted": PRODUCTS_SUBTRACTED, "squares_added": SQUARES_ADDED, "abs": ABS, "min": MIN, "max": MAX,
-    "floor": FLOOR, "less": LESS, "not_less": NOT_LESS, "equal": EQUAL, "where": WHERE, "load": LOAD, "store": STORE,
-    "noise": NOISE, "sqrt": SQRT, "sin": SIN, "cos": COS, "tan": TAN, "exp": EXP, "log": LOG, "tanh": TANH,
-    "cbrt": CBRT, "pow": POW, "atan2": ATAN2,
+    "floor": FLOOR, "less": LESS, "not_less": NOT_LESS, "equal": EQUAL, "where": WHERE, "end": END, "spread": SPREAD,
+    "load": LOAD, "store": STORE, "noise": NOISE, "sin": SIN, "cos": COS, "tan": TAN, "exp": EXP, "log": LOG,
+    "tanh": TANH, "cbrt": CBRT, "pow": POW, "atan2": ATAN2,
 }
+CODES |= {f"same_{name}": CODES[name] + 1 for name in SAME_FIRST}
 KINDS = {
     "known": KNOWN, "time": TIME, "uniform": UNIFORM, "position": POSITION, "velocity": VELOCITY, "moved": MOVED,
-    "sped": SPED, "each": EACH, "register": REGISTER, "row": ROW, "result": RESULT,
+    "sped": SPED, "each": EACH, "register": REGISTER, "row": ROW, "spread": SPREAD_OUT, "result": RESULT,
 }
-LIMITS = {"registers": MAX_REGISTERS, "uniform": MAX_UNIFORM, "operands": MAX_OPERANDS}
+LIMITS = {
+    "registers": MAX_REGISTERS, "parts": PARTS, "spread": MAX_SPREAD, "uniform": MAX_UNIFORM, "operands": MAX_OPERANDS,
+}
 
 cdef enum:
     RELEASE = 4096          # numbers from which on other threads may run meanwhile

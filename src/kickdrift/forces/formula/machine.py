@@ -9,7 +9,7 @@ of each.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +18,7 @@ from .program import Program, operands
 #: Where a name is: its kind as engine/formulas.pyx has it, and its number there; "load" for a component of a flow.
 Place = tuple[str, Any]
 _SAME = ("known", "time", "uniform")
-_STILL = ("register", *_SAME)  #: operands that are at one place for all groups of bodies
-_HELD = -1  #: in place of a node: what is in registers, in memory
-_HELD_AT: Place = ("register", 0)
+_STILL = ("register", "spread", *_SAME)  #: operands that are at one place for all groups of bodies
 #: Operations on memory, when an operand is in registers: by its number, what they are called, and which of the others
 #: remain. a b is b a, and a + b is b + a, to the bit.
 _ON_HELD: dict[str, dict[int, tuple[str, tuple[int, ...]]]] = {
@@ -48,16 +46,17 @@ _JOINED = {
     ("and_mul", "from"): "mul_from",
     ("and_mul", "and_mul"): "and_mul_mul",
 }
-
-
+#: The first of two operands of which either may be the first: b a is a b, to the bit.
+_FACTORS = {"add", "mul", "mul_add", "mul_sub", "sub_mul", "mul_mul", "add_product", "sub_product", "from_product"}
+#: What works on what is in registers.
+_GOES_ON = {"and_add", "and_sub", "from", "and_mul", "and_div", "into", "and_neg", "and_square", "and_sqrt"}
+_GOES_ON |= {"and_mul_add", "and_mul_sub", "mul_from", "and_mul_mul", "add_product", "sub_product", "from_product"}
+#: What is there twice: the first operand of the other one is the same for all bodies, and read once.
+SAME_FIRST = _GOES_ON - {"and_neg", "and_square", "and_sqrt", "and_mul_mul"}
+SAME_FIRST |= {"take", "add", "sub", "mul", "div", "mul_add", "mul_sub", "sub_mul", "mul_mul"}
 _NUMBERED = ("load", "store", "noise")
 #: What is done for all bodies of a block at once, from memory to memory.
-_ASIDE = (*_NUMBERED, "sin", "cos", "tan", "exp", "log", "tanh", "cbrt", "pow", "atan2")
-
-
-#: The first of two operands of which either may be the first: b a is a b, to the bit.
-_FACTORS = dict.fromkeys(("add", "mul", "mul_add", "mul_sub", "sub_mul", "mul_mul", "add_product"), (0,))
-_FACTORS |= {"sub_product": (0,), "from_product": (0,), "products_added": (0, 2), "products_subtracted": (0, 2)}
+_ASIDE = (*_NUMBERED, "spread", "sin", "cos", "tan", "exp", "log", "tanh", "cbrt", "pow", "atan2")
 
 
 @dataclass
@@ -66,8 +65,8 @@ class Code:
 
     operands: list[Place] = field(default_factory=list)
     still: int = 0  #: so many of them come first that are at one place for all groups of bodies
-    #: What it is, where its result goes or -1, four operands, and how many from here on are done for a group of bodies
-    #: before the next one: 0 where an operation is done for all.
+    #: What it is, where its result goes or -1, four operands, and how many from here on, "end" counted, are done for a
+    #: group of bodies before the next group: 0 where an operation is done for all.
     operations: list[tuple[str, int, int, int, int, int, int]] = field(default_factory=list)
     uniform: int = 0  #: so many operations come first
     columns: int = 0  #: of results that are stored row by row
@@ -113,7 +112,8 @@ class _Translation:
         self.code = Code()
         self.same = self._same()
         self.results = [(results[name], n) for name, n in program.results]
-        self.at: dict[int, Place] = {_HELD: _HELD_AT}
+        self.at: dict[int, Place] = {}
+        self.spread: dict[int, int] = {}  # node that is the same for all bodies: its place for a group
         self.direct: dict[int, int] = {}  # node: plane that it is written to
         if not rows:
             for plane, n in self.results:
@@ -122,16 +122,19 @@ class _Translation:
         #: The list in the making: operation, where its result goes, what it reads, a number.
         self.list: list[tuple[str, Place | None, list[Place], int]] = []
         self._uniform()
-        self._scan(self._ended(self._ordered(), rows))
+        steps = self._ended(self._ordered(), rows)
+        self.list += [("spread", ("spread", place), [self._of(n)], 0) for n, place in self.spread.items()]
+        before = len(self.list)
+        self._scan(steps)
         if rows:
             self.code.columns = len(results)
-        self._number()
+        self._number(before)
 
     def _leaf(self, n: int) -> bool:
         return self.nodes[n][0] in ("const", "name")
 
     def _loaded(self, n: int) -> bool:
-        return n >= 0 and self.nodes[n][0] == "name" and self.places[self.nodes[n][1]][0] == "load"
+        return self.nodes[n][0] == "name" and self.places[self.nodes[n][1]][0] == "load"
 
     def _same(self) -> list[bool]:
         """Is a node the same for all bodies?"""
@@ -159,13 +162,14 @@ class _Translation:
         return self.at[n]
 
     def _uniform(self) -> None:
+        done = 0
         for n, (operation, *given) in enumerate(self.nodes):
             if self.same[n] and not self._leaf(n):
                 read = [self._of(operand) for operand in given]
-                self.at[n] = ("uniform", self.code.uniform)
+                self.at[n] = ("uniform", done)
                 self.list.append((operation, self.at[n], read, 0))
-                self.code.uniform += 1
-        self._check("uniform", self.code.uniform)
+                done += 1
+        self._check("uniform", done)
 
     # The order of operations.
 
@@ -206,13 +210,10 @@ class _Translation:
         for i in there[1:]:
             steps[-1].stored = True
             steps += parts[i]
-        last = there[-1]
-        if operation in _ASIDE:
-            steps[-1].stored = True
-            return [*steps, _Step(operation, given, n, True)]
         if operation not in _ON_HELD:
-            return [*steps, _Step(operation, [_HELD if i == last else m for i, m in enumerate(given)], n)]
-        name, others = _ON_HELD[operation][last]
+            steps[-1].stored = True
+            return [*steps, _Step(operation, given, n, operation in _ASIDE)]
+        name, others = _ON_HELD[operation][there[-1]]
         read = [given[i] for i in others]
         joined = _JOINED.get((steps[-1].name, name))
         if joined and not steps[-1].stored:
@@ -220,9 +221,7 @@ class _Translation:
         steps.append(_Step(joined or name, read, n))
         return steps
 
-    def _with_product(
-        self, n: int, operation: str, parts: list[list[_Step]], products: list[bool]
-    ) -> list[_Step]:
+    def _with_product(self, n: int, operation: str, parts: list[list[_Step]], products: list[bool]) -> list[_Step]:
         """Sums and differences of which one operand, at least, is no more than a product."""
         left, right = parts
         if all(products):
@@ -238,20 +237,14 @@ class _Translation:
 
     def _ended(self, steps: list[_Step], rows: bool) -> list[_Step]:
         """With what is loaded, stored row by row and copied; and what is in registers is read from there."""
-        done: list[_Step] = []
-        loaded: set[int] = set()
-        held = None  # node
         for place, n in self.results:
             if rows:
                 steps.append(_Step("store", [n], n, number=place))
             elif self.direct.get(n) != place:
                 steps.append(_Step("take", [n], n, number=place))
+        held = -1  # node
+        steps = self._with_loads(steps)
         for step in steps:
-            for n in step.given:
-                if self._loaded(n) and n not in loaded:
-                    loaded.add(n)
-                    held = None
-                    done.append(_Step("load", [], n, True, self.places[self.nodes[n][1]][1]))
             if held in step.given and step.name in _ON_HELD:
                 if step.name == "mul" and step.given == [held, held]:
                     step.name, step.given = "and_square", []
@@ -260,59 +253,125 @@ class _Translation:
                     if which in _ON_HELD[step.name]:
                         step.name, others = _ON_HELD[step.name][which]
                         step.given = [step.given[i] for i in others]
-            # A number that is the same for all is read once where it comes first.
-            for i in _FACTORS.get(step.name, ()):
-                if self.same[step.given[i + 1]]:
-                    step.given[i : i + 2] = step.given[i + 1], step.given[i]
-            held = None if step.name in _ASIDE else step.node
+            self._read_once(step)
+            held = -1 if step.name in _ASIDE else step.node
+        return steps
+
+    def _with_loads(self, steps: list[_Step]) -> list[_Step]:
+        """Columns are loaded when they are first wanted, but not while something is in registers."""
+        done: list[_Step] = []
+        loaded: set[int] = set()
+        start = 0
+        for step in steps:
+            if step.name not in _GOES_ON:
+                start = len(done)
+            for n in step.given:
+                if self._loaded(n) and n not in loaded:
+                    loaded.add(n)
+                    done.insert(start, _Step("load", [], n, True, self.places[self.nodes[n][1]][1]))
+                    start += 1
             done.append(step)
         return done
+
+    def _read_once(self, step: _Step) -> None:
+        """A number that is the same for all is read once where it comes first; elsewhere it lies there often enough."""
+        given = step.given
+        if step.name in _FACTORS and self.same[given[1]]:
+            given[:2] = given[1], given[0]
+        if step.name in SAME_FIRST and given and self.same[given[0]]:
+            step.name = f"same_{step.name}"
+        if step.name not in _ASIDE:
+            for n in given[step.name.startswith("same_") :]:
+                if self.same[n] and self._of(n)[0] != "known":
+                    self.spread.setdefault(n, len(self.spread))
+        self._check("spread", len(self.spread))
 
     # Where results go.
 
     def _scan(self, steps: list[_Step]) -> None:
         last: dict[int, int] = {}  # node: its last reader
+        parts = self._parts(steps)
+        found: dict[int, int] = {}  # node: the part of the list that stores it
+        rows: set[int] = set()  # nodes that another part reads: they are stored for all bodies of a block
         for number, step in enumerate(steps):
             for n in step.given:
                 last[n] = number
-        free: list[int] = []
-        rows = 0
-        by_block = any(step.name in _ASIDE for step in steps)
-        held: dict[int, int] = {}  # node: its row
+                if found.get(n, parts[number]) != parts[number]:
+                    rows.add(n)
+            if step.stored:
+                found[step.node] = parts[number]
+        free: dict[str, list[int]] = {"row": [], "register": []}
+        taken = {"row": 0, "register": 0}
+        waiting: list[int] = []
+        held: dict[int, Place] = {}
         for number, step in enumerate(steps):
+            aside = step.name in _ASIDE
             read = [self._of(n) for n in step.given]
-            free += [held.pop(n) for n in dict.fromkeys(step.given) if last[n] == number and n in held]
+            if not aside:
+                for i in range(step.name.startswith("same_"), len(read)):
+                    if step.given[i] in self.spread:
+                        read[i] = ("spread", self.spread[step.given[i]])
+            if aside:
+                free["row"] += waiting
+                waiting.clear()
+            for n in dict.fromkeys(step.given):
+                if last[n] == number and n in held:
+                    kind, place = held.pop(n)
+                    # The last group of bodies begins again with some of those before it: they must find what they read.
+                    (waiting if kind == "row" and not aside else free[kind]).append(place)
             to: Place | None = None
-            if step.name == "take":
+            if step.name in ("take", "same_take"):
                 to = ("result", step.number)
             elif step.name != "store" and step.node in self.direct:
                 to = self.at[step.node] = ("result", self.direct[step.node])
             elif step.stored and step.node in last:
-                if not free:
-                    free.append(rows)
-                    rows += 1
-                    self._check("registers", rows)
-                held[step.node] = free.pop()
-                to = self.at[step.node] = ("row", held[step.node]) if by_block else ("register", held[step.node] + 1)
+                kind = "row" if step.node in rows else "register"
+                if not free[kind]:
+                    free[kind].append(taken[kind])
+                    taken[kind] += 1
+                    self._check("registers", taken["row"] + -(-taken["register"] // self.limits["parts"]))
+                to = self.at[step.node] = held[step.node] = (kind, free[kind].pop())
             self.list.append((step.name, to, read, step.number))
 
-    def _number(self) -> None:
-        """Operands by their numbers."""
-        found = {_HELD_AT: None} | {place: None for _, to, read, _ in self.list for place in (*read, to) if place}
+    def _parts(self, steps: list[_Step]) -> list[int]:
+        """In which part of the list each is: those for a group of bodies after group, or one for all of a block."""
+        parts: list[int] = []
+        for number, step in enumerate(steps):
+            parts.append(0)
+            if number > 0:
+                parts[number] = parts[number - 1] + (step.name in _ASIDE or steps[number - 1].name in _ASIDE)
+        return parts
+
+    def _number(self, before: int) -> None:
+        """Operands by their numbers. before: so many operations come before those for each body."""
+        found = {place: None for _, to, read, _ in self.list for place in (*read, to) if place}
         self.code.operands = sorted(found, key=lambda place: place[0] not in _STILL)  # stable
         self.code.still = sum(kind in _STILL for kind, _ in self.code.operands)
         self._check("operands", len(self.code.operands))
         numbers: dict[Place | None, int] = {place: number for number, place in enumerate(self.code.operands)}
         numbers[None] = -1
-        run = 0
-        for k, (name, to, read, number) in reversed(list(enumerate(self.list))):
-            run = 0 if name in _ASIDE else 1 if k == self.code.uniform - 1 else run + 1
+        run: list[tuple[str, int, int, int, int, int]] = []
+
+        def end() -> None:
+            if run:
+                run.append(("end", -1, 0, 0, 0, 0))
+                self.code.operations += [(*operation, len(run) - i) for i, operation in enumerate(run)]
+                run.clear()
+
+        for k, (name, to, read, number) in enumerate(self.list):
             a, b, c, d = [*(numbers[place] for place in read), 0, 0, 0, 0][:4]
-            self.code.operations.append((name, numbers[to], a, b, number if name in _NUMBERED else c, d, run))
-        self.code.operations.reverse()
+            if name in _ASIDE or k == before:
+                end()
+            if k == before:
+                self.code.uniform = len(self.code.operations)
+            if name in _ASIDE:
+                self.code.operations.append((name, numbers[to], a, b, number if name in _NUMBERED else c, d, 0))
+            else:
+                run.append((name, numbers[to], a, b, c, d))
+        end()
+        if before == len(self.list):
+            self.code.uniform = len(self.code.operations)
 
     def _check(self, what: str, number: int) -> None:
         if number > self.limits[what]:
             raise TooManyError(what)
-
-

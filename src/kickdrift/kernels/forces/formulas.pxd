@@ -7,11 +7,14 @@ from libc.stdint cimport int64_t
 
 from ..abi.formulas cimport (
     ABS, ADD, ADD_MUL, ADD_PRODUCT, AND_ADD, AND_DIV, AND_MUL, AND_MUL_ADD, AND_MUL_MUL, AND_MUL_SUB, AND_NEG,
-    AND_SQRT, AND_SQUARE, AND_SUB, BLOCK, DIFF_MUL, DIV, EACH, EQUAL, FLOOR, FROM, FROM_PRODUCT, HELD, INTO, KNOWN,
-    LESS, LOAD, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN, GROUP, MOVED, MUL, MUL_ADD, MUL_FROM,
-    MUL_MUL, MUL_SUB, NEG, NOISE, NOT_LESS, NOWHERE, POSITION, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER,
-    RESULT, ROW, SPED, SPILLING, SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE, TIME, UNIFORM, VELOCITY,
-    WHERE, Formula, Operand, Operation,
+    AND_SQRT, AND_SQUARE, AND_SUB, BLOCK, DIFF_MUL, DIV, EACH, EQUAL, FLOOR, FROM, FROM_PRODUCT, GROUP, INTO, KNOWN,
+    LESS, LOAD, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_SPREAD, MAX_UNIFORM, MIN, MOVED, MUL, MUL_ADD, MUL_FROM, MUL_MUL,
+    MUL_SUB, NEG, NOISE, NOT_LESS, NOWHERE, PARTS, POSITION, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER,
+    RESULT, ROW, SAME_ADD, SAME_ADD_PRODUCT, SAME_AND_ADD, SAME_AND_DIV, SAME_AND_MUL, SAME_AND_MUL_ADD,
+    SAME_AND_MUL_SUB, SAME_AND_SUB, SAME_DIV, SAME_FROM, SAME_FROM_PRODUCT, SAME_INTO, SAME_MUL, SAME_MUL_ADD,
+    SAME_MUL_FROM, SAME_MUL_MUL, SAME_MUL_SUB, SAME_SUB, SAME_SUB_MUL, SAME_SUB_PRODUCT, SAME_TAKE, SPED, SPREAD,
+    SPREAD_OUT, SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE, TIME, UNIFORM, VELOCITY, WHERE, Formula,
+    Operand, Operation,
 )
 from ..functions.normals cimport noise_row
 from ..functions.rows cimport functions, functions_of_floats
@@ -22,15 +25,26 @@ from ..simd.vec cimport f32vec, spread_f32, spread_f64, vec, vec_root, width
 
 cdef extern from *:
     """
+    /* As many as registers hold beside what is read from memory, and as a block is made of. */
+    #if defined(__AVX512F__)
+      #define KD_GROUP 6
+    #else
+      #define KD_GROUP 8
+    #endif
     typedef struct { char each[1]; } kd_one;
-    typedef struct { char each[6]; } kd_group;
+    typedef struct { char each[KD_GROUP]; } kd_group;
     /* Loops that are written out: compilers keep in registers what has no variable for an index. */
     #define KD_NUMBER(number, to, ...) { enum { KD_N = number }; (to)[KD_N] = __VA_ARGS__; }
+    #if KD_GROUP > 6
+      #define KD_REST(...) KD_NUMBER(6, __VA_ARGS__) KD_NUMBER(7, __VA_ARGS__)
+    #else
+      #define KD_REST(...)
+    #endif
     #define KD_WRITTEN_OUT(count, ...) do { \
         KD_NUMBER(0, __VA_ARGS__) \
         if ((count) > 1) { \
             KD_NUMBER(1, __VA_ARGS__) KD_NUMBER(2, __VA_ARGS__) KD_NUMBER(3, __VA_ARGS__) \
-            KD_NUMBER(4, __VA_ARGS__) KD_NUMBER(5, __VA_ARGS__) \
+            KD_NUMBER(4, __VA_ARGS__) KD_NUMBER(5, __VA_ARGS__) KD_REST(__VA_ARGS__) \
         } \
     } while (0)
     """
@@ -96,77 +110,71 @@ ctypedef struct Block:
 cdef inline void aside(
     const Formula* formula, const Operation* o, char** at, const Py_ssize_t* step, const Block* block, const vec* like,
 ) noexcept nogil:
-    """What is done for all bodies of a block at once: functions, noise, and columns of what lies row by row."""
+    """What is done for all bodies of a block at once: functions, noise, and columns of what lies row by row.
+
+    Operands are somewhere, and have steps: 1, or 0 if the same for all.
+    """
     cdef Py_ssize_t size = sizeof(vec) // width(like)
+    cdef Py_ssize_t n
     if o.code == LOAD:
         move_column(False, <vec*> at[o.out], 1, <char*> block.x + o.c * size, block.dim, block.count)
     elif o.code == STORE:
         move_column(True, <vec*> at[o.a], step[o.a], block.out + o.c * size, formula.columns, block.count)
     elif o.code == NOISE:
         noise_row(o.c, block.tick, block.first, block.count, formula.generation, <void*> at[o.out], vec is f32vec)
+    elif o.code == SPREAD:
+        for n in range(GROUP):
+            (<vec*> at[o.out])[n] = (<const vec*> at[o.a])[0]
     else:
         work_out(
             o.code, block.vectors, <vec*> at[o.out], <const vec*> at[o.a], step[o.a], <const vec*> at[o.b], step[o.b],
         )
 
 
-cdef inline void operate(
-    const Operation* o, const Operation* last, char** at, const Py_ssize_t* step, const vec* like, const some* vectors,
-) noexcept nogil:
-    """Operations of a list, one after the other, on r, what the one before left, and on operands in memory.
-
-    Operands are somewhere, and have steps: 1, or 0 if the same for all, which are read once where they come first.
-    """
+cdef inline void operate(const Operation* o, char** at, const vec* like, const some* vectors) noexcept nogil:
+    """Operations up to END, one after the other, on r, what the one before left, and on operands in memory."""
     cdef vec r[GROUP]
-    cdef vec* held = <vec*> at[HELD]
     cdef vec* out
     cdef const vec* a
     cdef const vec* b
     cdef const vec* c
     cdef const vec* d
-    cdef Py_ssize_t i, j, k, m
-    cdef vec same, other    # numbers that are read once
+    cdef vec same   # a number that is read once for all
     cdef int code
-    while o < last:
+    while True:
         code = o.code
         a = <const vec*> at[o.a]
-        i = step[o.a]
         b = <const vec*> at[o.b]
-        j = step[o.b]
-        if code >= SPILLING:
-            each(sizeof(some), held, r[N])
         if code == AND_ADD:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, r[N] + same)
-            else:
-                each(sizeof(some), r, r[N] + a[N * i])
+            each(sizeof(some), r, r[N] + a[N])
+        elif code == SAME_AND_ADD:
+            same = a[0]
+            each(sizeof(some), r, r[N] + same)
         elif code == AND_SUB:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, r[N] - same)
-            else:
-                each(sizeof(some), r, r[N] - a[N * i])
+            each(sizeof(some), r, r[N] - a[N])
+        elif code == SAME_AND_SUB:
+            same = a[0]
+            each(sizeof(some), r, r[N] - same)
         elif code == FROM:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, same - r[N])
-            else:
-                each(sizeof(some), r, a[N * i] - r[N])
+            each(sizeof(some), r, a[N] - r[N])
+        elif code == SAME_FROM:
+            same = a[0]
+            each(sizeof(some), r, same - r[N])
         elif code == AND_MUL:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, r[N] * same)
-            else:
-                each(sizeof(some), r, r[N] * a[N * i])
+            each(sizeof(some), r, r[N] * a[N])
+        elif code == SAME_AND_MUL:
+            same = a[0]
+            each(sizeof(some), r, r[N] * same)
         elif code == AND_DIV:
-            each(sizeof(some), r, r[N] / a[N * i])
+            each(sizeof(some), r, r[N] / a[N])
+        elif code == SAME_AND_DIV:
+            same = a[0]
+            each(sizeof(some), r, r[N] / same)
         elif code == INTO:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, same / r[N])
-            else:
-                each(sizeof(some), r, a[N * i] / r[N])
+            each(sizeof(some), r, a[N] / r[N])
+        elif code == SAME_INTO:
+            same = a[0]
+            each(sizeof(some), r, same / r[N])
         elif code == AND_NEG:
             each(sizeof(some), r, -r[N])
         elif code == AND_SQUARE:
@@ -174,147 +182,129 @@ cdef inline void operate(
         elif code == AND_SQRT:
             each(sizeof(some), r, vec_root(r[N]))
         elif code == AND_MUL_ADD:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, r[N] * same + b[N * j])
-            else:
-                each(sizeof(some), r, r[N] * a[N * i] + b[N * j])
+            each(sizeof(some), r, r[N] * a[N] + b[N])
+        elif code == SAME_AND_MUL_ADD:
+            same = a[0]
+            each(sizeof(some), r, r[N] * same + b[N])
         elif code == AND_MUL_SUB:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, r[N] * same - b[N * j])
-            else:
-                each(sizeof(some), r, r[N] * a[N * i] - b[N * j])
+            each(sizeof(some), r, r[N] * a[N] - b[N])
+        elif code == SAME_AND_MUL_SUB:
+            same = a[0]
+            each(sizeof(some), r, r[N] * same - b[N])
         elif code == MUL_FROM:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, b[N * j] - r[N] * same)
-            else:
-                each(sizeof(some), r, b[N * j] - r[N] * a[N * i])
+            each(sizeof(some), r, b[N] - r[N] * a[N])
+        elif code == SAME_MUL_FROM:
+            same = a[0]
+            each(sizeof(some), r, b[N] - r[N] * same)
         elif code == AND_MUL_MUL:
-            each(sizeof(some), r, (r[N] * a[N * i]) * b[N * j])
+            each(sizeof(some), r, (r[N] * a[N]) * b[N])
         elif code == ADD_PRODUCT:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, r[N] + same * b[N * j])
-            else:
-                each(sizeof(some), r, r[N] + a[N * i] * b[N * j])
+            each(sizeof(some), r, r[N] + a[N] * b[N])
+        elif code == SAME_ADD_PRODUCT:
+            same = a[0]
+            each(sizeof(some), r, r[N] + same * b[N])
         elif code == SUB_PRODUCT:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, r[N] - same * b[N * j])
-            else:
-                each(sizeof(some), r, r[N] - a[N * i] * b[N * j])
+            each(sizeof(some), r, r[N] - a[N] * b[N])
+        elif code == SAME_SUB_PRODUCT:
+            same = a[0]
+            each(sizeof(some), r, r[N] - same * b[N])
         elif code == FROM_PRODUCT:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, same * b[N * j] - r[N])
-            else:
-                each(sizeof(some), r, a[N * i] * b[N * j] - r[N])
+            each(sizeof(some), r, a[N] * b[N] - r[N])
+        elif code == SAME_FROM_PRODUCT:
+            same = a[0]
+            each(sizeof(some), r, same * b[N] - r[N])
         elif code == TAKE:
-            each(sizeof(some), r, a[N * i])
+            each(sizeof(some), r, a[N])
+        elif code == SAME_TAKE:
+            same = a[0]
+            each(sizeof(some), r, same)
         elif code == ADD:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, same + b[N * j])
-            else:
-                each(sizeof(some), r, a[N * i] + b[N * j])
+            each(sizeof(some), r, a[N] + b[N])
+        elif code == SAME_ADD:
+            same = a[0]
+            each(sizeof(some), r, same + b[N])
         elif code == SUB:
-            each(sizeof(some), r, a[N * i] - b[N * j])
+            each(sizeof(some), r, a[N] - b[N])
+        elif code == SAME_SUB:
+            same = a[0]
+            each(sizeof(some), r, same - b[N])
         elif code == MUL:
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, same * b[N * j])
-            else:
-                each(sizeof(some), r, a[N * i] * b[N * j])
+            each(sizeof(some), r, a[N] * b[N])
+        elif code == SAME_MUL:
+            same = a[0]
+            each(sizeof(some), r, same * b[N])
         elif code == DIV:
-            each(sizeof(some), r, a[N * i] / b[N * j])
+            each(sizeof(some), r, a[N] / b[N])
+        elif code == SAME_DIV:
+            same = a[0]
+            each(sizeof(some), r, same / b[N])
         elif code == NEG:
-            each(sizeof(some), r, -a[N * i])
+            each(sizeof(some), r, -a[N])
         elif code == SQRT:
-            each(sizeof(some), r, vec_root(a[N * i]))
+            each(sizeof(some), r, vec_root(a[N]))
         elif code == MUL_ADD:
             c = <const vec*> at[o.c]
-            k = step[o.c]
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, same * b[N * j] + c[N * k])
-            else:
-                each(sizeof(some), r, a[N * i] * b[N * j] + c[N * k])
+            each(sizeof(some), r, a[N] * b[N] + c[N])
+        elif code == SAME_MUL_ADD:
+            c = <const vec*> at[o.c]
+            same = a[0]
+            each(sizeof(some), r, same * b[N] + c[N])
         elif code == MUL_SUB:
             c = <const vec*> at[o.c]
-            k = step[o.c]
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, same * b[N * j] - c[N * k])
-            else:
-                each(sizeof(some), r, a[N * i] * b[N * j] - c[N * k])
+            each(sizeof(some), r, a[N] * b[N] - c[N])
+        elif code == SAME_MUL_SUB:
+            c = <const vec*> at[o.c]
+            same = a[0]
+            each(sizeof(some), r, same * b[N] - c[N])
         elif code == SUB_MUL:
             c = <const vec*> at[o.c]
-            k = step[o.c]
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, c[N * k] - same * b[N * j])
-            else:
-                each(sizeof(some), r, c[N * k] - a[N * i] * b[N * j])
+            each(sizeof(some), r, c[N] - a[N] * b[N])
+        elif code == SAME_SUB_MUL:
+            c = <const vec*> at[o.c]
+            same = a[0]
+            each(sizeof(some), r, c[N] - same * b[N])
         elif code == MUL_MUL:
             c = <const vec*> at[o.c]
-            k = step[o.c]
-            if i == 0:
-                same = a[0]
-                each(sizeof(some), r, (same * b[N * j]) * c[N * k])
-            else:
-                each(sizeof(some), r, (a[N * i] * b[N * j]) * c[N * k])
+            each(sizeof(some), r, (a[N] * b[N]) * c[N])
+        elif code == SAME_MUL_MUL:
+            c = <const vec*> at[o.c]
+            same = a[0]
+            each(sizeof(some), r, (same * b[N]) * c[N])
         elif code == ADD_MUL:
             c = <const vec*> at[o.c]
-            k = step[o.c]
-            each(sizeof(some), r, (a[N * i] + b[N * j]) * c[N * k])
+            each(sizeof(some), r, (a[N] + b[N]) * c[N])
         elif code == DIFF_MUL:
             c = <const vec*> at[o.c]
-            k = step[o.c]
-            each(sizeof(some), r, (a[N * i] - b[N * j]) * c[N * k])
+            each(sizeof(some), r, (a[N] - b[N]) * c[N])
         elif code == PRODUCTS_ADDED:
             c = <const vec*> at[o.c]
-            k = step[o.c]
             d = <const vec*> at[o.d]
-            m = step[o.d]
-            if i == 0 and k == 0:
-                same = a[0]
-                other = c[0]
-                each(sizeof(some), r, same * b[N * j] + other * d[N * m])
-            else:
-                each(sizeof(some), r, a[N * i] * b[N * j] + c[N * k] * d[N * m])
+            each(sizeof(some), r, a[N] * b[N] + c[N] * d[N])
         elif code == PRODUCTS_SUBTRACTED:
             c = <const vec*> at[o.c]
-            k = step[o.c]
             d = <const vec*> at[o.d]
-            m = step[o.d]
-            if i == 0 and k == 0:
-                same = a[0]
-                other = c[0]
-                each(sizeof(some), r, same * b[N * j] - other * d[N * m])
-            else:
-                each(sizeof(some), r, a[N * i] * b[N * j] - c[N * k] * d[N * m])
+            each(sizeof(some), r, a[N] * b[N] - c[N] * d[N])
         elif code == SQUARES_ADDED:
-            each(sizeof(some), r, a[N * i] * a[N * i] + b[N * j] * b[N * j])
+            each(sizeof(some), r, a[N] * a[N] + b[N] * b[N])
         elif code == ABS:
-            each(sizeof(some), r, without_sign(a[N * i]))
+            each(sizeof(some), r, without_sign(a[N]))
         elif code == MIN:
-            each(sizeof(some), r, select(is_less(b[N * j], a[N * i]), b[N * j], a[N * i]))
+            each(sizeof(some), r, select(is_less(b[N], a[N]), b[N], a[N]))
         elif code == MAX:
-            each(sizeof(some), r, select(is_less(a[N * i], b[N * j]), b[N * j], a[N * i]))
+            each(sizeof(some), r, select(is_less(a[N], b[N]), b[N], a[N]))
         elif code == FLOOR:
-            each(sizeof(some), r, round_down(a[N * i]))
+            each(sizeof(some), r, round_down(a[N]))
         elif code == LESS:
-            each(sizeof(some), r, is_less(a[N * i], b[N * j]))
+            each(sizeof(some), r, is_less(a[N], b[N]))
         elif code == NOT_LESS:
-            each(sizeof(some), r, is_not_less(a[N * i], b[N * j]))
+            each(sizeof(some), r, is_not_less(a[N], b[N]))
         elif code == EQUAL:
-            each(sizeof(some), r, is_equal(a[N * i], b[N * j]))
+            each(sizeof(some), r, is_equal(a[N], b[N]))
         elif code == WHERE:
             c = <const vec*> at[o.c]
-            k = step[o.c]
-            each(sizeof(some), r, select(a[N * i], b[N * j], c[N * k]))
+            each(sizeof(some), r, select(a[N], b[N], c[N]))
+        else:
+            return
         if o.out != NOWHERE:
             out = <vec*> at[o.out]
             each(sizeof(some), out, r[N])
@@ -322,11 +312,11 @@ cdef inline void operate(
 
 
 cdef inline void operate_on_groups(
-    const Formula* formula, const Operation* o, const Operation* last, Py_ssize_t vectors, char** at,
-    const Py_ssize_t* step, const vec* like,
+    const Formula* formula, const Operation* o, Py_ssize_t vectors, char** at, const vec* like,
 ) noexcept nogil:
     """The same for all vectors of a block, group by group."""
-    cdef Py_ssize_t together = GROUP if vectors >= GROUP else 1
+    cdef Py_ssize_t group_size = sizeof(Group)
+    cdef Py_ssize_t together = group_size if vectors >= group_size else 1
     cdef Py_ssize_t done = 0
     cdef Py_ssize_t shift = together
     cdef const One* one = NULL
@@ -334,9 +324,9 @@ cdef inline void operate_on_groups(
     cdef int n
     while True:
         if together == 1:
-            operate(o, last, at, step, like, one)
+            operate(o, at, like, one)
         else:
-            operate(o, last, at, step, like, group)
+            operate(o, at, like, group)
         done += shift
         if done == vectors:
             break
@@ -364,7 +354,7 @@ cdef inline int run_formula(
     const char* x, const char* v, const char* dx, const char* dv, char* out, int64_t tick, vec* like,
 ) noexcept nogil:
     """Planes of `stride` numbers, or, for the formulas of flows, `dim` numbers for each. tick: that of the noise."""
-    cdef double memory[8 + 8 * (1 + MAX_UNIFORM) + 8 * GROUP + MAX_REGISTERS * BLOCK]
+    cdef double memory[8 + 8 * (1 + MAX_UNIFORM + MAX_SPREAD * GROUP) + MAX_REGISTERS * BLOCK]
     cdef char* at[MAX_OPERANDS]
     cdef Py_ssize_t step[MAX_OPERANDS]
     cdef Kind kinds[RESULT + 1]
@@ -375,6 +365,7 @@ cdef inline int run_formula(
     cdef Py_ssize_t plane = stride * size
     cdef Py_ssize_t begin = 0
     cdef Py_ssize_t shift
+    cdef char* rows
     cdef Kind* kind
     cdef Block block
     cdef int n
@@ -385,8 +376,12 @@ cdef inline int run_formula(
     place(kinds, KNOWN, formula.presets, PRESET, 0)
     place(kinds, TIME, <char*> buffer, 0, 0)
     place(kinds, UNIFORM, <char*> (buffer + 1), sizeof(vec), 0)
-    place(kinds, REGISTER, <char*> (buffer + 1 + MAX_UNIFORM), GROUP * sizeof(vec), 1)
-    place(kinds, ROW, <char*> (buffer + 1 + MAX_UNIFORM + GROUP), BLOCK * size, 1)
+    place(kinds, SPREAD_OUT, <char*> (buffer + 1 + MAX_UNIFORM), GROUP * sizeof(vec), 1)
+    rows = <char*> (buffer + 1 + MAX_UNIFORM + MAX_SPREAD * GROUP)
+    place(kinds, ROW, rows, BLOCK * size, 1)
+    # Registers are parts of rows, from the last one on.
+    shift = BLOCK * size // PARTS
+    place(kinds, REGISTER, rows + MAX_REGISTERS * BLOCK * size - shift, -shift, 1)
     block.dim, block.tick = dim, tick
     while begin < count:
         shift = begin * size
@@ -406,7 +401,7 @@ cdef inline int run_formula(
             o = &formula.operation[n]
             block.vectors = 1 if n < formula.uniform else (block.count + width(like) - 1) // width(like)
             if o.run > 0:
-                operate_on_groups(formula, o, o + o.run, block.vectors, at, step, like)
+                operate_on_groups(formula, o, block.vectors, at, like)
                 n += o.run
             else:
                 aside(formula, o, at, step, &block, like)

@@ -43,7 +43,7 @@ cdef inline int evaluate_interaction(
 
 cdef inline int interact(
     const Coupling* coupling, Job* job, const Workspace* workspace, const char* state, double t, int64_t tick,
-    vec* like, int to=OUT,
+    vec* like, int to,
 ) noexcept nogil:
     """Evaluate all pushes at a state; other than 0 where one fails. tick: that of the noise; to: the first register."""
     cdef const InteractionCall* term
@@ -98,7 +98,7 @@ cdef inline int coupled_step(
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
     if job.begin and step == 0 and any_of(plan.living.young + workspace.first, workspace.count):
-        if interact(coupling, job, workspace, state, t, tick, like) != 0:
+        if interact(coupling, job, workspace, state, t, tick, like, OUT) != 0:
             return job.code
         finish(KEEP, 0, coupling, workspace, state, like)
         if workspace.next != workspace.now:

@@ -85,7 +85,7 @@ cdef inline void finish_scheme(
 cdef inline void finish_kept(
     int number, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    """`finish` for a step of rk4 that `keeps_pushes`. Velocities of stages are made anew, which is faster than loads."""
+    """`finish` for a step of rk4 that `keeps_pushes`. The last stage makes the velocities of those before anew."""
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t plane = workspace.plane // width(state)
     cdef Py_ssize_t row = workspace.row // width(state)
