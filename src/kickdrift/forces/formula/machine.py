@@ -54,6 +54,7 @@ _GOES_ON |= {"and_mul_add", "and_mul_sub", "mul_from", "and_mul_mul", "add_produ
 #: What is there twice: the first operand of the other one is the same for all bodies, and read once.
 SAME_FIRST = _GOES_ON - {"and_neg", "and_square", "and_sqrt", "and_mul_mul"}
 SAME_FIRST |= {"take", "add", "sub", "mul", "div", "mul_add", "mul_sub", "sub_mul", "mul_mul"}
+SAME_FIRST |= {"products_added", "products_subtracted"}  # here the third one too
 _NUMBERED = ("load", "store", "noise")
 #: What is done for all bodies of a block at once, from memory to memory.
 _ASIDE = (*_NUMBERED, "spread", "sin", "cos", "tan", "exp", "log", "tanh", "cbrt", "pow", "atan2")
@@ -276,15 +277,21 @@ class _Translation:
     def _read_once(self, step: _Step) -> None:
         """A number that is the same for all is read once where it comes first; elsewhere it lies there often enough."""
         given = step.given
-        if step.name in _FACTORS and self.same[given[1]]:
-            given[:2] = given[1], given[0]
-        if step.name in SAME_FIRST and given and self.same[given[0]]:
+        products = step.name.startswith("products")
+        for i in (0, 2) if products else (0,) if step.name in _FACTORS else ():
+            if self.same[given[i + 1]]:
+                given[i], given[i + 1] = given[i + 1], given[i]
+        if step.name in SAME_FIRST and given and self.same[given[0]] and (not products or self.same[given[2]]):
             step.name = f"same_{step.name}"
-        if step.name not in _ASIDE:
-            for n in given[step.name.startswith("same_") :]:
-                if self.same[n] and self._of(n)[0] != "known":
-                    self.spread.setdefault(n, len(self.spread))
+        for i in self._by_group(step):
+            if self.same[given[i]] and self._of(given[i])[0] != "known":
+                self.spread.setdefault(given[i], len(self.spread))
         self._check("spread", len(self.spread))
+
+    def _by_group(self, step: _Step) -> list[int]:
+        """Which operands are wanted for each vector of a group."""
+        once = (0, 2) if step.name.startswith("same_products") else (0,) if step.name.startswith("same_") else ()
+        return [i for i in range(len(step.given)) if step.name not in _ASIDE and i not in once]
 
     # Where results go.
 
@@ -307,10 +314,9 @@ class _Translation:
         for number, step in enumerate(steps):
             aside = step.name in _ASIDE
             read = [self._of(n) for n in step.given]
-            if not aside:
-                for i in range(step.name.startswith("same_"), len(read)):
-                    if step.given[i] in self.spread:
-                        read[i] = ("spread", self.spread[step.given[i]])
+            for i in self._by_group(step):
+                if step.given[i] in self.spread:
+                    read[i] = ("spread", self.spread[step.given[i]])
             if aside:
                 free["row"] += waiting
                 waiting.clear()

@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 # r is what the operation before left in registers, and where the result goes; a, b, c, d are operands. Where an
-# operation is there twice, the second one has an a that is the same for all bodies.
+# operation is there twice, the second one has an a, and of two products a c too, that is the same for all bodies.
 cdef enum OperationCode:
     AND_ADD                 # r + a
     SAME_AND_ADD
@@ -56,7 +56,9 @@ cdef enum OperationCode:
     ADD_MUL                 # (a + b) c
     DIFF_MUL                # (a - b) c
     PRODUCTS_ADDED          # a b + c d
+    SAME_PRODUCTS_ADDED
     PRODUCTS_SUBTRACTED     # a b - c d
+    SAME_PRODUCTS_SUBTRACTED
     SQUARES_ADDED           # a a + b b
     ABS
     MIN

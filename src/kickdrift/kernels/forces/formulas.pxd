@@ -12,9 +12,9 @@ from ..abi.formulas cimport (
     MUL_SUB, NEG, NOISE, NOT_LESS, NOWHERE, PARTS, POSITION, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER,
     RESULT, ROW, SAME_ADD, SAME_ADD_PRODUCT, SAME_AND_ADD, SAME_AND_DIV, SAME_AND_MUL, SAME_AND_MUL_ADD,
     SAME_AND_MUL_SUB, SAME_AND_SUB, SAME_DIV, SAME_FROM, SAME_FROM_PRODUCT, SAME_INTO, SAME_MUL, SAME_MUL_ADD,
-    SAME_MUL_FROM, SAME_MUL_MUL, SAME_MUL_SUB, SAME_SUB, SAME_SUB_MUL, SAME_SUB_PRODUCT, SAME_TAKE, SPED, SPREAD,
-    SPREAD_OUT, SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE, TIME, UNIFORM, VELOCITY, WHERE, Formula,
-    Operand, Operation,
+    SAME_MUL_FROM, SAME_MUL_MUL, SAME_MUL_SUB, SAME_PRODUCTS_ADDED, SAME_PRODUCTS_SUBTRACTED, SAME_SUB, SAME_SUB_MUL,
+    SAME_SUB_PRODUCT, SAME_TAKE, SPED, SPREAD, SPREAD_OUT, SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE,
+    TIME, UNIFORM, VELOCITY, WHERE, Formula, Operand, Operation,
 )
 from ..functions.normals cimport noise_row
 from ..functions.rows cimport functions, functions_of_floats
@@ -139,7 +139,7 @@ cdef inline void operate(const Operation* o, char** at, const vec* like, const s
     cdef const vec* b
     cdef const vec* c
     cdef const vec* d
-    cdef vec same   # a number that is read once for all
+    cdef vec same, other    # numbers that are read once for all
     cdef int code
     while True:
         code = o.code
@@ -280,10 +280,20 @@ cdef inline void operate(const Operation* o, char** at, const vec* like, const s
             c = <const vec*> at[o.c]
             d = <const vec*> at[o.d]
             each(sizeof(some), r, a[N] * b[N] + c[N] * d[N])
+        elif code == SAME_PRODUCTS_ADDED:
+            same = a[0]
+            other = (<const vec*> at[o.c])[0]
+            d = <const vec*> at[o.d]
+            each(sizeof(some), r, same * b[N] + other * d[N])
         elif code == PRODUCTS_SUBTRACTED:
             c = <const vec*> at[o.c]
             d = <const vec*> at[o.d]
             each(sizeof(some), r, a[N] * b[N] - c[N] * d[N])
+        elif code == SAME_PRODUCTS_SUBTRACTED:
+            same = a[0]
+            other = (<const vec*> at[o.c])[0]
+            d = <const vec*> at[o.d]
+            each(sizeof(some), r, same * b[N] - other * d[N])
         elif code == SQUARES_ADDED:
             each(sizeof(some), r, a[N] * a[N] + b[N] * b[N])
         elif code == ABS:

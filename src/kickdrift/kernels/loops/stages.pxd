@@ -1,5 +1,7 @@
 # What a stage makes of the accelerations of many bodies: the schemes of steps.pxd over planes, see passes.pxd.
 
+from libc.string cimport memcpy
+
 from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..simd.vec cimport vec, where_positive, width
@@ -85,57 +87,88 @@ cdef inline void finish_scheme(
 cdef inline void finish_kept(
     int number, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    """`finish` for a step of rk4 that `keeps_pushes`. The last stage makes the velocities of those before anew."""
+    """`finish` for a step of rk4 that `keeps_pushes`."""
     cdef const Plan* plan = coupling.plan
-    cdef Py_ssize_t plane = workspace.plane // width(state)
     cdef Py_ssize_t row = workspace.row // width(state)
-    cdef Py_ssize_t vectors = (workspace.count + width(state) - 1) // width(state)
-    cdef const vec* out = <const vec*> workspace.start + (OUT - P) * row
-    cdef vec* kept = <vec*> workspace.start + (Y - P) * row
     cdef const vec* x0 = <const vec*> workspace.now + X * row
     cdef const vec* v0 = <const vec*> workspace.now + V * row
     cdef vec* x = <vec*> workspace.next + X * row
     cdef vec* v = <vec*> workspace.next + V * row
+    cdef const vec* out = <const vec*> workspace.start + (OUT - P) * row
+    cdef vec* kept = <vec*> workspace.start + (Y - P) * row
     cdef const vec* k = aligned(plan.prepared, state)
-    cdef vec h = k[H]
-    cdef vec half = k[HALF]
-    cdef vec sixth = k[EXTRA]
-    cdef vec two = k[EXTRA + 1]
     cdef const char* g
     cdef const char* factor = values(&coupling.interaction[0].factor, 0, workspace.first)
     cdef Py_ssize_t each = plan.g.body * width(state)
     cdef Py_ssize_t every = coupling.interaction[0].factor.body * width(state)
-    cdef vec share = (<const vec*> factor)[0]
-    cdef vec here, push, a, b, c, q, v1, v2, v3
-    cdef vec far = h if number == 2 else half
-    cdef bint copies = coupling.workspace != NULL and number < 3
-    cdef Py_ssize_t i, n
+    cdef Py_ssize_t vectors = (workspace.count + width(state) - 1) // width(state)
+    cdef Py_ssize_t i
     cdef int j
+    if number < 3 and coupling.workspace != NULL:
+        memcpy(kept + number * row, out, row * sizeof(vec))
     for j in range(plan.dim):
+        i = j * workspace.plane // width(state)
         g = values(&plan.g, j, workspace.first)
-        here = (<const vec*> g)[0]
-        for n in range(vectors):
-            i = j * plane + n
-            if each != 0:
-                here = (<const vec*> (g + n * each))[0]
-            if every != 0:
-                share = (<const vec*> (factor + n * every))[0]
-            q = v0[i]
-            if number < 3:
-                push = out[i] if copies else kept[number * row + i]
-                if copies:
-                    kept[number * row + i] = push
-                x[i] = x0[i] + far * (q if number == 0 else v[i])
-                v[i] = q + far * (here + share * push)
-            else:
-                a = here + share * kept[i]
-                b = here + share * kept[row + i]
-                c = here + share * kept[2 * row + i]
-                v1 = q + half * a
-                v2 = q + half * b
-                v3 = q + h * c
-                x[i] = x0[i] + sixth * (((q + two * v1) + two * v2) + v3)
-                v[i] = q + sixth * (((a + two * b) + two * c) + (here + share * out[i]))
+        if number == 3 and each == 0 and every == 0:
+            end_kept(True, row, vectors, k, g, 0, factor, 0, x0 + i, v0 + i, kept + i, x + i, v + i)
+        elif number == 3:
+            end_kept(False, row, vectors, k, g, each, factor, every, x0 + i, v0 + i, kept + i, x + i, v + i)
+        elif each == 0 and every == 0:
+            go_on_kept(
+                True, vectors, k[H if number == 2 else HALF], g, 0, factor, 0, x0 + i, v0 + i,
+                (v0 if number == 0 else v) + i, kept + number * row + i, x + i, v + i,
+            )
+        else:
+            go_on_kept(
+                False, vectors, k[H if number == 2 else HALF], g, each, factor, every, x0 + i, v0 + i,
+                (v0 if number == 0 else v) + i, kept + number * row + i, x + i, v + i,
+            )
+
+
+cdef inline void go_on_kept(
+    bint same, Py_ssize_t vectors, vec far, const char* g, Py_ssize_t each, const char* factor, Py_ssize_t every,
+    const vec* x0, const vec* v0, const vec* speed, const vec* push, vec* x, vec* v,
+) noexcept nogil:
+    """One component, to the state where the next evaluation is. same: are gravity and masses the same for all?"""
+    cdef vec here = (<const vec*> g)[0]
+    cdef vec share = (<const vec*> factor)[0]
+    cdef vec y
+    cdef Py_ssize_t i
+    for i in range(vectors):
+        if not same:
+            here = (<const vec*> (g + i * each))[0]
+            share = (<const vec*> (factor + i * every))[0]
+        y = x0[i] + far * speed[i]
+        v[i] = v0[i] + far * (here + share * push[i])
+        x[i] = y
+
+
+cdef inline void end_kept(
+    bint same, Py_ssize_t row, Py_ssize_t vectors, const vec* k, const char* g, Py_ssize_t each, const char* factor,
+    Py_ssize_t every, const vec* x0, const vec* v0, const vec* kept, vec* x, vec* v,
+) noexcept nogil:
+    """The same to the end of the step. The velocities of the stages are made anew from what was kept."""
+    cdef vec h = k[H]
+    cdef vec half = k[HALF]
+    cdef vec sixth = k[EXTRA]
+    cdef vec two = k[EXTRA + 1]
+    cdef vec here = (<const vec*> g)[0]
+    cdef vec share = (<const vec*> factor)[0]
+    cdef const vec* second = kept + row
+    cdef const vec* third = second + row
+    cdef const vec* fourth = third + row
+    cdef vec a, b, c, q
+    cdef Py_ssize_t i
+    for i in range(vectors):
+        if not same:
+            here = (<const vec*> (g + i * each))[0]
+            share = (<const vec*> (factor + i * every))[0]
+        a = here + share * kept[i]
+        b = here + share * second[i]
+        c = here + share * third[i]
+        q = v0[i]
+        x[i] = x0[i] + sixth * (((q + two * (q + half * a)) + two * (q + half * b)) + (q + h * c))
+        v[i] = q + sixth * (((a + two * b) + two * c) + (here + share * fourth[i]))
 
 
 cdef inline void finish_bodies(
