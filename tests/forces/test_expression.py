@@ -62,6 +62,48 @@ def test_kernels_are_the_reference(integrator, dtype, monkeypatch):
                     assert_same_bits(ours.velocity, book.velocity)
 
 
+def any_text(rng, depth, names):
+    """A formula in which operations meet in any order."""
+    if depth == 0 or rng.random() < 0.1:
+        return str(rng.choice([*names, "t", "2", "0.3"], p=[0.7 / len(names)] * len(names) + [0.1, 0.1, 0.1]))
+    a, b, c = (any_text(rng, depth - 1, names) for _ in range(3))
+    kind = rng.integers(24)
+    if kind < 19:
+        return f"({a} {'+-*'[kind % 3]} {b})"
+    return [
+        f"{a}/(2 + abs({b}))", f"-({a})", f"sqrt(abs({a}))", f"where({a} < {b}, {c}, max({a}, min({b}, t)))",
+        f"(sin({a}) + floor({b}))",
+    ][kind - 19]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_is_written_the_kernels_are_the_reference(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n = (1, 3, 30, 61, 70, 150)[seed % 6]
+    names = ["x", "y", "vx", "vy", "k", "each", "part"]
+    texts = {name: any_text(rng, 5, names) for name in ("x", "y")} | {"part": any_text(rng, 3, names[:6])}
+    term = kd.Expression(**texts, k=rng.uniform(-1, 1), each=rng.uniform(-1, 1, n))
+    dtype = (np.float32, np.float64)[seed % 2]
+    x, v = rng.uniform(-1, 1, (2, n, 2)).astype(dtype)
+    arguments = {"dt": 2.0**-7, "integrator": ("explicit_euler", "rk4")[seed % 4 // 2], "forces": [term]}
+    book = kd.reference.Stepper(x.copy(), v.copy(), **arguments)
+    book.step(2)
+    for isa in kernels.isas:
+        monkeypatch.setattr(kernels, "isa", isa)
+        ours = kd.Stepper(x.copy(), v.copy(), **arguments)
+        ours.step(2)
+        with said(isa=isa, n=n, texts=texts):
+            assert_same_bits(ours.position, book.position)
+            assert_same_bits(ours.velocity, book.velocity)
+
+
+def test_many_numbers_that_are_the_same_for_all():
+    text = "0"
+    for k in range(60):
+        text = f"({text})*x + {k + 0.5}"
+    assert force(kd.Expression(x=text), [0.5]) == pytest.approx(sum((k + 0.5) * 0.5 ** (59 - k) for k in range(60)))
+
+
 def test_threads_layouts_and_calls_change_no_bit():
     rng = np.random.default_rng(1)
     x, v = rng.normal(size=(2, 5000, 2))

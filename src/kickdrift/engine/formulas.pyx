@@ -9,12 +9,12 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
 
 from ..kernels.abi.formulas cimport (
-    ABS, ADD, ADD_ADD, ADD_MUL, ADD_SUB, ATAN2, BLOCK, CBRT, COPY, COS, DIFF_ADD, DIFF_MUL, DIFF_MUL_ADD, DIFF_MUL_SUB,
-    DIFF_SUB, DIV, EACH, EQUAL, EXP, FLOOR, KNOWN, LESS, LOAD, LOG, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN,
-    MOVED, MUL, MUL_ADD, MUL_ADD_ADD, MUL_ADD_SUB, MUL_MUL, MUL_MUL_ADD, MUL_MUL_SUB, MUL_SUB, MUL_SUB_ADD, MUL_SUB_SUB,
-    NEG, NOISE, NOT_LESS, POSITION, POW, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER, RESULT, SIN, SPED, SQRT,
-    SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_MUL_MUL, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula, FormulaTable,
-    Operand, Operation,
+    ABS, ADD, ADD_MUL, ADD_PRODUCT, AND_ADD, AND_DIV, AND_MUL, AND_MUL_ADD, AND_MUL_MUL, AND_MUL_SUB, AND_NEG,
+    AND_SQRT, AND_SQUARE, AND_SUB, ATAN2, BLOCK, CBRT, COS, DIFF_MUL, DIV, EACH, END, EQUAL, EXP, FLOOR, FROM,
+    FROM_PRODUCT, INTO, KNOWN, LESS, LOAD, LOG, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_SPREAD, MAX_UNIFORM, MIN, MOVED,
+    MUL, MUL_ADD, MUL_FROM, MUL_MUL, MUL_SUB, NEG, NOISE, NOT_LESS, PARTS, POSITION, POW, PRESET, PRODUCTS_ADDED,
+    PRODUCTS_SUBTRACTED, REGISTER, RESULT, ROW, SIN, SPED, SPREAD, SPREAD_OUT, SQRT, SQUARES_ADDED, STORE, SUB,
+    SUB_MUL, SUB_PRODUCT, TAKE, TAN, TANH, TIME, UNIFORM, VELOCITY, WHERE, Formula, FormulaTable, Operand, Operation,
 )
 from ..kernels.abi.tables cimport Kernels, offered_in
 from ..kernels.simd.rounding cimport require_rounding
@@ -23,6 +23,7 @@ from ..kernels.simd.rounding cimport require_rounding
 import numpy as np
 
 from .. import kernels
+from ..forces.formula.machine import SAME_FIRST
 
 require_rounding(__name__)
 
@@ -33,23 +34,25 @@ cdef object F64 = np.dtype("f8")
 
 #: The numbers of operations and of kinds of operands, and how many of what a formula may have.
 CODES = {
-    "add": ADD, "sub": SUB, "mul": MUL, "div": DIV, "neg": NEG, "abs": ABS, "min": MIN, "max": MAX, "floor": FLOOR,
-    "less": LESS, "not_less": NOT_LESS, "equal": EQUAL, "where": WHERE, "copy": COPY, "mul_add": MUL_ADD,
-    "mul_sub": MUL_SUB, "sub_mul": SUB_MUL, "mul_mul": MUL_MUL, "add_mul": ADD_MUL, "diff_mul": DIFF_MUL,
-    "add_add": ADD_ADD, "add_sub": ADD_SUB, "diff_add": DIFF_ADD, "diff_sub": DIFF_SUB, "mul_mul_add": MUL_MUL_ADD,
-    "mul_mul_sub": MUL_MUL_SUB, "sub_mul_mul": SUB_MUL_MUL, "diff_mul_add": DIFF_MUL_ADD,
-    "diff_mul_sub": DIFF_MUL_SUB, "mul_add_add": MUL_ADD_ADD, "mul_add_sub": MUL_ADD_SUB,
-    "mul_sub_add": MUL_SUB_ADD, "mul_sub_sub": MUL_SUB_SUB, "products_added": PRODUCTS_ADDED,
-    "products_subtracted": PRODUCTS_SUBTRACTED, "squares_added": SQUARES_ADDED, "load": LOAD,
-    "store": STORE, "noise": NOISE, "sqrt": SQRT,
-    "sin": SIN, "cos": COS, "tan": TAN, "exp": EXP, "log": LOG, "tanh": TANH, "cbrt": CBRT, "pow": POW,
-    "atan2": ATAN2,
+    "and_add": AND_ADD, "and_sub": AND_SUB, "from": FROM, "and_mul": AND_MUL, "and_div": AND_DIV, "into": INTO,
+    "and_neg": AND_NEG, "and_square": AND_SQUARE, "and_sqrt": AND_SQRT, "and_mul_add": AND_MUL_ADD,
+    "and_mul_sub": AND_MUL_SUB, "mul_from": MUL_FROM, "and_mul_mul": AND_MUL_MUL, "add_product": ADD_PRODUCT,
+    "sub_product": SUB_PRODUCT, "from_product": FROM_PRODUCT, "take": TAKE, "add": ADD, "sub": SUB, "mul": MUL,
+    "div": DIV, "neg": NEG, "sqrt": SQRT, "mul_add": MUL_ADD, "mul_sub": MUL_SUB, "sub_mul": SUB_MUL,
+    "mul_mul": MUL_MUL, "add_mul": ADD_MUL, "diff_mul": DIFF_MUL, "products_added": PRODUCTS_ADDED,
+    "products_subtracted": PRODUCTS_SUBTRACTED, "squares_added": SQUARES_ADDED, "abs": ABS, "min": MIN, "max": MAX,
+    "floor": FLOOR, "less": LESS, "not_less": NOT_LESS, "equal": EQUAL, "where": WHERE, "end": END, "spread": SPREAD,
+    "load": LOAD, "store": STORE, "noise": NOISE, "sin": SIN, "cos": COS, "tan": TAN, "exp": EXP, "log": LOG,
+    "tanh": TANH, "cbrt": CBRT, "pow": POW, "atan2": ATAN2,
 }
+CODES |= {f"same_{name}": CODES[name] + 1 for name in SAME_FIRST}
 KINDS = {
     "known": KNOWN, "time": TIME, "uniform": UNIFORM, "position": POSITION, "velocity": VELOCITY, "moved": MOVED,
-    "sped": SPED, "each": EACH, "register": REGISTER, "result": RESULT,
+    "sped": SPED, "each": EACH, "register": REGISTER, "row": ROW, "spread": SPREAD_OUT, "result": RESULT,
 }
-LIMITS = {"registers": MAX_REGISTERS, "uniform": MAX_UNIFORM, "operands": MAX_OPERANDS}
+LIMITS = {
+    "registers": MAX_REGISTERS, "parts": PARTS, "spread": MAX_SPREAD, "uniform": MAX_UNIFORM, "operands": MAX_OPERANDS,
+}
 
 cdef enum:
     RELEASE = 4096          # numbers from which on other threads may run meanwhile
@@ -238,10 +241,11 @@ cdef class BoundFormula:
             raise MemoryError
         for n, (kind, index) in enumerate(code.operands):
             bound.operand[n].kind, bound.operand[n].index = KINDS[kind], index
-        for n, (name, to, a, b, c, d) in enumerate(code.operations):
-            bound.operation[n].code, bound.operation[n].out = CODES[name], to
+        for n, (name, to, a, b, c, d, run) in enumerate(code.operations):
+            bound.operation[n].code, bound.operation[n].out, bound.operation[n].run = CODES[name], to, run
             bound.operation[n].a, bound.operation[n].b, bound.operation[n].c, bound.operation[n].d = a, b, c, d
         formula.operands, formula.operand = len(code.operands), bound.operand
+        formula.still = code.still
         formula.operations, formula.operation = len(code.operations), bound.operation
         formula.uniform, formula.columns = code.uniform, code.columns
         # A number that is known lies there as often as any vector wants it.

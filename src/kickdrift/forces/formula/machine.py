@@ -1,13 +1,15 @@
-"""Formulas as the kernels run them: which row each result goes to, and what is done once for all bodies.
+"""Formulas as the kernels run them: in which order, what stays in registers, and which row what is stored goes to.
 
-Results that are the same for all bodies are worked out once per call, before the others. Rows are given out in one
-pass over the list (linear scan: Poletto and Sarkar 1999): a row is free again once its last reader has run. Sums and
-products that only one other reads are part of it, with the rounding of each: what is no row is not stored.
+Results that are the same for all bodies are worked out once per call, before the others. What one operation alone
+reads is left in registers, where it finds it; of two such operands the longer one is worked out first, and waits in a
+row (Sethi and Ullman 1970). Rows are given out in one pass over the list (linear scan: Poletto and Sarkar 1999): a row
+is free again once its last reader has run. Pairs of operations that have one name together are one, with the rounding
+of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,48 +18,46 @@ from .program import Program, operands
 #: Where a name is: its kind as engine/formulas.pyx has it, and its number there; "load" for a component of a flow.
 Place = tuple[str, Any]
 _SAME = ("known", "time", "uniform")
-#: Several operations as one, each of them rounded: by the last one and what its operands are themselves, of those that
-#: nobody else reads. Where only the second is something, its operands come first: a b + c is c + a b, to the bit.
-_JOINED = {
-    "add": {
-        ("mul_mul", ""): "mul_mul_add",
-        ("", "mul_mul"): "mul_mul_add",
-        ("diff_mul", ""): "diff_mul_add",
-        ("", "diff_mul"): "diff_mul_add",
-        ("mul", "mul"): "products_added",
-        ("mul_add", ""): "mul_add_add",
-        ("mul_sub", ""): "mul_sub_add",
-        ("", "mul_add"): "mul_add_add",
-        ("", "mul_sub"): "mul_sub_add",
-        ("mul", ""): "mul_add",
-        ("", "mul"): "mul_add",
-        ("add", ""): "add_add",
-        ("sub", ""): "diff_add",
-        ("", "add"): "add_add",
-        ("", "sub"): "diff_add",
-    },
-    "sub": {
-        ("mul_mul", ""): "mul_mul_sub",
-        ("", "mul_mul"): "sub_mul_mul",
-        ("diff_mul", ""): "diff_mul_sub",
-        ("mul", "mul"): "products_subtracted",
-        ("mul_add", ""): "mul_add_sub",
-        ("mul_sub", ""): "mul_sub_sub",
-        ("mul", ""): "mul_sub",
-        ("", "mul"): "sub_mul",
-        ("add", ""): "add_sub",
-        ("sub", ""): "diff_sub",
-    },
-    "mul": {
-        ("mul", ""): "mul_mul",
-        ("", "mul"): "mul_mul",
-        ("add", ""): "add_mul",
-        ("", "add"): "add_mul",
-        ("sub", ""): "diff_mul",
-        ("", "sub"): "diff_mul",
-    },
+_STILL = ("register", "spread", *_SAME)  #: operands that are at one place for all groups of bodies
+#: Operations on memory, when an operand is in registers: by its number, what they are called, and which of the others
+#: remain. a b is b a, and a + b is b + a, to the bit.
+_ON_HELD: dict[str, dict[int, tuple[str, tuple[int, ...]]]] = {
+    "add": {0: ("and_add", (1,)), 1: ("and_add", (0,))},
+    "sub": {0: ("and_sub", (1,)), 1: ("from", (0,))},
+    "mul": {0: ("and_mul", (1,)), 1: ("and_mul", (0,))},
+    "div": {0: ("and_div", (1,)), 1: ("into", (0,))},
+    "neg": {0: ("and_neg", ())},
+    "sqrt": {0: ("and_sqrt", ())},
+    "mul_add": {0: ("and_mul_add", (1, 2)), 1: ("and_mul_add", (0, 2)), 2: ("add_product", (0, 1))},
+    "mul_sub": {0: ("and_mul_sub", (1, 2)), 1: ("and_mul_sub", (0, 2)), 2: ("from_product", (0, 1))},
+    "sub_mul": {0: ("mul_from", (1, 2)), 1: ("mul_from", (0, 2)), 2: ("sub_product", (0, 1))},
+    "mul_mul": {0: ("and_mul_mul", (1, 2)), 1: ("and_mul_mul", (0, 2))},
 }
-_PRODUCTS = ("mul", "sub_mul")  #: how the names of those begin whose first two operands are factors
+#: One after the other as one, whose operands are those of both.
+_JOINED = {
+    ("mul", "and_add"): "mul_add",
+    ("mul", "and_sub"): "mul_sub",
+    ("mul", "from"): "sub_mul",
+    ("mul", "and_mul"): "mul_mul",
+    ("add", "and_mul"): "add_mul",
+    ("sub", "and_mul"): "diff_mul",
+    ("and_mul", "and_add"): "and_mul_add",
+    ("and_mul", "and_sub"): "and_mul_sub",
+    ("and_mul", "from"): "mul_from",
+    ("and_mul", "and_mul"): "and_mul_mul",
+}
+#: The first of two operands of which either may be the first: b a is a b, to the bit.
+_FACTORS = {"add", "mul", "mul_add", "mul_sub", "sub_mul", "mul_mul", "add_product", "sub_product", "from_product"}
+#: What works on what is in registers.
+_GOES_ON = {"and_add", "and_sub", "from", "and_mul", "and_div", "into", "and_neg", "and_square", "and_sqrt"}
+_GOES_ON |= {"and_mul_add", "and_mul_sub", "mul_from", "and_mul_mul", "add_product", "sub_product", "from_product"}
+#: What is there twice: the first operand of the other one is the same for all bodies, and read once.
+SAME_FIRST = _GOES_ON - {"and_neg", "and_square", "and_sqrt", "and_mul_mul"}
+SAME_FIRST |= {"take", "add", "sub", "mul", "div", "mul_add", "mul_sub", "sub_mul", "mul_mul"}
+SAME_FIRST |= {"products_added", "products_subtracted"}  # here the third one too
+_NUMBERED = ("load", "store", "noise")
+#: What is done for all bodies of a block at once, from memory to memory.
+_ASIDE = (*_NUMBERED, "spread", "sin", "cos", "tan", "exp", "log", "tanh", "cbrt", "pow", "atan2")
 
 
 @dataclass
@@ -65,7 +65,10 @@ class Code:
     """The program as arrays, from which engine/formulas.pyx makes C structs."""
 
     operands: list[Place] = field(default_factory=list)
-    operations: list[tuple[str, int, int, int, int, int]] = field(default_factory=list)
+    still: int = 0  #: so many of them come first that are at one place for all groups of bodies
+    #: What it is, where its result goes or -1, four operands, and how many from here on, "end" counted, are done for a
+    #: group of bodies before the next group: 0 where an operation is done for all.
+    operations: list[tuple[str, int, int, int, int, int, int]] = field(default_factory=list)
     uniform: int = 0  #: so many operations come first
     columns: int = 0  #: of results that are stored row by row
     presets: list[Any] = field(default_factory=list)  #: constants, and names of parameters
@@ -73,6 +76,17 @@ class Code:
 
 class TooManyError(Exception):
     """More of something than the kernels have room for."""
+
+
+@dataclass
+class _Step:
+    """An operation: nodes that it reads, and the one that it works out."""
+
+    name: str
+    given: list[int]
+    node: int
+    stored: bool = False
+    number: int = 0  #: of a component, or of the noise
 
 
 def translate(
@@ -97,22 +111,25 @@ class _Translation:
     ) -> None:
         self.nodes, self.places, self.limits = program.nodes, places, limits
         self.code = Code()
-        self.numbers: dict[Place, int] = {}
         self.same = self._same()
-        # The operations in order: operation, result, operands.
-        self.steps: list[tuple[str, int, list[int]]] = self._fused(program)
         self.results = [(results[name], n) for name, n in program.results]
+        self.at: dict[int, Place] = {}
+        self.spread: dict[int, int] = {}  # node that is the same for all bodies: its place for a group
         self.direct: dict[int, int] = {}  # node: plane that it is written to
         if not rows:
             for plane, n in self.results:
                 if not self._leaf(n) and not self.same[n]:
                     self.direct.setdefault(n, plane)
-        self.at: dict[int, int] = {}  # node: operand
+        #: The list in the making: operation, where its result goes, what it reads, a number.
+        self.list: list[tuple[str, Place | None, list[Place], int]] = []
         self._uniform()
-        self._scan(rows)
+        steps = self._ended(self._ordered(), rows)
+        self.list += [("spread", ("spread", place), [self._of(n)], 0) for n, place in self.spread.items()]
+        before = len(self.list)
+        self._scan(steps)
         if rows:
             self.code.columns = len(results)
-        self._check("operands", len(self.code.operands))
+        self._number(before)
 
     def _leaf(self, n: int) -> bool:
         return self.nodes[n][0] in ("const", "name")
@@ -134,123 +151,232 @@ class _Translation:
                 same.append(all(same[n] for n in node[1:]))
         return same
 
-    def _fused(self, program: Program) -> list[tuple[str, int, list[int]]]:
-        readers: dict[int, int] = {}
-        for n in [operand for node in self.nodes for operand in operands(node)] + [n for _, n in program.results]:
-            readers[n] = readers.get(n, 0) + 1
-
-        part: dict[int, tuple[str, list[int]]] = {}  # node: what it is as one operation of several, and its operands
-        gone: set[int] = set()
-        for n, (operation, *given) in enumerate(self.nodes):
-            if operation not in ("add", "sub", "mul") or self.same[n]:
-                continue
-            inner = [
-                part.get(m, (self.nodes[m][0], operands(self.nodes[m])))
-                if readers[m] == 1 and not self.same[m] and not self._leaf(m)
-                else ("", [])
-                for m in given
-            ]
-            for (first, second), joined in _JOINED[operation].items():
-                if first in ("", inner[0][0]) and second in ("", inner[1][0]):
-                    left = inner[0][1] if first else given[:1]
-                    right = inner[1][1] if second else given[1:]
-                    part[n] = (joined, [*left, *right] if first else [*right, *left])
-                    gone |= {m for m, kind in zip(given, (first, second), strict=True) if kind}
-                    break
-        for n, (joined, read) in part.items():
-            if joined == "products_added" and read[0] == read[1] and read[2] == read[3]:
-                part[n] = ("squares_added", read[::2])
-        steps = []
-        for n, (operation, *_) in enumerate(self.nodes):
-            if not self._leaf(n) and n not in gone:
-                name, given = part.get(n, (operation, operands(self.nodes[n])))
-                read = list(given)
-                # A number that is the same for all is read once where it comes first: b a is a b, to the bit.
-                for a in (0, 2) if name.startswith("products") else (0,) if name.startswith(_PRODUCTS) else ():
-                    if self.same[read[a + 1]]:
-                        read[a], read[a + 1] = read[a + 1], read[a]
-                steps.append((name, n, read))
-        return steps
-
-    def _operand(self, place: Place) -> int:
-        if place not in self.numbers:
-            self.numbers[place] = len(self.code.operands)
-            self.code.operands.append(place)
-        return self.numbers[place]
-
-    def _preset(self, value: Any) -> int:
-        """An operand that is known before: a constant, or a parameter by its name."""
-        self.code.presets.append(value)
-        return self._operand(("known", len(self.code.presets) - 1))
-
-    def _of(self, n: int) -> int:
-        """The operand where a node is."""
+    def _of(self, n: int) -> Place:
+        """Where a node is."""
         if n not in self.at:
             node = self.nodes[n]
-            if node[0] == "const" or self.places[node[1]][0] == "known":
-                self.at[n] = self._preset(node[1])
-            else:
-                self.at[n] = self._operand(self.places[node[1]])
+            place = ("known", node[1]) if node[0] == "const" else self.places[node[1]]
+            if place[0] == "known":  # a constant, or a parameter by its name
+                self.code.presets.append(node[1])
+                place = ("known", len(self.code.presets) - 1)
+            self.at[n] = place
         return self.at[n]
 
-    def _emit(self, operation: str, to: int, given: Iterable[int]) -> None:
-        a, b, c, d = [*given, 0, 0, 0, 0][:4]
-        self.code.operations.append((operation, to, a, b, c, d))
-
     def _uniform(self) -> None:
-        for operation, n, given in self.steps:
-            if self.same[n]:
+        done = 0
+        for n, (operation, *given) in enumerate(self.nodes):
+            if self.same[n] and not self._leaf(n):
                 read = [self._of(operand) for operand in given]
-                self.at[n] = self._operand(("uniform", self.code.uniform))
-                self._emit(operation, self.at[n], read)
-                self.code.uniform += 1
-        self._check("uniform", self.code.uniform)
+                self.at[n] = ("uniform", done)
+                self.list.append((operation, self.at[n], read, 0))
+                done += 1
+        self._check("uniform", done)
 
-    def _scan(self, by_rows: bool) -> None:
-        steps = [step for step in self.steps if not self.same[step[1]]]
-        last: dict[int, int] = {}  # node: its last reader
-        for number, (_, _, given) in enumerate(steps):
-            for n in given:
-                last[n] = number
-        for _, n in self.results:
-            last[n] = len(steps)
-        free: list[int] = []
-        rows = 0
+    # The order of operations.
 
-        def take() -> int:
-            nonlocal rows
-            if not free:
-                rows += 1
-                self._check("registers", rows)
-                return rows - 1
-            return free.pop()
-
-        held: dict[int, int] = {}  # node: its row
-
-        def load(n: int) -> None:
-            if self._loaded(n) and n not in held:
-                held[n] = take()
-                self.at[n] = self._operand(("register", held[n]))
-                self.code.operations.append(("load", self.at[n], self.places[self.nodes[n][1]][1], 0, 0, 0))
-
-        for number, (operation, n, given) in enumerate(steps):
-            for operand in given:
-                load(operand)
-            read = [self._of(operand) for operand in given]
-            done = [operand for operand in dict.fromkeys(given) if last[operand] == number and operand in held]
-            free += [held.pop(operand) for operand in done]
-            if n in self.direct:
-                self.at[n] = self._operand(("result", self.direct[n]))
+    def _ordered(self) -> list[_Step]:
+        """What is not the same for all bodies."""
+        readers: dict[int, int] = {}
+        for n in [operand for node in self.nodes for operand in operands(node)] + [n for _, n in self.results]:
+            readers[n] = readers.get(n, 0) + 1
+        steps: list[_Step] = []
+        # What works out a node, for the one who reads it; all else is in memory.
+        parts: dict[int, list[_Step]] = {}
+        results = {n for _, n in self.results}
+        for n, (operation, *_) in enumerate(self.nodes):
+            if self.same[n] or self._leaf(n):
+                continue
+            if operation == "noise":
+                steps.append(_Step("noise", [], n, True, self.nodes[n][1]))
+                continue
+            given = operands(self.nodes[n])
+            part = self._part(n, operation, given, [parts.pop(m, []) for m in given])
+            if readers[n] > 1 or n in results or operation in _ASIDE:
+                part[-1].stored = True
+                steps += part
             else:
-                held[n] = take()
-                self.at[n] = self._operand(("register", held[n]))
-            self._emit(operation, self.at[n], [self.nodes[n][1]] if operation == "noise" else read)
+                parts[n] = part
+        return steps
+
+    def _part(self, n: int, operation: str, given: list[int], parts: list[list[_Step]]) -> list[_Step]:
+        """What works out a node, from what works out its operands that are not in memory."""
+        there = [i for i, part in enumerate(parts) if part]
+        if not there:
+            return [_Step(operation, given, n, operation in _ASIDE)]
+        products = [len(part) == 1 and part[0].name == "mul" for part in parts]
+        if operation in ("add", "sub") and len(there) == 2 and any(products):
+            return self._with_product(n, operation, parts, products)
+        there.sort(key=lambda i: -len(parts[i]))  # stable
+        steps = parts[there[0]]
+        for i in there[1:]:
+            steps[-1].stored = True
+            steps += parts[i]
+        if operation not in _ON_HELD:
+            steps[-1].stored = True
+            return [*steps, _Step(operation, given, n, operation in _ASIDE)]
+        name, others = _ON_HELD[operation][there[-1]]
+        read = [given[i] for i in others]
+        joined = _JOINED.get((steps[-1].name, name))
+        if joined and not steps[-1].stored:
+            read = steps.pop().given + read
+        steps.append(_Step(joined or name, read, n))
+        return steps
+
+    def _with_product(self, n: int, operation: str, parts: list[list[_Step]], products: list[bool]) -> list[_Step]:
+        """Sums and differences of which one operand, at least, is no more than a product."""
+        left, right = parts
+        if all(products):
+            read = left[0].given + right[0].given
+            if operation == "add" and read[0] == read[1] and read[2] == read[3]:
+                return [_Step("squares_added", read[::2], n)]
+            return [_Step("products_added" if operation == "add" else "products_subtracted", read, n)]
+        if products[1]:
+            left.append(_Step("add_product" if operation == "add" else "sub_product", right[0].given, n))
+            return left
+        right.append(_Step("add_product" if operation == "add" else "from_product", left[0].given, n))
+        return right
+
+    def _ended(self, steps: list[_Step], rows: bool) -> list[_Step]:
+        """With what is loaded, stored row by row and copied; and what is in registers is read from there."""
         for place, n in self.results:
-            load(n)
-            if by_rows:
-                self.code.operations.append(("store", place, self._of(n), 0, 0, 0))
+            if rows:
+                steps.append(_Step("store", [n], n, number=place))
             elif self.direct.get(n) != place:
-                self._emit("copy", self._operand(("result", place)), [self._of(n)])
+                steps.append(_Step("take", [n], n, number=place))
+        held = -1  # node
+        steps = self._with_loads(steps)
+        for step in steps:
+            if held in step.given and step.name in _ON_HELD:
+                if step.name == "mul" and step.given == [held, held]:
+                    step.name, step.given = "and_square", []
+                else:
+                    which = step.given.index(held)
+                    if which in _ON_HELD[step.name]:
+                        step.name, others = _ON_HELD[step.name][which]
+                        step.given = [step.given[i] for i in others]
+            self._read_once(step)
+            held = -1 if step.name in _ASIDE else step.node
+        return steps
+
+    def _with_loads(self, steps: list[_Step]) -> list[_Step]:
+        """Columns are loaded when they are first wanted, but not while something is in registers."""
+        done: list[_Step] = []
+        loaded: set[int] = set()
+        start = 0
+        for step in steps:
+            if step.name not in _GOES_ON:
+                start = len(done)
+            for n in step.given:
+                if self._loaded(n) and n not in loaded:
+                    loaded.add(n)
+                    done.insert(start, _Step("load", [], n, True, self.places[self.nodes[n][1]][1]))
+                    start += 1
+            done.append(step)
+        return done
+
+    def _read_once(self, step: _Step) -> None:
+        """A number that is the same for all is read once where it comes first; elsewhere it lies there often enough."""
+        given = step.given
+        products = step.name.startswith("products")
+        for i in (0, 2) if products else (0,) if step.name in _FACTORS else ():
+            if self.same[given[i + 1]]:
+                given[i], given[i + 1] = given[i + 1], given[i]
+        if step.name in SAME_FIRST and given and self.same[given[0]] and (not products or self.same[given[2]]):
+            step.name = f"same_{step.name}"
+        for i in self._by_group(step):
+            if self.same[given[i]] and self._of(given[i])[0] != "known":
+                self.spread.setdefault(given[i], len(self.spread))
+        self._check("spread", len(self.spread))
+
+    def _by_group(self, step: _Step) -> list[int]:
+        """Which operands are wanted for each vector of a group."""
+        once = (0, 2) if step.name.startswith("same_products") else (0,) if step.name.startswith("same_") else ()
+        return [i for i in range(len(step.given)) if step.name not in _ASIDE and i not in once]
+
+    # Where results go.
+
+    def _scan(self, steps: list[_Step]) -> None:
+        last: dict[int, int] = {}  # node: its last reader
+        parts = self._parts(steps)
+        found: dict[int, int] = {}  # node: the part of the list that stores it
+        rows: set[int] = set()  # nodes that another part reads: they are stored for all bodies of a block
+        for number, step in enumerate(steps):
+            for n in step.given:
+                last[n] = number
+                if found.get(n, parts[number]) != parts[number]:
+                    rows.add(n)
+            if step.stored:
+                found[step.node] = parts[number]
+        free: dict[str, list[int]] = {"row": [], "register": []}
+        taken = {"row": 0, "register": 0}
+        waiting: list[int] = []
+        held: dict[int, Place] = {}
+        for number, step in enumerate(steps):
+            aside = step.name in _ASIDE
+            read = [self._of(n) for n in step.given]
+            for i in self._by_group(step):
+                if step.given[i] in self.spread:
+                    read[i] = ("spread", self.spread[step.given[i]])
+            if aside:
+                free["row"] += waiting
+                waiting.clear()
+            for n in dict.fromkeys(step.given):
+                if last[n] == number and n in held:
+                    kind, place = held.pop(n)
+                    # The last group of bodies begins again with some of those before it: they must find what they read.
+                    (waiting if kind == "row" and not aside else free[kind]).append(place)
+            to: Place | None = None
+            if step.name in ("take", "same_take"):
+                to = ("result", step.number)
+            elif step.name != "store" and step.node in self.direct:
+                to = self.at[step.node] = ("result", self.direct[step.node])
+            elif step.stored and step.node in last:
+                kind = "row" if step.node in rows else "register"
+                if not free[kind]:
+                    free[kind].append(taken[kind])
+                    taken[kind] += 1
+                    self._check("registers", taken["row"] + -(-taken["register"] // self.limits["parts"]))
+                to = self.at[step.node] = held[step.node] = (kind, free[kind].pop())
+            self.list.append((step.name, to, read, step.number))
+
+    def _parts(self, steps: list[_Step]) -> list[int]:
+        """In which part of the list each is: those for a group of bodies after group, or one for all of a block."""
+        parts: list[int] = []
+        for number, step in enumerate(steps):
+            parts.append(0)
+            if number > 0:
+                parts[number] = parts[number - 1] + (step.name in _ASIDE or steps[number - 1].name in _ASIDE)
+        return parts
+
+    def _number(self, before: int) -> None:
+        """Operands by their numbers. before: so many operations come before those for each body."""
+        found = {place: None for _, to, read, _ in self.list for place in (*read, to) if place}
+        self.code.operands = sorted(found, key=lambda place: place[0] not in _STILL)  # stable
+        self.code.still = sum(kind in _STILL for kind, _ in self.code.operands)
+        self._check("operands", len(self.code.operands))
+        numbers: dict[Place | None, int] = {place: number for number, place in enumerate(self.code.operands)}
+        numbers[None] = -1
+        run: list[tuple[str, int, int, int, int, int]] = []
+
+        def end() -> None:
+            if run:
+                run.append(("end", -1, 0, 0, 0, 0))
+                self.code.operations += [(*operation, len(run) - i) for i, operation in enumerate(run)]
+                run.clear()
+
+        for k, (name, to, read, number) in enumerate(self.list):
+            a, b, c, d = [*(numbers[place] for place in read), 0, 0, 0, 0][:4]
+            if name in _ASIDE or k == before:
+                end()
+            if k == before:
+                self.code.uniform = len(self.code.operations)
+            if name in _ASIDE:
+                self.code.operations.append((name, numbers[to], a, b, number if name in _NUMBERED else c, d, 0))
+            else:
+                run.append((name, numbers[to], a, b, c, d))
+        end()
+        if before == len(self.list):
+            self.code.uniform = len(self.code.operations)
 
     def _check(self, what: str, number: int) -> None:
         if number > self.limits[what]:

@@ -1,14 +1,20 @@
-# The machine that runs formulas: each operation for a block of bodies at a time, in rows that stay in the first-level
-# cache. What an operation does to numbers is said in kickdrift/reference/formulas.py.
+# The machine that runs formulas: a group of vectors goes through the whole list of operations before the next one does.
+#
+# What an operation works out stays in registers, where the next one finds it; only what a later one reads is stored, in
+# rows of one group each. What an operation does to numbers is said in kickdrift/reference/formulas.py.
 
 from libc.stdint cimport int64_t
 
 from ..abi.formulas cimport (
-    ABS, ADD, ADD_ADD, ADD_MUL, ADD_SUB, BLOCK, COPY, DIFF_ADD, DIFF_MUL, DIFF_MUL_ADD, DIFF_MUL_SUB, DIFF_SUB, DIV,
-    EACH, EQUAL, FLOOR, KNOWN, LESS, LOAD, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_UNIFORM, MIN, MOVED, MUL, MUL_ADD,
-    MUL_ADD_ADD, MUL_ADD_SUB, MUL_MUL, MUL_MUL_ADD, MUL_MUL_SUB, MUL_SUB, MUL_SUB_ADD, MUL_SUB_SUB, NEG, NOISE,
-    NOT_LESS, POSITION, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER, RESULT, SPED, SQRT, SQUARES_ADDED,
-    STORE, SUB, SUB_MUL, SUB_MUL_MUL, TIME, UNIFORM, VELOCITY, WHERE, Formula, Operand, Operation,
+    ABS, ADD, ADD_MUL, ADD_PRODUCT, AND_ADD, AND_DIV, AND_MUL, AND_MUL_ADD, AND_MUL_MUL, AND_MUL_SUB, AND_NEG,
+    AND_SQRT, AND_SQUARE, AND_SUB, BLOCK, DIFF_MUL, DIV, EACH, EQUAL, FLOOR, FROM, FROM_PRODUCT, GROUP, INTO, KNOWN,
+    LESS, LOAD, MAX, MAX_OPERANDS, MAX_REGISTERS, MAX_SPREAD, MAX_UNIFORM, MIN, MOVED, MUL, MUL_ADD, MUL_FROM, MUL_MUL,
+    MUL_SUB, NEG, NOISE, NOT_LESS, NOWHERE, PARTS, POSITION, PRESET, PRODUCTS_ADDED, PRODUCTS_SUBTRACTED, REGISTER,
+    RESULT, ROW, SAME_ADD, SAME_ADD_PRODUCT, SAME_AND_ADD, SAME_AND_DIV, SAME_AND_MUL, SAME_AND_MUL_ADD,
+    SAME_AND_MUL_SUB, SAME_AND_SUB, SAME_DIV, SAME_FROM, SAME_FROM_PRODUCT, SAME_INTO, SAME_MUL, SAME_MUL_ADD,
+    SAME_MUL_FROM, SAME_MUL_MUL, SAME_MUL_SUB, SAME_PRODUCTS_ADDED, SAME_PRODUCTS_SUBTRACTED, SAME_SUB, SAME_SUB_MUL,
+    SAME_SUB_PRODUCT, SAME_TAKE, SPED, SPREAD, SPREAD_OUT, SQRT, SQUARES_ADDED, STORE, SUB, SUB_MUL, SUB_PRODUCT, TAKE,
+    TIME, UNIFORM, VELOCITY, WHERE, Formula, Operand, Operation,
 )
 from ..functions.normals cimport noise_row
 from ..functions.rows cimport functions, functions_of_floats
@@ -17,181 +23,52 @@ from ..simd.choices cimport is_equal, is_less, is_not_less, round_down, select, 
 from ..simd.copies cimport move_f32, move_f64
 from ..simd.vec cimport f32vec, spread_f32, spread_f64, vec, vec_root, width
 
+cdef extern from *:
+    """
+    /* As many as registers hold beside what is read from memory, and as a block is made of. */
+    #if defined(__AVX512F__)
+      #define KD_GROUP 6
+    #else
+      #define KD_GROUP 8
+    #endif
+    typedef struct { char each[1]; } kd_one;
+    typedef struct { char each[KD_GROUP]; } kd_group;
+    /* Loops that are written out: compilers keep in registers what has no variable for an index. */
+    #define KD_NUMBER(number, to, ...) { enum { KD_N = number }; (to)[KD_N] = __VA_ARGS__; }
+    #if KD_GROUP > 6
+      #define KD_REST(...) KD_NUMBER(6, __VA_ARGS__) KD_NUMBER(7, __VA_ARGS__)
+    #else
+      #define KD_REST(...)
+    #endif
+    #define KD_WRITTEN_OUT(count, ...) do { \
+        KD_NUMBER(0, __VA_ARGS__) \
+        if ((count) > 1) { \
+            KD_NUMBER(1, __VA_ARGS__) KD_NUMBER(2, __VA_ARGS__) KD_NUMBER(3, __VA_ARGS__) \
+            KD_NUMBER(4, __VA_ARGS__) KD_NUMBER(5, __VA_ARGS__) KD_REST(__VA_ARGS__) \
+        } \
+    } while (0)
+    """
+    # to[N] = value, for `count` numbers N: 1, or those of a group
+    void each "KD_WRITTEN_OUT"(Py_ssize_t count, ...) noexcept nogil
+    enum:
+        N "KD_N"
+    # How many vectors there are at once: as many as this has bytes.
+    ctypedef struct One "kd_one":
+        char each
+    ctypedef struct Group "kd_group":
+        char each
 
-cdef inline void operate(
-    const Operation* o, Py_ssize_t vectors, char** at, const Py_ssize_t* step, const vec* like,
+ctypedef fused some:
+    One
+    Group
+
+
+cdef inline void work_out(
+    int code, Py_ssize_t vectors, vec* out, const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j,
 ) noexcept nogil:
-    """One operation on so many vectors. Operands are somewhere, and have steps: 1, or 0 if the same for all."""
-    cdef int code = o.code
-    cdef vec* out = <vec*> at[o.out]
-    cdef const vec* a = <const vec*> at[o.a]
-    cdef const vec* b = <const vec*> at[o.b]
-    cdef const vec* c = <const vec*> at[o.c]
-    cdef const vec* d = <const vec*> at[o.d]
-    cdef Py_ssize_t i = step[o.a]
-    cdef Py_ssize_t j = step[o.b]
-    cdef Py_ssize_t k = step[o.c]
-    cdef Py_ssize_t m = step[o.d]
-    cdef vec same, other    # numbers that are read once
+    """A function of so many vectors. Steps of operands are 1, or 0 where they are the same for all."""
     cdef Py_ssize_t n
-    if code == ADD:
-        for n in range(vectors):
-            out[n] = a[n * i] + b[n * j]
-    elif code == SUB:
-        for n in range(vectors):
-            out[n] = a[n * i] - b[n * j]
-    elif code == MUL:
-        for n in range(vectors):
-            out[n] = a[n * i] * b[n * j]
-    elif code == DIV:
-        for n in range(vectors):
-            out[n] = a[n * i] / b[n * j]
-    elif code == MUL_ADD:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = same * b[n * j] + c[n * k]
-        else:
-            for n in range(vectors):
-                out[n] = a[n * i] * b[n * j] + c[n * k]
-    elif code == MUL_SUB:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = same * b[n * j] - c[n * k]
-        else:
-            for n in range(vectors):
-                out[n] = a[n * i] * b[n * j] - c[n * k]
-    elif code == SUB_MUL:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = c[n * k] - same * b[n * j]
-        else:
-            for n in range(vectors):
-                out[n] = c[n * k] - a[n * i] * b[n * j]
-    elif code == MUL_MUL:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = (same * b[n * j]) * c[n * k]
-        else:
-            for n in range(vectors):
-                out[n] = (a[n * i] * b[n * j]) * c[n * k]
-    elif code == ADD_MUL:
-        for n in range(vectors):
-            out[n] = (a[n * i] + b[n * j]) * c[n * k]
-    elif code == DIFF_MUL:
-        for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) * c[n * k]
-    elif code == ADD_ADD:
-        for n in range(vectors):
-            out[n] = (a[n * i] + b[n * j]) + c[n * k]
-    elif code == ADD_SUB:
-        for n in range(vectors):
-            out[n] = (a[n * i] + b[n * j]) - c[n * k]
-    elif code == DIFF_ADD:
-        for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) + c[n * k]
-    elif code == DIFF_SUB:
-        for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) - c[n * k]
-    elif code == MUL_MUL_ADD:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = (same * b[n * j]) * c[n * k] + d[n * m]
-        else:
-            for n in range(vectors):
-                out[n] = (a[n * i] * b[n * j]) * c[n * k] + d[n * m]
-    elif code == MUL_MUL_SUB:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = (same * b[n * j]) * c[n * k] - d[n * m]
-        else:
-            for n in range(vectors):
-                out[n] = (a[n * i] * b[n * j]) * c[n * k] - d[n * m]
-    elif code == SUB_MUL_MUL:
-        if i == 0:
-            same = a[0]
-            for n in range(vectors):
-                out[n] = d[n * m] - (same * b[n * j]) * c[n * k]
-        else:
-            for n in range(vectors):
-                out[n] = d[n * m] - (a[n * i] * b[n * j]) * c[n * k]
-    elif code == DIFF_MUL_ADD:
-        for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) * c[n * k] + d[n * m]
-    elif code == DIFF_MUL_SUB:
-        for n in range(vectors):
-            out[n] = (a[n * i] - b[n * j]) * c[n * k] - d[n * m]
-    elif code == MUL_ADD_ADD:
-        for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] + c[n * k]) + d[n * m]
-    elif code == MUL_ADD_SUB:
-        for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] + c[n * k]) - d[n * m]
-    elif code == MUL_SUB_ADD:
-        for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] - c[n * k]) + d[n * m]
-    elif code == MUL_SUB_SUB:
-        for n in range(vectors):
-            out[n] = (a[n * i] * b[n * j] - c[n * k]) - d[n * m]
-    elif code == PRODUCTS_ADDED:
-        if i == 0 and k == 0:
-            same = a[0]
-            other = c[0]
-            for n in range(vectors):
-                out[n] = same * b[n * j] + other * d[n * m]
-        else:
-            for n in range(vectors):
-                out[n] = a[n * i] * b[n * j] + c[n * k] * d[n * m]
-    elif code == PRODUCTS_SUBTRACTED:
-        if i == 0 and k == 0:
-            same = a[0]
-            other = c[0]
-            for n in range(vectors):
-                out[n] = same * b[n * j] - other * d[n * m]
-        else:
-            for n in range(vectors):
-                out[n] = a[n * i] * b[n * j] - c[n * k] * d[n * m]
-    elif code == SQUARES_ADDED:
-        for n in range(vectors):
-            same = a[n * i]
-            other = b[n * j]
-            out[n] = same * same + other * other
-    elif code == NEG:
-        for n in range(vectors):
-            out[n] = -a[n * i]
-    elif code == ABS:
-        for n in range(vectors):
-            out[n] = without_sign(a[n * i])
-    elif code == MIN:
-        for n in range(vectors):
-            out[n] = select(is_less(b[n * j], a[n * i]), b[n * j], a[n * i])
-    elif code == MAX:
-        for n in range(vectors):
-            out[n] = select(is_less(a[n * i], b[n * j]), b[n * j], a[n * i])
-    elif code == FLOOR:
-        for n in range(vectors):
-            out[n] = round_down(a[n * i])
-    elif code == LESS:
-        for n in range(vectors):
-            out[n] = is_less(a[n * i], b[n * j])
-    elif code == NOT_LESS:
-        for n in range(vectors):
-            out[n] = is_not_less(a[n * i], b[n * j])
-    elif code == EQUAL:
-        for n in range(vectors):
-            out[n] = is_equal(a[n * i], b[n * j])
-    elif code == WHERE:
-        for n in range(vectors):
-            out[n] = select(a[n * i], b[n * j], c[n * k])
-    elif code == COPY:
-        for n in range(vectors):
-            out[n] = a[n * i]
-    elif code == SQRT:
+    if code == SQRT:
         for n in range(vectors):
             out[n] = vec_root(a[n * i])
     elif vec is f32vec:
@@ -226,29 +103,249 @@ ctypedef struct Block:
     Py_ssize_t dim
     int64_t first
     Py_ssize_t count
+    Py_ssize_t vectors
     int64_t tick
 
 
-cdef inline void operate_all(
-    const Formula* formula, int begin, int end, Py_ssize_t vectors, char** at, const Py_ssize_t* step,
-    const Block* block, const vec* like,
+cdef inline void aside(
+    const Formula* formula, const Operation* o, char** at, const Py_ssize_t* step, const Block* block, const vec* like,
 ) noexcept nogil:
-    """Operations of a list, one after the other."""
+    """What is done for all bodies of a block at once: functions, noise, and columns of what lies row by row.
+
+    Operands are somewhere, and have steps: 1, or 0 if the same for all.
+    """
     cdef Py_ssize_t size = sizeof(vec) // width(like)
-    cdef const Operation* o
-    cdef int n
-    for n in range(begin, end):
-        o = &formula.operation[n]
-        if o.code == LOAD:
-            move_column(False, <vec*> at[o.out], 1, <char*> block.x + o.a * size, block.dim, block.count)
-        elif o.code == STORE:
-            move_column(True, <vec*> at[o.a], step[o.a], block.out + o.out * size, formula.columns, block.count)
-        elif o.code == NOISE:
-            noise_row(
-                o.a, block.tick, block.first, block.count, formula.generation, <void*> at[o.out], vec is f32vec,
-            )
+    cdef Py_ssize_t n
+    if o.code == LOAD:
+        move_column(False, <vec*> at[o.out], 1, <char*> block.x + o.c * size, block.dim, block.count)
+    elif o.code == STORE:
+        move_column(True, <vec*> at[o.a], step[o.a], block.out + o.c * size, formula.columns, block.count)
+    elif o.code == NOISE:
+        noise_row(o.c, block.tick, block.first, block.count, formula.generation, <void*> at[o.out], vec is f32vec)
+    elif o.code == SPREAD:
+        for n in range(GROUP):
+            (<vec*> at[o.out])[n] = (<const vec*> at[o.a])[0]
+    else:
+        work_out(
+            o.code, block.vectors, <vec*> at[o.out], <const vec*> at[o.a], step[o.a], <const vec*> at[o.b], step[o.b],
+        )
+
+
+cdef inline void operate(const Operation* o, char** at, const vec* like, const some* vectors) noexcept nogil:
+    """Operations up to END, one after the other, on r, what the one before left, and on operands in memory."""
+    cdef vec r[GROUP]
+    cdef vec* out
+    cdef const vec* a
+    cdef const vec* b
+    cdef const vec* c
+    cdef const vec* d
+    cdef vec same, other    # numbers that are read once for all
+    cdef int code
+    while True:
+        code = o.code
+        a = <const vec*> at[o.a]
+        b = <const vec*> at[o.b]
+        if code == AND_ADD:
+            each(sizeof(some), r, r[N] + a[N])
+        elif code == SAME_AND_ADD:
+            same = a[0]
+            each(sizeof(some), r, r[N] + same)
+        elif code == AND_SUB:
+            each(sizeof(some), r, r[N] - a[N])
+        elif code == SAME_AND_SUB:
+            same = a[0]
+            each(sizeof(some), r, r[N] - same)
+        elif code == FROM:
+            each(sizeof(some), r, a[N] - r[N])
+        elif code == SAME_FROM:
+            same = a[0]
+            each(sizeof(some), r, same - r[N])
+        elif code == AND_MUL:
+            each(sizeof(some), r, r[N] * a[N])
+        elif code == SAME_AND_MUL:
+            same = a[0]
+            each(sizeof(some), r, r[N] * same)
+        elif code == AND_DIV:
+            each(sizeof(some), r, r[N] / a[N])
+        elif code == SAME_AND_DIV:
+            same = a[0]
+            each(sizeof(some), r, r[N] / same)
+        elif code == INTO:
+            each(sizeof(some), r, a[N] / r[N])
+        elif code == SAME_INTO:
+            same = a[0]
+            each(sizeof(some), r, same / r[N])
+        elif code == AND_NEG:
+            each(sizeof(some), r, -r[N])
+        elif code == AND_SQUARE:
+            each(sizeof(some), r, r[N] * r[N])
+        elif code == AND_SQRT:
+            each(sizeof(some), r, vec_root(r[N]))
+        elif code == AND_MUL_ADD:
+            each(sizeof(some), r, r[N] * a[N] + b[N])
+        elif code == SAME_AND_MUL_ADD:
+            same = a[0]
+            each(sizeof(some), r, r[N] * same + b[N])
+        elif code == AND_MUL_SUB:
+            each(sizeof(some), r, r[N] * a[N] - b[N])
+        elif code == SAME_AND_MUL_SUB:
+            same = a[0]
+            each(sizeof(some), r, r[N] * same - b[N])
+        elif code == MUL_FROM:
+            each(sizeof(some), r, b[N] - r[N] * a[N])
+        elif code == SAME_MUL_FROM:
+            same = a[0]
+            each(sizeof(some), r, b[N] - r[N] * same)
+        elif code == AND_MUL_MUL:
+            each(sizeof(some), r, (r[N] * a[N]) * b[N])
+        elif code == ADD_PRODUCT:
+            each(sizeof(some), r, r[N] + a[N] * b[N])
+        elif code == SAME_ADD_PRODUCT:
+            same = a[0]
+            each(sizeof(some), r, r[N] + same * b[N])
+        elif code == SUB_PRODUCT:
+            each(sizeof(some), r, r[N] - a[N] * b[N])
+        elif code == SAME_SUB_PRODUCT:
+            same = a[0]
+            each(sizeof(some), r, r[N] - same * b[N])
+        elif code == FROM_PRODUCT:
+            each(sizeof(some), r, a[N] * b[N] - r[N])
+        elif code == SAME_FROM_PRODUCT:
+            same = a[0]
+            each(sizeof(some), r, same * b[N] - r[N])
+        elif code == TAKE:
+            each(sizeof(some), r, a[N])
+        elif code == SAME_TAKE:
+            same = a[0]
+            each(sizeof(some), r, same)
+        elif code == ADD:
+            each(sizeof(some), r, a[N] + b[N])
+        elif code == SAME_ADD:
+            same = a[0]
+            each(sizeof(some), r, same + b[N])
+        elif code == SUB:
+            each(sizeof(some), r, a[N] - b[N])
+        elif code == SAME_SUB:
+            same = a[0]
+            each(sizeof(some), r, same - b[N])
+        elif code == MUL:
+            each(sizeof(some), r, a[N] * b[N])
+        elif code == SAME_MUL:
+            same = a[0]
+            each(sizeof(some), r, same * b[N])
+        elif code == DIV:
+            each(sizeof(some), r, a[N] / b[N])
+        elif code == SAME_DIV:
+            same = a[0]
+            each(sizeof(some), r, same / b[N])
+        elif code == NEG:
+            each(sizeof(some), r, -a[N])
+        elif code == SQRT:
+            each(sizeof(some), r, vec_root(a[N]))
+        elif code == MUL_ADD:
+            c = <const vec*> at[o.c]
+            each(sizeof(some), r, a[N] * b[N] + c[N])
+        elif code == SAME_MUL_ADD:
+            c = <const vec*> at[o.c]
+            same = a[0]
+            each(sizeof(some), r, same * b[N] + c[N])
+        elif code == MUL_SUB:
+            c = <const vec*> at[o.c]
+            each(sizeof(some), r, a[N] * b[N] - c[N])
+        elif code == SAME_MUL_SUB:
+            c = <const vec*> at[o.c]
+            same = a[0]
+            each(sizeof(some), r, same * b[N] - c[N])
+        elif code == SUB_MUL:
+            c = <const vec*> at[o.c]
+            each(sizeof(some), r, c[N] - a[N] * b[N])
+        elif code == SAME_SUB_MUL:
+            c = <const vec*> at[o.c]
+            same = a[0]
+            each(sizeof(some), r, c[N] - same * b[N])
+        elif code == MUL_MUL:
+            c = <const vec*> at[o.c]
+            each(sizeof(some), r, (a[N] * b[N]) * c[N])
+        elif code == SAME_MUL_MUL:
+            c = <const vec*> at[o.c]
+            same = a[0]
+            each(sizeof(some), r, (same * b[N]) * c[N])
+        elif code == ADD_MUL:
+            c = <const vec*> at[o.c]
+            each(sizeof(some), r, (a[N] + b[N]) * c[N])
+        elif code == DIFF_MUL:
+            c = <const vec*> at[o.c]
+            each(sizeof(some), r, (a[N] - b[N]) * c[N])
+        elif code == PRODUCTS_ADDED:
+            c = <const vec*> at[o.c]
+            d = <const vec*> at[o.d]
+            each(sizeof(some), r, a[N] * b[N] + c[N] * d[N])
+        elif code == SAME_PRODUCTS_ADDED:
+            same = a[0]
+            other = (<const vec*> at[o.c])[0]
+            d = <const vec*> at[o.d]
+            each(sizeof(some), r, same * b[N] + other * d[N])
+        elif code == PRODUCTS_SUBTRACTED:
+            c = <const vec*> at[o.c]
+            d = <const vec*> at[o.d]
+            each(sizeof(some), r, a[N] * b[N] - c[N] * d[N])
+        elif code == SAME_PRODUCTS_SUBTRACTED:
+            same = a[0]
+            other = (<const vec*> at[o.c])[0]
+            d = <const vec*> at[o.d]
+            each(sizeof(some), r, same * b[N] - other * d[N])
+        elif code == SQUARES_ADDED:
+            each(sizeof(some), r, a[N] * a[N] + b[N] * b[N])
+        elif code == ABS:
+            each(sizeof(some), r, without_sign(a[N]))
+        elif code == MIN:
+            each(sizeof(some), r, select(is_less(b[N], a[N]), b[N], a[N]))
+        elif code == MAX:
+            each(sizeof(some), r, select(is_less(a[N], b[N]), b[N], a[N]))
+        elif code == FLOOR:
+            each(sizeof(some), r, round_down(a[N]))
+        elif code == LESS:
+            each(sizeof(some), r, is_less(a[N], b[N]))
+        elif code == NOT_LESS:
+            each(sizeof(some), r, is_not_less(a[N], b[N]))
+        elif code == EQUAL:
+            each(sizeof(some), r, is_equal(a[N], b[N]))
+        elif code == WHERE:
+            c = <const vec*> at[o.c]
+            each(sizeof(some), r, select(a[N], b[N], c[N]))
         else:
-            operate(o, vectors, at, step, like)
+            return
+        if o.out != NOWHERE:
+            out = <vec*> at[o.out]
+            each(sizeof(some), out, r[N])
+        o += 1
+
+
+cdef inline void operate_on_groups(
+    const Formula* formula, const Operation* o, Py_ssize_t vectors, char** at, const vec* like,
+) noexcept nogil:
+    """The same for all vectors of a block, group by group."""
+    cdef Py_ssize_t group_size = sizeof(Group)
+    cdef Py_ssize_t together = group_size if vectors >= group_size else 1
+    cdef Py_ssize_t done = 0
+    cdef Py_ssize_t shift = together
+    cdef const One* one = NULL
+    cdef const Group* group = NULL
+    cdef int n
+    while True:
+        if together == 1:
+            operate(o, at, like, one)
+        else:
+            operate(o, at, like, group)
+        done += shift
+        if done == vectors:
+            break
+        # The last group ends with the last vector: some are worked out twice, with the same results.
+        shift = min(together, vectors - done)
+        for n in range(formula.still, formula.operands):
+            at[n] += shift * sizeof(vec)
+    for n in range(formula.still, formula.operands):
+        at[n] -= (vectors - together) * sizeof(vec)
 
 
 # Where the operands of a kind begin, and bytes from each to the next.
@@ -267,16 +364,18 @@ cdef inline int run_formula(
     const char* x, const char* v, const char* dx, const char* dv, char* out, int64_t tick, vec* like,
 ) noexcept nogil:
     """Planes of `stride` numbers, or, for the formulas of flows, `dim` numbers for each. tick: that of the noise."""
-    cdef double memory[8 + 8 * (1 + MAX_UNIFORM) + MAX_REGISTERS * BLOCK]
+    cdef double memory[8 + 8 * (1 + MAX_UNIFORM + MAX_SPREAD * GROUP) + MAX_REGISTERS * BLOCK]
     cdef char* at[MAX_OPERANDS]
     cdef Py_ssize_t step[MAX_OPERANDS]
     cdef Kind kinds[RESULT + 1]
     cdef const Operand* operand = formula.operand
+    cdef const Operation* o
     cdef vec* buffer = aligned(<char*> memory, like)
     cdef Py_ssize_t size = <Py_ssize_t> sizeof(vec) // width(like)
     cdef Py_ssize_t plane = stride * size
     cdef Py_ssize_t begin = 0
     cdef Py_ssize_t shift
+    cdef char* rows
     cdef Kind* kind
     cdef Block block
     cdef int n
@@ -287,7 +386,12 @@ cdef inline int run_formula(
     place(kinds, KNOWN, formula.presets, PRESET, 0)
     place(kinds, TIME, <char*> buffer, 0, 0)
     place(kinds, UNIFORM, <char*> (buffer + 1), sizeof(vec), 0)
-    place(kinds, REGISTER, <char*> (buffer + 1 + MAX_UNIFORM), BLOCK * size, 1)
+    place(kinds, SPREAD_OUT, <char*> (buffer + 1 + MAX_UNIFORM), GROUP * sizeof(vec), 1)
+    rows = <char*> (buffer + 1 + MAX_UNIFORM + MAX_SPREAD * GROUP)
+    place(kinds, ROW, rows, BLOCK * size, 1)
+    # Registers are parts of rows, from the last one on.
+    shift = BLOCK * size // PARTS
+    place(kinds, REGISTER, rows + MAX_REGISTERS * BLOCK * size - shift, -shift, 1)
     block.dim, block.tick = dim, tick
     while begin < count:
         shift = begin * size
@@ -302,12 +406,16 @@ cdef inline int run_formula(
             at[n], step[n] = <char*> kind.base + operand[n].index * kind.apart, kind.step
         block.x, block.out, block.first = x + dim * shift, out + formula.columns * shift, first + begin
         block.count = min(<Py_ssize_t> BLOCK, count - begin)
-        if begin == 0:
-            operate_all(formula, 0, formula.uniform, 1, at, step, &block, like)
-        operate_all(
-            formula, formula.uniform, formula.operations, (block.count + width(like) - 1) // width(like), at, step,
-            &block, like,
-        )
+        n = formula.uniform if begin > 0 else 0
+        while n < formula.operations:
+            o = &formula.operation[n]
+            block.vectors = 1 if n < formula.uniform else (block.count + width(like) - 1) // width(like)
+            if o.run > 0:
+                operate_on_groups(formula, o, block.vectors, at, like)
+                n += o.run
+            else:
+                aside(formula, o, at, step, &block, like)
+                n += 1
         begin += block.count
     return 0
 
@@ -316,11 +424,5 @@ cdef inline void operate_once(
     int code, Py_ssize_t vectors, vec* out,
     const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j, const vec* c, Py_ssize_t k, const vec* d, Py_ssize_t l,
 ) noexcept nogil:
-    """An operation that is in no list."""
-    cdef char* at[5]
-    cdef Py_ssize_t step[5]
-    cdef Operation o
-    at[0], at[1], at[2], at[3], at[4] = <char*> out, <char*> a, <char*> b, <char*> c, <char*> d
-    step[0], step[1], step[2], step[3], step[4] = 1, i, j, k, l
-    o.code, o.out, o.a, o.b, o.c, o.d = code, 0, 1, 2, 3, 4
-    operate(&o, vectors, at, step, out)
+    """A function that is in no list."""
+    work_out(code, vectors, out, a, i, b, j)

@@ -5,7 +5,7 @@
 
 from libc.string cimport memset
 
-from ..abi.registers cimport P, Q, S, V, X, Y, Z
+from ..abi.registers cimport OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, Workspace
 from ..abi.plan cimport DAMPING, MAX_DIM, Job, Plan
 from ..abi.coupled cimport InteractionCall, Coupling
@@ -73,7 +73,7 @@ cdef inline int energy_step(
     cdef Py_ssize_t i, n
     cdef int dim = plan.dim
     cdef int j
-    if interact(coupling, job, workspace, workspace.now, t, job.tick, like) != 0:
+    if interact(coupling, job, workspace, workspace.now, t, job.tick, like, OUT) != 0:
         return job.code
     finish(KEEP, 0, coupling, workspace, workspace.now, like)
     for j in range(dim):

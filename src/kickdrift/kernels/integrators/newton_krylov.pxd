@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport (
-    CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, PLACE, R, REST, SPARE, SPEED, V, WAY, X,
+    CHANGE, DIRECTION, DX, HERE, IMAGE, KEPT, MATRIX, OUT, PLACE, R, REST, SPARE, SPEED, V, WAY, X,
 )
 from ..abi.workspace cimport KEEP, Workspace
 from ..noise cimport stir
@@ -156,7 +156,7 @@ cdef inline int evaluate(const System* system, real h, vec* like) noexcept nogil
     cdef vec* f = vector(system, REST, like)
     cdef real one = 1
     combine(system, shown(system, X, like), x, 1, h, u)
-    if interact(coupling, system.job, workspace, workspace.next, system.t, system.tick, like) != 0:
+    if interact(coupling, system.job, workspace, workspace.next, system.t, system.tick, like, OUT) != 0:
         return system.job.code
     finish(KEEP, 0, coupling, workspace, workspace.next, like)
     combine(system, f, u, -1, one, v)

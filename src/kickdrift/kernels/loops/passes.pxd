@@ -6,7 +6,7 @@
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy, memset
 
-from ..abi.registers cimport A, OUT, P, S, V, X
+from ..abi.registers cimport A, OUT, P, S, V, X, Y
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..abi.constraints cimport (
     COMPLIANT_DISTANCE, CONTACTS, DISTANCE, PERIODIC, Contacts, Distance, Each, ConstraintCall, Periodic, Wall,
@@ -20,7 +20,7 @@ from ..noise cimport stir
 from .few cimport VECTORS
 from .living cimport any_of
 from .planes cimport aligned
-from .stages cimport opens_ahead, size
+from .stages cimport keeps_pushes, opens_ahead, size
 from ..abi.coupled cimport (
     INTERRUPTED, NO_BRANCH, UNSOLVED, Coupling, InteractionCall, InteractionFunction, NoisyFunction,
 )
@@ -46,9 +46,9 @@ cdef inline int evaluate_interaction(
 
 cdef inline int interact(
     const Coupling* coupling, Job* job, const Workspace* workspace, const char* state, double t, int64_t tick,
-    vec* like,
+    vec* like, int to,
 ) noexcept nogil:
-    """Evaluate all pushes at a state; other than 0 where one fails. tick: that of the noise."""
+    """Evaluate all pushes at a state; other than 0 where one fails. tick: that of the noise; to: the first register."""
     cdef const InteractionCall* term
     cdef char* out
     cdef Py_ssize_t vectors = (workspace.count + width(like) - 1) // width(like)
@@ -56,7 +56,7 @@ cdef inline int interact(
     job.evaluations += 1
     for number in range(coupling.interactions):
         term = &coupling.interaction[number]
-        out = out_register(workspace, number, like)
+        out = workspace.start + (to - P + number) * size(workspace, like)
         for j in range(0 if term.fills else coupling.plan.dim):
             memset(out + j * workspace.plane * <Py_ssize_t> sizeof(vec) // width(like), 0, vectors * sizeof(vec))
         job.code = evaluate_interaction(
@@ -94,12 +94,14 @@ cdef inline int coupled_step(
     cdef double t = coupling.origin + (tick - coupling.origin_tick) * plan.h  # `_time_of(tick)` of base.py
     cdef double after
     cdef int64_t ticks
+    cdef bint kept = coupling.workspace == NULL and keeps_pushes(coupling, workspace)
+    cdef int to
     cdef bint keeps_nothing = coupling.constraints > 0 and not coupling.wraps_early
     cdef int number
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
     if job.begin and step == 0 and any_of(plan.living.young + workspace.first, workspace.count):
-        if interact(coupling, job, workspace, state, t, tick, like) != 0:
+        if interact(coupling, job, workspace, state, t, tick, like, OUT) != 0:
             return job.code
         finish(KEEP, 0, coupling, workspace, state, like)
         if workspace.next != workspace.now:
@@ -128,7 +130,8 @@ cdef inline int coupled_step(
                 put_back(coupling, workspace, like)
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
             after, ticks = coupling.after[number], coupling.ticks[number]
-        if interact(coupling, job, workspace, state, t + after, tick + ticks, like) != 0:
+        to = Y + number if kept and number >= 0 else OUT
+        if interact(coupling, job, workspace, state, t + after, tick + ticks, like, to) != 0:
             return job.code
         finish(number, scheme, coupling, workspace, state, like)
         if number != KEEP:

@@ -1,5 +1,7 @@
 # What a stage makes of the accelerations of many bodies: the schemes of steps.pxd over planes, see passes.pxd.
 
+from libc.string cimport memcpy
+
 from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..simd.vec cimport vec, where_positive, width
@@ -7,7 +9,7 @@ from ..abi.plan cimport (
     COMPOSITION, DAMPING, KICK_DRIFT, MAX_DIM, OPENING, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
 )
 from .planes cimport aligned
-from ..abi.constants cimport EXTRA
+from ..abi.constants cimport EXTRA, H, HALF
 from ..integrators.steps cimport damp, has_opening, opening, stage, start, turn
 from ..abi.coupled cimport Coupling
 from ..forces.fields cimport affine, field_vec, values
@@ -21,6 +23,19 @@ cdef inline Py_ssize_t size(const Workspace* workspace, const vec* like) noexcep
 cdef inline bint leaves(const Plan* plan, const Workspace* workspace) noexcept nogil:
     """Does a step of rk4 leave the state that it begins with where it is? It needs no copy then."""
     return plan.scheme == RK4 and not plan.turned and workspace.now != workspace.next
+
+
+cdef inline bint keeps_pushes(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
+    """Are gravity and one push, of bodies that all live, all that a step of rk4 asks for?
+
+    What each evaluation writes is kept then, in the registers from Y on, and the last stage makes the sums of it. Tiles
+    have it written there; where all bodies are one tile, functions know one place alone, and it is copied.
+    """
+    cdef const Plan* plan = coupling.plan
+    return (
+        coupling.interactions == 1 and plan.living == NULL and leaves(plan, workspace)
+        and not (plan.terms > 0 or plan.drag or plan.spring)
+    )
 
 
 cdef inline vec pushed(
@@ -60,7 +75,7 @@ cdef inline bint is_usual(int scheme, const Coupling* coupling) noexcept nogil:
     """
     cdef const Plan* plan = coupling.plan
     return (
-        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == RK4 or scheme == COMPOSITION)
+        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == COMPOSITION)
         and coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
         and not (plan.terms > 0 or plan.drag or plan.spring)
     )
@@ -79,11 +94,99 @@ cdef inline bint opens_ahead(const Coupling* coupling) noexcept nogil:
 cdef inline void finish_scheme(
     int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
-    cdef const Plan* plan = coupling.plan
-    if is_usual(scheme, coupling) and (scheme != RK4 or leaves(plan, workspace)):
+    if scheme == RK4 and keeps_pushes(coupling, workspace):
+        finish_kept(number, coupling, workspace, state)
+    elif is_usual(scheme, coupling):
         finish_bodies(True, number, scheme, coupling, workspace, state)
     else:
         finish_bodies(False, number, scheme, coupling, workspace, state)
+
+
+cdef inline void finish_kept(
+    int number, const Coupling* coupling, const Workspace* workspace, const vec* state,
+) noexcept nogil:
+    """`finish` for a step of rk4 that `keeps_pushes`."""
+    cdef const Plan* plan = coupling.plan
+    cdef Py_ssize_t row = workspace.row // width(state)
+    cdef const vec* x0 = <const vec*> workspace.now + X * row
+    cdef const vec* v0 = <const vec*> workspace.now + V * row
+    cdef vec* x = <vec*> workspace.next + X * row
+    cdef vec* v = <vec*> workspace.next + V * row
+    cdef const vec* out = <const vec*> workspace.start + (OUT - P) * row
+    cdef vec* kept = <vec*> workspace.start + (Y - P) * row
+    cdef const vec* k = aligned(plan.prepared, state)
+    cdef const char* g
+    cdef const char* factor = values(&coupling.interaction[0].factor, 0, workspace.first)
+    cdef Py_ssize_t each = plan.g.body * width(state)
+    cdef Py_ssize_t every = coupling.interaction[0].factor.body * width(state)
+    cdef Py_ssize_t vectors = (workspace.count + width(state) - 1) // width(state)
+    cdef Py_ssize_t i
+    cdef int j
+    if number < 3 and coupling.workspace != NULL:
+        memcpy(kept + number * row, out, row * sizeof(vec))
+    for j in range(plan.dim):
+        i = j * workspace.plane // width(state)
+        g = values(&plan.g, j, workspace.first)
+        if number == 3 and each == 0 and every == 0:
+            end_kept(True, row, vectors, k, g, 0, factor, 0, x0 + i, v0 + i, kept + i, x + i, v + i)
+        elif number == 3:
+            end_kept(False, row, vectors, k, g, each, factor, every, x0 + i, v0 + i, kept + i, x + i, v + i)
+        elif each == 0 and every == 0:
+            go_on_kept(
+                True, vectors, k[H if number == 2 else HALF], g, 0, factor, 0, x0 + i, v0 + i,
+                (v0 if number == 0 else v) + i, kept + number * row + i, x + i, v + i,
+            )
+        else:
+            go_on_kept(
+                False, vectors, k[H if number == 2 else HALF], g, each, factor, every, x0 + i, v0 + i,
+                (v0 if number == 0 else v) + i, kept + number * row + i, x + i, v + i,
+            )
+
+
+cdef inline void go_on_kept(
+    bint same, Py_ssize_t vectors, vec far, const char* g, Py_ssize_t each, const char* factor, Py_ssize_t every,
+    const vec* x0, const vec* v0, const vec* speed, const vec* push, vec* x, vec* v,
+) noexcept nogil:
+    """One component, to the state where the next evaluation is. same: are gravity and masses the same for all?"""
+    cdef vec here = (<const vec*> g)[0]
+    cdef vec share = (<const vec*> factor)[0]
+    cdef vec y
+    cdef Py_ssize_t i
+    for i in range(vectors):
+        if not same:
+            here = (<const vec*> (g + i * each))[0]
+            share = (<const vec*> (factor + i * every))[0]
+        y = x0[i] + far * speed[i]
+        v[i] = v0[i] + far * (here + share * push[i])
+        x[i] = y
+
+
+cdef inline void end_kept(
+    bint same, Py_ssize_t row, Py_ssize_t vectors, const vec* k, const char* g, Py_ssize_t each, const char* factor,
+    Py_ssize_t every, const vec* x0, const vec* v0, const vec* kept, vec* x, vec* v,
+) noexcept nogil:
+    """The same to the end of the step. The velocities of the stages are made anew from what was kept."""
+    cdef vec h = k[H]
+    cdef vec half = k[HALF]
+    cdef vec sixth = k[EXTRA]
+    cdef vec two = k[EXTRA + 1]
+    cdef vec here = (<const vec*> g)[0]
+    cdef vec share = (<const vec*> factor)[0]
+    cdef const vec* second = kept + row
+    cdef const vec* third = second + row
+    cdef const vec* fourth = third + row
+    cdef vec a, b, c, q
+    cdef Py_ssize_t i
+    for i in range(vectors):
+        if not same:
+            here = (<const vec*> (g + i * each))[0]
+            share = (<const vec*> (factor + i * every))[0]
+        a = here + share * kept[i]
+        b = here + share * second[i]
+        c = here + share * third[i]
+        q = v0[i]
+        x[i] = x0[i] + sixth * (((q + two * (q + half * a)) + two * (q + half * b)) + (q + h * c))
+        v[i] = q + sixth * (((a + two * b) + two * c) + (here + share * fourth[i]))
 
 
 cdef inline void finish_bodies(
@@ -100,7 +203,7 @@ cdef inline void finish_bodies(
     cdef Py_ssize_t vectors = (workspace.count + width(state) - 1) // width(state)
     cdef Py_ssize_t i, n, body
     cdef int j
-    cdef vec a, x, v, s, here, share, p, q, y, z
+    cdef vec a, x, v, s, here, share
     cdef vec* x0 = r
     cdef vec* v0 = r + (Q - P) * row
     # The usual case, gravity and one push, is read from here: compilers must take it that what is
@@ -140,7 +243,7 @@ cdef inline void finish_bodies(
             i = j * plane + n
             body = workspace.first + n * width(state)
             v = state[V * row + i]
-            if (usual and scheme == RK4 and number > 0) or not moves:
+            if not moves:
                 x = v   # nobody reads it
             else:
                 x = state[X * row + i]
@@ -169,20 +272,7 @@ cdef inline void finish_bodies(
                 r[i] = a
                 continue
             s = state[S * row + i] if historic else x
-            if usual and scheme == RK4:
-                # What the first stage keeps beside the acceleration are the numbers of the state.
-                p, q = x0[i], v0[i]
-                y, z = q, p     # or else nobody reads it
-                if number > 1:
-                    y = r[(Y - P) * row + i]
-                if number > 0:
-                    z = r[(Z - P) * row + i]
-                stage(scheme, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s, &p, &q, &y, &z)
-                if number == 1 or number == 2:
-                    r[(Y - P) * row + i] = y
-                if number < 3:
-                    r[(Z - P) * row + i] = z
-            elif not usual and number == START:
+            if not usual and number == START:
                 start(scheme, plan.taylor_start, k, a, &x, &v, &s)
             else:
                 stage(
