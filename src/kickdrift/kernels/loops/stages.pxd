@@ -231,7 +231,7 @@ cdef inline void finish_bodies(
         x0 = <vec*> workspace.now + X * row
         v0 = <vec*> workspace.now + V * row
     # The last stage of velocity Verlet leaves positions alone.
-    cdef bint opens = usual and scheme != RK4 and scheme != KICK_DRIFT and workspace.opens and number == last
+    cdef bint opens = usual and scheme != KICK_DRIFT and workspace.opens and number == last
     cdef bint moves = opens or not (usual and scheme == VELOCITY_VERLET) or (drag and number == 0)
     cdef const vec* weight = NULL
     if not usual and plan.living != NULL:
