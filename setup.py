@@ -1,6 +1,7 @@
 """Extension modules, directives and flags only; all metadata is in pyproject.toml."""
 
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 MODE = os.environ.get("KICKDRIFT_BUILD", "release")
@@ -225,6 +227,19 @@ class BuildExt(build_ext):
         return [f"--target={processor}-pc-windows-msvc"]
 
 
+class BdistWheel(bdist_wheel):
+    """Wheels as small as they can be; without the package `deflate` they stay as zlib packs them."""
+
+    def run(self):
+        super().run()
+        sys.path.insert(0, str(Path(__file__).parent / "tools"))
+        from squeeze import squeeze
+
+        for kind, _, path in self.distribution.dist_files:
+            if kind == "bdist_wheel" and importlib.util.find_spec("deflate"):
+                squeeze(Path(path))
+
+
 def renamed(source, isa):
     """The C of the baseline's module as that of another instruction set."""
     text = source.read_text("utf-8").replace("baseline", isa)
@@ -257,6 +272,6 @@ def module(name):
 
 if __name__ == "__main__":  # Cython's processes import this file
     setup(
-        cmdclass={"build_ext": BuildExt},
+        cmdclass={"build_ext": BuildExt, "bdist_wheel": BdistWheel},
         ext_modules=[module(name) for name in (*KERNELS, *GLUE, f"{SETS}.processor")],
     )

@@ -1,9 +1,10 @@
 """Wheels deflated as well as deflate can: some twentieth smaller, and read by the same unzip as before.
 
-    python tools/squeeze.py FOLDER      each wheel there is replaced; needs `pip install zopfli`
+    python tools/squeeze.py FOLDER      each wheel there is replaced; needs `pip install deflate` (libdeflate)
 
-Whatever makes wheels takes zlib, which looks for matches and does not look back. RECORD has digests of what is in a
-wheel, not of how it is packed, so it stays true.
+setup.py does it to each wheel that it builds. What repairs wheels for a release packs them anew, with zlib, which
+looks for matches and does not look back. RECORD has digests of what is in a wheel, not of how it is packed, so it
+stays true.
 """
 
 import struct
@@ -11,7 +12,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-BUDGET = 1.9e6  # bytes of a squeezed wheel with all instruction sets, for Linux on x86-64
+BUDGET = 1.9e6  # bytes of a wheel with all instruction sets, for Linux on x86-64
 LOCAL = "<4s5H3L2H"  # the parts of a zip file, https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3
 CENTRAL = "<4s6H3L5H2L"
 END = "<4s4H2LH"
@@ -19,9 +20,9 @@ END = "<4s4H2LH"
 
 def deflated(data: bytes) -> tuple[int, bytes]:
     """How it is packed, and the packed bytes."""
-    from zopfli.zlib import compress
+    from deflate import deflate_compress
 
-    packed = compress(data, numiterations=5)[2:-4]  # without zlib's head and checksum
+    packed = bytes(deflate_compress(data, 12))
     return (zipfile.ZIP_DEFLATED, packed) if len(packed) < len(data) else (zipfile.ZIP_STORED, data)
 
 

