@@ -16,6 +16,7 @@ cdef enum:
     BATCH = 128     # pairs whose roots and quotients are under way at once, whole vectors
     RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
     FEW = 2         # for up to so many pairs it is faster to take them one by one
+    SHORT = 16      # vectors of fewer numbers would wait for these, which were just written one by one
 
 
 cdef inline int pin(
@@ -64,7 +65,11 @@ cdef inline int distance(
     if not sweep(False, compliant, dim, h, data, owner):
         return INTERRUPTED
     give(dim, stride, x, data)
-    if real is float:
+    if n < SHORT:
+        for j in range(dim):
+            for p in range(j * stride, j * stride + n):
+                v[p] = v[p] + (x[p] - was[p]) / h
+    elif real is float:
         follow(dim, n, stride, <const f32vec*> was, <const f32vec*> x, <f32vec*> v, step)
     else:
         follow(dim, n, stride, <const f64vec*> was, <const f64vec*> x, <f64vec*> v, step)
@@ -128,14 +133,31 @@ cdef inline void follow(
 
 
 cdef inline void aim(int dim, int64_t count, const Distance* data, const real* like) noexcept nogil:
-    if real is float:
+    """From the first body of each pair to the second, of length 1, or 0 where they are at the same place."""
+    cdef real* way = <real*> data.way
+    cdef const real* row = <const real*> data.row
+    cdef real one = 1
+    cdef real r, f
+    cdef int64_t p
+    cdef int j
+    if count < SHORT:
+        for p in range(count):
+            for j in range(dim):
+                way[j * count + p] = toward(row[data.second[p] + j] - row[data.first[p] + j], j, &data.torus)
+            r = way[p] * way[p]
+            for j in range(1, dim):
+                r = r + way[j * count + p] * way[j * count + p]
+            r = root(r)
+            f = one / r if r > 0 else 0 * r
+            for j in range(dim):
+                way[j * count + p] = f * way[j * count + p]
+    elif real is float:
         directions(dim, count, data, <const f32vec*> NULL)
     else:
         directions(dim, count, data, <const f64vec*> NULL)
 
 
 cdef inline void directions(int dim, int64_t count, const Distance* data, const vec* like) noexcept nogil:
-    """From the first body of each pair to the second, of length 1, or 0 where they are at the same place."""
     cdef vec d[HELD_ROW]
     cdef vec zero = filled(0, like)
     cdef vec one = filled(1, like)
