@@ -21,7 +21,7 @@ from ..functions.rows cimport functions, functions_of_floats
 from ..loops.planes cimport aligned
 from ..simd.choices cimport is_equal, is_less, is_not_less, round_down, select, without_sign
 from ..simd.copies cimport move_f32, move_f64
-from ..simd.vec cimport f32vec, spread_f32, spread_f64, vec, vec_root, width
+from ..simd.vec cimport f32vec, filled, spread_f32, spread_f64, vec, vec_root, width
 
 cdef extern from *:
     """
@@ -139,6 +139,9 @@ cdef inline void operate(const Operation* o, char** at, const vec* like, const s
     cdef const vec* d
     cdef vec same, other    # numbers that are read once for all
     cdef int code
+    # Nothing reads this; without it compilers think that registers hold something from the call before.
+    same = filled(0, like)
+    each(sizeof(some), r, same)
     while True:
         code = o.code
         a = <const vec*> at[o.a]
