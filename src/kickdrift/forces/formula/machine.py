@@ -46,6 +46,8 @@ _JOINED = {
     ("and_mul", "from"): "mul_from",
     ("and_mul", "and_mul"): "and_mul_mul",
 }
+#: As many operations as before, but fewer numbers to read, where the product goes with what follows.
+_PARTED = {"add_mul": "add", "diff_mul": "sub"}
 #: The first of two operands of which either may be the first: b a is a b, to the bit.
 _FACTORS = {"add", "mul", "mul_add", "mul_sub", "sub_mul", "mul_mul", "add_product", "sub_product", "from_product"}
 #: What works on what is in registers.
@@ -216,8 +218,14 @@ class _Translation:
             return [*steps, _Step(operation, given, n, operation in _ASIDE)]
         name, others = _ON_HELD[operation][there[-1]]
         read = [given[i] for i in others]
-        joined = _JOINED.get((steps[-1].name, name))
-        if joined and not steps[-1].stored:
+        before = steps[-1]
+        if before.name in _PARTED and name in ("and_add", "and_sub", "from") and not before.stored:
+            before.name, read = _PARTED[before.name], [before.given.pop(), *read]
+            name = _JOINED["and_mul", name]
+        joined = _JOINED.get((before.name, name))
+        if joined in _PARTED and self.same[read[0]]:
+            joined = None  # the number is read once so
+        if joined and not before.stored:
             read = steps.pop().given + read
         steps.append(_Step(joined or name, read, n))
         return steps

@@ -21,31 +21,29 @@ from ..functions.rows cimport functions, functions_of_floats
 from ..loops.planes cimport aligned
 from ..simd.choices cimport is_equal, is_less, is_not_less, round_down, select, without_sign
 from ..simd.copies cimport move_f32, move_f64
-from ..simd.vec cimport f32vec, spread_f32, spread_f64, vec, vec_root, width
+from ..simd.vec cimport f32vec, filled, spread_f32, spread_f64, vec, vec_root, width
 
 cdef extern from *:
     """
-    /* As many as registers hold beside what is read from memory, and as a block is made of. */
+    /* As many as registers hold beside what is read from memory, and as a block is made of; where these may be the
+       oldest, it is more important that this is small. */
     #if defined(__AVX512F__)
       #define KD_GROUP 6
-    #else
+    #elif defined(__AVX__) || defined(__aarch64__)
       #define KD_GROUP 8
+    #else
+      #define KD_GROUP 4
     #endif
     typedef struct { char each[1]; } kd_one;
     typedef struct { char each[KD_GROUP]; } kd_group;
     /* Loops that are written out: compilers keep in registers what has no variable for an index. */
-    #define KD_NUMBER(number, to, ...) { enum { KD_N = number }; (to)[KD_N] = __VA_ARGS__; }
-    #if KD_GROUP > 6
-      #define KD_REST(...) KD_NUMBER(6, __VA_ARGS__) KD_NUMBER(7, __VA_ARGS__)
-    #else
-      #define KD_REST(...)
-    #endif
-    #define KD_WRITTEN_OUT(count, ...) do { \
-        KD_NUMBER(0, __VA_ARGS__) \
-        if ((count) > 1) { \
-            KD_NUMBER(1, __VA_ARGS__) KD_NUMBER(2, __VA_ARGS__) KD_NUMBER(3, __VA_ARGS__) \
-            KD_NUMBER(4, __VA_ARGS__) KD_NUMBER(5, __VA_ARGS__) KD_REST(__VA_ARGS__) \
-        } \
+    #define KD_NUMBER(number, to, value) { enum { KD_N = number }; (to)[KD_N] = value; }
+    #define KD_TWO(number, to, value) KD_NUMBER(number, to, value) KD_NUMBER(number + 1, to, value)
+    #define KD_WRITTEN_OUT(count, to, value) do { \
+        KD_NUMBER(0, to, value) \
+        if ((count) > 1) { KD_NUMBER(1, to, value) KD_TWO(2, to, value) } \
+        if ((count) > 4) { KD_TWO(4, to, value) } \
+        if ((count) > 6) { KD_TWO(6, to, value) } \
     } while (0)
     """
     # to[N] = value, for `count` numbers N: 1, or those of a group
@@ -141,6 +139,9 @@ cdef inline void operate(const Operation* o, char** at, const vec* like, const s
     cdef const vec* d
     cdef vec same, other    # numbers that are read once for all
     cdef int code
+    # Nothing reads this; without it compilers think that registers hold something from the call before.
+    same = filled(0, like)
+    each(sizeof(some), r, same)
     while True:
         code = o.code
         a = <const vec*> at[o.a]
