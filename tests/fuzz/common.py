@@ -94,7 +94,7 @@ def observe(stepper):
         seen["evaluations"] = stepper.evaluations
     else:
         seen["evaluations"] = stepper.force_evaluations
-        seen["forces"] = repr(stepper.forces), repr(stepper.constraints)
+        seen["forces"] = plain(stepper.forces), plain(stepper.constraints)
         seen["alive"] = plain(stepper.ids)
     clock = stepper._clock
     if clock is not None:
