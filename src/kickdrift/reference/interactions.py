@@ -5,9 +5,9 @@ Each is an interaction as in `callbacks.py`. What a body is pushed by is summed 
 
 from __future__ import annotations
 
-from .formulas import evaluate
 import numpy as np
 
+from .formulas import evaluate
 from .vector import Vector, dot, sqrt, stacked
 
 
@@ -52,7 +52,7 @@ def pair_potential(system, interaction, t, x, v):
     for i in np.flatnonzero(system.alive).tolist():
         ways = system.space.nearest(places - x[i])
         squares = dot(ways, ways)
-        near = system.alive & (0 < squares) & (squares < cutoff * cutoff)
+        near = system.alive & (squares > 0) & (squares < cutoff * cutoff)
         for j in (i + 1 + np.flatnonzero(near[i + 1 :])).tolist():
             s = evaluate(interaction.term.operations, system.real, {"r": sqrt(squares[j]), **known})["x"]
             d = Vector([way[j] for way in ways])

@@ -36,9 +36,7 @@ class Body:
         self.index = index
         self.real = real = plan.dtype.type
         self.x, self.v = self._state(stepper._position), self._state(stepper._velocity)
-        self.history: Any = (
-            self._state(stepper._history) if stepper._started and stepper._history is not None else None
-        )
+        self.history: Any = self._state(stepper._history) if stepper._started and stepper._history is not None else None
         self.young = young  #: was it born after the last step?
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
@@ -200,8 +198,8 @@ def bodies(stepper: Stepper) -> list[Body]:
     young = np.zeros(stepper.n, np.bool_) if slots is None else slots.young[: stepper.n] != 0
     if len(alive) <= FEW or stepper.integrator.kind in ONE_BY_ONE:
         return [Body(stepper, index, bool(young[index])) for index in alive.tolist()]
-    groups = (alive[young[alive] == age] for age in (False, True))
-    return [Body(stepper, group, age) for age, group in enumerate(groups) if len(group)]
+    groups = [(alive[young[alive] == age], age) for age in (False, True)]
+    return [Body(stepper, group, age) for group, age in groups if len(group)]
 
 
 class System(Body):
@@ -268,7 +266,7 @@ class System(Body):
             return
         start(self, self.last_h)
         if history is not None:
-            self.v, self.history = chosen(young, self.v, v), chosen(young, self.history, history)
+            self.v, self.history = either(young, self.v, v), either(young, self.history, history)
 
     @property
     def wraps_early(self) -> bool:
@@ -299,7 +297,7 @@ class System(Body):
 
     def of_the_living(self, vectors: Vector) -> Vector:
         """Zeros for the dead, whatever there is."""
-        return chosen(self.alive, vectors, Vector([self.real(0)] * self.dim))
+        return either(self.alive, vectors, Vector([self.real(0)] * self.dim))
 
     def step(self, h: Any) -> None:
         """One step by the book; where it is implicit, for all bodies at once."""
@@ -351,10 +349,8 @@ class System(Body):
         parts = bodies(self.stepper)
         while self.done < n:
             for part in parts:
-                part.x, part.v, part.history = (
-                    None if vector is None else Vector([column[part.index] for column in vector])
-                    for vector in (self.x, self.v, self.history)
-                )
+                part.x, part.v = chosen(part.index, self.x), chosen(part.index, self.v)
+                part.history = None if self.history is None else chosen(part.index, self.history)
                 part.done = part.evaluations = 0
                 part.run(1)
             failed = [part for part in parts if part.done == 0]
@@ -468,12 +464,17 @@ class System(Body):
         if self.at_rest is None:
             super().damp(decay)
             return
-        still = self.at_rest.astype(self.real) * self.joined(self.gain)
+        still: Any = self.at_rest.astype(self.real) * self.joined(self.gain)
         self.v = self.v - still
         super().damp(decay)
         self.v = self.v + still
 
 
-def chosen(condition: Any, yes: Vector, no: Vector) -> Vector:
+def chosen(index: Any, vector: Vector) -> Vector:
+    """Of columns of all bodies what belongs to one, or the columns of several."""
+    return Vector([column[index] for column in vector])
+
+
+def either(condition: Any, yes: Vector, no: Vector) -> Vector:
     """Of each body what one vector of columns has for it, or what another has."""
     return Vector([np.where(condition, a, b) for a, b in zip(yes, no, strict=True)])
