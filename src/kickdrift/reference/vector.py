@@ -17,38 +17,43 @@ class Vector(tuple[Any, ...]):
 
     Where several bodies are taken together, each component is a column: an array with a number for each of them.
 
-    Two and three components, as most vectors have, are written out: that takes half as long.
+    One to three components, as places have, are written out: that takes half as long.
     """
 
     __slots__ = ()
     __array_ufunc__ = None  # a float32 times a vector is one, and no array
 
     def __add__(self, other: Vector) -> Vector:  # type: ignore[override]
-        if len(self) == 2:
+        n = len(self)
+        if n == 2:
             return Vector((self[0] + other[0], self[1] + other[1]))
-        if len(self) == 3:
+        if n == 3:
             return Vector((self[0] + other[0], self[1] + other[1], self[2] + other[2]))
+        if n == 1:
+            return Vector((self[0] + other[0],))
         return Vector([a + b for a, b in zip(self, other, strict=True)])
 
     def __sub__(self, other: Vector) -> Vector:
-        if len(self) == 2:
+        n = len(self)
+        if n == 2:
             return Vector((self[0] - other[0], self[1] - other[1]))
-        if len(self) == 3:
+        if n == 3:
             return Vector((self[0] - other[0], self[1] - other[1], self[2] - other[2]))
+        if n == 1:
+            return Vector((self[0] - other[0],))
         return Vector([a - b for a, b in zip(self, other, strict=True)])
 
     def __rmul__(self, factor: Number) -> Vector:
-        if len(self) == 2:
+        n = len(self)
+        if n == 2:
             return Vector((factor * self[0], factor * self[1]))
-        if len(self) == 3:
+        if n == 3:
             return Vector((factor * self[0], factor * self[1], factor * self[2]))
+        if n == 1:
+            return Vector((factor * self[0],))
         return Vector([factor * a for a in self])
 
     def __truediv__(self, divisor: Number) -> Vector:
-        if len(self) == 2:
-            return Vector((self[0] / divisor, self[1] / divisor))
-        if len(self) == 3:
-            return Vector((self[0] / divisor, self[1] / divisor, self[2] / divisor))
         return Vector([a / divisor for a in self])
 
     def rows(self, dim: int) -> list[Vector]:
@@ -58,13 +63,14 @@ class Vector(tuple[Any, ...]):
 
 def dot(u: Vector, v: Vector) -> Number:
     """The scalar product, summed from the first component on."""
-    if len(u) == 2:
+    n = len(u)
+    if n == 2:
         return u[0] * v[0] + u[1] * v[1]
-    if len(u) == 3:
+    if n == 3:
         return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
     total = u[0] * v[0]
-    for a, b in zip(u[1:], v[1:], strict=True):
-        total = total + a * b
+    for i in range(1, n):
+        total = total + u[i] * v[i]
     return total
 
 
