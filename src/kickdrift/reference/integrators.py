@@ -265,7 +265,7 @@ SCHEMES = {
 }
 require_entries(__name__, SCHEMES, KINDS)
 
-#: What these do next depends on the numbers of a body, so each body goes through them by itself.
+#: What these do next depends on the numbers of a body: each goes through them by itself.
 ONE_BY_ONE = {"implicit_euler", "energy_euler"}
 
 #: What fills the history before the first step.

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class Stepper(Living, Exclusive, StepperBase):
     """`kickdrift.Stepper` in plain Python: the same arguments, the same bits, made to be read.
 
-    Computes with NumPy's scalars of the state's dtype, one number after the other.
+    Computes with NumPy's scalars of the state's dtype, one number after the other; with arrays of them where several
+    bodies go the same way through a step.
 
     >>> from kickdrift import Gravity, reference
     >>> ball = reference.Stepper([[0.0, 10.0]], dt=0.5, forces=[Gravity((0, -10))])

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Body:
     """One body on its way through the steps of a call: what the schemes work on.
 
-    Or several that all go the same way through a step, so that the same formulas do for all of them: index is an array
-    then, and what is a number of one body is a column, with a number for each.
+    Or several that go the same way through a step, for which the same formulas do: index is an array then, and what is
+    a number of one body is a column, with a number for each.
     """
 
     def __init__(self, stepper: Stepper, index: Any, young: bool = False):
@@ -136,7 +136,7 @@ class Body:
         return self.alone(x, v)
 
     def alone(self, x: Vector, v: Vector) -> Vector:
-        """What no other body has to do with."""
+        """The part of it that no other body has to do with."""
         a = self.affine.acceleration(x, v)
         for term in self.terms:
             a = term.acceleration(a, x, v)
