@@ -76,7 +76,7 @@ def dot(u: Vector, v: Vector) -> Number:
 
 def split(columns: Vector) -> list[Vector]:
     """The vectors of single bodies, from the columns of all of them."""
-    return [Vector(row) for row in zip(*columns, strict=True)]
+    return list(map(Vector, zip(*columns, strict=True)))
 
 
 def stacked(vectors: Iterable[Vector], real: type | None = None) -> Vector:
