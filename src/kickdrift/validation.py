@@ -101,6 +101,14 @@ def seconds(time: Fraction) -> float:
     return as_float(time)
 
 
+def ratio(a: int, b: int) -> float:
+    """The same of a fraction that need not be in lowest terms."""
+    try:
+        return a / b
+    except OverflowError:
+        return math.inf
+
+
 def as_float(value: Any) -> float:
     """float(value), infinite where it is too large for one."""
     try:

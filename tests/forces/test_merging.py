@@ -201,8 +201,8 @@ def test_terms_add_up_to_what_their_docstrings_say(Stepper, dtype, first):
                 true = decay * (mp.mpf(v[i, component]) + a[component])
                 # Springs along one line and drags through one length: errors of other components count too.
                 bound = 40 * epsilon * (abs(mp.mpf(v[i, component])) + max(size))
-                case = f"seed {seed}, body {i}, component {component}, {forces}"
-                assert abs(mp.mpf(float(velocity)) - true) <= bound, case
+                error = abs(mp.mpf(float(velocity)) - true)
+                assert error <= bound, f"seed {seed}, body {i}, component {component}, {forces}"
                 compared += 1
         kinds |= {type(term) for term in forces}
     print(f"seeds {first} to {first + 29}: {compared} accelerations compared")

@@ -25,7 +25,7 @@ without: set[str] = set()
 
 def plain(value):
     """A value in a form that compares by bits; every NaN is the same, since payloads are no part of the promise."""
-    if isinstance(value, np.ndarray) and value.dtype.names:  # events
+    if isinstance(value, np.ndarray) and value.dtype.kind != "f":  # events, numbers of bodies
         return str(value.dtype), value.shape, value.tobytes()
     if isinstance(value, np.ndarray):
         return str(value.dtype), value.shape, np.where(np.isnan(value), np.nan, value).astype(value.dtype).tobytes()
@@ -35,6 +35,8 @@ def plain(value):
         return "a stepper"
     if dataclasses.is_dataclass(value):
         return type(value).__name__, [plain(getattr(value, field.name)) for field in dataclasses.fields(value)]
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
     return value
@@ -94,7 +96,7 @@ def observe(stepper):
         seen["evaluations"] = stepper.evaluations
     else:
         seen["evaluations"] = stepper.force_evaluations
-        seen["forces"] = repr(stepper.forces), repr(stepper.constraints)
+        seen["forces"] = plain(stepper.forces), plain(stepper.constraints)
         seen["alive"] = plain(stepper.ids)
     clock = stepper._clock
     if clock is not None:

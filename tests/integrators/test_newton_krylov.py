@@ -53,13 +53,13 @@ def test_products_with_the_matrix_are_derivatives(force, dim):
     x, v, mass = ring(rng, dim)
     stepper = kd.reference.Stepper(x, v, mass, dt=0.1, forces=[kd.Acceleration(anchor(1.0)), force])
     system = book.System(stepper)
-    u, p = (Vector(rng.normal(size=6 * dim).tolist()) for _ in range(2))
+    u, p = (Vector(rng.normal(size=(dim, 6))) for _ in range(2))
     y = system.x + 0.1 * u
     tangent = newton_krylov.Tangent(system, 0.1, y, u, 1.0, 1.0)
     e = 1e-5
     ends = [newton_krylov.evaluate(system, 0.1, u + sign * e * p)[3] for sign in (1, -1)]
     expected = (ends[0] - ends[1]) / (2 * e)
-    assert tangent.product(p) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert np.array(tangent.product(p)) == pytest.approx(np.array(expected), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9, 1e-12])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from math import factorial
 
 import numpy as np
@@ -30,21 +31,25 @@ def scaled(coefficients: Callable[[], tuple[list[Decimal], ...]], h: float) -> l
 
 def decays(rates: np.ndarray, h: float) -> np.ndarray:
     """exp(-rate h) for each rate."""
-    return _each(lambda rate: [(-Decimal(rate) * Decimal(h)).exp()], rates)[0]
+    return _each(_decay, rates, h)[0]
+
+
+def _decay(rate: float, h: float) -> list[Decimal]:
+    return [(-Decimal(rate) * Decimal(h)).exp()]
 
 
 def half_tangents(omega: np.ndarray, h: float) -> np.ndarray:
     """tan(|omega| h / 2) times the direction of omega, for each row (k, 3): what rotates by |omega| h (Boris 1970)."""
+    return np.ascontiguousarray(_each(_tangent, *omega.T, h).T)
 
-    def tangent(x: float, y: float, z: float) -> list[Decimal]:
-        axis = [Decimal(x), Decimal(y), Decimal(z)]
-        speed = sum((w * w for w in axis), Decimal(0)).sqrt()
-        if not speed:
-            return axis
-        sine, cosine = _sine_and_cosine(speed * Decimal(h) / 2)
-        return [w / speed * sine / cosine for w in axis]
 
-    return np.ascontiguousarray(_each(tangent, *omega.T).T)
+def _tangent(x: float, y: float, z: float, h: float) -> list[Decimal]:
+    axis = [Decimal(x), Decimal(y), Decimal(z)]
+    speed = sum((w * w for w in axis), Decimal(0)).sqrt()
+    if not speed:
+        return axis
+    sine, cosine = _sine_and_cosine(speed * Decimal(h) / 2)
+    return [w / speed * sine / cosine for w in axis]
 
 
 def _sine_and_cosine(angle: Decimal) -> tuple[Decimal, Decimal]:
@@ -67,13 +72,13 @@ def _sine_and_cosine(angle: Decimal) -> tuple[Decimal, Decimal]:
 
 def decay_rates(losses: np.ndarray) -> np.ndarray:
     """-ln(1 - loss) for each loss: the decay rate that takes this share away per unit of time."""
+    return _each(_decay_rate, losses)[0]
 
-    def rate(loss: float) -> list[Decimal]:
-        with localcontext() as context:
-            context.prec += max(0, -Decimal(loss).adjusted())  # 1 - loss has all digits of a small loss
-            return [-(1 - Decimal(loss)).ln()]
 
-    return _each(rate, losses)[0]
+def _decay_rate(loss: float) -> list[Decimal]:
+    with localcontext() as context:
+        context.prec += max(0, -Decimal(loss).adjusted())  # 1 - loss has all digits of a small loss
+        return [-(1 - Decimal(loss)).ln()]
 
 
 def oscillator_flows(c: np.ndarray, k: np.ndarray, h: float) -> np.ndarray:
@@ -89,10 +94,11 @@ def oscillator_flows(c: np.ndarray, k: np.ndarray, h: float) -> np.ndarray:
     fail at the seams.
     """
     c, k = np.broadcast_arrays(c, k)
-    return _each(lambda c, k: _flow(Decimal(c), Decimal(k), Decimal(h)), c, k, many=lambda c, k: _flows(c, k, h))
+    return _each(_flow, c, k, h, many=lambda c, k, _: _flows(c, k, h))
 
 
-def _flow(c: Decimal, k: Decimal, h: Decimal) -> list[Decimal]:
+def _flow(drag: float, spring: float, step: float) -> list[Decimal]:
+    c, k, h = Decimal(drag), Decimal(spring), Decimal(step)
     # Power series on an interval short enough that 24 terms reach full precision, then doubling:
     # the flow over 2h is the flow over h, twice. Each doubling may cost a bit, hence the reserve.
     doublings = 0
@@ -159,14 +165,16 @@ MANY = 100
 
 def _each(
     function: Callable[..., list[Decimal]],
-    *arrays: np.ndarray,
+    *arrays: np.ndarray | float,
     many: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> np.ndarray:
     """`function` of each element, worked out once for each different one, rounded to float64.
 
+    arrays: of one shape; or numbers, which are the same for all elements.
     many: the same for all elements at once, and for which of them it is sure of the last bit.
     """
-    columns = np.stack([np.asarray(array, dtype=np.float64).ravel() for array in arrays], axis=1)
+    same = np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays))
+    columns = np.stack([array.ravel() for array in same], axis=1)
     distinct, where = _distinct(columns)
     if many is not None and len(distinct) >= MANY:
         values, known = many(*distinct.T)
@@ -176,7 +184,7 @@ def _each(
     if not len(distinct):  # no bodies, and so nothing to tell how many results there are
         values = np.array([function(*[1.0] * len(arrays))], dtype=np.float64)[:0]
     results = values[where].T
-    return results.reshape(len(results), *np.shape(arrays[0]))
+    return results.reshape(len(results), *same[0].shape)
 
 
 def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -194,6 +202,12 @@ def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _one_by_one(function: Callable[..., list[Decimal]], rows: np.ndarray, width: int = -1) -> np.ndarray:
-    with localcontext(_CONTEXT):
-        values = [[float(number) for number in function(*map(float, row))] for row in rows]
+    values = [_rounded(function, row.tobytes()) for row in rows]
     return np.array(values, dtype=np.float64).reshape(len(rows), width if len(rows) else max(width, 0))
+
+
+@lru_cache(maxsize=4096)  # copies, snapshots and changes of other things ask for the same again
+def _rounded(function: Callable[..., list[Decimal]], row: bytes) -> list[float]:
+    """`function` of the float64 numbers that these bytes are: bytes tell 0.0 from -0.0."""
+    with localcontext(_CONTEXT):
+        return [float(number) for number in function(*np.frombuffer(row).tolist())]

@@ -55,8 +55,8 @@ isa = isas[-1]
 def aligned_zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
     """Zeros from the start of a cache line: vectors that straddle two take twice as long to load."""
     buffer = np.zeros(shape[0] * shape[1] * dtype.itemsize + 63, np.uint8)
-    start = -buffer.ctypes.data % 64
-    return buffer[start : start + buffer.size - 63].view(dtype).reshape(shape)
+    start = -buffer.__array_interface__["data"][0] % 64  # a third of the time of `buffer.ctypes.data`
+    return np.ndarray(shape, dtype, buffer, start)
 
 
 def build_info() -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The formula of each force term, for one body.
+"""The formula of each force term, for one body; accelerations also for several at once, whose numbers are columns.
 
 A term is a class of up to three formulas over the coefficients of its plan record: the
 acceleration; its derivatives by position and velocity, for the implicit method; the difference in
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..declaration import require_entries
 from ..forces.base import FieldTerm
-from .vector import Number, Vector, dot, sqrt
+from .vector import Number, Vector, dot, quotient, sqrt
 
 
 @dataclass
@@ -25,9 +25,7 @@ class PointGravity:
     def acceleration(self, a, x, v):
         d = x - self.center
         q = dot(d, d) + self.e2
-        cube = q * sqrt(q)
-        s = self.mu / cube if cube > 0 else 0 * q
-        return a - s * d
+        return a - quotient(self.mu, q * sqrt(q)) * d
 
     def jacobian(self, by_x, by_v, x, v):
         d = x - self.center
@@ -82,8 +80,7 @@ class Vortex:
     def acceleration(self, a, x, v):
         t = self._cross(x - self.center)
         q = dot(t, t) + self.e2
-        f = self.s / q if q > 0 else 0 * q
-        return a + f * t
+        return a + quotient(self.s, q) * t
 
     def jacobian(self, by_x, by_v, x, v):
         t = self._cross(x - self.center)

@@ -1,4 +1,4 @@
-"""One step of each integrator, for one body, as the books have it.
+"""One step of each integrator, for one body, as the books have it; most serve several bodies at once (see `Body`).
 
 A body has position `x`, velocity `v`, the history that some schemes need, and `a(x, v)`, its
 acceleration; `a(x, v, c)` is that at the time t + c, for forces that depend on time. Each function
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ..declaration import require_entries
 from ..integrators import INTEGRATORS, KINDS
-from .vector import Vector, dot, largest, sqrt
+from .vector import Vector, dot, largest, split, sqrt
 
 
 class NotConverged(Exception):
@@ -206,18 +206,18 @@ def energy_euler(body, h):
 
 def energy_together(system, h):
     """The same for bodies that are pushed too: potentials of interactions are told of all of them, at both places."""
-    x, v, dim = system.x, system.v, system.dim
+    x, v = system.x, system.v
     a = system.a(x, v)
     works = [system.work(x, x + h * v), system.work(x, x + h * (v + h / 2 * a))]
     new = []
-    rows = zip(system.parts, x.rows(dim), v.rows(dim), a.rows(dim), strict=True)
+    rows = zip(system.parts, split(x), split(v), split(a), strict=True)
     for i, (part, place, speed, acceleration) in enumerate(rows):
 
         def difference(y, turned, part=part, place=place, i=i):
             return part.potential_difference(place, y) + works[turned][i]
 
         new.append(energy_kept(place, speed, acceleration, h, difference))
-    system.x, system.v = (Vector([number for pair in new for number in pair[which]]) for which in (0, 1))
+    system.x, system.v = (system.joined(vectors) for vectors in zip(*new, strict=True))
 
 
 def energy_kept(x, v, a, h, difference):
@@ -264,6 +264,9 @@ SCHEMES = {
     "exact": exact,
 }
 require_entries(__name__, SCHEMES, KINDS)
+
+#: What these do next depends on the numbers of a body: each goes through them by itself.
+ONE_BY_ONE = {"implicit_euler", "energy_euler"}
 
 #: What fills the history before the first step.
 STARTS = {"verlet": verlet_start, "groot_warren": groot_warren_start}

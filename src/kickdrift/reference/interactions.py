@@ -5,8 +5,10 @@ Each is an interaction as in `callbacks.py`. What a body is pushed by is summed 
 
 from __future__ import annotations
 
+import numpy as np
+
 from .formulas import evaluate
-from .vector import Vector, dot, sqrt
+from .vector import Vector, dot, sqrt, stacked
 
 
 def springs(system, interaction, t, x, v):
@@ -31,7 +33,7 @@ def n_body(system, interaction, t, x, v):
     for i in range(len(x)):
         a = zero(system)
         for j in range(len(x)):
-            if j != i and system.parts[j].alive:
+            if j != i and system.alive[j]:
                 d = x[j] - x[i]
                 q = dot(d, d) + e2
                 cube = q * sqrt(q)
@@ -46,15 +48,16 @@ def pair_potential(system, interaction, t, x, v):
     cutoff = system.real(interaction.fields["cutoff"][0])
     known = {name: system.real(field[0]) for name, field in interaction.fields.items() if name != "cutoff"}
     forces = [zero(system) for _ in x]
-    alive = [i for i in range(len(x)) if system.parts[i].alive]
-    for n, i in enumerate(alive):
-        for j in alive[n + 1 :]:
-            d = system.space.nearest(x[j] - x[i])
-            square = dot(d, d)
-            if 0 < square < cutoff * cutoff:
-                s = evaluate(interaction.term.operations, system.real, {"r": sqrt(square), **known})["x"]
-                forces[i] = forces[i] + s * d
-                forces[j] = forces[j] - s * d
+    places = stacked(x)
+    for i in np.flatnonzero(system.alive).tolist():
+        ways = system.space.nearest(places - x[i])
+        squares = dot(ways, ways)
+        near = system.alive & (squares > 0) & (squares < cutoff * cutoff)
+        for j in (i + 1 + np.flatnonzero(near[i + 1 :])).tolist():
+            s = evaluate(interaction.term.operations, system.real, {"r": sqrt(squares[j]), **known})["x"]
+            d = Vector([way[j] for way in ways])
+            forces[i] = forces[i] + s * d
+            forces[j] = forces[j] - s * d
     return forces
 
 
@@ -103,7 +106,7 @@ def n_body_tangent(system, interaction, t, x, v, far, fast):
         for i in range(len(x)):
             a = zero(system)
             for j in range(len(x)):
-                if j != i and system.parts[j].alive:
+                if j != i and system.alive[j]:
                     d, dd = x[j] - x[i], dx[j] - dx[i]
                     q = dot(d, d) + e2
                     cube = q * sqrt(q)

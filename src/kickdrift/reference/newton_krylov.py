@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from .callbacks import TANGENTS
 from .integrators import NotConverged
-from .vector import Vector, dot, largest
+from .vector import Vector, dot, flat, largest, split
 
 KEPT = 8  # directions that a new one is made orthogonal to
 MOST_PRODUCTS = 1000  # of one linear system
@@ -42,8 +42,7 @@ def implicit_euler(system, h):
         if iteration > 0 and residual <= goal:
             break
         if iteration == limit:
-            system.index = worst(f) // system.dim
-            raise NotConverged(residual)
+            raise NotConverged(residual, worst(flat(f)) // system.dim)
         share = goal / residual / 4
         share = share if iteration > 0 and share > SHARE else real(SHARE)
         tangent = Tangent(system, h, y, u, far, scale)
@@ -67,7 +66,7 @@ class Tangent:
         self.system, self.h = system, h
         self.slope = system.real(0)  #: how strongly f reacts to y, as far as was seen
         self.matrices = []
-        ys, us = y.rows(system.dim), u.rows(system.dim)
+        ys, us = split(y), split(u)
         for part, *state in zip(system.parts, ys, us, strict=True):
             by_x, by_v = part.jacobian(*state)
             self.matrices.append(
@@ -83,13 +82,13 @@ class Tangent:
     def product(self, p):
         """J p: p less h times how accelerations change when velocities change by p, and places by h p."""
         system, h = self.system, self.h
-        dx, dv = (h * p).rows(system.dim), p.rows(system.dim)
-        rows = [Vector([dot(row, d) for row in matrix]) for matrix, d in zip(self.matrices, dv, strict=True)]
+        dx, dv = split(h * p), split(p)
+        total = system.joined(
+            [Vector([dot(row, d) for row in matrix]) for matrix, d in zip(self.matrices, dv, strict=True)]
+        )
         for interaction, change in self.interactions:
-            out = change(dx, dv)
-            for i, part in enumerate(system.parts):
-                rows[i] = rows[i] + part._scalar(interaction.factor) * out[i]
-        change = Vector([number for row in system.of_the_living(rows) for number in row])
+            total = total + system.scalar(interaction.factor) * system.joined(change(dx, dv))
+        change = system.of_the_living(total)
         slope = largest(change) / largest(p)
         self.slope = slope if slope > self.slope else self.slope
         return p - h * change
@@ -122,11 +121,10 @@ def orthomin(tangent, b, share):
 def inner(system, p, q):
     """The sum of m p q, in SUMS running sums per component, which are added at last."""
     total = system.real(0)
-    for component in range(system.dim):
+    for a, b in zip(p, q, strict=True):
         sums = [system.real(0)] * SUMS
-        for i, weight in enumerate(system.weights):
-            place = i * system.dim + component
-            sums[i % SUMS] = sums[i % SUMS] + weight * (p[place] * q[place])
+        for i, number in enumerate(system.weights * (a * b)):
+            sums[i % SUMS] = sums[i % SUMS] + number
         for number in sums:
             total = total + number
     return total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,13 +17,17 @@ from .events import Log
 from .interpolation import draw
 from .lock import Exclusive, taped
 from .slots import Living
-from .system import Body, System
+from .system import System, bodies
+
+if TYPE_CHECKING:
+    from .system import Body
 
 
 class Stepper(Living, Exclusive, StepperBase):
     """`kickdrift.Stepper` in plain Python: the same arguments, the same bits, made to be read.
 
-    Computes with NumPy's scalars of the state's dtype, one number after the other.
+    Computes with NumPy's scalars of the state's dtype, one number after the other; with arrays of them where several
+    bodies go the same way through a step.
 
     >>> from kickdrift import Gravity, reference
     >>> ball = reference.Stepper([[0.0, 10.0]], dt=0.5, forces=[Gravity((0, -10))])
@@ -195,23 +199,26 @@ class Stepper(Living, Exclusive, StepperBase):
 
     def _advance(self, n: int):
         """Step each living body n times. If one fails, change nothing and return after how many steps it failed."""
-        alive = range(self.n) if self._slots is None else np.flatnonzero(self._slots.alive).tolist()
-        bodies = [Body(self, index) for index in alive]
-        for body in bodies:
+        alone = bodies(self)
+        for body in alone:
             body.run(n)
-        failures = [body for body in bodies if body.done < n]
+        failures = [body for body in alone if body.done < n]
         if failures:
             first = min(failures, key=lambda body: body.done)
-            return first.done, _Failure(first.index, first.residual)
-        for body in bodies:
-            self._position[body.index], self._velocity[body.index] = body.x, body.v
-            if self._history is not None and body.history is not None:
-                self._history[body.index] = body.history
+            return first.done, _Failure(*first.failure)
+        for body in alone:
+            self._store(body, body.x, body.v, body.history)
         if n:
             self._started, self._last_h = True, self._h
-        self._evaluations += max((body.evaluations for body in bodies), default=0)
-        self._keeps = bodies[0]._kept is not None
+        self._evaluations += max(body.evaluations for body in alone)
+        self._keeps = alone[0]._kept is not None
         return n, None
+
+    def _store(self, body: Body, *vectors: Any) -> None:
+        """The positions, velocities and history of a body, or of several, go to where they belong."""
+        for array, vector in zip((self._position, self._velocity, self._history), vectors, strict=True):
+            if array is not None and vector is not None:
+                array[body.index] = np.transpose(vector)
 
     def _advance_system(self, n: int):
         """Step all bodies together, up to the last step that can be completed, and say what failed."""
@@ -220,10 +227,7 @@ class Stepper(Living, Exclusive, StepperBase):
             system.run(n)
         finally:
             if system.done:
-                arrays = (self._position, self._velocity, self._history)
-                for array, vector in zip(arrays, system.completed, strict=True):
-                    if array is not None:
-                        array[...] = np.reshape(np.array(vector, self.dtype), array.shape)
+                self._store(system, *system.completed)
                 self._started, self._last_h = True, self._h
                 if self._impulses is not None:
                     pushing = sorted(system.remembered.items())
@@ -237,7 +241,7 @@ class Stepper(Living, Exclusive, StepperBase):
             self._tick = first + system.done
             self._evaluations += system.evaluations
             self._keeps = system._kept is not None
-        return None if system.done == n else _Failure(system.failed.index, system.failed.residual)
+        return None if system.done == n else _Failure(*system.failure)
 
     @property
     def tick(self) -> int:

@@ -1,8 +1,9 @@
-"""The systems that integrators work on: one body, or all bodies as one."""
+"""The systems that integrators work on: one body, several that are alike, or all bodies as one."""
 
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,30 +14,30 @@ from .callbacks import ENERGIES, INTERACTIONS
 from .constraints import CONSTRAINTS
 from .events import Reports
 from .forces import TERMS, Affine, Rotation
-from .integrators import SCHEMES, STARTS, NotConverged, energy_together
+from .integrators import ONE_BY_ONE, SCHEMES, STARTS, NotConverged, energy_together
 from .noise import bath, normals
 from .slots import present_at_rest, present_fields
 from .space import space_of
-from .vector import Vector
+from .vector import Vector, split, stacked
 
 if TYPE_CHECKING:
     from .stepper import Stepper
 
 
 class Body:
-    """One body on its way through the steps of a call: what the schemes work on."""
+    """One body on its way through the steps of a call: what the schemes work on.
 
-    def __init__(self, stepper: Stepper, index: int):
+    Or several that go the same way through a step, for which the same formulas do: index is an array then, and what is
+    a number of one body is a column, with a number for each.
+    """
+
+    def __init__(self, stepper: Stepper, index: Any, young: bool = False):
         plan = stepper._plan
         self.index = index
         self.real = real = plan.dtype.type
-        self.x, self.v = self._vector(stepper._position), self._vector(stepper._velocity)
-        self.history: Any = (
-            self._vector(stepper._history) if stepper._started and stepper._history is not None else None
-        )
-        slots = stepper._slots
-        self.alive = slots is None or bool(slots.alive[index])
-        self.young = slots is not None and bool(slots.young[index])  #: was it born after the last step?
+        self.x, self.v = self._state(stepper._position), self._state(stepper._velocity)
+        self.history: Any = self._state(stepper._history) if stepper._started and stepper._history is not None else None
+        self.young = young  #: was it born after the last step?
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
         self.constrained = bool(plan.constraint_records)
@@ -48,21 +49,21 @@ class Body:
         self.affine = Affine(
             plan.drag,
             plan.spring,
-            self._vector(stepper._held),
-            self._scalar(plan.c),
+            self._state(np.broadcast_to(stepper._held, stepper._position.shape)),
+            self.scalar(plan.c),
             self._vector(plan.w),
-            self._scalar(plan.k),
+            self.scalar(plan.k),
             self._vector(plan.p),
         )
         self.terms = [
             TERMS[record.kind](**{name: self._coefficient(field) for name, field in record.fields.items()})
             for record in plan.records
         ]
-        self.decay = None if stepper._decay is None else self._scalar(stepper._decay)
+        self.decay = None if stepper._decay is None else self.scalar(stepper._decay)
         self.rotation = None
         if stepper._turn is not None:
             self.rotation = Rotation(*(self._coefficient(row) for row in stepper._turn))
-        self.flow = None if stepper._flow is None else [self._scalar(row) for row in stepper._flow]
+        self.flow = None if stepper._flow is None else [self.scalar(row) for row in stepper._flow]
         if stepper._composition is not None:
             self.composition = [[real(number) for number in row] for row in stepper._composition]
         self.evaluations = 0
@@ -77,7 +78,8 @@ class Body:
             try:
                 self.step(self.h)
             except NotConverged as failure:
-                self.failed, self.residual = self, float(failure.args[0])
+                residual, *which = failure.args
+                self.failure = which[0] if which else self.index, float(residual)
                 return
             self.last_h = self.h
             self.complete()
@@ -131,6 +133,10 @@ class Body:
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
         """The acceleration so long after the last tick: the affine part, then the other terms in their order."""
         self.evaluations += 1
+        return self.alone(x, v)
+
+    def alone(self, x: Vector, v: Vector) -> Vector:
+        """The part of it that no other body has to do with."""
         a = self.affine.acceleration(x, v)
         for term in self.terms:
             a = term.acceleration(a, x, v)
@@ -165,20 +171,39 @@ class Body:
         if self.continues_positions:
             self.history = self.x - decay * (self.x - self.history)
 
+    def _state(self, rows: np.ndarray) -> Vector:
+        """What is its own of an array with one row for each body."""
+        return Vector(rows[self.index].T)
+
     # Rows of a plan's arrays, which have one row for all bodies or one for each.
 
-    def _vector(self, rows: np.ndarray) -> Vector:
-        return Vector([self.real(number) for number in rows[self.index if len(rows) > 1 else 0]])
+    def scalar(self, rows: np.ndarray) -> Any:
+        return rows[self.index if len(rows) > 1 else 0].astype(self.real)
 
-    def _scalar(self, rows: np.ndarray):
-        return self.real(rows[self.index if len(rows) > 1 else 0])
+    def _vector(self, rows: np.ndarray) -> Vector:
+        return Vector(self.scalar(rows).T)
 
     def _coefficient(self, rows: np.ndarray):
-        return self._scalar(rows) if rows.ndim == 1 else self._vector(rows)
+        return self.scalar(rows) if rows.ndim == 1 else self._vector(rows)
+
+
+#: So few bodies are done sooner one by one.
+FEW = 4
+
+
+def bodies(stepper: Stepper) -> list[Body]:
+    """The living, where they are left alone: those together that go the same way through a step, or one by one."""
+    slots = stepper._slots
+    alive = np.arange(stepper.n) if slots is None else np.flatnonzero(slots.alive)
+    young = np.zeros(stepper.n, np.bool_) if slots is None else slots.young[: stepper.n] != 0
+    if len(alive) <= FEW or stepper.integrator.kind in ONE_BY_ONE:
+        return [Body(stepper, index, bool(young[index])) for index in alive.tolist()]
+    groups = [(alive[young[alive] == age], age) for age in (False, True)]
+    return [Body(stepper, group, age) for group, age in groups if len(group)]
 
 
 class System(Body):
-    """All bodies as one, where they are not left alone: its vectors have n dim components.
+    """All bodies as one, where they are not left alone: what is a number of one body is a column of n numbers.
 
     Forces may be evaluated for all of them at once, and constraints follow each step. `gain` is what the
     forces of the step have added to each velocity, before any constraint.
@@ -190,31 +215,13 @@ class System(Body):
         self.stepper = stepper
         self.plan = stepper._plan
         self.slots = stepper._slots
+        self.n, self.dim = stepper.n, stepper.dim
+        super().__init__(stepper, np.arange(self.n))
         self.at_rest = present_at_rest(self)
-        self.parts = parts = [Body(stepper, index) for index in range(stepper.n)]
-        self.dim = stepper.dim
-        for name in (
-            "real",
-            "integrator",
-            "velocity_dependent",
-            "constrained",
-            "tick",
-            "h",
-            "last_h",
-            "composition",
-            "epsilon",
-            "smallest",
-        ):
-            setattr(self, name, getattr(parts[0], name, None))
-        self.x, self.v = _joined([part.x for part in parts]), _joined([part.v for part in parts])
-        self.history = None if parts[0].history is None else _joined([part.history for part in parts])
         self.space = space_of(self.plan.torus, self.real)
-        self.decay, self.rotation = parts[0].decay, parts[0].rotation
-        self.weights = [part._scalar(self.plan.weight) for part in parts]
-        self.evaluations = 0
-        self.done = 0
-        self._kept = None
-        self.completed = self.x, self.v, self.history
+        self.weights = self.scalar(self.plan.weight)
+        living = np.ones(self.n, np.bool_) if self.slots is None else self.slots.alive
+        self.alive = living.astype(np.bool_)
         #: The impulses of contacts and of rods with which the step begins, and those with which it ends.
         self.remembered: dict[tuple[int, int], Any] = {}
         self.remembered_rods: list[Any] = []
@@ -234,6 +241,15 @@ class System(Body):
         if self._next is not None:
             self.remembered, self.remembered_rods = self._next
 
+    @cached_property
+    def parts(self) -> list[Body]:
+        """Each body by itself, dead or alive: for what is not computed in columns."""
+        return [Body(self.stepper, index) for index in range(self.n)]
+
+    def joined(self, vectors: Any) -> Vector:
+        """The columns of all bodies, from a vector for each."""
+        return stacked(vectors, self.real)
+
     def run(self, n: int) -> None:
         """n steps, or fewer where one cannot be solved."""
         if self.plan.interactions:
@@ -245,17 +261,12 @@ class System(Body):
         """The same, of the living alone, and of those born after the last step where the others have a history."""
         start = STARTS.get(self.integrator.kind)
         v, history = self.v, self.history
-        if start is None or not (history is None or any(part.young for part in self.parts)):
+        young = np.zeros(self.n, np.bool_) if self.slots is None else self.slots.young[: self.n] != 0
+        if start is None or not (history is None or young.any()):
             return
         start(self, self.last_h)
         if history is not None:
-            self.v = self.chosen(lambda part: part.young, self.v, v)
-            self.history = self.chosen(lambda part: part.young, self.history, history)
-
-    def chosen(self, condition: Any, yes: Vector, no: Vector) -> Vector:
-        """Of each part the rows of one vector or of another."""
-        rows = zip(self.parts, yes.rows(self.dim), no.rows(self.dim), strict=True)
-        return _joined([a if condition(part) else b for part, a, b in rows])
+            self.v, self.history = either(young, self.v, v), either(young, self.history, history)
 
     @property
     def wraps_early(self) -> bool:
@@ -284,10 +295,9 @@ class System(Body):
             self._kept = a
         return a
 
-    def of_the_living(self, rows: list[Vector]) -> list[Vector]:
+    def of_the_living(self, vectors: Vector) -> Vector:
         """Zeros for the dead, whatever there is."""
-        nothing = Vector([self.real(0)] * self.dim)
-        return [row if part.alive else nothing for part, row in zip(self.parts, rows, strict=True)]
+        return either(self.alive, vectors, Vector([self.real(0)] * self.dim))
 
     def step(self, h: Any) -> None:
         """One step by the book; where it is implicit, for all bodies at once."""
@@ -308,61 +318,64 @@ class System(Body):
         """What a bath leaves of the velocity of each body, and what it adds; nothing happens to the dead."""
         for interaction in self.plan.interactions:
             if interaction.kind == "langevin":
-                for i, part in enumerate(self.parts):
-                    if part.alive:
+                for i, alive in enumerate(self.alive):
+                    if alive:
                         yield i, *bath(interaction, self.real, self.dim, i, self.tick, self.h, self.generation(i))
 
     def stir(self) -> None:
         """Friction and noise of a whole step; Verlet's velocity is the way from the previous position."""
-        x, v = self.x.rows(self.dim), self.v.rows(self.dim)
-        s = self.history.rows(self.dim) if self.continues_positions else None
+        x, v, s = self.rows()
         for i, keep, kick in self._baths():
             v[i] = keep * v[i] + Vector(kick)
             if s is not None:
                 s[i] = x[i] - (keep * (x[i] - s[i]) + self.h * Vector(kick))
-        self.v = _joined(v)
-        if s is not None:
-            self.history = _joined(s)
+        self.put(x, v, s)
 
     def stirred(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
         """The same in the middle of the drift (BAOAB): x and v are after a whole drift and a whole kick by a."""
         if not self._stirs_midway:
             return x, v
         half = self.h / 2
-        xs, vs, accelerations = x.rows(self.dim), v.rows(self.dim), a.rows(self.dim)
+        xs, vs, accelerations = split(x), split(v), split(a)
         for i, keep, kick in self._baths():
             u = vs[i] - half * accelerations[i]
             w = keep * u + Vector(kick)
             xs[i] = xs[i] + half * (w - u)
             vs[i] = w + half * accelerations[i]
-        return _joined(xs), _joined(vs)
+        return self.joined(xs), self.joined(vs)
 
     def _run_parts(self, n: int) -> None:
-        """The same where bodies meet in constraints only: each takes its steps by itself."""
+        """The same where bodies meet in constraints only: each takes its steps by itself; the dead rest at zero."""
+        parts = bodies(self.stepper)
         while self.done < n:
-            for part, x, v in zip(self.parts, self.x.rows(self.dim), self.v.rows(self.dim), strict=True):
-                part.x, part.v, part.done, part.evaluations = x, v, 0, 0
-                if self.history is not None:
-                    part.history = Vector(self.history[part.index * self.dim : (part.index + 1) * self.dim])
-                if part.alive:
-                    part.run(1)
-                else:
-                    part.done, part.history = 1, 0 * self.h * x
-            failed = [part for part in self.parts if part.done == 0]
+            for part in parts:
+                part.x, part.v = chosen(part.index, self.x), chosen(part.index, self.v)
+                part.history = None if self.history is None else chosen(part.index, self.history)
+                part.done = part.evaluations = 0
+                part.run(1)
+            failed = [part for part in parts if part.done == 0]
             if failed:
-                self.failed = failed[0]
+                self.failure = failed[0].failure
                 return
-            self.x, self.v = _joined([part.x for part in self.parts]), _joined([part.v for part in self.parts])
+            self.x, self.v = self.gathered(parts, "x"), self.gathered(parts, "v")
             if self.integrator.history:
-                self.history = _joined([part.history for part in self.parts])
+                self.history = self.gathered(parts, "history")
             self.last_h = self.h
-            self.evaluations += max(part.evaluations for part in self.parts)
+            self.evaluations += max(part.evaluations for part in parts)
             self.complete()
+
+    def gathered(self, parts: list[Body], name: str) -> Vector:
+        """The columns of all bodies, from what those that live have."""
+        columns = Vector(np.zeros((self.dim, self.n), self.real))
+        for part in parts:
+            for column, own in zip(columns, getattr(part, name), strict=True):
+                column[part.index] = own
+        return columns
 
     def complete(self) -> None:
         """The end of a step: the constraints, in their order, and then damping."""
-        before = self.completed[0].rows(self.dim)
-        self.gain = (self.v - self.completed[1]).rows(self.dim)
+        before = split(self.completed[0])
+        self.gain = split(self.v - self.completed[1])
         self.reports = Reports()
         for record in self.plan.constraint_records:
             self.apply(record, CONSTRAINTS[record.kind], before)
@@ -402,36 +415,34 @@ class System(Body):
 
     def rows(self) -> tuple[list[Vector], list[Vector], list[Vector] | None]:
         """Position, velocity and, under Verlet, previous position of each body."""
-        s = self.history.rows(self.dim) if self.continues_positions else None
-        return self.x.rows(self.dim), self.v.rows(self.dim), s
+        return split(self.x), split(self.v), split(self.history) if self.continues_positions else None
 
     def put(self, x: list[Vector], v: list[Vector], s: list[Vector] | None) -> None:
         """Take over what a constraint has made of `rows()`."""
-        self.x, self.v = _joined(x), _joined(v)
+        self.x, self.v = self.joined(x), self.joined(v)
         if s is not None:
-            self.history = _joined(s)
+            self.history = self.joined(s)
 
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
         """The accelerations of all bodies: the compiled terms, then the interactions in their order."""
         self.evaluations += 1
         t = self.time(after)
-        xs, vs = x.rows(self.dim), v.rows(self.dim)
-        rows = [part.a(*pair) for part, *pair in zip(self.parts, xs, vs, strict=True)]
+        a, xs, vs = self.alone(x, v), split(x), split(v)
         for interaction in self.plan.interactions:
             out = INTERACTIONS[interaction.kind](self, interaction, t, xs, vs)
-            for i, part in enumerate(self.parts):
-                rows[i] = rows[i] + part._scalar(interaction.factor) * out[i]
-        return _joined(self.of_the_living(rows))
+            a = a + self.scalar(interaction.factor) * self.joined(out)
+        return self.of_the_living(a)
 
-    def work(self, x: Vector, y: Vector) -> list[Any]:
-        """What the interactions' potentials per unit of mass are at y less than at x, for each body."""
-        total: list[Any] = []
+    def work(self, x: Vector, y: Vector) -> Any:
+        """What the interactions' potentials per unit of mass are at y less than at x: a column."""
+        total = None
         for interaction in self.plan.interactions:
             here, there = (
-                ENERGIES[interaction.kind](self, interaction, self.time(0), place.rows(self.dim)) for place in (x, y)
+                np.array(ENERGIES[interaction.kind](self, interaction, self.time(0), split(place)), self.real)
+                for place in (x, y)
             )
-            work = [p._scalar(interaction.factor) * (b - a) for p, a, b in zip(self.parts, here, there, strict=True)]
-            total = [a + b for a, b in zip(total, work, strict=True)] if total else work
+            work = self.scalar(interaction.factor) * (there - here)
+            total = work if total is None else total + work
         return total
 
     def time(self, after: Any) -> float:
@@ -448,38 +459,22 @@ class System(Body):
         """`noise(k)` of a body: of the tick at which, or after which, forces are evaluated."""
         return self.real(normals(k, self.noise_tick, i, 2, self.generation(i))[0])
 
-    def turn(self) -> None:
-        """As for one body, each with its own rotation."""
-        if self.rotation is None:
-            return
-        histories = self.history.rows(self.dim) if self.history is not None else [None] * len(self.parts)
-        for part, x, v, history in zip(
-            self.parts, self.x.rows(self.dim), self.v.rows(self.dim), histories, strict=True
-        ):
-            part.x, part.v, part.history = x, v, history
-            part.turn()
-        self.v = _joined([part.v for part in self.parts])
-        if self.history is not None:
-            self.history = _joined([part.history for part in self.parts])
-
     def damp(self, decay) -> None:
-        """As for one body, each with its own rate; what hangs on links keeps the velocity that it reads at rest."""
-        at_rest = self.at_rest
-        if at_rest is not None:
-            still = _joined([self.real(share) * gain for share, gain in zip(at_rest, self.gain, strict=True)])
-            self.v = self.v - still
-        histories = self.history.rows(self.dim) if self.history is not None else [None] * len(self.parts)
-        for part, x, v, history in zip(
-            self.parts, self.x.rows(self.dim), self.v.rows(self.dim), histories, strict=True
-        ):
-            part.x, part.v, part.history = x, v, history
-            part.damp(part.decay)
-        self.v = _joined([part.v for part in self.parts])
-        if at_rest is not None:
-            self.v = self.v + still
-        if self.history is not None:
-            self.history = _joined([part.history for part in self.parts])
+        """As for one body; what hangs on links keeps the velocity that it reads at rest."""
+        if self.at_rest is None:
+            super().damp(decay)
+            return
+        still: Any = self.at_rest.astype(self.real) * self.joined(self.gain)
+        self.v = self.v - still
+        super().damp(decay)
+        self.v = self.v + still
 
 
-def _joined(vectors: list[Vector]) -> Vector:
-    return Vector([number for vector in vectors for number in vector])
+def chosen(index: Any, vector: Vector) -> Vector:
+    """Of columns of all bodies what belongs to one, or the columns of several."""
+    return Vector([column[index] for column in vector])
+
+
+def either(condition: Any, yes: Vector, no: Vector) -> Vector:
+    """Of each body what one vector of columns has for it, or what another has."""
+    return Vector([np.where(condition, a, b) for a, b in zip(yes, no, strict=True)])

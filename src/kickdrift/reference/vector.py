@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 #: numpy.float64 or numpy.float32, as the state is. Python's own floats will not divide by zero; kernels, and these, do.
 Number = Any
@@ -13,36 +15,45 @@ Number = Any
 class Vector(tuple[Any, ...]):
     """A tuple with componentwise + and -, and * and / by a number.
 
-    Two and three components, as most vectors have, are written out: that takes half as long.
+    Where several bodies are taken together, each component is a column: an array with a number for each of them.
+
+    One to three components, as places have, are written out: that takes half as long.
     """
 
     __slots__ = ()
     __array_ufunc__ = None  # a float32 times a vector is one, and no array
 
     def __add__(self, other: Vector) -> Vector:  # type: ignore[override]
-        if len(self) == 2:
+        n = len(self)
+        if n == 2:
             return Vector((self[0] + other[0], self[1] + other[1]))
-        if len(self) == 3:
+        if n == 3:
             return Vector((self[0] + other[0], self[1] + other[1], self[2] + other[2]))
+        if n == 1:
+            return Vector((self[0] + other[0],))
         return Vector([a + b for a, b in zip(self, other, strict=True)])
 
     def __sub__(self, other: Vector) -> Vector:
-        if len(self) == 2:
+        n = len(self)
+        if n == 2:
             return Vector((self[0] - other[0], self[1] - other[1]))
-        if len(self) == 3:
+        if n == 3:
             return Vector((self[0] - other[0], self[1] - other[1], self[2] - other[2]))
+        if n == 1:
+            return Vector((self[0] - other[0],))
         return Vector([a - b for a, b in zip(self, other, strict=True)])
 
     def __rmul__(self, factor: Number) -> Vector:
-        if len(self) == 2:
+        n = len(self)
+        if n == 2:
             return Vector((factor * self[0], factor * self[1]))
-        if len(self) == 3:
+        if n == 3:
             return Vector((factor * self[0], factor * self[1], factor * self[2]))
+        if n == 1:
+            return Vector((factor * self[0],))
         return Vector([factor * a for a in self])
 
     def __truediv__(self, divisor: Number) -> Vector:
-        if len(self) == 2:
-            return Vector((self[0] / divisor, self[1] / divisor))
         return Vector([a / divisor for a in self])
 
     def rows(self, dim: int) -> list[Vector]:
@@ -52,18 +63,43 @@ class Vector(tuple[Any, ...]):
 
 def dot(u: Vector, v: Vector) -> Number:
     """The scalar product, summed from the first component on."""
-    if len(u) == 2:
+    n = len(u)
+    if n == 2:
         return u[0] * v[0] + u[1] * v[1]
-    if len(u) == 3:
+    if n == 3:
         return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
     total = u[0] * v[0]
-    for a, b in zip(u[1:], v[1:], strict=True):
-        total = total + a * b
+    for i in range(1, n):
+        total = total + u[i] * v[i]
     return total
 
 
+def split(columns: Vector) -> list[Vector]:
+    """The vectors of single bodies, from the columns of all of them."""
+    return list(map(Vector, zip(*columns, strict=True)))
+
+
+def stacked(vectors: Iterable[Vector], real: type | None = None) -> Vector:
+    """The other way round: columns of numbers of a type."""
+    return Vector([np.array(column, real) for column in zip(*vectors, strict=True)])
+
+
+def flat(columns: Vector) -> list[Number]:
+    """All numbers of columns, body after body."""
+    return [number for row in split(columns) for number in row]
+
+
+def quotient(a: Number, b: Number) -> Number:
+    """a / b where b > 0, or else 0; of numbers or columns."""
+    if isinstance(b, np.ndarray):
+        return np.where(b > 0, a / b, 0 * b)
+    return a / b if b > 0 else 0 * b
+
+
 def largest(u: Sequence[Number]) -> Number:
-    """The largest component by magnitude."""
+    """The largest component by magnitude; of columns the largest number."""
+    if isinstance(u[0], np.ndarray):
+        u = flat(u)  # type: ignore[arg-type]
     result = abs(u[0])
     for a in u[1:]:
         result = abs(a) if abs(a) > result else result
@@ -71,5 +107,7 @@ def largest(u: Sequence[Number]) -> Number:
 
 
 def sqrt(q: Number) -> Number:
-    """The square root in the number's own type (rounding it from float64 to float32 is exact)."""
+    """The square root in the number's own type (rounding it from float64 to float32 is exact), or of a column."""
+    if isinstance(q, np.ndarray):
+        return np.sqrt(q)
     return type(q)(math.nan if q < 0 else math.sqrt(q))

@@ -154,7 +154,11 @@ class State:
 
         It stays exact if dt changes. Only if the fraction gets very long, it is rounded to 2**-1100 s.
         """
-        return validation.seconds(self._time_exact())
+        # Not `_time_exact()`: fractions look for common factors, which takes most of the time.
+        origin, dt = self._origin, self._exact_dt
+        parts = origin.denominator * dt.denominator
+        passed = (self.tick - self._origin_tick) * dt.numerator * origin.denominator
+        return validation.ratio(origin.numerator * dt.denominator + passed, parts)
 
     def record(self, steps: int, every: int = 1) -> Any:
         """Run `steps` steps, and keep the state now and after each `every` of them. Raises what `step` raises.

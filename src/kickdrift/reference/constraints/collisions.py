@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from itertools import product
 
+import numpy as np
+
 from ...constraints.broad_phase import CROWD, Grid
 from ..space import Space
-from ..vector import Vector, dot, sqrt
+from ..vector import Vector, dot, sqrt, stacked
 from .filters import Filter
 from .walls import WALLS, arrival, bounce, replace, rub
 
@@ -20,7 +22,7 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
     radius = each(system, radius)
     restitution, friction = each(system, restitution), None if friction is None else each(system, friction)
     seen = Filter(len(x), filters)
-    alive = [part.alive for part in system.parts]
+    alive = system.alive
     if swept is None:
         near = near_pairs(x, radius, alive, system.space)
     else:
@@ -99,7 +101,7 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
 
 def each(system, numbers):
     """One number for each body."""
-    return [system.real(number) for number in numbers] * (len(system.parts) if len(numbers) == 1 else 1)
+    return [system.real(number) for number in numbers] * (len(system.alive) if len(numbers) == 1 else 1)
 
 
 def tell(system, met, x, v, i, j, radius, weight):
@@ -168,13 +170,15 @@ def pairs_on_the_way(x, v, radius, h, alive, space):
 def near_pairs(x, radius, alive=None, space=None):
     """Who meets whom, i < j, in order: all that are near, or where bodies crowd, so many that time stays linear."""
     n = len(x)
-    alive = [True] * n if alive is None else alive
+    alive = np.ones(n, np.bool_) if alive is None else np.array(alive)
     space = Space() if space is None else space
+    places, radii = stacked(x), np.array(radius)
 
-    def near(i, j):
-        return alive[i] and alive[j] and is_near(space.nearest(x[j] - x[i]), radius[i] + radius[j])
+    def near(i):
+        """For each body: does it meet this one?"""
+        return alive[i] & alive & is_near(space.nearest(places - x[i]), radius[i] + radii)
 
-    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if near(i, j)]
+    pairs = [(i, j) for i in range(n) for j in (i + 1 + np.flatnonzero(near(i)[i + 1 :])).tolist()]
     if len(pairs) <= CROWD * n:
         return pairs
     # Each body looks at the first few in each cell around it, of its own class of size at those of higher index
@@ -193,12 +197,12 @@ def near_pairs(x, radius, alive=None, space=None):
     for i in range(n):
         if not alive[i]:
             continue
-        found = []
+        found, meets = [], near(i)
         for size_class in classes[: grid.size_class[i] + 1]:
             own = size_class == grid.size_class[i]
             for place in product(*grid.around(cells(i, size_class), size_class)):
                 seen = [j for j in buckets.get(grid.bucket(place, size_class), []) if j > i or not own][:CROWD]
-                found += [j for j in seen if grid.size_class[j] == size_class and near(i, j)]
+                found += [j for j in seen if grid.size_class[j] == size_class and meets[j]]
         pairs += [(min(i, j), max(i, j)) for j in sorted(found)[:CROWD]]
     return sorted(pairs)
 

@@ -93,7 +93,7 @@ def contacts(
     u += [still] * sides
     touched = [False] * (n + sides)
     seen = Filter(n, filters)
-    alive = [part.alive for part in system.parts]
+    alive = system.alive
     gain = [system.gain[i] / system.real(count) for i in range(n)]
 
     found, sensed = [], []

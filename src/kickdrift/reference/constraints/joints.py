@@ -150,7 +150,7 @@ def left_by_drag(c, h, first, second):
 
 def follow(system, x, v, s):
     """Velocities that go with new positions. Verlet's next step follows by itself."""
-    was = system.x.rows(system.dim)
+    was, _, _ = system.rows()
     v = [v[i] + (x[i] - was[i]) / system.h for i in range(len(x))]
     system.put(x, v, s)
 

@@ -7,8 +7,8 @@ from .walls import replace
 
 def periodic(system, before, **torus):
     x, v, s = system.rows()
-    for i, part in enumerate(system.parts):
+    for i, alive in enumerate(system.alive):
         y = system.space.inside(x[i])
-        if part.alive and y != x[i]:
+        if alive and y != x[i]:
             replace(system, x, v, s, i, y, v[i])
     system.put(x, v, s)

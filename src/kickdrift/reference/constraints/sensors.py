@@ -10,7 +10,7 @@ def sensor(system, before, lower, upper, ball, watched, weight=None):
     x, _, _ = system.rows()
     low, high = (Vector([system.real(a) for a in rows[0]]) for rows in (lower, upper))
     for i in range(len(x)):
-        if not watched[i] or not system.parts[i].alive:
+        if not watched[i] or not system.alive[i]:
             continue
         motion = x[i] - before[i]
         found = (through_ball if ball[0] else through_box)(system, before[i], motion, low, high)

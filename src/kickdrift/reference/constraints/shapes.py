@@ -23,7 +23,7 @@ class Shapes:
             if fields["enabled"][number]
         ]
         reach = [system.real(r) for r in fields["reach"]]
-        self.reach = reach * (len(system.parts) if len(reach) == 1 else 1)
+        self.reach = reach * (len(system.alive) if len(reach) == 1 else 1)
 
     def closest(self, y, a, b):
         """The place of a shape that is closest."""

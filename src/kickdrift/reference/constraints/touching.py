@@ -129,7 +129,7 @@ def region(system, fields):
 
     def touch(each):
         i = slots(each)[0]
-        return bool(fields["watched"][i]) and system.parts[i].alive and inside(x[i])
+        return bool(fields["watched"][i]) and system.alive[i] and inside(x[i])
 
     return touch, lambda each: (x[slots(each)[0]], zero)
 
