@@ -3,13 +3,14 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from ..abi.constraints cimport Press
+from ..abi.constraints cimport Collisions, FindAlike, Found, Press
 from ..abi.coupled cimport Coupling, InteractionFunction, StepFew
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
 from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
 from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
+from ..constraints.alike cimport find_alike
 from ..constraints.contact_lanes cimport press
 from ..forces.applied cimport merge
 from ..forces.fields cimport has_branches
@@ -113,6 +114,16 @@ cdef inline int add_n_body(
     return n_body(first, count, dim, stride, x, out, data)
 
 
+cdef inline Found alike(
+    int64_t dim, int64_t n, const Collisions* data, void* owner, const vec* like,
+) noexcept nogil:
+    if dim == 3:
+        return find_alike(3, n, data, owner, like)
+    if dim == 2:
+        return find_alike(2, n, data, owner, like)
+    return find_alike(1, n, data, owner, like)
+
+
 cdef inline void few_steps(
     const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to, const vec* like,
 ) noexcept nogil:
@@ -159,5 +170,6 @@ cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexc
     kernels.coupled.n_body = <InteractionFunction> add_n_body[vec]
     kernels.coupled.few = <StepFew> few_steps[vec]
     kernels.coupled.press = <Press> press[vec]
+    kernels.coupled.find_alike = <FindAlike> alike[vec]
     kernels.coupled.lanes = width(wide)
     kernels.ode.run = <ODERun> run_flow[real]

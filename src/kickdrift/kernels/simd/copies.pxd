@@ -50,6 +50,7 @@ cdef extern from *:
         }
     /* Left alone, compilers load each vector twice, and one that lies in two cache lines takes twice as long. */
     #if defined(__AVX512F__)
+      #define KD_LOADED(a, b) __asm__("" : "+v"(a), "+v"(b))
       #define KD_PAIRS(type, vector, zip, even) \
         const __m512i lower = KD_ZIP ## zip, upper = KD_ADD ## zip(lower, even / 2); \
         const __m512i first = KD_EVEN ## zip, second = KD_ADD ## zip(first, 1); \
@@ -57,10 +58,12 @@ cdef extern from *:
             vector a, b; \
             if (out) { \
                 a = _mm512_loadu_ ## type(x + i), b = _mm512_loadu_ ## type(y + i); \
+                KD_LOADED(a, b); \
                 _mm512_storeu_ ## type(place + 2 * i, _mm512_permutex2var_ ## type(a, lower, b)); \
                 _mm512_storeu_ ## type(place + 2 * i + even, _mm512_permutex2var_ ## type(a, upper, b)); \
             } else { \
                 a = _mm512_loadu_ ## type(place + 2 * i), b = _mm512_loadu_ ## type(place + 2 * i + even); \
+                KD_LOADED(a, b); \
                 _mm512_storeu_ ## type(x + i, _mm512_permutex2var_ ## type(a, first, b)); \
                 _mm512_storeu_ ## type(y + i, _mm512_permutex2var_ ## type(a, second, b)); \
             } \
