@@ -7,7 +7,7 @@ from ..abi.constraints cimport Collisions, FindAlike, Found, Press
 from ..abi.coupled cimport Coupling, InteractionFunction, StepFew
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
-from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
+from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, MAX_DIM, Accelerate, Between, Finish, Job, Plan, Run, Solve
 from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
 from ..constraints.alike cimport find_alike
@@ -114,14 +114,10 @@ cdef inline int add_n_body(
     return n_body(first, count, dim, stride, x, out, data)
 
 
-cdef inline Found alike(
-    int64_t dim, int64_t n, const Collisions* data, void* owner, const vec* like,
-) noexcept nogil:
-    if dim == 3:
-        return find_alike(3, n, data, owner, like)
+cdef inline Found alike(int64_t dim, int64_t n, const Collisions* data, void* owner, const vec* like) noexcept nogil:
     if dim == 2:
         return find_alike(2, n, data, owner, like)
-    return find_alike(1, n, data, owner, like)
+    return find_alike(dim, n, data, owner, like)
 
 
 cdef inline void few_steps(
@@ -146,10 +142,8 @@ cdef inline void few_quads(
     cdef Py_ssize_t size = sizeof(vec)
     cdef Py_ssize_t item = size // width(like)
     cdef int quads = vectors_of(plan.n, like) * <int> (sizeof(vec) // sizeof(quad))
-    if QUADS and plan.n <= PLACES and plan.dim == 3:
-        step_few(True, 3, 1, coupling, steps, tick, source, to, constants, size, item, kind)
-    elif QUADS and plan.n <= PLACES:
-        step_few(True, 2, 1, coupling, steps, tick, source, to, constants, size, item, kind)
+    if QUADS and plan.n <= PLACES:
+        step_few(True, MAX_DIM, 1, coupling, steps, tick, source, to, constants, size, item, kind)
     else:
         step_few(False, plan.dim, quads, coupling, steps, tick, source, to, constants, size, item, kind)
 

@@ -1,6 +1,6 @@
 # Where one vector is less than another, as bits: bit i is that of number i.
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from .vec cimport f32vec, f64vec, vec
 
@@ -30,15 +30,19 @@ cdef extern from *:
       #define kd_bits_f64(a, b) (uint32_t)((a) < (b))
     #endif
     #if defined(__GNUC__) || defined(__clang__)
-      #define kd_first_bit(bits) __builtin_ctz(bits)
+      #define kd_first_bit(bits) __builtin_ctzll(bits)
     #else
-      #define kd_first_bit(bits) 0  /* a vector is one number there */
+      static int kd_first_bit(uint64_t bits) {
+          int n = 0;
+          for (; !(bits & 1); bits >>= 1) n++;
+          return n;
+      }
     #endif
     """
     uint32_t bits_f32 "kd_bits_f32"(f32vec a, f32vec b) noexcept nogil
     uint32_t bits_f64 "kd_bits_f64"(f64vec a, f64vec b) noexcept nogil
     # The number of the lowest bit that is set; there is one
-    int first_bit "kd_first_bit"(uint32_t bits) noexcept nogil
+    int first_bit "kd_first_bit"(uint64_t bits) noexcept nogil
 
 
 cdef inline uint32_t bits_less(vec a, vec b) noexcept nogil:
