@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from .coefficients cimport merge_all, run_applied
 from .binding cimport Binding, Fill, StepNumbers
 from .events cimport EventStore, Touches, keys_of
-from ..kernels.abi.plan cimport Array, Job
+from ..kernels.abi.plan cimport ROW, Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
 from .runner cimport LARGEST_TICK, RELEASE, Runner, View, Writes, copy_array, copy_views, locate, views
@@ -20,6 +20,7 @@ from time import perf_counter
 
 import numpy as np
 
+from .. import kernels as kernels_
 from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
 from ..rollback import snapshots
@@ -139,9 +140,17 @@ cdef class Core(Runner):
         return (self.binding if binding is None else binding).numbers_for(h)
 
     cdef int save_for_failure(self, Binding binding) except -1:
-        """Arrays to go back to, where steps may fail in the caller's own."""
-        if binding.fallible and (self.saved is None or (<View> self.saved[0]).n != binding.plan.n):
-            self.saved = views([np.empty_like((<View> view).array) for view in binding.state])
+        """Arrays to go back to, where steps may fail in the caller's own; of tiles, in planes as these are."""
+        if not binding.fallible or (self.saved is not None and (<View> self.saved[0]).n == binding.plan.n):
+            return 0
+        arrays = [(<View> view).array for view in binding.state]
+        if binding.coupled is None:
+            self.saved = views([np.empty_like(array) for array in arrays])
+        else:
+            rows = (len(arrays[0]) + ROW - 1) // ROW * ROW
+            self.saved = views([
+                kernels_.aligned_zeros((array.shape[1], rows), array.dtype).T[: len(array)] for array in arrays
+            ])
         return 0
 
     cdef void adopt(self, Binding binding) noexcept:

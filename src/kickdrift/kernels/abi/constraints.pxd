@@ -134,8 +134,21 @@ ctypedef struct ConstraintCall:
     const void* data
     Told* told                  # what it has to report; or NULL
 
+cdef enum:
+    TESTS = 2_000_000       # of distances between two looks for Ctrl-C: some milliseconds
+
+# What a search for pairs has come to.
+cdef enum Found:
+    ALL
+    CROWD
+    GIVEN_UP
+
+# Finds the partners of bodies that are sorted into slots and of one class of size, in open space: alike.pxd.
+ctypedef Found (*FindAlike)(int64_t dim, int64_t n, const void* data, void* owner, const void* like) noexcept nogil
+
 ctypedef struct Collisions:
     Torus torus
+    FindAlike find_alike
     const void* radius
     const void* weight
     Each restitution

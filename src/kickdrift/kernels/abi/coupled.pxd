@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .constraints cimport ConstraintCall, ConstraintFunction, Press
+from .constraints cimport ConstraintCall, ConstraintFunction, FindAlike, Press
 from .events cimport Log
 from .noise cimport Noise
 from .plan cimport MAX_STAGES, Field, Job, Plan
@@ -111,6 +111,7 @@ ctypedef struct CoupledTable:
     ConstraintFunction meet         # walls and collisions
     TellFunction tell               # see constraints/events.pxd
     Press press                     # contacts
+    FindAlike find_alike            # of collisions and contacts
     int64_t lanes                   # so many at once
     ImplicitStep implicit           # see newton_krylov.pxd
     ImplicitStep energy             # see energy.pxd

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy
 
-from ..abi.constraints cimport NOWHERE, PAIRS_PER_BODY, Collisions
+from ..abi.constraints cimport ALL, CROWD, GIVEN_UP, NOWHERE, PAIRS_PER_BODY, TESTS, Collisions, Found
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
 from ..simd.vec cimport real
@@ -14,31 +14,18 @@ from .grid cimport (
 )
 from .lists cimport keep_lowest, sort, sort_pairs
 
-cdef enum:
-    TESTS = 2_000_000       # of distances between two looks for Ctrl-C: some milliseconds
-    SHORT_ROW = 4           # slots of three cells beside each other: in the plane rarely more, where many meet
-
-# What the search has come to.
-cdef enum Found:
-    ALL
-    CROWD
-    GIVEN_UP
-
-
 cdef inline bint find_pairs(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
     """The partners of all bodies; False where somebody wants to stop."""
-    # By a pointer, so that neither is inlined: what they call is.
-    cdef Found (*alike)(int, int64_t, const real*, const Collisions*, void*) noexcept nogil
     cdef Found found
-    alike = find_alike[real]
     if is_periodic(&data.torus):
         find_buckets(dim, n, stride, x, data)
-        alike = find_alike_around[real]
     sort_bodies(dim, n, stride, x, data)
-    if data.classes == 1 and not data.points:
-        found = alike(dim, n, x, data, owner)
+    if data.classes == 1 and not data.points and is_periodic(&data.torus):
+        found = find_alike_around(dim, n, x, data, owner)
+    elif data.classes == 1 and not data.points:
+        found = data.find_alike(dim, n, data, owner, NULL)
     else:
         found = find_unlike(dim, n, stride, x, data, owner)
     if found == CROWD:
@@ -48,39 +35,10 @@ cdef inline bint find_pairs(
 
 # All pairs that are near, unless there are too many.
 
-cdef inline Found find_alike(
-    int dim, int64_t n, const real* like, const Collisions* data, void* owner,
-) noexcept nogil:
-    """Where all bodies are of one class, those of a bucket look around together."""
-    cdef Around around
-    cdef int64_t total = 0
-    cdef int64_t tests = 0
-    cdef int64_t slot
-    cdef uint64_t bucket
-    cdef int32_t i
-    for bucket in range(data.mask + 1):
-        if data.start[bucket] == data.start[bucket + 1]:
-            continue
-        look_around(bucket, data, &around)
-        for slot in range(data.start[bucket], data.start[bucket + 1]):
-            i = data.body[slot]
-            data.begin[i] = total
-            data.count[i] = find_partners(dim, n, slot, &around, like, data, data.partner + total)
-            total += data.count[i]
-            if total > PAIRS_PER_BODY * n:
-                return CROWD
-            tests += around.slots
-            if tests > TESTS:
-                tests = 0
-                if data.look(owner):
-                    return GIVEN_UP
-    return ALL
-
-
 cdef inline Found find_alike_around(
     int dim, int64_t n, const real* like, const Collisions* data, void* owner,
 ) noexcept nogil:
-    """The same in a periodic box."""
+    """`find_alike` of alike.pxd in a periodic box."""
     cdef Around around
     cdef int64_t total = 0
     cdef int64_t tests = 0
@@ -106,60 +64,11 @@ cdef inline Found find_alike_around(
     return ALL
 
 
-cdef inline int32_t find_partners(
-    int dim, int64_t n, int64_t slot, const Around* around, const real* like, const Collisions* data,
-    int32_t* partner,
-) noexcept nogil:
-    """Bodies of higher index that are near, in ascending order; how many."""
-    cdef const real* place = <const real*> data.place
-    cdef const int32_t* body = data.body
-    cdef int32_t i = body[slot]
-    cdef real here[MAX_DIM + 1]
-    cdef int32_t count = 0
-    cdef int64_t row, k, first, last
-    cdef bint near
-    cdef int j
-    for j in range(dim + 1):
-        here[j] = place[j * n + slot]
-    for row in range(around.ranges):
-        first = around.first[row]
-        last = around.last[row]
-        if dim == 2 and last - first <= SHORT_ROW:
-            # No processor foresees how many there are: as many are looked at in any case, and none beyond the last
-            # counts.
-            for k in range(first, first + SHORT_ROW):
-                near = is_near(dim, n, k, here, place)
-                partner[count] = body[k]
-                count += near & (body[k] > i) & (k < last)
-            continue
-        for k in range(first, last):
-            # Half of them have a higher index, which none foresees either: written down in any case.
-            near = is_near(dim, n, k, here, place)
-            partner[count] = body[k]
-            count += near & (body[k] > i)
-    sort(partner, count)
-    return count
-
-
-cdef inline bint is_near(int dim, int64_t n, int64_t k, const real* here, const real* place) noexcept nogil:
-    """Is what is in a slot near a place, and a size that follows?"""
-    cdef real quarter = 0.25
-    cdef real size = here[dim] + place[dim * n + k]
-    cdef real reach = size + quarter * size
-    cdef real d = place[k] - here[0]
-    cdef real square = d * d
-    cdef int j
-    for j in range(1, dim):
-        d = place[j * n + k] - here[j]
-        square = square + d * d
-    return square < reach * reach
-
-
 cdef inline int32_t find_partners_around(
     int dim, int64_t n, int64_t slot, const Around* around, const real* like, const Collisions* data,
     int32_t* partner,
 ) noexcept nogil:
-    """The same in a periodic box."""
+    """Bodies of higher index that are near, in ascending order; how many."""
     cdef const real* place = <const real*> data.place
     cdef const int32_t* body = data.body
     cdef int32_t i = body[slot]
@@ -183,6 +92,7 @@ cdef inline int32_t find_partners_around(
                 d = place[j * n + k] - here[j]
                 d = nearest(d, j, &data.torus)
                 square = square + d * d
+            # Half of them have a higher index, which no processor foresees: written down in any case.
             partner[count] = body[k]
             count += (square < reach * reach) & (body[k] > i)
     sort(partner, count)

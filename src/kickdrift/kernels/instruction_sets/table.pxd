@@ -3,13 +3,16 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from ..abi.constraints cimport Press
+from ..abi.constraints cimport Collisions, FindAlike, Found, Press
 from ..abi.coupled cimport Coupling, InteractionFunction, StepFew
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
-from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Hold, Job, Plan, Run, Solve
+from ..abi.plan cimport (
+    ENERGY_EULER, IMPLICIT_EULER, MAX_DIM, Accelerate, Between, Finish, Hold, Job, Plan, Run, Solve,
+)
 from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
+from ..constraints.alike cimport find_alike
 from ..constraints.contact_lanes cimport press
 from ..constraints.wall_vectors cimport hold
 from ..forces.applied cimport merge
@@ -115,6 +118,12 @@ cdef inline int add_n_body(
     return n_body(first, count, dim, stride, x, out, data)
 
 
+cdef inline Found alike(int64_t dim, int64_t n, const Collisions* data, void* owner, const vec* like) noexcept nogil:
+    if dim == 2:
+        return find_alike(2, n, data, owner, like)
+    return find_alike(dim, n, data, owner, like)
+
+
 cdef inline void few_steps(
     const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to, const vec* like,
 ) noexcept nogil:
@@ -137,10 +146,8 @@ cdef inline void few_quads(
     cdef Py_ssize_t size = sizeof(vec)
     cdef Py_ssize_t item = size // width(like)
     cdef int quads = vectors_of(plan.n, like) * <int> (sizeof(vec) // sizeof(quad))
-    if QUADS and plan.n <= PLACES and plan.dim == 3:
-        step_few(True, 3, 1, coupling, steps, tick, source, to, constants, size, item, kind)
-    elif QUADS and plan.n <= PLACES:
-        step_few(True, 2, 1, coupling, steps, tick, source, to, constants, size, item, kind)
+    if QUADS and plan.n <= PLACES:
+        step_few(True, MAX_DIM, 1, coupling, steps, tick, source, to, constants, size, item, kind)
     else:
         step_few(False, plan.dim, quads, coupling, steps, tick, source, to, constants, size, item, kind)
 
@@ -161,5 +168,6 @@ cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexc
     kernels.coupled.n_body = <InteractionFunction> add_n_body[vec]
     kernels.coupled.few = <StepFew> few_steps[vec]
     kernels.coupled.press = <Press> press[vec]
+    kernels.coupled.find_alike = <FindAlike> alike[vec]
     kernels.coupled.lanes = width(wide)
     kernels.ode.run = <ODERun> run_flow[real]

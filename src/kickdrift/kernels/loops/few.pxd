@@ -26,55 +26,44 @@ cdef enum:
 
 cdef inline bint take(const char* numbers, Py_ssize_t size, int quads, double wanted, quad* to) noexcept nogil:
     """So many bytes of numbers, zeros after them; are all of them the one that is wanted?"""
-    cdef quad buffer[MOST]
     cdef Py_ssize_t i
     cdef bint same = True
-    memset(buffer, 0, quads * sizeof(quad))
-    memcpy(buffer, numbers, size)
-    for i in range(quads):
-        to[i] = buffer[i]
+    memset(to, 0, quads * sizeof(quad))
+    memcpy(to, numbers, size)
     if quad is f32quad:
         for i in range(size // 4):
-            same = same and (<const float*> buffer)[i] == wanted
+            same = same and (<const float*> to)[i] == wanted
     else:
         for i in range(size // 8):
-            same = same and (<const double*> buffer)[i] == wanted
+            same = same and (<const double*> to)[i] == wanted
     return same
 
 
-cdef inline void give(const quad* numbers, Py_ssize_t size, int quads, char* to) noexcept nogil:
-    """So many bytes of them. By a copy, or else they could not be in registers before."""
-    cdef quad buffer[MOST]
-    cdef Py_ssize_t i
-    for i in range(quads):
-        buffer[i] = numbers[i]
-    memcpy(to, buffer, size)
-
-
 cdef inline void attract_three(
-    int dim, const quad* x, quad e2, quad mu_ahead, quad mu_behind, quad* a,
+    bint deep, const quad* x, quad e2, quad mu_ahead, quad mu_behind, quad* a,
 ) noexcept nogil:
     """The sums of `attract` in forces/interactions.pxd: of two that are added to zero either may be the first.
 
-    mu_ahead: of the one that is ahead of a body; mu_behind: of the body that is behind the one ahead of it.
+    deep: is there a third component? mu_ahead: of the one that is ahead of a body; mu_behind: of the body that is behind the one ahead of it.
     """
     cdef quad d[MAX_DIM]
     cdef quad other[MAX_DIM]
     cdef quad zero = e2 - e2
     cdef quad q, s, t
     cdef int c
-    for c in range(dim):
+    for c in range(MAX_DIM):
         d[c] = quad_ahead(x[c]) - x[c]
         other[c] = quad_behind(x[c]) - x[c]
     q = d[0] * d[0]
-    for c in range(1, dim):
-        q = q + d[c] * d[c]
+    q = q + d[1] * d[1]
+    if deep:
+        q = q + d[2] * d[2]
     q = q + e2
     q = q * quad_root(q)
     s = quad_where(q, mu_ahead / q)
     t = quad_where(q, mu_behind / q)
     t = quad_behind(t)
-    for c in range(dim):
+    for c in range(MAX_DIM):
         a[c] = zero + s * d[c]
         a[c] = a[c] + t * other[c]
 
@@ -88,7 +77,7 @@ cdef inline void accelerate(
     cdef int c, i
     cdef Py_ssize_t lanes = sizeof(quad) // (4 if quad is f32quad else 8)
     if three:
-        attract_three(dim, x, quad_spread(bodies.e2, x), mu[0], mu[1], a)
+        attract_three(coupling.plan.dim == MAX_DIM, x, quad_spread(bodies.e2, x), mu[0], mu[1], a)
     else:
         coupling.interaction[0].function(
             0, 0, coupling.plan.n, dim, quads * lanes, x, v, a, coupling.interaction[0].data,
@@ -111,7 +100,7 @@ cdef inline void step_few(
     cdef const Plan* plan = coupling.plan
     cdef Py_ssize_t plane = coupling.padded * item
     cdef Py_ssize_t bytes_ = plan.n * item
-    cdef Py_ssize_t speed = (V - X) * dim * plane
+    cdef Py_ssize_t speed = (V - X) * plan.dim * plane
     cdef quad x[MOST * MAX_DIM]
     cdef quad v[MOST * MAX_DIM]
     cdef quad a[MOST * MAX_DIM]
@@ -119,6 +108,7 @@ cdef inline void step_few(
     cdef quad g[MOST * MAX_DIM]
     cdef quad share[MOST]
     cdef quad mu[2]
+    cdef quad buffer[3 * MOST * MAX_DIM]
     # What is the same for all lies in whole vectors, of which a quad is a part.
     cdef quad h = (<const quad*> (constants + H * size))[0]
     cdef quad half = (<const quad*> (constants + HALF * size))[0]
@@ -128,13 +118,18 @@ cdef inline void step_few(
     cdef int scheme = plan.scheme
     cdef int kicks = plan.kicks if scheme == COMPOSITION else 1
     # 1 * a is a, and so is 0 + a: sums from zero on are never -0.
-    cdef bint plain = take(values(&coupling.interaction[0].factor, 0, 0), bytes_, quads, 1, share)
+    cdef bint plain = take(values(&coupling.interaction[0].factor, 0, 0), bytes_, quads, 1, buffer)
     cdef Py_ssize_t step, i
     cdef int number, c
-    for c in range(dim):
-        plain &= take(values(&plan.g, c, 0), bytes_, quads, 0, g + c * quads)
-        take(source + c * plane, bytes_, quads, 0, x + c * quads)
-        take(source + speed + c * plane, bytes_, quads, 0, v + c * quads)
+    for i in range(quads):
+        share[i] = buffer[i]
+    memset(buffer, 0, 3 * dim * quads * sizeof(quad))
+    for c in range(plan.dim):
+        plain &= take(values(&plan.g, c, 0), bytes_, quads, 0, buffer + (2 * dim + c) * quads)
+        memcpy(buffer + c * quads, source + c * plane, bytes_)
+        memcpy(buffer + (dim + c) * quads, source + speed + c * plane, bytes_)
+    for i in range(dim * quads):
+        x[i], v[i], g[i] = buffer[i], buffer[dim * quads + i], buffer[2 * dim * quads + i]
     if three:
         weigh(plan.n, <const NBody*> coupling.interaction[0].data, mu)
     if scheme == VELOCITY_VERLET:
@@ -165,9 +160,12 @@ cdef inline void step_few(
             if scheme != VELOCITY_VERLET and scheme != DRIFT_KICK:
                 for i in range(dim * quads):
                     x[i] = x[i] + drift * v[i]
-    for c in range(dim):
-        give(x + c * quads, bytes_, quads, to + c * plane)
-        give(v + c * quads, bytes_, quads, to + speed + c * plane)
+    # By a copy, or else they could not be in registers before.
+    for i in range(dim * quads):
+        buffer[i], buffer[dim * quads + i] = x[i], v[i]
+    for c in range(plan.dim):
+        memcpy(to + c * plane, buffer + c * quads, bytes_)
+        memcpy(to + speed + c * plane, buffer + (dim + c) * quads, bytes_)
 
 
 cdef inline void weigh(Py_ssize_t n, const NBody* bodies, quad* mu) noexcept nogil:

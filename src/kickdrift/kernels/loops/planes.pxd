@@ -78,15 +78,21 @@ cdef inline vec sum_planes(int dim, Py_ssize_t count, const vec* r) noexcept nog
 
 cdef inline vec sum_state(int dim, Py_ssize_t count, Py_ssize_t plane, const vec* x, const vec* v) noexcept nogil:
     """The same for planes of so many vectors."""
+    cdef Py_ssize_t vectors = (count + width(x) - 1) // width(x)
     cdef Py_ssize_t i, n
     cdef int j
-    cdef vec q
+    cdef vec q, p
     memset(&q, 0, sizeof(vec))
+    p = q
     for j in range(dim):
-        for n in range((count + width(x) - 1) // width(x)):
+        for n in range(0, vectors - 1, 2):  # two sums: or else each addition would wait for the one before it
             i = j * plane + n
             q = q + (x[i] + v[i])
-    return q
+            p = p + (x[i + 1] + v[i + 1])
+        if vectors % 2:
+            i = j * plane + vectors - 1
+            q = q + (x[i] + v[i])
+    return q + p
 
 
 cdef inline Py_ssize_t first_bad(const Plan* plan, Py_ssize_t first, Py_ssize_t last, vec* like) noexcept nogil:

@@ -38,17 +38,47 @@ cdef extern from *:
         }
     KD_MOVE(kd_move_f32, float)
     KD_MOVE(kd_move_f64, double)
-    #define KD_MOVE_PAIRS(name, number) \
+    #define KD_MOVE_PAIRS(name, number, type, vector, zip, even) \
         KD_VECTORISED void name( \
             int out, number *CYTHON_RESTRICT x, Py_ssize_t apart, number *CYTHON_RESTRICT place, Py_ssize_t count \
         ) { \
             number *CYTHON_RESTRICT y = x + apart; \
-            Py_ssize_t i; \
-            if (out) for (i = 0; i < count; i++) place[2 * i] = x[i], place[2 * i + 1] = y[i]; \
-            else for (i = 0; i < count; i++) x[i] = place[2 * i], y[i] = place[2 * i + 1]; \
+            Py_ssize_t i = 0; \
+            KD_PAIRS(type, vector, zip, even) \
+            if (out) for (; i < count; i++) place[2 * i] = x[i], place[2 * i + 1] = y[i]; \
+            else for (; i < count; i++) x[i] = place[2 * i], y[i] = place[2 * i + 1]; \
         }
-    KD_MOVE_PAIRS(kd_move_pairs_f32, float)
-    KD_MOVE_PAIRS(kd_move_pairs_f64, double)
+    /* Left alone, compilers load each vector twice, and one that lies in two cache lines takes twice as long. */
+    #if defined(__AVX512F__)
+      #define KD_LOADED(a, b) __asm__("" : "+v"(a), "+v"(b))
+      #define KD_PAIRS(type, vector, zip, even) \
+        const __m512i lower = KD_ZIP ## zip, upper = KD_ADD ## zip(lower, even / 2); \
+        const __m512i first = KD_EVEN ## zip, second = KD_ADD ## zip(first, 1); \
+        for (; i + even <= count; i += even) { \
+            vector a, b; \
+            if (out) { \
+                a = _mm512_loadu_ ## type(x + i), b = _mm512_loadu_ ## type(y + i); \
+                KD_LOADED(a, b); \
+                _mm512_storeu_ ## type(place + 2 * i, _mm512_permutex2var_ ## type(a, lower, b)); \
+                _mm512_storeu_ ## type(place + 2 * i + even, _mm512_permutex2var_ ## type(a, upper, b)); \
+            } else { \
+                a = _mm512_loadu_ ## type(place + 2 * i), b = _mm512_loadu_ ## type(place + 2 * i + even); \
+                KD_LOADED(a, b); \
+                _mm512_storeu_ ## type(x + i, _mm512_permutex2var_ ## type(a, first, b)); \
+                _mm512_storeu_ ## type(y + i, _mm512_permutex2var_ ## type(a, second, b)); \
+            } \
+        }
+      #define KD_ZIP64 _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11)
+      #define KD_EVEN64 _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14)
+      #define KD_ADD64(a, b) _mm512_add_epi64(a, _mm512_set1_epi64(b))
+      #define KD_ZIP32 _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+      #define KD_EVEN32 _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30)
+      #define KD_ADD32(a, b) _mm512_add_epi32(a, _mm512_set1_epi32(b))
+    #else
+      #define KD_PAIRS(type, vector, zip, even)
+    #endif
+    KD_MOVE_PAIRS(kd_move_pairs_f32, float, ps, __m512, 32, 16)
+    KD_MOVE_PAIRS(kd_move_pairs_f64, double, pd, __m512d, 64, 8)
     /* Number 3 i + j of a row is component j of body i. Of three vectors in a row w numbers each have the components j
        at places that are all different, as 3 and w have no common divisor: so they are brought together by choosing,
        and then into their order, where number i is that at 3 i + j modulo w. */
