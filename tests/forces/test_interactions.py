@@ -221,6 +221,35 @@ def test_n_body_works_out_pairs_once_to_the_same_bits(isa, dim, softening):
         assert_same_bits(ours.velocity, book.velocity)
 
 
+FORMS = ("kick_drift", "drift_kick", "alternate")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("integrator", ["leapfrog", "yoshida4", "velocity_verlet", *FORMS])
+def test_few_bodies_in_one_loop(isa, dtype, dim, integrator):
+    scheme = integrator if integrator not in FORMS else kd.SemiImplicitEuler(integrator)
+    # Three in registers, others in vectors; in calls of odd and even numbers of steps, and with gravity beside.
+    gravity = kd.Gravity((0.1,) * dim)
+    for n, softening, beside in ((1, 0.1, []), (2, 0, []), (3, 0, []), (3, 0.1, [gravity]), (9, 0, [])):
+        x, v, mass = rest(np.random.default_rng(n), n, dim)
+        if softening == 0:
+            x[n - 1] = x[0]  # no force at one place
+        ours, book = (
+            cls(
+                x.astype(dtype), v.astype(dtype), mass, dt=0.01, integrator=scheme,
+                forces=[kd.NBody(0.3, softening), *beside],
+            )
+            for cls in (kd.Stepper, kd.reference.Stepper)
+        )  # fmt: skip
+        for steps in (1, 2, 2):
+            ours.step(steps)
+            book.step(steps)
+        assert ours.force_evaluations == book.force_evaluations
+        assert_same_bits(ours.position, book.position)
+        assert_same_bits(ours.velocity, book.velocity)
+
+
 def test_threads_and_instruction_sets_change_no_bit(monkeypatch):
     rng = np.random.default_rng(7)
     n = 1700

@@ -117,7 +117,7 @@ def test_layouts_threads_and_tiles_change_nothing(isa, library, layout, threadsa
 
 
 @pytest.mark.parametrize("body", [0, 3, 191, 192, 700])
-@pytest.mark.parametrize("integrator", ["velocity_verlet", "groot_warren", "verlet", "rk4"])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "groot_warren", "verlet", "rk4", "yoshida4"])
 def test_a_failure_stops_all_bodies_at_the_last_completed_tick(isa, library, integrator, body):
     def make(*forces):
         rng = np.random.default_rng(3)

@@ -225,7 +225,7 @@ cdef class BoundContacts(BoundGrid):
         cdef int place
         impulses, real = plan.impulses, plan.dtype
         self.constraint.function, self.constraint.data = table.meet, data
-        data.grid.find_alike = table.find_alike
+        data.grid.find_alike = table.find_in_plane if plan.dim == 2 else table.find_alike
         self.lay_out(&data.grid, fields, plan)
         data.restitution = self.field(fields, "restitution", real)
         data.friction = self.field(fields, "friction", real)
@@ -319,7 +319,7 @@ cdef class BoundCollisions(BoundGrid):
             self.each(&data.friction, fields, "friction", plan.dtype)
         self.filter(data, fields, n)
         data.iterations = fields["iterations"][0]
-        data.find_alike = table.find_alike
+        data.find_alike = table.find_in_plane if plan.dim == 2 else table.find_alike
         self.lay_out(data, fields, plan)
         self.cost = 200 * plan.n
         if "swept" in fields and data.classes > 0:

@@ -37,6 +37,7 @@ cdef enum:
 
 # Fewer bodies attract each other in a loop of their own, kernels/loops/few.pxd, where vectors are long enough.
 cdef enum:
+    THREE = 3   # and so many in registers
     FEW = 32
 
 require_rounding(__name__)
@@ -132,7 +133,7 @@ cdef class Coupled(Watch):
         self.coupling.interactions, self.coupling.interaction = len(model.interactions), self.interaction
         self.coupling.few = NULL
         if [term.kind for term in model.interactions] == ["n_body"] and model.n < FEW and model.dim > 1:
-            self.coupling.few = self.table.few
+            self.coupling.few = self.table.three if model.n <= THREE and self.table.three != NULL else self.table.few
         return whole
 
     cdef int bind_all_constraints(self, object model, Coupled previous) except -1:

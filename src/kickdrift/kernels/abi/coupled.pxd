@@ -103,6 +103,7 @@ ctypedef struct CoupledTable:
     RunCoupled run
     InteractionFunction springs     # see interactions.pxd
     InteractionFunction n_body
+    StepFew three                   # or NULL, where `few` is as fast
     StepFew few
     InteractionFunction formula     # see formulas.pxd
     NoisyFunction noisy_formula
@@ -112,6 +113,7 @@ ctypedef struct CoupledTable:
     TellFunction tell               # see constraints/events.pxd
     Press press                     # contacts
     FindAlike find_alike            # of collisions and contacts
+    FindAlike find_in_plane         # the same in two dimensions
     int64_t lanes                   # so many at once
     ImplicitStep implicit           # see newton_krylov.pxd
     ImplicitStep energy             # see energy.pxd

@@ -42,7 +42,8 @@ cdef inline Found find_alike(
 
 
 cdef inline int32_t find_partners(
-    int64_t dim, int64_t n, int64_t slot, const Around* around, const Collisions* data, int32_t* partner, const vec* like,
+    int64_t dim, int64_t n, int64_t slot, const Around* around, const Collisions* data, int32_t* partner,
+    const vec* like,
 ) noexcept nogil:
     """Bodies of higher index that are near, in ascending order; how many.
 

@@ -2,20 +2,23 @@
 
 from libc.stdint cimport int64_t
 
-from ..abi.constraints cimport ConstraintFunction
-from ..abi.coupled cimport ImplicitStep, InteractionFunction, RunCoupled, TangentFunction
+from ..abi.constraints cimport ConstraintFunction, FindAlike
+from ..abi.coupled cimport Coupling, ImplicitStep, InteractionFunction, RunCoupled, StepFew, TangentFunction
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport Bad, Check, Correct, Increments, ODEPlan, ODERun, ODEStage, Quotients
 from ..abi.pairs cimport Pairs
 from ..abi.plan cimport Job
 from ..abi.tables cimport Kernels
+from ..constraints.alike cimport find_alike
 from ..forces.interactions cimport n_body_tangent, springs_tangent
 from ..forces.pairs cimport add_pairs
 from ..integrators.energy cimport energy_together
 from ..integrators.newton_krylov cimport together
 from ..loops.coupled cimport run
+from ..loops.few cimport run_few
 from ..ode.newton cimport solve
 from ..ode.steps cimport check, correct, finite, first_bad, increments, quotients, set_step, sweep
+from ..simd.quads cimport f32quad, f64quad
 from ..simd.vec cimport f32vec, f64vec, real, vec
 from .joints_table cimport tied
 
@@ -82,11 +85,24 @@ cdef inline Py_ssize_t bad(Py_ssize_t n, Py_ssize_t dim, const vec* y) noexcept 
         return first_bad(n, dim, <const double*> y, dim, 1)
 
 
+cdef inline void step_some(
+    const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to, const vec* like,
+) noexcept nogil:
+    cdef f32quad* f32 = NULL
+    cdef f64quad* f64 = NULL
+    if vec is f32vec:
+        run_few(False, coupling, steps, tick, source, to, like, f32)
+    else:
+        run_few(False, coupling, steps, tick, source, to, like, f64)
+
+
 cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wide) noexcept nogil:
     """For one kind of number, which `like` and `wide` tell."""
     kernels.coupled.run = <RunCoupled> run[vec]
     kernels.coupled.implicit = <ImplicitStep> together[vec]
     kernels.coupled.energy = <ImplicitStep> energy_together[vec]
+    kernels.coupled.few = <StepFew> step_some[vec]
+    kernels.coupled.find_alike = <FindAlike> find_alike[vec]
     kernels.coupled.tie = <ConstraintFunction> tied[real]
     kernels.coupled.pairs = <InteractionFunction> near_pairs[real]
     kernels.coupled.springs_tangent = <TangentFunction> change_springs[real]

@@ -7,9 +7,7 @@ from ..abi.constraints cimport Collisions, FindAlike, Found, Press
 from ..abi.coupled cimport Coupling, InteractionFunction, StepFew
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
-from ..abi.plan cimport (
-    ENERGY_EULER, IMPLICIT_EULER, MAX_DIM, Accelerate, Between, Finish, Hold, Job, Plan, Run, Solve,
-)
+from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Hold, Job, Plan, Run, Solve
 from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
 from ..constraints.alike cimport find_alike
@@ -20,14 +18,13 @@ from ..forces.fields cimport has_branches
 from ..forces.interactions cimport n_body, springs
 from ..integrators.newton cimport implicit_step
 from ..integrators.traits cimport unspecialised
-from ..loops.few cimport PLACES, VECTORS, step_few
-from ..loops.planes cimport aligned
+from ..loops.few cimport run_few
 from ..loops.stages cimport between, finish
 from ..loops.tiles cimport (
     accelerate_planes, in_a_row, in_place, in_passes, run_merged_rows, run_row, run_rows, run_tiles,
 )
 from ..ode.tiles cimport run
-from ..simd.quads cimport QUADS, f32quad, f64quad, quad
+from ..simd.quads cimport QUADS, f32quad, f64quad
 from ..simd.vec cimport f32vec, f64vec, real, vec, width
 from .dispatch cimport choose, set_up
 
@@ -118,43 +115,21 @@ cdef inline int add_n_body(
     return n_body(first, count, dim, stride, x, out, data)
 
 
-cdef inline Found alike(int64_t dim, int64_t n, const Collisions* data, void* owner, const vec* like) noexcept nogil:
-    if dim == 2:
-        return find_alike(2, n, data, owner, like)
-    return find_alike(dim, n, data, owner, like)
+cdef inline Found find_in_plane(
+    int64_t dim, int64_t n, const Collisions* data, void* owner, const vec* like,
+) noexcept nogil:
+    return find_alike(2, n, data, owner, like)
 
 
-cdef inline void few_steps(
+cdef inline void step_three(
     const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to, const vec* like,
 ) noexcept nogil:
     cdef f32quad* f32 = NULL
     cdef f64quad* f64 = NULL
     if vec is f32vec:
-        few_quads(coupling, steps, tick, source, to, like, f32)
+        run_few(True, coupling, steps, tick, source, to, like, f32)
     else:
-        few_quads(coupling, steps, tick, source, to, like, f64)
-
-
-cdef inline void few_quads(
-    const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to,
-    const vec* like, quad* kind,
-) noexcept nogil:
-    """Of two or three bodies in registers, where these hold them; else in as many vectors as it takes."""
-    cdef const Plan* plan = coupling.plan
-    cdef const vec* k = aligned(plan.prepared, like)
-    cdef const char* constants = <const char*> k
-    cdef Py_ssize_t size = sizeof(vec)
-    cdef Py_ssize_t item = size // width(like)
-    cdef int quads = vectors_of(plan.n, like) * <int> (sizeof(vec) // sizeof(quad))
-    if QUADS and plan.n <= PLACES:
-        step_few(True, MAX_DIM, 1, coupling, steps, tick, source, to, constants, size, item, kind)
-    else:
-        step_few(False, plan.dim, quads, coupling, steps, tick, source, to, constants, size, item, kind)
-
-
-cdef inline int vectors_of(Py_ssize_t n, const vec* like) noexcept nogil:
-    """One, two or four: `attract` takes two at a time, where there are several."""
-    return 1 if n <= width(like) else 2 if n <= 2 * width(like) else VECTORS
+        run_few(True, coupling, steps, tick, source, to, like, f64)
 
 
 cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexcept:
@@ -166,8 +141,8 @@ cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexc
     kernels.implicit_euler = <Solve> implicit_step[real]
     kernels.coupled.springs = <InteractionFunction> add_springs[real]
     kernels.coupled.n_body = <InteractionFunction> add_n_body[vec]
-    kernels.coupled.few = <StepFew> few_steps[vec]
+    kernels.coupled.three = <StepFew> step_three[vec] if QUADS else NULL
     kernels.coupled.press = <Press> press[vec]
-    kernels.coupled.find_alike = <FindAlike> alike[vec]
+    kernels.coupled.find_in_plane = <FindAlike> find_in_plane[vec]
     kernels.coupled.lanes = width(wide)
     kernels.ode.run = <ODERun> run_flow[real]

@@ -17,6 +17,8 @@ from ..abi.plan cimport ALTERNATE, COMPOSITION, DRIFT_KICK, KICK_DRIFT, MAX_DIM,
 from ..abi.registers cimport V, X
 from ..forces.fields cimport values
 from ..simd.quads cimport f32quad, quad, quad_ahead, quad_behind, quad_root, quad_spread, quad_where
+from ..simd.vec cimport vec, width
+from .planes cimport aligned
 
 cdef enum:
     PLACES = 3
@@ -44,7 +46,8 @@ cdef inline void attract_three(
 ) noexcept nogil:
     """The sums of `attract` in forces/interactions.pxd: of two that are added to zero either may be the first.
 
-    deep: is there a third component? mu_ahead: of the one that is ahead of a body; mu_behind: of the body that is behind the one ahead of it.
+    deep: is there a third component? mu_ahead: of the one that is ahead of a body; mu_behind: of the body that is
+    behind the one ahead of it.
     """
     cdef quad d[MAX_DIM]
     cdef quad other[MAX_DIM]
@@ -177,3 +180,25 @@ cdef inline void weigh(Py_ssize_t n, const NBody* bodies, quad* mu) noexcept nog
         if (i + 1) % PLACES < n:
             memcpy(<char*> mu + i * item, <const char*> bodies.mu + (i + 1) % PLACES * item, item)
             memcpy(<char*> (mu + 1) + i * item, <const char*> bodies.mu + i * item, item)
+
+
+cdef inline int vectors_of(Py_ssize_t n, const vec* like) noexcept nogil:
+    """One, two or four: `attract` takes two at a time, where there are several."""
+    return 1 if n <= width(like) else 2 if n <= 2 * width(like) else VECTORS
+
+
+cdef inline void run_few(
+    bint three, const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to,
+    const vec* like, quad* kind,
+) noexcept nogil:
+    """three: are there two or three, and registers that hold them? Else it takes as many vectors as they fill."""
+    cdef const Plan* plan = coupling.plan
+    cdef const vec* k = aligned(plan.prepared, like)
+    cdef const char* constants = <const char*> k
+    cdef Py_ssize_t size = sizeof(vec)
+    cdef Py_ssize_t item = size // width(like)
+    cdef int quads = vectors_of(plan.n, like) * <int> (sizeof(vec) // sizeof(quad))
+    if three:
+        step_few(True, MAX_DIM, 1, coupling, steps, tick, source, to, constants, size, item, kind)
+    else:
+        step_few(False, plan.dim, quads, coupling, steps, tick, source, to, constants, size, item, kind)

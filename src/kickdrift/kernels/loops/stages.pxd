@@ -10,7 +10,7 @@ from ..abi.plan cimport (
 )
 from .planes cimport aligned
 from ..abi.constants cimport EXTRA, H, HALF
-from ..integrators.steps cimport damp, has_opening, opening, stage, start, turn
+from ..integrators.steps cimport damp, opening, stage, start, turn
 from ..abi.coupled cimport Coupling
 from ..forces.fields cimport affine, field_vec, values
 
@@ -62,21 +62,15 @@ cdef inline void finish(
         finish_scheme(number, RK4, coupling, workspace, state)
     elif scheme == VELOCITY_VERLET:
         finish_scheme(number, VELOCITY_VERLET, coupling, workspace, state)
-    elif scheme == COMPOSITION and is_usual(COMPOSITION, coupling):
-        finish_bodies(True, number, COMPOSITION, coupling, workspace, state)
     else:  # one for all others: what they ask for each vector costs less than what pushed it
         finish_bodies(False, number, scheme, coupling, workspace, state)
 
 
-cdef inline bint is_usual(int scheme, const Coupling* coupling) noexcept nogil:
-    """Are there gravity and one push, of bodies that all live, and no history? Little is asked of each then.
-
-    Only the most used schemes have a loop of their own: each loop is compiled for every instruction set.
-    """
+cdef inline bint is_usual(const Coupling* coupling) noexcept nogil:
+    """Are there gravity and one push, of bodies that all live, and no history? Little is asked of each then."""
     cdef const Plan* plan = coupling.plan
     return (
-        (scheme == KICK_DRIFT or scheme == VELOCITY_VERLET or scheme == COMPOSITION)
-        and coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
+        coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
         and not (plan.terms > 0 or plan.drag or plan.spring)
     )
 
@@ -86,17 +80,18 @@ cdef inline bint opens_ahead(const Coupling* coupling) noexcept nogil:
     cdef const Plan* plan = coupling.plan
     return (
         coupling.workspace == NULL and coupling.constraints == 0 and coupling.noise == NULL
-        and is_usual(plan.scheme, coupling) and has_opening(plan.scheme, plan.velocity_dependent)
-        and not (plan.damped or plan.turned or (plan.scheme == VELOCITY_VERLET and plan.velocity_dependent))
+        and (plan.scheme == COMPOSITION or (plan.scheme == VELOCITY_VERLET and not plan.velocity_dependent))
+        and is_usual(coupling) and not (plan.damped or plan.turned)
     )
 
 
 cdef inline void finish_scheme(
     int number, int scheme, const Coupling* coupling, const Workspace* workspace, const vec* state,
 ) noexcept nogil:
+    # Only the most used schemes have a loop of their own: each loop is compiled for every instruction set.
     if scheme == RK4 and keeps_pushes(coupling, workspace):
         finish_kept(number, coupling, workspace, state)
-    elif is_usual(scheme, coupling):
+    elif scheme != RK4 and is_usual(coupling):
         finish_bodies(True, number, scheme, coupling, workspace, state)
     else:
         finish_bodies(False, number, scheme, coupling, workspace, state)
@@ -223,7 +218,7 @@ cdef inline void finish_bodies(
         factor = values(&coupling.interaction[0].factor, 0, workspace.first)
         every = coupling.interaction[0].factor.body * width(state)
         share = (<const vec*> factor)[0]
-    if usual and scheme != COMPOSITION:
+    if usual:
         for n in range(EXTRA + 2):
             usual_k[n] = k[n]
         k = usual_k
@@ -231,7 +226,9 @@ cdef inline void finish_bodies(
         x0 = <vec*> workspace.now + X * row
         v0 = <vec*> workspace.now + V * row
     # The last stage of velocity Verlet leaves positions alone.
-    cdef bint opens = usual and scheme != KICK_DRIFT and workspace.opens and number == last
+    cdef bint opens = (
+        (scheme == VELOCITY_VERLET or scheme == COMPOSITION) and workspace.opens and number == last
+    )
     cdef bint moves = opens or not (usual and scheme == VELOCITY_VERLET) or (drag and number == 0)
     cdef const vec* weight = NULL
     if not usual and plan.living != NULL:
@@ -280,7 +277,7 @@ cdef inline void finish_bodies(
                     &x0[i], &v0[i], &r[(Y - P) * row + i], &r[(Z - P) * row + i],
                 )
             if opens:
-                opening(scheme, k, &x, &v, NULL, &x0[i], NULL)
+                opening(VELOCITY_VERLET if scheme == VELOCITY_VERLET else COMPOSITION, k, &x, &v, NULL, &x0[i], NULL)
             if moves:
                 to[X * row + i] = x
             to[V * row + i] = v
