@@ -19,31 +19,42 @@ class Index:
     def __init__(self, points: np.ndarray, rows: np.ndarray | None, radius: float, *grid: Any) -> None:
         self._torus = grid[-1]
         self._space = space_of(self._torus, float)
+        self._columns = Vector(points.astype(np.float64).T)
         self._points = [Vector(point) for point in points.tolist()]
         self._rows = list(range(len(points))) if rows is None else rows.tolist()
         self._radius = radius
 
+    @np.errstate(all="ignore")  # points may be too far away for a square
+    def _squares(self, place):
+        """How far away each point is, squared."""
+        d = self._space.nearest(self._columns - place)
+        return dot(d, d)
+
+    def _near(self, place, first=0):
+        """The rows of the points that are near a place, from a point on."""
+        near = np.flatnonzero(self._squares(place) <= self._radius * self._radius)
+        return [self._rows[i] for i in near.tolist() if i >= first]
+
     def pairs(self, out):
-        n, x, row = len(self._points), self._points, self._rows
-        square = self._radius * self._radius
-        nearest = self._space.nearest
-        ways = [(row[i], row[j], nearest(x[j] - x[i])) for i in range(n) for j in range(i + 1, n)]
-        found = [(i, j) for i, j, d in ways if dot(d, d) <= square]
-        return filled(out, [i for i, _ in found], [j for _, j in found])
+        first: list[int] = []
+        second: list[int] = []
+        for i, x in enumerate(self._points):
+            near = self._near(x, i + 1)
+            first += [self._rows[i]] * len(near)
+            second += near
+        return filled(out, first, second)
 
     def of(self, places, out):
         near, start = [], [0]
         for place in map(Vector, places.tolist()):
-            ways = [self._space.nearest(x - place) for x in self._points]
-            near += [row for row, d in zip(self._rows, ways, strict=True) if dot(d, d) <= self._radius * self._radius]
+            near += self._near(place)
             start.append(len(near))
         return filled(out, near, start)
 
     def nearest(self, places, i, distance):
         i[...], distance[...] = -1, math.inf
         for k, place in enumerate(map(Vector, places.tolist())):
-            ways = [self._space.nearest(x - place) for x in self._points]
-            squares = [(dot(d, d), row) for d, row in zip(ways, self._rows, strict=True)]
+            squares = zip(self._squares(place).tolist(), self._rows, strict=True)
             best = sorted(pair for pair in squares if pair[0] < math.inf)[: i.shape[1]]
             for rank, (square, row) in enumerate(best):
                 i[k, rank], distance[k, rank] = row, math.sqrt(square)

@@ -18,7 +18,7 @@ from .integrators import ONE_BY_ONE, SCHEMES, STARTS, NotConverged, energy_toget
 from .noise import bath, normals
 from .slots import present_at_rest, present_fields
 from .space import space_of
-from .vector import Vector, split, stacked
+from .vector import Vector, either, split, stacked
 
 if TYPE_CHECKING:
     from .stepper import Stepper
@@ -473,8 +473,3 @@ class System(Body):
 def chosen(index: Any, vector: Vector) -> Vector:
     """Of columns of all bodies what belongs to one, or the columns of several."""
     return Vector([column[index] for column in vector])
-
-
-def either(condition: Any, yes: Vector, no: Vector) -> Vector:
-    """Of each body what one vector of columns has for it, or what another has."""
-    return Vector([np.where(condition, a, b) for a, b in zip(yes, no, strict=True)])

@@ -84,6 +84,11 @@ def stacked(vectors: Iterable[Vector], real: type | None = None) -> Vector:
     return Vector([np.array(column, real) for column in zip(*vectors, strict=True)])
 
 
+def either(condition: Any, yes: Vector, no: Vector) -> Vector:
+    """Of each body what one vector of columns has for it, or what another has."""
+    return Vector([np.where(condition, a, b) for a, b in zip(yes, no, strict=True)])
+
+
 def flat(columns: Vector) -> list[Number]:
     """All numbers of columns, body after body."""
     return [number for row in split(columns) for number in row]

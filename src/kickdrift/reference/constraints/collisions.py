@@ -8,7 +8,7 @@ import numpy as np
 
 from ...constraints.broad_phase import CROWD, Grid
 from ..space import Space
-from ..vector import Vector, dot, sqrt, stacked
+from ..vector import Vector, dot, either, quotient, sqrt, stacked
 from .filters import Filter
 from .walls import WALLS, arrival, bounce, replace, rub
 
@@ -155,15 +155,16 @@ def when(d, u, size):
 def pairs_on_the_way(x, v, radius, h, alive, space):
     """Who comes near whom within the step, i < j, in order; of a crowd those that are near at its end."""
     n = len(x)
+    places, speeds, radii = stacked(x), stacked(v), np.array(radius)
 
-    def near(i, j):
-        d, u = space.nearest(x[j] - x[i]), v[j] - v[i]
-        square = dot(u, u)
-        time = dot(d, u) / square if square > 0 else 0 * h
-        time = h if time > h else time
-        return alive[i] and alive[j] and is_near(d - time * u if time > 0 else d, radius[i] + radius[j])
+    def near(i):
+        """For each body: does it come near this one?"""
+        d, u = space.nearest(places - x[i]), speeds - v[i]
+        time = quotient(dot(d, u), dot(u, u))
+        time = np.where(time > h, h, time)
+        return alive[i] & alive & is_near(either(time > 0, d - time * u, d), radius[i] + radii)
 
-    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if near(i, j)]
+    pairs = [(i, j) for i in range(n) for j in (i + 1 + np.flatnonzero(near(i)[i + 1 :])).tolist()]
     return pairs if len(pairs) <= CROWD * n else near_pairs(x, radius, alive, space)
 
 
