@@ -20,9 +20,8 @@ from ..integrators.newton cimport implicit_step
 from ..integrators.traits cimport unspecialised
 from ..loops.few cimport run_few
 from ..loops.stages cimport between, finish
-from ..loops.tiles cimport (
-    accelerate_planes, in_a_row, in_place, in_passes, run_merged_rows, run_row, run_rows, run_tiles,
-)
+from ..loops.fused cimport accelerate_planes
+from ..loops.tiles cimport in_a_row, in_passes, in_place, run_merged_rows, run_row, run_rows, run_tiles
 from ..ode.tiles cimport run
 from ..simd.quads cimport QUADS, f32quad, f64quad
 from ..simd.vec cimport f32vec, f64vec, real, vec, width
@@ -30,7 +29,7 @@ from .dispatch cimport choose, set_up
 
 
 cdef inline void run_passes(const Plan* plan, Job* job, const vec* like) noexcept nogil:
-    """A job that tiles.pxd has no loop for, by passes without interactions."""
+    """A job that fused.pxd has no loop for, by passes without interactions."""
     cdef Coupling coupling
     memset(&coupling, 0, sizeof(Coupling))
     coupling.plan = plan

@@ -11,7 +11,8 @@ from .planes cimport aligned, end, fetch_state, first_bad, is_finite, keep_tile,
 from .living cimport any_of
 from .stages cimport size
 from .passes cimport advance, plan_of
-from .tiles cimport damp_planes, in_planes, moves_on
+from .fused cimport damp_planes, moves_on
+from .tiles cimport in_planes
 from ..constraints.wall_vectors cimport in_vectors
 from ..abi.coupled cimport TILE_INTERACTIONS, Coupling
 
@@ -93,7 +94,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
 cdef inline char* step_held(
     const Coupling* coupling, const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """All steps of a loaded tile that walls hold, where tiles.pxd has a loop for the scheme; returns where it is then.
+    """All steps of a loaded tile that walls hold, where fused.pxd has a loop for the scheme; returns where it is then.
 
     plan: the same without damping, which comes after the walls.
     """

@@ -98,7 +98,7 @@ cdef inline void implicit_tile(
 
 
 cdef inline void solve(const ODEPlan* plan, Job* job, const real* like, const vec* wide) noexcept nogil:
-    """As `run` of odetiles.pxd."""
+    """As `run` of tiles.pxd."""
     cdef vec c[CONSTANTS]
     cdef double buffer[MAX_DIM * TILE + 8]
     cdef vec* planes = aligned(<char*> buffer, wide)
