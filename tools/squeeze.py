@@ -12,7 +12,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-BUDGET = 1.9e6  # bytes of a wheel with all instruction sets, for Linux on x86-64
+BUDGET = 1.9 * 2**20  # bytes of a wheel with all instruction sets, for Linux on x86-64
 LOCAL = "<4s5H3L2H"  # the parts of a zip file, https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3
 CENTRAL = "<4s6H3L5H2L"
 END = "<4s4H2LH"

@@ -258,7 +258,9 @@ cdef inline bint sweep(
 cdef inline const real* moves(bint compliant, bint second, const Distance* data, const real* like) noexcept nogil:
     if compliant:
         return <const real*> (data.share_second if second else data.share_first)
-    return <const real*> (data.move_second if second else data.move_first)
+    if second:
+        return <const real*> data.move_second
+    return <const real*> data.move_first
 
 
 cdef inline void relax_pair(

@@ -143,14 +143,14 @@ cdef extern from *:
       typedef __mmask16 kd_mask32;
       typedef __mmask8 kd_mask64;
       #define KD_W(i) ((__m512i)(i))
-      #define KD_ALL(n) _mm512_set1_epi32((int)(n))
+      #define KD_SAME_WORDS(n) _mm512_set1_epi32((int)(n))
       #define kd_doubtful(a, b) _mm512_testn_epi32_mask( \
-          KD_W(kd_low_words(a, b) + KD_MIDDLE), KD_ALL(KD_MORE & ~(KD_DOUBTFUL - 1)))
-      #define kd_above(i, n) _mm512_cmpgt_epu32_mask(KD_W(i), KD_ALL(n))
+          KD_W(kd_low_words(a, b) + KD_MIDDLE), KD_SAME_WORDS(KD_MORE & ~(KD_DOUBTFUL - 1)))
+      #define kd_above(i, n) _mm512_cmpgt_epu32_mask(KD_W(i), KD_SAME_WORDS(n))
       #define kd_not_normal(q) _mm512_fpclass_ps_mask((__m512)(q), 0xbf)
       #define kd_not_positive(q) _mm512_fpclass_ps_mask((__m512)(q), 0xff)
       #define kd_tiny(q) _mm512_mask_testn_epi32_mask( \
-          _mm512_test_epi32_mask(KD_W(q), KD_ALL(KD_ALL_BUT_SIGN)), KD_W(q), KD_ALL(0x7f000000))
+          _mm512_test_epi32_mask(KD_W(q), KD_SAME_WORDS(KD_ALL_BUT_SIGN)), KD_W(q), KD_SAME_WORDS(0x7f000000))
       #define KD_NOT_BELOW(v, r) \
           _mm512_cmp_pd_mask(_mm512_abs_pd((__m512d)(v)), _mm512_set1_pd(r), _CMP_NLT_UQ)
       #define kd_beyond(a, b, r) ((kd_flags)(KD_NOT_BELOW(a, r) | KD_NOT_BELOW(b, r)))
@@ -159,9 +159,9 @@ cdef extern from *:
       #define kd_larger(a, b) ((kd_f32)_mm512_castsi512_ps(_mm512_max_epu32(KD_W(a), KD_W(b))))
       #define kd_less_f(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_LT_OQ)
       #define kd_negative(i) _mm512_movepi32_mask(KD_W(i))
-      #define kd_minus_where(m, i, n) ((kd_w32)_mm512_mask_sub_epi32(KD_W(i), m, KD_W(i), KD_ALL(n)))
-      #define kd_plus_where(m, i, n) ((kd_w32)_mm512_mask_add_epi32(KD_W(i), m, KD_W(i), KD_ALL(n)))
-      #define kd_where(m, n) ((kd_w32)_mm512_maskz_mov_epi32(m, KD_ALL(n)))
+      #define kd_minus_where(m, i, n) ((kd_w32)_mm512_mask_sub_epi32(KD_W(i), m, KD_W(i), KD_SAME_WORDS(n)))
+      #define kd_plus_where(m, i, n) ((kd_w32)_mm512_mask_add_epi32(KD_W(i), m, KD_W(i), KD_SAME_WORDS(n)))
+      #define kd_where(m, n) ((kd_w32)_mm512_maskz_mov_epi32(m, KD_SAME_WORDS(n)))
       #define kd_lower_plus(m, a, b) \
           ((kd_f64)_mm512_mask_add_pd((__m512d)(a), (__mmask8)(m), (__m512d)(a), (__m512d)(b)))
       #define kd_lower_minus(m, a, b) \

@@ -217,7 +217,7 @@ cdef extern from *:
     #else
       #define KD_KEPT_SHORT
     #endif
-    #define KD_PAIRS(number, suffix) \
+    #define KD_ROWS_OF_PAIRS(number, suffix) \
       KD_ROWS(void) kd_shrink_ ## suffix( \
           number *rows, const int32_t *first, const int32_t *second, const number *share, const number *to_first, \
           const number *to_second, long count \
@@ -232,8 +232,8 @@ cdef extern from *:
           KD_KEPT_SHORT \
           for (long l = 0; l < count; l++) KD_SHARE(number, suffix, KD_LAID) \
       }
-    KD_PAIRS(float, f32)
-    KD_PAIRS(double, f64)
+    KD_ROWS_OF_PAIRS(float, f32)
+    KD_ROWS_OF_PAIRS(double, f64)
     """
     void four_f32 "kd_four_f32"(const float*, long step, const int32_t* index, f32vec* q) noexcept nogil
     void four_f64 "kd_four_f64"(const double*, long step, const int32_t* index, f64vec* q) noexcept nogil
