@@ -400,13 +400,16 @@ cdef inline void take(
     const vec* like,
 ) noexcept nogil:
     """The same for whatever is to be done with pairs."""
-    cdef const void* move_first = data.share_first if compliant else data.move_first
-    cdef const void* move_second = data.share_second if compliant else data.move_second
+    cdef const void* move_first = data.move_first
+    cdef const void* move_second = data.move_second
     cdef double room[HELD_ROW * BATCH]
     cdef vec h = filled(step, like)
     cdef vec d[HELD_ROW]
     cdef vec total
     cdef int64_t end, k
+    if compliant:
+        move_first = data.share_first
+        move_second = data.share_second
     while p < last:
         end = min(last, p + BATCH)
         k = p

@@ -109,7 +109,7 @@ cdef extern from *:
             _mm512_mask_blend_pd(KD_BITS8(8, k, 2), _mm512_mask_blend_pd(KD_BITS8(8, k, 1), x, y), z)
         #define KD_MIXED_f32(x, y, z, k) \
             _mm512_mask_blend_ps(KD_BITS16(16, k, 2), _mm512_mask_blend_ps(KD_BITS16(16, k, 1), x, y), z)
-        #define KD_READ(type, p) _mm512_loadu_ ## type(p)
+        #define KD_READ_PART(type, p) _mm512_loadu_ ## type(p)
         #define KD_WRITE(type, p, v) _mm512_storeu_ ## type(p, v)
         #define KD_VECTOR_f64 __m512d
         #define KD_VECTOR_f32 __m512
@@ -131,22 +131,22 @@ cdef extern from *:
             _mm256_blend_pd(_mm256_blend_pd(x, y, KD_BITS4(4, k, 1, 0)), z, KD_BITS4(4, k, 2, 0))
         #define KD_MIXED_f32(x, y, z, k) \
             _mm256_blend_ps(_mm256_blend_ps(x, y, KD_BITS8(8, k, 1)), z, KD_BITS8(8, k, 2))
-        #define KD_READ(type, p) _mm256_loadu_ ## type(p)
+        #define KD_READ_PART(type, p) _mm256_loadu_ ## type(p)
         #define KD_WRITE(type, p, v) _mm256_storeu_ ## type(p, v)
         #define KD_VECTOR_f64 __m256d
         #define KD_VECTOR_f32 __m256
       #endif
       #define KD_TAKE_TRIPLE(type, suffix, x, y, z, place, w) \
-        a = KD_READ(type, place); \
-        b = KD_READ(type, place + w); \
-        c = KD_READ(type, place + 2 * w); \
+        a = KD_READ_PART(type, place); \
+        b = KD_READ_PART(type, place + w); \
+        c = KD_READ_PART(type, place + 2 * w); \
         KD_WRITE(type, x, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 0), 0)); \
         KD_WRITE(type, y, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 1), 1)); \
         KD_WRITE(type, z, KD_ORDERED_ ## suffix(KD_CHOSEN_ ## suffix(a, b, c, 2), 2));
       #define KD_PUT_TRIPLE(type, suffix, x, y, z, place, w) \
-        a = KD_SPREAD_ ## suffix(KD_READ(type, x), 0); \
-        b = KD_SPREAD_ ## suffix(KD_READ(type, y), 1); \
-        c = KD_SPREAD_ ## suffix(KD_READ(type, z), 2); \
+        a = KD_SPREAD_ ## suffix(KD_READ_PART(type, x), 0); \
+        b = KD_SPREAD_ ## suffix(KD_READ_PART(type, y), 1); \
+        c = KD_SPREAD_ ## suffix(KD_READ_PART(type, z), 2); \
         KD_WRITE(type, place, KD_MIXED_ ## suffix(a, b, c, 0)); \
         KD_WRITE(type, place + w, KD_MIXED_ ## suffix(a, b, c, 1)); \
         KD_WRITE(type, place + 2 * w, KD_MIXED_ ## suffix(a, b, c, 2));
