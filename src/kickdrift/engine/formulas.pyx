@@ -23,7 +23,6 @@ from ..kernels.simd.rounding cimport require_rounding
 import numpy as np
 
 from .. import kernels
-from ..forces.formula.machine import SAME_FIRST
 
 require_rounding(__name__)
 
@@ -45,7 +44,6 @@ CODES = {
     "load": LOAD, "store": STORE, "noise": NOISE, "sin": SIN, "cos": COS, "tan": TAN, "exp": EXP, "log": LOG,
     "tanh": TANH, "cbrt": CBRT, "pow": POW, "atan2": ATAN2,
 }
-CODES |= {f"same_{name}": CODES[name] + 1 for name in SAME_FIRST}
 KINDS = {
     "known": KNOWN, "time": TIME, "uniform": UNIFORM, "position": POSITION, "velocity": VELOCITY, "moved": MOVED,
     "sped": SPED, "each": EACH, "register": REGISTER, "row": ROW, "spread": SPREAD_OUT, "result": RESULT,
@@ -221,6 +219,13 @@ cdef object into(str name, out, a, const Py_buffer* first, const Py_buffer* othe
     return result
 
 
+cdef int code_of(str name) except -1:
+    """Of an operation, or of its twin whose first number is the same for all, which comes next."""
+    if name.startswith("same_"):
+        return CODES[name.removeprefix("same_")] + 1
+    return CODES[name]
+
+
 cdef class BoundFormula:
     """A formula; it holds on to all that it points to."""
 
@@ -242,7 +247,7 @@ cdef class BoundFormula:
         for n, (kind, index) in enumerate(code.operands):
             bound.operand[n].kind, bound.operand[n].index = KINDS[kind], index
         for n, (name, to, a, b, c, d, run) in enumerate(code.operations):
-            bound.operation[n].code, bound.operation[n].out, bound.operation[n].run = CODES[name], to, run
+            bound.operation[n].code, bound.operation[n].out, bound.operation[n].run = code_of(name), to, run
             bound.operation[n].a, bound.operation[n].b, bound.operation[n].c, bound.operation[n].d = a, b, c, d
         formula.operands, formula.operand = len(code.operands), bound.operand
         formula.still = code.still
