@@ -174,6 +174,7 @@ ctypedef struct Plan:
     int stages, fsal            # evaluations of each step, and of each call beside
     int rows, numbers           # rows that hold all components of bodies, numbers of each body there
     Row row[MAX_DIM]            # where they start
+    bint alike                  # are the coefficients of affine forces the same for all bodies?
     Run run
     const Living* living        # where bodies come and go; else NULL
     const void* applied         # Applied of this plan, where forces are in users' arrays; else NULL

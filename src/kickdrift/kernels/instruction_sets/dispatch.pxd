@@ -176,6 +176,11 @@ cdef inline void set_up(Plan* plan, const Kernels* kernels, const vec* like) noe
                 (<double*> (k + i))[n] = f64[i]
     plan.rows = plan.dim if plan.layout == PLANES else 1
     plan.numbers = 1 if plan.layout == PLANES else plan.dim
+    plan.alike = plan.applied == NULL and not (
+        plan.g.body or plan.c.body or plan.w.body or plan.k.body or plan.p.body or plan.decay.body
+    )
+    for i in range(4):
+        plan.alike = plan.alike and plan.flow[i].body == 0
     for i in range(plan.dim):
         locate(plan, 0, i, &plan.row[i])
     plan.stages = stages(plan.scheme, plan.velocity_dependent, plan)

@@ -114,7 +114,7 @@ cdef inline char* step_held(
     if plan.scheme == RK4 and not plan.turned:
         old = r + Q * row       # where its first stage keeps the velocity
     for _step in range(job.steps):
-        if moves:   # to and fro between two places, of which none is a register of the other
+        if moves:   # back and forth between two places, of which none is a register of the other
             next = r + Y * row if state == r else r
             old = state + V * row
         elif old == r + REGISTERS * row:
