@@ -163,8 +163,8 @@ cdef inline vec row_of_blocks(
     cdef Py_ssize_t w = width(constants)
     cdef Py_ssize_t most = vectors * w
     cdef Py_ssize_t at = 0
-    # Coefficients that are the same for all bodies are the same for all blocks, if these are whole bodies. Then all read
-    # the first block's, which stay in the fastest cache.
+    # Coefficients that are the same for all bodies are the same for all blocks, if these are whole bodies. Then all
+    # read the first block's, which stay in the fastest cache.
     cdef Py_ssize_t ahead = 0 if plan.alike and most % plan.numbers == 0 else vectors * sizeof(vec)
     cdef Py_ssize_t place = 0   # of them
     cdef Job begun
