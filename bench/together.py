@@ -58,7 +58,7 @@ def few(rounds: int) -> list[Row]:
 
 def cluster(rounds: int, n: int, steps: int, goals: dict[str, float | None]) -> list[Row]:
     """Bodies at random, that make so many steps in a turn."""
-    title = f"n-body gravity, {n:,} bodies, leapfrog, f64"
+    title = f"n-body gravity, {n:,} bodies, leapfrog, step({steps}), f64"
     rng = np.random.default_rng(1)
     position, velocity = rng.normal(size=(n, 3)), rng.normal(0, 0.3, (n, 3))
     mass, dt, softening = rng.uniform(0.5, 1.5, n) / n, 1e-3, 0.05
