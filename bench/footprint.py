@@ -13,7 +13,7 @@ from pathlib import Path
 import kickdrift as kd
 
 from .scene import Scene
-from .table import Row, seconds
+from .table import Row, bits, seconds
 from .timing import measure, ratio
 
 EMPTY = '''
@@ -54,7 +54,7 @@ def call(rounds: int) -> list[Row]:
     empty = empty_step()
     rows = []
     for dtype in ("float32", "float64"):
-        title = f"1 body, what step() adds to an empty compiled method, {dtype.replace('loat', '')}"
+        title = f"1 body, what step() adds to an empty compiled method, {bits(dtype)}"
         if empty is None:
             rows.append(Row(title, "", "an empty method", "Cython not installed"))
             continue

@@ -4,6 +4,7 @@ import ctypes
 import statistics
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy as np
 import kickdrift as kd
 
 from .peers.limit import COMPILER, FLAGS, ISAS
-from .table import Row, seconds
-from .timing import measure, ratio
+from .table import Row, at_most, bits, seconds
+from .timing import measure
 
 DTYPES = ("float32", "float64")
 
@@ -81,20 +82,9 @@ def native_rows(rounds: int) -> list[Row]:
                     for stepper in (built_in, own):
                         stepper.step(3)
                     assert np.array_equal(built_in.position, own.position), (name, integrator, dtype)
-                    times = measure({"own": lambda s=own: s.step(64), "term": lambda s=built_in: s.step(64)}, rounds)
                     # Affine terms never leave the registers.
-                    most = 1.3 if name == "well" else 4
-                    share = ratio(times["own"], times["term"])
-                    case = f"100,000 bodies, step(64), {name}, {integrator}, {dtype}"
-                    rows.append(
-                        Row(
-                            case,
-                            seconds(statistics.median(times["term"])),
-                            "NativeForce",
-                            seconds(statistics.median(times["own"])),
-                            *share,
-                            goal=f"≤ {most:.3g} times as long" if name != "nothing" else "",
-                            met=share.median <= most if name != "nothing" else None,
-                        )
-                    )
+                    most = {"nothing": None, "well": 1.3}.get(name, 4)
+                    how = f"{integrator.replace('_', ' ')}, step(64), {bits(dtype)}"
+                    runs = {"own": partial(own.step, 64), "the built-in term": partial(built_in.step, 64)}
+                    rows.append(at_most(f"100,000 bodies, NativeForce, {name}, {how}", measure(runs, rounds), most))
     return rows

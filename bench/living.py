@@ -16,8 +16,8 @@ import kickdrift as kd
 from kickdrift import kernels
 
 from . import table
-from .table import Row, compare, seconds
-from .timing import measure, ratio
+from .table import Row, at_most, compare, seconds
+from .timing import measure
 
 Run = Callable[[], object]
 GRAVITY = (0.0, -9.81)
@@ -46,15 +46,9 @@ def short(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
     return measure(runs, 10 * rounds, least=3e-4)
 
 
-def at_most(title: str, runs: dict[str, Run], most: float | None, rounds: int) -> Row:
+def beside(title: str, runs: dict[str, Run], most: float | None, rounds: int) -> Row:
     """The first of two beside the second, of whose time it may take so much."""
-    times = short(runs, rounds)
-    (name, ours), (peer, theirs) = times.items()
-    r = ratio(ours, theirs)
-    middle = [seconds(sorted(values)[len(values) // 2]) for values in (ours, theirs)]
-    goal = "" if most is None else f"≤ {most:.3g} times as long"
-    met = None if most is None else r.median <= most
-    return Row(f"{title}: {name}", middle[0], peer, middle[1], r.median, r.low, r.high, goal, met)
+    return at_most(f"{title}: {next(iter(runs))}", short(runs, rounds), most)
 
 
 def loops(rounds: int) -> list[Row]:
@@ -67,7 +61,7 @@ def loops(rounds: int) -> list[Row]:
                 pass
 
         runs: dict[str, Run] = {"ticks": ticks, "advance": lambda other=other: other.advance(0.01)}
-        rows.append(at_most(f"{n:,} bodies, a frame of one tick", runs, 1.5, rounds))
+        rows.append(beside(f"{n:,} bodies, a frame of one tick", runs, 1.5, rounds))
     return rows
 
 
@@ -88,7 +82,7 @@ def forces(rounds: int) -> list[Row]:
             one = kd.Stepper(*map(aligned, start), dt=0.01, forces=[kd.AppliedForce(force)])
             other = kd.Stepper(*map(aligned, start), dt=0.01, forces=[kd.Gravity(np.ones((n, 2)))])
             runs: dict[str, Run] = {"AppliedForce": one.step, "gravity of each body": other.step}
-            rows.append(at_most(f"{n:,} bodies, f{start.itemsize * 8}, step()", runs, 1.5, rounds))
+            rows.append(beside(f"{n:,} bodies, f{start.itemsize * 8}, step()", runs, 1.5, rounds))
     return rows
 
 
@@ -115,7 +109,7 @@ def changes(rounds: int, before: str) -> list[Row]:
         "making the stepper": make,
     }
     title = "1,000 bodies"
-    rows = [at_most(title, runs, 0.1, rounds)]
+    rows = [beside(title, runs, 0.1, rounds)]
     if before:
         # Both in processes of their own: garbage is collected in the course of it, and there is more of it here.
         paths = (Path(kd.__file__).parent.parent, Path(before) / "src")
@@ -142,8 +136,8 @@ def slots(rounds: int) -> list[Row]:
     few, many = world(100), world(10_000)
     many.kill(np.arange(100, 10_000))
     return [
-        at_most("33 of 6,000 bodies", {"spawn and kill": births, "a NumPy fancy assignment": assign}, 5, rounds),
-        at_most("step()", {"10,000 slots of which 100 live": many.step, "100 bodies": few.step}, 1.5, rounds),
+        beside("33 of 6,000 bodies", {"spawn and kill": births, "a NumPy fancy assignment": assign}, 5, rounds),
+        beside("step()", {"10,000 slots of which 100 live": many.step, "100 bodies": few.step}, 1.5, rounds),
     ]
 
 

@@ -11,7 +11,7 @@ from kickdrift import kernels
 from . import footprint, ode, peers, roofline, table, together, ways
 from .cases import CASES, Case
 from .scene import Contestant, Scene
-from .table import Row, compare
+from .table import Row, bits, compare
 
 # Peers may contract, reassociate or compute in float64; a wrong formula is off by far more.
 TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
@@ -30,10 +30,9 @@ def check(name: str, scene: Scene, ours: Contestant, theirs: Contestant, exact: 
 
 def label(case: Case, scene: Scene) -> str:
     """A scene in a few words."""
-    bits = scene.dtype.removeprefix("float")
     integrator = scene.integrator.replace("_", " ")
     bodies = "1 body" if scene.n == 1 else f"{scene.n:,} bodies"
-    return f"{bodies}, {case.title}, {integrator}, step({scene.steps}), {scene.layout}-major, f{bits}"
+    return f"{bodies}, {case.title}, {integrator}, step({scene.steps}), {scene.layout}-major, {bits(scene.dtype)}"
 
 
 def rows(case: Case, scene: Scene, rounds: int) -> list[Row]:

@@ -62,6 +62,24 @@ def compare(
     return rows + [Row(title, "", name, "not installed") for name in missing]
 
 
+def at_most(
+    title: str, times: dict[str, list[float]], most: float | None, spare: float = 0.0,
+) -> Row:  # fmt: skip
+    """The first of two beside the second, of whose time it may take so many, and `spare` seconds more."""
+    (_, ours), (peer, theirs) = times.items()
+    r = ratio(ours, theirs)
+    middle = [sorted(values)[len(values) // 2] for values in (ours, theirs)]
+    more = f" + {seconds(spare)}" if spare else ""
+    goal = "" if most is None else f"≤ {most:.3g} times as long{more}"
+    met = None if most is None else r.median <= most + spare / middle[1]
+    return Row(title, seconds(middle[0]), peer, seconds(middle[1]), *r, goal, met)
+
+
+def bits(dtype: str) -> str:
+    """f32 or f64."""
+    return dtype.replace("loat", "")
+
+
 def seconds(value: float) -> str:
     """A time in the unit that suits it."""
     for unit, scale in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):

@@ -8,7 +8,7 @@ import numpy as np
 import kickdrift as kd
 
 from . import peers
-from .table import Row, compare, seconds
+from .table import Row, bits, compare, seconds
 from .timing import measure
 
 Case = Callable[[int], list[Row]]
@@ -195,7 +195,7 @@ def hanging(rounds: int, side: int, dtype: str, close: float) -> list[Row]:
     found, missing = rivals(rival)
     rows: list[Row] = []
     for order, goal in (("given", 1.2), ("coloured", 3)):
-        title = f"a cloth of {side} x {side}, Verlet, 16 relaxations, {order}, step(), {dtype.replace('loat', '')}"
+        title = f"a cloth of {side} x {side}, Verlet, 16 relaxations, {order}, step(), {bits(dtype)}"
         ours = hang(order)
         runs: dict[str, Callable[[], object]] = {"ours": ours.step}
         for name, module in found.items():
