@@ -9,7 +9,9 @@ from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
 from ..simd.blends cimport where_above
 from ..simd.rows cimport change_ways, lay_f32, lay_f64, shrink_ways, ways_f32, ways_f64
-from ..simd.vec cimport f32vec, f64vec, filled, real, spread, store_part, vec, vec_root, where_positive, width
+from ..simd.vec cimport (
+    f32vec, f64vec, filled, product, real, spread, store_part, vec, vec_root, where_positive, width,
+)
 from ..space cimport is_periodic, toward
 
 cdef enum:
@@ -171,7 +173,7 @@ cdef inline void directions(int dim, int64_t count, const Distance* data, const 
             ways_f64(<const double*> data.row, data.first + p, data.second + p, d)
         if is_periodic(&data.torus):
             turn_to_images(dim, d, &data.torus)
-        r = vec_root(along_each(dim, d, d))
+        r = vec_root(product(dim, d, d))
         f = where_above(r, zero, one / r, zero * r)
         for c in range(dim):
             d[c] = f * d[c]
@@ -187,16 +189,6 @@ cdef inline void turn_to_images(int dim, vec* d, const Torus* torus) noexcept no
     for c in range(dim):
         turns = d[c] * spread(torus.per_width, c, d)
         d[c] = d[c] - spread(torus.width, c, d) * ((turns + much) - much)
-
-
-cdef inline vec along_each(int dim, const vec* u, const vec* v) noexcept nogil:
-    """Scalar products, without a loop: vectors stay in registers then."""
-    cdef vec total = u[0] * v[0]
-    if dim > 1:
-        total = total + u[1] * v[1]
-    if dim > 2:
-        total = total + u[2] * v[2]
-    return total
 
 
 cdef inline void shares(real h, int64_t count, const double* response, const Distance* data) noexcept nogil:
@@ -383,7 +375,7 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
                 ways_f32(<const float*> data.row, data.first + k, data.second + k, d)
             else:
                 ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
-            r = vec_root(along_each(dim, d, d))
+            r = vec_root(product(dim, d, d))
             (<vec*> numbers(room, k - p, like))[0] = where_positive(
                 r, (r - (<const vec*> numbers(data.length, k, like))[0]) / r,
             )
@@ -453,14 +445,14 @@ cdef inline void correct(
     cdef int c
     for c in range(MAX_DIM):
         way[c] = zero
-    r = vec_root(along_each(dim, d, d))
+    r = vec_root(product(dim, d, d))
     kept = zero
     share = zero
     along = zero
     if data.direction > 0:
         for c in range(dim):
             way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
-        along = along_each(dim, d, way)
+        along = product(dim, d, way)
         kept = where_positive(along + along - r, one)
     if compliant:
         alpha = (<const vec*> numbers(data.alpha, p, d))[0]
@@ -513,7 +505,7 @@ cdef inline void slow(
         way[c] = filled(0, d)
     for c in range(dim):
         way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
-    change = along_each(dim, d, way)
+    change = product(dim, d, way)
     if compliant:
         alpha = (<const vec*> numbers(data.alpha, p, d))[0]
         change = change - alpha * (pull[0] + (<const vec*> numbers(data.force, p, d))[0] / h)

@@ -10,7 +10,7 @@ from ..abi.plan cimport MAX_DIM, TILE, Plan
 from ..abi.registers cimport S, V, X
 from ..integrators.traits cimport verlet
 from ..simd.blends cimport any_above, any_out, any_reaching, is_nothing, where_above, where_reaching, where_zero
-from ..simd.vec cimport filled, spread, vec, vec_root, width
+from ..simd.vec cimport filled, product, spread, vec, vec_root, width
 
 # What walls work on: vectors of a tile.
 ctypedef struct Tile:
@@ -76,16 +76,6 @@ cdef inline vec numbers_of(const Each* values, Py_ssize_t body, const vec* like)
 cdef inline vec weight_of(const Wall* wall, Py_ssize_t body, const vec* like) noexcept nogil:
     """0 for those whom nothing moves, and for what lies beyond the last body."""
     return (<const vec*> (<const char*> wall.weight + body * <Py_ssize_t> sizeof(vec) // width(like)))[0]
-
-
-cdef inline vec along(int dim, const vec* u, const vec* v) noexcept nogil:
-    """The scalar products of a vector of vectors."""
-    cdef vec total = u[0] * v[0]
-    if dim > 1:
-        total = total + u[1] * v[1]
-    if dim > 2:
-        total = total + u[2] * v[2]
-    return total
 
 
 cdef inline void load_body(int dim, const Tile* tile, Py_ssize_t n, vec* y, vec* u, vec* g) noexcept nogil:
@@ -179,7 +169,7 @@ cdef inline vec meet_wall(
 
 cdef inline void rub(int count, vec* v, vec limit) noexcept nogil:
     """Replace a velocity along a wall by the part that friction takes away: at most `limit`."""
-    cdef vec square = along(count, v, v)
+    cdef vec square = product(count, v, v)
     cdef vec speed, share
     cdef int j
     if is_nothing(square):
@@ -244,9 +234,9 @@ cdef inline void meet_plane(
     cdef vec across, inside, inwards, met, mu, impulse, rubs
     cdef int j
     load_body(dim, tile, n, y, u, g)
-    across = along(dim, normal, u)
+    across = product(dim, normal, u)
     met = meet_wall(
-        depth, -across, -along(dim, normal, g), weight_of(wall, body, normal),
+        depth, -across, -product(dim, normal, g), weight_of(wall, body, normal),
         numbers_of(&wall.restitution, body, normal), h, lag, &inside, &inwards,
     )
     if not any_above(met, zero):

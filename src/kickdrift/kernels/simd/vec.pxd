@@ -221,11 +221,12 @@ cdef inline vec filled(double number, const vec* like) noexcept nogil:
 
 
 cdef inline vec product(int dim, const vec* u, const vec* v) noexcept nogil:
-    """The scalar products of a vector of vectors."""
+    """The scalar products of a vector of vectors, without a loop: they stay in registers then."""
     cdef vec total = u[0] * v[0]
-    cdef int c
-    for c in range(1, dim):
-        total = total + u[c] * v[c]
+    if dim > 1:
+        total = total + u[1] * v[1]
+    if dim > 2:
+        total = total + u[2] * v[2]
     return total
 
 
