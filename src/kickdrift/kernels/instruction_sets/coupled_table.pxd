@@ -88,12 +88,7 @@ cdef inline Py_ssize_t bad(Py_ssize_t n, Py_ssize_t dim, const vec* y) noexcept 
 cdef inline void step_some(
     const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to, const vec* like,
 ) noexcept nogil:
-    cdef f32quad* f32 = NULL
-    cdef f64quad* f64 = NULL
-    if vec is f32vec:
-        run_few(False, coupling, steps, tick, source, to, like, f32)
-    else:
-        run_few(False, coupling, steps, tick, source, to, like, f64)
+    run_few(False, coupling, steps, tick, source, to, like)
 
 
 cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wide) noexcept nogil:

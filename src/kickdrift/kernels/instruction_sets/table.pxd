@@ -123,12 +123,7 @@ cdef inline Found find_in_plane(
 cdef inline void step_three(
     const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to, const vec* like,
 ) noexcept nogil:
-    cdef f32quad* f32 = NULL
-    cdef f64quad* f64 = NULL
-    if vec is f32vec:
-        run_few(True, coupling, steps, tick, source, to, like, f32)
-    else:
-        run_few(True, coupling, steps, tick, source, to, like, f64)
+    run_few(True, coupling, steps, tick, source, to, like)
 
 
 cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexcept:

@@ -16,8 +16,8 @@ from ..abi.interactions cimport NBody
 from ..abi.plan cimport ALTERNATE, COMPOSITION, DRIFT_KICK, KICK_DRIFT, MAX_DIM, VELOCITY_VERLET, Plan
 from ..abi.registers cimport V, X
 from ..forces.fields cimport values
-from ..simd.quads cimport f32quad, quad, quad_ahead, quad_behind, quad_root, quad_spread, quad_where
-from ..simd.vec cimport vec, width
+from ..simd.quads cimport f32quad, f64quad, quad, quad_ahead, quad_behind, quad_root, quad_spread, quad_where
+from ..simd.vec cimport f32vec, vec, width
 from .planes cimport aligned
 
 cdef enum:
@@ -189,9 +189,21 @@ cdef inline int vectors_of(Py_ssize_t n, const vec* like) noexcept nogil:
 
 cdef inline void run_few(
     bint three, const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to,
-    const vec* like, quad* kind,
+    const vec* like,
 ) noexcept nogil:
     """three: are there two or three, and registers that hold them? Else it takes as many vectors as they fill."""
+    cdef f32quad* f32 = NULL
+    cdef f64quad* f64 = NULL
+    if vec is f32vec:
+        run_quads(three, coupling, steps, tick, source, to, like, f32)
+    else:
+        run_quads(three, coupling, steps, tick, source, to, like, f64)
+
+
+cdef inline void run_quads(
+    bint three, const Coupling* coupling, Py_ssize_t steps, int64_t tick, const char* source, char* to,
+    const vec* like, quad* kind,
+) noexcept nogil:
     cdef const Plan* plan = coupling.plan
     cdef const vec* k = aligned(plan.prepared, like)
     cdef const char* constants = <const char*> k

@@ -16,6 +16,7 @@ from ..integrators.traits cimport fsal
 
 cdef enum:
     ANY = -1                # kind of term: whatever there is
+    HELD = 3 * MAX_DIM + 2  # what the only term and constant accelerations are made of
     SLOW_TO_STORE = 64      # bytes: AVX-512's vectors go to the caches in two parts on many processors
 
 
@@ -131,19 +132,18 @@ cdef inline void hold(int components, Field* field, vec* here) noexcept nogil:
 
 
 cdef inline void hold_term(
-    int kind, int dim, const Plan* plan, Field* g, vec* push, Term* term, vec* center, vec* axis, vec* strength,
-    vec* square,
+    int kind, int dim, const Plan* plan, Field* g, Term* term, vec* here,
 ) noexcept nogil:
-    """Take what the only term and constant accelerations are made of into vectors."""
+    """Take what the only term and constant accelerations are made of into HELD vectors."""
     g[0] = plan.g
     term[0] = plan.term[0]
-    hold(dim, g, push)
-    hold(dim, &term.field[ORIGIN], center)
-    hold(1, &term.field[STRENGTH], strength)
+    hold(dim, g, here)
+    hold(dim, &term.field[ORIGIN], here + MAX_DIM)
+    hold(1, &term.field[STRENGTH], here + 3 * MAX_DIM)
     if kind != QUADRATIC_DRAG:
-        hold(1, &term.field[SQUARE], square)
+        hold(1, &term.field[SQUARE], here + 3 * MAX_DIM + 1)
     if kind == VORTEX and dim == 3:
-        hold(3, &term.field[AXIS], axis)
+        hold(3, &term.field[AXIS], here + 2 * MAX_DIM)
 
 
 cdef inline void step_vectors(
@@ -160,11 +160,7 @@ cdef inline void step_vectors(
     cdef bint drag = kind == QUADRATIC_DRAG     # the other schemes that are here do not ask
     cdef Field g
     cdef Term term
-    cdef vec push[MAX_DIM]
-    cdef vec center[MAX_DIM]
-    cdef vec axis[MAX_DIM]
-    cdef vec strength[1]
-    cdef vec square[1]
+    cdef vec held[HELD]
     cdef vec constants[EXTRA + 2]
     cdef const vec* c = k if scheme == COMPOSITION else constants
     cdef const vec* state = r + source if moves_on(scheme) else r
@@ -180,7 +176,7 @@ cdef inline void step_vectors(
     cdef vec next_a[MAX_DIM]
     cdef vec* kept
     if kind != ANY:
-        hold_term(kind, dim, plan, &g, push, &term, center, axis, strength, square)
+        hold_term(kind, dim, plan, &g, &term, held)
     for j in range(EXTRA + 2):
         constants[j] = k[j]
     if fsal(scheme, drag):
@@ -240,17 +236,13 @@ cdef inline void step_pairs(
     cdef vec* before = r + Q * MAX_DIM * plane
     cdef Field g
     cdef Term term
-    cdef vec push[MAX_DIM]
-    cdef vec center[MAX_DIM]
-    cdef vec axis[MAX_DIM]
-    cdef vec strength[1]
-    cdef vec square[1]
+    cdef vec held[HELD]
     cdef vec constants[EXTRA + 2]
     cdef vec x[2 * MAX_DIM]
     cdef vec v[2 * MAX_DIM]
     cdef Py_ssize_t _step, n, at
     cdef int i, j
-    hold_term(kind, dim, plan, &g, push, &term, center, axis, strength, square)
+    hold_term(kind, dim, plan, &g, &term, held)
     for j in range(EXTRA + 2):
         constants[j] = k[j]
     n = 0
