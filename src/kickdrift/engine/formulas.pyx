@@ -132,15 +132,15 @@ cdef int run(str name, Py_ssize_t item, Py_ssize_t length, char* result, const c
     cdef char last[3][64]
     if size >= RELEASE:
         with nogil:
-            table.operate(code, whole, result, x, 1, y, 1, NULL, 0, NULL, 0)
+            table.operate(code, whole, result, x, 1, y, 1)
     else:
-        table.operate(code, whole, result, x, 1, y, 1, NULL, 0, NULL, 0)
+        table.operate(code, whole, result, x, 1, y, 1)
     if rest:
         memset(last, 0, sizeof(last))
         memcpy(last[1], x + done, rest)
         if y != NULL:
             memcpy(last[2], y + done, rest)
-        table.operate(code, 1, last[0], last[1], 1, last[2] if y != NULL else NULL, 1, NULL, 0, NULL, 0)
+        table.operate(code, 1, last[0], last[1], 1, last[2] if y != NULL else NULL, 1)
         memcpy(result + done, last[0], rest)
     return 0
 

@@ -15,7 +15,7 @@ from .simd.vec cimport real, vec, width
 
 
 cdef inline void apply(const Noise* noise, int code, double* out, const double* a) noexcept nogil:
-    noise.operate(code, AT_ONCE // noise.width, <char*> out, <const char*> a, 1, NULL, 1, NULL, 0, NULL, 0)
+    noise.operate(code, AT_ONCE // noise.width, <char*> out, <const char*> a, 1, NULL, 1)
 
 
 cdef inline void normals(

@@ -54,10 +54,12 @@ _FACTORS = {"add", "mul", "mul_add", "mul_sub", "sub_mul", "mul_mul", "add_produ
 _GOES_ON = {"and_add", "and_sub", "from", "and_mul", "and_div", "into", "and_neg", "and_square", "and_sqrt"}
 _GOES_ON |= {"and_mul_add", "and_mul_sub", "mul_from", "and_mul_mul", "add_product", "sub_product", "from_product"}
 #: What is there twice: the first operand of the other one is the same for all bodies, and read once.
-SAME_FIRST = _GOES_ON - {"and_neg", "and_square", "and_sqrt", "and_mul_mul"}
-SAME_FIRST |= {"take", "add", "sub", "mul", "div", "mul_add", "mul_sub", "sub_mul", "mul_mul"}
-SAME_FIRST |= {"products_added", "products_subtracted"}  # here the third one too
+_SAME_FIRST = _GOES_ON - {"and_neg", "and_square", "and_sqrt", "and_mul_mul"}
+_SAME_FIRST |= {"take", "add", "sub", "mul", "div", "mul_add", "mul_sub", "sub_mul", "mul_mul"}
+_SAME_FIRST |= {"products_added", "products_subtracted"}  # here the third one too
 _NUMBERED = ("load", "store", "noise")
+#: After so many nodes that go to memory, those whose readers are still to come go there too.
+_PATIENCE = 8
 #: What is done for all bodies of a block at once, from memory to memory.
 _ASIDE = (*_NUMBERED, "spread", "sin", "cos", "tan", "exp", "log", "tanh", "cbrt", "pow", "atan2")
 
@@ -185,19 +187,28 @@ class _Translation:
         # What works out a node, for the one who reads it; all else is in memory.
         parts: dict[int, list[_Step]] = {}
         results = {n for _, n in self.results}
+        stored = 0
         for n, (operation, *_) in enumerate(self.nodes):
             if self.same[n] or self._leaf(n):
                 continue
             if operation == "noise":
-                steps.append(_Step("noise", [], n, True, self.nodes[n][1]))
-                continue
-            given = operands(self.nodes[n])
-            part = self._part(n, operation, given, [parts.pop(m, []) for m in given])
-            if readers[n] > 1 or n in results or operation in _ASIDE:
-                part[-1].stored = True
-                steps += part
+                part = [_Step("noise", [], n, True, self.nodes[n][1])]
             else:
+                given = operands(self.nodes[n])
+                part = self._part(n, operation, given, [parts.pop(m, []) for m in given])
+            if operation not in _ASIDE and readers[n] == 1 and n not in results:
                 parts[n] = part
+                continue
+            part[-1].stored = True
+            steps += part
+            stored += 1
+            if stored == _PATIENCE:
+                # Or else all that they read waits in memory as long as they do.
+                for part in parts.values():
+                    part[-1].stored = True
+                    steps += part
+                parts.clear()
+                stored = 0
         return steps
 
     def _part(self, n: int, operation: str, given: list[int], parts: list[list[_Step]]) -> list[_Step]:
@@ -289,7 +300,7 @@ class _Translation:
         for i in (0, 2) if products else (0,) if step.name in _FACTORS else ():
             if self.same[given[i + 1]]:
                 given[i], given[i + 1] = given[i + 1], given[i]
-        if step.name in SAME_FIRST and given and self.same[given[0]] and (not products or self.same[given[2]]):
+        if step.name in _SAME_FIRST and given and self.same[given[0]] and (not products or self.same[given[2]]):
             step.name = f"same_{step.name}"
         for i in self._by_group(step):
             if self.same[given[i]] and self._of(given[i])[0] != "known":

@@ -89,7 +89,7 @@ cdef enum:
     MAX_REGISTERS = 40      # rows of intermediate results, for the bodies of a block
     PARTS = 2               # of a row, each room for a group
     MAX_UNIFORM = 256       # intermediate results that are the same for all bodies, and
-    MAX_SPREAD = 32         # how many of them are stored as often as a group wants them
+    MAX_SPREAD = 256        # how many of them are stored as often as a group wants them
     MAX_OPERANDS = 1024
     PRESET = 64 * GROUP     # bytes in which a number that is known before lies, again and again
     NOWHERE = -1            # in place of an operand that the result goes to
@@ -140,8 +140,7 @@ ctypedef int (*FlowFunction)(
 # So many vectors: steps are 1, or 0 where an operand is the same for all.
 ctypedef void (*Operate)(
     int code, Py_ssize_t vectors, char* out,
-    const char* a, Py_ssize_t a_step, const char* b, Py_ssize_t b_step, const char* c, Py_ssize_t c_step,
-    const char* d, Py_ssize_t d_step,
+    const char* a, Py_ssize_t a_step, const char* b, Py_ssize_t b_step,
 ) noexcept nogil
 
 # For one kind of number.

@@ -4,8 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 ctypedef void (*OperateWide)(
     int code, Py_ssize_t vectors, char* out,
-    const char* a, Py_ssize_t a_step, const char* b, Py_ssize_t b_step, const char* c, Py_ssize_t c_step,
-    const char* d, Py_ssize_t d_step,
+    const char* a, Py_ssize_t a_step, const char* b, Py_ssize_t b_step,
 ) noexcept nogil
 
 ctypedef struct Noise:

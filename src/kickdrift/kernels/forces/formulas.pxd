@@ -1,4 +1,5 @@
-# The machine that runs formulas: a group of vectors goes through the whole list of operations before the next one does.
+# The machine that runs formulas: a group of vectors goes through the operations up to the next function, noise or
+# column before the next group does.
 #
 # What an operation works out stays in registers, where the next one finds it; only what a later one reads is stored, in
 # rows of one group each. What an operation does to numbers is said in kickdrift/reference/formulas.py.
@@ -21,7 +22,7 @@ from ..functions.rows cimport functions, functions_of_floats
 from ..loops.planes cimport aligned
 from ..simd.choices cimport is_equal, is_less, is_not_less, round_down, select, without_sign
 from ..simd.copies cimport move_f32, move_f64
-from ..simd.vec cimport f32vec, filled, spread_f32, spread_f64, vec, vec_root, width
+from ..simd.vec cimport f32vec, filled, vec, vec_root, width
 
 cdef extern from *:
     """
@@ -65,11 +66,7 @@ cdef inline void work_out(
     int code, Py_ssize_t vectors, vec* out, const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j,
 ) noexcept nogil:
     """A function of so many vectors. Steps of operands are 1, or 0 where they are the same for all."""
-    cdef Py_ssize_t n
-    if code == SQRT:
-        for n in range(vectors):
-            out[n] = vec_root(a[n * i])
-    elif vec is f32vec:
+    if vec is f32vec:
         functions_of_floats(code, vectors, out, a, i, b, j)
     else:
         functions(code, vectors, out, a, i, b, j)
@@ -380,10 +377,7 @@ cdef inline int run_formula(
     cdef Kind* kind
     cdef Block block
     cdef int n
-    if vec is f32vec:
-        buffer[0] = spread_f32(<float> t)
-    else:
-        buffer[0] = spread_f64(t)
+    buffer[0] = filled(t, like)
     place(kinds, KNOWN, formula.presets, PRESET, 0)
     place(kinds, TIME, <char*> buffer, 0, 0)
     place(kinds, UNIFORM, <char*> (buffer + 1), sizeof(vec), 0)
@@ -402,7 +396,7 @@ cdef inline int run_formula(
         place(kinds, SPED, dv + shift, plane, 1)
         place(kinds, EACH, formula.rows + (first + begin) * size, formula.row, 1)
         place(kinds, RESULT, out + shift, plane, 1)
-        for n in range(formula.operands):
+        for n in range(0 if begin == 0 else formula.still, formula.operands):
             kind = &kinds[operand[n].kind]
             at[n], step[n] = <char*> kind.base + operand[n].index * kind.apart, kind.step
         block.x, block.out, block.first = x + dim * shift, out + formula.columns * shift, first + begin
@@ -422,8 +416,12 @@ cdef inline int run_formula(
 
 
 cdef inline void operate_once(
-    int code, Py_ssize_t vectors, vec* out,
-    const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j, const vec* c, Py_ssize_t k, const vec* d, Py_ssize_t l,
+    int code, Py_ssize_t vectors, vec* out, const vec* a, Py_ssize_t i, const vec* b, Py_ssize_t j,
 ) noexcept nogil:
     """A function that is in no list."""
-    work_out(code, vectors, out, a, i, b, j)
+    cdef Py_ssize_t n
+    if code == SQRT:
+        for n in range(vectors):
+            out[n] = vec_root(a[n * i])
+    else:
+        work_out(code, vectors, out, a, i, b, j)

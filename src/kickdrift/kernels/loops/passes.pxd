@@ -56,7 +56,7 @@ cdef inline int interact(
     job.evaluations += 1
     for number in range(coupling.interactions):
         term = &coupling.interaction[number]
-        out = workspace.start + (to - P + number) * size(workspace, like)
+        out = out_register(workspace, to - OUT + number, like)
         for j in range(0 if term.fills else coupling.plan.dim):
             memset(out + j * workspace.plane * <Py_ssize_t> sizeof(vec) // width(like), 0, vectors * sizeof(vec))
         job.code = evaluate_interaction(

@@ -25,17 +25,22 @@ cdef inline bint leaves(const Plan* plan, const Workspace* workspace) noexcept n
     return plan.scheme == RK4 and not plan.turned and workspace.now != workspace.next
 
 
+cdef inline bint is_usual(const Coupling* coupling) noexcept nogil:
+    """Are there gravity and one push, of bodies that all live, and no history? Little is asked of each then."""
+    cdef const Plan* plan = coupling.plan
+    return (
+        coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
+        and not (plan.terms > 0 or plan.drag or plan.spring)
+    )
+
+
 cdef inline bint keeps_pushes(const Coupling* coupling, const Workspace* workspace) noexcept nogil:
-    """Are gravity and one push, of bodies that all live, all that a step of rk4 asks for?
+    """Is the usual all that a step of rk4 asks for?
 
     What each evaluation writes is kept then, in the registers from Y on, and the last stage makes the sums of it. Tiles
     have it written there; where all bodies are one tile, functions know one place alone, and it is copied.
     """
-    cdef const Plan* plan = coupling.plan
-    return (
-        coupling.interactions == 1 and plan.living == NULL and leaves(plan, workspace)
-        and not (plan.terms > 0 or plan.drag or plan.spring)
-    )
+    return is_usual(coupling) and leaves(coupling.plan, workspace)
 
 
 cdef inline vec pushed(
@@ -64,15 +69,6 @@ cdef inline void finish(
         finish_scheme(number, VELOCITY_VERLET, coupling, workspace, state)
     else:  # one for all others: what they ask for each vector costs less than what pushed it
         finish_bodies(False, number, scheme, coupling, workspace, state)
-
-
-cdef inline bint is_usual(const Coupling* coupling) noexcept nogil:
-    """Are there gravity and one push, of bodies that all live, and no history? Little is asked of each then."""
-    cdef const Plan* plan = coupling.plan
-    return (
-        coupling.interactions == 1 and plan.living == NULL and plan.s.data == NULL
-        and not (plan.terms > 0 or plan.drag or plan.spring)
-    )
 
 
 cdef inline bint opens_ahead(const Coupling* coupling) noexcept nogil:

@@ -103,7 +103,7 @@ cdef inline void solve(const ODEPlan* plan, Job* job, const real* like, const ve
     cdef double buffer[MAX_DIM * TILE + 8]
     cdef vec* planes = aligned(<char*> buffer, wide)
     cdef Py_ssize_t count, bad, first = job.first
-    set_constants(plan, like, c)
+    set_constants(plan, c)
     job.bad_body = -1
     job.failed_step = job.steps
     job.evaluations = 0

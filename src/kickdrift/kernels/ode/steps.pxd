@@ -88,10 +88,10 @@ cdef inline void set_step(double step, const real* like, vec* h) noexcept nogil:
     h[TWICE] = filled(two, h)
 
 
-cdef inline void set_weights(const Tableau* table, const real* like, vec* w) noexcept nogil:
+cdef inline void set_weights(const Tableau* table, vec* w) noexcept nogil:
     cdef int i
     for i in range(table.start[table.stages]):
-        w[i] = filled(<real> table.weight[i], w)
+        w[i] = filled(table.weight[i], w)
 
 
 cdef inline void combine(
@@ -111,13 +111,13 @@ cdef inline void combine(
         u[i] = y[i] + h[H] * u[i]
 
 
-cdef inline void set_constants(const ODEPlan* plan, const real* like, vec* c) noexcept nogil:
+cdef inline void set_constants(const ODEPlan* plan, vec* c) noexcept nogil:
     """The flow's parameters, and the numbers that formulas name."""
     cdef Py_ssize_t i
     for i in range(MAX_PARAMETERS):
-        c[i] = filled(<real> plan.parameters[i], c)
+        c[i] = filled(plan.parameters[i], c)
     for i in range(ZERO, CONSTANTS):
-        c[i] = filled(<real> (i - ZERO), c)
+        c[i] = filled(i - ZERO, c)
 
 
 cdef inline void sweep_tableau(

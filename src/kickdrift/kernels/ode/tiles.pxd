@@ -146,8 +146,8 @@ cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec*
     cdef Py_ssize_t count, bad, first = job.first
     set_step(plan.h, like, h)
     if plan.scheme == DOPRI8:
-        set_weights(&plan.tableau, like, h + WEIGHTS)
-    set_constants(plan, like, c)
+        set_weights(&plan.tableau, h + WEIGHTS)
+    set_constants(plan, c)
     if plan.flow == LORENZ:
         step_tile = lorenz[vec]
     elif plan.flow == ROSSLER:
