@@ -389,6 +389,30 @@ def test_changes_are_those_of_a_stepper_made_so():
     assert copied.checksum() == other.checksum()
 
 
+@pytest.mark.parametrize("integrator", [kd.Verlet(velocity="central"), kd.VelocityVerlet()], ids=repr)
+def test_a_drag_that_is_switched_leaves_the_rest_as_in_a_stepper_made_so(monkeypatch, integrator):
+    """Whether evaluations serve the next step too depends on it; what pushes and holds bodies stays bound."""
+    x, v = np.random.default_rng(1).uniform(-1, 1, (2, 9, 2))
+    forces = [kd.LinearDrag(0.5), kd.PairPotential("e*(q/r)**4", cutoff=1.0, e=1.0, q=0.25)]
+
+    def lived(cls):
+        arguments = {"dt": 0.1, "integrator": integrator, "constraints": [kd.Periodic((-2, -2), (2, 2))]}
+        world = cls(x.copy(), v.copy(), forces=forces, **arguments)
+        world.enable(forces[0], False)
+        world.step(3)
+        without = cls(x.copy(), v.copy(), forces=forces[1:], **arguments)
+        without.step(3)
+        assert_same_bits(world.velocity, without.velocity)
+        world.enable(forces[0], True)
+        world.step(3)
+        return world.checksum()
+
+    book = lived(reference.Stepper)
+    for isa in kernels.isas:
+        monkeypatch.setattr(kernels, "isa", isa)
+        assert lived(kd.Stepper) == book
+
+
 def test_back_in_time():
     """Wrapping takes nothing away: dt may be negative where there is no other constraint."""
     place, speed = lattice(4, 2, 1.3), np.random.default_rng(1).normal(size=(16, 2))

@@ -141,7 +141,7 @@ cdef class Binding:
         self.cost += self.coupled.cost
         self.fallible = self.coupled.workspace is None and self.coupled.fallible
         # What is held is pushed otherwise afterwards.
-        self.fsal = self.fsal and (not self.model.constraint_records or self.coupled.coupling.wraps_early)
+        self.fsal = self.fsal and (not self.model.constraint_records or self.coupled.coupling.only_put_back)
         self.helpers = min(self.helpers, self.coupled.helpers)
         # How long functions take shows when they are called. In a workspace a call is one part: it looks by itself.
         if self.fallible:

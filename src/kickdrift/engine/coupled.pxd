@@ -55,3 +55,6 @@ cdef class Coupled(Watch):
     cdef void enter(self, const Plan* plan) noexcept nogil
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil
     cdef int raise_failure(self, const Job* failed) except -1
+
+
+cdef Py_ssize_t padded(Py_ssize_t n)

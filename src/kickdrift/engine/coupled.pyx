@@ -14,9 +14,10 @@ from .constraints cimport bind_constraints
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
-from ..kernels.integrators.traits cimport evaluates_first, fsal
+from ..kernels.integrators.traits cimport evaluates_first
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_INTERACTIONS, Coupling, InteractionCall
+from ..kernels.abi.interactions cimport BOTH_WAYS
 from ..kernels.abi.tables cimport Kernels
 from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteraction, bind_interaction
 from .events cimport EventStore, Touches
@@ -35,10 +36,9 @@ from ..errors import CallbackError
 cdef enum:
     PRODUCTS = 100
 
-# Fewer bodies attract each other in a loop of their own, kernels/loops/few.pxd, where vectors are long enough.
+# So many bodies that attract each other are stepped in registers, kernels/loops/few.pxd, where vectors are long enough.
 cdef enum:
-    THREE = 3   # and so many in registers
-    FEW = 32
+    THREE = 3
 
 require_rounding(__name__)
 
@@ -67,7 +67,7 @@ cdef class Coupled(Watch):
         coupled.coupling.plan = plan
         whole = coupled.bind_interactions(model, plan, threads, previous)
         coupled.bind_all_constraints(model, previous)
-        coupled.coupling.wraps_early = coupled.is_only_put_back(model) and fsal(plan.scheme, plan.velocity_dependent)
+        coupled.coupling.only_put_back = coupled.is_only_put_back(model)
         energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
         if whole or implicit or energy or not coupled.walls_alone(model, plan):
             coupled.bind_workspace(model, implicit, previous)
@@ -132,7 +132,7 @@ cdef class Coupled(Watch):
             self.cost += bound.cost * (model.integrator.force_evaluations_with_drag or PRODUCTS)
         self.coupling.interactions, self.coupling.interaction = len(model.interactions), self.interaction
         self.coupling.few = NULL
-        if [term.kind for term in model.interactions] == ["n_body"] and model.n < FEW and model.dim > 1:
+        if [term.kind for term in model.interactions] == ["n_body"] and model.n < BOTH_WAYS and model.dim > 1:
             self.coupling.few = self.table.three if model.n <= THREE and self.table.three != NULL else self.table.few
         return whole
 

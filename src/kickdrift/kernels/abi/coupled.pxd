@@ -76,7 +76,7 @@ ctypedef struct Coupling:
     const Noise* noise          # or NULL
     int constraints
     const ConstraintCall* constraint
-    bint wraps_early            # see `System.wraps_early` of kickdrift/reference/system.py
+    bint only_put_back          # is a periodic box all that holds bodies which are pushed?
     Log* log                    # of those who meet, or NULL
     TellFunction tell
     double origin               # the time at which origin_tick was

@@ -4,6 +4,9 @@ from libc.stdint cimport int64_t, uint8_t
 
 from .constraints cimport Torus
 
+cdef enum:
+    BOTH_WAYS = 32      # bodies from which on it pays to work out a pair's attraction once for both
+
 ctypedef struct NBody:
     int64_t n           # bodies, all of which attract
     const void* mu      # G m of each

@@ -4,7 +4,7 @@
 
 from libc.stdint cimport int64_t
 
-from ..abi.interactions cimport NBody, Springs
+from ..abi.interactions cimport BOTH_WAYS, NBody, Springs
 from ..loops.living cimport any_of
 from ..simd.transposed cimport LANES, transposed
 from ..simd.vec cimport f64vec, forget, product, vec, vec_root, real, spread, where_positive, width
@@ -13,7 +13,6 @@ from ..abi.plan cimport MAX_DIM
 
 cdef enum:
     ABREAST = 2         # vectors of bodies side by side: while one waits for its root, the other goes on
-    CROWD = 32          # bodies from which on it pays to work out pairs once for both
 
 
 cdef inline void attract(
@@ -159,7 +158,7 @@ cdef inline int n_body(
     """a = sum of mu_j d / (|d|² + e²)^(3/2), d = x_j - x, for a range of bodies that begins with a tile."""
     cdef bint few = count <= width(x)   # the second vector would be empty
     if vec is f64vec:  # floats gain less by it than they lose: a transposition is longer, and roots are shorter
-        if count == data.n and count >= CROWD and data.alive == NULL:
+        if count == data.n and count >= BOTH_WAYS and data.alive == NULL:
             if dim == 2 and width(x) > 2:
                 attract_both(2, stride, x, out, data)
                 return 0

@@ -96,7 +96,9 @@ cdef inline int coupled_step(
     cdef int64_t ticks
     cdef bint kept = coupling.workspace == NULL and keeps_pushes(coupling, workspace)
     cdef int to
-    cdef bint keeps_nothing = coupling.constraints > 0 and not coupling.wraps_early
+    # See `System.wraps_early` of kickdrift/reference/system.py.
+    cdef bint wraps_early = coupling.only_put_back and fsal(scheme, drag)
+    cdef bint keeps_nothing = coupling.constraints > 0 and not wraps_early
     cdef int number
     if scheme == ALTERNATE:
         scheme = KICK_DRIFT if tick % 2 == 0 else DRIFT_KICK
@@ -126,7 +128,7 @@ cdef inline int coupled_step(
             state = workspace.next
             if coupling.noise != NULL and scheme == VELOCITY_VERLET and not drag:
                 stir(coupling, workspace, tick, True, like)
-            if coupling.wraps_early:
+            if wraps_early:
                 put_back(coupling, workspace, like)
         if number >= 0 and not (plan.scheme == ALTERNATE and scheme == KICK_DRIFT):
             after, ticks = coupling.after[number], coupling.ticks[number]
