@@ -195,10 +195,15 @@ def added_scene(rng, name, integrator=None, dtype=None):
     return drawn
 
 
+def random_pairs(rng, n, count):
+    """Some of them several times."""
+    first, way = rng.integers(n, size=(2, count))
+    return np.stack([first, (first + 1 + way % (n - 1)) % n], axis=1)
+
+
 def coloured(rng, n):
-    """Random pairs, some of them several times, that are taken colour by colour."""
-    first, way = rng.integers(n, size=(2, int(rng.integers(1, 4 * n))))
-    pairs = np.stack([first, (first + 1 + way % (n - 1)) % n], axis=1)
+    """Random pairs that are taken colour by colour."""
+    pairs = random_pairs(rng, n, int(rng.integers(1, 4 * n)))
     softness = ({}, {"stiffness": 0.5}, {"compliance": 0.01})[rng.integers(3)]
     how = {"direction": ("before", "after")[rng.integers(2)], "iterations": int(rng.integers(1, 5)), **softness}
     return kd.Distance(pairs, rng.uniform(0, 2, len(pairs)), order="coloured", **how)
@@ -368,9 +373,8 @@ def constraints(rng, n, dim):
         return float(rng.choice([0, 0.5, 1]))
 
     def pairs():
-        first, way = rng.integers(n, size=(2, int(rng.integers(0, 4 * n))))
+        several = random_pairs(rng, n, int(rng.integers(0, 4 * n)))
         chain = np.arange(n - 1)
-        several = np.stack([first, (first + 1 + way % (n - 1)) % n], axis=1)
         return several if rng.integers(2) else np.concatenate([np.stack([chain, chain + 1], axis=1), several])
 
     def distance():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import operator
 import sys
-from fractions import Fraction
 from numbers import Real
 from typing import Any
 
@@ -96,13 +95,8 @@ def real(
     return number
 
 
-def seconds(time: Fraction) -> float:
-    """An exact time rounded once, infinite where it is beyond the range of a float."""
-    return as_float(time)
-
-
 def ratio(a: int, b: int) -> float:
-    """The same of a fraction that need not be in lowest terms."""
+    """a / b, rounded once, infinite where it is too large for a float."""
     try:
         return a / b
     except OverflowError:

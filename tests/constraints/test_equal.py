@@ -154,3 +154,22 @@ def test_walls_in_tiles_are_those_of_the_reference(integrator, dtype):
         assert_same_bits(ours.position, theirs.position)
         assert_same_bits(ours.velocity, theirs.velocity)
     assert ours.force_evaluations == theirs.force_evaluations
+
+
+@pytest.mark.parametrize(("pairs", "alive"), [([(0, 1)], [True, False, True]), (np.zeros((0, 2), np.int64), None)])
+@pytest.mark.parametrize("direction", ["before", "after"])
+def test_velocities_follow_distances_that_hold_nobody(monkeypatch, direction, pairs, alive):
+    """A velocity of -0 becomes 0 there, as with pairs that hold somebody."""
+    x, v = np.array([(0.9, 0), (0, 0.5), (0.2, 0.2)]), np.array([(9, 0.5), (0, 0), (-0.0, 1)])
+    held = [kd.Box([-1, -1], [1, 1], restitution=0.0), kd.Distance(pairs, 1.0, direction=direction)]
+
+    def after(cls):
+        stepper = cls(x.copy(), v.copy(), dt=0.1, integrator="explicit_euler", constraints=held, alive=alive)
+        stepper.step()
+        return stepper.velocity[stepper.alive]
+
+    book = after(kd.reference.Stepper)
+    assert not np.signbit(book).any()
+    for isa in kernels.isas:
+        monkeypatch.setattr(kernels, "isa", isa)
+        assert_same_bits(after(kd.Stepper), book)

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from plans import LAYOUTS, assert_same_bits, lay_out
+from plans import LAYOUTS, assert_same_bits, lay_out, random_pairs
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -26,12 +26,6 @@ def mesh(side):
     return np.concatenate([np.stack(ends, axis=-1).reshape(-1, 2) for ends in (across, down)])
 
 
-def drawn(rng, n, count):
-    """Random pairs, some of them several times."""
-    first, way = rng.integers(n, size=(2, count))
-    return np.stack([first, (first + 1 + way % (n - 1)) % n], axis=1)
-
-
 def in_colours(pairs):
     return np.argsort(colours(np.asarray(pairs)), kind="stable")
 
@@ -46,7 +40,7 @@ def assert_same_state(actual, expected):
     assert_same_bits(np.array(actual.velocity), np.array(expected.velocity))
 
 
-@pytest.mark.parametrize("pairs", [mesh(9), drawn(np.random.default_rng(1), 30, 400), np.zeros((0, 2), np.int64)])
+@pytest.mark.parametrize("pairs", [mesh(9), random_pairs(np.random.default_rng(1), 30, 400), np.zeros((0, 2), int)])
 def test_colours_are_greedy_and_proper(pairs):
     found = colours(pairs)
     for pair, colour in enumerate(found):
@@ -64,7 +58,7 @@ def test_a_grid_has_four_colours_and_a_hub_as_many_as_spokes():
 def test_it_is_the_order_of_sorted_pairs(Stepper, how):
     """Whatever is told of each pair goes with it."""
     rng = np.random.default_rng(2)
-    x, v, pairs = rng.normal(size=(40, 3)), rng.normal(size=(40, 3)), drawn(rng, 40, 120)
+    x, v, pairs = rng.normal(size=(40, 3)), rng.normal(size=(40, 3)), random_pairs(rng, 40, 120)
     each = {"length": rng.uniform(0.1, 2, 120)} | {
         name: rng.uniform(0.1, 1, 120) for name in ("stiffness", "compliance") if name in HOW[how]
     }
@@ -91,7 +85,7 @@ def test_coloured_equals_the_reference(monkeypatch, how, dtype, dim, integrator)
     n = 60
     x, v = (0.7 * rng.normal(size=(n, dim)).astype(dtype) for _ in range(2))
     # So many bodies of which none is held that rows are others than bodies; a stage of one pair, and longer ones.
-    pairs = np.concatenate([drawn(rng, 33, 100), [(40, 59)]])
+    pairs = np.concatenate([random_pairs(rng, 33, 100), [(40, 59)]])
     box = [kd.Periodic(-2.0, 2.0)] if dim == 2 else []
 
     def world(cls, layout="row"):
@@ -136,7 +130,7 @@ def test_a_cloth_of_some_pages_equals_the_reference(monkeypatch, dtype, how):
 
 def test_what_is_set_is_told_of_the_pairs_as_given(Stepper):
     rng = np.random.default_rng(5)
-    x, pairs = rng.normal(size=(20, 2)), drawn(rng, 20, 50)
+    x, pairs = rng.normal(size=(20, 2)), random_pairs(rng, 20, 50)
     rods = kd.Distance(pairs, 1.0, order="coloured")
     world = Stepper(x.copy(), constraints=[rods])
     saved = world.snapshot()
@@ -156,7 +150,7 @@ def test_what_is_set_is_told_of_the_pairs_as_given(Stepper):
 
 def test_the_order_is_set(Stepper):
     rng = np.random.default_rng(6)
-    x, rods = rng.normal(size=(20, 2)), kd.Distance(drawn(rng, 20, 50), 1.0)
+    x, rods = rng.normal(size=(20, 2)), kd.Distance(random_pairs(rng, 20, 50), 1.0)
     world = Stepper(x.copy(), constraints=[rods])
     world.set(rods, order="coloured")
     twin = Stepper(x.copy(), constraints=[kd.Distance(rods.pairs, 1.0, order="coloured")])
@@ -172,13 +166,13 @@ def test_the_order_is_set(Stepper):
 def test_pairs_end_with_their_bodies(monkeypatch, how):
     rng = np.random.default_rng(7)
     n = 40
-    x, v, pairs = rng.normal(size=(n, 2)), rng.normal(size=(n, 2)), drawn(rng, n, 120)
+    x, v, pairs = rng.normal(size=(n, 2)), rng.normal(size=(n, 2)), random_pairs(rng, n, 120)
 
-    def world(cls):
-        held = kd.Distance(pairs, 1.0, order="coloured", iterations=2, **HOW[how])
+    def world(cls, alive, pairs=pairs, order="coloured", x=x, v=v):
+        held = kd.Distance(pairs, 1.0, order=order, iterations=2, **HOW[how])
         return cls(
             x.copy(), v.copy(), dt=0.01, integrator="verlet", forces=[kd.Gravity((0, -1))],
-            constraints=[kd.Pin([2]), held], alive=np.arange(n) % 7 != 3,
+            constraints=[kd.Pin([2]), held], alive=alive,
         )  # fmt: skip
 
     def lived(stepper):
@@ -195,10 +189,20 @@ def test_pairs_end_with_their_bodies(monkeypatch, how):
             assert stepper.checksum() == seen[-1]
         return seen
 
-    book = lived(world(kd.reference.Stepper))
+    most = np.arange(n) % 7 != 3
+    book = lived(world(kd.reference.Stepper, most))
     for isa in kernels.isas:
         monkeypatch.setattr(kernels, "isa", isa)
-        assert lived(world(kd.Stepper)) == book
+        assert lived(world(kd.Stepper, most)) == book
+        # What ended leaves the colours of the others.
+        killed = world(kd.Stepper, np.full(n, True))
+        killed.kill(np.flatnonzero(~most))
+        lasting = [pair for pair in in_colours(pairs) if most[pairs[pair]].all()]
+        left = world(kd.Stepper, most, pairs[lasting], "given")
+        for stepper in (killed, left):
+            stepper.step(3)
+        assert_same_bits(killed.position[most], left.position[most])
+        assert_same_bits(killed.velocity[most], left.velocity[most])
 
 
 def test_snapshots_know_the_order(Stepper):
@@ -210,7 +214,7 @@ def test_snapshots_know_the_order(Stepper):
 
 def test_contacts_take_joints_in_their_order(Stepper):
     rng = np.random.default_rng(9)
-    x, pairs, length = 3 * rng.normal(size=(12, 2)), drawn(rng, 12, 24), rng.uniform(0.5, 2, 24)
+    x, pairs, length = 3 * rng.normal(size=(12, 2)), random_pairs(rng, 12, 24), rng.uniform(0.5, 2, 24)
     order = in_colours(pairs)
 
     def world(chosen, **how):

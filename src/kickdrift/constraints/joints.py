@@ -232,5 +232,5 @@ def colours(pairs: np.ndarray) -> np.ndarray:
         both = ones | others
         colour = ~both & (both + 1)  # the lowest bit that is 0 there
         taken[first], taken[second] = ones | colour, others | colour
-        found.append(colour)
-    return np.array([*map(int.bit_length, found)], np.int64) - 1
+        found.append(colour.bit_length() - 1)
+    return np.array(found, np.int64)

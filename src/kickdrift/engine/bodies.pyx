@@ -7,9 +7,10 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from .coefficients cimport merge_all, run_applied
 from .binding cimport Binding, Fill, StepNumbers
 from .events cimport EventStore, Touches, keys_of
-from ..kernels.abi.plan cimport ROW, Array, Job
+from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
+from .coupled cimport padded
 from .runner cimport LARGEST_TICK, RELEASE, Runner, View, Writes, copy_array, copy_views, locate, views
 from .guard cimport acquire
 from .slots cimport Slots
@@ -147,9 +148,9 @@ cdef class Core(Runner):
         if binding.coupled is None:
             self.saved = views([np.empty_like(array) for array in arrays])
         else:
-            rows = (len(arrays[0]) + ROW - 1) // ROW * ROW
             self.saved = views([
-                kernels_.aligned_zeros((array.shape[1], rows), array.dtype).T[: len(array)] for array in arrays
+                kernels_.aligned_zeros((array.shape[1], padded(len(array))), array.dtype).T[: len(array)]
+                for array in arrays
             ])
         return 0
 
@@ -215,7 +216,7 @@ cdef class Core(Runner):
         if attributes is None:
             attributes = {}
         elif "_origin" in attributes:
-            origin, origin_tick = validation.seconds(attributes["_origin"]), attributes["_origin_tick"]
+            origin, origin_tick = validation.as_float(attributes["_origin"]), attributes["_origin_tick"]
         self.turn_clock(clock_rate, clock_tick)
         # From here on no Python code runs.
         self.direct = False

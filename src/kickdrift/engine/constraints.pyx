@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COLOURS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, LINE, MEETING, PAGE,
+    BOX, COLLISIONS, COLOURS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, MEETING,
     PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, TRAITS, Collisions, ConstraintCall,
     Contacts, Distance, Pin, Shapes,
 )
@@ -39,6 +39,11 @@ cdef class BoundPin(BoundConstraint):
     cdef int find_links(self, Links links) except -1:
         index = self.kept[0]
         return links.add(index, None, self.tenants, self.pin.count, [index], &self.pin.count)
+
+
+cdef enum:
+    PAGE = 4096     # bytes of bodies' rows, behind which a line of the cache is left out
+    LINE = 64       # bytes of that
 
 
 cdef object stages(object first, object second, int64_t n):
@@ -84,9 +89,10 @@ cdef class BoundDistance(BoundConstraint):
         self.bodies = self.first[order], self.second[order]
         held = np.zeros(plan.n, bool)
         held[self.first] = held[self.second] = True
-        row = np.cumsum(held) - 1
-        item = HELD_ROW * np.dtype(plan.dtype).itemsize
-        row = HELD_ROW * (row + row * item // PAGE * (LINE // item))
+        # Bodies that are a power of two apart would meet in few lines of the cache, if none were left out.
+        item = np.dtype(plan.dtype).itemsize
+        row = HELD_ROW * (np.cumsum(held) - 1)
+        row += row * item // PAGE * (LINE // item)
         distance.first = <const int32_t*> self.keep(row[self.bodies[0]], np.int32)
         distance.second = <const int32_t*> self.keep(row[self.bodies[1]], np.int32)
         # Written again only where all are the same: the order does not matter then.
@@ -110,6 +116,7 @@ cdef class BoundDistance(BoundConstraint):
             distance.alpha = self.allocate(count, plan.dtype)
         distance.members = np.count_nonzero(held)
         distance.member = <const int32_t*> self.keep(np.flatnonzero(held), np.int32)
+        distance.place = <const int32_t*> self.keep(row[held], np.int32)
         distance.row = self.allocate(int(row.max(initial=0)) + HELD_ROW, plan.dtype)
         distance.force = self.allocate(count, plan.dtype)
         distance.pull = self.allocate(count, plan.dtype)
@@ -154,9 +161,10 @@ cdef class BoundGrid(BoundSolid):
 
     cdef object size_class
 
-    cdef int lay_out(self, Collisions* data, dict fields, object plan) except -1:
+    cdef int lay_out(self, Collisions* data, dict fields, object plan, const CoupledTable* table) except -1:
         cdef int64_t n = plan.n
         cdef int a, b
+        data.find_alike = table.find_in_plane if plan.dim == 2 else table.find_alike
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
         self.weigh(&data.weight, fields["weight"], plan.dtype)
@@ -225,8 +233,7 @@ cdef class BoundContacts(BoundGrid):
         cdef int place
         impulses, real = plan.impulses, plan.dtype
         self.constraint.function, self.constraint.data = table.meet, data
-        data.grid.find_alike = table.find_in_plane if plan.dim == 2 else table.find_alike
-        self.lay_out(&data.grid, fields, plan)
+        self.lay_out(&data.grid, fields, plan, table)
         data.restitution = self.field(fields, "restitution", real)
         data.friction = self.field(fields, "friction", real)
         self.filter(&data.grid, fields, n)
@@ -319,8 +326,7 @@ cdef class BoundCollisions(BoundGrid):
             self.each(&data.friction, fields, "friction", plan.dtype)
         self.filter(data, fields, n)
         data.iterations = fields["iterations"][0]
-        data.find_alike = table.find_in_plane if plan.dim == 2 else table.find_alike
-        self.lay_out(data, fields, plan)
+        self.lay_out(data, fields, plan, table)
         self.cost = 200 * plan.n
         if "swept" in fields and data.classes > 0:
             data.swept = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .formulas import evaluate
-from .vector import Vector, dot, sqrt, stacked
+from .vector import Vector, dot, later, sqrt, stacked
 
 
 def springs(system, interaction, t, x, v):
@@ -53,7 +53,7 @@ def pair_potential(system, interaction, t, x, v):
         ways = system.space.nearest(places - x[i])
         squares = dot(ways, ways)
         near = system.alive & (squares > 0) & (squares < cutoff * cutoff)
-        for j in (i + 1 + np.flatnonzero(near[i + 1 :])).tolist():
+        for j in later(i, near):
             s = evaluate(interaction.term.operations, system.real, {"r": sqrt(squares[j]), **known})["x"]
             d = Vector([way[j] for way in ways])
             forces[i] = forces[i] + s * d

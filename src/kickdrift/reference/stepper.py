@@ -191,7 +191,8 @@ class Stepper(Living, Exclusive, StepperBase):
         if self._slots is not None and self.tick > first:
             self._slots.young[:] = 0
         if failure is not None:
-            raise ConvergenceError(failure.body, self.tick, failure.residual)
+            body, residual = failure
+            raise ConvergenceError(body, self.tick, residual)
         finite = np.isfinite(self._position) & np.isfinite(self._velocity)
         if not finite.all():
             body = int(np.argmin(finite.all(axis=1)))
@@ -205,7 +206,7 @@ class Stepper(Living, Exclusive, StepperBase):
         failures = [body for body in alone if body.done < n]
         if failures:
             first = min(failures, key=lambda body: body.done)
-            return first.done, _Failure(*first.failure)
+            return first.done, first.failure
         for body in alone:
             self._store(body, body.x, body.v, body.history)
         if n:
@@ -241,7 +242,7 @@ class Stepper(Living, Exclusive, StepperBase):
             self._tick = first + system.done
             self._evaluations += system.evaluations
             self._keeps = system._kept is not None
-        return None if system.done == n else _Failure(*system.failure)
+        return None if system.done == n else system.failure
 
     @property
     def tick(self) -> int:
@@ -360,8 +361,3 @@ class Stepper(Living, Exclusive, StepperBase):
                 draw(x, v, x_new, v_new, shares, real, drawn[i : i + 1], self._plan.torus)
         target[...] = drawn[rows] if living else drawn
         return result
-
-
-class _Failure:
-    def __init__(self, body: int, residual: float):
-        self.body, self.residual = body, residual

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..declaration import once
 from ..stepper.events import key
 from . import newton_krylov
 from .callbacks import ENERGIES, INTERACTIONS
@@ -241,7 +241,7 @@ class System(Body):
         if self._next is not None:
             self.remembered, self.remembered_rods = self._next
 
-    @cached_property
+    @once
     def parts(self) -> list[Body]:
         """Each body by itself, dead or alive: for what is not computed in columns."""
         return [Body(self.stepper, index) for index in range(self.n)]

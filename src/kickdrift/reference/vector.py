@@ -101,6 +101,11 @@ def quotient(a: Number, b: Number) -> Number:
     return a / b if b > 0 else 0 * b
 
 
+def later(i: int, chosen: Any) -> list[int]:
+    """The bodies after i that are chosen, in order."""
+    return [i + 1 + j for j in np.flatnonzero(chosen[i + 1 :]).tolist()]
+
+
 def largest(u: Sequence[Number]) -> Number:
     """The largest component by magnitude; of columns the largest number."""
     if isinstance(u[0], np.ndarray):

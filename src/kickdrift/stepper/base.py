@@ -330,7 +330,7 @@ class StepperBase(State):
 
     def _time_of(self, tick: int) -> float:
         """The time that forces are told, in float64 arithmetic."""
-        return validation.seconds(self._origin) + (tick - self._origin_tick) * self._dt
+        return validation.as_float(self._origin) + (tick - self._origin_tick) * self._dt
 
     def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
         """Change masses, if they are different."""

@@ -146,7 +146,13 @@ class State:
         self._commit(numbers=self._numbers(None, float(exact)), attributes=origin | step, **more)
 
     def _time_exact(self) -> Fraction:
-        return self._origin + (self.tick - self._origin_tick) * self._exact_dt
+        return Fraction(*self._time_ratio())
+
+    def _time_ratio(self) -> tuple[int, int]:
+        """A fraction that need not be in lowest terms: to look for common factors takes most of the time."""
+        origin, dt = self._origin, self._exact_dt
+        passed = (self.tick - self._origin_tick) * dt.numerator * origin.denominator
+        return origin.numerator * dt.denominator + passed, origin.denominator * dt.denominator
 
     @property
     def time(self) -> float:
@@ -154,11 +160,7 @@ class State:
 
         It stays exact if dt changes. Only if the fraction gets very long, it is rounded to 2**-1100 s.
         """
-        # Not `_time_exact()`: fractions look for common factors, which takes most of the time.
-        origin, dt = self._origin, self._exact_dt
-        parts = origin.denominator * dt.denominator
-        passed = (self.tick - self._origin_tick) * dt.numerator * origin.denominator
-        return validation.ratio(origin.numerator * dt.denominator + passed, parts)
+        return validation.ratio(*self._time_ratio())
 
     def record(self, steps: int, every: int = 1) -> Any:
         """Run `steps` steps, and keep the state now and after each `every` of them. Raises what `step` raises.

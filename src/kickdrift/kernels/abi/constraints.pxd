@@ -16,8 +16,6 @@ cdef enum:
     SHAPES_PER_BODY = 8     # that a body may touch in a step among others: the nearest
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
     HELD_ROW = 4            # numbers in the row of a body that pairs hold: its vector, and what nobody reads
-    PAGE = 4096             # bytes of such rows, behind which a line of the cache is left out
-    LINE = 64               # bytes of that
 
 cdef enum ConstraintKind:
     PIN
@@ -51,15 +49,15 @@ ctypedef struct Pin:
     const int64_t* index
 
 # Pairs in stages, of which each follows the one before; those of one stage have no body in common. They find their
-# bodies in rows of HELD_ROW numbers, which come and go with each step. Bodies that are a power of two apart would meet
-# in few lines of the cache, were it not for the lines that are left out.
+# bodies in rows of HELD_ROW numbers, which come and go with each step.
 ctypedef struct Distance:
     Torus torus
     int64_t stages
     const int64_t* stage        # where each begins, and the last ends
     int64_t members             # bodies in rows
-    const int32_t* member       # which they are
-    const int32_t* first        # at which number the row of each pair's first body begins
+    const int32_t* member       # which they are,
+    const int32_t* place        # and at which number the row of each begins
+    const int32_t* first        # the same for each pair's first body
     const int32_t* second
     const void* length
     const void* move_first
@@ -195,8 +193,8 @@ ctypedef struct Collisions:
     int32_t* count              # and how many they are
     int32_t* partner
     int32_t* next               # of each bucket: the first slot of those whose turn has not come
-    int32_t* lower              # of each pair, as they are found
-    int32_t* higher
+    int32_t* lower              # of each pair, as they are found: its body of lower index,
+    int32_t* higher             # and the other one
     Look look
 
 # What is done with blocks of contacts in one sweep.

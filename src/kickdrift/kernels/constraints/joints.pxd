@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport HELD_ROW, LINE, PAGE, Distance, Pin, Torus
+from ..abi.constraints cimport HELD_ROW, Distance, Pin, Torus
 from ..abi.coupled cimport INTERRUPTED
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
@@ -49,8 +49,6 @@ cdef inline int distance(
     cdef real h = <real> step
     cdef int64_t p
     cdef int j
-    if count == 0:
-        return 0
     for j in range(dim):
         memcpy(was + j * stride, x + j * stride, n * sizeof(real))
     if data.direction > 0:
@@ -89,17 +87,12 @@ cdef inline int distance(
 
 # Rows of the bodies that pairs hold. Vectors of pairs read and write them whole.
 
-cdef inline int64_t row_of(int64_t k, const real* like) noexcept nogil:
-    """Where the row of member k begins."""
-    return HELD_ROW * k + k * HELD_ROW * <int64_t> sizeof(real) // PAGE * (LINE // <int64_t> sizeof(real))
-
-
 cdef inline void fetch(int dim, int64_t stride, const real* x, const Distance* data) noexcept nogil:
     cdef real* row
     cdef int64_t k, i
     for k in range(data.members):
         i = data.member[k]
-        row = <real*> data.row + row_of(k, x)
+        row = <real*> data.row + data.place[k]
         row[0] = x[i]
         if dim > 1:
             row[1] = x[stride + i]
@@ -112,7 +105,7 @@ cdef inline void give(int dim, int64_t stride, real* x, const Distance* data) no
     cdef int64_t k, i
     for k in range(data.members):
         i = data.member[k]
-        row = <const real*> data.row + row_of(k, x)
+        row = <const real*> data.row + data.place[k]
         x[i] = row[0]
         if dim > 1:
             x[stride + i] = row[1]

@@ -42,22 +42,24 @@ cdef inline void hold(
 ) noexcept nogil:
     """Walls, in their order, after a step of a tile. old: the velocities before it; state: registers of a tile."""
     cdef const Plan* plan = coupling.plan
-    cdef Py_ssize_t row = MAX_DIM * TILE // width(state)
+    cdef Py_ssize_t plane = TILE // width(state)
+    cdef Py_ssize_t row = MAX_DIM * plane
     cdef double memory[MAX_DIM * TILE]
     cdef vec* gain = <vec*> memory
     cdef const vec* v = state + V * row
     cdef const Wall* wall
     cdef Tile tile
     cdef Py_ssize_t i
-    cdef int number
+    cdef int number, j
     tile.first, tile.vectors, tile.h = first, (count + width(state) - 1) // width(state), plan.h
     tile.old, tile.x, tile.v = old, state + X * row, state + V * row
     tile.s = state + S * row if verlet(plan.scheme) else NULL
     tile.gain = NULL
     if coupling.constraints > 1:    # of which the first ones may change v
         tile.gain = gain
-        for i in range(row):
-            gain[i] = v[i] - old[i]
+        for j in range(plan.dim):
+            for i in range(j * plane, j * plane + tile.vectors):
+                gain[i] = v[i] - old[i]
     for number in range(coupling.constraints):
         wall = <const Wall*> coupling.constraint[number].data
         if coupling.constraint[number].kind == BOX:

@@ -99,13 +99,16 @@ cdef inline char* step_held(
     plan: the same without damping, which comes after the walls.
     """
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
-    cdef Py_ssize_t row = MAX_DIM * TILE // width(r)
+    cdef Py_ssize_t plane = TILE // width(r)
+    cdef Py_ssize_t row = MAX_DIM * plane
+    cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
     cdef const vec* k = aligned(coupling.plan.prepared, r)     # a copy may be aligned otherwise
     cdef bint moves = moves_on(plan.scheme) and not plan.turned
     cdef vec* state = r
     cdef vec* next = r
     cdef const vec* old = r + REGISTERS * row
     cdef Py_ssize_t _step
+    cdef int j
     cdef Job one = job[0]
     cdef Row here
     step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
@@ -118,13 +121,14 @@ cdef inline char* step_held(
             next = r + Y * row if state == r else r
             old = state + V * row
         elif old == r + REGISTERS * row:
-            memcpy(<vec*> old, r + V * row, row * sizeof(vec))
+            for j in range(plan.dim):
+                memcpy(<vec*> old + j * plane, r + V * row + j * plane, vectors * sizeof(vec))
         here.planes, here.source = <char*> next, (state - next) * <Py_ssize_t> sizeof(vec)
         step(plan, &one, k, &here, 0, count)
         state = next
         plan.hold(coupling, first, count, old, state)
         if coupling.plan.damped:
-            damp_planes(coupling.plan, first, (count + width(r) - 1) // width(r), state)
+            damp_planes(coupling.plan, first, vectors, state)
     return <char*> state
 
 

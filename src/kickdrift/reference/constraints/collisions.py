@@ -8,7 +8,7 @@ import numpy as np
 
 from ...constraints.broad_phase import CROWD, Grid
 from ..space import Space
-from ..vector import Vector, dot, either, quotient, sqrt, stacked
+from ..vector import Vector, dot, either, later, quotient, sqrt, stacked
 from .filters import Filter
 from .walls import WALLS, arrival, bounce, replace, rub
 
@@ -164,14 +164,14 @@ def pairs_on_the_way(x, v, radius, h, alive, space):
         time = np.where(time > h, h, time)
         return alive[i] & alive & is_near(either(time > 0, d - time * u, d), radius[i] + radii)
 
-    pairs = [(i, j) for i in range(n) for j in (i + 1 + np.flatnonzero(near(i)[i + 1 :])).tolist()]
+    pairs = [(i, j) for i in range(n) for j in later(i, near(i))]
     return pairs if len(pairs) <= CROWD * n else near_pairs(x, radius, alive, space)
 
 
 def near_pairs(x, radius, alive=None, space=None):
     """Who meets whom, i < j, in order: all that are near, or where bodies crowd, so many that time stays linear."""
     n = len(x)
-    alive = np.ones(n, np.bool_) if alive is None else np.array(alive)
+    alive = np.ones(n, np.bool_) if alive is None else np.asarray(alive)
     space = Space() if space is None else space
     places, radii = stacked(x), np.array(radius)
 
@@ -179,7 +179,7 @@ def near_pairs(x, radius, alive=None, space=None):
         """For each body: does it meet this one?"""
         return alive[i] & alive & is_near(space.nearest(places - x[i]), radius[i] + radii)
 
-    pairs = [(i, j) for i in range(n) for j in (i + 1 + np.flatnonzero(near(i)[i + 1 :])).tolist()]
+    pairs = [(i, j) for i in range(n) for j in later(i, near(i))]
     if len(pairs) <= CROWD * n:
         return pairs
     # Each body looks at the first few in each cell around it, of its own class of size at those of higher index
