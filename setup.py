@@ -1,5 +1,6 @@
 """Extension modules, directives and flags only; all metadata is in pyproject.toml."""
 
+import gc
 import hashlib
 import importlib.util
 import os
@@ -188,6 +189,7 @@ class BuildExt(build_ext):
         """Have Cython make C of each .pyx, once: the modules of instruction sets differ in their name alone."""
         from Cython.Build import cythonize
 
+        gc.disable()  # Cython makes much and drops little: a third of its time would go into looking for garbage
         for traced in (False, True):
             chosen = [
                 (extension, part)
