@@ -14,6 +14,10 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# To collect makes much and drops little: a third of its time would go into looking for garbage.
+gc.disable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config):
     """The whole suite runs on all cores, where pytest-xdist is; tests that are named run in one process.
@@ -34,6 +38,7 @@ def pytest_collection_finish():
     """What was collected stays until the end: the garbage collector need not look at it again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(params=kernels.isas)
