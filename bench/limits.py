@@ -19,7 +19,7 @@ from kickdrift.kernels import aligned_zeros
 
 from .footprint import empty_step
 from .functions import bodies, nothing
-from .peers.limit import COMPILER, FLAGS, ISAS
+from .peers.limit import COMPILER, FLAGS, ISAS, contestant
 from .scene import Scene
 from .table import processor, seconds
 from .timing import measure
@@ -119,6 +119,36 @@ def kept(rounds: int) -> list[tuple[str, str, str]]:
     return rows
 
 
+def terms(rounds: int) -> list[tuple[str, str, str]]:
+    """Terms that are alone: C that is written for the scene, and C that does what the terms do in any scene."""
+    rows = []
+    for force, name in (("well", "PointGravity"), ("vortex", "Vortex")):
+        for integrator in ("leapfrog", "rk4"):
+            for dtype in DTYPES:
+                scene = Scene(n=100_000, dtype=dtype, force=force, integrator=integrator)
+                runs = {"ours": scene.ours().run, "C": contestant(scene).run, "whole": contestant(scene, True).run}
+                times = least(runs, rounds // 4)
+                less, whole = times["C"] / times["ours"], times["whole"] / times["ours"]
+                rows.append((f"C / ours, {name}, {integrator}, {dtype}", f"{less:.2f}", f"C that does all {whole:.2f}"))
+    return rows
+
+
+def saved(rounds: int) -> list[tuple[str, str, str]]:
+    """snapshot() and restore() beside what they cannot do without: a copy each, and a digest of what was copied."""
+    rows = []
+    for dtype in DTYPES:
+        stepper = kd.Stepper(np.ones((10_000, 2), dtype), forces=[kd.Gravity((0, -9.81))])
+        runs = {
+            "ours": lambda world=stepper: world.restore(world.snapshot()),
+            "digest": stepper.checksum,
+            "copy": partial(np.copyto, np.empty((2, 20_000), dtype), np.ones((2, 20_000), dtype)),
+        }
+        times = least(runs, rounds)
+        both = f"2 digests, {seconds(2 * times['digest'])}, and 2 copies, {seconds(2 * times['copy'])}"
+        rows.append((f"10,000 bodies, snapshot() and restore(), {dtype}", seconds(times["ours"]), both))
+    return rows
+
+
 def lorenz(rounds: int) -> list[tuple[str, str, str]]:
     """A step of rk4 of Lorenz's equations beside its additions and products."""
     isa = kd.build_info()["isa"]
@@ -159,7 +189,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{processor()}, {kd.build_info()['isa']}, least of {options.rounds}\n")
     print("| what | ours | the limit |\n|---|---|---|")
-    for measured in (call, functions, kept, lorenz):
+    for measured in (call, functions, kept, terms, saved, lorenz):
         for row in measured(options.rounds):
             print("|", " | ".join(row), "|", flush=True)
 

@@ -112,9 +112,22 @@ INLINE triple cross(const lane *u, triple d)
     return (triple){u[1] * d.z - u[2] * d.y, u[2] * d.x - u[0] * d.z, u[0] * d.y - u[1] * d.x};
 }
 
+/* WHOLE: also what our terms do for any gravity and softening: it is added, and where there is no direction is no force. */
+#ifndef WHOLE
+#define WHOLE 0
+#endif
+lane gravity[3];
+
+INLINE lane quotient(lane a, lane q)
+{
+    typedef __typeof__(q > q) mask;
+    const lane f = a / q;
+    return WHOLE ? (lane)((mask)f & (q > (lane){0})) : f;
+}
+
 /* Minus the acceleration. k: a center or the wind, then mu and the softening squared, or the coefficient of drag, or
    minus the strength, the softening squared and the axis. */
-INLINE triple pull(const int force, const triple *x, const triple *v, const lane *k)
+INLINE triple alone(const int force, const triple *x, const triple *v, const lane *k)
 {
     const triple from = {k[0], k[1], k[2]};
     if (force == QUADRATIC) {
@@ -123,9 +136,15 @@ INLINE triple pull(const int force, const triple *x, const triple *v, const lane
     }
     const triple d = minus(*x, from), t = cross(k + 5, d);
     if (force == VORTEX)
-        return scaled(k[3] / (dot(t) + k[4]), t);
+        return scaled(quotient(k[3], dot(t) + k[4]), t);
     const lane q = dot(d) + k[4];
-    return scaled(k[3] / (q * root(q)), d);
+    return scaled(quotient(k[3], q * root(q)), d);
+}
+
+INLINE triple pull(const int force, const triple *x, const triple *v, const lane *k)
+{
+    const triple a = alone(force, x, v, k);
+    return WHOLE ? minus(a, (triple){gravity[0], gravity[1], gravity[2]}) : a;
 }
 
 INLINE void euler(const int force, triple *x, triple *v, const lane *k, lane h, long steps, const int B)

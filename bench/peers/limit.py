@@ -33,11 +33,11 @@ SCHEMES = {"semi_implicit_euler": "euler", "velocity_verlet": "verlet", "leapfro
 
 
 @cache
-def library(dtype: str, isa: str) -> ctypes.CDLL:
+def library(dtype: str, isa: str, whole: bool) -> ctypes.CDLL:
     """The compiled limits for one dtype and instruction set."""
     flags, size, lanes = ISAS[isa]
     real = {"float32": "float", "float64": "double"}[dtype]
-    macros = {"REAL": real, "BYTES": size, **lanes}
+    macros = {"REAL": real, "BYTES": size, "WHOLE": int(whole), **lanes}
     with tempfile.TemporaryDirectory() as folder:
         target = str(Path(folder, "limit.so"))
         defines = [f"-D{name}={value}" for name, value in macros.items()]
@@ -46,10 +46,11 @@ def library(dtype: str, isa: str) -> ctypes.CDLL:
         return ctypes.CDLL(target)
 
 
-def contestant(scene: Scene) -> Contestant:
+def contestant(scene: Scene, whole: bool = False) -> Contestant:
+    """whole: with all that our terms do, where the scene needs less of it."""
     position, velocity = scene.arrays()
     make = _drag if scene.force == "drag" else _bodies
-    calls = make(scene, position, velocity)
+    calls = make(scene, library(scene.dtype, scene.isa, whole), position, velocity)
 
     def run() -> None:
         for call in calls:
@@ -58,9 +59,9 @@ def contestant(scene: Scene) -> Contestant:
     return Contestant(run, lambda: position, lambda: velocity)
 
 
-def _drag(scene: Scene, position: np.ndarray, velocity: np.ndarray) -> list:
+def _drag(scene: Scene, code: ctypes.CDLL, position: np.ndarray, velocity: np.ndarray) -> list:
     """Where components lie apart one call for each, else one for all."""
-    function = getattr(library(scene.dtype, scene.isa), f"{scene.layout}_drag_{SCHEMES[scene.integrator]}")
+    function = getattr(code, f"{scene.layout}_drag_{SCHEMES[scene.integrator]}")
     if scene.layout == "row":
         parts = [(position.ravel(), velocity.ravel(), np.resize(GRAVITY, 1024))]
     else:
@@ -72,8 +73,8 @@ def _drag(scene: Scene, position: np.ndarray, velocity: np.ndarray) -> list:
     ]
 
 
-def _bodies(scene: Scene, position: np.ndarray, velocity: np.ndarray) -> list:
-    function = getattr(library(scene.dtype, scene.isa), f"{scene.force}_{SCHEMES[scene.integrator]}")
+def _bodies(scene: Scene, code: ctypes.CDLL, position: np.ndarray, velocity: np.ndarray) -> list:
+    function = getattr(code, f"{scene.force}_{SCHEMES[scene.integrator]}")
     strides = [ctypes.c_long(stride // position.itemsize) for stride in position.strides]
     numbers = {
         "well": (*CENTER, MU, SOFTENING * SOFTENING, 0, 0, 0),
