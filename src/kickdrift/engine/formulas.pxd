@@ -1,6 +1,6 @@
 """Formulas as the kernels run them."""
 
-from ..kernels.abi.formulas cimport Formula, FormulaTable, Operand, Operation
+from ..kernels.abi.formulas cimport Formula, Operand, Operation
 
 
 cdef class BoundFormula:

@@ -4,7 +4,7 @@ cimport cython
 from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
-from .guard cimport acquire, guard_t, release
+from .guard cimport guard_t, release
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.abi.tables cimport Kernels
 

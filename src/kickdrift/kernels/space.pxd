@@ -1,7 +1,7 @@
 # The space that bodies are in, open or a periodic box: the formulas of kickdrift/reference/space.py.
 
 from .abi.constraints cimport Torus
-from .simd.vec cimport real
+from .simd.vec cimport f32vec, filled, real, spread, vec
 
 
 cdef extern from * nogil:
@@ -55,3 +55,13 @@ cdef inline void turn_to_image(int dim, real* d, const Torus* torus) noexcept no
     if is_periodic(torus):
         for c in range(dim):
             d[c] = nearest(d[c], c, torus)
+
+
+cdef inline void turn_to_images(int dim, vec* d, const Torus* torus) noexcept nogil:
+    """The same for vectors of ways, in a periodic box."""
+    cdef vec much = filled(12582912.0 if vec is f32vec else 6755399441055744.0, d)     # see `whole`
+    cdef vec turns
+    cdef int c
+    for c in range(dim):
+        turns = d[c] * spread(torus.per_width, c, d)
+        d[c] = d[c] - spread(torus.width, c, d) * ((turns + much) - much)

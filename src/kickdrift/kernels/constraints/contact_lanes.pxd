@@ -14,8 +14,8 @@ from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, TRAITS, Cont
 from ..abi.plan cimport MAX_DIM
 from ..simd.blends cimport any_above, is_nothing, where_above, where_zero
 from ..simd.rows cimport gather_four, put_back, scatter_two
-from ..simd.vec cimport f32vec, filled, is_zero, product, spread, vec, vec_root, width
-from ..space cimport is_periodic
+from ..simd.vec cimport f32vec, filled, is_zero, product, vec, vec_root, width
+from ..space cimport is_periodic, turn_to_images
 
 cdef enum:
     HARD = 5            # how much faster deep contacts are pushed out
@@ -222,17 +222,16 @@ cdef inline void direct(
     cdef vec d[MAX_DIM]
     cdef vec past[MAX_DIM]
     cdef vec zero = filled(0, own)
-    cdef vec much, turns, r
+    cdef vec r
     cdef int64_t lane, k
     cdef int c
     for c in range(dim):
         d[c] = b[c] - a[c]
     if is_periodic(&data.grid.torus):
-        much = filled(12582912.0 if vec is f32vec else 6755399441055744.0, own)     # see `whole` in space.pxd
         for c in range(dim):
             past[c] = d[c]
-            turns = d[c] * spread(data.grid.torus.per_width, c, own)
-            d[c] = d[c] - spread(data.grid.torus.width, c, own) * ((turns + much) - much)
+        turn_to_images(dim, d, &data.grid.torus)
+        for c in range(dim):
             past[c] = past[c] - d[c]
     r = vec_root(product(dim, d, d))
     for c in range(dim):

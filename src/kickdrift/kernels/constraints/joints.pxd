@@ -1,18 +1,18 @@
 # Pins and distances: the formulas of kickdrift/reference/constraints/joints.py.
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport HELD_ROW, Distance, Pin, Torus
+from ..abi.constraints cimport HELD_ROW, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
 from ..simd.blends cimport where_above
 from ..simd.rows cimport change_ways, lay_f32, lay_f64, shrink_ways, ways_f32, ways_f64
 from ..simd.vec cimport (
-    f32vec, f64vec, filled, product, real, spread, store_part, vec, vec_root, where_positive, width,
+    f32vec, f64vec, filled, product, real, store_part, vec, vec_root, where_positive, width,
 )
-from ..space cimport is_periodic, toward
+from ..space cimport is_periodic, toward, turn_to_images
 
 cdef enum:
     BATCH = 128     # pairs whose roots and quotients are under way at once, whole vectors
@@ -172,16 +172,6 @@ cdef inline void directions(int dim, int64_t count, const Distance* data, const 
             d[c] = f * d[c]
             store_part(&d[c], <char*> numbers(data.way, c * count + p, like), count - p)
         p += width(like)
-
-
-cdef inline void turn_to_images(int dim, vec* d, const Torus* torus) noexcept nogil:
-    """See `nearest` in space.pxd."""
-    cdef vec much = filled(12582912.0 if vec is f32vec else 6755399441055744.0, d)
-    cdef vec turns
-    cdef int c
-    for c in range(dim):
-        turns = d[c] * spread(torus.per_width, c, d)
-        d[c] = d[c] - spread(torus.width, c, d) * ((turns + much) - much)
 
 
 cdef inline void shares(real h, int64_t count, const double* response, const Distance* data) noexcept nogil:

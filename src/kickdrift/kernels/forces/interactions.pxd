@@ -8,7 +8,7 @@ from ..abi.interactions cimport BOTH_WAYS, NBody, Springs
 from ..loops.living cimport any_of
 from ..simd.transposed cimport LANES, transposed
 from ..simd.vec cimport f64vec, forget, product, vec, vec_root, real, spread, where_positive, width
-from ..space cimport is_periodic, nearest
+from ..space cimport is_periodic, turn_to_images
 from ..abi.plan cimport MAX_DIM
 
 cdef enum:
@@ -195,7 +195,7 @@ cdef inline void pull(
             if damped:
                 gather(w, data, s, v + c * stride, <real*> &u[c])
         if is_periodic(&data.torus):
-            turn_to_images(dim, w, data, <real*> d)
+            turn_to_images(dim, d, &data.torus)
         q = vec_root(product(dim, d, d))
         f = (<const vec*> (<const real*> data.k + s))[0] * (q - (<const vec*> (<const real*> data.rest + s))[0])
         if damped:
@@ -212,15 +212,6 @@ cdef inline void gather(Py_ssize_t w, const Springs* data, Py_ssize_t s, const r
     cdef Py_ssize_t n
     for n in range(w):
         to[n] = plane[data.second[s + n]] - plane[data.first[s + n]]
-
-
-cdef inline void turn_to_images(int dim, Py_ssize_t w, const Springs* data, real* d) noexcept nogil:
-    """Components of the ways of w springs, one after the other."""
-    cdef Py_ssize_t n
-    cdef int c
-    for c in range(dim):
-        for n in range(w):
-            d[c * w + n] = nearest(d[c * w + n], c, &data.torus)
 
 
 cdef inline int springs(
@@ -260,7 +251,7 @@ cdef inline void pull_tangent(
                 gather(w, data, s, v + c * stride, <real*> &u[c])
                 gather(w, data, s, dv + c * stride, <real*> &du[c])
         if is_periodic(&data.torus):
-            turn_to_images(dim, w, data, <real*> d)
+            turn_to_images(dim, d, &data.torus)
         length = vec_root(product(dim, d, d))
         for c in range(dim):
             d[c] = where_positive(length, d[c] / length)

@@ -5,7 +5,7 @@ from libc.string cimport memset
 
 from ..abi.constants cimport EXTRA
 from ..abi.registers cimport P, Q, S, V, X, Y, Z
-from ..simd.vec cimport alone, f32alone, f32vec, f64alone, f64vec, vec, width
+from ..simd.vec cimport alone, f32alone, f32vec, f64vec, vec, width
 from ..abi.plan cimport (
     AXIS, COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, ORIGIN, POINT_GRAVITY, QUADRATIC_DRAG, RK4, SQUARE,
     STRENGTH, TILE, VELOCITY_VERLET, VORTEX, Field, Job, Newton, Plan, Row, Term, TermKind,
