@@ -373,7 +373,10 @@ cdef inline void step_tile(
         step_lone(scheme, dim, POINT_GRAVITY, plan, job, k, first, count, source, r)
     elif sizeof(vec) == SLOW_TO_STORE and alone_in(VORTEX, plan):
         step_lone(scheme, dim, VORTEX, plan, job, k, first, count, source, r)
-    elif sizeof(vec) == SLOW_TO_STORE and scheme != COMPOSITION and alone_in(QUADRATIC_DRAG, plan):
+    elif (
+        (sizeof(vec) == SLOW_TO_STORE or scheme == VELOCITY_VERLET) and scheme != COMPOSITION
+        and alone_in(QUADRATIC_DRAG, plan)
+    ):
         step_lone(scheme, dim, QUADRATIC_DRAG, plan, job, k, first, count, source, r)
     elif sizeof(vec) == SLOW_TO_STORE and (scheme == KICK_DRIFT or scheme == RK4):
         step_vectors(scheme, dim, ANY, plan, job, k, first, count, source, r)
