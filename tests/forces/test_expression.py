@@ -83,8 +83,8 @@ def any_text(rng, depth, names):
 SEEDS = (*range(12), 13, 23, 62, 178, 182)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_is_written_the_kernels_are_the_reference(seed, monkeypatch):
+def written(seed):
+    """Where bodies are, how fast they are, what else their stepper is made of, and the formulas in it."""
     rng = np.random.default_rng(seed)
     n = (1, 3, 30, 61, 70, 150)[seed % 6]
     names = ["x", "y", "vx", "vy", "k", "each", "part"]
@@ -92,16 +92,25 @@ def test_whatever_is_written_the_kernels_are_the_reference(seed, monkeypatch):
     term = kd.Expression(**texts, k=rng.uniform(-1, 1), each=rng.uniform(-1, 1, n))
     dtype = (np.float32, np.float64)[seed % 2]
     x, v = rng.uniform(-1, 1, (2, n, 2)).astype(dtype)
-    arguments = {"dt": 2.0**-7, "integrator": ("explicit_euler", "rk4")[seed % 4 // 2], "forces": [term]}
+    return x, v, {"integrator": ("explicit_euler", "rk4")[seed % 4 // 2], "forces": [term]}, texts
+
+
+def assert_kernels_are_the_reference(monkeypatch, x, v, arguments, texts):
+    arguments = {"dt": 2.0**-7, **arguments}
     book = kd.reference.Stepper(x.copy(), v.copy(), **arguments)
     book.step(2)
     for isa in kernels.isas:
         monkeypatch.setattr(kernels, "isa", isa)
         ours = kd.Stepper(x.copy(), v.copy(), **arguments)
         ours.step(2)
-        with said(isa=isa, n=n, texts=texts):
+        with said(isa=isa, n=len(x), texts=texts):
             assert_same_bits(ours.position, book.position)
             assert_same_bits(ours.velocity, book.velocity)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whatever_is_written_the_kernels_are_the_reference(seed, monkeypatch):
+    assert_kernels_are_the_reference(monkeypatch, *written(seed))
 
 
 def test_what_is_written_at_random_has_all_operations(monkeypatch):
@@ -115,7 +124,8 @@ def test_what_is_written_at_random_has_all_operations(monkeypatch):
 
     monkeypatch.setattr(formulas, "translate", translated)
     for seed in SEEDS:
-        test_whatever_is_written_the_kernels_are_the_reference(seed, monkeypatch)
+        x, v, arguments, _ = written(seed)
+        kd.Stepper(x, v, **arguments)
     swirl = kd.Expression(x="sqrt(x*x + y*y)", y="where(x == y, x, y) + where(x >= y, 1, 2)")
     kd.Stepper(np.ones((1, 2)), forces=[swirl])
     aside = {"spread", "load", "store", "noise", "sin", "cos", "tan", "exp", "log", "tanh", "cbrt", "pow", "atan2"}
@@ -135,14 +145,8 @@ def test_sums_may_be_long(addend, monkeypatch):
     """What all addends read does not wait in memory until the sum begins."""
     text = " + ".join(addend.format(k=k) for k in range(100))
     x, v = np.random.default_rng(1).uniform(-1, 1, (2, 70, 2))
-    arguments = {"dt": 2.0**-7, "integrator": "explicit_euler", "forces": [kd.Expression(x=text)]}
-    book = kd.reference.Stepper(x.copy(), v.copy(), **arguments)
-    book.step(2)
-    for isa in kernels.isas:
-        monkeypatch.setattr(kernels, "isa", isa)
-        ours = kd.Stepper(x.copy(), v.copy(), **arguments)
-        ours.step(2)
-        assert_same_bits(ours.velocity, book.velocity)
+    arguments = {"integrator": "explicit_euler", "forces": [kd.Expression(x=text)]}
+    assert_kernels_are_the_reference(monkeypatch, x, v, arguments, text)
 
 
 def test_many_numbers_that_are_the_same_for_all():
