@@ -113,9 +113,6 @@ INLINE triple cross(const lane *u, triple d)
 }
 
 /* WHOLE: also what our terms do for any gravity and softening: it is added, and where there is no direction is no force. */
-#ifndef WHOLE
-#define WHOLE 0
-#endif
 lane gravity[3];
 
 INLINE lane quotient(lane a, lane q)

@@ -50,7 +50,7 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
     elif plan.scheme == ENERGY_EULER:
         plan.solve = kernels.energy_euler
     plan.merges = plan.applied != NULL and in_place(plan)
-    if in_passes(plan, like):
+    if in_passes(plan):
         plan.run = <Run> run_passes[vec]
     elif plan.merges:
         plan.run = <Run> run_merged_rows[vec]

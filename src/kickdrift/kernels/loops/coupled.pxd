@@ -47,7 +47,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     workspace.row = MAX_DIM * TILE
     workspace.first = job.first
     workspace.held = in_vectors(coupling)
-    looped = workspace.held and in_planes(plan, like)
+    looped = workspace.held and in_planes(plan)
     if looped and plan.damped:
         undamped = plan[0]
         undamped.damped = False

@@ -88,12 +88,12 @@ cdef inline bint in_a_row(const Plan* plan) noexcept nogil:
     return in_place(plan) and plan.rows == 1 and plan.n <= ROW
 
 
-cdef inline bint in_passes(const Plan* plan, const vec* like) noexcept nogil:
+cdef inline bint in_passes(const Plan* plan) noexcept nogil:
     """Is there no loop for them here? Then bodies are stepped as if pushes were among their forces."""
-    return plan.scheme < IMPLICIT_EULER and not affine_only(plan) and not in_planes(plan, like)
+    return plan.scheme < IMPLICIT_EULER and not affine_only(plan) and not in_planes(plan)
 
 
-cdef inline bint in_planes(const Plan* plan, const vec* like) noexcept nogil:
+cdef inline bint in_planes(const Plan* plan) noexcept nogil:
     if not fused(plan.scheme) or plan.dim == 1:
         return False
     if plan.velocity_dependent and splits_on_drag(plan.scheme):
