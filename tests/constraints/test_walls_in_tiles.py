@@ -13,7 +13,7 @@ DTYPES = (np.float32, np.float64)
 
 
 def walls(rng, n, dim):
-    """What stands for itself: a plane, or boxes one in the other."""
+    """What stands for itself: a plane, level or not, or boxes one in the other."""
 
     def each(low, high):
         return rng.uniform(low, high, n) if rng.integers(3) == 0 else float(rng.uniform(low, high))
@@ -23,7 +23,8 @@ def walls(rng, n, dim):
         return {name: value for name, value in found.items() if rng.integers(4)}
 
     if rng.integers(2):
-        return [kd.Plane(rng.normal(size=dim), -float(rng.random()), **wall())]
+        normal = rng.normal(size=dim) if rng.integers(2) else np.eye(dim)[rng.integers(dim)] * rng.choice([-2, 1])
+        return [kd.Plane(normal, -float(rng.random()), **wall())]
     return [kd.Box(-1 - rng.random(dim), 1 + rng.random(dim), **wall()) for _ in range(int(rng.integers(1, 4)))]
 
 
@@ -63,10 +64,15 @@ def shots(rng, n, dim, dtype, wall):
     one = {"restitution": 0.3}
     up = np.zeros(dim)
     up[-1] = 1.0
+    level, left = up.copy(), -np.eye(dim)[0]
     up[0] += 0.3
+    if wall in ("floor", "side"):
+        position[:, -1] += 5  # at first nobody is near it
     constraints = {
         "plane": [kd.Plane(up, -2.0, **one)],
         "rough plane": [kd.Plane(up, -2.0, **found)],
+        "floor": [kd.Plane(level, -2.0, radius=0.05, **one)],
+        "side": [kd.Plane(left, -3.5, radius=0.25, friction=0.2)],
         "box": [kd.Box(-2.5, 2.5, **found)],
         "boxes": [kd.Box(-2.5, 2.5, **one), kd.Box(-2.0, 3.0, friction=rng.uniform(0, 1, n))],
     }[wall]
@@ -78,7 +84,7 @@ def shots(rng, n, dim, dtype, wall):
 SCHEMES = ["semi_implicit_euler", "velocity_verlet", "rk4", "verlet", "yoshida4", "heun"]
 
 
-@pytest.mark.parametrize("wall", ["plane", "rough plane", "box", "boxes"])
+@pytest.mark.parametrize("wall", ["plane", "rough plane", "floor", "side", "box", "boxes"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_the_same_bits_as_where_somebody_is_told(isa, scheme, wall):
     """Who is told of events meets one body after the other. Tiles end within vectors; all bodies land in the end."""

@@ -4,12 +4,16 @@
 # added to velocities is worked out for those alone that meet one. There is one loop for two and three dimensions. It
 # asks whether there is a third component: that costs less than arrays in memory.
 
+from libc.math cimport INFINITY
+
 from ..abi.constraints cimport BOX, PLANE, ConstraintCall, Each, Wall
 from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, TILE, Plan
 from ..abi.registers cimport S, V, X
 from ..integrators.traits cimport verlet
-from ..simd.blends cimport any_above, any_out, any_reaching, is_nothing, where_above, where_reaching, where_zero
+from ..simd.blends cimport (
+    any_above, any_out, any_reaching, is_nothing, least, most, where_above, where_reaching, where_zero,
+)
 from ..simd.vec cimport filled, product, spread, vec, vec_root, width
 
 # What walls work on: vectors of a tile.
@@ -35,6 +39,57 @@ cdef inline bint in_vectors(const Coupling* coupling) noexcept nogil:
         if (<const Wall*> wall.data).told != NULL or (<const Wall*> wall.data).sensor != NULL:
             return False
     return coupling.constraints > 0 and coupling.plan.dim > 1
+
+
+cdef inline bint find_room(const Coupling* coupling, vec* low, vec* high) noexcept nogil:
+    """Strictly between which corners nobody meets a wall; False where a normal is oblique, or bodies differ in size."""
+    cdef vec one = filled(1, low)
+    cdef const Wall* wall
+    cdef vec size, side
+    cdef int number, j
+    for j in range(MAX_DIM):
+        low[j], high[j] = filled(-INFINITY, low), filled(INFINITY, low)
+    for number in range(coupling.constraints):
+        wall = <const Wall*> coupling.constraint[number].data
+        if wall.radius.body != 0:
+            return False
+        size = numbers_of(&wall.radius, 0, low)
+        for j in range(coupling.plan.dim):
+            if coupling.constraint[number].kind == BOX:
+                narrow(spread(wall.lower, j, low) + size, spread(wall.upper, j, low) - size, &low[j], &high[j])
+                continue
+            side = spread(wall.normal, j, low)
+            if is_nothing(side - one):
+                narrow(spread(wall.offset, 0, low) + size, high[j], &low[j], &high[j])
+            elif is_nothing(side + one):
+                narrow(low[j], -(spread(wall.offset, 0, low) + size), &low[j], &high[j])
+            elif not is_nothing(side):
+                return False
+    return True
+
+
+cdef inline void narrow(vec lower, vec upper, vec* low, vec* high) noexcept nogil:
+    low[0] = most(lower, low[0])
+    high[0] = least(upper, high[0])
+
+
+cdef inline bint leave_room(int dim, Py_ssize_t vectors, const vec* low, const vec* high, const vec* x) noexcept nogil:
+    """May anybody of a tile meet a wall?"""
+    cdef vec infinite = filled(INFINITY, x)
+    cdef vec first, last
+    cdef Py_ssize_t n
+    cdef int j
+    for j in range(dim):
+        first, last = infinite, -infinite
+        if any_above(low[j], -infinite):
+            for n in range(j * (TILE // width(x)), j * (TILE // width(x)) + vectors):
+                first = least(x[n], first)
+        if any_above(infinite, high[j]):
+            for n in range(j * (TILE // width(x)), j * (TILE // width(x)) + vectors):
+                last = most(x[n], last)
+        if any_reaching(low[j], first) or any_reaching(last, high[j]):
+            return True
+    return False
 
 
 cdef inline void hold(

@@ -13,7 +13,7 @@ from .stages cimport size
 from .passes cimport advance, plan_of
 from .fused cimport damp_planes, moves_on
 from .tiles cimport in_planes
-from ..constraints.wall_vectors cimport in_vectors
+from ..constraints.wall_vectors cimport find_room, in_vectors, leave_room
 from ..abi.coupled cimport TILE_INTERACTIONS, Coupling
 
 
@@ -103,7 +103,7 @@ cdef inline char* step_held(
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
     cdef const vec* k = aligned(coupling.plan.prepared, r)     # a copy may be aligned otherwise
-    cdef bint moves = moves_on(plan.scheme) and not plan.turned
+    cdef bint moves = moves_on(plan.scheme, plan.velocity_dependent) and not plan.turned
     cdef vec* state = r
     cdef vec* next = r
     cdef const vec* old = r + REGISTERS * row
@@ -111,6 +111,9 @@ cdef inline char* step_held(
     cdef int j
     cdef Job one = job[0]
     cdef Row here
+    cdef vec low[MAX_DIM]
+    cdef vec high[MAX_DIM]
+    cdef bint roomy = find_room(coupling, low, high)
     step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     one.steps = 1
     here.first = first
@@ -126,7 +129,8 @@ cdef inline char* step_held(
         here.planes, here.source = <char*> next, (state - next) * <Py_ssize_t> sizeof(vec)
         step(plan, &one, k, &here, 0, count)
         state = next
-        plan.hold(coupling, first, count, old, state)
+        if not roomy or leave_room(plan.dim, vectors, low, high, state + X * row):
+            plan.hold(coupling, first, count, old, state)
         if coupling.plan.damped:
             damp_planes(coupling.plan, first, vectors, state)
     return <char*> state

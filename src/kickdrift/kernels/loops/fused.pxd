@@ -59,13 +59,12 @@ cdef inline void turn_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count,
         turn_planes(plan, 2, first, (count + width(r) - 1) // width(r), r)
 
 
-cdef inline bint moves_on(int scheme) noexcept nogil:
+cdef inline bint moves_on(int scheme, bint drag) noexcept nogil:
     """May a step of a tile leave the state where it is, and write the next one elsewhere?
 
-    It costs nothing where a step has one stage, and that reads each number just before it writes it. Walls want to
-    know both states.
+    It costs nothing where the first stage reads each number just before it writes it. Walls want to know both states.
     """
-    return scheme == KICK_DRIFT
+    return scheme == KICK_DRIFT or (scheme == VELOCITY_VERLET and drag)
 
 
 cdef inline void step_planes(
@@ -79,9 +78,9 @@ cdef inline void step_planes(
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
-    cdef const vec* state = r + source if moves_on(scheme) else r
+    cdef const vec* state = r + source if moves_on(scheme, False) else r
     # The accelerations of both places are in one, so that fewer places share the fastest cache.
-    cdef vec* a = r + min(source, 0) + S * row if moves_on(scheme) else r + S * row
+    cdef vec* a = r + min(source, 0) + S * row if moves_on(scheme, False) else r + S * row
     cdef int number, j
     cdef Py_ssize_t _step, i
     cdef vec x, v
@@ -163,7 +162,8 @@ cdef inline void step_vectors(
     cdef vec held[HELD]
     cdef vec constants[EXTRA + 2]
     cdef const vec* c = k if scheme == COMPOSITION else constants
-    cdef const vec* state = r + source if moves_on(scheme) else r
+    cdef const vec* state = r + source if moves_on(scheme, drag) else r
+    cdef vec* last = r + min(source, 0) + P * row if moves_on(scheme, drag) else r + P * row   # for both places
     cdef int number, j
     cdef Py_ssize_t _step, n, i
     cdef vec x[MAX_DIM]
@@ -180,7 +180,7 @@ cdef inline void step_vectors(
     for j in range(EXTRA + 2):
         constants[j] = k[j]
     if fsal(scheme, drag):
-        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
+        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, last)
     for _step in range(job.steps):
         if kind == ANY and plan.turned:
             turn_tile(plan, first, count, r)
@@ -192,7 +192,7 @@ cdef inline void step_vectors(
                         next_x[j] = state[X * row + i]
                         next_v[j] = state[V * row + i]
                         if fsal(scheme, drag):
-                            next_p[j] = r[P * row + i]
+                            next_p[j] = last[i]
                         if has_opening(scheme, drag) and number == 0:
                             opening(scheme, c, &next_x[j], &next_v[j], NULL, &next_p[j], NULL)
                     if kind == ANY:
@@ -204,7 +204,7 @@ cdef inline void step_vectors(
                         i = j * plane + n
                         if kind != ANY and kind != QUADRATIC_DRAG and not has_opening(scheme, drag):
                             v[j] = state[V * row + i]
-                        kept = &p[j] if fsal(scheme, drag) else &r[P * row + i]
+                        kept = &p[j] if fsal(scheme, drag) else &last[i]
                         stage(
                             scheme, drag, number, 1, c, c, c, c, c, a[j], &x[j], &v[j],
                             NULL, kept, &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
@@ -212,7 +212,7 @@ cdef inline void step_vectors(
                         r[X * row + i] = x[j]
                         r[V * row + i] = v[j]
                         if fsal(scheme, drag):
-                            r[P * row + i] = p[j]
+                            last[i] = p[j]
                 for j in range(dim):
                     x[j], v[j], p[j], a[j] = next_x[j], next_v[j], next_p[j], next_a[j]
             state = r
