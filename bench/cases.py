@@ -58,7 +58,7 @@ CASES = [
     Case(
         "wind",
         "QuadraticDrag",
-        scenes(integrator=(EULER, VERLET, RK4), dtype=DTYPES, force="wind"),
+        scenes(integrator=(EULER, VERLET, LEAPFROG, RK4), dtype=DTYPES, force="wind"),
         {"C": 0.9},
     ),
     Case(

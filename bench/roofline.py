@@ -22,6 +22,7 @@ OPERATIONS = {
     ("well", "rk4"): 46,
     ("wind", "semi_implicit_euler"): 8,
     ("wind", "velocity_verlet"): 16,
+    ("wind", "leapfrog"): 18,
     ("wind", "rk4"): 43,
     ("vortex", "semi_implicit_euler"): 11,
     ("vortex", "velocity_verlet"): 15,

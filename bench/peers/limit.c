@@ -172,7 +172,9 @@ INLINE void leapfrog(const int force, triple *x, triple *v, const lane *k, lane 
     const lane half = h / 2;
     while (steps--) EACH {
         x[i] = plus(x[i], scaled(half, v[i]));
-        v[i] = minus(v[i], scaled(h, pull(force, &x[i], &v[i], k)));
+        triple u = v[i];
+        if (force == QUADRATIC) u = minus(u, scaled(half, pull(force, &x[i], &u, k))); /* by the midpoint rule */
+        v[i] = minus(v[i], scaled(h, pull(force, &x[i], &u, k)));
         x[i] = plus(x[i], scaled(half, v[i]));
     }
 }
@@ -239,6 +241,7 @@ BODIES(well_leapfrog, leapfrog, WELL, BODY_LANES)
 BODIES(well_rk4, rk4, WELL, BODY_RK4_LANES)
 BODIES(wind_euler, euler, QUADRATIC, BODY_LANES)
 BODIES(wind_verlet, verlet, QUADRATIC, BODY_LANES)
+BODIES(wind_leapfrog, leapfrog, QUADRATIC, BODY_LANES)
 BODIES(wind_rk4, rk4, QUADRATIC, BODY_RK4_LANES)
 BODIES(vortex_euler, euler, VORTEX, BODY_LANES)
 BODIES(vortex_verlet, verlet, VORTEX, BODY_LANES)

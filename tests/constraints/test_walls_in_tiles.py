@@ -81,7 +81,7 @@ def shots(rng, n, dim, dtype, wall):
     }  # fmt: skip
 
 
-SCHEMES = ["semi_implicit_euler", "velocity_verlet", "rk4", "verlet", "yoshida4", "heun"]
+SCHEMES = ["semi_implicit_euler", "velocity_verlet", "leapfrog", "rk4", "verlet", "yoshida4", "heun"]
 
 
 @pytest.mark.parametrize("wall", ["plane", "rough plane", "floor", "side", "box", "boxes"])

@@ -60,7 +60,9 @@ LONE = {
 
 
 @pytest.mark.parametrize("name", LONE)
-@pytest.mark.parametrize("integrator", [kd.SemiImplicitEuler(), kd.VelocityVerlet(), kd.PEFRL(), kd.RK4()], ids=repr)
+@pytest.mark.parametrize(
+    "integrator", [kd.SemiImplicitEuler(), kd.VelocityVerlet(), kd.Leapfrog(), kd.PEFRL(), kd.RK4()], ids=repr
+)
 def test_terms_that_are_alone(monkeypatch, name, integrator):
     """From less than a vector to more than a tile."""
 
@@ -68,7 +70,8 @@ def test_terms_that_are_alone(monkeypatch, name, integrator):
         n, dtype, dim = (1, 7, 40, 197)[seed // 4], DTYPES[seed % 2], 2 + seed // 2 % 2
         position, velocity = rng.normal(size=(2, n, dim)).astype(dtype)
         position[0] = velocity[-1] = 0.5  # no direction to or from the wind, and not far from the others
-        arguments = {"dt": 0.02, "integrator": integrator, "forces": [LONE[name](dim)]}
+        forces = [LONE[name](dim), *([kd.Gravity([0.3] * dim)] if seed % 5 == 0 else [])]
+        arguments = {"dt": 0.02, "integrator": integrator, "forces": forces}
         return Scene(position, velocity, ("row", "component")[seed % 3 % 2], arguments)
 
     compare_with_reference(monkeypatch, make, range(16))

@@ -3,7 +3,7 @@
 
 from libc.string cimport memset
 
-from ..abi.constants cimport EXTRA
+from ..abi.constants cimport EXTRA, PER_KICK
 from ..abi.registers cimport P, Q, S, V, X, Y, Z
 from ..simd.vec cimport alone, f32alone, f32vec, f64vec, vec, width
 from ..abi.plan cimport (
@@ -15,6 +15,8 @@ from ..forces.fields cimport accelerate, accelerate_tile, add_term, field_vec
 from ..integrators.traits cimport fsal
 
 cdef enum:
+    MOST_ABREAST = 3        # vectors that go through all steps side by side, in 32 registers
+    TWICE = 2               # evaluations in a kick of leapfrog that depends on velocity
     ANY = -1                # kind of term: whatever there is
     HELD = 3 * MAX_DIM + 2  # what the only term and constant accelerations are made of
     SLOW_TO_STORE = 64      # bytes: AVX-512's vectors go to the caches in two parts on many processors
@@ -163,7 +165,6 @@ cdef inline void step_vectors(
     cdef vec constants[EXTRA + 2]
     cdef const vec* c = k if scheme == COMPOSITION else constants
     cdef const vec* state = r + source if moves_on(scheme, drag) else r
-    cdef vec* last = r + min(source, 0) + P * row if moves_on(scheme, drag) else r + P * row   # for both places
     cdef int number, j
     cdef Py_ssize_t _step, n, i
     cdef vec x[MAX_DIM]
@@ -180,7 +181,7 @@ cdef inline void step_vectors(
     for j in range(EXTRA + 2):
         constants[j] = k[j]
     if fsal(scheme, drag):
-        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, last)
+        plan.accelerate(plan, first, count, TILE, r + X * row, r + V * row, r + P * row)
     for _step in range(job.steps):
         if kind == ANY and plan.turned:
             turn_tile(plan, first, count, r)
@@ -192,7 +193,7 @@ cdef inline void step_vectors(
                         next_x[j] = state[X * row + i]
                         next_v[j] = state[V * row + i]
                         if fsal(scheme, drag):
-                            next_p[j] = last[i]
+                            next_p[j] = r[P * row + i]
                         if has_opening(scheme, drag) and number == 0:
                             opening(scheme, c, &next_x[j], &next_v[j], NULL, &next_p[j], NULL)
                     if kind == ANY:
@@ -204,7 +205,7 @@ cdef inline void step_vectors(
                         i = j * plane + n
                         if kind != ANY and kind != QUADRATIC_DRAG and not has_opening(scheme, drag):
                             v[j] = state[V * row + i]
-                        kept = &p[j] if fsal(scheme, drag) else &last[i]
+                        kept = &p[j] if fsal(scheme, drag) else &r[P * row + i]
                         stage(
                             scheme, drag, number, 1, c, c, c, c, c, a[j], &x[j], &v[j],
                             NULL, kept, &r[Q * row + i], &r[Y * row + i], &r[Z * row + i],
@@ -212,7 +213,7 @@ cdef inline void step_vectors(
                         r[X * row + i] = x[j]
                         r[V * row + i] = v[j]
                         if fsal(scheme, drag):
-                            last[i] = p[j]
+                            r[P * row + i] = p[j]
                 for j in range(dim):
                     x[j], v[j], p[j], a[j] = next_x[j], next_v[j], next_p[j], next_a[j]
             state = r
@@ -222,13 +223,15 @@ cdef inline void step_vectors(
             damp_planes(plan, first, vectors, r)
 
 
-cdef inline void step_pairs(
-    int dim, TermKind kind, const Plan* plan, const Job* job, const vec* k, Py_ssize_t count, vec* r,
+cdef inline void step_abreast(
+    int scheme, int dim, TermKind kind, const Plan* plan, const Job* job, const vec* k, Py_ssize_t count, vec* r,
 ) noexcept nogil:
-    """RK4 for bodies that are `alone_in` such a term: two vectors at once go through all steps in registers.
+    """RK4, or leapfrog, of bodies `alone_in` such a term: a few vectors at once go through all steps in registers.
 
-    While the roots and quotients of one are under way, the other has work.
+    While the roots and quotients of one are under way, the others have work.
     """
+    cdef bint brief = scheme == COMPOSITION or kind == VORTEX   # and so room for one more
+    cdef int few = MOST_ABREAST if sizeof(vec) == SLOW_TO_STORE and brief else 2
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
     cdef vec* place = r + X * MAX_DIM * plane
@@ -237,55 +240,63 @@ cdef inline void step_pairs(
     cdef Field g
     cdef Term term
     cdef vec held[HELD]
-    cdef vec constants[EXTRA + 2]
-    cdef vec x[2 * MAX_DIM]
-    cdef vec v[2 * MAX_DIM]
+    cdef vec constants[EXTRA + 2 + PER_KICK]
+    cdef vec x[MOST_ABREAST * MAX_DIM]
+    cdef vec v[MOST_ABREAST * MAX_DIM]
     cdef Py_ssize_t _step, n, at
     cdef int i, j
     hold_term(kind, dim, plan, &g, &term, held)
-    for j in range(EXTRA + 2):
+    for j in range(EXTRA + 2 if scheme == RK4 else EXTRA + 2 + PER_KICK):
         constants[j] = k[j]
     n = 0
     while n < vectors:
-        for i in range(2):
-            at = min(n + i, vectors - 1)    # the last one twice, if it has no other
+        for i in range(few):
+            at = min(n + i, vectors - 1)    # the last one again, where there are no others
             for j in range(dim):
                 x[i * dim + j], v[i * dim + j] = place[j * plane + at], speed[j * plane + at]
-                if job.steps == 1:  # for walls, which look for it where `stage` keeps it
+                if scheme == RK4 and job.steps == 1:  # for walls, which look for it where `stage` keeps it
                     before[j * plane + at] = speed[j * plane + at]
         for _step in range(job.steps):
-            step_rk4(dim, kind, constants, &g, &term, x, v)
-            step_rk4(dim, kind, constants, &g, &term, x + dim, v + dim)
-        for i in range(2):
+            step_one(scheme, dim, kind, constants, &g, &term, x, v)
+            step_one(scheme, dim, kind, constants, &g, &term, x + dim, v + dim)
+            if few == MOST_ABREAST:
+                step_one(scheme, dim, kind, constants, &g, &term, x + 2 * dim, v + 2 * dim)
+        for i in range(few):
             at = min(n + i, vectors - 1)
             for j in range(dim):
                 place[j * plane + at], speed[j * plane + at] = x[i * dim + j], v[i * dim + j]
-        n += 2
+        n += few
 
 
-cdef inline void step_rk4(
-    int dim, TermKind kind, const vec* k, const Field* g, const Term* term, vec* x, vec* v,
+cdef inline void step_one(
+    int scheme, int dim, TermKind kind, const vec* k, const Field* g, const Term* term, vec* x, vec* v,
 ) noexcept nogil:
     """One step of a vector. Its stages are written out: compilers do not unroll what is so long."""
     cdef vec p[MAX_DIM]
     cdef vec q[MAX_DIM]
     cdef vec y[MAX_DIM]
     cdef vec z[MAX_DIM]
-    evaluate(0, dim, kind, k, g, term, x, v, p, q, y, z)
-    evaluate(1, dim, kind, k, g, term, x, v, p, q, y, z)
-    evaluate(2, dim, kind, k, g, term, x, v, p, q, y, z)
-    evaluate(3, dim, kind, k, g, term, x, v, p, q, y, z)
+    cdef int j
+    if scheme == COMPOSITION:
+        for j in range(dim):
+            opening(scheme, k, &x[j], &v[j], NULL, NULL, NULL)
+    evaluate(scheme, 0, dim, kind, k, g, term, x, v, p, q, y, z)
+    evaluate(scheme, 1, dim, kind, k, g, term, x, v, p, q, y, z)
+    if scheme == RK4:
+        evaluate(scheme, 2, dim, kind, k, g, term, x, v, p, q, y, z)
+        evaluate(scheme, 3, dim, kind, k, g, term, x, v, p, q, y, z)
 
 
 cdef inline void evaluate(
-    int number, int dim, TermKind kind, const vec* k, const Field* g, const Term* term,
+    int scheme, int number, int dim, TermKind kind, const vec* k, const Field* g, const Term* term,
     vec* x, vec* v, vec* p, vec* q, vec* y, vec* z,
 ) noexcept nogil:
+    cdef bint drag = kind == QUADRATIC_DRAG
     cdef vec a[MAX_DIM]
     cdef int j
     pull(dim, kind, g, term, x, v, a)
     for j in range(dim):
-        stage(RK4, False, number, 1, k, k, k, k, k, a[j], &x[j], &v[j], NULL, &p[j], &q[j], &y[j], &z[j])
+        stage(scheme, drag, number, TWICE, k, k, k, k, k, a[j], &x[j], &v[j], NULL, &p[j], &q[j], &y[j], &z[j])
 
 
 cdef inline void pull(
@@ -374,7 +385,7 @@ cdef inline void step_tile(
     elif sizeof(vec) == SLOW_TO_STORE and alone_in(VORTEX, plan):
         step_lone(scheme, dim, VORTEX, plan, job, k, first, count, source, r)
     elif (
-        (sizeof(vec) == SLOW_TO_STORE or scheme == VELOCITY_VERLET) and scheme != COMPOSITION
+        (sizeof(vec) == SLOW_TO_STORE or scheme == VELOCITY_VERLET or scheme == COMPOSITION)
         and alone_in(QUADRATIC_DRAG, plan)
     ):
         step_lone(scheme, dim, QUADRATIC_DRAG, plan, job, k, first, count, source, r)
@@ -388,8 +399,8 @@ cdef inline void step_lone(
     int scheme, int dim, TermKind kind, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
     Py_ssize_t count, Py_ssize_t source, vec* r,
 ) noexcept nogil:
-    if scheme == RK4:
-        step_pairs(dim, kind, plan, job, k, count, r)
+    if scheme == RK4 or (scheme == COMPOSITION and kind == QUADRATIC_DRAG):
+        step_abreast(scheme, dim, kind, plan, job, k, count, r)
     else:
         step_vectors(scheme, dim, kind, plan, job, k, first, count, source, r)
 

@@ -10,7 +10,7 @@ from ..abi.registers cimport REGISTERS, S, V, X
 from ..simd.copies cimport triple_f32, triple_f64
 from ..simd.vec cimport f32alone, f32vec, f64alone, vec, width
 from ..abi.plan cimport (
-    IMPLICIT_EULER, MAX_DIM, QUADRATIC_DRAG, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Plan, Row,
+    COMPOSITION, IMPLICIT_EULER, MAX_DIM, QUADRATIC_DRAG, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Plan, Row,
 )
 from .fused cimport alone_in, charges, fused, solve_planes, step_alone, step_charges, step_two
 from .planes cimport aligned, end, keep_tile, move_state, sum_planes
@@ -94,10 +94,12 @@ cdef inline bint in_passes(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint in_planes(const Plan* plan) noexcept nogil:
+    cdef bint leapfrog
     if not fused(plan.scheme) or plan.dim == 1:
         return False
     if plan.velocity_dependent and splits_on_drag(plan.scheme):
-        return plan.scheme == VELOCITY_VERLET and alone_in(QUADRATIC_DRAG, plan)
+        leapfrog = plan.scheme == COMPOSITION and plan.kicks == 1
+        return (plan.scheme == VELOCITY_VERLET or leapfrog) and alone_in(QUADRATIC_DRAG, plan)
     return True
 
 
