@@ -77,8 +77,9 @@ GLUE |= {f"engine.{name}": ["-Os"] for name in ("slots", "snapshots", "verbs")}
 # On the way of each step and frame, or loops themselves. Where functions begin in their cache line makes a tenth of a
 # short step's time: it shall not depend on what else is in a module.
 ALIGNED = ["-falign-functions=64"]
-DENSE = ["-falign-jumps=1", "-falign-loops=1", "-falign-labels=1"]
-GLUE |= {"engine.bodies": ["-Os", *ALIGNED, *PLAIN], "engine.runner": ["-O2", *ALIGNED, *DENSE, *PLAIN]}
+DENSE = ["-falign-jumps=1", "-falign-labels=1"]
+DENSER = [*DENSE, "-falign-loops=1"]
+GLUE |= {"engine.bodies": ["-Os", *ALIGNED, *PLAIN], "engine.runner": ["-O2", *ALIGNED, *DENSER, *PLAIN]}
 GLUE |= {"engine.frames": ["-O2", *ALIGNED], "engine.neighbours": ["-O3", "-fno-tree-vectorize", *PLAIN]}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s", "-Wl,--build-id=none", "-Wl,--gc-sections"]
@@ -92,7 +93,7 @@ VECTORS = ["-fno-tree-vectorize", "-Wno-maybe-uninitialized"]
 # The loops over single bodies are written as many small functions each: inlining is what makes the constants
 # constant. Compilers' own choice, which serves the others, would leave half of the speed, in half of the time.
 # With instructions in any other order, steps of rk4 take up to a tenth longer.
-INLINED = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))", "-fschedule-insns2", *ALIGNED]
+INLINED = ["-DCYTHON_INLINE=__inline__ __attribute__((always_inline))", "-fschedule-insns2", *ALIGNED, *DENSE]
 # Kernels of coupled bodies are still smaller, and as fast, if compilers do not take `inline` for a wish: the large
 # ones are not inlined then wherever they are called.
 UNASKED = ["-DCYTHON_INLINE=", "-Wno-unused"]

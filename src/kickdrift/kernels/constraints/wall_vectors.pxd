@@ -184,10 +184,10 @@ cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
     cdef vec one = filled(1, &h)
     cdef vec zero = filled(0, &h)
     cdef vec square = speed * speed
-    cdef vec most = pull * (pull + filled(2, &h) / h * depth)
-    cdef vec far = where_above(most - filled(0.00390625, &h) * most, square, one, zero)
+    cdef vec bound = pull * (pull + filled(2, &h) / h * depth)
+    cdef vec far = where_above(bound - filled(0.00390625, &h) * bound, square, one, zero)
     far = where_above(square, filled(8e-28, &h), far, zero)
-    far = where_above(filled(1e27, &h), most, far, zero)
+    far = where_above(filled(1e27, &h), bound, far, zero)
     return where_reaching(pull, speed, one, far)
 
 

@@ -230,8 +230,7 @@ cdef inline void step_abreast(
 
     While the roots and quotients of one are under way, the others have work.
     """
-    cdef bint brief = scheme == COMPOSITION or kind == VORTEX   # and so room for one more
-    cdef int few = MOST_ABREAST if sizeof(vec) == SLOW_TO_STORE and brief else 2
+    cdef int few = MOST_ABREAST if sizeof(vec) == SLOW_TO_STORE and scheme == COMPOSITION else 2
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
     cdef vec* place = r + X * MAX_DIM * plane
