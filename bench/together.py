@@ -186,18 +186,24 @@ def hanging(rounds: int, side: int, dtype: str, close: float) -> list[Row]:
     position = np.zeros((side * side, 3), dtype)
     position[:, 0], position[:, 2] = (0.1 * axis.ravel() for axis in np.divmod(index, side))
 
-    def hang(order: str) -> kd.Stepper:
+    def hang(order: str, threads: int) -> kd.Stepper:
         rods = kd.Distance(pairs, length=0.1, iterations=16, direction="after", order=order)
         forces, held = [kd.Gravity((0, -9.81, 0))], [kd.Pin(pins), rods]
-        return kd.Stepper(position.copy(), dt=STEP, integrator="verlet", forces=forces, constraints=held)
+        how = {"dt": STEP, "integrator": "verlet", "threads": threads}
+        return kd.Stepper(position.copy(), forces=forces, constraints=held, **how)
 
     rival = "numba, pair by pair"
     found, missing = rivals(rival)
     rows: list[Row] = []
-    for order, goal in (("given", 1.2), ("coloured", 3)):
-        title = f"a cloth of {side} x {side}, Verlet, 16 relaxations, {order}, step(), {bits(dtype)}"
-        ours = hang(order)
-        runs: dict[str, Callable[[], object]] = {"ours": ours.step}
+    for order, threads, goal in (("given", 1, 1.2), ("coloured", 1, 3), ("coloured", 2, 3)):
+        if threads > 1 and side < 128:
+            continue  # a step is too short to be shared
+        steps, ways = (16, f"{order}, two threads") if threads > 1 else (1, order)
+        title = f"a cloth of {side} x {side}, Verlet, 16 relaxations, {ways}, step({steps}), {bits(dtype)}"
+        ours, alone = hang(order, threads), hang(order, 1)
+        runs: dict[str, Callable[[], object]] = {"ours": partial(ours.step, steps)}
+        if threads > 1:
+            runs["one thread"] = partial(alone.step, steps)
         for name, module in found.items():
             theirs = module.Cloth(position, pairs, pins, 0.1, -9.81, STEP, 16)
             for _ in range(30):
@@ -205,9 +211,14 @@ def hanging(rounds: int, side: int, dtype: str, close: float) -> list[Row]:
                 ours.step()
             # Another order is another iterate on the way to the same cloth.
             agree(title, ours.position, theirs.x, close if order == "given" else 0.1)
-            runs[name] = theirs.step
-        rows += compare(title, runs, {rival: goal}, rounds, missing)
+            runs[name] = partial(repeat, theirs.step, steps)
+        rows += compare(title, runs, {rival: goal} | ({"one thread": 1} if threads > 1 else {}), rounds, missing)
     return rows
+
+
+def repeat(step: Callable[[], object], times: int) -> None:
+    for _ in range(times):
+        step()
 
 
 def orbits(rounds: int) -> list[Row]:

@@ -10,6 +10,7 @@ from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
+from ..kernels.abi.crew cimport Crew
 from .coupled cimport padded
 from .runner cimport LARGEST_TICK, RELEASE, Runner, View, Writes, copy_array, copy_views, locate, views
 from .guard cimport acquire
@@ -170,6 +171,7 @@ cdef class Core(Runner):
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
+        self.crew_size = 1 if self.coupled is None else self.coupled.crew_size
         if self.slots is not None:
             self.plan.living, self.rows = &self.slots.data, self.slots.count
             self.slots.stale = True
@@ -489,6 +491,9 @@ cdef class Core(Runner):
         """The same up to the last row that lives."""
         self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
         return self.run_job(self.slots.data.end, steps * self.cost * self.slots.share)
+
+    cdef void take_crew(self, Crew* crew) noexcept:
+        self.coupled.take_crew(crew)
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.coupling != NULL:

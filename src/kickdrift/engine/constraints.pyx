@@ -4,12 +4,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COLOURS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, MEETING,
-    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, TRAITS, Collisions, ConstraintCall,
+    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHARED, SHAPES_PER_BODY, TRAITS, Collisions, ConstraintCall,
     Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport CoupledTable
+from ..kernels.abi.crew cimport Crew
 from .coefficients cimport space
 from .runner cimport look
 from .slots cimport Links, address
@@ -126,8 +127,12 @@ cdef class BoundDistance(BoundConstraint):
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
-        self.cost = 20 * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
+        self.shares = count > 0 and np.bincount(stage).max() >= SHARED
+        self.cost = (5 if self.shares else 20) * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
+
+    cdef void take_crew(self, Crew* crew) noexcept:
+        self.distance.crew = crew
 
     cdef int find_links(self, Links links) except -1:
         self.places = {}  # what is cut is laid out again from copies

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ..kernels.abi.constraints cimport ConstraintCall
+from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.plan cimport Array, Job, Plan
 from ..kernels.abi.coupled cimport CoupledTable, Coupling, InteractionCall
@@ -27,6 +28,7 @@ cdef class Coupled(Watch):
     cdef list arrays                # that these point into
     cdef double cost                # of interactions and constraints, in a step of all bodies, in nanoseconds
     cdef Py_ssize_t helpers         # how many threads may share the work
+    cdef Py_ssize_t crew_size       # how many in the crew to which constraints hand work out
     cdef bint fallible              # may an interaction fail?
     # Of bodies that are stepped as one tile.
     cdef object workspace           # the registers of all bodies, or None where each tile is on its own
@@ -54,6 +56,7 @@ cdef class Coupled(Watch):
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil
+    cdef void take_crew(self, Crew* crew) noexcept
     cdef int raise_failure(self, const Job* failed) except -1
 
 

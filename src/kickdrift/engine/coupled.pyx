@@ -11,6 +11,7 @@ from libc.string cimport memcpy
 
 from .coefficients cimport field
 from .constraints cimport bind_constraints
+from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
 from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
@@ -58,6 +59,7 @@ cdef class Coupled(Watch):
         Those that a previous one of the same bodies has bound, if there is one, are shared with it.
         """
         cdef Coupled coupled = Coupled.__new__(Coupled)
+        cdef BoundConstraint bound
         cdef bint implicit = plan.scheme == IMPLICIT_EULER and len(model.interactions) > 0
         if previous is not None and previous.links is not None:
             previous = None  # what is bound there may be cut
@@ -67,6 +69,10 @@ cdef class Coupled(Watch):
         coupled.coupling.plan = plan
         whole = coupled.bind_interactions(model, plan, threads, previous)
         coupled.bind_all_constraints(model, previous)
+        coupled.crew_size = 1
+        for bound in coupled.bound_constraints:
+            if bound.shares:
+                coupled.crew_size = threads
         coupled.coupling.only_put_back = coupled.is_only_put_back(model)
         energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
         if whole or implicit or energy or not coupled.walls_alone(model, plan):
@@ -316,6 +322,11 @@ cdef class Coupled(Watch):
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
         """Copy it back, from where so many steps have left it."""
         copy_state(plan, &self.whole[0 if self.coupling.in_place else steps % 2], self.item)
+
+    cdef void take_crew(self, Crew* crew) noexcept:
+        cdef BoundConstraint bound
+        for bound in self.bound_constraints:
+            bound.take_crew(crew)
 
     cdef int raise_failure(self, const Job* failed) except -1:
         """What an interaction or constraint failed with."""

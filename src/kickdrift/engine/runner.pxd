@@ -5,6 +5,7 @@ from cpython.pythread cimport PyThread_type_lock
 from libc.stdint cimport int64_t
 
 from .guard cimport guard_t, release
+from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.abi.tables cimport Kernels
 
@@ -85,6 +86,8 @@ cdef class Runner:
     cdef bint single        # float32
     cdef Job job
     cdef Py_ssize_t helpers
+    cdef Py_ssize_t crew_size   # threads of the crew of large jobs that hand work out
+    cdef Crew crew
     cdef object interrupt   # an exception that waits for the steps to be complete, or None
     cdef guard_t busy
     cdef bint ready         # is everything bound? Nothing runs before
@@ -112,6 +115,8 @@ cdef class Runner:
         return self.run_large(work)
 
     cdef int run_large(self, double work) except -1
+    cdef object run_with_crew(self)
+    cdef void take_crew(self, Crew* crew) noexcept
     cdef int raise_interrupt(self) except -1
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1

@@ -17,8 +17,10 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from .guard cimport acquire
+from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.plan cimport ROW, Array
 from ..kernels.abi.tables cimport offered_in
+from ..kernels.crew cimport dismiss, help, muster
 from ..kernels.simd.copies cimport move_f32, move_f64
 from ..kernels.simd.rounding cimport require_rounding
 
@@ -77,6 +79,56 @@ cdef class Task:
             PyThread_acquire_lock(self.running, 1)
 
 
+cdef object run_tasks(list tasks):
+    """Have all tasks done, by other threads as well; returns the exception that waits until then, or None."""
+    cdef Task task
+    interrupt = None
+    try:
+        share(tasks)
+    except BaseException as error:
+        # Hiring runs Python code, in which Ctrl-C or another signal may strike at any place. But
+        # what is begun must be brought to an end: half of the rows may be ahead of the others.
+        interrupt = error
+    for task in tasks:
+        task()
+    for task in tasks:
+        task.wait()
+    return interrupt
+
+
+# A job, and who helps with it.
+ctypedef struct Led:
+    run_t run
+    void* owner
+    Crew* crew
+
+
+cdef void run_leader(void* led, Job* job) noexcept nogil:
+    (<Led*> led).run((<Led*> led).owner, job)
+    dismiss((<Led*> led).crew)
+
+
+cdef void run_helper(void* crew, Job* job) noexcept nogil:
+    help(<Crew*> crew, job.first)
+
+
+cdef object run_led(run_t run, void* owner, Job* job, Crew* crew, Py_ssize_t threads):
+    """Run a job that leads a crew of so many threads; returns what `run_tasks` does."""
+    cdef Led led
+    cdef Task task
+    cdef Py_ssize_t number
+    tasks = [Task() for _ in range(threads)]
+    for number, task in enumerate(tasks):
+        task.run, task.owner, task.job.first = run_helper, crew, number
+    led.run, led.owner, led.crew = run, owner, crew
+    task = tasks[0]
+    task.run, task.owner, task.job = run_leader, &led, job[0]
+    muster(crew, threads)
+    interrupt = run_tasks(tasks)
+    job[0] = task.job
+    return interrupt
+
+
 cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work):
     """Run a job that is worth releasing the GIL, and perhaps sharing: a range of its rows for each thread.
 
@@ -90,7 +142,6 @@ cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, dou
         with nogil:
             run(owner, job)
         return None
-    interrupt = None
     blocks = (n + ROW - 1) // ROW  # which are whole tiles too
     edges = [blocks * i // helpers * ROW for i in range(helpers + 1)]
     tasks = []
@@ -102,16 +153,7 @@ cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, dou
             task.job.first = first
             task.job.last = min(last, n)
             tasks.append(task)
-    try:
-        share(tasks)
-    except BaseException as error:
-        # Hiring runs Python code, in which Ctrl-C or another signal may strike at any place. But
-        # what is begun must be brought to an end: half of the rows may be ahead of the others.
-        interrupt = error
-    for task in tasks:
-        task()
-    for task in tasks:
-        task.wait()
+    interrupt = run_tasks(tasks)
     job.bad_body = -1
     job.code = 0
     job.failed_step = job.steps
@@ -148,10 +190,25 @@ cdef class Runner:
         pass
 
     cdef int run_large(self, double work) except -1:
-        interrupt = run_shared(call_runner, <void*> self, &self.job, self.helpers, work)
+        if self.crew_size > 1 and work >= SHARE:
+            interrupt = self.run_with_crew()
+        else:
+            interrupt = run_shared(call_runner, <void*> self, &self.job, self.helpers, work)
         if interrupt is not None:
             self.interrupt = interrupt
         return 0
+
+    cdef object run_with_crew(self):
+        """Run the job, and have others help where it hands work out."""
+        try:
+            self.take_crew(&self.crew)
+            return run_led(call_runner, <void*> self, &self.job, &self.crew, self.crew_size)
+        finally:
+            self.take_crew(NULL)
+
+    cdef void take_crew(self, Crew* crew) noexcept:
+        """Who hands work out is told to whom, or that there is nobody any more."""
+        pass
 
     cdef int raise_interrupt(self) except -1:
         if self.interrupt is not None:

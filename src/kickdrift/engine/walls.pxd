@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 
 from ..kernels.abi.constraints cimport ConstraintCall, Each, Shapes, Wall
 from ..kernels.abi.coupled cimport CoupledTable
+from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
 from .slots cimport Links
 
@@ -11,6 +12,7 @@ from .slots cimport Links
 cdef class BoundConstraint:
     cdef ConstraintCall constraint
     cdef double cost        # of holding all bodies, in nanoseconds
+    cdef bint shares        # does it hand out work that a crew may share?
     cdef bint by_tiles      # does it hold each body on its own, by what `of_tile` in passes.pxd knows of a wall?
     cdef list kept          # the arrays that its data points to
     cdef dict places        # by name, of the fields that may be written again: where their numbers lie, (1, count)
@@ -29,6 +31,7 @@ cdef class BoundConstraint:
     cdef void* field(self, dict fields, str name, object dtype) except NULL
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1
     cdef int find_links(self, Links links) except -1
+    cdef void take_crew(self, Crew* crew) noexcept
 
 
 # Base of what bodies are kept out of.

@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ..kernels.abi.constraints cimport PAIRS_PER_BODY, Corners, Each, Periodic, Sensor, Shapes, Wall
 from ..kernels.abi.coupled cimport CoupledTable
+from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
@@ -89,6 +90,10 @@ cdef class BoundConstraint:
     cdef int find_links(self, Links links) except -1:
         """What ends, or is otherwise, where bodies die."""
         return 0
+
+    cdef void take_crew(self, Crew* crew) noexcept:
+        """Whom it hands work to while a job runs; NULL: nobody."""
+        pass
 
 
 cdef class BoundSolid(BoundConstraint):

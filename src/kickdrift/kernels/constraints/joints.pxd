@@ -3,9 +3,11 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport HELD_ROW, Distance, Pin
+from ..abi.constraints cimport HELD_ROW, SHARED, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
+from ..abi.crew cimport PartFunction
 from ..abi.plan cimport MAX_DIM
+from ..crew cimport lead
 from ..forces.fields cimport root
 from ..simd.blends cimport where_above
 from ..simd.rows cimport change_ways, lay_f32, lay_f64, shrink_ways, ways_f32, ways_f64
@@ -18,6 +20,7 @@ cdef enum:
     BATCH = 128     # pairs whose roots and quotients are under way at once, whole vectors
     RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
     FEW = 2         # for up to so many pairs it is faster to take them one by one
+    WHOLE = 64      # so many stay together: they are whole vectors
     SHORT = 16      # vectors of fewer numbers would wait for these, which were just written one by one
 
 
@@ -196,37 +199,68 @@ cdef inline real left_by_drag(real c, real h, real first, real second) noexcept 
     return least + (more if more > 0 else 0 * more)
 
 
+# What is done with the pairs of a stage.
+ctypedef struct Sweep:
+    bint velocities, compliant, plain
+    int dim
+    double h
+    const Distance* data
+    int64_t first, last
+
+
+cdef inline void part_f32(const void* work, int64_t part, int64_t parts) noexcept nogil:
+    part_of(<const Sweep*> work, part, parts, <const f32vec*> NULL)
+
+
+cdef inline void part_f64(const void* work, int64_t part, int64_t parts) noexcept nogil:
+    part_of(<const Sweep*> work, part, parts, <const f64vec*> NULL)
+
+
+cdef inline void part_of(const Sweep* work, int64_t part, int64_t parts, const vec* like) noexcept nogil:
+    """Pairs of one stage have no body in common, so no bit depends on who takes which."""
+    cdef int64_t pieces = (work.last - work.first + WHOLE - 1) // WHOLE
+    cdef int64_t p = work.first + pieces * part // parts * WHOLE
+    hold_pairs(work, p, min(work.last, work.first + pieces * (part + 1) // parts * WHOLE), like)
+
+
+cdef inline void hold_pairs(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
+    if work.plain:
+        straighten(work.dim, work.data, p, last, like)
+    else:
+        take(work.velocities, work.compliant, work.dim, work.h, work.data, p, last, like)
+
+
 cdef inline bint sweep(
     bint velocities, bint compliant, int dim, real h, const Distance* data, void* owner,
 ) noexcept nogil:
     """All iterations, over positions or velocities; False where somebody wants to stop."""
-    cdef int64_t _iteration, stage, p, k, last
+    cdef int64_t _iteration, stage, p, k
     cdef int64_t relaxed = 0
-    cdef bint plain = not velocities and not compliant and data.direction == 0 and not is_periodic(&data.torus)
+    cdef Sweep work
+    cdef PartFunction part = part_f32 if real is float else part_f64
+    work.velocities, work.compliant, work.dim, work.h, work.data = velocities, compliant, dim, h, data
+    work.plain = not velocities and not compliant and data.direction == 0 and not is_periodic(&data.torus)
     for _iteration in range(data.iterations):
         for stage in range(data.stages):
-            p = data.stage[stage]
-            last = data.stage[stage + 1]
-            relaxed += last - p + 1
+            p = work.first = data.stage[stage]
+            work.last = data.stage[stage + 1]
+            relaxed += work.last - p + 1
             if relaxed > RELAXATIONS:
                 relaxed = 0
                 if data.look(owner):
                     return False
-            if last - p <= FEW:
-                for k in range(p, last):
+            if work.last - p <= FEW:
+                for k in range(p, work.last):
                     if velocities:
                         slow_pair(compliant, dim, h, <real*> data.row, data, k)
                     else:
                         relax_pair(compliant, dim, <real*> data.row, data, k)
-            elif plain:
-                if real is float:
-                    straighten(dim, data, p, last, <const f32vec*> NULL)
-                else:
-                    straighten(dim, data, p, last, <const f64vec*> NULL)
+            elif data.crew != NULL and work.last - p >= SHARED:
+                lead(data.crew, part, &work)
             elif real is float:
-                take(velocities, compliant, dim, h, data, p, last, <const f32vec*> NULL)
+                hold_pairs(&work, p, work.last, <const f32vec*> NULL)
             else:
-                take(velocities, compliant, dim, h, data, p, last, <const f64vec*> NULL)
+                hold_pairs(&work, p, work.last, <const f64vec*> NULL)
     return True
 
 
