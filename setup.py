@@ -80,7 +80,7 @@ ALIGNED = ["-falign-functions=64"]
 DENSE = ["-falign-jumps=1", "-falign-labels=1"]
 DENSER = [*DENSE, "-falign-loops=1"]
 GLUE |= {"engine.bodies": ["-Os", *ALIGNED, *PLAIN], "engine.runner": ["-O2", *ALIGNED, *DENSER, *PLAIN]}
-GLUE |= {"engine.frames": ["-O2", *ALIGNED], "engine.neighbours": ["-O3", "-fno-tree-vectorize", *PLAIN]}
+GLUE |= {"engine.frames": ["-O2", *ALIGNED], "engine.neighbours": [*SMALLER, "-fno-tree-vectorize", *PLAIN]}
 if MODE == "release" and sys.platform == "linux":
     LINK = ["-s", "-Wl,--build-id=none", "-Wl,--gc-sections"]
     UNIX += ["-fno-asynchronous-unwind-tables", "-fno-plt"]
