@@ -77,6 +77,7 @@ GLUE |= {f"engine.{name}": ["-Os"] for name in ("slots", "snapshots", "verbs")}
 # On the way of each step and frame, or loops themselves. Where functions begin in their cache line makes a tenth of a
 # short step's time: it shall not depend on what else is in a module.
 ALIGNED = ["-falign-functions=64"]
+# Within functions only loops are worth the padding, and in `runner` these are not either.
 DENSE = ["-falign-jumps=1", "-falign-labels=1"]
 DENSER = [*DENSE, "-falign-loops=1"]
 GLUE |= {"engine.bodies": ["-Os", *ALIGNED, *PLAIN], "engine.runner": ["-O2", *ALIGNED, *DENSER, *PLAIN]}

@@ -1,6 +1,8 @@
 """Threads that share the stages of a large cloth: the same bits, whoever is late, and nothing lost."""
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -65,8 +67,7 @@ def test_a_crew_changes_no_bit(isa, hired, how, dtype, dim):
             crew.step(steps)
             with said(threads=threads, steps=steps):
                 assert_same_worlds(crew, alone)
-    assert hired == [2, 3, 40] * (len(hired) // 3)
-    assert len(hired) >= 6
+    assert set(hired) == {2, 3}  # more would have too little to do
 
 
 def test_in_a_periodic_box_and_where_bodies_come_and_go(hired):
@@ -77,7 +78,85 @@ def test_in_a_periodic_box_and_where_bodies_come_and_go(hired):
             world.kill(np.flatnonzero(world.alive)[turn :: 60 + turn])
             world.step(20)
         assert_same_worlds(crew, alone)
-    assert hired == [2] * 4
+    assert set(hired) == {2}
+
+
+def test_deaths_that_leave_few_pairs(hired):
+    more = {"constraints": [], "alive": np.ones(SIDE * SIDE, bool)}
+    alone, crew = cloth(**more), cloth(threads=2, **more)
+    for world in (alone, crew):
+        world.kill(np.flatnonzero(np.arange(SIDE * SIDE) % 3 == 0))
+        world.step(60)
+    assert_same_worlds(crew, alone)
+
+
+def test_two_kinds_of_pairs_and_what_comes_and_goes(hired):
+    worlds = [cloth("after", threads=threads) for threads in (1, 2)]
+    braces = kd.Distance([(0, SIDE + 1), (1, SIDE + 2)], compliance=0.1)
+    for change in (lambda world: None, lambda world: world.add(braces), lambda world: world.remove(braces)):
+        hired.clear()
+        for world in worlds:
+            change(world)
+            world.step(30)
+        assert set(hired) == {2}
+        assert_same_worlds(*worlds)
+
+
+def test_separate_rods_are_shared_in_any_order(hired):
+    pairs = np.arange(2400).reshape(-1, 2)
+    position = np.random.default_rng(1).normal(0, 10, (2400, 2))
+    worlds = [
+        kd.Stepper(position.copy(), threads=threads, constraints=[kd.Distance(pairs, length=1.0)]) for threads in (1, 2)
+    ]
+    for world in worlds:
+        world.step(100)
+    assert set(hired) == {2}
+    assert_same_worlds(*worlds)
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_force_sees_the_same_ticks(slow):
+    """Also where it takes so long that helpers leave."""
+    seen = [], []
+
+    def watch(number):
+        def force(t, position, velocity, out):
+            seen[number].append(worlds[number].tick)
+            if slow:
+                time.sleep(0.02)
+
+        return kd.Force(force)
+
+    worlds = [cloth(threads=1 + number, forces=[watch(number)]) for number in range(2)]
+    for world in worlds:
+        world.step(8 if slow else 40)
+    assert seen[0] == seen[1]
+    assert len(set(seen[0])) > 4
+    assert_same_worlds(*worlds)
+
+
+def test_attraction_is_still_divided(hired):
+    worlds = [cloth(threads=threads, forces=[kd.NBody(1e-9)]) for threads in (1, 2)]
+    for world in worlds:
+        world.step(3)
+    assert len(hired) > 3
+    assert_same_worlds(*worlds)
+
+
+ENDS = """
+import threading, time, numpy as np, kickdrift as kd
+pairs = np.arange(2400).reshape(-1, 2)
+position = np.random.default_rng(1).normal(0, 10, (2400, 2))
+world = kd.Stepper(position, threads=2, constraints=[kd.Distance(pairs, length=1.0)])
+threading.Thread(target=world.step, args=(10**7,), daemon=True).start()
+time.sleep(0.3)
+print(world.tick > 0)
+"""
+
+
+def test_an_interpreter_ends_while_a_crew_works():
+    done = subprocess.run([sys.executable, "-c", ENDS], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "True\n"
 
 
 def test_few_pairs_are_nobodys_help(hired):

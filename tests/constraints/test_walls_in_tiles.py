@@ -111,10 +111,11 @@ def test_the_same_bits_as_where_somebody_is_told(isa, scheme, wall):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("scheme", ["semi_implicit_euler", "rk4", "verlet"])
-def test_births_and_deaths_at_a_wall(isa, scheme, dtype):
+@pytest.mark.parametrize("scheme", ["semi_implicit_euler", "velocity_verlet", "leapfrog", "rk4", "verlet"])
+@pytest.mark.parametrize("wall", ["rough plane", "floor"])
+def test_births_and_deaths_at_a_wall(isa, wall, scheme, dtype):
     rng = np.random.default_rng(5)
-    position, velocity, arguments = shots(rng, 400, 2, dtype, "rough plane")
+    position, velocity, arguments = shots(rng, 400, 2, dtype, wall)
     arguments["mass"] = 1.0
     arguments |= {"integrator": scheme, "alive": rng.random(400) < 0.6}
     steppers = [

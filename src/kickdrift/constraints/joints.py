@@ -77,12 +77,12 @@ class Distance(Constraint):
 
     order: "given" takes pairs in the order given, "coloured" colour by colour, and in the order given within a colour.
     Each pair has the first colour that no pair before it has that shares a body with it. So pairs of a colour have no
-    body in common, and are computed side by side, which takes some two thirds of the time for cloth, and by several
-    threads where there are 512 or more and the stepper has `threads`. After each iteration bodies are elsewhere than in
-    the other order, on the way to the same lengths. Either way the bits are the same on every machine and for any
-    number of threads. A correction at the end of a rope, whose pairs are given from there, passes through all of it in
-    one iteration; coloured it takes many. Pairs that end with a body leave the colours of the others as they were.
-    `Contacts` takes `joints` in this order too.
+    body in common, and are computed side by side, which takes some two thirds of the time for cloth. After each
+    iteration bodies are elsewhere than in the other order, on the way to the same lengths. Either way the bits are the
+    same on every machine and for any number of threads. A correction at the end of a rope, whose pairs are given from
+    there, passes through all of it in one iteration; coloured it takes many. Pairs that end with a body leave the
+    colours of the others as they were. `Contacts` takes `joints` in this order too. Whatever the order, a stepper with
+    `threads` shares pairs where 512 or more in a row have no body in common.
 
     compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); 0 is rigid. With it this is XPBD (Macklin,
     Müller, Chentanez 2016). Its result, once converged, depends neither on iterations nor on dt.

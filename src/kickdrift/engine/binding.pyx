@@ -144,9 +144,10 @@ cdef class Binding:
         self.fsal = self.fsal and (not self.model.constraint_records or self.coupled.coupling.only_put_back)
         self.helpers = min(self.helpers, self.coupled.helpers)
         # How long functions take shows when they are called. In a workspace a call is one part: it looks by itself.
+        # With a crew it is not, as an interpreter that ends waits for helpers.
         if self.fallible:
             self.most = 1
-        elif self.coupled.workspace is not None:
+        elif self.coupled.workspace is not None and self.coupled.crew_size == 1:
             self.most = MOST
         else:
             self.most = self.steps_at_once()

@@ -4,13 +4,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COLOURS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, MEETING,
-    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHARED, SHAPES_PER_BODY, TRAITS, Collisions, ConstraintCall,
+    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, SHARED, TRAITS, Collisions, ConstraintCall,
     Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport CoupledTable
-from ..kernels.abi.crew cimport Crew
+from ..kernels.abi.crew cimport MOST_IN_CREW, Crew
 from .coefficients cimport space
 from .runner cimport look
 from .slots cimport Links, address
@@ -85,7 +85,8 @@ cdef class BoundDistance(BoundConstraint):
         # Neighbours in a vector are neighbours in memory then.
         order = np.lexsort((self.first, stage))
         distance.stages = int(stage.max()) + 1 if count else 0
-        ends = np.cumsum(np.bincount(stage, minlength=1))
+        sizes = np.bincount(stage, minlength=1)
+        ends = np.cumsum(sizes)
         distance.stage = <const int64_t*> self.keep(np.concatenate([[0], ends]), np.int64)
         self.bodies = self.first[order], self.second[order]
         held = np.zeros(plan.n, bool)
@@ -127,8 +128,11 @@ cdef class BoundDistance(BoundConstraint):
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
-        self.shares = count > 0 and np.bincount(stage).max() >= SHARED
-        self.cost = (5 if self.shares else 20) * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
+        # Each thread has half as many pairs of the largest stage as are worth sharing, or more.
+        self.sharers = min(MOST_IN_CREW, 2 * sizes.max() // SHARED)
+        # Nanoseconds: pairs of long stages take less time, as they fill vectors.
+        pair = 5 if sizes.max() >= SHARED else 20
+        self.cost = pair * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
 
     cdef void take_crew(self, Crew* crew) noexcept:
@@ -152,7 +156,7 @@ cdef class BoundDistance(BoundConstraint):
             other.kept, other.first, other.second, other.stage = [*self.kept], self.first, self.second, self.stage
             other.constraint.data = &other.distance
             other.pairs, other.bodies = self.pairs, self.bodies
-            other.tenants, other.places = self.tenants, self.places
+            other.tenants, other.places, other.sharers = self.tenants, self.places, self.sharers
         other.at_rest = plan.at_rest
         other.distance.at_rest, other.reads = NULL, None
         if plan.at_rest is not None:

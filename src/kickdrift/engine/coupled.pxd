@@ -28,7 +28,7 @@ cdef class Coupled(Watch):
     cdef list arrays                # that these point into
     cdef double cost                # of interactions and constraints, in a step of all bodies, in nanoseconds
     cdef Py_ssize_t helpers         # how many threads may share the work
-    cdef Py_ssize_t crew_size       # how many in the crew to which constraints hand work out
+    cdef Py_ssize_t crew_size       # threads of a crew; 1: nobody helps
     cdef bint fallible              # may an interaction fail?
     # Of bodies that are stepped as one tile.
     cdef object workspace           # the registers of all bodies, or None where each tile is on its own

@@ -71,8 +71,7 @@ cdef class Coupled(Watch):
         coupled.bind_all_constraints(model, previous)
         coupled.crew_size = 1
         for bound in coupled.bound_constraints:
-            if bound.shares:
-                coupled.crew_size = threads
+            coupled.crew_size = max(coupled.crew_size, min(threads, bound.sharers))
         coupled.coupling.only_put_back = coupled.is_only_put_back(model)
         energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
         if whole or implicit or energy or not coupled.walls_alone(model, plan):

@@ -86,7 +86,7 @@ cdef class Runner:
     cdef bint single        # float32
     cdef Job job
     cdef Py_ssize_t helpers
-    cdef Py_ssize_t crew_size   # threads of the crew of large jobs that hand work out
+    cdef Py_ssize_t crew_size   # threads of a crew; 1: nobody helps
     cdef Crew crew
     cdef object interrupt   # an exception that waits for the steps to be complete, or None
     cdef guard_t busy

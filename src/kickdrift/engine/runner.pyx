@@ -54,7 +54,7 @@ cdef bint look(void* watch) noexcept with gil:
 
 
 cdef class Task:
-    """A range of the rows, which is run once, by the first thread that calls; its owner waits until it has been."""
+    """A job, which is run once, by the first thread that calls; its owner waits until it has been."""
 
     def __cinit__(self):
         self.running = PyThread_allocate_lock()
@@ -100,33 +100,32 @@ cdef object run_tasks(list tasks):
 ctypedef struct Led:
     run_t run
     void* owner
+    Job* job
     Crew* crew
 
 
-cdef void run_leader(void* led, Job* job) noexcept nogil:
-    (<Led*> led).run((<Led*> led).owner, job)
+cdef void run_leader(void* led, Job* _job) noexcept nogil:
+    """It runs its owner's job, of which others read how far it is."""
+    (<Led*> led).run((<Led*> led).owner, (<Led*> led).job)
     dismiss((<Led*> led).crew)
 
 
-cdef void run_helper(void* crew, Job* job) noexcept nogil:
-    help(<Crew*> crew, job.first)
+cdef void run_helper(void* crew, Job* _job) noexcept nogil:
+    help(<Crew*> crew)
 
 
 cdef object run_led(run_t run, void* owner, Job* job, Crew* crew, Py_ssize_t threads):
     """Run a job that leads a crew of so many threads; returns what `run_tasks` does."""
     cdef Led led
     cdef Task task
-    cdef Py_ssize_t number
     tasks = [Task() for _ in range(threads)]
-    for number, task in enumerate(tasks):
-        task.run, task.owner, task.job.first = run_helper, crew, number
-    led.run, led.owner, led.crew = run, owner, crew
+    for task in tasks:
+        task.run, task.owner = run_helper, crew
+    led.run, led.owner, led.job, led.crew = run, owner, job, crew
     task = tasks[0]
-    task.run, task.owner, task.job = run_leader, &led, job[0]
+    task.run, task.owner = run_leader, &led
     muster(crew, threads)
-    interrupt = run_tasks(tasks)
-    job[0] = task.job
-    return interrupt
+    return run_tasks(tasks)
 
 
 cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work):
@@ -207,7 +206,7 @@ cdef class Runner:
             self.take_crew(NULL)
 
     cdef void take_crew(self, Crew* crew) noexcept:
-        """Who hands work out is told to whom, or that there is nobody any more."""
+        """Tell what hands work out who helps while a job runs; NULL: nobody."""
         pass
 
     cdef int raise_interrupt(self) except -1:

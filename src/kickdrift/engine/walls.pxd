@@ -12,7 +12,7 @@ from .slots cimport Links
 cdef class BoundConstraint:
     cdef ConstraintCall constraint
     cdef double cost        # of holding all bodies, in nanoseconds
-    cdef bint shares        # does it hand out work that a crew may share?
+    cdef Py_ssize_t sharers     # threads that have enough to do with work that it hands out
     cdef bint by_tiles      # does it hold each body on its own, by what `of_tile` in passes.pxd knows of a wall?
     cdef list kept          # the arrays that its data points to
     cdef dict places        # by name, of the fields that may be written again: where their numbers lie, (1, count)

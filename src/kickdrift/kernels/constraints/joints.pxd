@@ -20,7 +20,9 @@ cdef enum:
     BATCH = 128     # pairs whose roots and quotients are under way at once, whole vectors
     RELAXATIONS = 500_000   # of pairs between two looks for Ctrl-C: some milliseconds
     FEW = 2         # for up to so many pairs it is faster to take them one by one
-    WHOLE = 64      # so many stay together: they are whole vectors
+    # Parts of a stage are multiples of it: whole vectors. So only the last vector of a stage reaches beyond it, to rows
+    # that others may be writing: what is made of these is dropped.
+    WHOLE = 64
     SHORT = 16      # vectors of fewer numbers would wait for these, which were just written one by one
 
 

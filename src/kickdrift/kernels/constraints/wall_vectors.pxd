@@ -74,7 +74,7 @@ cdef inline void narrow(vec lower, vec upper, vec* low, vec* high) noexcept nogi
 
 
 cdef inline bint leave_room(int dim, Py_ssize_t vectors, const vec* low, const vec* high, const vec* x) noexcept nogil:
-    """May anybody of a tile meet a wall?"""
+    """Is anybody of a tile outside of these corners, or on them?"""
     cdef vec infinite = filled(INFINITY, x)
     cdef vec first, last
     cdef Py_ssize_t n

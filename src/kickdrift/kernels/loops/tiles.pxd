@@ -12,7 +12,7 @@ from ..simd.vec cimport f32alone, f32vec, f64alone, vec, width
 from ..abi.plan cimport (
     COMPOSITION, IMPLICIT_EULER, MAX_DIM, QUADRATIC_DRAG, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Plan, Row,
 )
-from .fused cimport alone_in, charges, fused, solve_planes, step_alone, step_charges, step_two
+from .fused cimport TWICE, alone_in, charges, fused, solve_planes, step_alone, step_charges, step_two
 from .planes cimport aligned, end, keep_tile, move_state, sum_planes
 from .rows cimport FEW, row_of_blocks
 from ..abi.applied cimport Applied
@@ -98,7 +98,7 @@ cdef inline bint in_planes(const Plan* plan) noexcept nogil:
     if not fused(plan.scheme) or plan.dim == 1:
         return False
     if plan.velocity_dependent and splits_on_drag(plan.scheme):
-        leapfrog = plan.scheme == COMPOSITION and plan.kicks == 1
+        leapfrog = plan.scheme == COMPOSITION and plan.kicks == 1 and plan.iterations == TWICE
         return (plan.scheme == VELOCITY_VERLET or leapfrog) and alone_in(QUADRATIC_DRAG, plan)
     return True
 
