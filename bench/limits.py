@@ -19,6 +19,7 @@ from kickdrift.kernels import aligned_zeros
 
 from .footprint import empty_step
 from .functions import bodies, nothing
+from .functions import library as forces_in
 from .peers.limit import COMPILER, FLAGS, ISAS, contestant
 from .scene import Scene
 from .table import processor, seconds
@@ -119,6 +120,59 @@ def kept(rounds: int) -> list[tuple[str, str, str]]:
     return rows
 
 
+def walls(rounds: int) -> list[tuple[str, str, str]]:
+    """Shots over a Plane, or that lie on it, against the same without it, and a pass that no wall can do without."""
+    rows, tiles, steps = [], 520, 64
+    for dtype in DTYPES:
+        for integrator in ("semi_implicit_euler", "velocity_verlet"):
+            worlds = [shots(tiles * 192, dtype, integrator, plane) for plane in (None, -1e6, 0.0)]
+            state = [aligned_zeros((1, tiles * 3 * 192), np.dtype(dtype)) for _ in range(3)]
+            given = [ctypes.c_long(steps), ctypes.c_long(tiles), *(ctypes.c_void_p(s.ctypes.data) for s in state)]
+            names = "free", "flying", "landed"
+            runs = {name: partial(world.step, steps) for name, world in zip(names, worlds, strict=True)}
+            times = least(runs | {"C": partial(library(dtype).wall, *given)}, rounds // 2)
+            flying, landed = (f"{times[key] / times['free']:.2f}" for key in ("flying", "landed"))
+            bound = f"landed, a pass in C {1 + times['C'] / times['free']:.2f}"
+            name = integrator.replace("_", " ")
+            rows.append((f"a Plane, in flight and landed, {name}, {dtype}", f"{flying}, {landed}", bound))
+    return rows
+
+
+def shots(n: int, dtype: str, integrator: str, offset: float | None) -> kd.Stepper:
+    """Bodies that lie on a Plane with this offset if it is 0, and have far to go to any other."""
+    position, velocity = (np.zeros((n, 3), dtype, order="F") for _ in range(2))
+    constraints = [] if offset is None else [kd.Plane((0, 1, 0), offset)]
+    forces = [kd.Gravity((0, -9.81, 0)), kd.QuadraticDrag(0.01)]
+    return kd.Stepper(position, velocity, dt=1e-4, integrator=integrator, forces=forces, constraints=constraints)
+
+
+def natives(rounds: int) -> list[tuple[str, str, str]]:
+    """A force in machine code against the built-in term, beside the passes around the same function in C."""
+    rows, tiles, steps = [], 520, 64
+    with tempfile.TemporaryDirectory() as folder:
+        for dtype in DTYPES:
+            forces = forces_in(dtype, folder)
+            for name, term, numbers in (
+                ("gravity", kd.Gravity((1, 2, 3)), (1, 2, 3)),
+                ("well", kd.PointGravity(2.0, softening=0.5), (2, 0.25)),
+            ):
+                data = np.array(numbers, dtype)
+                function = kd.NativeForce.prototype(dtype)((name, forces))
+                own = kd.NativeForce(function, data, velocity_dependent=False, divided_by_mass=False)
+                state = [aligned_zeros((1, tiles * 3 * 192), np.dtype(dtype)) for _ in range(2)]
+                state[0] += 5
+                given = [ctypes.c_long(steps), ctypes.c_long(tiles), *(ctypes.c_void_p(s.ctypes.data) for s in state)]
+                runs = {
+                    "own": partial(bodies(tiles * 192, dtype, own, "semi_implicit_euler").step, steps),
+                    "term": partial(bodies(tiles * 192, dtype, term, "semi_implicit_euler").step, steps),
+                    "C": partial(library(dtype).own, *given, function, ctypes.c_void_p(data.ctypes.data)),
+                }
+                times = least(runs, rounds // 2)
+                ours, bound = (f"{times[key] / times['term']:.2f}" for key in ("own", "C"))
+                rows.append((f"NativeForce / the term, {name}, step(64), {dtype}", ours, f"passes in C {bound}"))
+    return rows
+
+
 def terms(rounds: int) -> list[tuple[str, str, str]]:
     """Terms that are alone: C that is written for the scene, and C that does what the terms do in any scene."""
     rows = []
@@ -189,7 +243,7 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{processor()}, {kd.build_info()['isa']}, least of {options.rounds}\n")
     print("| what | ours | the limit |\n|---|---|---|")
-    for measured in (call, functions, kept, terms, saved, lorenz):
+    for measured in (call, functions, walls, natives, kept, terms, saved, lorenz):
         for row in measured(options.rounds):
             print("|", " | ".join(row), "|", flush=True)
 

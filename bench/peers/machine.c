@@ -1,6 +1,8 @@
 /* What the machine gives: its units for additions and products, and passes over arrays that any step has to make.
    VEC is a vector of REAL of BYTES bytes. Each function does its work `times` times. */
 
+#include <stdint.h>
+
 typedef REAL VEC __attribute__((vector_size(BYTES), aligned(BYTES)));
 #define AGAIN __asm__ volatile("" ::: "memory")
 
@@ -88,4 +90,39 @@ void kept(long times, long n, VEC *restrict x, VEC *restrict v, VEC *restrict y,
         }
         AGAIN;
     }
+}
+
+/* What surrounds a function of forces.c: `out` full of zeros, the call, and semi-implicit Euler, for so many steps of
+   each tile, which lies in planes and stays in the first-level cache. */
+typedef int FORCE(double, int64_t, int64_t, int64_t, int64_t, const void *, const void *, void *, void *);
+enum { TILE = 192, TILE_VECTORS = 3 * TILE * sizeof(REAL) / BYTES };
+
+void own(long times, long tiles, VEC *restrict x, VEC *restrict v, FORCE *force, void *data) {
+    const REAL h = (REAL)1e-4;
+    VEC out[TILE_VECTORS];
+    for (; tiles > 0; tiles--, x += TILE_VECTORS, v += TILE_VECTORS)
+        for (long step = 0; step < times; step++) {
+            for (long i = 0; i < TILE_VECTORS; i++) out[i] = (VEC){0};
+            AGAIN;
+            force(0, 0, TILE, 3, TILE, x, v, out, data);
+            for (long i = 0; i < TILE_VECTORS; i++) {
+                v[i] = v[i] + h * out[i];
+                x[i] = x[i] + h * v[i];
+            }
+            AGAIN;
+        }
+}
+
+/* What a wall that all bodies touch has at least to read and write in each step: it compares the velocity before the
+   step with that after it, and changes both places and velocities. */
+void wall(long times, long tiles, VEC *restrict x, VEC *restrict v, const VEC *restrict old) {
+    for (; tiles > 0; tiles--, x += TILE_VECTORS, v += TILE_VECTORS, old += TILE_VECTORS)
+        for (long step = 0; step < times; step++) {
+            for (long i = 0; i < TILE_VECTORS; i++) {
+                const VEC gain = v[i] - old[i];
+                x[i] = x[i] - gain;
+                v[i] = v[i] - gain;
+            }
+            AGAIN;
+        }
 }
