@@ -176,7 +176,7 @@ def natives(rounds: int) -> list[tuple[str, str, str]]:
 def terms(rounds: int) -> list[tuple[str, str, str]]:
     """Terms that are alone: C that is written for the scene, and C that does what the terms do in any scene."""
     rows = []
-    for force, name in (("well", "PointGravity"), ("vortex", "Vortex")):
+    for force, name in (("well", "PointGravity"), ("wind", "QuadraticDrag"), ("vortex", "Vortex")):
         for integrator in ("leapfrog", "rk4"):
             for dtype in DTYPES:
                 scene = Scene(n=100_000, dtype=dtype, force=force, integrator=integrator)
