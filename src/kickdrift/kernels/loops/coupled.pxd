@@ -40,6 +40,9 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     cdef Py_ssize_t done
     cdef Job part
     cdef Workspace workspace
+    cdef vec low[MAX_DIM]
+    cdef vec high[MAX_DIM]
+    cdef bint roomy = False
     cdef vec check
     memset(&check, 0, sizeof(vec))
     workspace.start = <char*> r + P * MAX_DIM * TILE * <Py_ssize_t> sizeof(vec) // width(like)
@@ -48,6 +51,8 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
     workspace.first = job.first
     workspace.held = in_vectors(coupling)
     looped = workspace.held and in_planes(plan)
+    if looped:
+        roomy = find_room(coupling, low, high)
     if looped and plan.damped:
         undamped = plan[0]
         undamped.damped = False
@@ -72,7 +77,7 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
         if plan.living != NULL:
             park_tile(plan, workspace.first, workspace.count, r)
         if looped:
-            workspace.now = step_held(coupling, simple, job, workspace.first, workspace.count, r)
+            workspace.now = step_held(coupling, simple, job, workspace.first, workspace.count, roomy, low, high, r)
             part.evaluations = job.steps * (plan.stages + plan.fsal)
             done = job.steps
             if plan.living != NULL:
@@ -92,11 +97,12 @@ cdef inline void run_tiles(const Coupling* coupling, Job* job, vec* like) noexce
 
 
 cdef inline char* step_held(
-    const Coupling* coupling, const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
+    const Coupling* coupling, const Plan* plan, const Job* job, Py_ssize_t first, Py_ssize_t count, bint roomy,
+    const vec* low, const vec* high, vec* r,
 ) noexcept nogil:
     """All steps of a loaded tile that walls hold, where fused.pxd has a loop for the scheme; returns where it is then.
 
-    plan: the same without damping, which comes after the walls.
+    plan: the same without damping, which comes after the walls. roomy, low, high: what `find_room` found.
     """
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
     cdef Py_ssize_t plane = TILE // width(r)
@@ -111,9 +117,6 @@ cdef inline char* step_held(
     cdef int j
     cdef Job one = job[0]
     cdef Row here
-    cdef vec low[MAX_DIM]
-    cdef vec high[MAX_DIM]
-    cdef bint roomy = find_room(coupling, low, high)
     step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
     one.steps = 1
     here.first = first
