@@ -24,6 +24,7 @@ from .peers.limit import COMPILER, FLAGS, ISAS, contestant
 from .scene import Scene
 from .table import processor, seconds
 from .timing import measure
+from .ways import shots
 
 DTYPES = ("float32", "float64")
 LORENZ = 37, 34  # additions and products of a step of rk4
@@ -125,7 +126,9 @@ def walls(rounds: int) -> list[tuple[str, str, str]]:
     rows, tiles, steps = [], 520, 64
     for dtype in DTYPES:
         for integrator in ("semi_implicit_euler", "velocity_verlet"):
-            worlds = [shots(tiles * 192, dtype, integrator, plane) for plane in (None, -1e6, 0.0)]
+            still = np.zeros((tiles * 192, 3))
+            planes = [], [kd.Plane((0, 1, 0), -1e6)], [kd.Plane((0, 1, 0), 0.0)]  # one far below, one that they lie on
+            worlds = [shots(still, still, dtype, integrator, plane) for plane in planes]
             state = [aligned_zeros((1, tiles * 3 * 192), np.dtype(dtype)) for _ in range(3)]
             given = [ctypes.c_long(steps), ctypes.c_long(tiles), *(ctypes.c_void_p(s.ctypes.data) for s in state)]
             names = "free", "flying", "landed"
@@ -136,14 +139,6 @@ def walls(rounds: int) -> list[tuple[str, str, str]]:
             name = integrator.replace("_", " ")
             rows.append((f"a Plane, in flight and landed, {name}, {dtype}", f"{flying}, {landed}", bound))
     return rows
-
-
-def shots(n: int, dtype: str, integrator: str, offset: float | None) -> kd.Stepper:
-    """Bodies that lie on a Plane with this offset if it is 0, and have far to go to any other."""
-    position, velocity = (np.zeros((n, 3), dtype, order="F") for _ in range(2))
-    constraints = [] if offset is None else [kd.Plane((0, 1, 0), offset)]
-    forces = [kd.Gravity((0, -9.81, 0)), kd.QuadraticDrag(0.01)]
-    return kd.Stepper(position, velocity, dt=1e-4, integrator=integrator, forces=forces, constraints=constraints)
 
 
 def natives(rounds: int) -> list[tuple[str, str, str]]:

@@ -3,6 +3,7 @@
 All are ours against ours. A goal is the most that the one way may take, in times of the other.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -18,6 +19,15 @@ DTYPES = ("float32", "float64")
 EULER, VERLET = "semi_implicit_euler", "velocity_verlet"
 
 
+def shots(
+    position: np.ndarray, velocity: np.ndarray, dtype: str, integrator: str, constraints: Sequence[kd.Plane] = ()
+) -> kd.Stepper:
+    """Bodies under gravity and quadratic drag."""
+    forces = [kd.Gravity((0, -9.81, 0)), kd.QuadraticDrag(0.01)]
+    x, v = (np.asfortranarray(array.astype(dtype)) for array in (position, velocity))
+    return kd.Stepper(x, v, dt=H, integrator=integrator, forces=forces, constraints=list(constraints))
+
+
 def walls(rounds: int) -> list[Row]:
     """1,000,000 shots with quadratic drag over a Plane, against the same without it"""
     n, rows = 1_000_000, []
@@ -26,13 +36,8 @@ def walls(rounds: int) -> list[Row]:
     position[:, 1] += 10_000  # from where no shot lands while this lasts
     for dtype in DTYPES:
         for integrator in (EULER, VERLET):
-
-            def shots(*constraints: kd.Plane, dtype: str = dtype, integrator: str = integrator) -> kd.Stepper:
-                forces = [kd.Gravity((0, -9.81, 0)), kd.QuadraticDrag(0.01)]
-                x, v = (np.asfortranarray(array.astype(dtype)) for array in (position, velocity))
-                return kd.Stepper(x, v, dt=H, integrator=integrator, forces=forces, constraints=list(constraints))
-
-            free, flying, landed = shots(), shots(kd.Plane((0, 1, 0), 0.0)), shots(kd.Plane((0, 1, 0), 0.0))
+            planes = [], [kd.Plane((0, 1, 0), 0.0)], [kd.Plane((0, 1, 0), 0.0)]
+            free, flying, landed = (shots(position, velocity, dtype, integrator, plane) for plane in planes)
             landed.position[:, 1] = 0
             landed.velocity[:, :] = 0
             landed.step(8)

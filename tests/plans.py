@@ -195,6 +195,23 @@ def added_scene(rng, name, integrator=None, dtype=None):
     return drawn
 
 
+#: Ways to hold pairs.
+DISTANCES = {
+    "before": {},
+    "after": {"direction": "after"},
+    "soft": {"stiffness": 0.5},
+    "compliant": {"compliance": 0.01},
+    "compliant, after": {"compliance": 0.01, "direction": "after"},
+}
+
+
+def mesh(side):
+    """The threads of a cloth, row after row, then column after column."""
+    index = np.arange(side * side).reshape(side, side)
+    across, down = (index[:, :-1], index[:, 1:]), (index[:-1], index[1:])
+    return np.concatenate([np.stack(ends, axis=-1).reshape(-1, 2) for ends in (across, down)])
+
+
 def random_pairs(rng, n, count):
     """Some of them several times."""
     first, way = rng.integers(n, size=(2, count))
@@ -546,3 +563,8 @@ def assert_same_bits(actual, expected):
     if len(differ):
         first = tuple(differ[0])
         raise AssertionError(f"{len(differ)} of {a.size} differ: {actual[first]!r}, not {expected[first]!r} at {first}")
+
+
+def assert_same_state(actual, expected):
+    assert_same_bits(np.array(actual.position), np.array(expected.position))
+    assert_same_bits(np.array(actual.velocity), np.array(expected.velocity))

@@ -4,26 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from plans import LAYOUTS, assert_same_bits, lay_out, random_pairs
+from plans import DISTANCES, LAYOUTS, assert_same_bits, assert_same_state, lay_out, mesh, random_pairs
 
 import kickdrift as kd
 from kickdrift import kernels
 from kickdrift.constraints.joints import colours
-
-HOW = {
-    "before": {},
-    "after": {"direction": "after"},
-    "soft": {"stiffness": 0.5},
-    "compliant": {"compliance": 0.01},
-    "compliant, after": {"compliance": 0.01, "direction": "after"},
-}
-
-
-def mesh(side):
-    """The threads of a cloth, row after row, then column after column."""
-    index = np.arange(side * side).reshape(side, side)
-    across, down = (index[:, :-1], index[:, 1:]), (index[:-1], index[1:])
-    return np.concatenate([np.stack(ends, axis=-1).reshape(-1, 2) for ends in (across, down)])
 
 
 def in_colours(pairs):
@@ -33,11 +18,6 @@ def in_colours(pairs):
 def stepped(stepper, steps=3):
     stepper.step(steps)
     return stepper
-
-
-def assert_same_state(actual, expected):
-    assert_same_bits(np.array(actual.position), np.array(expected.position))
-    assert_same_bits(np.array(actual.velocity), np.array(expected.velocity))
 
 
 @pytest.mark.parametrize("pairs", [mesh(9), random_pairs(np.random.default_rng(1), 30, 400), np.zeros((0, 2), int)])
@@ -54,19 +34,19 @@ def test_a_grid_has_four_colours_and_a_hub_as_many_as_spokes():
     assert colours(hub).tolist() == list(range(300))
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", DISTANCES)
 def test_it_is_the_order_of_sorted_pairs(Stepper, how):
     """Whatever is told of each pair goes with it."""
     rng = np.random.default_rng(2)
     x, v, pairs = rng.normal(size=(40, 3)), rng.normal(size=(40, 3)), random_pairs(rng, 40, 120)
     each = {"length": rng.uniform(0.1, 2, 120)} | {
-        name: rng.uniform(0.1, 1, 120) for name in ("stiffness", "compliance") if name in HOW[how]
+        name: rng.uniform(0.1, 1, 120) for name in ("stiffness", "compliance") if name in DISTANCES[how]
     }
     mass = np.where(np.arange(40) == 5, np.inf, rng.uniform(0.5, 2, 40))
     order = in_colours(pairs)
 
     def world(chosen, **more):
-        told = {**HOW[how], **{name: values[chosen] for name, values in each.items()}, **more}
+        told = {**DISTANCES[how], **{name: values[chosen] for name, values in each.items()}, **more}
         constraints = [kd.Pin([3, 7]), kd.Distance(pairs[chosen], **told)]
         return stepped(Stepper(x.copy(), v.copy(), mass, constraints=constraints))
 
@@ -77,7 +57,7 @@ def test_it_is_the_order_of_sorted_pairs(Stepper, how):
     assert_same_state(given, world(slice(None), order="given"))
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", DISTANCES)
 @pytest.mark.parametrize(("dtype", "dim"), list(product([np.float32, np.float64], [1, 2, 3])))
 @pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "rk4"])
 def test_coloured_equals_the_reference(monkeypatch, how, dtype, dim, integrator):
@@ -89,7 +69,7 @@ def test_coloured_equals_the_reference(monkeypatch, how, dtype, dim, integrator)
     box = [kd.Periodic(-2.0, 2.0)] if dim == 2 else []
 
     def world(cls, layout="row"):
-        held = kd.Distance(pairs, 0.4, order="coloured", iterations=3, **HOW[how])
+        held = kd.Distance(pairs, 0.4, order="coloured", iterations=3, **DISTANCES[how])
         return stepped(
             cls(
                 lay_out(x, layout), lay_out(v, layout), dt=0.02, integrator=integrator,
@@ -112,7 +92,7 @@ def test_a_cloth_of_some_pages_equals_the_reference(monkeypatch, dtype, how):
     x[:, 0], x[:, 2] = (0.1 * axis.ravel() for axis in np.divmod(np.arange(side * side), side))
 
     def world(cls, order, **more):
-        held = kd.Distance(mesh(side), iterations=3, order=order, **HOW[how])
+        held = kd.Distance(mesh(side), iterations=3, order=order, **DISTANCES[how])
         return stepped(
             cls(
                 x.copy(), dt=1 / 60, integrator="velocity_verlet", forces=[kd.Gravity((0, -9.81, 0))],
@@ -162,14 +142,14 @@ def test_the_order_is_set(Stepper):
     assert world.current(rods).order == "given"
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", DISTANCES)
 def test_pairs_end_with_their_bodies(monkeypatch, how):
     rng = np.random.default_rng(7)
     n = 40
     x, v, pairs = rng.normal(size=(n, 2)), rng.normal(size=(n, 2)), random_pairs(rng, n, 120)
 
     def world(cls, alive, pairs=pairs, order="coloured", x=x, v=v):
-        held = kd.Distance(pairs, 1.0, order=order, iterations=2, **HOW[how])
+        held = kd.Distance(pairs, 1.0, order=order, iterations=2, **DISTANCES[how])
         return cls(
             x.copy(), v.copy(), dt=0.01, integrator="verlet", forces=[kd.Gravity((0, -1))],
             constraints=[kd.Pin([2]), held], alive=alive,

@@ -96,38 +96,6 @@ cdef object run_tasks(list tasks):
     return interrupt
 
 
-# A job, and who helps with it.
-ctypedef struct Led:
-    run_t run
-    void* owner
-    Job* job
-    Crew* crew
-
-
-cdef void run_leader(void* led, Job* _job) noexcept nogil:
-    """It runs its owner's job, of which others read how far it is."""
-    (<Led*> led).run((<Led*> led).owner, (<Led*> led).job)
-    dismiss((<Led*> led).crew)
-
-
-cdef void run_helper(void* crew, Job* _job) noexcept nogil:
-    help(<Crew*> crew)
-
-
-cdef object run_led(run_t run, void* owner, Job* job, Crew* crew, Py_ssize_t threads):
-    """Run a job that leads a crew of so many threads; returns what `run_tasks` does."""
-    cdef Led led
-    cdef Task task
-    tasks = [Task() for _ in range(threads)]
-    for task in tasks:
-        task.run, task.owner = run_helper, crew
-    led.run, led.owner, led.job, led.crew = run, owner, job, crew
-    task = tasks[0]
-    task.run, task.owner = run_leader, &led
-    muster(crew, threads)
-    return run_tasks(tasks)
-
-
 cdef object run_shared(run_t run, void* owner, Job* job, Py_ssize_t helpers, double work):
     """Run a job that is worth releasing the GIL, and perhaps sharing: a range of its rows for each thread.
 
@@ -198,10 +166,17 @@ cdef class Runner:
         return 0
 
     cdef object run_with_crew(self):
-        """Run the job, and have others help where it hands work out."""
+        """Run the job, and have others help where it hands work out; returns what `run_tasks` does."""
+        cdef Task task
+        tasks = [Task() for _ in range(self.crew_size)]
+        for task in tasks:
+            task.run, task.owner = run_helper, <void*> self
+        task = tasks[0]
+        task.run = run_leader
+        muster(&self.crew, self.crew_size)
         try:
             self.take_crew(&self.crew)
-            return run_led(call_runner, <void*> self, &self.job, &self.crew, self.crew_size)
+            return run_tasks(tasks)
         finally:
             self.take_crew(NULL)
 
@@ -325,6 +300,16 @@ cdef class Runner:
 
 cdef void call_runner(void* owner, Job* job) noexcept nogil:
     (<Runner> owner).call(job)
+
+
+cdef void run_leader(void* owner, Job* _job) noexcept nogil:
+    """It runs its owner's job itself, of which others read how far it is."""
+    (<Runner> owner).call(&(<Runner> owner).job)
+    dismiss(&(<Runner> owner).crew)
+
+
+cdef void run_helper(void* owner, Job* _job) noexcept nogil:
+    help(&(<Runner> owner).crew)
 
 
 cdef class Writes:
