@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))  # for whoever imports this file from elsewhere
+import plain
 from draws import Draws
 from plans import (
     ADDED_CONSTRAINTS,
@@ -203,6 +204,11 @@ def told(drawn, twin):
     return digest(*seen, events, stepper.events.dropped)
 
 
+def repeated(make, twin):
+    """A plain scene, in all dimensions, dtypes, sizes and layouts."""
+    return digest(*(array for found in plain.worlds(twin, make) if found is not None for array in found))
+
+
 def asked(dtype, dim, twin):
     """Who is near whom."""
     rng = Draws(f"neighbours {dim}")
@@ -330,6 +336,8 @@ def cases():
         yield f"math.{name} {np.dtype(dtype)}", partial(computed, name, dtype)
     for layout, dtype in product(LAYOUTS, DTYPES):
         yield f"kick, drift, damp {np.dtype(dtype)} {layout}", partial(moved, dtype, layout)
+    for name, make in plain.rows():
+        yield name, partial(repeated, make)
     for dim, dtype in product((1, 2, 3), DTYPES):
         yield f"Neighbours {np.dtype(dtype)} dim {dim}", partial(asked, dtype, dim)
         yield f"Neighbours around {np.dtype(dtype)} dim {dim}", partial(asked_around, dtype, dim)
