@@ -2,7 +2,7 @@
 
     python tests/golden.py             compare this build, on each instruction set, with golden.txt
     python tests/golden.py --digest    one word for all of them, for each instruction set of this build
-    python tests/golden.py --write     make golden.txt anew: only where the results are meant to change
+    python tests/golden.py --write     make golden.txt anew, by the reference: only where results are meant to change
 
 A line of golden.txt is a digest and what it is of. Needs nothing but the package and NumPy.
 """
@@ -355,7 +355,8 @@ def written():
 
 
 def write():
-    found = digests()
+    """Write the reference's digests: a wrong kernel is not written down as right."""
+    found = digests(kd.reference)
     head = "# Made by `python tests/golden.py --write`: see there.\n"
     FILE.write_text(head + "".join(f"{digest} {name}\n" for name, digest in found.items()), "utf-8", newline="\n")
     print(f"{len(found)} digests written")

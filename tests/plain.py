@@ -1,8 +1,8 @@
-"""Plain scenes: one integrator, one or two uniform forces, a few walls, in the two layouts that users have.
+"""Plain scenes: one integrator, one or two uniform forces, a wall or two, in the two layouts that users have.
 
-The scenes of plans.py are rich: several forces, coefficients per body, springs. Fast paths are made for the scenes here.
-Bodies do not see each other in them, so the reference steps each of FEW different bodies once, and worlds of all SIZES
-repeat them: `twin` decides which is done.
+The scenes of plans.py are rich: several forces, coefficients per body, springs. Fast paths are made for these ones.
+Bodies do not interact here. So the reference steps FEW different bodies once; the worlds of kernels, of all SIZES,
+repeat these bodies.
 """
 
 from functools import cache, partial
@@ -17,6 +17,7 @@ import kickdrift as kd
 #: One body, less than a vector, more than one, and more than a tile of bodies in 3-D rows.
 SIZES = (1, 5, 17, 200)
 FEW = 17
+DT = 1 / 32  # s; exact, so that bodies come to lie exactly on walls
 DTYPES = (np.float32, np.float64)
 LAYOUTS = ("row", "component")
 #: Integrators of different kinds, where all would take too long.
@@ -32,6 +33,15 @@ def turning(dim, *numbers):
     return numbers[2] if dim == 2 else np.array(numbers)
 
 
+def place(dim):
+    """No sum of it and another is exact, so that the order of additions shows."""
+    return vector(dim, 0.1, 0.7, -0.3)
+
+
+def spin(dim):
+    return turning(dim, 0.4, -0.3, 2.0)
+
+
 #: name -> the forces in so many dimensions; none where there is no such force.
 FORCES = {
     "nothing": lambda dim: [],
@@ -44,7 +54,7 @@ FORCES = {
     "PointGravity": lambda dim: [kd.PointGravity(2.0, center=vector(dim, 0.25, -0.5, 0.75), softening=0.3)],
     "Vortex": lambda dim: [kd.Vortex(1.5, softening=0.2)] if dim > 1 else None,
     "Damping": lambda dim: [kd.Damping(0.9)],
-    "Magnetic": lambda dim: [kd.Magnetic(1.5, turning(dim, 0.4, -0.3, 2.0))] if dim > 1 else None,
+    "Magnetic": lambda dim: [kd.Magnetic(1.5, spin(dim))] if dim > 1 else None,
     "RotatingFrame": lambda dim: [kd.RotatingFrame(turning(dim, 0.1, 0.2, 0.5))] if dim > 1 else None,
     "Gravity + LinearDrag": lambda dim: [kd.Gravity(vector(dim, 1.0, -9.8, 3.0)), kd.LinearDrag(0.7)],
     "Gravity + QuadraticDrag": lambda dim: [kd.Gravity(vector(dim, 1.0, -9.8, 3.0)), kd.QuadraticDrag(0.3)],
@@ -54,7 +64,7 @@ FORCES = {
     ),
     "Gravity + Damping": lambda dim: [kd.Gravity(vector(dim, 1.0, -9.8, 3.0)), kd.Damping(0.9)],
     "Gravity + Magnetic": lambda dim: (
-        [kd.Gravity(vector(dim, 1.0, -9.8, 3.0)), kd.Magnetic(1.5, turning(dim, 0.4, -0.3, 2.0))] if dim > 1 else None
+        [kd.Gravity(vector(dim, 1.0, -9.8, 3.0)), kd.Magnetic(1.5, spin(dim))] if dim > 1 else None
     ),
 }
 
@@ -77,10 +87,14 @@ WALLS = {
 
 @cache
 def bodies(dim, dtype):
-    """Positions and velocities of FEW bodies; the first lies exactly on the walls' floor and moves along it."""
+    """Positions and velocities of FEW bodies.
+
+    The first lies exactly on the walls' floor. The second is exactly there after a step without forces.
+    """
     rng = Draws(f"plain {dim}")
     position, velocity = rng.normal(size=(FEW, dim)) / 4, rng.normal(size=(FEW, dim))
     position[0, -1], velocity[0, -1] = -1.0, 0.0
+    position[1, -1], velocity[1, -1] = DT - 1.0, -1.0
     return position.astype(dtype), velocity.astype(dtype)
 
 
@@ -103,40 +117,42 @@ def worlds(twin, make, sizes=SIZES):
 
 
 def stepped(integrator, forces, walls, events, cls, dim, position, velocity):
-    """A call of several steps, and two of one."""
+    """The state after a call of two steps, and after two of one step."""
     chosen = FORCES[forces](dim)
     if chosen is None:
         return None
     held = WALLS[walls](dim) if walls else []
-    seen = {"events": kd.Events()} if events else {}
-    stepper = cls(position, velocity, dt=0.03125, integrator=integrator, forces=chosen, constraints=held, **seen)
-    for steps in (3, 1, 1):
+    flags = {"events": kd.Events()} if events else {}
+    stepper = cls(position, velocity, dt=DT, integrator=integrator, forces=chosen, constraints=held, **flags)
+    seen = []
+    for steps in (2, 1, 1):
         stepper.step(steps)
-    return stepper.position, stepper.velocity
+        seen += [np.array(stepper.position), np.array(stepper.velocity)]
+    return seen
 
 
-#: name -> (a force, other coefficients of it): from none to some, to none, to some after the world was shifted.
+#: name -> (a force that is off, other coefficients of it); both for so many dimensions.
 CHANGES = {
     "Gravity": (lambda dim: kd.Gravity(np.zeros(dim)), lambda dim: {"acceleration": vector(dim, 1.0, -9.8, 3.0)}),
     "LinearDrag": (lambda dim: kd.LinearDrag(0.0), lambda dim: {"coefficient": 0.7}),
     "QuadraticDrag": (lambda dim: kd.QuadraticDrag(0.0), lambda dim: {"coefficient": 0.7}),
-    "AnchorSpring": (lambda dim: kd.AnchorSpring(0.0), lambda dim: {"stiffness": 4.0, "anchor": vector(dim, 1, 2, 3)}),
-    "PointGravity": (lambda dim: kd.PointGravity(0.0, softening=0.5), lambda dim: {"mu": 2.0, "center": vector(dim, 1, 2, 3)}),
-    "Vortex": (lambda dim: kd.Vortex(0.0), lambda dim: {"strength": 1.5, "center": vector(dim, 1, 2, 3)}),
+    "AnchorSpring": (lambda dim: kd.AnchorSpring(0.0), lambda dim: {"stiffness": 4.0, "anchor": place(dim)}),
+    "PointGravity": (lambda dim: kd.PointGravity(0.0, softening=0.5), lambda dim: {"mu": 2.0, "center": place(dim)}),
+    "Vortex": (lambda dim: kd.Vortex(0.0), lambda dim: {"strength": 1.5, "center": place(dim)}),
     "Damping": (lambda dim: kd.Damping(0.0), lambda dim: {"rate": 0.9}),
-    "Magnetic": (lambda dim: kd.Magnetic(1.5, 0.0 if dim == 2 else np.zeros(3)), lambda dim: {"field": turning(dim, 0.4, -0.3, 2.0)}),
-    "RotatingFrame": (lambda dim: kd.RotatingFrame(0.0 if dim == 2 else np.zeros(3)), lambda dim: {"omega": turning(dim, 0.1, 0.2, 0.5)}),
-}  # fmt: skip
+    "Magnetic": (lambda dim: kd.Magnetic(1.5, turning(dim, 0, 0, 0)), lambda dim: {"field": spin(dim)}),
+    "RotatingFrame": (lambda dim: kd.RotatingFrame(turning(dim, 0, 0, 0)), lambda dim: {"omega": spin(dim)}),
+}
 TWO_AND_THREE = {"Vortex", "Magnetic", "RotatingFrame"}
 
 
 def changed(integrator, name, cls, dim, position, velocity):
-    """A force that is off, set, off again, and set after the world was shifted twice."""
+    """A force that is off, set, off, set again, and set once more after the world was shifted twice."""
     if dim == 1 and name in TWO_AND_THREE:
         return None
     force, others = CHANGES[name][0](dim), CHANGES[name][1](dim)
     off = {field: getattr(force, field) for field in others}
-    stepper = cls(position, velocity, dt=0.03125, integrator=integrator, forces=[force])
+    stepper = cls(position, velocity, dt=DT, integrator=integrator, forces=[force])
     seen = []
 
     def go_on():
@@ -148,11 +164,11 @@ def changed(integrator, name, cls, dim, position, velocity):
     go_on()
     stepper.set(force, **off)
     go_on()
+    stepper.set(force, **others)
     for _ in range(2):
-        stepper.shift(vector(dim, 0.3, 0.7, -0.9))
-    stepper.set(force, **others)
-    stepper.set(force, **others)
-    go_on()
+        stepper.shift(vector(dim, 0.3, 0.9, -0.7))
+        stepper.set(force, **others)
+        go_on()
     return seen
 
 
@@ -160,7 +176,7 @@ def restored(integrator, cls, dim, position, velocity):
     """What is drawn of a world with slots and events, before and after it went back."""
     n = len(position)
     force = kd.Gravity(vector(dim, 1.0, -9.8, 3.0))
-    stepper = cls(position, velocity, dt=0.03125, integrator=integrator, forces=[force], alive=n, events=kd.Events())
+    stepper = cls(position, velocity, dt=DT, integrator=integrator, forces=[force], alive=n, events=kd.Events())
     seen = []
     stepper.advance(0.1)
     snapshot = stepper.snapshot()
@@ -195,6 +211,8 @@ def rows():
         if wanted and takes(integrator, "Gravity", walls):
             name = f"plain {integrator!r}: Gravity, {walls}{', events' if events else ''}"
             yield name, partial(stepped, integrator, "Gravity", walls, events)
+    for integrator, walls in product(FOUR, WALLS):
+        yield f"plain {integrator!r}: {walls}", partial(stepped, integrator, "nothing", walls, False)
     for integrator, name in product(FOUR, CHANGES):
         yield f"plain {integrator!r}: {name} is set", partial(changed, integrator, name)
     for integrator in FOUR:
