@@ -56,6 +56,13 @@ class Scene:
     layout: str
     arguments: dict[str, Any]
 
+    def __str__(self):
+        """What a failure is about: bodies, layout, integrator, and the names of what acts."""
+        parts = [*self.arguments["forces"], *self.arguments.get("constraints", ())]
+        names = " + ".join(type(part).__name__ for part in parts) or "nothing"
+        shape, dtype = "x".join(map(str, self.position.shape)), self.position.dtype
+        return f"{self.arguments['integrator']!r} {dtype} {shape} {self.layout} dt={self.arguments['dt']:.4g}: {names}"
+
     def make(self, cls, layout=None, **changes):
         layout = layout or self.layout
         first, second = ("component", "row") if layout == "mixed" else (layout, layout)
@@ -516,7 +523,7 @@ def compare_with_reference(monkeypatch, make, seeds):
         halfway, evaluations, later = (failure, *_state(book)), book.force_evaluations, None
         for isa in kernels.isas:
             monkeypatch.setattr(kernels, "isa", isa)
-            with said(seed=seed, isa=isa):
+            with said(scene=drawn, seed=seed, isa=isa):
                 ours = drawn.make(kd.Stepper)
                 ended = outcome(ours, n)
                 compared += _same((ended, *_state(ours)), halfway)

@@ -375,12 +375,14 @@ def _fields(cls: Any) -> _Fields:
 
 
 def known(base: type[Any]) -> set[type[Any]]:
-    """The declarations that may be given: the classes that no other derives from."""
+    """The kinds that may be given: classes of this package that no other of its classes derives from."""
     # So that all of them exist.
     from .constraints import collisions, contacts, joints, periodic, sensors, shapes, walls  # noqa: F401
     from .forces import applied, callbacks, fields, formulas, interactions, langevin, pairs, rotations  # noqa: F401
 
-    return set().union(*map(known, base.__subclasses__())) or {base}
+    package = __package__ + "."
+    derived = [cls for cls in base.__subclasses__() if cls.__module__.startswith(package)]  # users may derive others
+    return set().union(*map(known, derived)) or {base}
 
 
 def declared(

@@ -59,7 +59,7 @@ def test_layout_splitting_and_threads_change_nothing(monkeypatch, integrator):
             continue
         for isa in kernels.isas:
             monkeypatch.setattr(kernels, "isa", isa)
-            with said(integrator=integrator, layout=layout, dtype=dtype.__name__, dim=dim, seed=number, isa=isa):
+            with said(scene=drawn, layout=layout, dtype=dtype.__name__, dim=dim, seed=number, isa=isa):
                 parts = drawn.make(kd.Stepper, layout, threads=2)
                 for steps in (1, 0, 4, 6, 1):
                     parts.step(steps)

@@ -143,7 +143,7 @@ def test_one_call_or_many_and_any_instruction_set(monkeypatch, integrator):
             continue
         for name in kernels.isas:
             monkeypatch.setattr(kernels, "isa", name)
-            with said(integrator=integrator, seed=seed, isa=name):
+            with said(scene=drawn, seed=seed, isa=name):
                 parts = drawn.make(kd.Stepper, LAYOUTS[seed % len(LAYOUTS)], threads=2)
                 for steps in (1, 0, 4, 6, 1):
                     parts.step(steps)

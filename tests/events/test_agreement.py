@@ -26,7 +26,7 @@ def test_reference_and_kernels_agree(monkeypatch, first, draw):
         count += len(events)
         for isa in kernels.isas:
             monkeypatch.setattr(kernels, "isa", isa)
-            with said(seed=seed, isa=isa):
+            with said(scene=drawn, seed=seed, isa=isa):
                 ours = drawn.make(kd.Stepper, threads=2)
                 assert outcome(ours, steps) == failure
                 if failure:

@@ -88,7 +88,7 @@ def test_compiled_equals_reference(monkeypatch, number):
         for isa in kernels.isas:
             monkeypatch.setattr(kernels, "isa", isa)
             ours = drawn.make(kd.Stepper, forces=forces)
-            with said(seed=seed, isa=isa):
+            with said(scene=drawn, seed=seed, isa=isa):
                 for n, (position, velocity, *counts) in zip((1, 0, 4), states, strict=True):
                     ours.step(n)
                     assert_same_bits(ours.position, position)
