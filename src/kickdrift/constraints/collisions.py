@@ -109,6 +109,7 @@ class ElasticCollisions(Filtered):
             restitution=self._scalars(plan, "restitution"),
             weight=weights(plan),
             iterations=np.array([self.iterations]),
+            lag=np.array([plan.integrator.velocity_lag]),
             **({"friction": friction} if friction.any() else {}),
             **({"swept": np.ones(1, np.uint8)} if self.swept else {}),
             **self._filters(plan),

@@ -335,6 +335,7 @@ cdef class BoundCollisions(BoundGrid):
             self.each(&data.friction, fields, "friction", plan.dtype)
         self.filter(data, fields, n)
         data.iterations = fields["iterations"][0]
+        data.lag = fields["lag"][0]
         self.lay_out(data, fields, plan, table)
         self.cost = 200 * plan.n
         if "swept" in fields and data.classes > 0:

@@ -154,6 +154,7 @@ ctypedef struct Collisions:
     const void* weight
     Each restitution
     Each friction               # its number is NULL where there is none
+    double lag                  # velocities are those of positions after so many more steps
     const uint64_t* category    # of each body, and NULL where all meet all
     const uint64_t* mask_bits
     const uint8_t* sensor       # of each body: does it report, and push nothing? or NULL

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .events cimport is_known_faster, key_of, report, senses
-from .walls cimport arrival, bounce, each, replace, rub
+from .walls cimport arrival, at_least_zero, bounce, each, replace, rub
 from .broad_phase cimport find_pairs, find_ways
 from ..abi.constraints cimport Collisions, ConstraintCall
 from ..simd.vec cimport real
@@ -159,7 +159,9 @@ cdef inline bint meet_pair(
     if data.friction.number != NULL:
         mu = root(each(&data.friction, i, h) * each(&data.friction, j, h))
     first = first and not data.swept
-    if not meet(dim, d, u, size, overlap, f, g, e, mu, h, first, given, <int> ((j - i - 1) % dim), &met):
+    if not meet(
+        dim, d, u, size, overlap, f, g, e, mu, h, <real> data.lag, first, given, <int> ((j - i - 1) % dim), &met,
+    ):
         return False
     if data.told != NULL:
         tell_meeting(dim, h, stride, i, j, place, x, v, &met, data)
@@ -178,7 +180,7 @@ cdef inline bint meet_pair(
 
 cdef inline bint meet(
     int dim, real* d, real* u, real size, real overlap, const real* gain_i, const real* gain_j, real restitution,
-    real friction, real h, bint first, real given, int axis, Meeting* met,
+    real friction, real h, real lag, bint first, real given, int axis, Meeting* met,
 ) noexcept nogil:
     """Replace the way d and the velocity u from a body to the other by what has to be added to them."""
     cdef real zero = 0
@@ -190,7 +192,7 @@ cdef inline bint meet(
     cdef real n[MAX_DIM]
     cdef real past[MAX_DIM]
     cdef real lost[MAX_DIM]
-    cdef real r, speed, depth, pull, slow, inside, parting, k, e
+    cdef real r, speed, closing, depth, pull, slow, inside, parting, k, e
     cdef int j
     cdef bint touched
     cdef real square = dot(dim, u, u)
@@ -214,9 +216,12 @@ cdef inline bint meet(
     pull = dot(dim, n, gain_i)
     slow = dot(dim, n, gain_j)
     e = magnitude(pull) + magnitude(slow)
-    pull = pull - slow if pull > slow else zero
-    slow = pull if restitution == one else e
-    bounce(depth, speed, pull, slow, restitution, h, two * h if touched else zero, &inside, &parting)
+    pull = pull - slow
+    slow = at_least_zero(pull) if restitution == one else e
+    closing = speed + lag * pull
+    bounce(depth, closing, pull, slow, restitution, h, two * h if touched else zero, zero, &inside, &parting, &k)
+    if parting > 0:
+        parting = parting + lag * pull
     for j in range(dim):
         past[j] = u[j] + speed * n[j]
         u[j] = zero * u[j]
@@ -240,7 +245,7 @@ cdef inline bint meet(
         u[j] = u[j] + (parting + speed) * n[j]
         met.normal[j] = n[j]
     met.ago = time if touched else zero
-    met.speed, met.depth, met.pull, met.slow, met.change = speed, depth, pull, slow, parting + speed
+    met.speed, met.depth, met.pull, met.slow, met.change = closing, depth, pull, slow, parting + speed
     return True
 
 
@@ -351,7 +356,7 @@ cdef inline void tell_meeting(
     cdef real ago = <real> met.ago
     cdef real impulse = <real> met.change / (weight[i] + weight[j])
     cdef int c
-    if is_known_faster(data.told, place, met.speed, met.depth, impulse):
+    if met.pull >= 0 and is_known_faster(data.told, place, met.speed, met.depth, impulse):
         return
     arrival(<real> met.depth, <real> met.speed, <real> met.pull, h, ago, &fast)
     for c in range(dim):

@@ -12,41 +12,50 @@ cdef inline real away(int dim, const real* y, int64_t number, const Shapes* data
     """How far y is from a shape, and in which direction; from its inside, along the shortest way out."""
     cdef const real* a = <const real*> data.lower + number * dim
     cdef const real* b = <const real*> data.upper + number * dim
+    return away_from_segment(dim, y, a, b, n) if data.segments else away_from_box(dim, y, a, b, n)
+
+
+cdef inline real away_from_segment(int dim, const real* y, const real* a, const real* b, real* n) noexcept nogil:
     cdef real d[MAX_DIM]
     cdef real e[MAX_DIM]
-    cdef real c[MAX_DIM]
     cdef real zero = 0
     cdef real one = 1
-    cdef real r, along, square, way, sign
-    cdef int j, axis
-    if data.segments:
-        for j in range(dim):
-            e[j] = b[j] - a[j]
-            d[j] = y[j] - a[j]
-        along, square = dot(dim, d, e), dot(dim, e, e)
-        for j in range(dim):
-            if not along > 0:
-                c[j] = a[j]
-            else:
-                c[j] = a[j] + along / square * e[j] if along < square else b[j]
-    else:
-        for j in range(dim):
-            c[j] = a[j] if y[j] < a[j] else (b[j] if y[j] > b[j] else y[j])
+    cdef real along, square, r
+    cdef int j
     for j in range(dim):
-        d[j] = y[j] - c[j]
+        e[j] = b[j] - a[j]
+        d[j] = y[j] - a[j]
+    along, square = dot(dim, d, e), dot(dim, e, e)
+    if along > 0 and along < square:
+        r = root(square)
+        n[0], n[1] = (zero - e[1]) / r, e[0] / r
+        r = dot(dim, n, d)
+        if not r >= 0:
+            n[0], n[1], r = -one * n[0], -one * n[1], zero - r
+        return r
+    for j in range(dim):
+        d[j] = y[j] - (b[j] if along > 0 else a[j])
+    r = root(dot(dim, d, d))
+    if r > 0:
+        n[0], n[1] = d[0] / r, d[1] / r
+    else:
+        n[0], n[1] = one, zero
+    return r
+
+
+cdef inline real away_from_box(int dim, const real* y, const real* a, const real* b, real* n) noexcept nogil:
+    cdef real d[MAX_DIM]
+    cdef real zero = 0
+    cdef real one = 1
+    cdef real r, way, sign
+    cdef int j, axis
+    for j in range(dim):
+        d[j] = y[j] - (a[j] if y[j] < a[j] else (b[j] if y[j] > b[j] else y[j]))
     r = root(dot(dim, d, d))
     if r > 0:
         for j in range(dim):
             n[j] = d[j] / r
         return r
-    if data.segments:
-        n[0], n[1] = zero - e[1], e[0]
-        r = root(dot(dim, n, n))
-        if r > 0:
-            n[0], n[1] = n[0] / r, n[1] / r
-        else:
-            n[0], n[1] = one, zero
-        return zero
     axis, sign, r = 0, -one, y[0] - a[0]
     for j in range(1, dim):
         way = y[j] - a[j]

@@ -6,7 +6,7 @@ from .events cimport (
     finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, takes_part, unmet, visit,
 )
 from .outlines cimport away, touch
-from .walls cimport arrival, each, meet_wall, moving, replace, rub
+from .walls cimport arrival, at_least_zero, each, meet_wall, replace, rub
 from ..abi.constraints cimport Shapes
 from ..abi.events cimport Contact, Log, Told
 from ..abi.plan cimport MAX_DIM
@@ -47,7 +47,7 @@ cdef inline void meet_body(
     cdef real reach = each(&data.reach, i, h)
     cdef real one = 1
     cdef real share, distance
-    cdef int64_t number
+    cdef int64_t number = -1
     cdef bint met = False
     cdef int _bounce, j
     for j in range(dim):
@@ -60,7 +60,7 @@ cdef inline void meet_body(
             go_through(dim, h, i, start, y, u, g, data)
         return
     for _bounce in range(BOUNCES):
-        number = first_touch(False, dim, start, y, reach, data, &share)
+        number = first_touch(False, dim, start, y, reach, number, data, &share)
         if number < 0:
             break
         for j in range(dim):
@@ -95,7 +95,7 @@ cdef inline void go_through(
     cdef real still[MAX_DIM]
     cdef real n[MAX_DIM]
     cdef real share
-    cdef int64_t first = first_touch(True, dim, start, y, reach, data, &share)
+    cdef int64_t first = first_touch(True, dim, start, y, reach, -1, data, &share)
     cdef int64_t number
     cdef int j
     for j in range(dim):
@@ -144,9 +144,9 @@ cdef inline void turn(
     cdef real across = dot(dim, n, u)
     cdef real pull = dot(dim, n, g)
     cdef real lost[MAX_DIM]
-    cdef real inside, inwards, impulse
+    cdef real inside, inwards, impulse, time
     cdef int j
-    if not meet_wall(depth, -across, -pull, each(&data.wall.restitution, i, h), h, lag, &inside, &inwards):
+    if not meet_wall(depth, -across, -pull, each(&data.wall.restitution, i, h), h, lag, &inside, &inwards, &time):
         return
     impulse = inwards - across
     tell_shape(dim, h, i, number, ago, depth, u, g, n, impulse, at, data)
@@ -158,7 +158,7 @@ cdef inline void turn(
         rub(dim, lost, mu * impulse)
         for j in range(dim):
             u[j] = u[j] - lost[j]
-            y[j] = y[j] - moving(h, lag) * lost[j]
+            y[j] = y[j] - time * lost[j]
     for j in range(dim):
         u[j] = u[j] + inwards * n[j]
 
@@ -174,10 +174,12 @@ cdef inline bint is_beside(int dim, const double* low, const double* high, const
 
 
 cdef inline int64_t first_touch(
-    bint through, int dim, const real* start, const real* y, real reach, const Shapes* data, real* share,
+    bint through, int dim, const real* start, const real* y, real reach, int64_t last, const Shapes* data, real* share,
 ) noexcept nogil:
     """The shape that is touched first on the way, and after which share of it; of two at once the first; or -1.
 
+    last: that which was touched last is left out, or -1: it is convex, and the way leads along the plane of touch or
+    away.
     through: the body is not held, and those that it is in from the start are left out.
     """
     cdef double low[MAX_DIM]
@@ -192,7 +194,7 @@ cdef inline int64_t first_touch(
     for j in range(dim):
         low[j] = (start[j] if start[j] < y[j] else y[j]) - large
         high[j] = (y[j] if start[j] < y[j] else start[j]) + large
-    return search(True, through, dim, low, high, start, motion, reach, -1, data, share)
+    return search(True, through, dim, low, high, start, motion, reach, last, data, share)
 
 
 cdef inline int64_t next_overlap(
@@ -215,9 +217,10 @@ cdef inline int64_t next_overlap(
 
 cdef inline int64_t search(
     bint on_way, bint through, int dim, const double* low, const double* high, const real* y, const real* motion,
-    real reach, int64_t after, const Shapes* data, real* share,
+    real reach, int64_t last, const Shapes* data, real* share,
 ) noexcept nogil:
-    """Search the shapes in a box: on_way, the one that is touched first; else the first that overlaps; or -1."""
+    """Search the shapes in a box: on_way, the one other than `last` that is touched first; else the first after `last`
+    that overlaps; or -1."""
     cdef int64_t waiting[DEEPEST]
     cdef real n[MAX_DIM]
     cdef real t
@@ -238,12 +241,12 @@ cdef inline int64_t search(
         for k in range(data.first[node], data.first[node] + data.leaves[node]):
             number = data.number[k]
             if on_way:
-                if not touch(through, dim, y, motion, reach, number, data, &t):
+                if number == last or not touch(through, dim, y, motion, reach, number, data, &t):
                     continue
                 if found < 0 or t < share[0] or (t == share[0] and number < found):
                     found = number
                     share[0] = t
-            elif number > after and (found < 0 or number < found) and away(dim, y, number, data, n) < reach:
+            elif number > last and (found < 0 or number < found) and away(dim, y, number, data, n) < reach:
                 found = number
     return found
 
@@ -260,7 +263,7 @@ cdef inline void tell_shape(
     cdef real normal[MAX_DIM]
     cdef real one = 1
     cdef real lag = <real> data.wall.lag
-    cdef real pull, speed, fast, radius, given, left
+    cdef real gain, speed, fast, radius, given, left
     cdef int64_t key, place, k
     cdef bint sensed = senses(data.wall.sensor, i)
     cdef int j
@@ -273,10 +276,9 @@ cdef inline void tell_shape(
             break
     if place < 0:
         return
-    pull = dot(dim, n, g)
-    speed = -dot(dim, n, u) - lag * pull
-    pull = -pull if -pull > 0 else <real> 0
-    arrival(depth, speed, pull, h, h, &fast)
+    gain = dot(dim, n, g)
+    speed = -dot(dim, n, u) - lag * gain
+    arrival(depth, speed, -gain, h, h, &fast)
     radius = each(&data.wall.radius, i, h)
     given, left = 0, 0
     if not sensed:
@@ -285,7 +287,7 @@ cdef inline void tell_shape(
     for j in range(dim):
         point[j] = at[j] - radius * n[j]
         normal[j] = -one * n[j]
-    report(told, place, key, ago, left, fast, pull, given, dim, point, normal)
+    report(told, place, key, ago, left, fast, at_least_zero(-gain), given, dim, point, normal)
 
 
 cdef inline void tell_shapes(

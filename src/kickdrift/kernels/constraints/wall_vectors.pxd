@@ -192,33 +192,39 @@ cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
 
 
 cdef inline vec meet_wall(
-    vec depth, vec v, vec gain, vec part, vec restitution, vec h, vec lag, vec* inside, vec* inwards,
+    vec depth, vec v, vec gain, vec part, vec restitution, vec h, vec lag, vec* inside, vec* inwards, vec* time,
 ) noexcept nogil:
-    """> 0 where a body meets the wall. Then how far inside and with what velocity inwards it goes on."""
+    """> 0 where a body meets the wall. Then where it goes on, as `bounce` says."""
     cdef vec zero = filled(0, &h)
     cdef vec one = filled(1, &h)
     cdef vec two = filled(2, &h)
     cdef vec speed = v + lag * gain
     cdef vec pull = where_above(gain, zero, gain, zero)
     cdef vec met = where_above(depth, zero, one, where_zero(depth, where_above(speed, zero, one, zero), zero))
-    cdef vec fast, at_wall, share, time, back, over, bounces
+    cdef vec fast, at_wall, lost, share, ago, back, over, bounces
     cdef vec rests = where_above(speed, zero, will_rest(depth, speed, pull, h), zero)
     met = where_above(part, zero, met, zero)
     inside[0] = inwards[0] = zero
+    time[0] = pressed(h, lag)
     if not any_above(met, rests):
         return met
     fast = where_above(zero, speed, -speed, speed)
-    over = pull / h
-    share = where_above(fast, zero, two * pull / h * depth / fast / fast, one)
-    at_wall = where_above(one, share, fast * vec_root(one - share), zero)
-    time = two * depth / (at_wall + fast)
-    time = where_reaching(h, time, time, zero)
+    over = gain / h
+    lost = two * gain / h * depth
+    share = where_above(fast, zero, lost / fast / fast, one)
+    share = where_above(zero, gain, fast * fast - lost, one - share)
+    share = where_above(share, zero, share, zero)
+    at_wall = where_above(zero, gain, one, fast) * vec_root(share)
+    ago = two * depth / (at_wall + fast)
+    ago = where_reaching(h, ago, ago, zero)
     back = restitution * at_wall
     # Not those that meet it slowly, or would be outside again.
-    bounces = where_reaching(pull, at_wall, zero, where_reaching(over * time / two, back, zero, one))
+    bounces = where_above(at_wall, pull, one, zero)
+    time[0] = where_above(speed, zero, where_above(bounces, zero, ago, time[0]), zero)
+    bounces = where_reaching(over * ago / two, back, zero, bounces)
     bounces = where_above(speed, zero, bounces, zero)
-    inside[0] = where_above(bounces, zero, (back - over / two * time) * time, zero)
-    fast = where_above(bounces, zero, back - over * time, zero)
+    inside[0] = where_above(bounces, zero, (back - over / two * ago) * ago, zero)
+    fast = where_above(bounces, zero, back - over * ago, zero)
     fast = where_above(speed, zero, fast, at_wall)  # those that are on their way back
     inwards[0] = where_above(fast, zero, fast + lag * gain, zero)
     return met
@@ -238,7 +244,7 @@ cdef inline void rub(int count, vec* v, vec limit) noexcept nogil:
             v[j] = where_reaching(limit, speed, v[j], share * v[j])
 
 
-cdef inline vec moving(vec h, vec lag) noexcept nogil:
+cdef inline vec pressed(vec h, vec lag) noexcept nogil:
     return h * (filled(1, &h) / filled(2, &h) + lag)
 
 
@@ -288,13 +294,13 @@ cdef inline void meet_plane(
     cdef vec u[MAX_DIM]
     cdef vec g[MAX_DIM]
     cdef vec lost[MAX_DIM]
-    cdef vec across, inside, inwards, met, mu, impulse, rubs
+    cdef vec across, inside, inwards, time, met, mu, impulse, rubs
     cdef int j
     load_body(dim, tile, n, y, u, g)
     across = product(dim, normal, u)
     met = meet_wall(
         depth, -across, -product(dim, normal, g), weight_of(wall, body, normal),
-        numbers_of(&wall.restitution, body, normal), h, lag, &inside, &inwards,
+        numbers_of(&wall.restitution, body, normal), h, lag, &inside, &inwards, &time,
     )
     if not any_above(met, zero):
         return
@@ -311,7 +317,7 @@ cdef inline void meet_plane(
         for j in range(MAX_DIM):
             if j < 2 or dim > 2:
                 u[j] = where_above(rubs, zero, u[j] - lost[j], u[j])
-                y[j] = where_above(rubs, zero, y[j] - moving(h, lag) * lost[j], y[j])
+                y[j] = where_above(rubs, zero, y[j] - time * lost[j], y[j])
     for j in range(MAX_DIM):
         if j < 2 or dim > 2:
             u[j] = u[j] + inwards * normal[j]
@@ -366,7 +372,7 @@ cdef inline void meet_box(
     cdef vec u[MAX_DIM]
     cdef vec g[MAX_DIM]
     cdef vec lost[MAX_DIM]
-    cdef vec sign, place, other, there, inside, inwards, met, impulse, rubs
+    cdef vec sign, place, other, there, inside, inwards, time, met, impulse, rubs
     cdef vec outside = zero
     cdef int j, k, side
     load_body(dim, tile, n, y, u, g)
@@ -379,7 +385,7 @@ cdef inline void meet_box(
             place = high[j] if side else low[j]
             other = low[j] if side else high[j]
             met = meet_wall(
-                sign * (y[j] - place), sign * u[j], sign * g[j], outside, e, h, lag, &inside, &inwards,
+                sign * (y[j] - place), sign * u[j], sign * g[j], outside, e, h, lag, &inside, &inwards, &time,
             )
             if not any_above(met, zero):
                 continue
@@ -395,9 +401,9 @@ cdef inline void meet_box(
             rubs = where_above(mu, zero, where_above(impulse, zero, met, zero), zero)
             rub(dim - 1, lost, mu * impulse)
             u[k] = where_above(rubs, zero, u[k] - lost[0], u[k])
-            y[k] = where_above(rubs, zero, y[k] - moving(h, lag) * lost[0], y[k])
+            y[k] = where_above(rubs, zero, y[k] - time * lost[0], y[k])
             if dim > 2:
                 k = 2 if j < 2 else 1
                 u[k] = where_above(rubs, zero, u[k] - lost[1], u[k])
-                y[k] = where_above(rubs, zero, y[k] - moving(h, lag) * lost[1], y[k])
+                y[k] = where_above(rubs, zero, y[k] - time * lost[1], y[k])
     replace_where(dim, outside, tile, n, y, u)

@@ -17,8 +17,15 @@ cdef inline real speed_at_wall(real depth, real fast, real pull, real h) noexcep
     """How fast a body met the wall that it is `depth` beyond now; fast: its speed now."""
     cdef real one = 1
     cdef real two = 2
-    cdef real share = two * pull / h * depth / fast / fast if fast > 0 else one
+    cdef real share
+    if pull < 0:
+        return root(at_least_zero(fast * fast - two * pull / h * depth))
+    share = two * pull / h * depth / fast / fast if fast > 0 else one
     return fast * root(one - share) if share < one else <real> 0
+
+
+cdef inline real at_least_zero(real number) noexcept nogil:
+    return number if number > 0 else <real> 0
 
 
 cdef inline real arrival(real depth, real speed, real pull, real h, real longest, real* fast) noexcept nogil:
@@ -34,43 +41,44 @@ cdef inline real arrival(real depth, real speed, real pull, real h, real longest
 
 
 cdef inline void bounce(
-    real depth, real speed, real pull, real slow, real restitution, real h, real longest, real* inside, real* inwards,
+    real depth, real speed, real pull, real slow, real restitution, real h, real longest, real pressed,
+    real* inside, real* inwards, real* time,
 ) noexcept nogil:
-    """Where a body goes on that is `depth` beyond a wall: how far inside, how fast inwards; speed: outwards, now."""
+    """Where a body goes on that is `depth` beyond a wall; speed: outwards, now."""
     cdef real two = 2
     cdef real fast = magnitude(speed)
     cdef real at_wall = speed_at_wall(depth, fast, pull, h)
-    cdef real time, back
-    inside[0] = 0
-    inwards[0] = 0
+    cdef real back
+    inside[0] = inwards[0] = time[0] = 0
     if not speed > 0:
         inwards[0] = at_wall
         return
     if at_wall <= slow:
+        time[0] = pressed
         return
-    time = two * depth / (at_wall + fast)
-    if not time <= longest:
-        time = 0
+    time[0] = two * depth / (at_wall + fast)
+    if not time[0] <= longest:
+        time[0] = 0
     back = restitution * at_wall
-    if back <= pull / h * time / two:
+    if back <= pull / h * time[0] / two:
         return
-    inside[0] = (back - pull / h / two * time) * time
-    inwards[0] = back - pull / h * time
+    inside[0] = (back - pull / h / two * time[0]) * time[0]
+    inwards[0] = back - pull / h * time[0]
 
 
 cdef inline bint meet_wall(
-    real depth, real v, real gain, real restitution, real h, real lag, real* inside, real* inwards,
+    real depth, real v, real gain, real restitution, real h, real lag, real* inside, real* inwards, real* time,
 ) noexcept nogil:
-    """Does a body meet the wall? Then how far inside and with what velocity inwards it goes on."""
+    """Does a body meet the wall? Then where it goes on, as `bounce` says."""
     cdef real speed = v + lag * gain
-    cdef real pull = gain if gain > 0 else <real> 0
     if not (depth > 0 or (depth == 0 and speed > 0)):
         return False
-    if 0 < speed <= pull:
+    if 0 < speed <= gain:
         # It met the wall no faster than it moves now, and so rests. `bounce` finds the same, by a root and a quotient.
         inside[0] = inwards[0] = 0
+        time[0] = pressed(h, lag)
         return True
-    bounce(depth, speed, pull, pull, restitution, h, h, inside, inwards)
+    bounce(depth, speed, gain, at_least_zero(gain), restitution, h, h, pressed(h, lag), inside, inwards, time)
     inwards[0] = inwards[0] + lag * gain if inwards[0] > 0 else <real> 0
     return True
 
@@ -136,7 +144,7 @@ cdef inline void box_body(
     cdef real u[MAX_DIM]
     cdef real g[MAX_DIM]
     cdef real along[MAX_DIM]
-    cdef real low, high, sign, place, other, impulse, inside, inwards
+    cdef real low, high, sign, place, other, impulse, inside, inwards, time
     cdef int j, k, side, count
     for j in range(dim):
         y[j] = x[j * stride + i]
@@ -149,7 +157,7 @@ cdef inline void box_body(
             sign = 1 if side else -1
             place = high if side else low
             other = low if side else high
-            if not meet_wall(sign * (y[j] - place), sign * u[j], sign * g[j], e, h, lag, &inside, &inwards):
+            if not meet_wall(sign * (y[j] - place), sign * u[j], sign * g[j], e, h, lag, &inside, &inwards, &time):
                 continue
             impulse = sign * u[j] + inwards
             if data.told != NULL:
@@ -172,13 +180,13 @@ cdef inline void box_body(
             for k in range(dim):
                 if k != j:
                     u[k] = u[k] - along[count]
-                    y[k] = y[k] - moving(h, lag) * along[count]
+                    y[k] = y[k] - time * along[count]
                     count += 1
     replace(dim, h, stride, i, y, u, x, v, s)
 
 
-cdef inline real moving(real h, real lag) noexcept nogil:
-    """For how long the velocity that forces add in a step has moved the position in that step."""
+cdef inline real pressed(real h, real lag) noexcept nogil:
+    """For how long what is taken of a velocity all through a step has moved the position in it."""
     cdef real one = 1
     cdef real two = 2
     return h * (one / two + lag)
@@ -214,7 +222,7 @@ cdef inline void plane_body(
     cdef real u[MAX_DIM]
     cdef real g[MAX_DIM]
     cdef real lost[MAX_DIM]
-    cdef real across, pull, impulse, inside, inwards
+    cdef real across, pull, impulse, inside, inwards, time
     cdef int j
     for j in range(dim):
         y[j] = x[j * stride + i]
@@ -222,7 +230,7 @@ cdef inline void plane_body(
         g[j] = gain[j * stride + i]
     across = dot(dim, n, u)
     pull = dot(dim, n, g)
-    if not meet_wall(depth, -across, -pull, each(&data.restitution, i, h), h, lag, &inside, &inwards):
+    if not meet_wall(depth, -across, -pull, each(&data.restitution, i, h), h, lag, &inside, &inwards, &time):
         return
     impulse = inwards - across
     if data.told != NULL:
@@ -237,7 +245,7 @@ cdef inline void plane_body(
         rub(dim, lost, mu * impulse)
         for j in range(dim):
             u[j] = u[j] - lost[j]
-            y[j] = y[j] - moving(h, lag) * lost[j]
+            y[j] = y[j] - time * lost[j]
     for j in range(dim):
         u[j] = u[j] + inwards * n[j]
     replace(dim, h, stride, i, y, u, x, v, s)
@@ -291,7 +299,7 @@ cdef inline void corner_body(
     cdef real u[MAX_DIM]
     cdef real g[MAX_DIM]
     cdef real lost[MAX_DIM]
-    cdef real pull, speed, mu
+    cdef real pull, speed, mu, time
     cdef int64_t face
     cdef int k, j
     for j in range(dim):
@@ -302,7 +310,7 @@ cdef inline void corner_body(
         face = data.there[k]
         normal = <const real*> data.normal + face * dim
         speed = -dot(dim, normal, g)
-        pull = speed if speed > 0 else zero
+        pull = at_least_zero(speed)
         speed = lag * speed - dot(dim, normal, u)
         if (<const real*> data.restitution)[face * n + i] > 0 and speed > pull + pull:
             return
@@ -319,14 +327,34 @@ cdef inline void corner_body(
         mu = (<const real*> data.friction)[face * n + i]
         if not (mu > 0 and push[k] > 0):
             continue
+        time = rubbed_for(dim, h, n, stride, i, face, normal, x, v, g, data)
         speed = dot(dim, normal, u)
         for j in range(dim):
             lost[j] = u[j] - speed * normal[j]
         rub(dim, lost, mu * push[k])
         for j in range(dim):
             u[j] = u[j] - lost[j]
-            y[j] = y[j] - moving(h, lag) * lost[j]
+            y[j] = y[j] - time * lost[j]
     replace(dim, h, stride, i, y, u, x, v, s)
+
+
+cdef inline real rubbed_for(
+    int dim, real h, int64_t n, int64_t stride, int64_t i, int64_t face, const real* normal, const real* x,
+    const real* v, const real* g, const Corners* data,
+) noexcept nogil:
+    """For how long what a wall of a corner takes of a velocity has moved the position: `time` of `bounce`."""
+    cdef real lag = <real> data.lag
+    cdef real gain = -dot(dim, normal, g)
+    cdef real size = (<const real*> data.offset)[face] + (<const real*> data.radius)[face * n + i]
+    cdef real depth = normal[0] * x[i]
+    cdef real speed = normal[0] * v[i]
+    cdef real ago, fast
+    cdef int j
+    for j in range(1, dim):
+        depth = depth + normal[j] * x[j * stride + i]
+        speed = speed + normal[j] * v[j * stride + i]
+    ago = arrival(size - depth, lag * gain - speed, gain, h, h, &fast)
+    return ago if fast > at_least_zero(gain) else pressed(h, lag)
 
 
 cdef inline void settle_and_tell(
@@ -371,17 +399,17 @@ cdef inline void report_plane(
     cdef real one = 1
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
-    cdef real pull, ago, fast
+    cdef real ago, fast
     cdef int j
     if not (depth > 0 or speed > 0):
         return
-    pull = -gain if -gain > 0 else <real> 0
-    ago = arrival(depth, speed, pull, h, h, &fast)
+    ago = arrival(depth, speed, -gain, h, h, &fast)
     for j in range(dim):
         point[j] = x[j] + (depth - r) * n[j] - ago * (v[j] - across * n[j])
         normal[j] = -one * n[j]
     report(
-        told, i * told.slots + number, key_of(i, -1 - number), ago, ago, fast, pull, push / weight, dim, point, normal,
+        told, i * told.slots + number, key_of(i, -1 - number), ago, ago, fast, at_least_zero(-gain), push / weight,
+        dim, point, normal,
     )
 
 
@@ -419,9 +447,8 @@ cdef inline void tell_wall(
 ) noexcept nogil:
     """How long ago a body met the wall and how fast, what is slow there, and the impulse that it was given."""
     cdef real speed = v + <real> data.lag * gain
-    cdef real pull = gain if gain > 0 else <real> 0
-    ago[0] = arrival(depth, speed, pull, h, h, fast)
-    slow[0] = pull
+    ago[0] = arrival(depth, speed, gain, h, h, fast)
+    slow[0] = at_least_zero(gain)
     given[0] = 0
     if senses(data.sensor, i):
         if depth > 0 and not ago[0] > 0:

@@ -10,14 +10,15 @@ from ...constraints.broad_phase import CROWD, Grid
 from ..space import Space
 from ..vector import Vector, dot, either, later, quotient, sqrt, stacked
 from .filters import Filter
-from .walls import WALLS, arrival, bounce, replace, rub
+from .walls import WALLS, arrival, at_least, bounce, replace, rub
 
 #: So many times the earliest touches of a step are looked for anew.
 ROUNDS = 64
 
 
-def collisions(system, before, radius, restitution, weight, iterations, friction=None, swept=None, **filters):
+def collisions(system, before, radius, restitution, weight, iterations, lag, friction=None, swept=None, **filters):
     x, v, s = system.rows()
+    lag = system.real(lag[0])
     weight = [system.real(w) for w in weight]
     radius = each(system, radius)
     restitution, friction = each(system, restitution), None if friction is None else each(system, friction)
@@ -41,7 +42,7 @@ def collisions(system, before, radius, restitution, weight, iterations, friction
         mu = system.real(0) if friction is None else sqrt(friction[i] * friction[j])
         gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
         first = sweep == 0 and swept is None
-        found = meet(d, v[j] - v[i], size, overlap, gain, e, mu, system.h, first, (j - i - 1) % len(d), time)
+        found = meet(d, v[j] - v[i], size, overlap, gain, e, mu, system.h, lag, first, (j - i - 1) % len(d), time)
         if found is None:
             return False
         moved, turned, met = found  # the way from i to j, and how it changes
@@ -213,11 +214,11 @@ def is_near(d, size):
     return dot(d, d) < reach * reach
 
 
-def meet(d, u, size, overlap, gain, restitution, friction, h, first, axis, given=None):
+def meet(d, u, size, overlap, gain, restitution, friction, h, lag, first, axis, given=None):
     """None, or what to add to the way d and the velocity u from one body to the other, and how they met.
 
     size: the sum of their radii; overlap: its square less that of the way; gain: what the forces of the step have
-    added to the velocity of each.
+    added to the velocity of each. lag: the velocity is that of the position after so many more steps.
     first: may they have met without having been seen to? Then those that part may be halfway through.
     axis: along which those part that are at the same place. given: how long ago they touched, where that is known.
     """
@@ -239,9 +240,12 @@ def meet(d, u, size, overlap, gain, restitution, friction, h, first, axis, given
         return None  # in the next step they are apart
 
     gains = [dot(n, g) for g in gain]
-    pull = gains[0] - gains[1] if gains[0] > gains[1] else zero
-    slow = pull if restitution == 1 else abs(gains[0]) + abs(gains[1])
-    inside, parting = bounce(depth, speed, pull, slow, restitution, h, 2 * h if touched else zero)
+    pull = gains[0] - gains[1]
+    slow = at_least(pull, zero) if restitution == 1 else abs(gains[0]) + abs(gains[1])
+    closing = speed + lag * pull
+    inside, parting, _ = bounce(depth, closing, pull, slow, restitution, h, 2 * h if touched else zero, zero)
+    if parting > 0:
+        parting = parting + lag * pull
     past, turned = u + speed * n, zero * u
     if not touched and r < size:
         # Further apart, the same angular momentum goes with less speed past each other.
@@ -255,5 +259,5 @@ def meet(d, u, size, overlap, gain, restitution, friction, h, first, axis, given
         turned = turned - lost
         if touched:
             moved = moved - time * lost
-    met = time if touched else zero, speed, depth, pull, slow, parting + speed, n
+    met = time if touched else zero, closing, depth, pull, slow, parting + speed, n
     return moved, turned + (parting + speed) * n, met

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations, product
 
 from ..vector import Vector, dot, sqrt
-from .walls import Wall, arrival, replace, rub
+from .walls import Wall, arrival, at_least, replace, rub
 
 #: So many times a body may bounce in a step; then it stays where it met the last shape.
 BOUNCES = 8
@@ -25,28 +25,29 @@ class Shapes:
         reach = [system.real(r) for r in fields["reach"]]
         self.reach = reach * (len(system.alive) if len(reach) == 1 else 1)
 
-    def closest(self, y, a, b):
-        """The place of a shape that is closest."""
-        if not self.segments:
-            return Vector([low if x < low else high if x > high else x for x, low, high in zip(y, a, b, strict=True)])
-        e = b - a
-        along, square = dot(y - a, e), dot(e, e)
-        if not along > 0:
-            return a
-        return a + along / square * e if along < square else b
-
     def away(self, y, a, b):
         """How far y is from a shape, and in which direction; from its inside, along the shortest way out."""
-        d = y - self.closest(y, a, b)
+        return self.away_from_segment(y, a, b) if self.segments else self.away_from_box(y, a, b)
+
+    def away_from_segment(self, y, a, b):
+        zero, e = self.system.real(0), b - a
+        along, square = dot(y - a, e), dot(e, e)
+        if 0 < along < square:
+            # Beside it. The normal does not depend on how far y is: that may be next to nothing.
+            size = sqrt(square)
+            w = Vector([(zero - e[1]) / size, e[0] / size])
+            q = dot(w, y - a)
+            return (q, w) if q >= 0 else (zero - q, -1 * w)
+        d = y - (b if along > 0 else a)
+        r = sqrt(dot(d, d))
+        return r, d / r if r > 0 else Vector([zero + 1, zero])
+
+    def away_from_box(self, y, a, b):
+        zero = self.system.real(0)
+        d = y - Vector([low if x < low else high if x > high else x for x, low, high in zip(y, a, b, strict=True)])
         r = sqrt(dot(d, d))
         if r > 0:
             return r, d / r
-        zero = self.system.real(0)
-        if self.segments:
-            e = b - a
-            d = Vector([zero - e[1], e[0]])
-            r = sqrt(dot(d, d))
-            return zero, d / r if r > 0 else Vector([zero + 1, zero])
         ways = [(x - low, -1, j) for j, (x, low) in enumerate(zip(y, a, strict=True))]
         ways += [(high - x, 1, j) for j, (x, high) in enumerate(zip(y, b, strict=True))]
         depth, sign, axis = min(ways, key=lambda way: way[0])
@@ -131,9 +132,9 @@ def shapes(
         if wall.sensor[i]:
             go_through(system, wall, all_, i, before[i], x[i], v[i])
             continue
-        y, u, start, since = x[i], v[i], before[i], system.h
+        y, u, start, since, number = x[i], v[i], before[i], system.h, None
         for _ in range(BOUNCES):
-            t, number, at = first_touch(all_, i, start, y)
+            t, number, at = first_touch(all_, i, start, y, last=number)
             if number is None:
                 break
             _, n = all_.away(at, *all_.ends[number][1:])
@@ -174,10 +175,15 @@ def go_through(system, wall, shapes, i, start, y, u):
             system.report(i, -1 - name, system.h, zero, zero, zero, zero, y - r * n, -1 * n)
 
 
-def first_touch(shapes, i, start, y, through=False):
-    """The share of the way, the shape and the place of the first touch; of two at once the first shape counts."""
+def first_touch(shapes, i, start, y, through=False, last=None):
+    """The share of the way, the shape and the place of the first touch; of two at once the first shape counts.
+
+    The shape that was touched last is left out: it is convex, and the way leads along the plane of touch or away.
+    """
     motion, first, which = y - start, None, None
     for number, (_, a, b) in enumerate(shapes.ends):
+        if number == last:
+            continue
         t = shapes.touch(start, motion, shapes.reach[i], a, b, through)
         if t is not None and (first is None or t < first):
             first, which = t, number
@@ -191,14 +197,14 @@ def turn(system, wall, shapes, i, number, ago, depth, y, u, n, at):
     found = wall.meet(depth, -across, -gain, e)
     if found is None:
         return y, u
-    inside, inwards = found
+    inside, inwards, time = found
     impulse = inwards - across
     tell(system, wall, shapes, i, number, ago, depth, u, n, impulse, at)
     y, along = y + (depth + inside) * n, u - across * n
     if mu > 0 and impulse > 0:
         lost = rub(along, mu * impulse)
         along = along - lost
-        y = y - wall.moving * lost
+        y = y - time * lost
     return y, along + inwards * n
 
 
@@ -208,9 +214,8 @@ def tell(system, wall, shapes, i, number, ago, depth, u, n, impulse, at):
     if not system.has_room(i, -1 - name, BOUNCES):
         return
     speed, gain = -dot(n, u) - wall.lag * dot(n, system.gain[i]), -dot(n, system.gain[i])
-    pull = gain if gain > 0 else wall.zero
-    _, fast = arrival(depth, speed, pull, system.h, system.h)
+    _, fast = arrival(depth, speed, gain, system.h, system.h)
     radius = wall.coefficients(i)[2]
     impulse = wall.zero if wall.sensor[i] else impulse / wall.weight[i]
     left = wall.zero if wall.sensor[i] else ago
-    system.report(i, -1 - name, ago, left, fast, pull, impulse, at - radius * n, -1 * n)
+    system.report(i, -1 - name, ago, left, fast, at_least(gain, wall.zero), impulse, at - radius * n, -1 * n)

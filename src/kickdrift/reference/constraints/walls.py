@@ -7,34 +7,44 @@ from typing import Any
 from ..vector import Vector, dot, sqrt
 
 
-def bounce(depth, speed, pull, slow, restitution, h, longest):
-    """Where a body goes on that is `depth` beyond a wall: how far inside, how fast inwards; speed: outwards, now.
+def bounce(depth, speed, pull, slow, restitution, h, longest, pressed):
+    """Where a body goes on that is `depth` beyond a wall; speed: outwards, now.
 
-    `pull` is what the forces of the step have added to the speed outwards, or zero: the way back from
-    `depth` to the wall leads up a parabola of the acceleration pull / h. A body that met the wall no
-    faster than `slow` rests. `longest`: how long ago it may have done so; else it stays on the wall.
+    Returns how far inside it is, how fast it moves inwards, and for how long what friction takes of a velocity
+    has moved the position: since the touch, and `pressed` of those that rest.
+
+    `pull` is what the forces of the step have added to the speed outwards: the way back from `depth` to the
+    wall is a parabola of the acceleration pull / h. A body that met the wall no faster than `slow` rests.
+    `longest`: how long ago it may have done so; else it stays on the wall.
     """
     zero = 0 * h
     fast = abs(speed)
     at_wall = speed_at_wall(depth, fast, pull, h)
     if not speed > 0:
-        return zero, at_wall  # it is on its way back
+        return zero, at_wall, zero  # it is on its way back
     if at_wall <= slow:
-        return zero, zero
+        return zero, zero, pressed
     time = 2 * depth / (at_wall + fast)
     if not time <= longest:
         time = zero
     inwards = restitution * at_wall
     if inwards <= pull / h * time / 2:  # it would be outside again
-        return zero, zero
-    return (inwards - pull / h / 2 * time) * time, inwards - pull / h * time
+        return zero, zero, time
+    return (inwards - pull / h / 2 * time) * time, inwards - pull / h * time, time
 
 
 def speed_at_wall(depth, fast, pull, h):
     """How fast a body met the wall that it is `depth` beyond now; fast: its speed now."""
     zero = 0 * h
+    if pull < 0:  # away from the wall: it was faster there
+        return sqrt(at_least(fast * fast - 2 * pull / h * depth, zero))
     share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # of the energy, lost on the way back
     return fast * sqrt(1 - share) if share < 1 else zero
+
+
+def at_least(number, zero):
+    """The number, or zero where it is less."""
+    return number if number > 0 else zero
 
 
 def arrival(depth, speed, pull, h, longest):
@@ -73,7 +83,7 @@ class Wall:
         return [self._system.real(row[i if len(row) > 1 else 0]) for row in self._rows]
 
     def meet(self, depth, v, gain, restitution):
-        """None, or how far inside and with what velocity inwards a body goes on.
+        """None, or what `bounce` says of a body.
 
         depth, v and gain: of the position, the velocity and what forces added to it, outwards. The
         velocity is that of the position after `lag` more steps.
@@ -81,26 +91,26 @@ class Wall:
         speed = v + self.lag * gain
         if not (depth > 0 or (depth == 0 and speed > 0)):
             return None
-        pull = gain if gain > 0 else self.zero
-        inside, inwards = bounce(depth, speed, pull, pull, restitution, self.h, self.h)
+        slow = at_least(gain, self.zero)
+        inside, inwards, time = bounce(depth, speed, gain, slow, restitution, self.h, self.h, self.pressed)
         # At rest is at rest, whatever time velocities belong to.
-        return inside, inwards + self.lag * gain if inwards > 0 else self.zero
+        return inside, inwards + self.lag * gain if inwards > 0 else self.zero, time
 
     def tell(self, i, number, depth, v, gain, impulse, normal, surface):
         """Report that a body met a wall. surface: from how long ago to the place of touch."""
         if not self._system.reporting:
             return
         speed = v + self.lag * gain
-        pull = gain if gain > 0 else self.zero
-        ago, fast = arrival(depth, speed, pull, self.h, self.h)
+        slow = at_least(gain, self.zero)
+        ago, fast = arrival(depth, speed, gain, self.h, self.h)
         if self.sensor[i] and depth > 0 and not ago > 0:  # it goes through, and touched before the step
             ago, fast = self.h, self.zero
         impulse = self.zero if self.sensor[i] else impulse / self.weight[i]
-        self._system.report(i, -1 - number, ago, ago, fast, pull, impulse, surface(ago), normal)
+        self._system.report(i, -1 - number, ago, ago, fast, slow, impulse, surface(ago), normal)
 
     @property
-    def moving(self):
-        """How long what forces add to a velocity in a step has moved the position in it."""
+    def pressed(self):
+        """For how long what is taken of a velocity all through a step has moved the position in it."""
         return self.h * (0.5 + self.lag)
 
 
@@ -118,7 +128,7 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
                 found = wall.meet(sign * (y[j] - place), sign * u[j], sign * gain[j], e)
                 if found is None:
                     continue
-                inside, inwards = found
+                inside, inwards, time = found
                 impulse = sign * u[j] + inwards
 
                 def surface(ago, j=j, sign=sign, bound=place + sign * r, y=tuple(y), u=tuple(u)):
@@ -138,7 +148,7 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
                     lost = rub(Vector([u[k] for k in along]), mu * impulse)
                     for k, speed in zip(along, lost, strict=True):
                         u[k] = u[k] - speed
-                        y[k] = y[k] - wall.moving * speed
+                        y[k] = y[k] - time * speed
         replace(system, x, v, s, i, Vector(y), Vector(u))
     system.put(x, v, s)
 
@@ -154,7 +164,7 @@ def plane(system, before, normal, offset, restitution, friction, radius, weight,
         found = wall.meet(depth, -across, -gain, e)
         if found is None:
             continue
-        inside, inwards = found
+        inside, inwards, time = found
         y, along = x[i] + (depth + inside) * n, v[i] - across * n
         impulse = inwards - across
 
@@ -167,7 +177,7 @@ def plane(system, before, normal, offset, restitution, friction, radius, weight,
         if mu > 0 and impulse > 0:
             lost = rub(along, mu * impulse)
             along = along - lost
-            y = y - wall.moving * lost
+            y = y - time * lost
         replace(system, x, v, s, i, y, along + inwards * n)
     system.put(x, v, s)
 
@@ -185,7 +195,7 @@ def corners(system, before, normal, offset, restitution, friction, radius, weigh
     """
     x, v, s = system.rows()
     lag, zero = system.real(lag[0]), system.real(0)
-    moving = system.h * (system.real(0.5) + lag)
+    pressed = system.h * (system.real(0.5) + lag)
     normal = [Vector([system.real(component) for component in row]) for row in normal]
     sources = [system.plan.source(record) for record in system.plan.constraint_records if record.kind in WALLS]
     for i in range(len(x)):
@@ -197,8 +207,8 @@ def corners(system, before, normal, offset, restitution, friction, radius, weigh
         thrown = False
         for k in there:
             gain = -dot(normal[k], system.gain[i])
-            pull = gain if gain > 0 else zero
-            if restitution[k][i] > 0 and lag * gain - dot(normal[k], v[i]) > pull + pull:
+            slow = at_least(gain, zero)
+            if restitution[k][i] > 0 and lag * gain - dot(normal[k], v[i]) > slow + slow:
                 thrown = True
         if thrown:
             continue
@@ -212,8 +222,11 @@ def corners(system, before, normal, offset, restitution, friction, radius, weigh
         for k, push in zip(there, pushes, strict=True):
             mu = system.real(friction[k][i])
             if mu > 0 and push > 0:
+                gain = -dot(normal[k], system.gain[i])
+                depth, speed = size[k] - dot(normal[k], x[i]), lag * gain - dot(normal[k], v[i])
+                ago, fast = arrival(depth, speed, gain, system.h, system.h)
                 lost = rub(u - dot(normal[k], u) * normal[k], mu * push)
-                u, y = u - lost, y - moving * lost
+                u, y = u - lost, y - (ago if fast > at_least(gain, zero) else pressed) * lost
         replace(system, x, v, s, i, y, u)
     system.put(x, v, s)
 
@@ -224,10 +237,11 @@ def report_plane(system, source, number, i, n, size, r, x, v, lag, push, weight)
     speed = -across - lag * gain
     if not (depth > 0 or speed > 0):
         return
-    pull = -gain if -gain > 0 else zero
-    ago, fast = arrival(depth, speed, pull, system.h, system.h)
+    ago, fast = arrival(depth, speed, -gain, system.h, system.h)
     point = x + (depth - r) * n - ago * (v - across * n)
-    system.report_for(source, i, -1 - number, ago, ago, fast, pull, push / system.real(weight), point, -1 * n)
+    system.report_for(
+        source, i, -1 - number, ago, ago, fast, at_least(-gain, zero), push / system.real(weight), point, -1 * n
+    )
 
 
 def settle(y, walls):

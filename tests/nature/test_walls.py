@@ -1,0 +1,272 @@
+"""Walls, shapes and heavy bodies against mechanics: what is expected comes from formulas alone, from every side."""
+
+import numpy as np
+import pytest
+from plans import INTEGRATORS
+
+import kickdrift as kd
+
+G = 9.81
+R = 0.125  # of the bodies
+DOWN = [k * np.pi / 4 for k in range(8)]  # where the force points to, as an angle: each wall is floor, ceiling and side
+#: Its speed does not follow its positions, so no wall can tell how fast a body meets it.
+FOLLOWING = pytest.mark.parametrize(
+    "integrator", [each for each in INTEGRATORS if each.name != "energy_euler"], ids=repr
+)
+
+
+def turned(angle, vectors):
+    """The vectors, turned from a world where down is -y to one where it is `angle`."""
+    c, s = np.cos(angle + np.pi / 2), np.sin(angle + np.pi / 2)
+    return np.asarray(vectors, float) @ np.array([[c, s], [-s, c]])
+
+
+def gravity(angle):
+    return kd.Gravity(tuple(turned(angle, (0.0, -G))))
+
+
+def plane(angle, **more):
+    return kd.Plane(tuple(turned(angle, (0, 1))), 0.0, **more)
+
+
+def segment(angle, **more):
+    return kd.Segments([turned(angle, [(-50, 0), (50, 0)])], **more)
+
+
+def straight(angle):
+    return np.isclose(np.cos(2 * angle) ** 2, 1)
+
+
+def block(angle, **more):
+    """A box whose side towards the bodies goes through the origin; None where it would be oblique."""
+    ends = turned(angle, [(-50, 0), (50, -20)])
+    return kd.Boxes([ends.min(0)], [ends.max(0)], **more) if straight(angle) else None
+
+
+def room(angle, **more):
+    ends = turned(angle, [(-50, 0), (50, 90)])
+    return kd.Box(ends.min(0), ends.max(0), **more) if straight(angle) else None
+
+
+def late(integrator):
+    """Does it move bodies by the velocity of the step before? Then those that lie feel a wall in every other step."""
+    return integrator.velocity_lag < 0 or getattr(integrator, "form", "") == "alternate"
+
+
+def exactness(integrator):
+    """How well it knows its speed at the touch: the alternating form is half a kick off at odd ticks."""
+    return 1e-2 if getattr(integrator, "form", "") == "alternate" else 1e-9
+
+
+def at_rest(integrator, hz):
+    """The speed that a body at rest may read: at most what gravity adds in a step."""
+    return 1.01 * G / hz if late(integrator) else 1e-9
+
+
+def creep(integrator, hz):
+    """How far a body that friction holds may come in a second."""
+    if late(integrator):
+        return G / hz / 2
+    return G / hz**2 if getattr(integrator, "start", "") == "backward" else 1e-9
+
+
+FLOORS = [plane, segment, block, room]
+
+
+def floors(**more):
+    """Every kind of wall below the origin, for every direction of the force."""
+    for angle in DOWN:
+        for floor in FLOORS:
+            wall = floor(angle, radius=R, **more)
+            if wall is not None:
+                yield angle, wall
+
+
+def energy(world, force):
+    """Per unit of mass, of each body, with the velocities of the positions' time."""
+    v = world.velocity + world.integrator.velocity_lag * world.dt * np.asarray(force)
+    return 0.5 * (v * v).sum(1) - world.position @ np.asarray(force)
+
+
+def rooms(**more):
+    """Four walls around (0, 0) .. (3, 2)."""
+    low, high = np.array([0.0, 0.0]), np.array([3.0, 2.0])
+    corners = [low, (3.0, 0.0), high, (0.0, 2.0)]
+    yield [kd.Box(low, high, **more)]
+    yield [
+        kd.Plane(normal, offset, **more) for normal, offset in (((1, 0), 0), ((-1, 0), -3), ((0, 1), 0), ((0, -1), -2))
+    ]
+    yield [kd.Segments(list(zip(corners, corners[1:] + corners[:1], strict=True)), **more)]
+    yield [kd.Boxes([(-1, -1), (-1, 2), (-1, -1), (3, -1)], [(4, 0), (4, 3), (0, 3), (4, 3)], **more)]
+
+
+@FOLLOWING
+def test_elastic_bounces_keep_energy(integrator):
+    x = np.array([[0.3, 0.4], [1.5, 1.0], [2.8, 1.9], [0.7, 1.6]])
+    v = np.array([[1.0, 0.0], [-3.0, 8.0], [0.2, -5.0], [7.0, 6.0]])
+    for number, walls in enumerate(rooms()):
+        for angle in DOWN[number % 2 :: 2]:
+            force = turned(angle, (0.0, -G))
+            world = kd.Stepper(x.copy(), v.copy(), hz=60, integrator=integrator, forces=[kd.Gravity(tuple(force))],
+                               constraints=walls)  # fmt: skip
+            world.step(2)  # the alternating form is on its parabola at every other tick
+            before = energy(world, force)
+            world.step(600)
+            np.testing.assert_allclose(energy(world, force), before, rtol=0, atol=1e-11 * 60)
+            assert (world.position > -1e-9).all()
+            assert (world.position < np.array([3, 2]) + 1e-9).all()
+
+
+def test_elastic_bounces_keep_energy_in_one_and_three_dimensions_and_single_precision():
+    for dtype, tolerance in ((np.float64, 1e-11), (np.float32, 2e-3)):
+        for dim in (1, 2, 3):
+            for axis, sign in ((0, 1), (dim - 1, -1)):
+                x, v = np.full((2, dim), 0.6, dtype), np.full((2, dim), 0.3, dtype)
+                v[0, axis], v[1, axis] = 8, -1
+                force = np.zeros(dim)
+                force[axis] = sign * G
+                world = kd.Stepper(x, v, hz=60, forces=[kd.Gravity(tuple(force))], constraints=[kd.Box(0, 2)])
+                before = energy(world, force)
+                world.step(600)
+                np.testing.assert_allclose(energy(world, force), before, rtol=tolerance)
+
+
+@FOLLOWING
+@pytest.mark.parametrize("hz", [30, 240])
+def test_a_bounce_leaves_restitution_squared_of_the_energy(integrator, hz):
+    for e in (0.9, 0.4):
+        for angle, wall in floors(restitution=e):
+            force = turned(angle, (0.0, -G))
+            world = kd.Stepper(turned(angle, [(0, 0.5 + R), (1, 5.0 + R)]), hz=hz, integrator=integrator,
+                               forces=[kd.Gravity(tuple(force))], constraints=[wall])  # fmt: skip
+            world.step(2)
+            floor = G * R  # of whom lies on it
+            before = energy(world, force) - floor
+            for k, seconds in ((0, 0.4), (1, 1.15)):  # after the first touch, before the second
+                world.step(2 * int(seconds * hz / 2) - world.tick)
+                np.testing.assert_allclose(
+                    energy(world, force)[k] - floor, e * e * before[k], rtol=exactness(integrator)
+                )
+
+
+@FOLLOWING
+@pytest.mark.parametrize("hz", [30, 240])
+def test_friction_acts_at_the_touch(integrator, hz):
+    """A shot at the floor: exact mechanics give where it is after the bounce."""
+    mu, e = 0.3, 0.5
+    for angle, wall in floors(restitution=e, friction=mu):
+        force = turned(angle, (0.0, -G))
+        world = kd.Stepper(turned(angle, [(0, 2.0 + R)]), turned(angle, [(9.0, -7.0)]), hz=hz, integrator=integrator,
+                           forces=[kd.Gravity(tuple(force))], constraints=[wall])  # fmt: skip
+        world.step(2)
+        back = -np.pi - angle  # to where down is -y
+        (x,) = turned(back, world.position)
+        (v,) = turned(back, world.velocity + integrator.velocity_lag * world.dt * force)
+        assert x[1] > 0
+        x[1] -= R
+        fast = np.sqrt(v[1] ** 2 + 2 * G * x[1])
+        touch = (fast + v[1]) / G
+        steps = 2 * int(0.2 * hz)
+        world.step(steps)
+        rest = steps / hz - touch
+        expected = (
+            x[0] + v[0] * touch + (v[0] - mu * (1 + e) * fast) * rest,
+            R + e * fast * rest - G / 2 * rest**2,
+        )
+        np.testing.assert_allclose(turned(back, world.position)[0], expected, rtol=0, atol=exactness(integrator))
+
+
+@FOLLOWING
+def test_a_body_slides_down_a_slope_as_a_block(integrator):
+    """Acceleration g (sin - mu cos), from standing; and not at all where the friction holds it."""
+    slope, hz = 0.5, 60
+    for mu in (0.0, 0.2, 0.7):
+        a = max(0.0, G * (np.sin(slope) - mu * np.cos(slope)))
+        for angle, wall in floors(restitution=0.0, friction=mu):
+            force = turned(angle, (G * np.sin(slope), -G * np.cos(slope)))
+            world = kd.Stepper(turned(angle, [(0.0, R)]), hz=hz, integrator=integrator,
+                               forces=[kd.Gravity(tuple(force))], constraints=[wall])  # fmt: skip
+            world.step(hz)
+            along, height = turned(-np.pi - angle, world.position)[0]
+            assert height == pytest.approx(R, abs=1e-9)
+            assert along == pytest.approx(a / 2, abs=a / hz if a else creep(integrator, hz))
+            speed = turned(-np.pi - angle, world.velocity)[0]
+            assert speed[0] == pytest.approx(a, abs=1.1 * G / hz)
+            assert abs(speed[1]) <= at_rest(integrator, hz)
+
+
+def test_points_slide_along_segments_of_any_direction():
+    for angle in np.linspace(0, 2 * np.pi, 25):
+        force = turned(angle, (G * np.sin(0.5), -G * np.cos(0.5)))
+        track = kd.Segments([turned(angle, [(-50, 0), (50, 0)])], restitution=0.0)
+        world = kd.Stepper(turned(angle, [(0.0, 1e-3)]), turned(angle, [(1.0, 0.0)]), hz=60,
+                           forces=[kd.Gravity(tuple(force))], constraints=[track])  # fmt: skip
+        world.step(60)
+        along, height = turned(-np.pi - angle, world.position)[0]
+        assert height == pytest.approx(0, abs=1e-9)
+        assert along == pytest.approx(1 + G * np.sin(0.5) / 2, abs=1e-3)
+
+
+@FOLLOWING
+def test_what_slides_comes_to_rest_after_v_squared_over_2_mu_g(integrator):
+    mu, v = 0.5, 3.0
+    for hz in (30, 240):
+        for angle, wall in floors(restitution=0.3, friction=mu):
+            world = kd.Stepper(turned(angle, [(0.0, R)]), turned(angle, [(v, 0.0)]), hz=hz, integrator=integrator,
+                               forces=[gravity(angle)], constraints=[wall])  # fmt: skip
+            world.step(int(2 * hz))
+            along, height = turned(-np.pi - angle, world.position)[0]
+            assert height == pytest.approx(R, abs=1e-9)
+            # The speed after the position, or before it, is half a step's worth of path.
+            assert along == pytest.approx(v * v / (2 * mu * G), abs=1.1 * v / hz)
+            assert np.abs(world.velocity).max() <= at_rest(integrator, hz)
+
+
+@FOLLOWING
+def test_a_dropped_body_comes_to_rest(integrator):
+    for angle, wall in floors(restitution=0.5):
+        world = kd.Stepper(turned(angle, [(0.0, 1.0)]), hz=60, integrator=integrator, forces=[gravity(angle)],
+                           constraints=[wall])  # fmt: skip
+        world.step(300)
+        np.testing.assert_allclose(turned(-np.pi - angle, world.position), [(0.0, R)], atol=1e-9)
+        assert np.abs(world.velocity).max() <= at_rest(integrator, 60)
+
+
+@FOLLOWING
+def test_a_body_leaves_an_edge_and_falls(integrator):
+    for angle in DOWN:
+        for edge in ("segment", "block"):
+            ends = turned(angle, [(-5, 0), (0, 0)] if edge == "segment" else [(-5, -1), (0, 0)])
+            if edge == "segment":
+                wall = kd.Segments([ends], restitution=0.0, radius=R)
+            elif straight(angle):
+                wall = kd.Boxes([ends.min(0)], [ends.max(0)], restitution=0.0, radius=R)
+            else:
+                continue
+            world = kd.Stepper(turned(angle, [(-1.01, R)]), turned(angle, [(4.0, 0.0)]), hz=120,
+                               integrator=integrator, forces=[gravity(angle)], constraints=[wall])  # fmt: skip
+            world.step(84)
+            along, height = turned(-np.pi - angle, world.position)[0]
+            left = 84 / 120 - 1.01 / 4.0
+            assert along == pytest.approx(4.0 * left, abs=1e-9)
+            assert height == pytest.approx(R - G / 2 * left**2, abs=G * left / 60)
+
+
+@FOLLOWING
+def test_a_heavy_body_is_a_wall(integrator):
+    """A pinned disc of radius 50 is met from above, below, and the sides: what bounces off it keeps its energy."""
+    for angle in DOWN[::2]:
+        for side in (0.0, 0.5 * np.pi, np.pi, 1.5 * np.pi):
+            force = turned(angle, (0.0, -G))
+            out = turned(side, (0.0, 1.0))
+            x = np.array([np.zeros(2), 50.6 * out])
+            v = np.array([np.zeros(2), -8.0 * out])
+            world = kd.Stepper(
+                x, v, hz=60, integrator=integrator, forces=[kd.Gravity(tuple(force))],
+                constraints=[kd.Pin(0), kd.ElasticCollisions([50.0, 0.1])],
+            )  # fmt: skip
+            world.step()
+            before = energy(world, force)[1]
+            world.step(30)
+            assert (world.position[1] - x[0]) @ (world.position[1] - x[0]) > 50.1**2 - 1e-6
+            assert energy(world, force)[1] == pytest.approx(before, rel=1e-10)
