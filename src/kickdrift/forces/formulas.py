@@ -190,9 +190,6 @@ class Formula(Interaction):
 
     # In a stepper.
 
-    def shifted(self, offset: np.ndarray) -> Self:
-        return self  # what it knows of places is its own affair
-
     def compile(self, plan: Plan) -> None:
         title, names = type(self).__name__, self.operations.names
         for number, axis in enumerate(AXES[plan.dim :], plan.dim):
