@@ -295,7 +295,7 @@ class Expression(Formula):
         parser = Parser("Expression", [*STATE, *self.parameters], definitions, noisy=True)
         components = {axis: parser.read(axis, self.texts[axis]) for axis in AXES if axis in self.texts}
         for name in definitions:
-            parser.look_up(name, ValueError)
+            parser.look_up(name, 0, ValueError)
         return parser.builder, components
 
 
@@ -339,7 +339,7 @@ class Potential(Formula):
         parser = Parser("Potential", ["t", *AXES, "m", *self.parameters], definitions, noisy=True)
         energy = parser.read("energy", self.texts[""])
         for name in definitions:
-            parser.look_up(name, ValueError)
+            parser.look_up(name, 0, ValueError)
         return parser.builder, energy
 
     @once
