@@ -205,7 +205,7 @@ class Formula(Interaction):
         return {name: validation.per_body(f"{title}({name})", self.parameters[name], plan.n) for name in names}
 
     def _used(self, plan: Plan) -> list[tuple[str, np.ndarray]]:
-        mass = plan.finite_mass if len(plan.finite_mass) > 1 else plan.finite_mass[0]
+        mass = plan.finite_mass[0] if plan.uniform_mass else plan.finite_mass
         return [*self.parameters.items(), *([("m", mass)] if self._heeds_mass else [])]
 
     @property

@@ -367,7 +367,7 @@ def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Pla
         if declared
         else "`set` or `set_mass` one number for all bodies, rebind, and tell those of each afterwards, with index="
     )
-    if len(plan.mass) > 1:
+    if not plan.uniform_mass:
         raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}; {way}")
     try:
         return Plan(n, self.dim, self.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)
