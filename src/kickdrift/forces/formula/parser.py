@@ -219,7 +219,7 @@ class _Text:
             half = len(values) // 2
             return self.products(values[:half], values[half:])
         if name == "pow":
-            return self.power(*values, node.args[1])
+            return self.power(values[0], values[1], node.args[1])
         return apply(name, *values)
 
     def noise(self, argument: int, node: ast.Call) -> int:
