@@ -387,7 +387,6 @@ class StepperBase(State):
 
     _declared = once(entries.declared)
     _added = once(entries.added)
-    _gone = once(entries.gone)
     _by_handle = once(entries.by_handle)
     _entries: Any = Settled(entries.entries)
     _plan: Any = Settled()

@@ -237,10 +237,10 @@ def remove(self: StepperBase, declaration: Declaration) -> None:
 
 def _remove(self: StepperBase, declaration: Declaration) -> None:
     gone = _places(self, declaration)
-    removed = {entry.origin.token for place, entry in enumerate(self._entries) if place in gone if entry.added}
     left = tuple(entry for place, entry in enumerate(self._entries) if place not in gone)
     changes = shifted(self, self._offset, left)
-    changes["attributes"]["_gone"] = self._gone | removed
+    for place in gone:
+        self._entries[place].origin.removed = True
     _take(self, changes)
 
 
