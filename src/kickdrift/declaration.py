@@ -149,6 +149,11 @@ def noticed(default: Any) -> Any:
     return dataclasses.field(default=default, metadata={"per_body": "number"})
 
 
+def place(**field: Any) -> Any:
+    """Coordinates, or walls and shapes that have some, which the class itself checks."""
+    return dataclasses.field(metadata={"place": True}, **field)
+
+
 def lazy(value: Any) -> bool:
     """Is it a dask array, whose numbers are still to be computed?"""
     return hasattr(value, "__dask_graph__")
@@ -163,12 +168,19 @@ def _refuse(declaration: Declaration, name: str, value: Any) -> None:
     raise dataclasses.FrozenInstanceError(f"{title} cannot be changed, and {name!r} is none of its coefficients")
 
 
+#: Fields of these names are places: who forgets to say so would stand elsewhere after `shift`.
+_COORDINATES = frozenset(("anchor", "center", "lower", "normal", "offset", "points", "shapes", "upper", "walls"))
+
+
 @dataclass_transform(frozen_default=True, eq_default=False)
 def declaration(**options: bool) -> Callable[[type[Value]], type[Value]]:
     """Make a class a frozen dataclass that says what to do instead where somebody sets an attribute."""
 
     def made(cls: type[Value]) -> type[Value]:
         cls = dataclass(frozen=True, eq=False, repr=False, **options)(cls)
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+            if field.name in _COORDINATES and not field.metadata.get("place"):
+                raise ImportError(f"{cls.__name__}({field.name}): expected a field that says it is a place")
         cls.__setattr__ = _refuse  # type: ignore[assignment]
         return cls
 
@@ -306,8 +318,12 @@ class Declaration(Frozen):
 
     def shifted(self, offset: np.ndarray) -> Self:
         """The same in coordinates whose origin lies at -offset."""
-        places = self._fields.places
-        return dataclasses.replace(self, **{name: getattr(self, name) + offset for name in places}) if places else self
+        told = {name: value for name in self._fields.places if (value := getattr(self, name)) is not None}
+        moved = {
+            name: tuple(part.shifted(offset) for part in value) if isinstance(value, tuple) else value + offset
+            for name, value in told.items()
+        }
+        return dataclasses.replace(self, **moved) if moved else self
 
     # Coefficients in the two shapes that plans work with.
 

@@ -522,6 +522,25 @@ def test_single_step_of_variable_is_dt(FixedClock):
     assert (clock.step_dt, clock.time_exact) == (0.1, Fraction(12, 100))
 
 
+@pytest.mark.parametrize("twin", [kd, kd.reference])
+@pytest.mark.parametrize("policy", ["variable(0.05)", "exact", "locked(4)"])
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda world: pickle.loads(pickle.dumps(world))])
+def test_copies_have_the_steps_that_are_yet_to_be_run(twin, policy, way):
+    """What the clock has counted and the stepper not yet run: one by hand, and those of a frame."""
+    world = twin.Stepper([[0.0]], [[1.0]], clock=twin.FixedClock(60, policy=policy, substeps=2))
+    world.advance(0.034)
+    world.clock.pause()
+    world.clock.single_step()
+    for count in (lambda: 1, lambda: world.clock.advance(0.041)):
+        count = count()
+        copied = way(world)
+        for each in (world, copied):
+            each.step(2 * count)
+        assert copied.snapshot() == world.snapshot()
+        assert copied.interpolate(0.25) == world.interpolate(0.25)
+        world.clock.resume()
+
+
 @pytest.mark.parametrize("scale", [0, 0.5, 1, 1 / 3, 2.5, 1000])
 def test_scale_diffuses_its_error(FixedClock, scale):
     clock = FixedClock(1000, scale=scale, max_steps=10**6)

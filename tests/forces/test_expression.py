@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import sys
 import time
 
 import numpy as np
@@ -293,6 +294,10 @@ def test_variables():
         ("where(x < 0, 1, 2) < 3", 1),
         ("x is x", 1),
         ("x in x", 1),
+        ("9**9**9**9", 4),
+        ("x + x**(1/0)", 9),
+        ("pow(x, 0/0)", 8),
+        ("noise(1/0)", 7),
     ],
 )
 def test_what_is_no_formula_is_refused_and_pointed_at(text, column):
@@ -339,6 +344,27 @@ def test_long_formulas_that_are_none_too_long():
     for _ in range(12):
         nested = f"({nested})*({nested} + 1)" if len(nested) < 400 else f"({nested} + 1)"
     kd.Expression(x=nested)
+
+
+def test_definitions_in_each_other():
+    def chain(n, text="d{} + 1", last="x"):
+        return {f"d{i}": text.format(i + 1) for i in range(n)} | {f"d{n}": last}
+
+    assert force(kd.Expression(x="d0", **chain(119)), [1.0]) == [120]
+    for n, text in [(120, "d{} + 1"), (1000, "d{} + 1"), (8, "norm(" * 50 + "d{}" + ")" * 50), (8, "-" * 50 + "d{}")]:
+        for make in (
+            lambda given: kd.Expression(x="d0", **given),
+            lambda given: kd.Potential("d0", **given),
+            lambda given: kd.PairPotential("d0", cutoff=1.0, **given | {f"d{n}": "r"}),  # noqa: B023
+        ):
+            with pytest.raises(ValueError, match="more than 120 levels deep, at column"):
+                make(chain(n, text))
+
+    def deep(calls):
+        return deep(calls - 1) if calls else kd.Expression(x="d0", **chain(119))
+
+    with pytest.raises(ValueError, match="nested too deeply, at column"):
+        deep(sys.getrecursionlimit() - 300)
 
 
 def test_definitions_and_parameters_that_are_refused():

@@ -1,6 +1,8 @@
 """A tape: whatever is changed between ticks comes back with it, tick by tick, on any implementation."""
 
+import signal
 import struct
+import sys
 import zlib
 
 import numpy as np
@@ -169,3 +171,61 @@ def test_forged_files_are_refused(Stepper, tmp_path):
     refused(data[:-4] + bytes(8))
     with pytest.raises(OSError, match="nowhere"):
         kd.Tape.load(tmp_path / "nowhere")
+
+
+def test_an_interrupted_step_is_recorded(tmp_path):
+    """Ctrl-C ends a call at a completed tick, which is on the tape, also where two strike in a row."""
+
+    class Interrupt(KeyboardInterrupt):
+        pass
+
+    def strike(frame, event, argument):
+        """In each function of Python that the tape calls after a tick, in turn."""
+        nonlocal place
+        if event == "call" and world.tick > before and frame.f_code.co_filename != __file__:
+            place -= 1
+            if place in (0, -3):
+                raise Interrupt
+
+    struck = 0
+    for first in range(1, 40):
+        world = kd.Stepper([[0.0]], [[1.0]], dt=1)
+        tape = kd.Tape(world)
+        world.step(2)
+        world.velocity[0] = 3.0
+        place, before, tracing = first, world.tick, sys.gettrace()
+        sys.settrace(strike)
+        try:
+            world.step(5)
+        except Interrupt:
+            struck += 1
+        finally:
+            sys.settrace(tracing)
+        assert len(tape) == world.tick
+        world.velocity[0] = 2.0
+        world.step(3)
+        other = kd.Stepper([[9.0]], dt=1)
+        tape.replay(other)
+        assert (other.tick, other.snapshot()) == (world.tick, world.snapshot())
+    assert struck > 20
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on Windows")
+def test_an_alarm_in_many_ticks_is_recorded():
+    lost = struck = 0
+    old = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for number in range(200):
+            world = kd.Stepper([[0.0]], [[1.0]], dt=1)
+            tape = kd.Tape(world)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-6 * (30 + 3 * number))
+                world.step(5000)
+            except KeyboardInterrupt:
+                struck += 1
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            lost += world.tick != len(tape)
+    finally:
+        signal.signal(signal.SIGALRM, old)
+    assert lost == 0
+    assert struck > 20

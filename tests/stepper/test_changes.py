@@ -525,6 +525,59 @@ def test_what_comes_and_goes_is_forgotten_in_the_end(monkeypatch):
     with pytest.raises(kd.SnapshotError, match="not known here"):
         world.restore(states[0])
     world.remove(keep)
+    world.add(keep)
+    assert world.constraints[-1] is keep
+
+
+def test_what_comes_and_goes_for_hours_takes_no_memory(Stepper, monkeypatch):
+    """A rope per tick, each another one, or each told again, and forces in arrays that look alike."""
+    from kickdrift.stepper import entries
+
+    monkeypatch.setattr(entries, "MOST_ADDED", 20)
+    world = Stepper(np.zeros((2, 1)), forces=[kd.AppliedForce(np.zeros((2, 1)))])
+    gone = []
+
+    def play(rounds):
+        for number in range(rounds):
+            for each in (
+                kd.Distance([(0, 1)], 1.0 + number),
+                kd.Distance([(0, 1)], 1.0 + number),  # an equal one, by another handle
+                kd.Pin(0),
+                kd.AppliedForce(np.zeros((2, 1))),
+            ):
+                world.add(each)
+                world.remove(each)
+                gone.append(weakref.ref(each))
+
+    play(70)
+    gc.collect()
+    first = sum(one() is not None for one in gone)
+    play(70)
+    gc.collect()
+    assert sum(one() is not None for one in gone) <= first <= 2 * 20 + 64
+    assert len(world._by_handle) <= 2 * 20 + 64 + 1
+    copied = copy.deepcopy(world)
+    assert len(copied._by_handle) <= len(world._by_handle)
+    assert copied.snapshot() == world.snapshot()
+
+
+def test_of_forces_in_arrays_that_were_forgotten_none_is_taken_for_another(Stepper):
+    """Snapshots tell how many of them there were, and not which: one that is told from so few is refused."""
+    from kickdrift.stepper.entries import MOST_ALIKE
+
+    world = Stepper(np.zeros((2, 1)))
+    forces = [kd.AppliedForce(np.zeros((2, 1))) for _ in range(MOST_ALIKE + 5)]
+    world.add(forces[0])
+    saved = world.snapshot()
+    world.remove(forces[0])
+    for force in forces[1:]:
+        world.add(force)
+    for force in forces[1:]:
+        world.remove(force)
+    world.add(forces[-1])
+    world.add(forces[-2])
+    with pytest.raises(kd.SnapshotError, match="cannot tell which"):
+        world.restore(saved)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -201,6 +201,19 @@ def test_ids(twin):
 
 
 @pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("alive", [0, 2, 3])
+@pytest.mark.parametrize("mass", [None, 2.0, []])
+def test_a_muzzle_that_nobody_fires_from(twin, alive, mass):
+    """One position serves for all bodies that there are velocities of: for none, also where no slot is free."""
+    world = twin.Stepper(np.ones((3, 2)), alive=alive)
+    before = world.snapshot()
+    for dtype in (np.float64, np.float32):  # one lies as kernels read it, the other is converted
+        for position in (np.array([5.0, 6.0], dtype), np.zeros((0, 2), dtype)):
+            assert world.spawn(position, np.full((4, 2), 7.5, dtype)[np.zeros(4, bool)], mass).tolist() == []
+    assert (world.count, world.snapshot()) == (alive, before)
+
+
+@pytest.mark.parametrize("twin", TWINS)
 def test_what_is_refused_changes_nothing(twin):
     position = np.ones((3, 2))
     world = twin.Stepper(position, alive=2)

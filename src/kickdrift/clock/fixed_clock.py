@@ -281,7 +281,8 @@ class FixedClock(Clockwork):
         self._resume(saved.numbers(self._settings), Fraction(saved.origin_num, saved.origin_den))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return saved_state.rebuild, (type(self), self._settings.arguments()), tuple(self.state())
+        return saved_state.rebuild, (type(self), self._settings.arguments()), (tuple(self.state()), self._now["handed"])
 
-    def __setstate__(self, state: Sequence[Any]) -> None:
-        self.load(state)
+    def __setstate__(self, state: tuple[Sequence[Any], int]) -> None:
+        self.load(state[0])
+        self._put({"handed": state[1]})

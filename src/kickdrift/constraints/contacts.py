@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .. import validation
-from ..declaration import declaration, noticed, numbers
+from ..declaration import declaration, noticed, numbers, place
 from ..rollback.impulses import SHAPES_PER_BODY
 from .base import ALL_BITS, Filtered, countable, weights
 from .joints import Distance
@@ -110,8 +110,8 @@ class Contacts(Filtered):
     friction: ArrayLike = numbers(minimum=0.0, default=0.4, per_body="number")
     hertz: float | None = None
     damping_ratio: float = 10
-    walls: tuple[Wall, ...] = ()
-    shapes: tuple[Shapes, ...] = ()
+    walls: tuple[Wall, ...] = place(default=())
+    shapes: tuple[Shapes, ...] = place(default=())
     joints: tuple[Distance, ...] = ()
     substeps: int = 4
     category: ArrayLike = noticed(1)
@@ -150,16 +150,8 @@ class Contacts(Filtered):
             return self
         return dataclasses.replace(self, joints=joints)
 
-    def shifted(self, offset: np.ndarray) -> Self:
-        walls = tuple(wall.shifted(offset) for wall in self.walls)
-        return dataclasses.replace(self, walls=walls, shapes=tuple(shapes.shifted(offset) for shapes in self.shapes))
-
     def held(self, slots: Slots) -> Self:
         return dataclasses.replace(self, joints=tuple(joint.held(slots) for joint in self.joints))
-
-    @property
-    def places(self) -> frozenset[str]:
-        return frozenset(["walls", "shapes"])
 
     def told(self) -> dict[str, Any]:
         """Walls, shapes and joints are told one by one."""

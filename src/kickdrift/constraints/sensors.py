@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .. import validation
-from ..declaration import declaration, noticed
+from ..declaration import declaration, noticed, place
 from .base import ALL_BITS, Filtered
 
 if TYPE_CHECKING:
@@ -41,11 +40,11 @@ class Sensor(Filtered):
 
     kind = "sensor"
 
-    lower: ArrayLike | None = None
-    upper: ArrayLike | None = None
+    lower: ArrayLike | None = place(default=None)
+    upper: ArrayLike | None = place(default=None)
     category: ArrayLike = noticed(1)
     mask: ArrayLike = noticed(ALL_BITS)
-    center: ArrayLike | None = None
+    center: ArrayLike | None = place(default=None)
     radius: ArrayLike | None = None
 
     def __post_init__(self) -> None:
@@ -76,9 +75,12 @@ class Sensor(Filtered):
     def sides(self, plan: Plan) -> int:
         return 1
 
-    def shifted(self, offset: np.ndarray) -> Self:
-        names = ("center",) if self.lower is None else ("lower", "upper")
-        return dataclasses.replace(self, **{name: np.asarray(getattr(self, name)) + offset for name in names})
+    def changed(self, coefficients: dict[str, Any]) -> Self:
+        told = {name: coefficients.get(name, getattr(self, name)) for name in ("lower", "upper", "radius")}
+        if told["radius"] is None and np.ndim(told["upper"]) == 0 and np.ndim(told["lower"]) == 1:
+            # The box that it is, not a ball: those are told by position alone.
+            coefficients = {**coefficients, "upper": np.broadcast_to(told["upper"], np.shape(told["lower"]))}
+        return super().changed(coefficients)
 
     def compile(self, plan: Plan) -> None:
         ball = self.lower is None

@@ -169,8 +169,8 @@ class Plane(Wall):
 
     kind = "plane"
 
-    normal: ArrayLike = numbers()
-    offset: ArrayLike = numbers()
+    normal: ArrayLike = numbers(place=True)  # without it an offset is none
+    offset: ArrayLike = numbers(place=True)
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
     friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
     radius: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
@@ -187,10 +187,6 @@ class Plane(Wall):
             )
         if np.asarray(self.offset).ndim:
             raise ValueError(f"Plane(offset): expected a number, got shape {np.asarray(self.offset).shape}")
-
-    @property
-    def places(self) -> frozenset[str]:
-        return frozenset({"normal", "offset"})  # together
 
     def shifted(self, offset: np.ndarray) -> Self:
         return dataclasses.replace(self, offset=np.asarray(self.offset) + float(dot(np.asarray(self.normal), offset)))

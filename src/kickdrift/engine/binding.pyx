@@ -330,7 +330,7 @@ cdef class Binding:
                 return None
             places = TERMS[record.kind][1]
             for name, values in record.fields.items():
-                if made.count == MOST_FILLED or len(values) > 1 or len(old.fields[name]) > 1:
+                if made.count == MOST_FILLED or len(values) != 1 or len(old.fields[name]) != 1:
                     return None
                 made.to[made.count] = self.terms[number].field[<int> places[name]]
                 made.columns[made.count] = numbers_of(values, made.numbers[made.count])

@@ -121,6 +121,7 @@ cdef class Runner:
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1
     cdef int go_taped(self, Py_ssize_t steps) except -1
+    cdef int record(self, object tape) except -1
     cdef int go(self, Py_ssize_t steps) except -1
     cdef bint is_direct(self) noexcept
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1

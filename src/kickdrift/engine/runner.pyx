@@ -37,6 +37,8 @@ from .workers import share
 require_rounding(__name__)
 
 cdef object ONE = 1
+#: How often a tape that cannot record a tick begins again: it may be out of memory.
+cdef int MOST_BEGINNINGS = 64
 
 
 cdef class Watch:
@@ -270,9 +272,22 @@ cdef class Runner:
                 try:
                     self.go(1)
                 finally:
-                    tape._after(self)
+                    self.record(tape)
         finally:
             self.tape = tape
+        return 0
+
+    cdef int record(self, object tape) except -1:
+        """Have the tape record what was done. A signal that strikes there waits until it is: it begins again."""
+        interrupt = None
+        for _ in range(MOST_BEGINNINGS):
+            try:
+                tape._after(self)
+                break
+            except BaseException as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
         return 0
 
     @property

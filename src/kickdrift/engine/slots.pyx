@@ -211,7 +211,7 @@ cdef class Slots:
             position, velocity, _ = slots_.newborn(position, velocity, None, dim, self.weights.dtype)
             if not simple(position, dim, item, &x) or not simple(velocity, dim, item, &v):
                 raise AssertionError("vectors that are none")
-        k = x.rows if x.rows >= 0 else max(v.rows, <Py_ssize_t> 1)
+        k = x.rows if x.rows >= 0 else v.rows if v.rows >= 0 else 1
         result = np.empty(k, np.int64)
         if k == 0:
             return result

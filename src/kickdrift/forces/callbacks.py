@@ -7,7 +7,7 @@ that is then added: divided by the masses or, for accelerations, as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,9 +55,6 @@ class Callback(Interaction):
             "velocity_dependent": self.velocity_dependent,
             "divided_by_mass": self.divided_by_mass,
         }
-
-    def shifted(self, offset: np.ndarray) -> Self:
-        return self  # what its function knows of places is its own affair
 
     def compile(self, plan: Plan) -> None:
         plan.add_interaction(self.kind, self, self.divided_by_mass)

@@ -190,9 +190,6 @@ class Formula(Interaction):
 
     # In a stepper.
 
-    def shifted(self, offset: np.ndarray) -> Self:
-        return self  # what it knows of places is its own affair
-
     def compile(self, plan: Plan) -> None:
         title, names = type(self).__name__, self.operations.names
         for number, axis in enumerate(AXES[plan.dim :], plan.dim):
@@ -208,7 +205,7 @@ class Formula(Interaction):
         return {name: validation.per_body(f"{title}({name})", self.parameters[name], plan.n) for name in names}
 
     def _used(self, plan: Plan) -> list[tuple[str, np.ndarray]]:
-        mass = plan.finite_mass if len(plan.finite_mass) > 1 else plan.finite_mass[0]
+        mass = plan.finite_mass[0] if plan.uniform_mass else plan.finite_mass
         return [*self.parameters.items(), *([("m", mass)] if self._heeds_mass else [])]
 
     @property
@@ -298,7 +295,7 @@ class Expression(Formula):
         parser = Parser("Expression", [*STATE, *self.parameters], definitions, noisy=True)
         components = {axis: parser.read(axis, self.texts[axis]) for axis in AXES if axis in self.texts}
         for name in definitions:
-            parser.look_up(name, ValueError)
+            parser.look_up(name, 0, ValueError)
         return parser.builder, components
 
 
@@ -342,7 +339,7 @@ class Potential(Formula):
         parser = Parser("Potential", ["t", *AXES, "m", *self.parameters], definitions, noisy=True)
         energy = parser.read("energy", self.texts[""])
         for name in definitions:
-            parser.look_up(name, ValueError)
+            parser.look_up(name, 0, ValueError)
         return parser.builder, energy
 
     @once

@@ -94,7 +94,7 @@ class PairPotential(Formula):
         parser = Parser("PairPotential", ["r", *self.parameters], definitions)
         energy = parser.read("energy", self.texts[""])
         for name in definitions:
-            parser.look_up(name, ValueError)
+            parser.look_up(name, 0, ValueError)
         return parser.builder, energy
 
     @once

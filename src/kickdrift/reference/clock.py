@@ -588,7 +588,8 @@ class FixedClock:
         self._handed = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return saved_state.rebuild, (type(self), self._settings.arguments()), tuple(self.state())
+        return saved_state.rebuild, (type(self), self._settings.arguments()), (tuple(self.state()), self._handed)
 
     def __setstate__(self, state: Any) -> None:
-        self.load(state)
+        self.load(state[0])
+        self._handed = state[1]

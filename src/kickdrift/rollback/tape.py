@@ -71,7 +71,7 @@ class Tape:
             raise RuntimeError("stepper: expected one that is not being recorded, call stop() of its tape first")
         self._last = snapshots.keep(stepper)
         self._first = snapshots.packed(stepper, self._last)
-        self._change = (_NOTHING, b"")
+        self._change, self._begun = (_NOTHING, b""), (self._last.tick, 0)
         stepper._tape = self
 
     def stop(self) -> None:
@@ -87,14 +87,16 @@ class Tape:
     # Steppers call these before and after each tick.
 
     def _before(self, stepper: State) -> None:
-        self._change = _difference(stepper, self._last, snapshots.keep(stepper))
+        now = snapshots.keep(stepper)
+        self._change, self._begun = _difference(stepper, self._last, now), (now.tick, len(self._records))
 
     def _after(self, stepper: State) -> None:
-        now = snapshots.keep(stepper)
-        checksum = snapshots.checksum(stepper, now)
+        """Record a tick that is done: once, though this is interrupted and called again."""
+        now, (tick, recorded) = snapshots.keep(stepper), self._begun
         # A step that could not be solved was none: what was changed before it is noticed again.
-        if now.tick != self._last.tick or self._change[0] == _ALL:
-            self._records.append(_Record(now.tick, checksum, *self._change))
+        if now.tick != tick:
+            if len(self._records) == recorded:
+                self._records.append(_Record(now.tick, snapshots.checksum(stepper, now), *self._change))
             self._last = now
 
     # Going through it.

@@ -387,7 +387,6 @@ class StepperBase(State):
 
     _declared = once(entries.declared)
     _added = once(entries.added)
-    _gone = once(entries.gone)
     _by_handle = once(entries.by_handle)
     _entries: Any = Settled(entries.entries)
     _plan: Any = Settled()
@@ -443,7 +442,7 @@ class StepperBase(State):
         arguments_ = {
             "position": self._position.copy(order="K"),
             "velocity": self._velocity.copy(order="K"),
-            "mass": self._first_plan.mass if len(self._first_plan.mass) > 1 else float(self._first_plan.mass[0]),
+            "mass": float(self._first_plan.mass[0]) if self._first_plan.uniform_mass else self._first_plan.mass,
             "integrator": self.integrator,
             "forces": self._first_plan.forces,
             "constraints": self._first_plan.constraints,

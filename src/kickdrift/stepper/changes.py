@@ -237,10 +237,10 @@ def remove(self: StepperBase, declaration: Declaration) -> None:
 
 def _remove(self: StepperBase, declaration: Declaration) -> None:
     gone = _places(self, declaration)
-    removed = {entry.origin.token for place, entry in enumerate(self._entries) if place in gone if entry.added}
     left = tuple(entry for place, entry in enumerate(self._entries) if place not in gone)
     changes = shifted(self, self._offset, left)
-    changes["attributes"]["_gone"] = self._gone | removed
+    for place in gone:
+        self._entries[place].origin.removed = True
     _take(self, changes)
 
 
@@ -367,7 +367,7 @@ def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Pla
         if declared
         else "`set` or `set_mass` one number for all bodies, rebind, and tell those of each afterwards, with index="
     )
-    if len(plan.mass) > 1:
+    if not plan.uniform_mass:
         raise ValueError(f"position: expected {self.n} bodies, as many as there are masses, got {n}; {way}")
     try:
         return Plan(n, self.dim, self.dtype, plan.mass, plan.integrator, plan.forces, plan.constraints)

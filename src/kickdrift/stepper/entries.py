@@ -15,8 +15,9 @@ from ..forces.base import Term
 if TYPE_CHECKING:
     from .base import StepperBase
 
-#: How many that were added and removed since a stepper knows, to find them in snapshots.
-MOST_ADDED = 4096
+#: How many that were added and removed since a stepper knows, to find them in snapshots: different ones, and how many
+#: of each that look alike there, and are not.
+MOST_ADDED, MOST_ALIKE = 4096, 64
 
 
 class Origin:
@@ -27,6 +28,7 @@ class Origin:
         self.handle = handle  #: by which it is changed: the last one, where equal ones were added in turn
         self.first = first  #: the same, with lengths measured
         self.at = at  #: the stepper's offset then: places are told in coordinates of that
+        self.removed = False  #: has it ever been?
 
     @once
     def token(self) -> str:
@@ -122,11 +124,6 @@ def added(self: StepperBase) -> dict[str, tuple[Origin, ...]]:
     return {}
 
 
-def gone(self: StepperBase) -> set[str]:
-    """The tokens of which some were removed."""
-    return set()
-
-
 def by_handle(self: StepperBase) -> WeakKeyDictionary[Declaration, tuple[Origin, ...]]:
     known: WeakKeyDictionary[Declaration, tuple[Origin, ...]] = WeakKeyDictionary()
     for origin in self._declared:
@@ -151,18 +148,18 @@ def given_so_far(self: StepperBase) -> tuple[Any, ...]:
     added = [origin for origins in self._added.values() for origin in origins]
     return (
         [origin.handle for origin in self._declared],
-        [(origin.handle, origin.first, origin.at) for origin in added],
-        self._gone,
+        [(origin.handle, origin.first, origin.at, origin.removed) for origin in added],
     )
 
 
 def take_given(self: StepperBase, given: tuple[Any, ...]) -> None:
-    handles, added, self._gone = given
+    handles, added = given
     self._by_handle = WeakKeyDictionary()
     for origin, handle in zip(self._declared, handles, strict=True):
         give_name(self, origin, handle)
-    for handle, first, at in added:
+    for handle, first, at, removed in added:
         origin = Origin(None, handle, first, at)
+        origin.removed = removed
         give_name(self, origin, handle)
         self._added[origin.token] = (*self._added.get(origin.token, ()), origin)
 
@@ -173,7 +170,21 @@ def remember(self: StepperBase, origin: Origin) -> None:
         return
     known = self._added.pop(origin.token, ())
     self._added[origin.token] = known if origin in known else (*known, origin)  # which makes the token the newest
-    present = {id(entry.origin) for entry in self._entries}
+    present = {id(origin), *(id(entry.origin) for entry in self._entries)}
+    absent = [old for old in known if id(old) not in present][: max(0, len(self._added[origin.token]) - MOST_ALIKE)]
     for token in [*self._added][: max(0, len(self._added) - MOST_ADDED)]:
         if not any(id(old) in present for old in self._added[token]):
-            del self._added[token]
+            absent += self._added.pop(token)
+    for old in absent:
+        _forget(self, old)
+
+
+def _forget(self: StepperBase, origin: Origin) -> None:
+    """Let go of an origin, and of what it is known by: that would not go by itself, as an origin keeps it."""
+    alike = tuple(old for old in self._added.get(origin.token, ()) if old is not origin)
+    if alike:
+        self._added[origin.token] = alike
+    for handle in {origin.handle, origin.first}:
+        named = tuple(old for old in self._by_handle.pop(handle, ()) if old is not origin)
+        if named:
+            self._by_handle[handle] = named

@@ -21,7 +21,7 @@ from .. import validation
 from ..errors import SnapshotError
 from ..rollback import parts
 from .changes import told_once
-from .entries import Entry, Origin, at_offset, differences, entered
+from .entries import MOST_ALIKE, Entry, Origin, at_offset, differences, entered
 
 _KINDS = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "|b1"}
 
@@ -182,14 +182,16 @@ def _told_apart(stepper: Any, told: list[Any]) -> dict[str, list[Origin]]:
     """Which of those that were added are meant, in order; raises SnapshotError where unlike ones look alike.
 
     As long as none was removed, they came in one order: a snapshot has the first of them. Otherwise it is known which
-    it has where it has all there are, or as many as the stepper.
+    it has where it has all there are, or as many as the stepper. Of so many alike some may have been forgotten.
     """
     added = {}
     for token in {of for of in told if type(of) is str}:
         known, wanted = stepper._added.get(token, ()), told.count(token)
         mine = [entry.origin for entry in stepper._entries if entry.origin in known]
         others = any(not origin.first.equals(known[0].first) for origin in known)
-        if others and token in stepper._gone and wanted not in (len(known), len(mine)):
+        full = len(known) >= MOST_ALIKE
+        sure = not (full or any(origin.removed for origin in known))
+        if others and not (sure or wanted == len(mine) or (wanted == len(known) and not full)):
             name = type(known[0].first).__name__
             raise SnapshotError(
                 f"snapshot: it has {wanted} of {len(known)} {name} that were added, and cannot tell which: give a "

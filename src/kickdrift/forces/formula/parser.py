@@ -17,6 +17,7 @@ from .program import Builder, TooLongError
 
 LONGEST = 4000  # characters
 DEEPEST = 60  # brackets, and levels of anything else
+MOST_LEVELS = 120  # of texts that stand for names in each other, each of which is one more
 LARGEST_POWER = 64  # that is written out as products
 MOST_NOISE = 2**31 - 1
 _STRANGE = re.compile(r"[^A-Za-z0-9_ .,+\-*/()<>=!]")
@@ -60,17 +61,19 @@ class Parser:
         self.defined: dict[str, int] = {}
         self.open: list[str] = []  # definitions that are being read
 
-    def read(self, label: str, text: Any) -> int:
-        """The node that a text comes to."""
-        return _Text(self, label, text).read()
+    def read(self, label: str, text: Any, level: int = 0) -> int:
+        """The node that a text comes to, which is read so deep within others."""
+        return _Text(self, label, text, level).read()
 
-    def look_up(self, name: str, fail: Callable[[str], ValueError]) -> int:
+    def look_up(self, name: str, level: int, fail: Callable[[str], ValueError]) -> int:
         if name in self.definitions:
             if name in self.open:
                 raise fail(f"{name} is defined by itself")
             if name not in self.defined:
+                if level >= MOST_LEVELS:
+                    raise fail(f"definitions in each other, more than {MOST_LEVELS} levels deep")
                 self.open.append(name)
-                self.defined[name] = self.read(name, self.definitions[name])
+                self.defined[name] = self.read(name, self.definitions[name], level + 1)
                 self.open.pop()
             return self.defined[name]
         if name in self.names:
@@ -84,8 +87,8 @@ class Parser:
 
 
 class _Text:
-    def __init__(self, parser: Parser, label: str, text: Any) -> None:
-        self.parser, self.builder = parser, parser.builder
+    def __init__(self, parser: Parser, label: str, text: Any, level: int) -> None:
+        self.parser, self.builder, self.level = parser, parser.builder, level
         self.label = f"{parser.title}({label})"
         if not isinstance(text, str):
             raise TypeError(f"{self.label}: expected a formula as text, got {type(text).__name__}")
@@ -125,6 +128,8 @@ class _Text:
             return self.number(tree, 0)
         except TooLongError:
             raise self.fail(f"more than {self.builder.most} operations", len(text)) from None
+        except RecursionError:  # of callers that are deep in calls themselves
+            raise self.fail("nested too deeply", 1) from None
 
     def failed(self, what: str, node: ast.AST) -> ValueError:
         return self.fail(what, getattr(node, "col_offset", 0) + 1 + self.blank)
@@ -147,12 +152,12 @@ class _Text:
         if isinstance(node, ast.Constant):
             return self.constant(node)
         if isinstance(node, ast.Name):
-            return self.parser.look_up(node.id, lambda what: self.failed(what, node))
+            return self.parser.look_up(node.id, self.level + depth, lambda what: self.failed(what, node))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
             operand = self.number(node.operand, depth + 1)
             return self.builder.apply("neg", operand) if isinstance(node.op, ast.USub) else operand
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
-            return self.power(self.number(node.left, depth + 1), self.number(node.right, depth + 1))
+            return self.power(self.number(node.left, depth + 1), self.number(node.right, depth + 1), node.right)
         if isinstance(node, ast.Call):
             return self.call(node, depth)
         if isinstance(node, (ast.Compare, ast.BoolOp)) or (isinstance(node, ast.UnaryOp) and type(node.op) is ast.Not):
@@ -173,9 +178,11 @@ class _Text:
             raise self.failed("a number too large for float64", node)
         return self.builder.const(value)
 
-    def power(self, base: int, exponent: int) -> int:
+    def power(self, base: int, exponent: int, node: ast.expr) -> int:
         value = self.builder.value(exponent)
-        if value is not None and value == int(value) and abs(value) <= LARGEST_POWER:
+        if value is not None and not math.isfinite(value):
+            raise self.failed(f"expected a finite exponent, got {value}", node)
+        if value is not None and value.is_integer() and abs(value) <= LARGEST_POWER:
             return self.builder.power(base, int(value))
         return self.builder.apply("pow", base, exponent)
 
@@ -212,14 +219,14 @@ class _Text:
             half = len(values) // 2
             return self.products(values[:half], values[half:])
         if name == "pow":
-            return self.power(*values)
+            return self.power(values[0], values[1], node.args[1])
         return apply(name, *values)
 
     def noise(self, argument: int, node: ast.Call) -> int:
         if not self.parser.noisy:
             raise self.failed(f"{self.parser.title} has no noise", node)
         k = self.builder.value(argument)
-        if k is None or k != int(k) or not 0 <= k <= MOST_NOISE:
+        if k is None or not k.is_integer() or not 0 <= k <= MOST_NOISE:
             raise self.failed(f"noise(k) expects a whole number k from 0 to {MOST_NOISE}, written out", node.args[0])
         return self.builder.node("noise", int(k))
 

@@ -1,0 +1,114 @@
+"""Places: whatever has coordinates says so, moves along with `shift`, and is told in today's coordinates."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift.constraints.base import Constraint
+from kickdrift.declaration import declaration, known
+from kickdrift.errors import SnapshotError
+from kickdrift.forces.base import Term
+from kickdrift.stepper.entries import same
+
+WAY = np.array([10.0, -4.0])
+
+#: Of each kind with coordinates: one, and others of them. A place is told by itself where that means anything.
+PLACED = [
+    (kd.AnchorSpring(2.0, anchor=(1.0, 2.0)), {"anchor": (0.0, 0.0)}),
+    (kd.PointGravity(1.0, center=(5.0, 5.0)), {"center": (0.0, 0.0)}),
+    (kd.Vortex(1.0, center=(5.0, 5.0)), {"center": (0.0, 0.0)}),
+    (kd.RotatingFrame(1.0, center=(5.0, 5.0)), {"center": (0.0, 0.0)}),
+    (kd.Box(-5.0, 5.0), {"lower": (-1.0, -2.0), "upper": (30.0, 20.0)}),
+    (kd.Plane((0.0, 1.0), -5.0), {"normal": (1.0, 0.0), "offset": -1.0}),
+    (kd.Segments([[(0.0, 0.0), (1.0, 0.0)]]), {"points": [[(3.0, 0.0), (1.0, 1.0)]]}),
+    (kd.Boxes([(0.0, 0.0)], [(2.0, 1.0)]), {"lower": [(0.5, -9.0)], "upper": [(30.0, 9.0)]}),
+    (kd.Periodic(-5.0, 5.0), {"lower": (-1.0, -2.0), "upper": (30.0, 20.0)}),
+    (kd.Sensor(5.0, 6.0), {"lower": (0.0, 0.0), "upper": (30.0, 20.0)}),
+    (kd.Sensor((5.0, 5.0), 2.0), {"center": (0.0, 0.0)}),
+    (kd.Contacts(0.1, walls=[kd.Plane((0.0, 1.0), -5.0)]), {"shapes": (kd.Boxes([(0.0, -9.0)], [(2.0, -8.0)]),)}),
+]
+each = pytest.mark.parametrize(("one", "others"), PLACED, ids=[type(one).__name__ for one, _ in PLACED])
+
+
+def world_of(cls, *declared, **more):
+    forces = [one for one in declared if isinstance(one, Term)]
+    held = [one for one in declared if isinstance(one, Constraint)]
+    return cls([[0.5, 0.25]], forces=forces, constraints=held, **more)
+
+
+def test_each_kind_with_places_is_among_them():
+    kinds = {cls for base in (Term, Constraint) for cls in known(base)}
+    with_places = {cls for cls in kinds if any(field.metadata.get("place") for field in dataclasses.fields(cls))}
+    assert with_places == {type(one) for one, _ in PLACED}
+
+
+@each
+def test_what_moves_with_the_origin_is_a_place_and_nothing_else(one, others):
+    moved = one.shifted(WAY)
+    told = {name for name in one.coefficients if not same(getattr(one, name), getattr(moved, name))}
+    assert told - {"normal", "shapes", "walls"} == one.places - {"normal", "shapes", "walls"} - {
+        name for name in one.places if getattr(one, name) is None
+    }
+    assert told <= one.places
+
+
+def test_a_kind_whose_coordinates_do_not_say_so_is_no_kind():
+    with pytest.raises(ImportError, match=r"Buoy\(center\): expected a field that says it is a place"):
+
+        @declaration()
+        class Buoy(Constraint):
+            center: float = 0.0
+
+
+@each
+def test_places_are_set_in_todays_coordinates(Stepper, one, others):
+    world = world_of(Stepper, one)
+    world.shift(WAY)
+    for name, value in others.items():
+        world.set(one, **{name: value})
+        assert type(one) is kd.Contacts or np.array_equal(getattr(world.current(one), name), value)
+    made_so = world_of(Stepper, dataclasses.replace(world.current(one)))
+    assert same(world.current(one), (made_so.forces + made_so.constraints)[0])
+
+
+@each
+def test_what_is_added_again_stands_where_it_is_told(Stepper, one, others):
+    world = world_of(Stepper)
+    world.remove(world.add(one))
+    world.shift(WAY)
+    again = dataclasses.replace(one)
+    world.add(again)
+    assert same(world.current(again), again)
+
+
+@each
+def test_a_snapshot_whose_places_are_told_from_elsewhere_is_refused(Stepper, one, others):
+    here, there = world_of(Stepper), world_of(Stepper)
+    here.shift(WAY)
+    for world in (here, there):
+        world.add(dataclasses.replace(one))
+    with pytest.raises(SnapshotError):
+        there.restore(here.snapshot())
+
+
+@each
+def test_places_that_are_set_go_back_in_time(Stepper, one, others):
+    world, twin = world_of(Stepper, one), world_of(Stepper, one)
+    world.shift(WAY)
+    world.set(one, **others)
+    saved = world.snapshot()
+    twin.restore(saved)
+    assert twin.snapshot() == saved
+    assert same(twin.current(one), world.current(one))
+
+
+def test_one_corner_of_a_sensor_is_set():
+    sensor = kd.Sensor(5.0, 6.0)
+    world = world_of(kd.Stepper, sensor)
+    world.shift(WAY)
+    world.set(sensor, upper=20.0)
+    assert (world.current(sensor).lower.tolist(), world.current(sensor).upper.tolist()) == ([15, 1], [20, 20])
+    world.set(sensor, lower=0.0)
+    assert (world.current(sensor).lower.tolist(), world.current(sensor).radius) == (0, None)
