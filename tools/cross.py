@@ -17,6 +17,7 @@ PYTHON = "python3.11"  # what Debian 12 has
 ZIG = f"{sys.executable} -m ziglang cc"
 # In Debug mode, zig has undefined behaviour trapped.
 CLANG = "-fno-sanitize=undefined"
+SCALAR = "-DKICKDRIFT_SCALAR"  # vectors of one, as Microsoft's compiler has them
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,7 @@ GROUPS = {
         Target("x86-64, gcc -O3", common.gcc()),
         Target("x86-64, gcc -O1", common.gcc(), ("-O1",)),
         # GCC 12's vectoriser makes a * b - c, a * b + c side by side one vfmaddsub, whatever -ffp-contract says.
-        Target(
-            "x86-64, gcc -O3, vectors of one as for MSVC", common.gcc(), ("-DKICKDRIFT_SCALAR", "-fno-tree-vectorize")
-        ),
+        Target("x86-64, gcc -O3, vectors of one as for MSVC", common.gcc(), (SCALAR, "-fno-tree-vectorize")),
         Target("x86-64, clang -O3", ZIG, (CLANG,)),
         Target("x86-64, clang -O1", ZIG, (CLANG, "-O1")),
     ],
@@ -209,6 +208,16 @@ def macos(tree):
 
 
 COMPILE_ONLY = {"windows": windows, "macos": macos}
+
+
+def scalar():
+    """Is the C of all modules C without vectors too? The compiler reads it, and writes nothing."""
+    tree = common.copy_of_tree("contraction")  # where .ci/run has just translated it
+    cc = common.compiler("scalar", "gcc", SCALAR, "-fsyntax-only")
+    common.run(
+        sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", "out/scalar", "--build-temp",
+        "build/scalar", cwd=tree, env={"CC": cc, "LDSHARED": "true"},
+    )  # fmt: skip
 
 
 def main(*names):

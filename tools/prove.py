@@ -5,6 +5,7 @@
     python tools/prove.py coverage      lines of .py and .pyx that the suite runs
     python tools/prove.py wheels        sdist, wheel, contents, manylinux, fresh environments, the suite in each
     python tools/prove.py cross [...]   one table of digests: processors, compilers, levels of optimisation
+    python tools/prove.py scalar        every module is C without vectors too, as Microsoft's compiler takes it
     python tools/prove.py contraction   what a contracting compiler built is refused
     python tools/prove.py matrix        the wheels that cibuildwheel would build are the promised ones
     python tools/prove.py fuzz [...]    random plans, snapshots, callbacks, threads and signals, for as long as you like
@@ -25,6 +26,7 @@ COMMANDS = {
     "coverage": ("checked", "coverage"),
     "wheels": ("wheels", "main"),
     "cross": ("cross", "main"),
+    "scalar": ("cross", "scalar"),
     "contraction": ("contraction", "main"),
     "matrix": ("matrix", "main"),
     "fuzz": ("fuzzing", "main"),

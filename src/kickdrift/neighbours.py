@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from . import validation
 from .constraints.broad_phase import ring
 from .constraints.periodic import Periodic
-from .engine.neighbours import Index
+from .engine.neighbours import Index, Nearest
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -75,11 +76,12 @@ class Neighbours:
                 raise ValueError(f"radius: expected at most half of the width of periodic, {half:g} m, got {radius:g}")
             points = self._torus.inside(points)
         rows = None if alive is None else np.flatnonzero(_mask(alive, self._n))
+        self._points, self._rows = points if rows is None else points[rows], rows
         buckets, step = ring(self._n if rows is None else len(rows), self._dim)
         # Wider than the radius by more than rounding can hide.
         per_cell = min(1 / self._radius / (1 + 1 / 64), 1e300)
         self._index = self._index_type(
-            points if rows is None else points[rows], rows, self._radius, per_cell, buckets, step, self._torus
+            self._points, rows, self._radius, per_cell, buckets, step, self._torus
         )
 
     @property
@@ -133,8 +135,15 @@ class Neighbours:
         places, count = self._places("points", points), validation.integer("k", k, 1)
         shape = len(places), count
         i, distance = _given(out, (np.int64, np.float64), shape) or (np.empty(shape, np.int64), np.empty(shape))
-        self._index.nearest(places, i, distance)
+        self._tree.nearest(places, i, distance)
         return i, distance
+
+    @cached_property
+    def _tree(self) -> Any:
+        """Made when it is first asked: twice, if two threads are the first, and alike."""
+        finite = np.flatnonzero(np.isfinite(self._points).all(axis=1))
+        rows = finite if self._rows is None else self._rows[finite]
+        return Nearest(self._points[finite], rows, self._torus)
 
     def cast(
         self, origin: ArrayLike, motion: ArrayLike, radius: float = 0.0, out: tuple[Ints, Floats] | None = None

@@ -5,9 +5,11 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
+from ..kernels.abi.constraints cimport Torus
 from ..kernels.neighbours.cells cimport Cells, List, reserve, sort_points
 from ..kernels.neighbours.pairs cimport TESTS, find_ahead, find_pairs_around, sort_by
-from ..kernels.neighbours.places cimport find_around, find_nearest
+from ..kernels.neighbours.places cimport find_around
+from ..kernels.neighbours.tree cimport Box, Point, Tree, find_nearest, leaves_for, plant
 from ..kernels.neighbours.ways cimport find_in_way
 from ..kernels.space cimport is_periodic
 from ..kernels.simd.rounding cimport require_rounding
@@ -27,6 +29,19 @@ cdef class Found:
     def __dealloc__(self):
         free(self.lower.number)
         free(self.higher.number)
+
+
+cdef void* keep(object array, list kept) except? NULL:
+    kept.append(array)
+    return <void*> <size_t> array.ctypes.data
+
+
+cdef int bind_torus(Torus* to, object torus, list kept) except -1:
+    to.lower = keep(torus.lower, kept)
+    to.upper = keep(torus.upper, kept)
+    to.width = keep(torus.width, kept)
+    to.per_width = keep(torus.per_width, kept)
+    return 0
 
 
 cdef class Index:
@@ -50,21 +65,14 @@ cdef class Index:
         if torus is not None:
             for c, (count, per_width) in enumerate(laid_around(torus.width.tolist(), per_cell, buckets)):
                 cells.cells[c], cells.per_width[c] = count, per_width
-            cells.torus.lower = self.keep(torus.lower)
-            cells.torus.upper = self.keep(torus.upper)
-            cells.torus.width = self.keep(torus.width)
-            cells.torus.per_width = self.keep(torus.per_width)
-        cells.x = <const double*> self.keep(points)
-        cells.start = <int32_t*> self.keep(np.empty(buckets + 2, np.int32))
-        cells.bucket = <uint32_t*> self.keep(np.empty(cells.n, np.uint32))
-        cells.body = <int32_t*> self.keep(np.empty(cells.n, np.int32))
-        cells.place = <double*> self.keep(np.empty((cells.dim, cells.n)))
+            bind_torus(&cells.torus, torus, self.kept)
+        cells.x = <const double*> keep(points, self.kept)
+        cells.start = <int32_t*> keep(np.empty(buckets + 2, np.int32), self.kept)
+        cells.bucket = <uint32_t*> keep(np.empty(cells.n, np.uint32), self.kept)
+        cells.body = <int32_t*> keep(np.empty(cells.n, np.int32), self.kept)
+        cells.place = <double*> keep(np.empty((cells.dim, cells.n)), self.kept)
         with nogil:
             sort_points(cells)
-
-    cdef void* keep(self, object array) except? NULL:
-        self.kept.append(array)
-        return <void*> <size_t> array.ctypes.data
 
     def pairs(self, object out):
         cdef const Cells* cells = &self.cells
@@ -143,24 +151,6 @@ cdef class Index:
             i[:] = numbers if self.rows is None else self.rows[numbers]
         return i, given
 
-    def nearest(self, object places, object out, object distances):
-        cdef const Cells* cells = &self.cells
-        cdef const double* x = <const double*> <size_t> places.ctypes.data
-        cdef int64_t* i = <int64_t*> <size_t> out.ctypes.data
-        cdef double* distance = <double*> <size_t> distances.ctypes.data
-        cdef int64_t count, each
-        cdef int64_t k = 0
-        cdef int64_t tests
-        count, each = out.shape
-        while k < count:
-            with nogil:
-                tests = 0
-                while k < count and tests < TESTS:
-                    tests += find_nearest(x + k * cells.dim, each, cells, i + k * each, distance + k * each)
-                    k += 1
-            PyErr_CheckSignals()
-        self.call_by_rows(out)
-
     def cast(self, object origins, object motions, double reach, object out, object shares):
         cdef const Cells* cells = &self.cells
         cdef const double* x = <const double*> <size_t> origins.ctypes.data
@@ -184,3 +174,49 @@ cdef class Index:
         if self.rows is not None and self.rows.size:
             i[...] = np.where(i < 0, -1, self.rows[i])
         return 0
+
+
+cdef class Nearest:
+    """Points in a k-d tree. Once made it never changes: any number of threads may ask."""
+
+    cdef Tree tree
+    cdef list kept          # the arrays that the tree points to
+
+    def __init__(self, object points, object rows, object torus):
+        """Of finite points, and what they are called outside."""
+        cdef Tree* tree = &self.tree
+        cdef const double* x = <const double*> <size_t> points.ctypes.data
+        cdef const int64_t* row = <const int64_t*> <size_t> rows.ctypes.data
+        cdef int64_t k
+        cdef int c
+        self.kept = []
+        tree.n, tree.dim = points.shape
+        tree.leaves = leaves_for(tree.n)
+        if torus is not None:
+            bind_torus(&tree.torus, torus, self.kept)
+        tree.point = <Point*> keep(np.empty(tree.n * sizeof(Point), np.uint8), self.kept)
+        tree.box = <Box*> keep(np.empty(2 * tree.leaves * sizeof(Box), np.uint8), self.kept)
+        with nogil:
+            for k in range(tree.n):
+                for c in range(3):
+                    tree.point[k].x[c] = x[k * tree.dim + c] if c < tree.dim else 0
+                tree.point[k].body = row[k]
+            plant(tree)
+
+    def nearest(self, object places, object out, object distances):
+        cdef const Tree* tree = &self.tree
+        cdef const double* x = <const double*> <size_t> places.ctypes.data
+        cdef int64_t* i = <int64_t*> <size_t> out.ctypes.data
+        cdef double* distance = <double*> <size_t> distances.ctypes.data
+        cdef int64_t count, each
+        cdef int64_t k = 0
+        cdef int64_t tests
+        count, each = out.shape
+        while k < count:
+            with nogil:
+                tests = 0
+                while k < count and tests < TESTS:
+                    tests += find_nearest(x + k * tree.dim, each, tree, i + k * each, distance + k * each)
+                    k += 1
+            PyErr_CheckSignals()
+

@@ -116,3 +116,7 @@ class Neighbours(neighbours.Neighbours):
     __module__ = "kickdrift.reference"
 
     _index_type = Index
+
+    @property
+    def _tree(self) -> Index:
+        return self._index

@@ -102,19 +102,5 @@ cdef inline void add_range(uint64_t first, int width, const Cells* cells, Ranges
 
 
 cdef inline uint64_t bucket_of_cell(const int64_t* at, const Cells* cells) noexcept nogil:
-    """Of the cell with these numbers, which are taken around in a periodic box."""
-    cdef int64_t bucket = 0
-    cdef int64_t step = 1
-    cdef int64_t number
-    cdef int axis
-    if not is_periodic(&cells.torus):
-        return (
-            <uint64_t> at[0] + cells.step[1] * <uint64_t> at[1] + cells.step[2] * <uint64_t> at[2]
-        ) & cells.mask
-    for axis in range(cells.dim):
-        number = at[axis] % cells.cells[axis]
-        if number < 0:
-            number += cells.cells[axis]
-        bucket += step * number
-        step *= cells.cells[axis]
-    return <uint64_t> bucket
+    """Of the cell with these numbers, in open space."""
+    return (<uint64_t> at[0] + cells.step[1] * <uint64_t> at[1] + cells.step[2] * <uint64_t> at[2]) & cells.mask

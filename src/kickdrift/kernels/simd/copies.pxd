@@ -49,7 +49,7 @@ cdef extern from *:
             else for (; i < count; i++) x[i] = place[2 * i], y[i] = place[2 * i + 1]; \
         }
     /* Left alone, compilers load each vector twice, and one that lies in two cache lines takes twice as long. */
-    #if defined(__AVX512F__)
+    #if defined(__AVX512F__) && defined(KD_LANE_BYTES)
       #define KD_LOADED(a, b) __asm__("" : "+v"(a), "+v"(b))
       #define KD_PAIRS(type, vector, zip, even) \
         const __m512i lower = KD_ZIP ## zip, upper = KD_ADD ## zip(lower, even / 2); \
