@@ -244,6 +244,7 @@ class Contacts(Filtered):
             stiffness=self._stiffness(),
             sweeps=np.array([max((joint.iterations for joint in self.joints), default=0)]),
             substeps=np.array([self.substeps]),
+            lag=np.array([plan.integrator.velocity_lag]),
             **({"through": through} if (through := np.concatenate(passes)).any() else {}),
             **self._level(plan, radius, frictions["friction"], sensor),
             **self._filters(plan),
