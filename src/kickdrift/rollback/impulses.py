@@ -186,7 +186,7 @@ class Level:
             if number < 0 or not fields["shape_enabled"][number]:
                 continue
             ends = [(level.ends[0][k], level.ends[1][k]) for level, k in ((before, old), (self, number))]
-            if np.array_equal(*ends):
+            if np.array_equal(ends[0], ends[1]):
                 continue
             far, near = (outside(position, *each, self.kind[number]) for each in ends)
             if self.kind[number]:  # it has no inside, but went over those that are on its other side

@@ -36,12 +36,13 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
     """Change coefficients of a force or constraint, from the next step on.
 
     declaration: the object that you gave to the stepper, or the one that `forces` or `constraints` shows for it.
-    It stays the same object after a change. If the stepper has it twice, both change. So are joints of `Contacts`,
-    also for `enable` and `remove`. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in the same units and shapes. Places are in today's
-    coordinates, if the stepper was shifted. Lengths that were measured stay the same, unless you give them; None
-    measures them again. index: the bodies whose coefficients change, as for `set_mass`: an int, slice, array of
-    ints or mask, or ids. The coefficients are then one for all of these or one for each. If left out, all bodies
-    change. Coefficients are copied: to change an array that you gave does nothing, `set` does it.
+    It stays the same object after a change. If the stepper has it twice, both change. Joints of `Contacts` are
+    such objects too. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in
+    the same units and shapes. Places are in today's coordinates, if the stepper was shifted. Lengths that were
+    measured stay the same, unless you give them; None measures them again. index: the bodies whose coefficients
+    change, as for `set_mass`: an int, slice, array of ints or mask, or ids. The coefficients are then one for all
+    of these or one for each. If left out, all bodies change. Coefficients are copied: to change an array that you
+    gave does nothing, `set` does it.
 
     Setting one number for all bodies takes microseconds. Rates of `Damping`, and drag and stiffness under
     `exact`, take some 40 microseconds for each distinct value. Raises TypeError or ValueError as the constructors

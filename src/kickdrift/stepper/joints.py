@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import validation
 from .entries import Entry, at_offset, differences
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
     places, gone = [], False
     for place, entry in enumerate(self._entries):
         for number, state in enumerate(states(entry)):
-            given = entry.origin.handle.joints[number] is declaration  # type: ignore[attr-defined]
+            given = entry.origin.handle.joints[number] is declaration
             gone = gone or (given and state is None)
             if state is not None and (given or state[0] is declaration):
                 places.append((place, number))
@@ -47,7 +46,7 @@ def changed(self: StepperBase, places: list[tuple[int, int]], change: Callable[[
     for place, number in places:
         entry = entries[place]
         joints = [*states(entry)]
-        joints[number] = change(joints[number], entry.origin.first.joints[number])  # type: ignore[attr-defined]
+        joints[number] = change(joints[number], entry.origin.first.joints[number])
         entries[place] = with_joints(entry, tuple(joints))
     return tuple(entries)
 

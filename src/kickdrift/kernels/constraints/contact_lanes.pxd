@@ -292,7 +292,10 @@ cdef inline vec solve(
         mass = where_above(more[ALONG], more[MASS], more[TIMES] * more[ALONG], more[ALONG])
         push = more[PUSH] - mass * speed
     if any_above(gap, zero):
-        push = where_above(gap, zero, more[PUSH] - mass * (speed + gap / same[H]), push)
+        out = more[PUSH] - mass * (speed + gap / same[H])
+        if not sweep.soft > 0:
+            out = where_above(more[MOST], zero, out, zero)
+        push = where_above(gap, zero, out, push)
     push = where_above(push, zero, push, zero * push)
     active = where_above(push, zero, where_above(more[MOST], zero, zero, same[TURN]), zero)
     if not is_zero(active):

@@ -397,8 +397,10 @@ def solve(contact, p, u, h, soft, scale, times, left, radius, given, count, lead
     gap = dot(p[j] - p[i], n) - contact.size
     way = u[j] - u[i]
     speed = dot(way, n)
-    if gap > 0:
+    if gap > 0 and (soft > 0 or contact.most > 0):
         wanted = contact.push - mass * (speed + gap / h)
+    elif gap > 0:
+        wanted = 0 * gap  # they come to touch when bodies move again
     elif not soft > 0:
         wanted = contact.push - mass * speed
     else:
