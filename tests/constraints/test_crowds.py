@@ -74,13 +74,27 @@ def test_crowds_have_the_bits_of_the_reference(monkeypatch, first):
     assert crowded > 0, f"seeds {first} to {first + 9}"
 
 
-@pytest.mark.parametrize("n", [32, 33, 34])
+@pytest.mark.parametrize("n", [16, 17, 18, 40])
 def test_up_to_16_pairs_per_body_all_of_them_meet(n):
-    """33 coincident bodies have just so many."""
+    """17 coincident bodies have just so many. Each looks for those of higher index."""
     places, radius = [Vector((0.0, 0.0))] * n, [0.5] * n
     pairs = near_pairs(places, radius)
-    assert (pairs == every_near_pair(places, radius)) == (n <= 33)
-    assert pairs == [(i, j) for i in range(n) for j in range(i + 1, n) if n <= 33 or j <= i + 16]
+    assert (pairs == every_near_pair(places, radius)) == (n <= 17)
+    assert pairs == [(i, j) for i in range(n) for j in range(i + 1, min(n, i + 17))]
+
+
+def test_a_crowd_far_away_changes_nobody(Stepper):
+    """Whom a body meets of those around it: alone, and in one world with a crowd elsewhere."""
+    rng = np.random.default_rng(8)
+    here, there = rng.uniform(0, 3, (12, 2)), 1000 + np.zeros((40, 2))
+    radius = rng.uniform(0.3, 0.6, 52)
+    states = []
+    for x in (here, np.concatenate([here, there])):
+        world = Stepper(x, constraints=[kd.ElasticCollisions(radius[: len(x)], 0.5)])
+        world.step(5)
+        states.append((world.position[:12], world.velocity[:12]))
+    for alone, together in zip(*states, strict=True):
+        assert_same_bits(alone, together)
 
 
 def test_of_a_crowd_every_body_meets_some_whatever_their_sizes():

@@ -1,5 +1,6 @@
 """`world.set(contacts, shapes=...)`: a level that changes under what rests on it."""
 
+import contextlib
 import copy
 
 import numpy as np
@@ -178,7 +179,8 @@ def test_the_compiled_ones_follow_the_reference(isa):
             world.spawn(rng.uniform(0, 6, (1, 2)))
             chosen = rng.permutation(4)[: rng.integers(4)]
             shapes = [bricks(*chosen)] + [kd.Segments([[(0, 0.2), (9, 0.5)]])] * int(rng.integers(2))
-            world.set(contacts, shapes=shapes)
+            with contextlib.suppress(ValueError):  # where a brick would be set into a body
+                world.set(contacts, shapes=shapes)
         world.step(3)
         twins.append((world.snapshot(), repr(world.events.take().tolist()), world.checksum()))
     assert twins[0] == twins[1]
@@ -200,3 +202,39 @@ def test_what_is_refused_changes_nothing(Stepper):
     with pytest.raises(TypeError, match=r"Contacts\(shapes\): expected one that can be told per body"):
         world.set(contacts, shapes=[bricks(0)], index=[0])
     assert world.snapshot() == saved
+
+
+@both
+def test_a_shape_that_moves_far_into_a_body_is_refused(Stepper):
+    world, contacts = world_on(Stepper, [kd.Boxes([(0, 0)], [(9, 1)])])
+    world.step(30)
+    before = world.snapshot()
+    with pytest.raises(ValueError, match=r"Contacts\(shapes\): .* by a radius into a body at most.* into body 0"):
+        world.set(contacts, shapes=[kd.Boxes([(0, 0.6)], [(9, 1.6)])])
+    assert world.snapshot() == before
+    world.set(contacts, shapes=[kd.Boxes([(0, 0.4)], [(9, 1.4)])])
+    world.set(contacts, shapes=[kd.Boxes([(0, -5)], [(9, -4)])])  # away from them
+    world.set(contacts, shapes=[kd.Boxes([(20, 0)], [(29, 9)])])
+
+
+@pytest.mark.parametrize("segments", [False, True])
+@pytest.mark.parametrize("share", [1 / 32, 1 / 16, 1 / 4])
+def test_what_moves_up_carries_or_is_refused(segments, share):
+    """At no speed it goes through in silence. share: of a radius, in a step."""
+
+    def platform(y):
+        return kd.Segments([[(-9, y), (9, y)]]) if segments else kd.Boxes([(-9, y - 3)], [(9, y)])
+
+    contacts = kd.Contacts(0.5, shapes=[platform(0)])
+    world = kd.Stepper([[0.0, 0.5]], hz=60, forces=[GRAVITY], constraints=[contacts])
+    refused = False
+    for tick in range(1, 200):
+        try:
+            world.set(contacts, shapes=[platform(0.5 * share * tick)])
+        except ValueError:
+            refused = True
+            break
+        world.step()
+    assert refused == (share > 0.1)
+    if not refused:
+        assert world.position[0, 1] - 0.5 * share * tick > 0.45

@@ -18,7 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .periodic import Torus
 
-#: So many near pairs there may be for each body; of a larger crowd each body looks for so many partners.
+#: So many partners each body takes, of those that are larger, or as large and of higher index.
 CROWD = 16
 #: Classes of size at most; the last one takes all that is smaller still.
 MOST_CLASSES = 15

@@ -35,10 +35,10 @@ class ElasticCollisions(Filtered):
     stepper hold bodies that were pushed into them. For piles use `Contacts`: here more layers need more iterations,
     or a smaller dt, so that they do not sink into themselves.
 
-    In a crowd the number of pairs is bounded. If there are more than 16 n such pairs, for example because many bodies
-    begin at one place, each body looks only at the first 16 bodies in each cell of the grid around it, among those of
-    higher index only at those of its class of size, and meets the first 16 of them that are near. So a step takes
-    time in proportion to n, and such heaps come apart over several steps.
+    In a crowd the number of pairs is bounded. Each body looks for those of larger radius, and for those as large and of
+    higher index, and meets the first 16 of them that are near, in the order of their indices. Bodies that do not
+    overlap much have no more. So a step takes time in proportion to n, and such heaps come apart over several steps;
+    and a crowd elsewhere changes nothing.
 
     If two bodies overlap, the moment in the step when they touched is computed. The impulse acts at that moment,
     along the line between their centres, and both move on for the rest of the step. Momentum, angular momentum and,

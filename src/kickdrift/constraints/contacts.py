@@ -80,8 +80,15 @@ class Contacts(Filtered):
     this is semi-implicit Euler at dt / substeps, whatever the integrator. Their velocity is the one at the end of the
     step, and at rest it is zero. For gases and billiards, where energy counts, use `ElasticCollisions`.
 
-    `set` takes other `shapes`: a shape at the same place goes on with its impulses. So does one that is somewhere else,
-    if as many of the same kind are in its place in the sequence. Who touched a shape that is gone is told no END.
+    `set` takes other `shapes`: a shape at the same place goes on with its impulses. So does one that is somewhere
+    else, if as many of the same kind are in its place in the sequence. It has no velocity: bodies are pushed out of
+    its new place as out of any overlap, and carried by no friction. What moves by more than some 1/16 of a radius in
+    a step sinks into what stands on it, and is refused where it is farther in a body than its radius. Who touched a
+    shape that is gone is told no END. Joints are handles: `set`, `enable` and `remove` take them as they take
+    constraints.
+
+    Restitution counts with the speed at the touch, and the height to which a body comes back is as if it had bounced
+    there. It stays at the touch until the end of the step.
 
     The impulses are part of the state, of snapshots and of checksums. Contacts are sorted into colours in each step,
     in the order of the bodies' indices, so the result depends on nothing else. Those of a colour have no body in
@@ -90,8 +97,8 @@ class Contacts(Filtered):
     others, and nothing pushes them. Place this constraint after others that correct positions.
 
     Raises TypeError or ValueError for wrong numbers, for walls, shapes and joints of other kinds, for fewer than one
-    substep, for a wall beside it, for walls and shapes that end at a side of `Periodic`, and where there are two of
-    this kind in a stepper.
+    substep, for shapes that `set` moves farther into a body than its radius, for a wall beside it, for walls and
+    shapes that end at a side of `Periodic`, and where there are two of this kind in a stepper.
 
     >>> import kickdrift as kd
     >>> pile = kd.Stepper([[0.0, 1.0], [0.0, 3.0]], dt=1 / 60, forces=[kd.Gravity((0, -9.81))],
@@ -236,6 +243,7 @@ class Contacts(Filtered):
             stiffness=self._stiffness(),
             sweeps=np.array([max((joint.iterations for joint in self.joints), default=0)]),
             substeps=np.array([self.substeps]),
+            lag=np.array([plan.integrator.velocity_lag]),
             **({"through": through} if (through := np.concatenate(passes)).any() else {}),
             **self._level(plan, radius, frictions["friction"], sensor),
             **self._filters(plan),

@@ -253,6 +253,7 @@ cdef class BoundContacts(BoundGrid):
         if "shape_begin" in fields:
             self.lay_level(data, fields, plan)
         data.faces, data.rods, data.substeps = impulses.faces, impulses.rods, fields["substeps"][0]
+        data.lag = fields["lag"][0]
         data.sweeps = fields["sweeps"][0]
         data.normal = self.keep(fields["normal"], real)
         data.offset = self.keep(fields["offset"], real)
@@ -290,6 +291,8 @@ cdef class BoundContacts(BoundGrid):
         data.second_row = <int32_t*> self.allocate(places, np.int32)
         data.contact = self.allocate((2 * plan.dim + CONTACT) * places, real)
         data.rod = self.allocate((plan.dim + 1) * data.rods, real)
+        data.group = <int32_t*> self.allocate(n, np.int32)
+        data.deep = <uint8_t*> self.allocate(n, np.uint8)
         data.taken = <uint64_t*> self.allocate(n, np.uint64)
         data.touched = <uint8_t*> self.allocate(n + data.faces + 1, np.uint8)
         self.cost = 200 * n + (60 * n + 30 * data.rods * data.sweeps) * data.substeps

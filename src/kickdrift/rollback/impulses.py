@@ -54,12 +54,11 @@ class Impulses:
         shifted: is the origin of coordinates another one? Then shapes are known by their numbers.
         """
         fields = _fields(plan)
-        if not (
-            (self.n, self.faces, self.dtype) == (plan.n, len(fields["offset"]), plan.dtype)
-            and np.array_equal(self.ends, np.stack([fields["first"], fields["second"]], axis=1))
-            and np.array_equal(self.tenants, fields["tenants"])
-        ):
+        if (self.n, self.faces, self.dtype) != (plan.n, len(fields["offset"]), plan.dtype):
             return Impulses(plan)
+        now = np.stack([fields["first"], fields["second"]], axis=1)
+        if not (np.array_equal(self.ends, now) and np.array_equal(self.tenants, fields["tenants"])):
+            return self._with_rods(Impulses(plan)).followed(plan, shifted)
         level = Level(fields)
         if self.level.same(level):
             return self
@@ -80,6 +79,26 @@ class Impulses:
         for array, _, values in other.writes(pair[left], push[left], self.pull[place]):
             array[...] = values
         return other
+
+    def _with_rods(self, other: Impulses) -> Impulses:
+        """These with the rods of others: those that are the same go on with their impulses."""
+        new, place = copy.copy(self), int(self.state[0, 0])
+        new.rods, new.ends, new.tenants = other.rods, other.ends, other.tenants
+        new.state, new.pair, new.push = (
+            self.state.copy(),
+            *([a.copy() for a in each] for each in (self.pair, self.push)),
+        )
+        new.pull = other.pull
+        waiting: dict[bytes, list[Any]] = {}
+        for row, value in reversed([*zip(self._named(), self.pull[place], strict=True)]):
+            waiting.setdefault(row, []).append(value)
+        for number, row in enumerate(new._named()):
+            if waiting.get(row):
+                new.pull[place][number] = waiting[row].pop()
+        return new
+
+    def _named(self) -> list[bytes]:
+        return [row.tobytes() for row in np.concatenate([self.ends, self.tenants], axis=1)]
 
     def renumbered(self, plan: Plan, touching: list[tuple[int, np.ndarray]]) -> list[tuple[int, np.ndarray]]:
         """Who touches by a plan that these have followed, (number of the constraint, keys), as the shapes are now."""
@@ -157,11 +176,45 @@ class Level:
                 found[mine] = np.where(moved, np.arange(its.start, its.stop), found[mine])
         return found
 
+    def moved_into(self, before: Level, fields: dict[str, np.ndarray], position: np.ndarray) -> tuple[int, int] | None:
+        """A shape that has moved into a body, and is there by more than its radius: (its number, the body), or None.
+
+        fields: those of the record whose shapes these are.
+        """
+        position, part = position.astype(np.float64), np.repeat(np.arange(len(self.begin) - 1), np.diff(self.begin))
+        for old, number in enumerate(before.numbers_in(self)):
+            if number < 0 or not fields["shape_enabled"][number]:
+                continue
+            ends = [(level.ends[0][k], level.ends[1][k]) for level, k in ((before, old), (self, number))]
+            if np.array_equal(ends[0], ends[1]):
+                continue
+            far, near = (outside(position, *each, self.kind[number]) for each in ends)
+            if self.kind[number]:  # it has no inside, but went over those that are on its other side
+                sides = [(position - one) @ [one[1] - two[1], two[0] - one[0]] for one, two in ends]
+                near = np.where(sides[0] * sides[1] < 0, -near, near)
+            held = (fields["weight"] > 0) & (fields["shape_through"][part[number]] == 0)
+            reach = fields["shape_reach"][part[number]]
+            into = (near < far) & (reach - near > fields["radius"]) & (abs(near) < reach)
+            if (held & into).any():
+                return int(number), int(np.flatnonzero(held & into)[0])
+        return None
+
     def _places(self) -> list[bytes]:
         return [row.tobytes() for row in np.concatenate([self.kind[:, None], *self.ends], axis=1) + 0.0]
 
     def _parts(self) -> list[slice]:
         return [slice(*ends) for ends in pairwise(self.begin.tolist())]
+
+
+def outside(position: np.ndarray, one: np.ndarray, other: np.ndarray, segment: bool) -> np.ndarray:
+    """How far each of these places is from a segment or box; less than 0 in a box."""
+    with np.errstate(over="ignore", invalid="ignore"):  # bodies that are nowhere are in nothing
+        if segment:
+            way = other - one
+            share = np.clip((position - one) @ way / max(float(way @ way), 1e-300), 0, 1)
+            return np.asarray(np.linalg.norm(position - one - share[:, None] * way, axis=1))
+        beyond = np.maximum(one - position, position - other)
+        return np.asarray(np.linalg.norm(np.maximum(beyond, 0), axis=1) + np.minimum(beyond.max(axis=1), 0))
 
 
 def has_contacts(plan: Plan) -> bool:

@@ -18,7 +18,7 @@ from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
-from . import pending
+from . import joints, pending
 from .entries import Entry, Origin, acting, at_offset, differences, give_name, remember, same
 from .model import Plan
 from .rows import with_rows
@@ -26,6 +26,7 @@ from .rows import with_rows
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from ..rollback.impulses import Level
     from .base import StepperBase
 
 D = TypeVar("D", bound=Declaration)
@@ -35,12 +36,13 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
     """Change coefficients of a force or constraint, from the next step on.
 
     declaration: the object that you gave to the stepper, or the one that `forces` or `constraints` shows for it.
-    It stays the same object after a change. If the stepper has it twice, both change. coefficients: any arguments
-    of its constructor except functions, pairs, walls and joints, in the same units and shapes. Places are in today's
-    coordinates, if the stepper was shifted. Lengths that were measured stay the same, unless you give them; None
-    measures them again. index: the bodies whose coefficients change, as for `set_mass`: an int, slice, array of
-    ints or mask, or ids. The coefficients are then one for all of these or one for each. If left out, all bodies
-    change. Coefficients are copied: to change an array that you gave does nothing, `set` does it.
+    It stays the same object after a change. If the stepper has it twice, both change. Joints of `Contacts` are
+    such objects too. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in
+    the same units and shapes. Places are in today's coordinates, if the stepper was shifted. Lengths that were
+    measured stay the same, unless you give them; None measures them again. index: the bodies whose coefficients
+    change, as for `set_mass`: an int, slice, array of ints or mask, or ids. The coefficients are then one for all
+    of these or one for each. If left out, all bodies change. Coefficients are copied: to change an array that you
+    gave does nothing, `set` does it.
 
     Setting one number for all bodies takes microseconds. Rates of `Damping`, and drag and stiffness under
     `exact`, take some 40 microseconds for each distinct value. Raises TypeError or ValueError as the constructors
@@ -67,6 +69,17 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
 
 def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
     if index is None and self._waits and pending.set_numbers(self, declaration, coefficients):
+        return
+    if parts := joints.found(self, declaration):
+
+        def other(state: Any, first: Any) -> Any:
+            entry = Entry(
+                Origin(None, first, first, self._offset), state[0], self._offset, True, self._offset, state[0]
+            )
+            given = coefficients if index is None else _of_rows(self, entry, coefficients, index)
+            return with_coefficients(self, entry, given, self._plan).now, state[1]
+
+        _change(self, joints.changed(self, parts, other))
         return
     entries, places = [*self._entries], _places(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # the parameter of a formula
@@ -125,10 +138,10 @@ def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, A
             break
     else:
         then = at_offset(origin.first, at - origin.at)
-        if not differences(now, then):
+        if entry.joints is None and not differences(now, then):
             now, at = origin.first, origin.at  # what is as declared is said in one way only
     today = now if at is offset else at_offset(now, offset - at)
-    return Entry(origin, now, at, entry.enabled, offset, today)
+    return Entry(origin, now, at, entry.enabled, offset, today, entry.joints)
 
 
 def current(self: StepperBase, declaration: D) -> D:
@@ -143,7 +156,15 @@ def current(self: StepperBase, declaration: D) -> D:
     >>> world.current(spring)
     AnchorSpring(stiffness=array(3.), damping=array(0.), anchor=array(0.), per_mass=False)
     """
-    return self._exclusively(lambda: self._entries[_places(self, declaration)[0]].today)
+    return self._exclusively(_current, self, declaration)
+
+
+def _current(self: StepperBase, declaration: Declaration) -> Declaration | None:
+    for place, number in joints.found(self, declaration):
+        state = joints.states(self._entries[place])[number]
+        assert state is not None
+        return state[0]
+    return self._entries[_places(self, declaration)[0]].today
 
 
 def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) -> None:
@@ -163,6 +184,9 @@ def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) ->
 
 
 def _enable(self: StepperBase, declaration: Declaration, enabled: bool) -> None:
+    if parts := joints.found(self, declaration):
+        _change(self, joints.changed(self, parts, lambda state, _first: (state[0], enabled)))
+        return
     entries = list(self._entries)
     for place in _places(self, declaration):
         entries[place] = entries[place]._replace(enabled=enabled)
@@ -236,6 +260,9 @@ def remove(self: StepperBase, declaration: Declaration) -> None:
 
 
 def _remove(self: StepperBase, declaration: Declaration) -> None:
+    if parts := joints.found(self, declaration):
+        _change(self, joints.changed(self, parts, lambda _state, _first: None))
+        return
     gone = _places(self, declaration)
     left = tuple(entry for place, entry in enumerate(self._entries) if place not in gone)
     changes = shifted(self, self._offset, left)
@@ -426,9 +453,23 @@ def _change(self: StepperBase, entries: tuple[Entry, ...], checked: Iterable[int
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting([*others, *trial]), previous=plan)
     changes = shifted(self, self._offset, entries)
     impulses = changes["attributes"]["_impulses"]
+    if self._impulses is not None and impulses is not None and impulses.level is not self._impulses.level:
+        _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)
     if self._events is not None and impulses is not self._impulses and getattr(impulses, "moved", None) is not None:
         changes["touching"] = impulses.renumbered(self._plan, self._touching())
     _take(self, changes)
+
+
+def _check_moves(self: StepperBase, plan: Plan, before: Level, now: Level) -> None:
+    """Refuse shapes that are set into bodies: they have no velocity, and would go through."""
+    fields = next(record.fields for record in plan.constraint_records if record.kind == "contacts")
+    alive = np.ones(plan.n, np.bool_) if self._slots is None else self._slots.alive.astype(np.bool_)
+    found = now.moved_into(before, fields | {"weight": fields["weight"] * alive}, self._position)
+    if found is not None:
+        raise ValueError(
+            f"Contacts(shapes): expected shapes that move by a radius into a body at most, got number {found[0]}, "
+            f"which moves farther into body {found[1]}: move it by less in each step, or the body too"
+        )
 
 
 def _take(self: StepperBase, changes: dict[str, Any]) -> None:

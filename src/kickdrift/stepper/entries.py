@@ -57,6 +57,7 @@ class Entry(NamedTuple):
     enabled: bool
     offset: np.ndarray | None  #: today's
     today: Declaration | None  #: `now` in today's coordinates
+    joints: tuple[tuple[Declaration, bool] | None, ...] | None = None  #: of `Contacts`, unless as declared: joints.py
 
     @property
     def added(self) -> bool:

@@ -5,7 +5,8 @@ The section is JSON, with what there is to say of
     mass    all masses (one number), or the rows whose mass is not as declared, and theirs
     terms   the terms and constraints that the stepper has, in their order; left out where all are as declared. Of each:
             which one it is, by its number or, where it was added, by a digest of how it was given; whether it is
-            off; the coefficients that are not as declared, and the offset whose coordinates these are told in
+            off; the coefficients that are not as declared, and the offset whose coordinates these are told in; and the
+            same of joints, if any are not as declared: null where one was removed
 
 Arrays are (dtype, shape, bytes in hexadecimal, little-endian). Shapes are {"shapes": [(class, coefficients)]}.
 """
@@ -20,6 +21,7 @@ import numpy as np
 from .. import validation
 from ..errors import SnapshotError
 from ..rollback import parts
+from . import joints
 from .changes import told_once
 from .entries import MOST_ALIKE, Entry, Origin, at_offset, differences, entered
 
@@ -68,7 +70,7 @@ class SavedChanges(parts.Part):
 
 def _longest(origin: Origin, n: int, dim: int) -> int:
     """How long what is said of one may get: twice the bytes of each coefficient, and names."""
-    size = 512 + 64 * dim
+    size = 512 + 64 * dim + sum(_longest(Origin(None, one, one, origin.at), n, dim) for one in _joints(origin.first))
     for name in (*origin.first.coefficients, *(["indices"] if "indices" in origin.first.coefficients else [])):
         array = np.asarray(getattr(origin.first, name))
         most = max(n * dim, n, array.size if array.dtype != object else 0, 64)
@@ -77,6 +79,10 @@ def _longest(origin: Origin, n: int, dim: int) -> int:
         if name == "shapes":  # others may be there when the snapshot is taken: a million
             size += 10**6 * 64 * dim
     return size
+
+
+def _joints(declaration: Any) -> tuple[Any, ...]:
+    return getattr(declaration, "joints", ())
 
 
 def _encoded(stepper: Any, entries: tuple[Entry, ...], mass: np.ndarray) -> bytes:
@@ -111,6 +117,8 @@ def _of(entry: Entry) -> dict[str, Any]:
         told["at"] = [number.hex() for number in entry.at.tolist()]
         then = at_offset(origin.first, entry.at - origin.at)
         told["set"] = {name: _plain(value) for name, value in differences(entry.now, then).items()}
+    if entry.joints is not None:
+        told["joints"] = joints.encoded(entry, _plain)
     return told
 
 
@@ -220,7 +228,10 @@ def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], u
             now = dataclasses.replace(now, tenants=_tenants(now, tenants["tenants"]))  # type: ignore[call-arg]
         if any(getattr(now, name) is None for name in values):
             now = now.placed(stepper._position, stepper._plan.periodic)
-    return Entry(origin, now, at, not told.get("off", False), None, None)
+    entry = Entry(origin, now, at, not told.get("off", False), None, None)
+    if "joints" in told:
+        entry = joints.with_joints(entry, joints.decoded(told["joints"], origin.first, _value))
+    return entry
 
 
 def _tenants(now: Any, told: Any) -> np.ndarray | None:

@@ -10,7 +10,7 @@ cdef enum:
     MOST_ROWS = 9           # of cells around a cell
     MOST_CLASSES = 15       # of size
     NOWHERE = 255           # the class of bodies that do not live
-    CONTACT = 15            # numbers of a contact beside its two vectors
+    CONTACT = 17            # numbers of a contact beside its two vectors
     TRAITS = 8              # see `traits` of Contacts
     GAIN = 4                # of which the last ones begin here
     MEETING = 4             # of what is told of one, beside two vectors
@@ -214,8 +214,12 @@ ctypedef struct Sweep:
     bint alone      # one contact after the other, as they may have bodies in common
     bint told       # does anybody want to know who meets?
     double h        # of a substep, in seconds
-    double soft, scale, times
+    bint extra      # only those that hang together with some that are deep?
+    double soft, scale
     double left     # of the step, in seconds
+    double given    # substeps whose forces velocities have been given
+    double count    # of all substeps
+    double lead     # how many of them a velocity is ahead by, before the step
 
 # Blocks first to last, of `lanes` contacts each; are any deep in each other? See constraints/contact_lanes.pxd.
 ctypedef bint (*Press)(const void* contacts, const Sweep*, int64_t first, int64_t last, const void* like) noexcept nogil
@@ -246,6 +250,7 @@ ctypedef struct Contacts:
     int64_t sweeps              # over all rods
     const void* stiffness
     int64_t substeps
+    double lag
     uint8_t* moved              # may each body be moved?
     # What outlives the step: see kickdrift/rollback/impulses.py.
     int64_t* state
@@ -274,6 +279,8 @@ ctypedef struct Contacts:
     int64_t* found
     int32_t* leaning            # which contacts those are
     void* rod
+    int32_t* group              # of each body: those of one hang together by what may be moved
+    uint8_t* deep               # are any of a group deep in each other?
     uint64_t* taken             # colours of each body
     uint8_t* touched
 

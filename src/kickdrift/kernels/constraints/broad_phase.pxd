@@ -1,9 +1,9 @@
 # The pairs that are near, which kickdrift/reference/constraints/collisions.py says.
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport ALL, CROWD, GIVEN_UP, NOWHERE, PAIRS_PER_BODY, TESTS, Collisions, Found
+from ..abi.constraints cimport ALL, CROWD, GIVEN_UP, MOST_CLASSES, NOWHERE, PAIRS_PER_BODY, TESTS, Collisions, Found
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
 from ..simd.vec cimport real
@@ -28,7 +28,7 @@ cdef inline bint find_pairs(
         found = data.find_alike(dim, n, data, owner, NULL)
     else:
         found = find_unlike(dim, n, stride, x, data, owner)
-    if found == CROWD:
+    if found == CROWD or (found == ALL and is_crowded(n, <const real*> data.radius, data)):
         found = find_few(dim, n, stride, x, data, owner)
     return found != GIVEN_UP
 
@@ -141,17 +141,18 @@ cdef inline Found find_unlike(
 cdef inline bint is_partner(
     int dim, int64_t n, int64_t stride, const real* x, int32_t i, int64_t k, int size_class, const Collisions* data,
 ) noexcept nogil:
-    """Is what is in a slot of this class, near, and not to be found the other way around?"""
+    """Is what is in a slot of this class, near, and larger, or as large and of higher index?"""
     cdef const real* place = <const real*> data.place
+    cdef const real* radius = <const real*> data.radius
     cdef int32_t j = data.body[k]
     cdef real size, reach, d, square
     cdef real quarter = 0.25
     cdef int c
-    if data.size_class[j] != size_class or (data.size_class[i] == size_class and j <= i):
+    if data.size_class[j] != size_class or radius[j] < radius[i] or (radius[j] == radius[i] and j <= i):
         return False
     if data.on_way_x != NULL:
         return comes_near(dim, i, j, data, <const real*> data.on_way_x, <const real*> data.on_way_v)
-    size = (<const real*> data.radius)[i] + place[dim * n + k]
+    size = radius[i] + place[dim * n + k]
     reach = size + quarter * size
     d = toward(place[k] - x[i], 0, &data.torus)
     square = d * d
@@ -232,10 +233,29 @@ cdef inline bint find_ways(
 
 # Of a crowd, few.
 
+cdef inline bint is_crowded(int64_t n, const real* radius, const Collisions* data) noexcept nogil:
+    """Has any body more partners that it looks for than it takes?"""
+    cdef int32_t* met = data.next
+    cdef int64_t i, k
+    cdef int32_t j, looks
+    memset(met, 0, n * sizeof(int32_t))
+    for i in range(n):
+        for k in range(data.begin[i], data.begin[i] + data.count[i]):
+            j = data.partner[k]
+            looks = j if radius[j] < radius[i] else <int32_t> i
+            met[looks] += 1
+            if met[looks] > PAIRS_PER_BODY:
+                return True
+    return False
+
+
 cdef inline Found find_few(
     int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
 ) noexcept nogil:
-    """Each body looks at the first few in each cell around it, and takes the first few that are near."""
+    """Each body takes the first few of those that it looks for; cells are gone through no farther than to the last."""
+    cdef const real* radius = <const real*> data.radius
+    cdef bint even[MOST_CLASSES]        # are all of a class as large?
+    cdef int32_t any_of[MOST_CLASSES]
     cdef int32_t partner[PAIRS_PER_BODY]
     cdef int32_t count
     cdef int64_t total = 0
@@ -246,6 +266,15 @@ cdef inline Found find_few(
     cdef int size_class, c, width
     cdef bint own
     cdef Around around
+    for c in range(MOST_CLASSES):
+        any_of[c] = -1
+    for i in range(<int32_t> n):
+        if data.size_class[i] < data.classes:
+            c = data.size_class[i]
+            if any_of[c] < 0:
+                any_of[c] = i
+                even[c] = True
+            even[c] = even[c] and radius[i] == radius[any_of[c]]
     # Of each bucket the first slot of those whose turn has not come, which are those of higher index.
     memcpy(data.next, data.start, (data.mask + 1) * sizeof(int32_t))
     for i in range(<int32_t> n):
@@ -269,8 +298,10 @@ cdef inline Found find_few(
                         beside = <uint64_t> (around.first[row] + c)
                     else:
                         beside = (bucket + data.row[row] + <uint64_t> c) & data.mask
-                    first = data.next[beside] if own else data.start[beside]
-                    for k in range(first, min(first + PAIRS_PER_BODY, <int64_t> data.start[beside + 1])):
+                    first = data.next[beside] if own and even[size_class] else data.start[beside]
+                    for k in range(first, data.start[beside + 1]):
+                        if count == PAIRS_PER_BODY and data.body[k] > partner[count - 1]:
+                            break
                         tests += 1
                         if is_partner(dim, n, stride, x, i, k, size_class, data):
                             count = keep_lowest(partner, count, data.body[k])

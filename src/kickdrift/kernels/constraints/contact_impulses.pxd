@@ -3,12 +3,12 @@
 from libc.stdint cimport int64_t
 
 from .contact_state cimport (
-    FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SLOW, SPEED, body,
+    FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE, SLOW, SPEED, body,
     contact, read_vector,
 )
 from ..abi.constraints cimport Contacts
 from ..abi.plan cimport MAX_DIM
-from ..forces.fields cimport dot
+from ..forces.fields cimport dot, root
 from ..simd.vec cimport real
 
 cdef enum:
@@ -44,29 +44,77 @@ cdef inline void apply(int dim, real* a, real* b, real w_a, real w_b, const real
             b[c] = b[c] + w_b * impulse[c]
 
 
-cdef inline void rebound(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:
+# Restitution: the formulas of kickdrift/reference/constraints/blows.py.
+
+cdef inline real speed_at_touch(
+    real closing, real gap, real h, real given, real count, real lead, bint ahead, real before, real slow, real* pull,
+) noexcept nogil:
+    """How fast two meet that come together so fast in this substep, and what forces gave of that in a substep."""
+    cdef real two = 2
+    cdef real zero = 0
+    cdef real most = slow / count
+    cdef real start, now, book, ours, square
+    pull[0] = (closing - before) / given
+    pull[0] = pull[0] if pull[0] < most else most
+    pull[0] = pull[0] if pull[0] > -most else -most
+    start = closing - given * pull[0]
+    now = closing + pull[0] / two if ahead else closing - pull[0] / two
+    book = start + lead * pull[0]
+    ours = start + pull[0] / two
+    square = now * now + two * (pull[0] / h) * gap + (book * book - ours * ours)
+    return root(square) if square > 0 else zero * square
+
+
+cdef inline void rebound(int dim, int64_t k, real h, real lead, const Contacts* data) noexcept nogil:
     """What restitution leaves of the speed at which they met, where that is more than the forces of a step give."""
-    cdef real* own = contact(dim, data, k, like)
+    cdef real* own = contact(dim, data, k, &h)
     cdef int64_t w = data.lanes
     cdef real* more = own + 2 * dim * w
     cdef real normal[MAX_DIM]
-    cdef real* a = body(dim, data, data.first[k], like)
-    cdef real* b = body(dim, data, data.second[k], like)
+    cdef real* a = body(dim, data, data.first[k], &h)
+    cdef real* b = body(dim, data, data.second[k], &h)
     cdef real way[MAX_DIM]
-    cdef real push, change
+    cdef real two = 2
+    cdef real gap, left, square, apart, push, change
     cdef int c
     if not (more[RESTITUTION * w] > 0 and more[SPEED * w] > more[SLOW * w] and more[MOST * w] > 0):
         return
     read_vector(dim, data, own, normal)
     for c in range(dim):
+        way[c] = b[dim + c] - a[dim + c]
+    gap = dot(dim, way, normal) - more[SIZE * w]
+    left = more[RESTITUTION * w] * more[SPEED * w]
+    square = left * left - two * (more[PULL * w] / h) * gap
+    apart = (root(square) if square > 0 else 0 * square) + lead * more[PULL * w]
+    for c in range(dim):
         way[c] = b[c] - a[c]
-    push = more[PUSH * w] - more[MASS * w] * (dot(dim, way, normal) - more[RESTITUTION * w] * more[SPEED * w])
+    push = more[PUSH * w] - more[MASS * w] * (dot(dim, way, normal) - apart)
     push = push if push > 0 else 0 * push
     change = push - more[PUSH * w]
     more[PUSH * w] = push
     for c in range(dim):
         way[c] = change * normal[c]
     apply(dim, a, b, more[FIRST_WEIGHT * w], more[SECOND_WEIGHT * w], way)
+
+
+cdef inline bint goes_on(int dim, int64_t k, const Contacts* data, const real* like) noexcept nogil:
+    """Do they push at the end of the step, so that the next one begins with it? Not after a blow: they part."""
+    cdef const real* own = contact(dim, data, k, like)
+    cdef int64_t w = data.lanes
+    cdef const real* more = own + 2 * dim * w
+    cdef const real* a = body(dim, data, data.first[k], like)
+    cdef const real* b = body(dim, data, data.second[k], like)
+    cdef real normal[MAX_DIM]
+    cdef real way[MAX_DIM]
+    cdef int c
+    if not more[PUSH * w] > 0:
+        return False
+    if not more[RESTITUTION * w] > 0:
+        return True
+    read_vector(dim, data, own, normal)
+    for c in range(dim):
+        way[c] = b[c] - a[c]
+    return not dot(dim, way, normal) > more[SLOW * w]
 
 
 cdef inline real carried(const real* more, int64_t w, real h, int64_t substeps) noexcept nogil:

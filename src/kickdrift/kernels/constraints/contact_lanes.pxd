@@ -6,9 +6,10 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
-    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE,
-    SLOW, SPEED, TURNS,
+    ACROSS, ALONG, FASTEST, FIRST_WEIGHT, FRICTION, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION, SECOND_WEIGHT, SIZE,
+    SLOW, SPEED, TIMES, TURNS, group_of,
 )
+from .contact_impulses cimport speed_at_touch
 from .meetings cimport meets
 from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, TRAITS, Contacts, Sweep
 from ..abi.plan cimport MAX_DIM
@@ -26,7 +27,6 @@ cdef enum:
     H
     SOFT
     SCALE
-    TIMES
     LEFT
     TURN                # 1 in the lanes whose turn it is
     SAME
@@ -56,23 +56,30 @@ cdef inline bint press_in(
     cdef vec impulse[MAX_DIM]
     cdef vec* own
     cdef vec active
+    cdef vec zero = filled(0, like)
+    cdef vec one = filled(1, like)
     cdef int64_t turns = data.lanes if sweep.alone and sweep.kind != BEGIN else 1
     cdef int64_t block, turn
     cdef bint deep = False
     same[H] = filled(sweep.h, like)
     same[SOFT] = filled(sweep.soft, like)
     same[SCALE] = filled(sweep.scale, like)
-    same[TIMES] = filled(sweep.times, like)
     same[LEFT] = filled(sweep.left, like)
-    same[TURN] = filled(1, like)
+    same[TURN] = one
     for block in range(first, last):
         own = <vec*> data.contact + (2 * dim + CONTACT) * block
         if sweep.kind == RESUME and is_nothing(own[2 * dim + PUSH]):
             continue
+        if sweep.extra and not any_above(one, own[2 * dim + TIMES]):
+            continue
         for turn in range(turns):
             if sweep.alone:
-                same[TURN] = filled(0, like)
+                same[TURN] = zero
                 set_lane(&same[TURN], turn, 1)
+            elif sweep.extra:
+                same[TURN] = one
+            if sweep.extra:
+                same[TURN] = where_above(one, own[2 * dim + TIMES], same[TURN], zero)
             gather(dim, data, data.first + block * width(like), a)
             gather(dim, data, data.second + block * width(like), b)
             if sweep.kind == SOLVE:
@@ -166,6 +173,8 @@ cdef inline void begin(const Contacts* data, int64_t block, vec* more) noexcept 
     more[PUSH] = zero
     more[MOST] = zero
     more[LOAD] = zero
+    more[PULL] = zero
+    more[TIMES] = filled(1.12, more)
 
 
 cdef inline void meet(
@@ -267,11 +276,12 @@ cdef inline vec solve(
     for c in range(dim):
         way[c] = b[c] - a[c]
     speed = product(dim, way, own)
-    mass = where_above(more[ALONG], more[MASS], same[TIMES] * more[ALONG], more[ALONG])
+    mass = more[ALONG]
     if sweep.soft > 0:
         fastest = -more[FASTEST]
         if any_above(fastest, filled(16, own) * gap):
             deep[0] = True
+            note_deep(data, block, where_above(fastest, filled(16, own) * gap, one, zero))
         out = same[SOFT] * gap
         change = filled(HARD, own) * out
         change = where_above(change + more[FASTEST], zero, one - change / more[FASTEST], filled(2, own))
@@ -279,17 +289,22 @@ cdef inline vec solve(
         out = where_above(out, fastest, out, fastest)
         push = same[SCALE] * (more[PUSH] - mass * (speed + out)) + more[LOAD] * (one - same[SCALE])
     else:
+        mass = where_above(more[ALONG], more[MASS], more[TIMES] * more[ALONG], more[ALONG])
         push = more[PUSH] - mass * speed
     if any_above(gap, zero):
-        push = where_above(gap, zero, more[PUSH] - mass * (speed + gap / same[H]), push)
+        out = more[PUSH] - mass * (speed + gap / same[H])
+        if not sweep.soft > 0:
+            out = where_above(more[MOST], zero, out, zero)
+        push = where_above(gap, zero, out, push)
     push = where_above(push, zero, push, zero * push)
-    if sweep.told:
-        active = where_above(push, zero, where_above(more[MOST], zero, zero, same[TURN]), zero)
-        if not is_zero(active):
+    active = where_above(push, zero, where_above(more[MOST], zero, zero, same[TURN]), zero)
+    if not is_zero(active):
+        touch(data, sweep, block, active, gap, speed, more)
+        if sweep.told:
             tell(dim, data, block, active, gap, speed, same[LEFT])
     # Neither is negative.
     active = push + more[PUSH]
-    if sweep.alone:
+    if sweep.alone or sweep.extra:
         active = where_zero(same[TURN], same[TURN], active)
     if is_nothing(active):
         return active
@@ -312,6 +327,41 @@ cdef inline vec solve(
             across[c] = where_above(more[FRICTION], zero, across[c], own[dim + c])
             own[dim + c] = where_zero(active, own[dim + c], across[c])
     return active
+
+
+cdef inline void note_deep(const Contacts* data, int64_t block, vec deep) noexcept nogil:
+    """In these lanes they are deep in each other."""
+    cdef int64_t lane
+    for lane in range(data.lanes):
+        if lane_of(&deep, lane) > 0:
+            data.deep[group_of(block * width(&deep) + lane, data)] = 1
+
+
+cdef inline void touch(
+    const Contacts* data, const Sweep* sweep, int64_t block, vec newly, vec gap, vec speed, vec* more,
+) noexcept nogil:
+    """How fast they meet in these lanes."""
+    cdef bint ahead = not sweep.soft > 0
+    cdef int64_t lane
+    cdef double met
+    cdef float pull
+    cdef double pull_double
+    for lane in range(data.lanes):
+        if lane_of(&newly, lane) > 0:
+            if vec is f32vec:
+                met = speed_at_touch(
+                    <float> -lane_of(&speed, lane), <float> lane_of(&gap, lane), <float> sweep.h, <float> sweep.given,
+                    <float> sweep.count, <float> sweep.lead, ahead, <float> lane_of(&more[SPEED], lane),
+                    <float> lane_of(&more[SLOW], lane), &pull,
+                )
+                set_lane(&more[PULL], lane, pull)
+            else:
+                met = speed_at_touch(
+                    -lane_of(&speed, lane), lane_of(&gap, lane), sweep.h, sweep.given, sweep.count, sweep.lead, ahead,
+                    lane_of(&more[SPEED], lane), lane_of(&more[SLOW], lane), &pull_double,
+                )
+                set_lane(&more[PULL], lane, pull_double)
+            set_lane(&more[SPEED], lane, met)
 
 
 cdef inline void tell(

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .contact_state cimport (
-    ACROSS, AGO, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PUSH, RESTITUTION,
+    ACROSS, AGO, ALONG, FAST, FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MASS, MOST, PULL, PUSH, RESTITUTION,
     SIZE, SLOW, SPEED, begin_impulse, body, contact, meeting, relax, write_vector,
 )
 from .events cimport slack
@@ -118,9 +118,12 @@ cdef inline int keep_nearest(
 
 
 cdef inline bint keep_out(
-    int dim, int64_t i, const real* start, real* end, const Contacts* data,
+    int dim, int64_t i, const real* start, real* end, const Contacts* data, real* after,
 ) noexcept nogil:
-    """Where a body comes to in a substep: a fast one no farther than to where it touches a shape. Does it?"""
+    """Where a body comes to in a substep: a fast one no farther than to where it touches a shape. Does it?
+
+    after: which share of the substep.
+    """
     cdef const Shapes* shapes
     cdef double low[MAX_DIM]
     cdef double high[MAX_DIM]
@@ -170,6 +173,7 @@ cdef inline bint keep_out(
                 size = size if distance >= size else reach / two
                 if distance >= size and touch(False, dim, start, motion, size, shapes.number[k], shapes, &share):
                     least = share if share < least else least
+    after[0] = least
     if least < two:
         for j in range(dim):
             end[j] = start[j] + least * motion[j]
@@ -203,15 +207,17 @@ cdef inline void begin_shape(
     begin_impulse(dim, stride, gain, data.place[k], data)
 
 
-cdef inline void lean(int dim, int64_t stride, const real* gain, const Contacts* data) noexcept nogil:
-    """The walls that bodies lean on, where they are now."""
+cdef inline void lean(
+    int dim, int64_t stride, const real* gain, real given, const Contacts* data,
+) noexcept nogil:
+    """The walls that bodies lean on, where they are now. given: the substeps whose forces velocities have been given."""
     cdef int64_t first = 0
     cdef int64_t last
     while first < data.found[2]:
         last = first + 1
         while last < data.found[2] and data.one[data.leaning[last]] == data.one[data.leaning[first]]:
             last += 1
-        lean_one(dim, stride, <int> (last - first), data.leaning + first, gain, data)
+        lean_one(dim, stride, <int> (last - first), data.leaning + first, gain, given, data)
         first = last
 
 
@@ -221,7 +227,7 @@ cdef inline int64_t shape_at(int64_t k, const Contacts* data) noexcept nogil:
 
 
 cdef inline void lean_one(
-    int dim, int64_t stride, int count, const int32_t* group, const real* gain, const Contacts* data,
+    int dim, int64_t stride, int count, const int32_t* group, const real* gain, real given, const Contacts* data,
 ) noexcept nogil:
     """The shapes of one body: those that are near push, and where two meet only the nearer one."""
     cdef int64_t i = data.one[group[0]]
@@ -236,7 +242,7 @@ cdef inline void lean_one(
     cdef int64_t w = data.lanes
     cdef real* own
     cdef real* more
-    cdef real distance, reach
+    cdef real distance, reach, share
     cdef real zero = 0
     cdef real one = 1
     cdef real four = 4
@@ -258,8 +264,9 @@ cdef inline void lean_one(
         if not more[MOST * w] > 0:
             for c in range(dim):
                 pull[c] = gain[c * stride + i]
-            more[SPEED * w] = dot(dim, u, normal)
-            more[SLOW * w] = magnitude(dot(dim, pull, normal))
+            share = dot(dim, pull, normal)
+            more[SPEED * w] = dot(dim, u, normal) - given * (share / <real> data.substeps)
+            more[SLOW * w] = magnitude(share)
     for m in range(count):
         covered[m] = False
         if not apart[m]:
@@ -320,6 +327,7 @@ cdef inline void hand_over(
     if more[MOST * w] > 0 and more[SPEED * w] > its_more[SPEED * w]:
         its_more[SPEED * w] = more[SPEED * w]
         its_more[SLOW * w] = more[SLOW * w]
+        its_more[PULL * w] = more[PULL * w]
     its_more[PUSH * w] = its_more[PUSH * w] + more[PUSH * w]
     its_more[LOAD * w] = its_more[LOAD * w] + more[LOAD * w]
     for c in range(dim):

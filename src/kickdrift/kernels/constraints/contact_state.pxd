@@ -26,8 +26,10 @@ cdef enum:
     LOAD
     TURNS           # 1 where its direction is that from one body to the other, 0 where that is a wall's or shape's
     RESTITUTION
-    SPEED
+    SPEED           # of approach: before the step, and from the touch on at that
     SLOW
+    PULL            # what forces gave of it in a substep
+    TIMES           # by so much more the ones are over-relaxed that are
 
 # What is told of a contact, before where it was and in which direction.
 cdef enum:
@@ -111,3 +113,10 @@ cdef inline void begin_impulse(
     more[PUSH * w] = zero
     more[MOST * w] = zero
     more[LOAD * w] = zero
+    more[PULL * w] = zero
+    more[TIMES * w] = <real> 1.12
+
+
+cdef inline int64_t group_of(int64_t k, const Contacts* data) noexcept nogil:
+    """Of the contact at a place."""
+    return data.group[data.first[k] if data.first_row[k] == data.first[k] else data.second[k]]

@@ -5,12 +5,12 @@ from libc.string cimport memset
 
 from .broad_phase cimport find_pairs
 from .collisions cimport drop_strangers
-from .contact_impulses cimport carried, rebound, stiffness_of
+from .contact_impulses cimport carried, goes_on, rebound, stiffness_of
 from .contact_rods cimport begin_rods, solve_rods
 from .contact_shapes cimport begin_shape, keep_out, lean, near_shapes
 from .contact_state cimport (
-    FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TOTAL,
-    begin_impulse, body, contact, meeting, relax, traits,
+    FASTEST, FIRST_WEIGHT, FRICTION, KNOWN, LOAD, MOST, PUSH, RESTITUTION, SENSED, SIZE, SLOW, SPEED, TIMES, TOTAL,
+    begin_impulse, body, contact, group_of, meeting, relax, traits,
 )
 from .events cimport senses
 from .meetings cimport add_up, meets, tell_meetings
@@ -38,7 +38,7 @@ cdef extern from *:
 
 cdef enum:
     RELAXING = 2        # sweeps that take away the speed of pushing out
-    DEEP = 8            # and where some are deep in each other
+    DEEP = 8            # and for those that hang together with some that are deep in each other
     SOLVED = 200_000    # contacts between two looks for Ctrl-C: some milliseconds
 
 cdef inline int contacts(
@@ -66,11 +66,14 @@ cdef inline int rest(
     cdef real soft, scale, rod_soft, rod_scale
     cdef real start[MAX_DIM]
     cdef real* own
+    cdef real* times
     cdef const real* given
     cdef int64_t count, _substep, _sweep, i, k
     cdef bint bounces, deep
+    cdef bint was_deep = False
     cdef int64_t solved = 0
-    cdef real left
+    cdef real left, after
+    cdef real lead = <real> data.lag * substeps
     cdef bint told = data.grid.told != NULL
     cdef int j
     if data.grid.classes > 0:
@@ -87,6 +90,8 @@ cdef inline int rest(
     count = sort_colours(n, data.found[0], data)
     data.found[1] = count
     sweep.kind, sweep.dim, sweep.told, sweep.h = BEGIN, dim, told, h
+    sweep.count, sweep.lead, sweep.extra = substeps, lead, False
+    find_groups(n, data.found[0], data)
     press(&sweep, data, x)
     for k in range(count):
         if data.second[k] >= n:
@@ -113,33 +118,44 @@ cdef inline int rest(
         if told and _substep > 0:
             for k in range(count):
                 add_up(dim, k, data, x)
-        lean(dim, stride, gain, data)
+        sweep.given = _substep + 1
+        lean(dim, stride, gain, <real> sweep.given, data)
         sweep.kind = WARM if _substep > 0 else RESUME
         press(&sweep, data, x)
         solve_rods(True, dim, h, rod_soft, rod_scale, data)
-        sweep.kind, sweep.soft, sweep.scale, sweep.times, sweep.left = SOLVE, soft, scale, one, left
+        sweep.kind, sweep.soft, sweep.scale, sweep.left = SOLVE, soft, scale, left
+        memset(data.deep, 0, n)
         deep = press(&sweep, data, x)
+        if deep or was_deep:
+            for k in range(count):
+                if data.first[k] < n:
+                    times = contact(dim, data, k, x) + (2 * dim + TIMES) * data.lanes
+                    times[0] = <real> 0.8 if data.deep[group_of(k, data)] else <real> 1.12
+        was_deep = deep
         for i in range(n):
             own = body(dim, data, i, x)
             for j in range(dim):
                 start[j] = own[dim + j]
                 own[dim + j] = own[dim + j] + h * own[j]
-            if data.parts > 0 and i < n and weight[i] > 0:
-                if keep_out(dim, i, start, own + dim, data):
-                    data.touched[i] = 1
+            if data.parts > 0 and weight[i] > 0 and keep_out(dim, i, start, own + dim, data, &after):
+                data.touched[i] = 1
+                given = traits(data, i, x) + GAIN
+                for j in range(dim):
+                    own[j] = own[j] - (one - after) * given[j]
         solve_rods(False, dim, h, zero, one, data)
         sweep.soft, sweep.scale, sweep.left = zero, one, left - h
-        sweep.times = <real> 0.8 if deep else <real> 1.12
         for _sweep in range(DEEP if deep else RELAXING):
+            sweep.extra = _sweep >= RELAXING
             press(&sweep, data, x)
+        sweep.extra = False
         solved += (DEEP + 2 if deep else RELAXING + 2) * count + 2 * data.sweeps * data.rods + n
         if solved > SOLVED:
             solved = 0
             if data.grid.look(owner):
                 return INTERRUPTED
     for k in range(count if bounces else 0):
-        rebound(dim, k, data, x)
-    finish(dim, full, n, data.found[0], stride, x, v, s, data)
+        rebound(dim, k, h, lead, data)
+    finish(dim, full, n, data.found[0], stride, gain, x, v, s, data)
     if told:
         tell_meetings(dim, full, n, stride, before, x, data)
     return 0
@@ -264,6 +280,37 @@ cdef inline int64_t find_contacts(
     return count
 
 
+cdef inline int32_t top(int32_t* above, int32_t i) noexcept nogil:
+    """The one above all of its group, which a body is given at once."""
+    cdef int32_t highest = i
+    cdef int32_t next
+    while above[highest] != highest:
+        highest = above[highest]
+    while above[i] != highest:
+        next = above[i]
+        above[i] = highest
+        i = next
+    return highest
+
+
+cdef inline void find_groups(int64_t n, int64_t count, const Contacts* data) noexcept nogil:
+    """Of each body the group of those that hang together by what may be moved."""
+    cdef int32_t* above = data.group
+    cdef int64_t k
+    cdef int32_t i, j
+    for i in range(<int32_t> n):
+        above[i] = i
+    for k in range(count + data.rods):
+        if k < count and data.colour[k] == SENSED:
+            continue
+        i = data.one[k] if k < count else data.rod_first[k - count]
+        j = data.other[k] if k < count else data.rod_second[k - count]
+        if j < n and data.moved[i] and data.moved[j]:
+            above[top(above, i)] = top(above, j)
+    for i in range(<int32_t> n):
+        above[i] = top(above, i)
+
+
 cdef inline int64_t sort_colours(int64_t n, int64_t count, const Contacts* data) noexcept nogil:
     """Each contact gets the lowest colour that is free of both bodies, and its place behind those of lower colours.
 
@@ -361,6 +408,7 @@ cdef inline void begin_nothing(int dim, real* own, const Contacts* data) noexcep
     for f in range(2 * dim + CONTACT):
         own[f * data.lanes] = 0
     own[(2 * dim + FASTEST) * data.lanes] = 1
+    own[(2 * dim + TIMES) * data.lanes] = <real> 1.12
 
 
 cdef inline void find_known(int64_t count, const Contacts* data) noexcept nogil:
@@ -409,7 +457,8 @@ cdef inline void recall(int dim, real full, int64_t count, const Contacts* data)
 # The end of the step.
 
 cdef inline void finish(
-    int dim, real full, int64_t n, int64_t count, int64_t stride, real* x, real* v, real* s, const Contacts* data,
+    int dim, real full, int64_t n, int64_t count, int64_t stride, const real* gain, real* x, real* v, real* s,
+    const Contacts* data,
 ) noexcept nogil:
     """Bodies that have touched something are where they came to; and the impulses are kept for the next step."""
     cdef const real* weight = <const real*> data.grid.weight
@@ -417,6 +466,7 @@ cdef inline void finish(
     cdef int32_t* pair = data.pair[place]
     cdef real* push = <real*> data.push[place]
     cdef const real* own
+    cdef real half = 0.5
     cdef int64_t w = data.lanes
     cdef int64_t kept = 0
     cdef int64_t i, k
@@ -428,7 +478,7 @@ cdef inline void finish(
         if own[(2 * dim + MOST) * w] > 0:
             data.touched[data.one[k]] = 1
             data.touched[min(data.other[k], n + data.faces)] = 1
-        if own[(2 * dim + PUSH) * w] > 0:
+        if goes_on(dim, data.place[k], data, x):
             pair[2 * kept] = data.one[k]
             pair[2 * kept + 1] = data.other[k]
             push[kept * (2 + dim)] = own[(2 * dim + PUSH) * w]
@@ -445,7 +495,7 @@ cdef inline void finish(
         own = body(dim, data, i, x)
         for c in range(dim):
             if s != NULL:
-                s[c * stride + i] = own[dim + c] - full * own[c]
+                s[c * stride + i] = own[dim + c] - full * (own[c] + (<real> data.lag - half) * gain[c * stride + i])
             x[c * stride + i] = own[dim + c]
             v[c * stride + i] = own[c]
     data.state[1 + place] = kept

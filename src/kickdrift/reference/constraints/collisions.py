@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 
-from ...constraints.broad_phase import CROWD, Grid
+from ...constraints.broad_phase import CROWD
 from ..space import Space
 from ..vector import Vector, dot, either, later, quotient, sqrt, stacked
 from .filters import Filter
@@ -170,7 +168,10 @@ def pairs_on_the_way(x, v, radius, h, alive, space):
 
 
 def near_pairs(x, radius, alive=None, space=None):
-    """Who meets whom, i < j, in order: all that are near, or where bodies crowd, so many that time stays linear."""
+    """Who meets whom, i < j, in order: of those near that are larger, or as large and of higher index, the first few.
+
+    Bodies that do not overlap much have no more. So time stays linear in a crowd, and what is far away changes nothing.
+    """
     n = len(x)
     alive = np.ones(n, np.bool_) if alive is None else np.asarray(alive)
     space = Space() if space is None else space
@@ -180,33 +181,14 @@ def near_pairs(x, radius, alive=None, space=None):
         """For each body: does it meet this one?"""
         return alive[i] & alive & is_near(space.nearest(places - x[i]), radius[i] + radii)
 
-    pairs = [(i, j) for i in range(n) for j in later(i, near(i))]
-    if len(pairs) <= CROWD * n:
-        return pairs
-    # Each body looks at the first few in each cell around it, of its own class of size at those of higher index
-    # only, and takes the first few that are near.
-    grid = Grid(radius, len(x[0]), space.torus)
-    classes = range(len(grid.per_cell))
-
-    def cells(i, size_class):
-        return grid.cells([float(place) for place in space.inside(x[i])], size_class, i)
-
-    buckets: dict[int, list[int]] = {}
+    pairs, met = [], [0] * n
     for i in range(n):
-        if alive[i] and grid.size_class[i] in classes:
-            buckets.setdefault(grid.bucket(cells(i, grid.size_class[i]), grid.size_class[i]), []).append(i)
-    pairs = []
-    for i in range(n):
-        if not alive[i]:
-            continue
-        found, meets = [], near(i)
-        for size_class in classes[: grid.size_class[i] + 1]:
-            own = size_class == grid.size_class[i]
-            for place in product(*grid.around(cells(i, size_class), size_class)):
-                seen = [j for j in buckets.get(grid.bucket(place, size_class), []) if j > i or not own][:CROWD]
-                found += [j for j in seen if grid.size_class[j] == size_class and meets[j]]
-        pairs += [(min(i, j), max(i, j)) for j in sorted(found)[:CROWD]]
-    return sorted(pairs)
+        for j in later(i, near(i)):
+            looks = j if radius[j] < radius[i] else i
+            met[looks] += 1
+            if met[looks] <= CROWD:
+                pairs.append((i, j))
+    return pairs
 
 
 def is_near(d, size):

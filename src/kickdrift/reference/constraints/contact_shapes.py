@@ -62,8 +62,11 @@ class Level:
                 found.append((gap, number, passes == 1))
         return sorted((number, senses) for _, number, senses in sorted(found)[:SHAPES_PER_BODY])
 
-    def kept(self, i, start, end, touched):
-        """Where a body comes to in a substep: a fast one no farther than where it touches a shape. Has it touched?"""
+    def kept(self, i, start, end):
+        """Where a body comes to in a substep: a fast one no farther than where it touches a shape.
+
+        And after which share of the substep that is; None where it touches none.
+        """
         motion = end - start
         square, least = dot(motion, motion), None
         for _, part, a, b in self.all:
@@ -78,16 +81,19 @@ class Level:
                 share = shapes.touch(start, motion, size, a, b, through=False)
                 if share is not None and (least is None or share < least):
                     least = share
-        return (end, touched) if least is None else (start + least * motion, True)
+        return (end if least is None else start + least * motion), least
 
 
-def lean(level, touching, p, u, gain, eager, calm):
-    """The walls that bodies lean on, where they are now. touching: contacts with shapes, those of a body together."""
+def lean(level, touching, p, u, gain, given, count, eager, calm):
+    """The walls that bodies lean on, where they are now. touching: contacts with shapes, those of a body together.
+
+    given: the substeps, of so many, whose forces velocities have been given.
+    """
     for i, group in groupby(touching, lambda contact: contact.i):
-        lean_one(level, list(group), p[i], u[i], gain[i], eager, calm)
+        lean_one(level, list(group), p[i], u[i], gain[i], given, count, eager, calm)
 
 
-def lean_one(level, group, y, u, gain, eager, calm):
+def lean_one(level, group, y, u, gain, given, count, eager, calm):
     """The shapes of one body: those that are near push, and where two meet only the nearer one.
 
     So what rolls along a row of shapes does not stumble over their ends.
@@ -103,8 +109,9 @@ def lean_one(level, group, y, u, gain, eager, calm):
         contact.n = -1 * away
         contact.size = dot(still - y, contact.n) - gaps[-1]
         if not contact.most > 0:
-            contact.speed = dot(u, contact.n)
-            contact.slow = abs(dot(gain, contact.n))
+            pull = dot(gain, contact.n)
+            contact.speed = dot(u, contact.n) - given * (pull / count)
+            contact.slow = abs(pull)
     apart = [gap > level.reach(c.i, c.shape) / 4 for gap, c in zip(gaps, group, strict=True)]
 
     def covers(k, m):
@@ -132,7 +139,7 @@ def lean_one(level, group, y, u, gain, eager, calm):
 def hand_over(contact, other):
     """What one carried, the other carries from now on."""
     if contact.most > 0 and contact.speed > other.speed:
-        other.speed, other.slow = contact.speed, contact.slow
+        other.speed, other.slow, other.pull = contact.speed, contact.slow, contact.pull
     other.push, other.load = other.push + contact.push, other.load + contact.load
     other.rub = other.rub + contact.rub
     if contact.most > 0 and not other.most > 0:  # the same touch goes on

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..space import Space
 from ..vector import Vector, dot, sqrt
+from .blows import apply, bounce, goes_on, meet
 from .collisions import near_pairs, notice
 from .contact_shapes import Level, lean
 from .filters import Filter
@@ -17,7 +18,7 @@ from .joints import numbers
 COLOURS = 64
 #: Sweeps that take away the speed of pushing out. Two take twice as much from the waves of a pile as one does.
 RELAXING = 2
-#: And where some are deep in each other, by an eighth of their diameter.
+#: And for those that hang together with some that are deep in each other, by an eighth of their diameter.
 DEEP = 8
 #: Contacts that pushed a step ago are over-relaxed, so that waves in a pile die out sooner (Young 1954: any factor
 #: below 2 takes energy); friction is under-relaxed, so that what slides down comes to rest. Blows are as they are.
@@ -50,8 +51,10 @@ class Contact:
     rub: Any
     load: Any  # that it does not give way to
     most: Any  # that it pushed with in the step
-    speed: Any  # at which they come together before the step
+    speed: Any  # at which they come together before the step; from their touch on, at that
+    pull: Any  # what forces gave of that in a substep
     slow: Any  # what the forces of the step may give of it
+    group: int  # of those that hang together
     known: bool  # did they push a step ago?
     total: Any  # of the impulses along n of the substeps that are over
     ago: Any  # how long before the end of the step they came to touch,
@@ -70,7 +73,7 @@ class Contact:
 
 def contacts(
     system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
-    compliance, number, sweeps, stiffness, substeps, through=None, **more,
+    compliance, number, sweeps, stiffness, substeps, lag, through=None, **more,
 ):  # fmt: skip
     """Move what touches through the substeps of the step; what touches nothing is left as the integrator has it."""
     shapes = {name.removeprefix("shape_"): field for name, field in more.items() if name.startswith("shape_")}
@@ -122,7 +125,7 @@ def contacts(
         contact.slow = abs(dot(system.gain[i], contact.n)) + (abs(dot(system.gain[j], contact.n)) if j < n else zero)
         contact.push, contact.load, contact.rub = system.remembered.get((i, j), (zero, zero, still))
         contact.most = contact.push
-        contact.total = zero
+        contact.pull = contact.total = zero
         contact.known = contact.push > 0
         if contact.known:
             touches(contact, system.h, zero, p[i], radius)
@@ -131,12 +134,15 @@ def contacts(
                 contact.across = system.real(CALM) * contact.mass
         found.append(contact)
     coloured = in_colours(found, weight)
+    group(found, list(zip(first, second, strict=True)), weight)
     leaning = [contact for contact in found if contact.shape is not None]
     rods = list(zip(first, second, length, compliance, strict=True))
     # Of all rods that were declared, of which these are the ones that hold bodies still.
     pull = [system.real(each) for each in system.remembered_rods]
 
     soft, scale, rod_soft, rod_scale = stiffness_of(h, stiffness)
+    one, half, parts, lag = system.real(1), system.real(0.5), system.real(count), system.real(lag[0])
+    lead = lag * parts
     for substep in range(count):
         left = h * system.real(count - substep)  # of the step
         for i in range(n):
@@ -151,7 +157,8 @@ def contacts(
         for contact in found:
             if substep > 0:
                 contact.total = contact.total + contact.push
-        lean(level, leaning, p, u, system.gain, EAGER, CALM)
+        given = system.real(substep + 1)
+        lean(level, leaning, p, u, system.gain, given, parts, EAGER, CALM)
         for contact in coloured:
             direct(contact, p, n)
             if contact.push != 0:
@@ -170,14 +177,18 @@ def contacts(
                 change = pull[number[rod]] - rod_scale * (pull[number[rod]] - change)
             pull[number[rod]] = pull[number[rod]] - change
             apply(u, i, j, weight[i], weight[j], -change * way)
-        one = system.real(1)
-        deep = False
+        forces = given, parts, lead
+        deep = set()  # groups
         for contact in coloured:
-            deep |= solve(contact, p, u, h, soft, scale, one, left, radius)
+            if solve(contact, p, u, h, soft, scale, one, left, radius, *forces):
+                deep.add(contact.group)
         for i in range(n):
             place = p[i] + h * u[i]
             if level is not None and weight[i] > 0:
-                place, touched[i] = level.kept(i, p[i], place, touched[i])
+                place, share = level.kept(i, p[i], place)
+                if share is not None:
+                    touched[i] = True
+                    u[i] = u[i] - (one - share) * gain[i]  # as fast as it came there
             p[i] = place
         for rod in to_and_fro(len(rods), sweeps[0]):
             i, j, _length, alpha = rods[rod]
@@ -186,12 +197,13 @@ def contacts(
                 change = dot(u[j] - u[i], way) / (weight[i] + weight[j])
                 pull[number[rod]] = pull[number[rod]] - change
                 apply(u, i, j, weight[i], weight[j], -change * way)
-        times = system.real(PLAIN if deep else RELAXED)
-        for _sweep in range(DEEP if deep else RELAXING):
+        for sweep in range(DEEP if deep else RELAXING):
             for contact in coloured:
-                solve(contact, p, u, h, zero, one, times, left - h, radius)
+                if sweep < RELAXING or contact.group in deep:
+                    times = system.real(PLAIN if contact.group in deep else RELAXED)
+                    solve(contact, p, u, h, zero, one, times, left - h, radius, *forces)
     for contact in coloured:
-        bounce(contact, u)
+        bounce(contact, p, u, h, lead)
 
     for contact in found:
         if contact.most > 0:
@@ -201,7 +213,7 @@ def contacts(
     for i in range(n):
         if touched[i] and weight[i] > 0:
             if s is not None:
-                s[i] = p[i] - system.h * u[i]
+                s[i] = p[i] - system.h * (u[i] + (lag - half) * system.gain[i])
             x[i], v[i] = p[i], u[i]
     system.put(x, v, s)
     for contact in found:
@@ -225,7 +237,7 @@ def contacts(
     pushing = {
         (contact.i, contact.j): (contact.push, carried(contact, h, count), contact.rub)
         for contact in found
-        if contact.push > 0
+        if goes_on(contact, u)
     }
     system.remember(pushing, pull)
 
@@ -327,6 +339,22 @@ def in_colours(found, weight):
     return [contact for colour in colours for contact in colour]
 
 
+def group(found, rods, weight):
+    """Number those that hang together by what may be moved: what is far away is to change nothing."""
+    n, above = len(weight), list(range(len(weight)))
+
+    def top(i):
+        while above[i] != i:
+            i = above[i]
+        return i
+
+    for i, j in [(contact.i, contact.j) for contact in found] + rods:
+        if j < n and weight[i] > 0 and weight[j] > 0:
+            above[top(i)] = top(j)
+    for contact in found:
+        contact.group = top(contact.i if weight[contact.i] > 0 else contact.j)
+
+
 def stiffness_of(h, stiffness):
     """How fast overlap is pushed out (1/s), and the share of an impulse that is given: of contacts, and of rods.
 
@@ -358,26 +386,21 @@ def direct(contact, p, n):
             contact.size = contact.touch + dot(way - d, contact.n)
 
 
-def apply(u, i, j, w_i, w_j, impulse):
-    if w_i > 0:
-        u[i] = u[i] - w_i * impulse
-    if w_j > 0:
-        u[j] = u[j] + w_j * impulse
-
-
-def solve(contact, p, u, h, soft, scale, times, left, radius):
+def solve(contact, p, u, h, soft, scale, times, left, radius, given, count, lead):
     """One impulse: along the normal so that they come no closer than they touch, across it by friction.
 
     Are they deep in each other? times: those that are over-relaxed, by so much more. left: of the step, from where
-    they are now.
+    they are now. given, count, lead: see `meet`.
     """
     i, j, n = contact.i, contact.j, contact.n
     mass = times * contact.along if contact.along > contact.mass else contact.along
     gap = dot(p[j] - p[i], n) - contact.size
     way = u[j] - u[i]
     speed = dot(way, n)
-    if gap > 0:
+    if gap > 0 and (soft > 0 or contact.most > 0):
         wanted = contact.push - mass * (speed + gap / h)
+    elif gap > 0:
+        wanted = 0 * gap  # they come to touch when bodies move again
     elif not soft > 0:
         wanted = contact.push - mass * speed
     else:
@@ -389,6 +412,7 @@ def solve(contact, p, u, h, soft, scale, times, left, radius):
     push = wanted if wanted > 0 else 0 * wanted
     deep = 16 * gap < -contact.fastest
     if push > 0 and not contact.most > 0:
+        meet(contact, -speed, gap, h, given, count, lead, ahead=not soft > 0)
         zero = type(h)(0)
         time = gap / (zero - speed) if gap > 0 else zero
         ago = left - time if left - time > 0 else zero
@@ -431,14 +455,3 @@ def carried(contact, h, substeps):
     most = type(heavy)(0.9) * heavy
     load = contact.load + (most - contact.load) / STEPS
     return load if load < most else most
-
-
-def bounce(contact, u):
-    """What restitution leaves of the speed at which they met, where that is more than the forces of a step give."""
-    if contact.restitution > 0 and contact.speed > contact.slow and contact.most > 0:
-        i, j, n = contact.i, contact.j, contact.n
-        wanted = contact.push - contact.mass * (dot(u[j] - u[i], n) - contact.restitution * contact.speed)
-        push = wanted if wanted > 0 else 0 * wanted
-        change = push - contact.push
-        contact.push = push
-        apply(u, i, j, contact.w_i, contact.w_j, change * n)

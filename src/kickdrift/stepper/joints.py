@@ -1,0 +1,93 @@
+"""Joints of `Contacts`, which are changed, switched off and removed as what stands by itself.
+
+The entry of `Contacts` says of each joint that was given what it is now, whether it is enabled, or None where it was
+removed. What acts are the joints of the declaration in that entry.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .entries import Entry, at_offset, differences
+
+if TYPE_CHECKING:
+    from .base import StepperBase
+
+#: Of one joint: what it is now, and is it enabled? None where it was removed.
+Joint = tuple[Any, bool] | None
+
+
+def states(entry: Entry) -> tuple[Joint, ...]:
+    if entry.joints is not None:
+        return entry.joints
+    return tuple((joint, True) for joint in getattr(entry.origin.first, "joints", ()))
+
+
+def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
+    """Where a joint is: the place of the entry, and its number there. Empty where it is none."""
+    places, gone = [], False
+    for place, entry in enumerate(self._entries):
+        for number, state in enumerate(states(entry)):
+            given = entry.origin.handle.joints[number] is declaration
+            gone = gone or (given and state is None)
+            if state is not None and (given or state[0] is declaration):
+                places.append((place, number))
+    if gone and not places:
+        name = type(declaration).__name__
+        raise ValueError(f"declaration: expected one that this stepper has, got {name}, which was removed")
+    return places
+
+
+def changed(self: StepperBase, places: list[tuple[int, int]], change: Callable[[Any, Any], Joint]) -> tuple[Entry, ...]:
+    """The entries with other joints. change: of what a joint is, and of what it was first, what it is then."""
+    entries = [*self._entries]
+    for place, number in places:
+        entry = entries[place]
+        joints = [*states(entry)]
+        joints[number] = change(joints[number], entry.origin.first.joints[number])
+        entries[place] = with_joints(entry, tuple(joints))
+    return tuple(entries)
+
+
+def with_joints(entry: Entry, joints: tuple[Joint, ...]) -> Entry:
+    """The entry with these joints. Those that are off are checked too."""
+    origin = entry.origin
+    first, now, at = origin.first, entry.now, entry.at
+    dataclasses.replace(now, joints=tuple(state[0] for state in joints if state is not None))  # type: ignore[call-arg]
+    acting = tuple(state[0] for state in joints if state is not None and state[1])
+    now = dataclasses.replace(now, joints=acting)  # type: ignore[call-arg]
+    if joints == tuple((joint, True) for joint in first.joints):  # type: ignore[attr-defined]
+        told = None
+        if not differences(now, at_offset(first, at - origin.at)):
+            now, at = first, origin.at  # what is as declared is said in one way only
+    else:
+        told = joints
+    today = None if entry.offset is None else at_offset(now, entry.offset - at)
+    return Entry(origin, now, at, entry.enabled, entry.offset, today, told)
+
+
+def encoded(entry: Entry, plain: Callable[[Any], Any]) -> list[Any]:
+    """For snapshots: of each joint nothing, or whether it is off and what is not as declared."""
+    told: list[Any] = []
+    for state, first in zip(states(entry), entry.origin.first.joints, strict=True):  # type: ignore[attr-defined]
+        if state is None:
+            told.append(None)
+            continue
+        one: dict[str, Any] = {} if state[1] else {"off": True}
+        if state[0] is not first:
+            one["set"] = {name: plain(value) for name, value in differences(state[0], first).items()}
+        told.append(one)
+    return told
+
+
+def decoded(told: Any, first: Any, value: Callable[[Any], Any]) -> tuple[Joint, ...]:
+    joints: list[Joint] = []
+    for one, joint in zip(told, first.joints, strict=True):
+        if one is None:
+            joints.append(None)
+            continue
+        coefficients = {name: value(each) for name, each in one.get("set", {}).items()}
+        joints.append((joint.changed(coefficients) if coefficients else joint, not one.get("off", False)))
+    return tuple(joints)

@@ -1,0 +1,207 @@
+"""`Contacts` against formulas alone: bounces, blows, friction on a slope, and what is far away."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift import reference
+
+G = 9.81
+R = 1.0
+RATES = [30, 60, 240]
+
+#: What the ball falls on: constraints that come first, walls and shapes of `Contacts`, and how heavy the other body is.
+GROUNDS = {
+    "plane": ([], {"walls": [kd.Plane((0, 1), 0.0)]}, None),
+    "box": ([], {"walls": [kd.Box((-1e3, 0), (1e3, 1e3))]}, None),
+    "boxes": ([], {"shapes": [kd.Boxes([(-9, -5)], [(9, 0)])]}, None),
+    "segments": ([], {"shapes": [kd.Segments([[(-9, 0), (9, 0)]])]}, None),
+    "pinned": ([kd.Pin(1)], {}, 1.0),
+    "fixed": ([], {}, np.inf),
+    "heavy": ([], {"walls": [kd.Plane((0, 1), -2 * R)]}, 1e6),
+}
+
+
+def drop(Stepper, ground, restitution, height, hz, substeps, integrator, dtype=np.float64):
+    """How high a ball comes up again that falls from so high, above what it falls on."""
+    first, how, mass = GROUNDS[ground]
+    position = np.array([[0.0, height + R]] + ([] if mass is None else [[0.0, -R]]), dtype)
+    contacts = kd.Contacts(R, restitution=restitution, substeps=substeps, **how)
+    world = Stepper(
+        position,
+        hz=hz,
+        integrator=integrator,
+        mass=1.0 if mass is None else [1.0, mass],
+        forces=[kd.Gravity((0, -G))],
+        constraints=[*first, contacts],
+    )
+    y = []
+    for _ in range(int(2.5 * hz * np.sqrt(2 * height / G) * (1 + restitution)) + 9):
+        world.step()
+        y.append(float(world.position[0, 1] - (0 if mass is None else world.position[1, 1] + R)) - R)
+    y = np.array(y)
+    bottom = next(k for k in range(1, len(y)) if y[k] <= y[k - 1] and y[k + 1] > y[k])
+    top = next(k for k in range(bottom + 1, len(y)) if y[k + 1] < y[k])
+    # The parabola through three places.
+    curve, slope = (y[top - 1] - 2 * y[top] + y[top + 1]) / 2, (y[top + 1] - y[top - 1]) / 2
+    return y[top] - slope * slope / (4 * curve)
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "verlet", "rk4", "leapfrog"])
+def test_a_ball_comes_up_to_e2_h(ground, integrator):
+    for e, height, hz, substeps in itertools.product([0.3, 0.7, 1.0], [0.5, 50.0], RATES, [1, 4, 8]):
+        found = drop(kd.Stepper, ground, e, height, hz, substeps, integrator)
+        assert found == pytest.approx(e * e * height, rel=0.01), (e, height, hz, substeps)
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+def test_so_it_does_in_the_reference(ground):
+    found = drop(reference.Stepper, ground, 0.7, 0.5, 60, 4, "velocity_verlet")
+    assert found == pytest.approx(0.49 * 0.5, rel=0.01)
+
+
+@pytest.mark.parametrize("form", ["kick_drift", "drift_kick"])
+def test_and_under_semi_implicit_euler(form):
+    """Which begins a fall as if it had the speed of half a step: up to (g dt / 2)^2 / 2 g higher."""
+    for e, hz in itertools.product([0.5, 1.0], RATES):
+        found = drop(kd.Stepper, "plane", e, 2.0, hz, 4, kd.SemiImplicitEuler(form))
+        assert found == pytest.approx(e * e * (2 + G / hz**2 / 8), rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_eight_bounces_lose_nothing(dtype):
+    world = kd.Stepper(
+        np.array([[0.0, 0.6]], dtype),
+        hz=60,
+        integrator="velocity_verlet",
+        forces=[kd.Gravity((0, -G))],
+        constraints=[kd.Contacts(0.1, restitution=1, walls=[kd.Plane((0, 1), 0.0)])],
+    )
+    bounces, speed = 0, 0.0
+    while bounces < 8:
+        world.step()
+        bounces, speed = bounces + (world.velocity[0, 1] > 0 > speed), float(world.velocity[0, 1])
+    energy = speed * speed / 2 + G * (float(world.position[0, 1]) - 0.1)
+    assert energy == pytest.approx(G * 0.5, rel=1e-4 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("masses", [(1.0, 1.0), (1.0, 3.0)])
+@pytest.mark.parametrize("pull", [0.0, -9.81])
+def test_a_blow_between_two(restitution, masses, pull):
+    """u = (m v + m' v' -+ m' e (v - v')) / (m + m'), and both go on falling."""
+    (m, n), v, steps = masses, 3.0, 20
+    world = kd.Stepper(
+        [[0.0, 0.0], [1.0, 0.0]],
+        [[v, 0.0], [0.0, 0.0]],
+        hz=60,
+        mass=[m, n],
+        forces=[kd.Gravity((0, pull))],
+        constraints=[kd.Contacts(0.25, restitution=restitution, friction=0.0)],
+    )
+    world.step(steps)
+    after = [(m * v - n * restitution * v) / (m + n), (m * v + m * restitution * v) / (m + n)]
+    assert world.velocity[:, 0] == pytest.approx(after, rel=1e-9, abs=1e-9)
+    assert world.velocity[:, 1] == pytest.approx([pull * steps / 60] * 2)
+    assert [m, n] @ world.velocity[:, 0] == pytest.approx(m * v, rel=1e-12)
+
+
+def test_momentum_is_that_of_the_start():
+    """Of a heap that flies apart, with blows between many at once."""
+    rng = np.random.default_rng(1)
+    mass = rng.uniform(0.5, 2, 40)
+    world = kd.Stepper(
+        rng.uniform(-2, 2, (40, 2)),
+        rng.normal(size=(40, 2)),
+        hz=60,
+        mass=mass,
+        constraints=[kd.Contacts(0.3, restitution=0.6)],
+    )
+    before = mass @ world.velocity
+    world.step(120)
+    assert mass @ world.velocity == pytest.approx(before, abs=1e-12 * mass.sum())
+
+
+@pytest.mark.parametrize("shapes", [False, True])
+@pytest.mark.parametrize("friction", [0.2, 0.5, 1.0])
+def test_friction_holds_up_to_its_angle(friction, shapes):
+    """Below atan(mu) a body rests; above, it slides down at g (sin a - mu cos a)."""
+    for degrees in (np.degrees(np.arctan(friction)) - 2, np.degrees(np.arctan(friction)) + 8):
+        angle = np.radians(degrees)
+        along, normal = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
+        slope = {"shapes": [kd.Segments([[50 * along, -50 * along]])]} if shapes else {"walls": [kd.Plane(normal, 0.0)]}
+        world = kd.Stepper(
+            [0.5 * normal],
+            hz=60,
+            forces=[kd.Gravity((0, -G))],
+            constraints=[kd.Contacts(0.5, friction=friction, **slope)],
+        )
+        world.step(30)
+        first = world.velocity[0] @ along
+        world.step(60)
+        speed = first - world.velocity[0] @ along
+        pull = G * (np.sin(angle) - friction * np.cos(angle))
+        assert speed == pytest.approx(max(pull, 0), abs=2e-3)
+
+
+def test_a_pile_with_restitution_rests():
+    """Balls of e = 0.5 that are let fall into a box; no blow comes from the bounds of the step."""
+    rng = np.random.default_rng(2)
+    position = np.stack([np.tile(np.arange(8.0), 5) + rng.uniform(0, 0.1, 40), np.repeat(np.arange(5.0), 8) + 0.6], 1)
+    world = kd.Stepper(
+        position,
+        hz=60,
+        forces=[kd.Gravity((0, -G))],
+        constraints=[kd.Contacts(0.5, restitution=0.5, walls=[kd.Box((-0.6, 0), (8.2, 99))])],
+    )
+    world.step(900)
+    assert abs(world.velocity).max() < G / 60
+
+
+# What is far away.
+
+
+def half(rng, heavy):
+    """Balls on a platform of their own, some of them deep in each other; one of them is heavy."""
+    n = int(rng.integers(4, 24))
+    position = np.stack([rng.uniform(-2, 2, n), rng.uniform(0.5, 4, n)], axis=1)
+    mass = rng.uniform(0.5, 2, n)
+    mass[0] = 3000.0 if heavy else 1.0
+    rods = [(k, k + 1) for k in range(0, min(n - 1, 6), 3)]
+    return position, rng.normal(size=(n, 2)), mass, rng.uniform(0.3, 0.5, n), rods
+
+
+@pytest.mark.parametrize("Stepper", [kd.Stepper, reference.Stepper], ids=["compiled", "reference"])
+def test_what_is_far_away_changes_no_bit(Stepper):
+    """Two halves, 1,024 m apart: each alone, and both in one world."""
+    level = kd.Boxes([(-4, -1), (1020, -1)], [(4, 0), (1028, 0)])
+    for seed in range(24 if Stepper is kd.Stepper else 3):
+        rng = np.random.default_rng(seed)
+        first, second = half(rng, False), half(rng, True)
+        if seed % 3 == 2:  # one of them is a crowd
+            second[0][:] = (0.0, 2.0)
+            second = tuple(np.repeat(each, 3, axis=0) if i < 4 else each for i, each in enumerate(second))
+        second[0][:, 0] += 1024
+        n = len(first[0])
+        both = [np.concatenate([a, b]) for a, b in zip(first[:4], second[:4], strict=True)]
+        both.append(first[4] + [(i + n, j + n) for i, j in second[4]])
+        states = []
+        for position, velocity, mass, radius, rods in (first, second, both):
+            contacts = kd.Contacts(
+                radius, restitution=0.3, shapes=[level], walls=[kd.Plane((0, 1), -3.0)], joints=[kd.Distance(rods, 0.9)]
+            )
+            world = Stepper(
+                position.copy(),
+                velocity.copy(),
+                hz=60,
+                mass=mass,
+                forces=[kd.Gravity((0, -G))],
+                constraints=[contacts],
+            )
+            world.step(40 if Stepper is kd.Stepper else 6)
+            states.append(np.concatenate([world.position, world.velocity], axis=1))
+        assert states[2][:n].tobytes() == states[0].tobytes(), seed
+        assert states[2][n:].tobytes() == states[1].tobytes(), seed
