@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -37,6 +38,16 @@ def nanoseconds(name: str, value: Any) -> int:
 def frame_seconds(value: Any) -> float:
     """Check the time of one frame in seconds."""
     return real("seconds", value, 0.0)
+
+
+def warn_of_milliseconds(seconds: float, longest_ns: int, level: int) -> None:
+    """Of a frame of more than a second that is cut off; level: how many callers there are up to the user."""
+    warnings.warn(
+        f"seconds: expected the time of a frame in seconds, got {seconds:g}, of which {longest_ns / NANO:g} count: divide"
+        f" milliseconds by 1000, or set max_frame of the clock, where frames may be as long",
+        RuntimeWarning,
+        stacklevel=level + 1,
+    )
 
 
 def frame_ns(value: Any) -> int:

@@ -46,7 +46,7 @@ class FixedClock:
         policy: Any = "exact",
         max_steps: int = 8,
         overload: Any = "drop",
-        max_frame: float = 0.25,
+        max_frame: float | None = None,
         scale: float = 1.0,
         substeps: int = 1,
         carry: bool = True,
@@ -96,6 +96,7 @@ class FixedClock:
         self._taken = 0  # due steps that a stepper's frame is running, and counts when they are done
         self._began_ns: int | None = None  # when the first step of this frame began, under "budget"
         self._handed = 0  # integrator steps counted in this frame that its stepper has not run yet
+        self._warned = False  # of a frame that may be milliseconds
         self._stepper: Any = None  # a weak reference to the one that this clock is of
 
     # --- feeding time, all steps at once ---------------------------------------------------------
@@ -142,10 +143,19 @@ class FixedClock:
     def _from_float(self, seconds: float) -> tuple[int, float]:
         """Split a float frame into whole nanoseconds and the rest, which the next frame gets."""
         seconds = rates.frame_seconds(seconds)
+        cut_off = seconds * NANO > self._longest_frame and not (self._settings.policy.ignores_time or self._paused)
+        if seconds > 1 and cut_off and not self._warned:
+            self._warned = True
+            rates.warn_of_milliseconds(seconds, self._longest_frame, 3)
         if seconds * NANO >= LONGEST_FRAME_NS:
             return LONGEST_FRAME_NS, self._float_rest
         exact = seconds * NANO + self._float_rest
         return math.floor(exact), exact - math.floor(exact)
+
+    @property
+    def _longest_frame(self) -> int:
+        """How much of a frame counts, in nanoseconds."""
+        return self._settings.longest_frame(self._rate, int(self._scale * SCALE_ONE))
 
     def _early(self, float_rest: float, scale_rest: Fraction) -> Fraction:
         """A step is due if no more than this time is missing for it, in seconds.
@@ -214,7 +224,7 @@ class FixedClock:
         if policy.ignores_time:
             frame = policy.value * self._step
         else:
-            used = min(ns, self._settings.max_frame_ns)
+            used = min(ns, self._longest_frame)
             scaled = used * self._scale + self._scale_rest
             frame, scale_rest = Fraction(math.floor(scaled), NANO), scaled - math.floor(scaled)
         left = self._left + frame
