@@ -50,8 +50,8 @@ class FixedClock(Clockwork):
         "drop", and when the steps of a frame have taken this long in wall time, `steps()`, `step()` and the stepper
         drop the steps that are left.
     max_frame
-        Seconds. A longer frame counts as this long. If left out, 0.25, or two steps, where these take longer. A frame of
-        more than a second that is cut off so is a RuntimeWarning, once for each clock: it may be milliseconds.
+        Seconds. A longer frame counts as this long. If left out, 0.25, or two steps, where these take longer. A frame
+        of more than a second that is cut off so is a RuntimeWarning, once for each clock: it may be milliseconds.
     scale
         Simulated seconds per real second, 0 to 1000, rounded to a multiple of 2**-20.
     substeps

@@ -43,8 +43,8 @@ def frame_seconds(value: Any) -> float:
 def warn_of_milliseconds(seconds: float, longest_ns: int, level: int) -> None:
     """Of a frame of more than a second that is cut off; level: how many callers there are up to the user."""
     warnings.warn(
-        f"seconds: expected the time of a frame in seconds, got {seconds:g}, of which {longest_ns / NANO:g} count: divide"
-        f" milliseconds by 1000, or set max_frame of the clock, where frames may be as long",
+        f"seconds: expected the time of a frame in seconds, got {seconds:g}, of which {longest_ns / NANO:g} count:"
+        f" divide milliseconds by 1000, or set max_frame of the clock, where frames may be as long",
         RuntimeWarning,
         stacklevel=level + 1,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -105,6 +106,7 @@ class StepperBase(State):
             more["slots"] = (mask, mask.astype(np.int64), np.zeros(n, np.bool_))
         self._commit(binding=binding, numbers=self._numbers(binding, self._dt), **more)
         self._claim(self._clock)
+        self._warn_of(self._plan.forces)
 
     #: What of those who meet is reported.
     _events: Any = None
@@ -228,6 +230,13 @@ class StepperBase(State):
         if self._clock is not None:  # as it can count it
             exact = time_steps.time_step(exact * self._clock.substeps, None) / self._clock.substeps
         self._change_dt(exact, **self._clock_change(exact))
+
+    def _warn_of(self, declarations: Iterable[Declaration]) -> None:
+        """Say what cannot go well with this step; called by what users call."""
+        for declaration in declarations:
+            doubt = declaration.doubts(self._plan, self._dt)
+            if doubt is not None:
+                warnings.warn(doubt, RuntimeWarning, stacklevel=3)
 
     def _clock_change(self, exact: Fraction) -> dict[str, Any]:
         """The change of the clock, if there is one, that goes with another dt."""
