@@ -735,7 +735,7 @@ def test_plan_stops_where_advance_would(FixedClock):
     assert clock.advance(0.05) == 3
 
 
-@pytest.mark.parametrize("dt", [0.5, "1/3", 2, 1 / 60, 100_000])
+@pytest.mark.parametrize("dt", [0.5, "1/3", 2, 1 / 60, 10_000])
 @pytest.mark.parametrize("scale", [1.0, 0.1, 7.0])
 def test_frames_of_two_steps_count_in_full(FixedClock, dt, scale):
     clock = FixedClock(dt=dt, scale=scale)

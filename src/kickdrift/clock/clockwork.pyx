@@ -40,19 +40,24 @@ cdef class Clockwork:
 
     def _set_up(self, settings):
         """Begin anew with these settings."""
-        cdef Clock fresh
-        policy, overload = settings.policy, settings.overload
-        numbers = {
-            **dict.fromkeys(self._now, 0), **settings.terms(settings.rate, settings.scale),
-            **settings.numbers(),
-            "policy": POLICIES[policy.name], "rule": RULES[overload.name],
-        }
-        fresh = numbers
-        zero = Fraction(0)
         self._refuse_reentry()
-        self.now, self._settings, self._origin = fresh, settings, zero
-        self.has_base = self.warned = False
+        self._settings = settings
+        self._begin_again(settings.rate, 0, Fraction(0))
+        self.warned = False
+
+    def _begin_again(self, rate, tick, origin):
+        """As it was made, but for rate, tick and time."""
+        settings = self._settings
+        self._refuse_reentry()
+        settings.check_range(rate, settings.scale)
+        numbers = {
+            **dict.fromkeys(self._now, 0), **settings.terms(rate, settings.scale), **settings.numbers(rate),
+            "policy": POLICIES[settings.policy.name], "rule": RULES[settings.overload.name],
+            "tick": tick, "origin_tick": tick,
+        }
+        self.has_base = False
         self.began_ns = -1
+        self.put(numbers, origin)
 
     # --- feeding time, all steps at once ---------------------------------------------------------
 

@@ -404,7 +404,7 @@ class Settings(NamedTuple):
             "high": math.ceil((1 + self.slack) * size),
         }
 
-    def numbers(self) -> dict[str, int]:
+    def numbers(self, rate: Fraction) -> dict[str, int]:
         """The others that are not 0 at first."""
         return {
             "policy_value": self.policy.value,
@@ -417,7 +417,7 @@ class Settings(NamedTuple):
             "substeps": self.substeps,
             "carry": self.carry,
             "scale": self.scale,
-            "acc": math.floor(self.phase * self.rate.denominator * NANO),
+            "acc": math.floor(self.phase * rate.denominator * NANO),
             "step_ns": -1,
             "quiet_ns": NANO,
         }

@@ -34,7 +34,7 @@ cdef class Core(Runner):
     cdef int step_in_frame(self, object n) except -1
     cdef int make_room(self) except -1
     cdef void adopt(self, Binding binding) noexcept
-    cdef int turn_clock(self, object rate, object tick) except -1
+    cdef int turn_clock(self, object rate, object tick, object anew) except -1
     cdef int raise_waiting(self) except -1
     cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1
     cdef int run_and_save(self, Py_ssize_t steps) except -1

@@ -178,7 +178,7 @@ cdef class Core(Runner):
 
     def _commit(
         self, *, writes=(), Binding binding=None, StepNumbers numbers=None, resume=None, dict attributes=None,
-        clock_rate=None, clock_tick=None, slots=None, touching=None, Fill fill=None,
+        clock_rate=None, clock_tick=None, clock_anew=None, slots=None, touching=None, Fill fill=None,
     ):
         """Change several things as one: nothing can fail or interrupt once the first is changed.
 
@@ -217,7 +217,7 @@ cdef class Core(Runner):
             attributes = {}
         elif "_origin" in attributes:
             origin, origin_tick = validation.as_float(attributes["_origin"]), attributes["_origin_tick"]
-        self.turn_clock(clock_rate, clock_tick)
+        self.turn_clock(clock_rate, clock_tick, clock_anew)
         # From here on no Python code runs.
         self.direct = False
         prepared.execute()
@@ -261,8 +261,8 @@ cdef class Core(Runner):
             own.pop("_pending", None)   # which the plan has, or which is given up
         self.ready = True
 
-    cdef int turn_clock(self, object rate, object tick) except -1:
-        """Set rate and tick of the clock where they are given."""
+    cdef int turn_clock(self, object rate, object tick, object anew) except -1:
+        """Set rate and tick of the clock where they are given; or what `_begin_again` takes."""
         return 0
 
     # Births and deaths.

@@ -133,8 +133,8 @@ class Springs(Elastic, Interaction):
         return (
             f"Springs(damping): {damping[worst]:.4g} kg/s of pair {worst}, of bodies {pairs[worst, 0]} and"
             f" {pairs[worst, 1]}, with all that damps either of them, makes velocities grow: {plan.integrator.name} is"
-            f" stable up to a dt of {abs(dt) / excess:.3g} s, got {abs(dt):.3g} s; divide the damping by {excess:.3g} or"
-            f" more, take more substeps or a smaller dt, or ImplicitEuler()"
+            f" stable up to a dt of {abs(dt) / excess:.3g} s, got {abs(dt):.3g} s; divide the damping by {excess:.3g}"
+            f" or more, take more substeps or a smaller dt, or ImplicitEuler()"
         )
 
     def held(self, slots: Slots) -> Self:

@@ -101,10 +101,13 @@ class Stepper(Living, Exclusive, StepperBase):
         attributes=None,
         clock_rate=None,
         clock_tick=None,
+        clock_anew=None,
         slots=None,
         touching=None,
     ) -> None:
         """Change several things; the compiled twin does it in one go."""
+        if clock_anew is not None:
+            self._clock._begin_again(*clock_anew)
         if clock_rate is not None:
             self._clock.set_hz(clock_rate)  # may refuse it, so it comes first
         if clock_tick is not None:
