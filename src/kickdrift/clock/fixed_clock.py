@@ -35,7 +35,7 @@ class FixedClock(Clockwork):
         Steps per second, or seconds per step; int, float, Fraction or text such as "60000/1001".
         Give one of them; 60 Hz if neither. A float stands for the simplest fraction that rounds to it:
         `dt=1/60` means 60 Hz. Steppers read their dt alike. A step is a fraction of at most 2**27
-        seconds (4 years), with a denominator of at most 2**33 (0.1 ns).
+        seconds (4 years), with a denominator of at most 2**33 (0.12 ns).
     policy
         How many steps a frame gets: an instance or its name. `ExactSteps()`, "exact": as many as fit. `Match()`,
         "match": the whole number that is near the frame's time, as long as the clock stays within `slack` of the true

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..time_steps import LARGEST_PARTS, LARGEST_SECONDS, countable, time_step
+from ..time_steps import countable, time_step, what_clocks_count
 from ..validation import integer, real, show
 
 NANO = 10**9
@@ -107,8 +107,5 @@ def parse_rate(hz: Any = None, dt: Any = None) -> Fraction:
     step = time_step(dt, 60 if hz is None and dt is None else hz)
     if not countable(step):
         name, given = ("hz", hz) if dt is None else ("dt", dt)
-        raise ValueError(
-            f"{name}: expected steps that a clock can count, of num / den seconds with num up to {LARGEST_SECONDS} and"
-            f" den up to {LARGEST_PARTS}, got {show(given)}"
-        )
+        raise ValueError(f"{name}: expected {what_clocks_count()}, got {show(given)}")
     return 1 / step

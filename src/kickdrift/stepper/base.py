@@ -291,14 +291,13 @@ class StepperBase(State):
     def clock(self) -> Any:
         """The FixedClock that `advance` feeds; made when first needed, where none was given.
 
-        Raises ValueError where there can be none: a clock counts steps of about 1e-10 s to 1e8 s, see `FixedClock`.
+        Raises ValueError where there can be none: a clock counts steps of 0.12 ns to 4 years, see `FixedClock`.
         """
         if self._clock is None:
             if not time_steps.countable(self._exact_dt):
                 raise ValueError(
-                    f"clock: expected dt to be a step that a clock can count, num / den seconds with num up to"
-                    f" {time_steps.LARGEST_SECONDS} and den up to {time_steps.LARGEST_PARTS}, got {self._dt!r}:"
-                    f" `step` works, frames do not"
+                    f"clock: expected dt to be {time_steps.what_clocks_count()}, got {self._dt!r} s: `step` works,"
+                    f" frames do not"
                 )
             clock = self._clock_type(dt=self._exact_dt)
             self._claim(clock)
