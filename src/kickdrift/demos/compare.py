@@ -10,10 +10,11 @@ several. It is stepped on from where it is, with every integrator.
   pendulum  let go at 135 degrees, ten seconds
   throw     a ball with air drag, two seconds
 
-Error: the largest distance from the exact solution at any time, of the worst body, and the median of all bodies, by which
-the table is sorted: a ball that touches a wall or just does not is as far off as it gets. If no formula is known, Yoshida's method of order 6
-with much smaller steps stands for it (for an ODEStepper rk4). Energy: its largest error, as a share of the energy at
-the start. With friction the exact solution loses energy too; then the error is the difference from its energy.
+Error: the largest distance from the exact solution at any time, of the worst body; beside it the median of all bodies,
+by which the table is sorted: a ball that touches a wall, or just does not, is as far off as can be. If no formula is
+known, Yoshida's method of order 6 with much smaller steps stands for it (for an ODEStepper rk4). Energy: its largest
+error, as a share of the energy at the start. With friction the exact solution loses energy too; then the error is the
+difference from its energy.
 """
 
 from __future__ import annotations
