@@ -54,7 +54,7 @@ def test_the_most_exact_come_first(capsys):
 
 
 def test_balls_that_touch_a_wall_or_just_do_not_decide_nothing(capsys, tmp_path):
-    """README's thousand balls: with two hits on the ceiling that others miss, explicit_euler had the smallest maximum."""
+    """README's thousand balls: two hits on the ceiling, which others miss, gave explicit_euler the smallest maximum."""
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     program = tmp_path / "balls.py"
     program.write_text(re.search(r"```python\n(.*?)```", readme, re.DOTALL)[1])
