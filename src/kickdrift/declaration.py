@@ -294,6 +294,10 @@ class Declaration(Frozen):
         arrays = {name: np.asarray(value) for name, value in vars(self).items() if lazy(value)}
         return dataclasses.replace(self, **arrays) if arrays else self
 
+    def doubts(self, plan: Plan, dt: float) -> str | None:
+        """What cannot go well with steps of dt, as a warning says it."""
+        return None
+
     def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
         """The same, with what was left open taken from where the bodies are when a stepper is made, in such a box."""
         return self

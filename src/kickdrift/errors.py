@@ -12,8 +12,8 @@ class KickdriftError(Exception):
 class NonFiniteError(KickdriftError, FloatingPointError):
     """A state is infinite or not a number.
 
-    `body` is the first such body (of an ODEStepper: trajectory); it became so after `first_tick` and
-    not later than `last_tick`, which is the tick at which the stepper stands.
+    `body` is the first such body (of an ODEStepper: trajectory). It was finite at `first_tick`; at the next one,
+    `last_tick`, it is not, and there the stepper stands.
     """
 
     def __init__(self, body: int, first_tick: int, last_tick: int, kind: str = "body", history: bool = False):

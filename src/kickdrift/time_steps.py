@@ -70,6 +70,14 @@ def _time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
 _remembered_step = lru_cache(64, typed=True)(_time_step)
 
 
+def what_clocks_count() -> str:
+    """The steps that a clock can count, as messages say it."""
+    return (
+        f"a step that a clock can count, from 0.12 ns to 4 years: a fraction of a second with a numerator of at most"
+        f" {LARGEST_SECONDS:,} and a denominator of at most {LARGEST_PARTS:,}"
+    )
+
+
 def countable(step: Fraction) -> bool:
     """Can a clock count steps of so many seconds?"""
     return 0 < step.numerator <= LARGEST_SECONDS and step.denominator <= LARGEST_PARTS

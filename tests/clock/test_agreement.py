@@ -17,6 +17,9 @@ import kickdrift.reference.clock
 from kickdrift.clock import FixedClock as Compiled
 from kickdrift.reference.clock import FixedClock as Reference
 
+#: Frames of many seconds, on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore:seconds. expected the time of a frame")
+
 READABLE = [name for name, value in vars(Reference).items() if isinstance(value, property) and name[0] != "_"]
 RATES = [1, 30, 60, 64, 120, 1000, 999_983, "60000/1001", "1/7", "1000000/999999", "1/1000000", 1 / 50]
 

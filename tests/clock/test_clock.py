@@ -7,6 +7,7 @@ import math
 import pickle
 import re
 import time
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,9 @@ import kickdrift.clock
 import kickdrift.reference.clock
 from kickdrift.clock import options
 from kickdrift.errors import KickdriftError, OverloadError
+
+#: Frames of many seconds, on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore:seconds. expected the time of a frame")
 
 NANO = 10**9
 POLICIES = re.escape(", ".join(cls().text for cls in options.POLICIES.values()))
@@ -748,3 +752,44 @@ def test_plan_stops_where_advance_would(FixedClock):
         clock.plan([0.05, 0.25, 0.05], counts)
     assert (counts.tolist(), clock.tick) == ([3, -1, -1], 3)
     assert clock.advance(0.05) == 3
+
+
+@pytest.mark.parametrize("dt", [0.5, "1/3", 2, 1 / 60, 10_000])
+@pytest.mark.parametrize("scale", [1.0, 0.1, 7.0])
+def test_frames_of_two_steps_count_in_full(FixedClock, dt, scale):
+    clock = FixedClock(dt=dt, scale=scale)
+    step = clock.dt / clock.scale
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [clock.advance(step) for _ in range(4)] == [1, 1, 1, 1]
+        assert [clock.advance(2 * step) for _ in range(4)] == [2, 2, 2, 2]
+        assert clock.clamped_ns == 0
+        clock.hz, clock.scale = clock.hz / 4, scale / 2
+        assert clock.advance(0.0) == 0
+        assert clock.advance(2 * clock.dt / clock.scale) == 2
+        again = pickle.loads(pickle.dumps(clock))
+        assert (again.advance(2 * clock.dt / clock.scale), again.clamped_ns) == (2, 0)
+    fast = FixedClock(60)
+    assert (fast.advance(0.4), fast.clamped_ns) == (8, 150_000_000)
+
+
+def test_a_frame_that_may_be_milliseconds_is_a_warning_once(FixedClock):
+    clock = FixedClock(60)
+    with pytest.warns(RuntimeWarning, match="frame in seconds, got 16.7, of which 0.25 count: divide milliseconds"):
+        assert clock.advance(16.7) == 8
+    clock.advance(16.7)  # once for each clock
+    with pytest.warns(RuntimeWarning, match="got 17"):
+        FixedClock(60).plan([0.01, 17.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        paused = FixedClock(60)
+        paused.pause()
+        paused.advance(16.7)
+        for fine in (
+            FixedClock(60, max_frame=20),
+            FixedClock(dt=10),
+            FixedClock(60, policy="locked(2)"),
+            FixedClock(60),
+        ):
+            fine.advance(1.0 if fine.max_steps == 8 and fine.hz == 60 and fine.policy == "exact" else 16.7)
+        FixedClock(60).advance_ms(16_700)  # who says so means it

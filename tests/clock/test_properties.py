@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 import kickdrift.clock
 import kickdrift.reference.clock
 
+#: Frames of many seconds, on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore:seconds. expected the time of a frame")
+
 settings.register_profile("clock", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("clock")
 

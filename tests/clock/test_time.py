@@ -13,6 +13,9 @@ import pytest
 import kickdrift as kd
 from kickdrift import time_steps
 
+#: Frames of many seconds, on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore:seconds. expected the time of a frame")
+
 # --- from a number to an exact step ------------------------------------------------------------
 
 MEANT = [

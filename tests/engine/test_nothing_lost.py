@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 
 import numpy as np
 import pytest
@@ -35,30 +36,35 @@ def test_overflow_names_body_and_ticks_and_the_others_are_right(Stepper, integra
     stepper.step(2)
     with pytest.raises(kd.NonFiniteError) as caught:
         stepper.step(150)
-    failure = caught.value
-    assert (failure.body, failure.first_tick, failure.last_tick) == (min(bad), 2, 152)
-    assert stepper.tick == 152
-    assert stepper.time == pytest.approx(15.2)
-    assert f"body {min(bad)} is no longer finite (between tick 2 and tick 152)" in str(failure)
+    failure, tick = caught.value, stepper.tick
+    assert 2 < tick < 152
+    assert (failure.body, failure.first_tick, failure.last_tick) == (min(bad), tick - 1, tick)
+    assert stepper.time == pytest.approx(tick / 10)
+    assert f"body {min(bad)} is no longer finite (between tick {tick - 1} and tick {tick})" in str(failure)
     assert isinstance(failure, FloatingPointError)
-    # The others have done all steps.
+    # It was finite up to then.
+    before = exploding(Stepper, n, bad, integrator, dtype)
+    before.step(tick - 1)
+    assert np.isfinite(before.position).all()
+    # The others have done all steps up to that.
     calm = exploding(Stepper, n, (), integrator, dtype)
-    calm.step(152)
+    calm.step(tick)
     good = np.setdiff1d(np.arange(n), bad)
     assert_same_bits(stepper.position[good], calm.position[good])
     assert_same_bits(stepper.velocity[good], calm.velocity[good])
-    assert not np.isfinite(stepper.position[list(bad)]).all(axis=1).any()
+    state = np.concatenate([stepper.position, stepper.velocity], axis=1)
+    assert not np.isfinite(state[list(bad)]).all(axis=1).any()
     # It is said again until it is repaired.
     with pytest.raises(kd.NonFiniteError) as caught:
         stepper.step()
-    assert (caught.value.first_tick, caught.value.last_tick) == (152, 153)
+    assert (caught.value.first_tick, caught.value.last_tick) == (tick, tick + 1)
     stepper.position[list(bad)] = stepper.velocity[list(bad)] = 0
     stepper.restart()
     stepper.step(2)
     calm.step(1)
     calm.restart()
     calm.step(2)
-    assert stepper.tick == 155
+    assert stepper.tick == tick + 3
     assert_same_bits(stepper.position[good], calm.position[good])
     assert (stepper.position[list(bad)] == 0).all()
 
@@ -70,13 +76,86 @@ def test_a_nan_that_the_caller_writes_is_found(Stepper):
         stepper.step()
 
 
-def test_the_range_of_a_long_call_is_that_of_the_part_that_failed():
-    # Long calls are cut into parts, so that the range is tighter than the call.
+def test_a_long_call_ends_at_the_first_tick_that_is_not_finite():
     stepper = exploding(kd.Stepper, 1000, [999])
     with pytest.raises(kd.NonFiniteError) as caught:
         stepper.step(10**9)
-    assert caught.value.body == 999
-    assert stepper.tick == caught.value.last_tick < 10**8
+    assert (caught.value.body, stepper.tick) == (999, 122)  # grows 1000 times in each step
+
+
+def spring(cls, integrator, **more):
+    """Five bodies, of which the last but one has a spring that is far too stiff."""
+    stiffness = [1, 1, 1, 1e7, 1]
+    return cls(np.ones((5, 2)), dt=0.1, integrator=integrator, forces=[kd.AnchorSpring(stiffness)], **more)
+
+
+def wild(t, position, velocity, out):
+    with np.errstate(all="ignore"):
+        out[...] = -1e7 * position
+
+
+LINE = [[0.0, 0.0], [1.0, 0.0], [2.5, 0.0]]
+#: By what reaches the kernels in its own way.
+EXPLOSIONS = {
+    "alone": spring,
+    "with dead": lambda cls, integrator: spring(cls, integrator, alive=4),
+    "wall": lambda cls, integrator: spring(cls, integrator, constraints=[kd.Plane((0, 1), -1e300)]),
+    "events": lambda cls, integrator: spring(
+        cls, integrator, constraints=[kd.Plane((0, 1), -1e300)], events=kd.Events()
+    ),
+    "collisions": lambda cls, integrator: spring(cls, integrator, constraints=[kd.ElasticCollisions(1e-9)]),
+    "springs": lambda cls, integrator: cls(
+        LINE, dt=0.1, integrator=integrator, forces=[kd.Springs([(0, 1), (1, 2)], 1e7, 0.9)]
+    ),
+    "python": lambda cls, integrator: cls(np.ones((5, 2)), dt=0.1, integrator=integrator, forces=[kd.Force(wild)]),
+    "formula": lambda cls, integrator: cls(
+        np.ones((5, 2)), dt=0.1, integrator=integrator, forces=[kd.Expression(x="-1e7*x", y="-y")]
+    ),
+    "few": lambda cls, integrator: cls(
+        LINE, [[0, 1e307], [0, 0], [0, -1e307]], dt=0.1, integrator=integrator, forces=[kd.NBody(1.0, 0.1)]
+    ),
+}
+
+
+@pytest.mark.parametrize("integrator", ["explicit_euler", "velocity_verlet", "verlet", "rk4", "leapfrog"])
+@pytest.mark.parametrize("scene", EXPLOSIONS)
+def test_a_call_ends_as_steps_one_by_one_do(Stepper, scene, integrator):
+    """At the first tick whose state is not finite, in the same state; nothing is called more often than by one call."""
+    one, many = (EXPLOSIONS[scene](Stepper, integrator) for _ in range(2))
+    with pytest.raises(kd.NonFiniteError) as alone:
+        deque((one.step() for _ in range(500)), maxlen=0)
+    with pytest.raises(kd.NonFiniteError) as together:
+        many.step(500)
+    assert str(together.value) == str(alone.value)
+    assert many.tick == one.tick == together.value.last_tick > 1
+    for mine, other in ((many.position, one.position), (many.velocity, one.velocity)):
+        assert np.array_equal(mine, other, equal_nan=True)
+
+
+def test_functions_are_not_called_again_to_find_the_tick(Stepper):
+    called = []
+
+    def force(t, position, velocity, out):
+        called.append(t)
+        wild(t, position, velocity, out)
+
+    world = Stepper([[1.0]], dt=0.1, integrator="explicit_euler", forces=[kd.Force(force)])
+    called.clear()  # it was tried when the stepper was made
+    with pytest.raises(kd.NonFiniteError):
+        world.step(1000)
+    assert len(called) == world.tick < 1000
+    assert called == sorted(set(called))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_trajectories_end_at_the_tick_too(threads):
+    for cls in (kd.ODEStepper, kd.reference.ODEStepper):
+        y = [[2.0, 1.0], [1e160, 1e160]]
+        world = cls(y, kd.flows.VanDerPol(1.0), dt=1e-8, integrator="rk4", threads=threads)
+        with pytest.raises(kd.NonFiniteError) as caught:
+            world.step(1000)
+        assert (caught.value.body, caught.value.first_tick, caught.value.last_tick) == (1, world.tick - 1, world.tick)
+        assert world.tick == 1
 
 
 def test_errors_travel():
@@ -179,7 +258,7 @@ def busy(stepper):
     stop = threading.Event()
 
     def work():
-        # Overflow ends the call: from outside nothing else does.
+        # What is no longer finite ends the call: from outside a force that is not.
         try:
             stepper.step(10**12)
         except kd.NonFiniteError:
@@ -197,7 +276,9 @@ def wait_for(condition):
 
 
 def test_a_second_call_at_the_same_time_is_refused_at_once():
-    stepper = kd.Stepper(np.ones((1000, 3)), dt=1e-3, forces=[kd.AnchorSpring(1.0), kd.LinearDrag(0.1)])
+    force = np.zeros((1000, 3))
+    forces = [kd.AnchorSpring(1.0), kd.LinearDrag(0.1), kd.AppliedForce(force)]
+    stepper = kd.Stepper(np.ones((1000, 3)), dt=1e-3, forces=forces)
     thread, ended = busy(stepper)
     wait_for(lambda: stepper.tick > 0)
     for call in (stepper.step, lambda: stepper.step(5), stepper.restart, lambda: setattr(stepper, "dt", 0.5)):
@@ -206,22 +287,24 @@ def test_a_second_call_at_the_same_time_is_refused_at_once():
             call()
         assert time.perf_counter() - start < 1  # and not after the other's 10**12 steps
     assert stepper.dt == 1e-3
-    stepper.velocity[...] = math.nan
+    force[...] = math.nan
     thread.join(20)
     assert ended.is_set()
+    force[...] = 0
     stepper.position[...] = stepper.velocity[...] = 0
     stepper.step()
 
 
 def test_steppers_of_different_threads_run_at_the_same_time():
     # Each is in the middle of its call while the other's ticks go on.
-    first, second = (kd.Stepper(np.ones((500, 2)), dt=1e-3, forces=[kd.AnchorSpring(1.0)]) for _ in range(2))
+    force = np.zeros((500, 2))
+    forces = [kd.AnchorSpring(1.0), kd.AppliedForce(force)]
+    first, second = (kd.Stepper(np.ones((500, 2)), dt=1e-3, forces=forces) for _ in range(2))
     threads = [busy(stepper) for stepper in (first, second)]
     for stepper in (first, second, first, second):
         tick = stepper.tick
         wait_for(lambda stepper=stepper, tick=tick: stepper.tick > tick)
-    for stepper in (first, second):
-        stepper.velocity[...] = math.nan
+    force[...] = math.nan
     for thread, ended in threads:
         thread.join(20)
         assert ended.is_set()

@@ -8,6 +8,7 @@ from plans import assert_same_bits
 
 import kickdrift as kd
 from kickdrift import kernels
+from kickdrift.integrators import INTEGRATORS
 
 PAIRS = [(0, 1), (1, 2), (2, 0), (3, 1), (0, 3), (1, 0)]
 
@@ -278,3 +279,47 @@ def test_the_figure_eight_comes_back(Stepper):
     assert bodies.position == pytest.approx(x, abs=1e-6)
     assert sum(bodies.energy()) == pytest.approx(energy, rel=1e-8)
     assert momentum(bodies) == pytest.approx([0, 0], abs=1e-13)
+
+
+EXPLICIT = {name: cls for name, cls in INTEGRATORS.items() if name not in ("exact", "energy_euler", "implicit_euler")}
+
+
+def damped_pair(cls, integrator, damping, **more):
+    """Two bodies that damp each other: their relative velocity is u' = -2 d u. No spring."""
+    pair = kd.Springs([(0, 1)], 0.0, 1.0, damping)
+    return cls([[0.0], [1.0]], [[-1e-9], [1e-9]], dt=0.5, integrator=integrator, forces=[pair], **more)
+
+
+@pytest.mark.parametrize("integrator", EXPLICIT)
+def test_damping_that_no_step_can_follow_is_a_warning(integrator):
+    """The limit is that at which the relative velocity of a pair begins to grow, as steps show."""
+    limit = EXPLICIT[integrator].damping_limit
+    calm = damped_pair(kd.Stepper, integrator, 0.99 * limit)  # 2 d dt / m = 0.99 of the limit
+    calm.step(1000)
+    assert abs(calm.velocity[1, 0] - calm.velocity[0, 0]) < 1e-9
+    for cls in (kd.Stepper, kd.reference.Stepper):
+        with pytest.warns(RuntimeWarning, match=r"pair 0, of bodies 0 and 1, .* a dt of 0.495 s, got 0.5 s; divide"):
+            wild = damped_pair(cls, integrator, 1.01 * limit)
+    wild = damped_pair(kd.Stepper, integrator, 0.9 * limit)
+    with pytest.warns(RuntimeWarning, match="divide the damping by 1.01 or more"):
+        wild.set(wild.forces[0], damping=1.01 * limit)
+    with pytest.raises(kd.NonFiniteError):
+        wild.step(200_000)
+    added = kd.Stepper([[0.0], [1.0]], dt=0.5, integrator=integrator)
+    with pytest.warns(RuntimeWarning, match="divide the damping by 3 or more"):
+        added.add(kd.Springs([(0, 1)], 0.0, 1.0, 3 * limit))
+
+
+def test_all_that_damps_a_body_counts():
+    """A hub on a line, between two that are fixed: v' = -2 d v, and none of the pairs is too much by itself."""
+    line, pairs = [[-1.0], [0.0], [1.0]], [(0, 1), (1, 2)]
+    springs = [kd.Springs(pairs, 1.0, damping=1.1)]
+    for held in ({"constraints": [kd.Pin([0, 2])]}, {"mass": [np.inf, 1, np.inf]}):
+        with pytest.warns(RuntimeWarning, match="of bodies 0 and 1, with all that damps either"):
+            hub = kd.Stepper(
+                line, [[0.0], [1e-9], [0.0]], dt=1.0, integrator="semi_implicit_euler", forces=springs, **held
+            )
+        hub.step(100)
+        assert abs(hub.velocity[1, 0]) > 1e-6
+        kd.Stepper(line, dt=0.5, forces=springs, **held)  # no warning
+        kd.Stepper(line, dt=10.0, integrator="implicit_euler", forces=springs, **held)

@@ -1,11 +1,13 @@
 """Bad coefficients of integrators and terms: the right error, naming the argument."""
 
 import math
+import timeit
 
 import numpy as np
 import pytest
 
 import kickdrift as kd
+from kickdrift.constraints.base import bits
 
 
 @pytest.mark.parametrize("iterations", [10**6 + 1, 2**63, pytest.param(10**5000, id="huge")])
@@ -60,6 +62,15 @@ COEFFICIENTS = [
     ("Springs", {"stiffness": 1, "pairs": [(0, True)]}, TypeError, "expected ints, got [(0, True)] (list)"),
     ("Pin", {"indices": (True, 2)}, TypeError, "expected ints, got (True, 2) (tuple)"),
     ("Box", {"lower": -1, "upper": 1, "mask": [True, 2]}, TypeError, "expected ints of up to 64 bits, got [True, 2]"),
+    (
+        "Box",
+        {"lower": -1, "upper": 1, "mask": [1, math.nan]},
+        ValueError,
+        "expected ints from 0 to 2**64 - 1, got [1, na",
+    ),
+    ("Box", {"lower": -1, "upper": 1, "mask": [-1, 2**63]}, ValueError, "expected ints from 0 to 2**64 - 1, got [-1"),
+    ("Box", {"lower": -1, "upper": 1, "category": np.array([3, -1])}, ValueError, "expected ints from 0 to 2**64 - 1"),
+    ("Box", {"lower": -1, "upper": 1, "category": 2**64}, ValueError, "expected ints from 0 to 2**64 - 1, got 1844"),
     ("PointGravity", {"mu": True}, TypeError, REAL + "True (bool)"),
     ("Vortex", {"strength": None}, TypeError, REAL + "None (NoneType)"),
     ("Damping", {"rate": -0.1}, ValueError, LOW + "0.1"),
@@ -71,6 +82,16 @@ def test_value(name, options, error, text):
     with pytest.raises(error) as caught:
         getattr(kd, name)(**options)
     assert_message(caught.value, f"{name}({[*options][-1]})", text)  # the others are what is needed beside
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.uint64])
+def test_bits_are_checked_as_arrays(dtype):
+    """As long as NumPy takes, and not Python: they may be set in each tick."""
+    category = np.ones(500_000, dtype)
+    mine, tolist = (
+        min(timeit.repeat(call, number=1, repeat=5)) for call in (lambda: bits("", category), category.tolist)
+    )
+    assert mine < tolist
 
 
 @pytest.mark.parametrize(

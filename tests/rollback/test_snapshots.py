@@ -331,3 +331,61 @@ def test_a_saved_tick_has_a_checksum(Stepper):
             past.checksum(tick)
     past.rollback(past.ticks[1])
     assert world.checksum() == sums[world.tick]
+
+
+@pytest.mark.parametrize("policy", ["exact", "match", "variable(0.1)"])
+def test_to_begin_again(Stepper, policy):
+    """State, bodies, coefficients, and the clock: whatever has happened since, the second game is the first one."""
+
+    def make():
+        clock = Stepper._clock_type(60, policy=policy, scale=0.5, phase=0 if "variable" in policy else 0.25)
+        gravity = kd.Gravity((0.0, -9.81))
+        return Stepper([[0.0, 5.0]] * 3, [[1.0, 0.0]] * 3, forces=[gravity], clock=clock, alive=2), gravity
+
+    def play(world):
+        counts = [world.advance(seconds) for seconds in (0.01, 0.04, 0.02, 0.1)]
+        return counts, world.position.tolist(), world.time, world.clock.state(), world.ids.tolist(), world.alpha
+
+    world, gravity = make()
+    world.step()
+    start, tick = world.snapshot(), world.clock.tick
+    first = play(world)
+    for _ in range(2):
+        world.kill(0)
+        world.spawn((3.0, 4.0))
+        world.set(gravity, acceleration=(1.0, 1.0))
+        world.clock.scale = 3.0
+        world.clock.set_hz(50)
+        world.advance(0.3)
+        world.clock.pause()
+        world.clock.advance_to(10**9)
+        world.restore(start, clock=True)
+        assert (world.clock.tick, world.clock.scale, world.clock.paused, world.clock.hz) == (tick, 0.5, False, 60)
+        assert world.clock.time == world.time
+        again = play(world)
+        assert (*again[:3], *again[4:]) == (*first[:3], *first[4:])
+    for each in world.ticks(0.1):
+        before = world.clock.state(), world.position.tolist()
+        with pytest.raises(RuntimeError, match="inside a step"):
+            world.restore(start, clock=True)
+        assert (world.clock.state(), world.position.tolist()) == before
+        assert each == world.tick
+    world.clock.pause()
+    world.restore(start)
+    assert world.clock.paused
+    world, _ = make()
+    with pytest.raises(kd.SnapshotError):
+        world.restore(start[:-1], clock=True)
+    with pytest.raises(TypeError, match="clock: expected True or False"):
+        world.restore(start, clock=1)
+
+
+def test_to_begin_again_without_a_clock(Stepper):
+    world = Stepper([[0.0]], [[1.0]])
+    start = world.snapshot()
+    world.step(5)
+    world.restore(start, clock=True)
+    assert world.tick == 0
+    world.advance(0.1)
+    world.restore(start, clock=True)  # which knows of no clock
+    assert (world.tick, world.clock.tick, world.clock.time) == (0, 0, 0.0)

@@ -225,6 +225,7 @@ def test_what_is_refused_changes_nothing(twin):
         (ValueError, r"position: expected shape \(2,\) or \(k, 2\)", lambda: world.spawn([1.0, 2.0, 3.0])),
         (ValueError, "position: expected shape", lambda: world.spawn(3.0)),
         (ValueError, "velocity: .* or 1 rows", lambda: world.spawn([[1.0, 0.0]], np.zeros((2, 2)))),
+        (ValueError, "velocity: .* or 2 rows, got 1", lambda: world.spawn(np.zeros((2, 2)), np.zeros((1, 2)))),
         (TypeError, "position: expected real numbers", lambda: world.spawn("here")),
         (ValueError, "mass", lambda: world.spawn([1.0, 0.0], mass=-1)),
         (kd.DeadBodyError, "slot 2", lambda: world.kill(2)),

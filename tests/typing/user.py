@@ -100,6 +100,7 @@ game.shift((0.0, -1000.0, 0.0))
 # A network game: save, go back, come again.
 saved: bytes = game.snapshot()
 game.restore(saved)
+game.restore(saved, clock=True)
 assert_type(game.checksum(), int)
 past = kd.Rollback(game, ticks=60)
 

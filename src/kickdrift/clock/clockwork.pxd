@@ -31,6 +31,7 @@ cdef class Clockwork:
     cdef bint has_base
     cdef bint running                       # is it inside a step?
     cdef bint planning                      # does `plan` count, without the GIL?
+    cdef bint warned                        # of a frame that may be milliseconds
     cdef int64_t began_ns                   # when the first step of the frame began; -1: not yet
     cdef public object _stepper             # a weak reference to the one that this clock is of
 
@@ -44,6 +45,7 @@ cdef class Clockwork:
     cdef int _change_rate(self) except -1
     cdef int put(self, dict changes, object origin) except -1
     cdef int _refuse_reentry(self) except -1
+    cdef int _look_at(self, double frame) except -1
     cdef int64_t _feed(self, object seconds) except -1
     cdef int64_t _begin(self, int64_t ns, double float_rest) except -1
     cdef int64_t _run_due(self, int64_t n) except -1

@@ -40,18 +40,24 @@ cdef class Clockwork:
 
     def _set_up(self, settings):
         """Begin anew with these settings."""
-        cdef Clock fresh
-        policy, overload = settings.policy, settings.overload
-        numbers = {
-            **dict.fromkeys(self._now, 0), **settings.terms(settings.rate), **settings.numbers(),
-            "policy": POLICIES[policy.name], "rule": RULES[overload.name],
-        }
-        fresh = numbers
-        zero = Fraction(0)
         self._refuse_reentry()
-        self.now, self._settings, self._origin = fresh, settings, zero
+        self._settings = settings
+        self._begin_again(settings.rate, 0, Fraction(0))
+        self.warned = False
+
+    def _begin_again(self, rate, tick, origin):
+        """As it was made, but for rate, tick and time."""
+        settings = self._settings
+        self._refuse_reentry()
+        settings.check_range(rate, settings.scale)
+        numbers = {
+            **dict.fromkeys(self._now, 0), **settings.terms(rate, settings.scale), **settings.numbers(rate),
+            "policy": POLICIES[settings.policy.name], "rule": RULES[settings.overload.name],
+            "tick": tick, "origin_tick": tick,
+        }
         self.has_base = False
         self.began_ns = -1
+        self.put(numbers, origin)
 
     # --- feeding time, all steps at once ---------------------------------------------------------
 
@@ -171,6 +177,7 @@ cdef class Clockwork:
         cdef int64_t ns, n = 0
         cdef double rest
         self._close()
+        self._look_at(frames_array.max(initial=0.0))
         self.running = self.planning = True
         with nogil:
             for i in range(frames.shape[0]):
@@ -249,7 +256,18 @@ cdef class Clockwork:
         if not 0.0 <= frame <= DBL_MAX:
             frame = rates.frame_seconds(seconds)
         cdef int64_t ns = to_ns(&self.now, frame, &rest)
+        if frame > 1.0:
+            self._look_at(frame)
         return self._begin(ns, rest)
+
+    cdef int _look_at(self, double frame) except -1:
+        """Are these milliseconds?"""
+        cdef Clock* now = &self.now
+        if frame <= 1.0 or frame * NANO <= now.max_frame_ns or now.ignores_time or now.paused or self.warned:
+            return 0
+        self.warned = True
+        rates.warn_of_milliseconds(frame, now.max_frame_ns, 1)
+        return 0
 
     cdef int64_t _begin(self, int64_t ns, double float_rest) except -1:
         self._close()

@@ -35,7 +35,7 @@ class FixedClock(Clockwork):
         Steps per second, or seconds per step; int, float, Fraction or text such as "60000/1001".
         Give one of them; 60 Hz if neither. A float stands for the simplest fraction that rounds to it:
         `dt=1/60` means 60 Hz. Steppers read their dt alike. A step is a fraction of at most 2**27
-        seconds (4 years), with a denominator of at most 2**33 (0.1 ns).
+        seconds (4 years), with a denominator of at most 2**33 (0.12 ns).
     policy
         How many steps a frame gets: an instance or its name. `ExactSteps()`, "exact": as many as fit. `Match()`,
         "match": the whole number that is near the frame's time, as long as the clock stays within `slack` of the true
@@ -50,7 +50,8 @@ class FixedClock(Clockwork):
         "drop", and when the steps of a frame have taken this long in wall time, `steps()`, `step()` and the stepper
         drop the steps that are left.
     max_frame
-        Seconds. A longer frame counts as this long.
+        Seconds. A longer frame counts as this long. If left out, 0.25, or two steps, where these take longer. A frame
+        of more than a second that is cut off so is a RuntimeWarning, once for each clock: it may be milliseconds.
     scale
         Simulated seconds per real second, 0 to 1000, rounded to a multiple of 2**-20.
     substeps
@@ -86,7 +87,7 @@ class FixedClock(Clockwork):
         policy: _Named | Policy | type[Policy] = "exact",
         max_steps: int = 8,
         overload: _Named | OverloadRule | type[OverloadRule] = "drop",
-        max_frame: float = 0.25,
+        max_frame: float | None = None,
         scale: float = 1.0,
         substeps: int = 1,
         carry: bool = True,
@@ -213,7 +214,7 @@ class FixedClock(Clockwork):
         self._settings.check_range(self.hz, scale)
         if now["next_num"]:
             self._settings.check_range(Fraction(now["next_num"], now["next_den"]), scale)
-        self._put({"scale": scale})
+        self._put({"scale": scale, "max_frame_ns": self._settings.longest_frame(self.hz, scale)})
 
     @property
     def hz(self) -> Fraction:

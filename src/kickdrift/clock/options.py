@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from ..validation import flag, integer, real, show
-from .rates import HALF_RANGE, MOST_SUBSTEPS, NANO, SCALE_ONE, nanoseconds, parse_rate
+from .rates import HALF_RANGE, LONGEST_FRAME_NS, MOST_SUBSTEPS, NANO, SCALE_ONE, nanoseconds, parse_rate
 
 
 class Amount(NamedTuple):
@@ -308,7 +308,8 @@ class Settings(NamedTuple):
     policy: Policy
     overload: OverloadRule
     max_steps: int
-    max_frame_ns: int
+    max_frame_ns: int | None
+    """None: as `longest_frame` says."""
     scale: int
     """In multiples of 2**-20."""
     substeps: int
@@ -326,7 +327,7 @@ class Settings(NamedTuple):
         policy: Any = "exact",
         max_steps: Any = 8,
         overload: Any = "drop",
-        max_frame: Any = 0.25,
+        max_frame: Any = None,
         scale: Any = 1.0,
         substeps: Any = 1,
         carry: Any = True,
@@ -340,7 +341,7 @@ class Settings(NamedTuple):
             policy=parse_option("policy", POLICIES, policy),
             overload=parse_option("overload", OVERLOADS, overload),
             max_steps=integer("max_steps", max_steps, 1),
-            max_frame_ns=nanoseconds("max_frame", max_frame),
+            max_frame_ns=None if max_frame is None else nanoseconds("max_frame", max_frame),
             scale=parse_scale(scale),
             substeps=integer("substeps", substeps, 1, MOST_SUBSTEPS),
             carry=flag("carry", carry),
@@ -364,11 +365,12 @@ class Settings(NamedTuple):
 
         It never holds more than a frame, `kept_steps` and a step that is not complete yet, as policies promise.
         """
-        longest_ns = (self.max_frame_ns * scale >> 20) + 1 + self.max_step_ns
+        longest = self.longest_frame(rate, scale)
+        longest_ns = (longest * scale >> 20) + 1 + self.max_step_ns
         if longest_ns * rate.numerator + (self.kept_steps + 2) * rate.denominator * NANO >= HALF_RANGE:
             raise ValueError(
                 "hz, scale, max_frame, max_steps, policy and overload: expected that together they leave room in 64"
-                f" bits, got hz={rate}, scale={scale / SCALE_ONE:g}, max_frame={self.max_frame_ns / NANO:g},"
+                f" bits, got hz={rate}, scale={scale / SCALE_ONE:g}, max_frame={longest / NANO:g},"
                 f" max_steps={self.max_steps}, policy={self.policy.text!r}, overload={self.overload.text!r}"
             )
 
@@ -382,10 +384,18 @@ class Settings(NamedTuple):
         """The longest measured step; 0 when steps are fixed."""
         return self.policy.value if self.policy.measures_step else 0
 
-    def terms(self, rate: Fraction) -> dict[str, int]:
+    def longest_frame(self, rate: Fraction, scale: int) -> int:
+        """How much of a frame counts, in ns: if nothing is said, 0.25 s, or two steps, where these take longer."""
+        if self.max_frame_ns is not None:
+            return self.max_frame_ns
+        two_steps = math.ceil(2 * NANO * SCALE_ONE / (rate * scale)) if scale else 0
+        return min(max(NANO // 4, two_steps), LONGEST_FRAME_NS)
+
+    def terms(self, rate: Fraction, scale: int) -> dict[str, int]:
         """The numbers of a clock that come from its rate: tolerance, low and high are those of the `match` policy."""
         size = rate.denominator * NANO
         return {
+            "max_frame_ns": self.longest_frame(rate, scale),
             "num": rate.numerator,
             "den": rate.denominator,
             "size": size,
@@ -394,7 +404,7 @@ class Settings(NamedTuple):
             "high": math.ceil((1 + self.slack) * size),
         }
 
-    def numbers(self) -> dict[str, int]:
+    def numbers(self, rate: Fraction) -> dict[str, int]:
         """The others that are not 0 at first."""
         return {
             "policy_value": self.policy.value,
@@ -404,11 +414,10 @@ class Settings(NamedTuple):
             "waits": self.policy.waits,
             "rule_value": self.overload.value,
             "max_steps": self.max_steps,
-            "max_frame_ns": self.max_frame_ns,
             "substeps": self.substeps,
             "carry": self.carry,
             "scale": self.scale,
-            "acc": math.floor(self.phase * self.rate.denominator * NANO),
+            "acc": math.floor(self.phase * rate.denominator * NANO),
             "step_ns": -1,
             "quiet_ns": NANO,
         }
@@ -420,7 +429,7 @@ class Settings(NamedTuple):
             "policy": self.policy.text,
             "max_steps": self.max_steps,
             "overload": self.overload.text,
-            "max_frame": self.max_frame_ns / NANO,
+            "max_frame": None if self.max_frame_ns is None else self.max_frame_ns / NANO,
             "scale": self.scale / SCALE_ONE,
             "substeps": self.substeps,
             "carry": self.carry,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from ..time_steps import LARGEST_PARTS, LARGEST_SECONDS, countable, time_step
+from ..time_steps import countable, time_step, what_clocks_count
 from ..validation import integer, real, show
 
 NANO = 10**9
@@ -37,6 +38,16 @@ def nanoseconds(name: str, value: Any) -> int:
 def frame_seconds(value: Any) -> float:
     """Check the time of one frame in seconds."""
     return real("seconds", value, 0.0)
+
+
+def warn_of_milliseconds(seconds: float, longest_ns: int, level: int) -> None:
+    """Of a frame of more than a second that is cut off; level: how many callers there are up to the user."""
+    warnings.warn(
+        f"seconds: expected the time of a frame in seconds, got {seconds:g}, of which {longest_ns / NANO:g} count:"
+        f" divide milliseconds by 1000, or set max_frame of the clock, where frames may be as long",
+        RuntimeWarning,
+        stacklevel=level + 1,
+    )
 
 
 def frame_ns(value: Any) -> int:
@@ -96,8 +107,5 @@ def parse_rate(hz: Any = None, dt: Any = None) -> Fraction:
     step = time_step(dt, 60 if hz is None and dt is None else hz)
     if not countable(step):
         name, given = ("hz", hz) if dt is None else ("dt", dt)
-        raise ValueError(
-            f"{name}: expected steps that a clock can count, of num / den seconds with num up to {LARGEST_SECONDS} and"
-            f" den up to {LARGEST_PARTS}, got {show(given)}"
-        )
+        raise ValueError(f"{name}: expected {what_clocks_count()}, got {show(given)}")
     return 1 / step

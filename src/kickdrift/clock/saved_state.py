@@ -108,7 +108,7 @@ class State(NamedTuple):
         """Those of a clock in this state."""
         varied_s, varied_ns = divmod(self.varied_ns, NANO)
         return {
-            **settings.terms(Fraction(self.num, self.den)),
+            **settings.terms(Fraction(self.num, self.den), self.scale),
             **{name: getattr(self, name) for name in (*_AS_THEY_ARE, "paused", "next_keep")},
             "varied_s": varied_s,
             "varied_ns": varied_ns,
@@ -159,7 +159,7 @@ def changed_rate(clock: Clockwork, rate: Fraction, keep_fraction: bool) -> tuple
     Products of old and new terms exceed 64 bits, so this is done in Python's integers.
     """
     now, settings = clock._now, clock._settings
-    terms = settings.terms(rate)
+    terms = settings.terms(rate, now["scale"])
     # The debt of a "match" clock may be millions of steps of a new rate; 64 bits bound it.
     if keep_fraction and not settings.policy.measures_step:
         acc = now["acc"] * terms["size"] // now["size"]

@@ -32,13 +32,13 @@ cdef class Core(Runner):
     cdef int64_t drawn_tick  # where the last step of a frame ended: elsewhere there is no state before it
 
     cdef int step_in_frame(self, object n) except -1
-    cdef int save_for_failure(self, Binding binding) except -1
+    cdef int make_room(self) except -1
     cdef void adopt(self, Binding binding) noexcept
-    cdef int turn_clock(self, object rate, object tick) except -1
-    cdef int raise_waiting(self, Py_ssize_t steps) except -1
-    cdef int run_or_restore(self, Py_ssize_t steps) except -1
+    cdef int turn_clock(self, object rate, object tick, object anew) except -1
+    cdef int raise_waiting(self) except -1
+    cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1
     cdef int run_and_save(self, Py_ssize_t steps) except -1
-    cdef int run_workspace(self, Py_ssize_t steps) except -1
+    cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1
     cdef int raise_failure(self, const Job* failed) except -1
     cdef int run(self, Py_ssize_t steps) except -1
     cdef int run_slots(self, Py_ssize_t steps) except -1

@@ -141,12 +141,10 @@ cdef class Core(Runner):
         (self._plan if binding is None else binding.model).check_direction(h)
         return (self.binding if binding is None else binding).numbers_for(h)
 
-    cdef int save_for_failure(self, Binding binding) except -1:
-        """Arrays to go back to, where steps may fail in the caller's own; of tiles, in planes as these are."""
-        if not binding.fallible or (self.saved is not None and (<View> self.saved[0]).n == binding.plan.n):
-            return 0
-        arrays = [(<View> view).array for view in binding.state]
-        if binding.coupled is None:
+    cdef int make_room(self) except -1:
+        """Arrays to go back to; of tiles, in planes as these are."""
+        arrays = [(<View> view).array for view in self.state]
+        if self.coupled is None:
             self.saved = views([np.empty_like(array) for array in arrays])
         else:
             self.saved = views([
@@ -159,6 +157,8 @@ cdef class Core(Runner):
         """Step by another binding from now on."""
         cdef Binding before = self.binding  # kept until nothing points into it
         cdef double last_h = 0 if before is None else self.plan.last_h
+        if before is None or (before.coupled is None) != (binding.coupled is None) or before.state is not binding.state:
+            self.saved = None   # other places
         self.binding, self.coupled = binding, binding.coupled
         self.state, self.rows = binding.state, binding.plan.n
         self.applied = NULL if binding.applied is None else &binding.applied.applied
@@ -178,7 +178,7 @@ cdef class Core(Runner):
 
     def _commit(
         self, *, writes=(), Binding binding=None, StepNumbers numbers=None, resume=None, dict attributes=None,
-        clock_rate=None, clock_tick=None, slots=None, touching=None, Fill fill=None,
+        clock_rate=None, clock_tick=None, clock_anew=None, slots=None, touching=None, Fill fill=None,
     ):
         """Change several things as one: nothing can fail or interrupt once the first is changed.
 
@@ -213,13 +213,11 @@ cdef class Core(Runner):
         # Kernels have prepared for the numbers that there are, and for whether there are slots.
         cdef bint ready = binding is None and numbers is None and place is self.slots and self.ready
         cdef double spanned = self.plan.last_h if ready else 0
-        if binding is not None:
-            self.save_for_failure(binding)
         if attributes is None:
             attributes = {}
         elif "_origin" in attributes:
             origin, origin_tick = validation.as_float(attributes["_origin"]), attributes["_origin_tick"]
-        self.turn_clock(clock_rate, clock_tick)
+        self.turn_clock(clock_rate, clock_tick, clock_anew)
         # From here on no Python code runs.
         self.direct = False
         prepared.execute()
@@ -263,8 +261,8 @@ cdef class Core(Runner):
             own.pop("_pending", None)   # which the plan has, or which is given up
         self.ready = True
 
-    cdef int turn_clock(self, object rate, object tick) except -1:
-        """Set rate and tick of the clock where they are given."""
+    cdef int turn_clock(self, object rate, object tick, object anew) except -1:
+        """Set rate and tick of the clock where they are given; or what `_begin_again` takes."""
         return 0
 
     # Births and deaths.
@@ -406,8 +404,8 @@ cdef class Core(Runner):
 
         n: how many, an int >= 0.
 
-        Raises NonFiniteError when a state overflows (naming the body, standing at the end of the
-        tick range in which it happened), ConvergenceError when an implicit step cannot be solved
+        Raises NonFiniteError when a state overflows (naming the body, standing at the first tick
+        that is not finite, as one step at a time), ConvergenceError when an implicit step cannot be solved
         (standing at the last tick that all bodies reached), RuntimeError when the stepper is busy
         in another thread, TypeError or ValueError for n that is no int or negative.
 
@@ -447,7 +445,7 @@ cdef class Core(Runner):
     cdef int raise_direct(self) except -1:
         """What a direct step has found; whoever handles it finds the stepper unlocked."""
         try:
-            self.raise_waiting(1)
+            self.raise_waiting()
         finally:
             self.unlock()
         return 0
@@ -465,13 +463,12 @@ cdef class Core(Runner):
             # The history spans another dt; kernels take the constants for one pair of dt.
             steps = 1
         if self.coupled is not None and self.coupled.workspace is not None:
-            self.run_workspace(steps)
-        elif self.fallible:
-            self.run_or_restore(steps)
-        else:
-            self.run(steps)
-            self.complete(steps, True)
-        return steps
+            return self.run_workspace(steps)
+        if self.fallible or steps > 1:
+            return self.run_or_restore(steps)
+        self.run(1)
+        self.complete(1, True)
+        return 1
 
     @cython.final
     cdef inline int run(self, Py_ssize_t steps) except -1:
@@ -517,34 +514,44 @@ cdef class Core(Runner):
             self.plan.last_h = self.plan.h
             self.binding.prepare()
         if last and (self.interrupt is not None or self.job.bad_body >= 0):
-            return self.raise_waiting(steps)
+            return self.raise_waiting()
         return 0
 
-    cdef int raise_waiting(self, Py_ssize_t steps) except -1:
+    cdef int raise_waiting(self) except -1:
         self.raise_interrupt()
-        raise NonFiniteError(self.job.bad_body, self.completed - steps, self.completed, "body", len(self.state) > 2)
+        raise NonFiniteError(self.job.bad_body, self.completed - 1, self.completed, "body", len(self.state) > 2)
 
-    cdef int run_or_restore(self, Py_ssize_t steps) except -1:
-        """Run steps that may fail: then all bodies stand where the first of them could not go on."""
+    cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1:
+        """Run steps, or fewer: up to where the first body could not go on, or half of them while one is not finite.
+
+        What is not finite shows at the end. So the tick is found by parts that are shorter each time.
+        """
         cdef Py_ssize_t possible = steps
+        cdef bint unsolved = False
         cdef Job failed
+        if self.saved is None:
+            self.make_room()
         if self.coupled is not None and self.slots is None and self.job.before == NULL and len(self.state) == 2:
             self.run_and_save(possible)
         else:
             copy_views(self.saved, self.state)
             self.run(possible)
-        while self.job.failed_step < possible:
+        while self.job.failed_step < possible or (self.job.bad_body >= 0 and possible > 1):
+            unsolved = self.job.failed_step < possible
             failed = self.job
-            possible = failed.failed_step
+            possible = failed.failed_step if unsolved else possible // 2
             copy_views(self.state, self.saved)
-            if possible > 0:
-                self.run(possible)
-        if possible > 0:
-            self.complete(possible, possible == steps)
+            if possible == 0:
+                break
+            self.run(possible)
         if possible < steps:
+            self.most = max(possible, 1)    # so that the next part is not much longer
+        if possible > 0:
+            self.complete(possible, not unsolved or self.job.bad_body >= 0)
+        if unsolved:
             self.raise_interrupt()
             self.raise_failure(&failed)
-        return 0
+        return possible
 
     cdef int run_and_save(self, Py_ssize_t steps) except -1:
         """Run steps by kernels that save the state before them, tile by tile, while it is in the fastest cache."""
@@ -557,14 +564,20 @@ cdef class Core(Runner):
             self.job.before = NULL
         return 0
 
-    cdef int run_workspace(self, Py_ssize_t steps) except -1:
-        """Step coupled bodies; whatever goes wrong, they stand at the last completed step."""
+    cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1:
+        """Step coupled bodies; whatever goes wrong, they stand at the last completed step, or that which is not finite.
+
+        The kernels end there, but those of few bodies: these run fewer steps then, from the state that is still here.
+        """
         cdef Job* job = &self.job
         cdef Coupled coupled = self.coupled
         cdef Py_ssize_t done
         coupled.looked = perf_counter()
         coupled.enter(self.plan)
         self.run(steps)
+        while coupled.only_few() and job.bad_body >= 0 and job.failed_step > 1:
+            coupled.enter(self.plan)
+            self.run(job.failed_step // 2)
         done = job.failed_step
         job.done = 0
         if done > 0:
@@ -574,7 +587,7 @@ cdef class Core(Runner):
             self.evaluated += job.evaluations
         if job.code != 0:
             self.raise_failure(job)
-        return 0
+        return done
 
     cdef int raise_failure(self, const Job* failed) except -1:
         if failed.code == INTERRUPTED and self.coupled.interrupt is not None:

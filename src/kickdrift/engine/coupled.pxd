@@ -52,6 +52,7 @@ cdef class Coupled(Watch):
     cdef int bind_implicit(self, object model, const Plan* plan) except -1
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept
     cdef int find_links(self, Slots slots) except -1
+    cdef bint only_few(self) noexcept
     cdef void clear_dead(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil

@@ -307,6 +307,10 @@ cdef class Coupled(Watch):
             park(&self.whole[0], 0, self.whole[0].n)
             park(&self.whole[1], 0, self.whole[1].n)
 
+    cdef bint only_few(self) noexcept:
+        """Are the bodies so few that several steps are made at once, which do not look at each other's end?"""
+        return self.coupling.few != NULL and self.coupling.constraints == 0
+
     cdef void place(self, Array* array, Py_ssize_t number) noexcept:
         """A register of the workspace as an array (n, dim)."""
         array.body, array.component = self.item, self.coupling.padded * self.item

@@ -239,9 +239,11 @@ cdef class Frames(Core):
         copy_views(self.previous, self.state)
         return 0
 
-    cdef int turn_clock(self, object rate, object tick) except -1:
+    cdef int turn_clock(self, object rate, object tick, object anew) except -1:
         cdef Clockwork clock = self._clock
         cdef int64_t counted = 0 if tick is None else tick
+        if anew is not None:
+            clock._begin_again(*anew)
         if rate is not None:
             changes, origin = clock._planned(rate, "time")
             clock.put(changes, origin)

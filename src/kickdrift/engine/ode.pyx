@@ -159,7 +159,6 @@ cdef class ODECore(Runner):
         stages = self._integrator.force_evaluations or 1
         self.cost = max(10.0, self.plan.n * stages * per_component * self.plan.dim)
         if self.plan.scheme == IMPLICIT_EULER:
-            self.saved = views([np.empty_like(self._y)])
             self.fallible = True
         return 0
 
@@ -268,8 +267,8 @@ cdef class ODECore(Runner):
 
         n: how many, an int >= 0.
 
-        Raises NonFiniteError when a state overflows (naming the trajectory, standing at the end of the
-        tick range in which it happened), ConvergenceError when an implicit step cannot be solved
+        Raises NonFiniteError when a state overflows (naming the trajectory, standing at the first
+        tick that is not finite, as one step at a time), ConvergenceError when an implicit step cannot be solved
         (standing at the last tick that all trajectories reached), RuntimeError when the stepper is
         busy, TypeError or ValueError for n that is no int or negative. What a function raises passes
         through; the stepper then stands at the last completed tick.
@@ -285,12 +284,12 @@ cdef class ODECore(Runner):
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
         if self._flow is None:
             self.run_function(steps)
-        elif self.fallible:
-            self.run_or_restore(steps)
-        else:
-            self.run(steps)
-            self.complete(steps)
-        return steps
+            return steps
+        if self.fallible or steps > 1:
+            return self.run_or_restore(steps)
+        self.run(1)
+        self.complete(1)
+        return 1
 
     # Flows.
 
@@ -300,23 +299,34 @@ cdef class ODECore(Runner):
         self.evaluated += self.job.evaluations
         self.raise_interrupt()
         if self.job.bad_body >= 0:
-            raise NonFiniteError(self.job.bad_body, self.completed - steps, self.completed, "trajectory")
+            raise NonFiniteError(self.job.bad_body, self.completed - 1, self.completed, "trajectory")
         return 0
 
-    cdef int run_or_restore(self, Py_ssize_t steps) except -1:
-        """Run steps that may fail: then all stand where the first trajectory could not go on."""
+    cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1:
+        """Run steps, or fewer, as that of bodies.pyx does."""
+        cdef Py_ssize_t possible = steps
+        cdef bint unsolved = False
         cdef Job failed
+        if self.saved is None:
+            self.saved = views([np.empty_like(self._y)])
         copy_views(self.saved, self.state)
-        self.run(steps)
-        if self.job.failed_step == steps:
-            return self.complete(steps)
-        failed = self.job
-        copy_views(self.state, self.saved)
-        if failed.failed_step > 0:
-            self.run(failed.failed_step)
-            self.complete(failed.failed_step)
-        self.raise_interrupt()
-        raise ConvergenceError(failed.failed_body, self.completed, failed.residual, "trajectory")
+        self.run(possible)
+        while self.job.failed_step < possible or (self.job.bad_body >= 0 and possible > 1):
+            unsolved = self.job.failed_step < possible
+            failed = self.job
+            possible = failed.failed_step if unsolved else possible // 2
+            copy_views(self.state, self.saved)
+            if possible == 0:
+                break
+            self.run(possible)
+        if possible < steps:
+            self.most = max(possible, 1)
+        if possible > 0:
+            self.complete(possible)
+        if unsolved:
+            self.raise_interrupt()
+            raise ConvergenceError(failed.failed_body, self.completed, failed.residual, "trajectory")
+        return possible
 
     cdef int run(self, Py_ssize_t steps) except -1:
         """Run steps; what happened is in self.job."""

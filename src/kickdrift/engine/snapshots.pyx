@@ -162,7 +162,7 @@ def restored_alone(Core self, snapshot, bint clock_tick):
     if digest_all(self, arrays, (2 + history) * self.plan.n) != numbers.checksum:
         return False
     if clock_tick and numbers.clock_tick >= 0 and self.__dict__.get("_clock") is not None:
-        self.turn_clock(None, numbers.clock_tick)
+        self.turn_clock(None, numbers.clock_tick, None)
     # From here on no Python code runs.
     source.data, source.body, source.component = <char*> arrays, self.plan.dim * self.item, self.item
     copy_array(&self.plan.x, &source, self.plan.n, self.plan.dim, self.item)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from .. import validation
-from ..constraints.base import told_apart
+from ..constraints.base import told_apart, weights
 from ..declaration import declaration, numbers, tenants
 from .base import Elastic, Interaction
 
@@ -40,7 +40,8 @@ class Springs(Elastic, Interaction):
     rest_length=None means the distances when the stepper is made.
     Potential: k (L - rest)² / 2. Total momentum and angular momentum are conserved, to rounding. The forces on a body
     are summed in the order of the pairs.
-    Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers.
+    Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers. Damping that no step
+    can follow, where dt d / m adds up to more than 2 at a body, is a RuntimeWarning when it is made, set or added.
 
     >>> import kickdrift as kd
     >>> chain = kd.Stepper([[0.0], [1.0], [3.0]], dt=0.5, forces=[kd.Springs([(0, 1), (1, 2)], 2.0, rest_length=1.0)])
@@ -115,6 +116,26 @@ class Springs(Elastic, Interaction):
     def _numbers_of(self, share: np.ndarray, names: Iterable[str]) -> dict[str, np.ndarray]:
         """Fields that depend on these coefficients; share: what forces are multiplied with."""
         return {_FIELDS[name]: self._per_pair(name) * (1 if name == "rest_length" else share) for name in names}
+
+    def doubts(self, plan: Plan, dt: float) -> str | None:
+        """Damping that no step of this length can follow: by itself, or with all of it at a body."""
+        pairs, limit = np.asarray(self.pairs), plan.integrator.damping_limit
+        damping = self._per_pair("damping") * (self._reduced_masses(plan) if self.per_mass else np.ones(len(pairs)))
+        if not damping.any():
+            return None
+        weight = weights(plan)
+        at_body = np.bincount(pairs.ravel(), np.repeat(damping, 2), plan.n) * weight
+        rate = np.maximum(damping * weight[pairs].sum(axis=1), at_body[pairs].max(axis=1))
+        worst = int(np.argmax(rate))
+        excess = float(rate[worst]) * abs(dt) / limit
+        if excess <= 1 + 1e-9:
+            return None
+        return (
+            f"Springs(damping): {damping[worst]:.4g} kg/s of pair {worst}, of bodies {pairs[worst, 0]} and"
+            f" {pairs[worst, 1]}, with all that damps either of them, makes velocities grow: {plan.integrator.name} is"
+            f" stable up to a dt of {abs(dt) / excess:.3g} s, got {abs(dt):.3g} s; divide the damping by {excess:.3g}"
+            f" or more, take more substeps or a smaller dt, or ImplicitEuler()"
+        )
 
     def held(self, slots: Slots) -> Self:
         return dataclasses.replace(self, tenants=slots.tenants(np.asarray(self.pairs)))

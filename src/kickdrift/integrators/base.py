@@ -66,6 +66,9 @@ class Integrator(Frozen):
         """Evaluations of the forces in one step under forces that depend on velocity too."""
         return self.force_evaluations
 
+    #: With how much damping, d dt / m, a step can be stable at most: its growth, of v' = -d v / m, is at most 1 there.
+    damping_limit: ClassVar[float] = 2.0
+
     #: What a later step depends on beside position, velocity and tick: "previous position", "acceleration" or "".
     history: ClassVar[str] = ""
 

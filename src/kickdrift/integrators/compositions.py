@@ -61,6 +61,7 @@ class Yoshida4(Composition):
     name = "yoshida4"
     source = "Forest, Ruth 1990; Yoshida 1990, Phys. Lett. A 150, 262"
     order = 4
+    damping_limit = 1.044
     kicks = 3
     force_evaluations = 3
 
@@ -80,6 +81,7 @@ class PEFRL(Composition):
     name = "pefrl"
     source = "Omelyan, Mryglod, Folk 2002, Comput. Phys. Commun. 146, 188"
     order = 4
+    damping_limit = 3.263
     kicks = 4
     force_evaluations = 4
     kick_rule = "rk4"
@@ -97,6 +99,7 @@ class Yoshida6(Composition):
     name = "yoshida6"
     source = "Yoshida 1990, Phys. Lett. A 150, 262, table 1 (solution A)"
     order = 6
+    damping_limit = 1.293
     kicks = 7
     force_evaluations = 7
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,7 @@ class ImplicitEuler(Integrator):
     source = "Curtiss, Hirschfelder 1952; Baraff, Witkin 1998"
     evaluation_shares = ((1,), (1,))
     order = 1
+    damping_limit = math.inf
     force_evaluations = None
 
     def __post_init__(self) -> None:

@@ -34,6 +34,7 @@ class RK4(Integrator):
     source = "Kutta 1901; Hairer, Norsett, Wanner 1993, Solving ODEs I, table II.1.2"
     evaluation_shares = ((0, 0.5, 0.5, 1), (0, 0.5, 0.5, 1))
     order = 4
+    damping_limit = 2.785
     force_evaluations = 4
 
 

@@ -46,7 +46,7 @@ class FixedClock:
         policy: Any = "exact",
         max_steps: int = 8,
         overload: Any = "drop",
-        max_frame: float = 0.25,
+        max_frame: float | None = None,
         scale: float = 1.0,
         substeps: int = 1,
         carry: bool = True,
@@ -68,16 +68,25 @@ class FixedClock:
             tolerance=tolerance,
             phase=phase,
         )
-        self._set_rate(self._settings.rate)
+        self._running = False  # is it inside a step? In steps() it is whenever others can call
+        self._begin_again(self._settings.rate)
+        self._warned = False  # of a frame that may be milliseconds
+        self._stepper: Any = None  # a weak reference to the one that this clock is of
+
+    def _begin_again(self, rate: Fraction, tick: int = 0, time: Fraction = Fraction(0)) -> None:
+        """As it was made, but for rate, tick and time."""
+        self._refuse_reentry()
+        self._settings.check_range(rate, self._settings.scale)
+        self._set_rate(rate)
         self._left = self._on_grid(self._settings.phase * self._step)
         self._due = 0  # steps of this frame that have not run yet
         self._backlog = 0  # whole steps kept for later frames
-        self._tick = 0
+        self._tick = tick
         self._measured: Fraction | None = None  # the step of "variable" in seconds
 
         # time = origin + (tick - origin_tick) * dt, or origin + varied under "variable"
-        self._origin = Fraction(0)
-        self._origin_tick = 0
+        self._origin = time
+        self._origin_tick = tick
         self._varied = Fraction(0)
 
         self._scale = Fraction(self._settings.scale, SCALE_ONE)
@@ -92,11 +101,9 @@ class FixedClock:
         self._base_ns: int | None = None  # the last time that advance_to was given
         self._next_rate: tuple[Fraction, bool] | None = None  # set inside a frame, holds from the next
         self._open = False  # a frame is being stepped, in any form
-        self._running = False  # ... by steps(), which is inside a step whenever others can call
         self._taken = 0  # due steps that a stepper's frame is running, and counts when they are done
         self._began_ns: int | None = None  # when the first step of this frame began, under "budget"
         self._handed = 0  # integrator steps counted in this frame that its stepper has not run yet
-        self._stepper: Any = None  # a weak reference to the one that this clock is of
 
     # --- feeding time, all steps at once ---------------------------------------------------------
 
@@ -142,10 +149,19 @@ class FixedClock:
     def _from_float(self, seconds: float) -> tuple[int, float]:
         """Split a float frame into whole nanoseconds and the rest, which the next frame gets."""
         seconds = rates.frame_seconds(seconds)
+        cut_off = seconds * NANO > self._longest_frame and not (self._settings.policy.ignores_time or self._paused)
+        if seconds > 1 and cut_off and not self._warned:
+            self._warned = True
+            rates.warn_of_milliseconds(seconds, self._longest_frame, 3)
         if seconds * NANO >= LONGEST_FRAME_NS:
             return LONGEST_FRAME_NS, self._float_rest
         exact = seconds * NANO + self._float_rest
         return math.floor(exact), exact - math.floor(exact)
+
+    @property
+    def _longest_frame(self) -> int:
+        """How much of a frame counts, in nanoseconds."""
+        return self._settings.longest_frame(self._rate, int(self._scale * SCALE_ONE))
 
     def _early(self, float_rest: float, scale_rest: Fraction) -> Fraction:
         """A step is due if no more than this time is missing for it, in seconds.
@@ -214,7 +230,7 @@ class FixedClock:
         if policy.ignores_time:
             frame = policy.value * self._step
         else:
-            used = min(ns, self._settings.max_frame_ns)
+            used = min(ns, self._longest_frame)
             scaled = used * self._scale + self._scale_rest
             frame, scale_rest = Fraction(math.floor(scaled), NANO), scaled - math.floor(scaled)
         left = self._left + frame

@@ -298,9 +298,9 @@ class ODEStepper(Exclusive, ODEBase):
                     self._run(system(self), 1)
 
     def _run(self, system: FlowSystem, n: int) -> None:
-        """n steps, or up to the one that cannot be solved; the array holds completed steps only."""
+        """n steps, or up to one that cannot be solved, or is not finite; the array holds completed steps only."""
         scheme, h = SCHEMES[self.integrator.name], system.real(self._h)
-        first, failure = self.tick, None
+        finite, failure = np.ones(len(self._y), np.bool_), None
         evaluations = list(system.evaluations)
         for _ in range(n):
             system.at(self.time, self._dt)
@@ -312,10 +312,12 @@ class ODEStepper(Exclusive, ODEBase):
             self._y[...] = np.array(y, self.dtype).reshape(self._y.shape)
             self._tick += 1
             evaluations = list(system.evaluations)
+            finite = np.isfinite(self._y).all(axis=1)
+            if not finite.all():
+                break
         self._evaluations += max(evaluations)
-        finite = np.isfinite(self._y).all(axis=1)
         if not finite.all():
-            raise NonFiniteError(int(np.argmin(finite)), first, self.tick, "trajectory")
+            raise NonFiniteError(int(np.argmin(finite)), self.tick - 1, self.tick, "trajectory")
         if failure is not None:
             residual, trajectory = failure.args
             raise ConvergenceError(trajectory, self.tick, float(residual), "trajectory")

@@ -101,10 +101,13 @@ class Stepper(Living, Exclusive, StepperBase):
         attributes=None,
         clock_rate=None,
         clock_tick=None,
+        clock_anew=None,
         slots=None,
         touching=None,
     ) -> None:
         """Change several things; the compiled twin does it in one go."""
+        if clock_anew is not None:
+            self._clock._begin_again(*clock_anew)
         if clock_rate is not None:
             self._clock.set_hz(clock_rate)  # may refuse it, so it comes first
         if clock_tick is not None:
@@ -185,21 +188,21 @@ class Stepper(Living, Exclusive, StepperBase):
                 failure = self._advance_system(n)
             else:
                 done, failure = self._advance(n)
-                if failure is not None:
+                if done < n:
                     self._advance(done)
                 self._tick += done
         if self._slots is not None and self.tick > first:
             self._slots.young[:] = 0
+        finite = np.isfinite(self._position) & np.isfinite(self._velocity)
+        if self.tick > first and not finite.all():
+            body = int(np.argmin(finite.all(axis=1)))
+            raise NonFiniteError(body, self.tick - 1, self.tick, history=self._history is not None)
         if failure is not None:
             body, residual = failure
             raise ConvergenceError(body, self.tick, residual)
-        finite = np.isfinite(self._position) & np.isfinite(self._velocity)
-        if not finite.all():
-            body = int(np.argmin(finite.all(axis=1)))
-            raise NonFiniteError(body, first, self.tick, history=self._history is not None)
 
     def _advance(self, n: int):
-        """Step each living body n times. If one fails, change nothing and return after how many steps it failed."""
+        """Step each living body n times. If one stops before, change nothing, and say after how many steps and why."""
         alone = bodies(self)
         for body in alone:
             body.run(n)
@@ -222,7 +225,7 @@ class Stepper(Living, Exclusive, StepperBase):
                 array[body.index] = np.transpose(vector)
 
     def _advance_system(self, n: int):
-        """Step all bodies together, up to the last step that can be completed, and say what failed."""
+        """Step all bodies together, up to the last step that can be completed and is finite; say what failed."""
         system, first = System(self), self.tick
         try:
             system.run(n)
@@ -242,7 +245,7 @@ class Stepper(Living, Exclusive, StepperBase):
             self._tick = first + system.done
             self._evaluations += system.evaluations
             self._keeps = system._kept is not None
-        return None if system.done == n else system.failure
+        return system.failure
 
     @property
     def tick(self) -> int:

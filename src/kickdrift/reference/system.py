@@ -68,13 +68,14 @@ class Body:
             self.composition = [[real(number) for number in row] for row in stepper._composition]
         self.evaluations = 0
         self.done = 0
+        self.failure: tuple[int, float] | None = None  #: of the step that cannot be solved: whose it is, and residual
         self._kept: Vector | None = None
         self.completed = self.x, self.v, self.history
 
     def run(self, n: int) -> None:
-        """n steps, or fewer where one cannot be solved."""
+        """n steps, or up to one that cannot be solved, or whose state is not finite."""
         self.begin()
-        while self.done < n:
+        while self.done < n and self.finite:
             try:
                 self.step(self.h)
             except NotConverged as failure:
@@ -83,6 +84,11 @@ class Body:
                 return
             self.last_h = self.h
             self.complete()
+
+    @property
+    def finite(self) -> bool:
+        """Is the state that the last step has left finite? What is so before the first step is not asked."""
+        return self.done == 0 or bool(np.isfinite([*self.x, *self.v]).all())
 
     def begin(self) -> None:
         """Fill the history, where there is one: as long before as the last step was."""
@@ -251,7 +257,7 @@ class System(Body):
         return stacked(vectors, self.real)
 
     def run(self, n: int) -> None:
-        """n steps, or fewer where one cannot be solved."""
+        """n steps, or up to one that cannot be solved, or whose state is not finite."""
         if self.plan.interactions:
             super().run(n)
         else:
@@ -347,7 +353,7 @@ class System(Body):
     def _run_parts(self, n: int) -> None:
         """The same where bodies meet in constraints only: each takes its steps by itself; the dead rest at zero."""
         parts = bodies(self.stepper)
-        while self.done < n:
+        while self.done < n and self.finite:
             for part in parts:
                 part.x, part.v = chosen(part.index, self.x), chosen(part.index, self.v)
                 part.history = None if self.history is None else chosen(part.index, self.history)

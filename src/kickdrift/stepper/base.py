@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -105,6 +106,7 @@ class StepperBase(State):
             more["slots"] = (mask, mask.astype(np.int64), np.zeros(n, np.bool_))
         self._commit(binding=binding, numbers=self._numbers(binding, self._dt), **more)
         self._claim(self._clock)
+        self._warn_of(self._plan.forces)
 
     #: What of those who meet is reported.
     _events: Any = None
@@ -229,6 +231,13 @@ class StepperBase(State):
             exact = time_steps.time_step(exact * self._clock.substeps, None) / self._clock.substeps
         self._change_dt(exact, **self._clock_change(exact))
 
+    def _warn_of(self, declarations: Iterable[Declaration]) -> None:
+        """Say what cannot go well with this step; called by what users call."""
+        for declaration in declarations:
+            doubt = declaration.doubts(self._plan, self._dt)
+            if doubt is not None:
+                warnings.warn(doubt, RuntimeWarning, stacklevel=3)
+
     def _clock_change(self, exact: Fraction) -> dict[str, Any]:
         """The change of the clock, if there is one, that goes with another dt."""
         if self._clock is None:
@@ -282,14 +291,13 @@ class StepperBase(State):
     def clock(self) -> Any:
         """The FixedClock that `advance` feeds; made when first needed, where none was given.
 
-        Raises ValueError where there can be none: a clock counts steps of about 1e-10 s to 1e8 s, see `FixedClock`.
+        Raises ValueError where there can be none: a clock counts steps of 0.12 ns to 4 years, see `FixedClock`.
         """
         if self._clock is None:
             if not time_steps.countable(self._exact_dt):
                 raise ValueError(
-                    f"clock: expected dt to be a step that a clock can count, num / den seconds with num up to"
-                    f" {time_steps.LARGEST_SECONDS} and den up to {time_steps.LARGEST_PARTS}, got {self._dt!r}:"
-                    f" `step` works, frames do not"
+                    f"clock: expected dt to be {time_steps.what_clocks_count()}, got {self._dt!r} s: `step` works,"
+                    f" frames do not"
                 )
             clock = self._clock_type(dt=self._exact_dt)
             self._claim(clock)

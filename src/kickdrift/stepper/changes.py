@@ -65,6 +65,8 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
         known = "=..., ".join(getattr(declaration, "coefficients", ())) or "coefficient"
         raise TypeError(f"set: expected coefficients by name, got {validation.show(unnamed[0])}; write {known}=...")
     self._exclusively(_set, self, declaration, coefficients, index)
+    if "damping" in coefficients:
+        self._warn_of(_standing(self, declaration))
 
 
 def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
@@ -210,6 +212,7 @@ def add(self: StepperBase, declaration: D) -> D:
     if not isinstance(declaration, (Term, Constraint)):
         raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
     self._exclusively(_add, self, declaration)
+    self._warn_of(_standing(self, declaration))
     return declaration
 
 
@@ -425,6 +428,12 @@ def _places(self: StepperBase, declaration: Any) -> list[int]:
             f"of a stepper has copies of them){hint}"
         )
     return places
+
+
+def _standing(self: StepperBase, declaration: Any) -> list[Any]:
+    """A declaration with today's values, where it is switched on: once for each time that it was given."""
+    entries = [self._entries[place] for place in _places(self, declaration)]
+    return [entry.today for entry in entries if entry.enabled]
 
 
 def shifted(

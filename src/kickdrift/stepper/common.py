@@ -212,9 +212,9 @@ class State:
     def snapshot(self) -> bytes:
         """Everything that later steps depend on, as bytes that any machine can `restore`.
 
-        That is the state, the integrator's history, tick, dt and the clock's tick. The time that waits in the clock
-        is not included, because only drawing depends on it. Coefficients that were changed since the stepper was made
-        are included, of all others only a digest. Raises RuntimeError during a step.
+        That is the state, the integrator's history, tick, dt and the clock's tick. What else the clock has is not
+        included: the time that waits for the next step, its scale, and whether it is paused. Coefficients that were
+        changed since the stepper was made are included, of all others only a digest. Raises RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[0.0]], [[1.0]], dt=1)
@@ -226,26 +226,43 @@ class State:
         """
         return bytes(self._exclusively(snapshots.save, self))
 
-    def restore(self, snapshot: bytes) -> None:
+    def restore(self, snapshot: bytes, *, clock: bool = False) -> None:
         """Go to the state of a snapshot of this or an equal stepper, in the same arrays.
 
         dt comes from the snapshot too, and with it the rate of the clock, unless that follows the frames. Events of
         later ticks that nobody took are dropped: the steps make them anew.
 
+        clock: does the clock begin again too, as for another game? It has its first scale then, is not paused, no time
+        waits, and tick and time are those of the snapshot. If not, scale and pause stay as they are.
+
         Raises SnapshotError, and changes nothing, if the snapshot is damaged, or was made by a stepper with another
         size, integrator or other coefficients, or if its dt does not suit the clock. Drawing begins anew. Raises
-        RuntimeError during a step.
-        """
-        self._exclusively(self._restore, snapshot)
+        RuntimeError during a step, and with `clock` also inside a frame.
 
-    def _restore(self, snapshot: bytes, clock_tick: bool = True, clock_rate: bool = True) -> None:
+        >>> import kickdrift as kd
+        >>> game = kd.Stepper([[0.0]], [[1.0]], hz=60)
+        >>> start = game.snapshot()
+        >>> game.clock.scale = 0.5
+        >>> steps = game.advance(0.1)
+        >>> game.clock.pause()
+        >>> game.restore(start, clock=True)
+        >>> game.tick, game.clock.tick, game.clock.scale, game.clock.paused
+        (0, 0, 1.0, False)
+        """
+        anew = validation.flag("clock", clock)
+        self._exclusively(self._restore, snapshot, True, True, anew)
+
+    def _restore(
+        self, snapshot: bytes, clock_tick: bool = True, clock_rate: bool = True, clock_anew: bool = False
+    ) -> None:
         """Go to a snapshot, with the clock's tick and rate or without."""
         clock = self._clock
+        clock_anew = clock_anew and clock is not None
         # Under policy "variable" dt is the length of the last frame, and not the rate of the clock.
         clock_rate = clock_rate and (clock is None or clock.deterministic)
         # It may have been given another rate, which no frame has told the stepper yet.
         other_rate = clock_rate and clock_tick and clock is not None and clock.substep_dt != self._dt
-        if not other_rate and self._restored_alone(snapshot, clock_tick):
+        if not (other_rate or clock_anew) and self._restored_alone(snapshot, clock_tick):
             return
         saved = snapshots.parse(self, snapshot)
         writes = [(to, None, array) for to, array in zip(self._targets(len(saved.arrays)), saved.arrays, strict=True)]
@@ -253,7 +270,7 @@ class State:
         counted = saved.clock_tick if clock_tick and clock is not None else None
         same_origin = saved.origin is self._origin and saved.origin_tick == self._origin_tick
         same_time = same_origin and saved.exact_dt is self._exact_dt and not other_rate
-        if saved.changes is None and same_time and saved.offset is self._offset:
+        if saved.changes is None and same_time and saved.offset is self._offset and not clock_anew:
             self._commit(writes=writes, resume=resume, **({} if counted is None else {"clock_tick": counted}))
             return
         changes = saved.changes or parts.together([])
@@ -274,12 +291,16 @@ class State:
         if other_dt or "binding" in changes:
             attributes |= {"_exact_dt": saved.exact_dt, "_dt": float(saved.exact_dt)}
         changes["writes"] += writes
-        if counted is not None:
-            changes["clock_tick"] = counted
         try:
+            if clock_anew:
+                rate = 1 / (saved.exact_dt * clock.substeps) if clock_rate else clock._settings.rate
+                time = saved.origin + (saved.tick - saved.origin_tick) * saved.exact_dt
+                changes["clock_anew"] = rate, counted or 0, time_steps.exact_time(time)
+            elif counted is not None:
+                changes["clock_tick"] = counted
             if "_exact_dt" in attributes:
                 changes["numbers"] = self._numbers(changes.get("binding"), float(saved.exact_dt))
-            if other_rate or (clock_rate and other_dt):
+            if not clock_anew and (other_rate or (clock_rate and other_dt)):
                 changes |= self._clock_change(saved.exact_dt)
             self._commit(resume=resume, **changes)
         except ValueError as error:  # not every dt is a rate for a clock

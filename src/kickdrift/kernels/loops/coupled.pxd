@@ -7,10 +7,10 @@ from ..abi.registers cimport OUT, P, Q, REGISTERS, S, V, X, Y
 from ..abi.workspace cimport Workspace
 from ..simd.vec cimport vec, where_positive, width
 from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan, Row
-from .planes cimport aligned, end, fetch_state, first_bad, is_finite, keep_tile, move_state, sum_planes, sum_state
+from .planes cimport aligned, end, fetch_state, keep_tile, move_state, sum_planes
 from .living cimport any_of
 from .stages cimport size
-from .passes cimport advance, plan_of
+from .passes cimport advance, sound
 from .fused cimport damp_planes, moves_on
 from .tiles cimport in_planes
 from ..constraints.wall_vectors cimport find_room, in_vectors, leave_room
@@ -140,7 +140,6 @@ cdef inline char* step_held(
 
 
 cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexcept nogil:
-    cdef const Plan* plan
     cdef Workspace workspace
     workspace.plane = coupling.padded
     workspace.row = coupling.plan.dim * coupling.padded
@@ -154,12 +153,7 @@ cdef inline void run_whole(const Coupling* coupling, Job* job, vec* like) noexce
         workspace.next = workspace.now
     workspace.gain = coupling.gain
     job.failed_step = advance(coupling, job, &workspace, like)
-    plan = plan_of(coupling, workspace.now)
-    if not is_finite(sum_state(
-        plan.dim, workspace.count, workspace.plane // width(like), <const vec*> workspace.now,
-        <const vec*> (workspace.now + V * size(&workspace, like)),
-    )):
-        job.bad_body = first_bad(plan, 0, workspace.count, like)
+    sound(coupling, job, &workspace, like)
 
 
 cdef inline void park_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count, vec* r) noexcept nogil:

@@ -19,7 +19,7 @@ from ..integrators.steps cimport has_opening, stages, start
 from ..noise cimport stir
 from .few cimport VECTORS
 from .living cimport any_of
-from .planes cimport aligned
+from .planes cimport aligned, first_bad, is_finite, sum_state
 from .stages cimport keeps_pushes, opens_ahead, size
 from ..abi.coupled cimport (
     INTERRUPTED, NO_BRANCH, UNSOLVED, Coupling, InteractionCall, InteractionFunction, NoisyFunction,
@@ -334,8 +334,19 @@ cdef inline Py_ssize_t advance_few(
     return job.steps
 
 
+cdef inline bint sound(const Coupling* coupling, Job* job, const Workspace* workspace, vec* like) noexcept nogil:
+    """Is the state of all bodies finite? Else `job` says whose is not."""
+    cdef const Plan* plan = plan_of(coupling, workspace.now)
+    if not is_finite(sum_state(
+        plan.dim, workspace.count, workspace.plane // width(like), <const vec*> workspace.now,
+        <const vec*> (workspace.now + V * size(workspace, like)),
+    )):
+        job.bad_body = first_bad(plan, 0, workspace.count, like)
+    return job.bad_body < 0
+
+
 cdef inline Py_ssize_t advance(const Coupling* coupling, Job* job, Workspace* workspace, vec* like) noexcept nogil:
-    """Steps of the job until one fails; returns how many were completed."""
+    """Steps of the job until one fails, or of all bodies until one is not finite; returns how many were completed."""
     cdef Py_ssize_t step
     cdef bint ahead = opens_ahead(coupling)
     workspace.opens = False
@@ -356,6 +367,8 @@ cdef inline Py_ssize_t advance(const Coupling* coupling, Job* job, Workspace* wo
         if job.code != 0:
             return step
         workspace.now, workspace.next = workspace.next, workspace.now
+        if coupling.workspace != NULL and not sound(coupling, job, workspace, like):
+            return step + 1
         if coupling.look != NULL and (step + 1) % coupling.patience == 0 and coupling.look(coupling.owner):
             job.code = INTERRUPTED
             return step + 1
