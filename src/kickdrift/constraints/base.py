@@ -53,7 +53,7 @@ def bits(name: str, value: Any) -> np.ndarray:
     if array.ndim > 1:
         raise ValueError(f"{name}: expected an int or shape (n,), got {array.shape}")
     try:
-        if any(number < 0 or number > ALL_BITS or number != int(number) for number in array.ravel().tolist()):
+        if any(not 0 <= number <= ALL_BITS or number != int(number) for number in array.ravel().tolist()):
             raise ValueError(f"{name}: expected ints from 0 to 2**64 - 1, got {validation.show(value)}")
     except TypeError:
         raise TypeError(f"{name}: expected ints of up to 64 bits, got {validation.show(value)}") from None
