@@ -221,6 +221,15 @@ def indices(name: str, value: Any) -> np.ndarray:
     return array
 
 
+def rows(index: Any, *shape: int) -> np.ndarray:
+    """What an index of NumPy's chooses among so many rows, or among the items of an array, which are numbered."""
+    try:
+        return np.asarray(np.arange(math.prod(shape)).reshape(shape)[index])
+    except (IndexError, TypeError, ValueError) as error:
+        expected = "expected an int, slice, array of ints or mask of bodies, or ids"
+        raise IndexError(f"index: {expected}, got {show(index)}: {error}") from None
+
+
 def within(name: str, indices: np.ndarray, n: int) -> np.ndarray:
     """The indices, or pairs of them, where all of their bodies exist."""
     outside = np.argwhere((indices < 0) | (indices >= n))

@@ -218,6 +218,21 @@ def test_snapshots_of_another_world_are_not_gone_on_from(tmp_path):
     assert quietly(worlds.throw, [case], 5, worlds.place, executor=Here(), store=tmp_path) == fresh
 
 
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-9], lambda data: b"x" * 200])
+@pytest.mark.parametrize("observe", [worlds.place, lambda world: {"tick": world.tick}], ids=["arrays", "pickles"])
+def test_a_damaged_file_of_the_store_is_named_and_the_others_go_on(tmp_path, observe, damage):
+    cases = [{"speed": 1.0}, {"speed": 2.0}, {"speed": 3.0}]
+    fresh = quietly(worlds.throw, cases, 5, observe, every=1, executor=Here(), store=tmp_path)
+    file = next(tmp_path.glob(f"{key_of(cases[1], worlds.throw, observe, 5, 1)}.*"))
+    file.write_bytes(damage(file.read_bytes()))
+    again = quietly(worlds.throw, cases, 5, observe, every=1, executor=Here(), store=tmp_path)
+    assert repr([again[0], again[2]]) == repr([fresh[0], fresh[2]])
+    assert isinstance(again[1], distributed.CaseError)
+    assert file.name in str(again[1])
+    file.unlink()
+    assert repr(quietly(worlds.throw, cases, 5, observe, every=1, executor=Here(), store=tmp_path)) == repr(fresh)
+
+
 # Deaths.
 
 

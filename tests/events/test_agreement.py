@@ -114,3 +114,21 @@ def test_events_are_those_that_looking_at_each_pair_finds(monkeypatch, dim):
         found = world.events.take()
         assert found[["tick", "slot_a", "slot_b", "kind"]].tolist() == [row[:4] for row in expected]
         assert found["time"] == pytest.approx([row[4] for row in expected], abs=1e-9)
+
+
+def test_the_impulse_of_a_region_is_0_however_fast(Stepper):
+    """Also where the square of the speed overflows, and of the normal, which a region has none of."""
+    world = Stepper(
+        np.array([[-5e29]], np.float32),
+        np.array([[1e30]], np.float32),
+        dt=1,
+        integrator="explicit_euler",
+        constraints=[kd.Sensor(0.0, 9.0)],
+        events=kd.Events(),
+    )
+    world.step()
+    events = world.events.take()
+    assert events["kind"].tolist() == [kd.ENTER, kd.LEAVE]
+    assert events["speed"].tolist() == [np.inf, np.inf]
+    assert events["impulse"].tolist() == [0, 0]
+    assert events["normal"].tolist() == [[0], [0]]

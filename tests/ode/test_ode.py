@@ -465,3 +465,11 @@ def test_the_table_of_dopri8_is_that_of_scipy():
     weights = [dict(enumerate(row)) for row in [*table.A[1:12, :12].tolist(), table.B.tolist()]]
     assert kd.Dopri8.tableau == tuple({i: w for i, w in row.items() if w} for row in weights)
     assert kd.Dopri8.evaluation_shares == (tuple(table.C[:12].tolist()),) * 2
+
+
+def test_no_step_looks_at_no_number(ODEStepper):
+    stepper = ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
+    stepper.step()
+    stepper.y[:] = np.nan
+    stepper.step(0)
+    assert stepper.tick == 1

@@ -7,6 +7,7 @@ import zlib
 
 import numpy as np
 import pytest
+from forge import forge
 from plans import INTEGRATORS, held_scene, outcome, scene
 
 import kickdrift as kd
@@ -171,6 +172,15 @@ def test_forged_files_are_refused(Stepper, tmp_path):
     refused(data[:-4] + bytes(8))
     with pytest.raises(OSError, match="nowhere"):
         kd.Tape.load(tmp_path / "nowhere")
+
+
+def test_a_tape_that_begins_at_the_last_tick_is_refused(Stepper):
+    world = Stepper([[0.0]], [[1.0]])
+    tape = kd.Tape(world)
+    world.step()
+    tape._first = forge(tape._first, tick=2**62 - 1)
+    with pytest.raises(kd.SnapshotError, match="tape: expected a tick that another follows"):
+        tape.replay(Stepper([[0.0]]))
 
 
 def test_an_interrupted_step_is_recorded(tmp_path):

@@ -200,3 +200,14 @@ def test_the_state_is_kept_up_to_the_last_number_of_a_row(isa, integrator, dtype
             assert worlds[0].checksum() == worlds[1].checksum()
             assert worlds[0]._previous[0].tobytes() == before[0].tobytes()
             assert worlds[0]._previous[1].tobytes() == before[1].tobytes()
+
+
+def test_a_look_changes_no_byte_of_a_snapshot(Stepper):
+    """Also the first one, before any frame, when there is no clock yet."""
+    world = Stepper([[0.0]], [[1.0]])
+    before = world.snapshot()
+    for mode in ("linear", "hermite", "extrapolate"):
+        assert world.interpolate(mode=mode).tolist() == [[0.0]]
+    assert world.alpha == 0
+    assert world.snapshot() == before
+    assert Stepper([[0.0]], dt=1e-12).alpha == 0, "which no clock can count"

@@ -165,3 +165,33 @@ def test_restore_drops_events_that_nobody_took(stepper):
     ball.step(3)
     ball.restore(saved)
     assert len(ball.events.take()) == 0
+
+
+@STEPPERS
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda w: w.teleport("x", (0.0,)), IndexError, "index: expected an int, slice, array of ints or mask"),
+        (lambda w: w.teleport((1, 2), (0.0,)), IndexError, "index: expected an int, .*got 1 .*out of bounds"),
+        (lambda w: w.teleport((0, 2), 0.0), IndexError, "index: expected an int"),
+        (lambda w: w.teleport(3, (0.0,)), IndexError, "index: expected an int, .*got 3 .*out of bounds"),
+        (lambda w: w.teleport(-(10**30), (0.0,)), IndexError, "index: expected an int"),
+        (lambda w: w.teleport([[0], [0, 0]], (0.0,)), IndexError, "index: expected an int"),
+        (lambda w: w.teleport([0], [[1.0], [2.0]]), ValueError, r"position: expected shape \(1, 1\), .*got \(2, 1\)"),
+        (lambda w: w.teleport(0, (1.0, 2.0)), ValueError, r"position: expected shape \(1,\), .*got \(2,\)"),
+        (lambda w: w.teleport((0, 0), (1.0, 2.0)), ValueError, r"position: expected shape \(\), .*got \(2,\)"),
+        (lambda w: w.teleport(0, 10**400), TypeError, "position: expected real numbers"),
+        (lambda w: w.teleport(0, "a"), TypeError, "position: expected real numbers"),
+        (lambda w: w.teleport(0, [[1.0], [2.0, 3.0]]), ValueError, "position: expected numbers in a regular array"),
+        (lambda w: w.set_mass(1.0, index="x"), IndexError, "index: expected an int"),
+        (lambda w: w.set(w.constraints[0], radius=1.0, index="x"), IndexError, "index: expected an int"),
+        (lambda w: kd.ElasticCollisions(0.1, category=[np.nan]), ValueError, r"\(category\): expected ints from 0"),
+        (lambda w: kd.Box(0, 1, mask=[np.inf]), ValueError, r"\(mask\): expected ints from 0"),
+    ],
+)
+def test_numpy_s_own_errors_name_the_argument(stepper, call, error, message):
+    world = stepper([[0.5]], constraints=[kd.ElasticCollisions(0.1)])
+    before = world.snapshot()
+    with pytest.raises(error, match=message):
+        call(world)
+    assert world.snapshot() == before

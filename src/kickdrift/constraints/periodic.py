@@ -43,6 +43,8 @@ class Torus(NamedTuple):
 
 #: By the size of a number: what is added to one and taken away again to round it to a whole number.
 WHOLE = {8: 1.5 * 2.0**52, 4: 1.5 * 2.0**23}
+#: From how many widths on a body is too far out to be near others: its digits say too little of where in the box it is.
+FAR_OUT = {8: 2.0**37, 4: 2.0**8}
 
 
 @declaration()
@@ -56,6 +58,9 @@ class Periodic(Constraint):
     whole widths are added or taken away, and velocities stay. Under `verlet` the previous position moves along.
     Where there are forces of pairs and no other constraint, `velocity_verlet` and `verlet` with "central" velocities do
     so before they evaluate the forces at the new place, which then serve the next step too.
+
+    A body that is put more than 256 widths outside in float32, or 1e11 in float64, or gets there within a step, is near
+    no other until it is back in the box: so few of its digits say where in the box it is.
 
     `ElasticCollisions`, `Contacts`, `PairPotential`, `Springs` and `Distance` go from a body to the nearest image of
     the other (Metropolis et al. 1953), also where integrators look outside of the box within a step. For that the sum

@@ -45,10 +45,16 @@ class Store:
     def result(self, key: str) -> Any:
         """The result of a finished case."""
         file = self.folder / f"{key}.npz"
-        if file.exists():
-            with np.load(file, allow_pickle=False) as arrays:
-                return _result(dict(arrays))
-        return pickle.loads((self.folder / f"{key}.pickle").read_bytes())
+        try:
+            if file.exists():
+                with np.load(file, allow_pickle=False) as arrays:
+                    return _result(dict(arrays))
+            file = self.folder / f"{key}.pickle"
+            return pickle.loads(file.read_bytes())
+        except Exception as error:
+            raise ValueError(
+                f"store: {file} is damaged ({type(error).__name__}: {error}); without it the case runs again"
+            ) from error
 
     def save(self, key: str, part: dict[str, Any]) -> None:
         """Keep where a running case is."""

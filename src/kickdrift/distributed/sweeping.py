@@ -131,7 +131,11 @@ def _finished(job: Job, cases: Iterator[Numbered], pool: _Processes | _Given) ->
             if item is None:
                 break
             if job.store is not None and job.store.has(item[2]):
-                yield item[0], job.store.result(item[2])
+                try:
+                    kept = job.store.result(item[2])
+                except ValueError as error:
+                    kept = CaseError.of(item[1], error)
+                yield item[0], kept
             else:
                 try:
                     pending[pool.submit(one_case.run, packed, item[1], item[2])] = item

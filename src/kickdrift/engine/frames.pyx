@@ -346,8 +346,8 @@ cdef class Frames(Core):
         cdef Clockwork clock
         cdef double share
         if alpha is None:
-            clock = self.clock
-            share = fraction(&clock.now)
+            clock = self._clock
+            share = 0 if clock is None else fraction(&clock.now)
         else:
             share = validation.real("alpha", alpha)
         x, v = self.plan.x, self.plan.v

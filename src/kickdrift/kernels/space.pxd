@@ -32,6 +32,17 @@ cdef inline real toward(real d, int axis, const Torus* torus) noexcept nogil:
     return nearest(d, axis, torus) if is_periodic(torus) else d
 
 
+cdef inline bint seen(real x, int axis, const Torus* torus) noexcept nogil:
+    """Is a coordinate where others may be near?"""
+    cdef real turns = (x - (<const real*> torus.lower)[axis]) * (<const real*> torus.per_width)[axis]
+    cdef real far
+    if real is float:
+        far = 256.0             # 2**8
+    else:
+        far = 137438953472.0    # 2**37
+    return not (turns > far or turns < -far)
+
+
 cdef inline real inside(real x, int axis, const Torus* torus) noexcept nogil:
     """A coordinate in the box."""
     cdef real lower = (<const real*> torus.lower)[axis]

@@ -49,10 +49,11 @@ def pair_potential(system, interaction, t, x, v):
     known = {name: system.real(field[0]) for name, field in interaction.fields.items() if name != "cutoff"}
     forces = [zero(system) for _ in x]
     places = stacked(x)
-    for i in np.flatnonzero(system.alive).tolist():
+    seen = system.alive & system.space.seen(places)
+    for i in np.flatnonzero(seen).tolist():
         ways = system.space.nearest(places - x[i])
         squares = dot(ways, ways)
-        near = system.alive & (squares > 0) & (squares < cutoff * cutoff)
+        near = seen & (squares > 0) & (squares < cutoff * cutoff)
         for j in later(i, near):
             s = evaluate(interaction.term.operations, system.real, {"r": sqrt(squares[j]), **known})["x"]
             d = Vector([way[j] for way in ways])

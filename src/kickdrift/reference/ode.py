@@ -287,7 +287,7 @@ class ODEStepper(Exclusive, ODEBase):
     def _step(self, n: int) -> None:
         validation.steps(n, self.tick)
         with np.errstate(all="ignore"):  # what overflows is found below
-            if self.n == 0:
+            if self.n == 0 or n == 0:
                 self._tick += n
             elif self._flow is not None:
                 self._run(FlowSystem(self), n)

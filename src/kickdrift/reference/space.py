@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..constraints.periodic import WHOLE, Torus
+from ..constraints.periodic import FAR_OUT, WHOLE, Torus
 from .vector import Vector
 
 
@@ -21,6 +21,10 @@ class Space:
         """A place, or where it is in the box."""
         return x
 
+    def seen(self, x: Vector) -> np.ndarray:
+        """Of bodies, whose numbers are arrays: are they where others may be near?"""
+        return np.array(True)
+
 
 class Box(Space):
     """A periodic box; real: the numbers to compute with."""
@@ -28,7 +32,8 @@ class Box(Space):
     def __init__(self, torus: Torus, real):
         self.torus = torus
         self.axes = [tuple(map(real, axis)) for axis in zip(*torus, strict=True)]
-        self.much = real(WHOLE[4 if real is np.float32 else 8])
+        size = 4 if real is np.float32 else 8
+        self.much, self.far = real(WHOLE[size]), real(FAR_OUT[size])
 
     def nearest(self, d):
         return Vector([c - width * self.whole(c * share) for c, (_, _, width, share) in zip(d, self.axes, strict=True)])
@@ -39,6 +44,10 @@ class Box(Space):
 
     def inside(self, x):
         return Vector([self.wrapped(c, *axis) for c, axis in zip(x, self.axes, strict=True)])
+
+    def seen(self, x):
+        turns = [(c - lower) * share for c, (lower, _, _, share) in zip(x, self.axes, strict=True)]
+        return ~np.any([(turn > self.far) | (turn < -self.far) for turn in turns], axis=0)
 
     def wrapped(self, c, lower, upper, width, share):
         if not width > 0 or lower <= c < upper:

@@ -121,6 +121,8 @@ class Tape:
                 stepper._restore(record.change)
             elif record.kind == _ROWS:
                 stepper._restore(snapshots.packed(stepper, _changed(stepper, snapshots.keep(stepper), record.change)))
+            if stepper.tick >= validation.LARGEST_TICK:
+                raise SnapshotError(f"tape: expected a tick that another follows, got {stepper.tick}")
             with suppress(NonFiniteError):  # as when it was recorded, or else the checksum tells
                 stepper._step(1)
             checksum = stepper._checksum()

@@ -316,7 +316,7 @@ class StepperBase(State):
     @property
     def alpha(self) -> float:
         """How far the frame is between the last two states: 0 <= alpha < 1, for `interpolate`."""
-        return float(self.clock.alpha)
+        return 0.0 if self._clock is None else float(self._clock.alpha)
 
     def energy(self) -> tuple[float, float]:
         """(kinetic, potential) energy of all bodies in J, in float64 whatever the dtype.
@@ -383,7 +383,10 @@ class StepperBase(State):
     def _rows_of(self, index: Any) -> Any:
         """An index of rows, with ids replaced by their rows: every id is at least 2**32, and no row is."""
         if isinstance(index, (list, np.ndarray, int, np.integer)):
-            array = np.asarray(index)
+            try:
+                array = np.asarray(index)
+            except ValueError:
+                return index  # which chooses no rows, as whoever takes them says
             if array.dtype.kind in "iu" and array.size and array.max() >= 2**32:
                 return self.slots(index)
         return index

@@ -120,7 +120,7 @@ def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], inde
     """The coefficients of all bodies, with those of some as given."""
     if isinstance(index, np.ndarray):
         index = validation.plain("index", index)
-    rows = np.ravel(np.arange(self.n)[self._rows_of(index)])
+    rows = np.ravel(validation.rows(self._rows_of(index), self.n))
     assert entry.today is not None
     return with_rows(entry.origin.first, entry.today, coefficients, rows, self.n, self.dim)
 
@@ -298,7 +298,7 @@ def change_mass(self: StepperBase, value: ArrayLike, index: Any) -> None:
     else:
         if isinstance(index, np.ndarray):
             index = validation.plain("index", index)
-        index = self._rows_of(index)
+        index = validation.rows(self._rows_of(index), self.n)
         given = validation.plain("value", value)
         if given.dtype.kind not in "iuf":
             raise TypeError(f"value: expected real numbers, got {validation.show(value)}")

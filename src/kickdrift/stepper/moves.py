@@ -33,26 +33,30 @@ def teleport(self: StepperBase, index: Any, position: ArrayLike) -> None:
 
 def _teleport(self: StepperBase, index: Any, position: ArrayLike) -> None:
     if type(index) is int and index < 2**32:
-        self._move(index, position)
-    else:
-        self._move_rows(index, position)
+        try:
+            self._move(index, position)
+            return
+        except (TypeError, ValueError, IndexError, OverflowError):
+            pass  # the slower way says what is wrong
+    self._move_rows(index, position)
 
 
 def move_rows(self: StepperBase, index: Any, position: ArrayLike) -> None:
     if isinstance(index, np.ndarray):
         index = validation.plain("index", index)
     index = self._rows_of(index)
-    values = validation.plain("position", position)
-    chosen = np.arange(self.n)[index[0] if isinstance(index, tuple) and index else index]
+    values = validation.numbers("position", position)
+    chosen = validation.rows(index[0] if isinstance(index, tuple) and index else index, self.n)
     rows = np.ravel(chosen)
     if isinstance(index, tuple):  # which may choose components too
         rows = np.unique(rows)
         moved = self._position.copy()
-        moved[index] = values
+        components = validation.rows(index, self.n, self.dim)
+        moved.ravel()[components] = _fitting(values, components.shape)
         there = moved[rows]
     else:
         there = np.empty((*np.shape(chosen), self.dim), self.dtype)
-        there[...] = values
+        there[...] = _fitting(values, there.shape)
         there = there.reshape(-1, self.dim)
     if not np.isfinite(there).all():
         raise ValueError(f"position: expected finite numbers, got {validation.show(position)}")
@@ -62,6 +66,13 @@ def move_rows(self: StepperBase, index: Any, position: ArrayLike) -> None:
     if self._previous is not None:
         writes += [(self._previous[0], rows, there), (self._previous[1], rows, self._velocity[rows])]
     self._commit(writes=writes)
+
+
+def _fitting(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    try:
+        return np.broadcast_to(values, shape)
+    except ValueError:
+        raise ValueError(f"position: expected shape {shape}, that of position[index], got {values.shape}") from None
 
 
 def shift(self: StepperBase, offset: ArrayLike) -> None:

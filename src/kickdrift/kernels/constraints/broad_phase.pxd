@@ -3,14 +3,14 @@
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport ALL, CROWD, GIVEN_UP, MOST_CLASSES, NOWHERE, PAIRS_PER_BODY, TESTS, Collisions, Found
+from ..abi.constraints cimport ALL, CROWD, GIVEN_UP, MOST_CLASSES, PAIRS_PER_BODY, TESTS, Collisions, Found
 from ..abi.plan cimport MAX_DIM
 from ..forces.fields cimport root
 from ..simd.vec cimport real
 from ..space cimport is_periodic, nearest, toward
 from .grid cimport (
     Around, bucket_in_box, bucket_of, buckets_around, classify, find_buckets, lay_around, look_around, look_around_box,
-    sort_bodies,
+    looks_around, sort_bodies,
 )
 from .lists cimport keep_lowest, sort, sort_pairs
 
@@ -45,6 +45,7 @@ cdef inline Found find_alike_around(
     cdef int64_t slot
     cdef uint64_t bucket
     cdef int32_t i
+    memset(data.count, 0, n * sizeof(int32_t))  # of those that are too far out
     for bucket in range(data.mask + 1):
         if data.start[bucket] == data.start[bucket + 1]:
             continue
@@ -110,7 +111,7 @@ cdef inline Found find_unlike(
     cdef int32_t i, j
     cdef int size_class
     for i in range(<int32_t> n):
-        if data.size_class[i] == NOWHERE:
+        if not looks_around(i, data):
             continue
         for size_class in range(min(<int> data.classes, data.size_class[i] + 1)):
             if is_periodic(&data.torus):
@@ -279,7 +280,7 @@ cdef inline Found find_few(
     memcpy(data.next, data.start, (data.mask + 1) * sizeof(int32_t))
     for i in range(<int32_t> n):
         count = 0
-        if data.size_class[i] == NOWHERE:
+        if not looks_around(i, data):
             continue
         if data.size_class[i] < data.classes:
             data.next[data.bucket[i]] += 1

@@ -7,7 +7,10 @@ from libc.string cimport memcpy, memset
 
 from ..abi.constraints cimport MOST_CLASSES, MOST_ROWS, NOWHERE, Collisions, Torus
 from ..simd.vec cimport real
-from ..space cimport inside, is_periodic
+from ..space cimport inside, is_periodic, seen
+
+cdef enum:
+    FAR_OUT = 4294967295        # in place of the bucket of a body that is too far out of a periodic box
 
 # Slots, from each first to before each last.
 ctypedef struct Around:
@@ -84,8 +87,25 @@ cdef inline void find_buckets(int dim, int64_t n, int64_t stride, const real* x,
     """Of bodies in a periodic box, before they are sorted. Beside `sort_bodies`, which compilers inline as it is."""
     cdef int64_t i
     for i in range(n):
-        if data.size_class[i] < data.classes:
+        if not is_seen(dim, stride, x, i, &data.torus):
+            data.bucket[i] = FAR_OUT
+        elif data.size_class[i] < data.classes:
             data.bucket[i] = <uint32_t> bucket_in_box(dim, stride, x, i, data.size_class[i], data)
+        else:
+            data.bucket[i] = 0
+
+
+cdef inline bint is_seen(int dim, int64_t stride, const real* x, int64_t i, const Torus* torus) noexcept nogil:
+    cdef int j
+    for j in range(dim):
+        if not seen(x[j * stride + i], j, torus):
+            return False
+    return True
+
+
+cdef inline bint looks_around(int64_t i, const Collisions* data) noexcept nogil:
+    """Does a body live, and not too far out of a periodic box?"""
+    return data.size_class[i] != NOWHERE and not (is_periodic(&data.torus) and data.bucket[i] == FAR_OUT)
 
 
 cdef inline int64_t cell_around(
@@ -113,7 +133,7 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
     cdef int j
     memset(data.start, 0, (data.mask + 2) * sizeof(int32_t))
     for i in range(n):
-        if data.size_class[i] < data.classes:
+        if data.size_class[i] < data.classes and looks_around(i, data):
             if not is_periodic(&data.torus):
                 data.bucket[i] = <uint32_t> bucket_of(dim, stride, x, i, data.size_class[i], data)
             data.start[data.bucket[i]] += 1
@@ -122,7 +142,7 @@ cdef inline void sort_bodies(int dim, int64_t n, int64_t stride, const real* x, 
         data.start[i] = total
         total += count
     for i in range(n):
-        if data.size_class[i] >= data.classes:
+        if data.size_class[i] >= data.classes or not looks_around(i, data):
             continue
         slot = data.start[data.bucket[i]]
         data.start[data.bucket[i]] += 1

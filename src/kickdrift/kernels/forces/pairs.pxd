@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 from ..abi.constraints cimport NOWHERE, Collisions, Torus
 from ..abi.pairs cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..abi.plan cimport MAX_DIM
-from ..constraints.grid cimport Around, find_buckets, look_around, look_around_box, sort_bodies
+from ..constraints.grid cimport Around, find_buckets, is_seen, look_around, look_around_box, looks_around, sort_bodies
 from ..constraints.lists cimport sort
 from ..simd.vec cimport real, vec, vec_root, width
 from ..space cimport is_periodic, nearest
@@ -29,13 +29,13 @@ cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data
     if not data.listed:
         return False
     limit = limit * limit
+    if is_periodic(&data.grid.torus):
+        return fresh_around(dim, stride, x, limit, data)
     if data.alive != NULL:
         for i in range(data.n):
             near &= data.lived[i] == data.alive[i]
         if not near:
             return False
-    if is_periodic(&data.grid.torus):
-        return fresh_around(dim, stride, x, limit, data)
     for i in range(data.n):
         d = x[i] - was[i]
         square = d * d
@@ -49,14 +49,17 @@ cdef inline bint fresh(int dim, int64_t stride, const real* x, const Pairs* data
 cdef inline bint fresh_around(
     int dim, int64_t stride, const real* x, real limit, const Pairs* data,
 ) noexcept nogil:
-    """Has no body moved so far, by the nearest image?"""
+    """Has no body moved so far, by the nearest image, and are those near others that were?"""
     cdef const real* was = <const real*> data.was
     cdef real square, d
     cdef int64_t i
     cdef int j
+    cdef bint lives
     cdef bint near = True
     for i in range(data.n):
         square = 0
+        lives = (data.alive == NULL or data.alive[i]) and is_seen(dim, stride, x, i, &data.grid.torus)
+        near &= (data.lived[i] != 0) == lives
         for j in range(dim):
             d = nearest(x[j * stride + i] - was[j * data.n + i], j, &data.grid.torus)
             square = square + d * d
@@ -129,12 +132,13 @@ cdef inline bint make_list(int dim, int64_t stride, const real* x, Pairs* data) 
     data.listed = False
     for i in range(data.n):
         (<unsigned char*> data.grid.size_class)[i] = 0 if data.alive == NULL or data.alive[i] else NOWHERE
-        data.lived[i] = data.grid.size_class[i] == 0
     for j in range(dim):
         memcpy(<real*> data.was + j * data.n, x + j * stride, data.n * sizeof(real))
     if is_periodic(&data.grid.torus):
         find_buckets(dim, data.n, stride, x, &data.grid)
     sort_bodies(dim, data.n, stride, x, &data.grid)
+    for i in range(data.n):
+        data.lived[i] = looks_around(i, &data.grid)
     for i in range(data.n):
         data.begin[i] = total
         if data.lived[i]:

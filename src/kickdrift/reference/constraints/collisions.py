@@ -155,13 +155,14 @@ def pairs_on_the_way(x, v, radius, h, alive, space):
     """Who comes near whom within the step, i < j, in order; of a crowd those that are near at its end."""
     n = len(x)
     places, speeds, radii = stacked(x), stacked(v), np.array(radius)
+    seen = alive & space.seen(places - (h * speeds) / 2)
 
     def near(i):
         """For each body: does it come near this one?"""
         d, u = space.nearest(places - x[i]), speeds - v[i]
         time = quotient(dot(d, u), dot(u, u))
         time = np.where(time > h, h, time)
-        return alive[i] & alive & is_near(either(time > 0, d - time * u, d), radius[i] + radii)
+        return seen[i] & seen & is_near(either(time > 0, d - time * u, d), radius[i] + radii)
 
     pairs = [(i, j) for i in range(n) for j in later(i, near(i))]
     return pairs if len(pairs) <= CROWD * n else near_pairs(x, radius, alive, space)
@@ -176,6 +177,7 @@ def near_pairs(x, radius, alive=None, space=None):
     alive = np.ones(n, np.bool_) if alive is None else np.asarray(alive)
     space = Space() if space is None else space
     places, radii = stacked(x), np.array(radius)
+    alive = alive & space.seen(places)
 
     def near(i):
         """For each body: does it meet this one?"""

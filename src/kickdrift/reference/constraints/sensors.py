@@ -21,7 +21,7 @@ def sensor(system, before, lower, upper, ball, watched, weight=None):
         speed = sqrt(dot(motion, motion)) / system.h
         point, zero = before[i] + enters * motion, 0 * motion
         ago, left = (one - enters) * system.h, (one - leaves) * system.h
-        system.report(i, -1, ago, left, speed, 0 * speed, 0 * speed, point, zero)
+        system.report(i, -1, ago, left, speed, system.real(0), system.real(0), point, zero)
 
 
 def through_box(system, start, motion, low, high):

@@ -1,0 +1,64 @@
+"""Bodies that are far outside of a periodic box: who is near whom is the same in kernels and reference."""
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+from kickdrift import kernels
+
+KINDS = {
+    "alike": lambda rng, n: ([], [kd.ElasticCollisions(0.15)]),
+    "unlike": lambda rng, n: ([], [kd.ElasticCollisions(rng.uniform(0, 0.3, n))]),
+    "swept": lambda rng, n: ([], [kd.ElasticCollisions(0.15, swept=True)]),
+    "contacts": lambda rng, n: ([], [kd.Contacts(rng.uniform(0.05, 0.3, n))]),
+    "pairs": lambda rng, n: ([kd.PairPotential("k/2*(r - 1)**2", cutoff=1.0, k=3.0)], []),
+}
+
+
+def play(cls, kind, dtype, seed):
+    rng = np.random.default_rng(seed)
+    dim, n, side = 1 + seed % 3, int(rng.integers(3, 24)), 6.0
+    x = rng.uniform(-3, 3, (n, dim))
+    out = 10.0 ** rng.uniform(0, 9 if dtype == np.float32 else 17, (n, 1))
+    placed = [x + side * np.round(out * rng.normal(size=x.shape)), x * out, np.sign(x) * out][seed % 3]
+    x = np.where(rng.random((n, 1)) < 0.4, placed, x).astype(dtype)
+    x[1] = x[0]
+    v = (rng.normal(size=x.shape) * rng.choice([1.0, 1e4])).astype(dtype)
+    forces, held = KINDS[kind](rng, n)
+    integrator = str(rng.choice(["velocity_verlet", "rk4", "verlet", "semi_implicit_euler"]))
+    options = {"dt": 0.01, "integrator": integrator, "forces": forces, "alive": n - 1 if rng.integers(2) else None}
+    world = cls(x, v, constraints=[*held, kd.Periodic(-side / 2, side / 2)], **options)
+    seen = []
+    for _ in range(4):
+        try:
+            world.step()
+        except kd.NonFiniteError as error:
+            return [*seen, str(error)]
+        seen += [world.position.tobytes(), world.velocity.tobytes()]
+        body = int(rng.integers(n - 1))
+        world.position[body] *= dtype(10.0 ** rng.uniform(0, 9))  # out again
+    return seen
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_is_near_whom_is_the_same_in_both(monkeypatch, kind, dtype):
+    for seed in range(40):
+        book = play(kd.reference.Stepper, kind, dtype, seed)
+        for isa in kernels.isas:
+            monkeypatch.setattr(kernels, "isa", isa)
+            assert play(kd.Stepper, kind, dtype, seed) == book, seed
+
+
+def test_who_is_too_far_out_meets_nobody_until_it_is_in_the_box(Stepper):
+    for dtype, far, farther in [(np.float32, 250, 260), (np.float64, 2.0**36, 2.0**38)]:
+        for widths, met in [(1, True), (far, True), (farther, False)]:
+            x = np.array([[0.25], [0.5 + 8 * widths]], dtype)
+            world = Stepper(
+                x, np.array([[1.0], [-1.0]], dtype), constraints=[kd.ElasticCollisions(0.2), kd.Periodic(-4, 4)]
+            )
+            world.step()
+            assert (world.velocity[0, 0] < 0) == met
+            world.step()
+            assert world.velocity[0, 0] < 0
+            assert (np.abs(world.position) < 4).all()
