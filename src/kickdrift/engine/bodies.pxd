@@ -44,4 +44,3 @@ cdef class Core(Runner):
     cdef int run_slots(self, Py_ssize_t steps) except -1
     cdef int make_slots(self) except -1
     cdef int complete(self, Py_ssize_t steps, bint last) except -1
-    cdef int raise_direct(self) except -1

@@ -12,8 +12,7 @@ from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
 from ..kernels.abi.crew cimport Crew
 from .coupled cimport padded
-from .runner cimport LARGEST_TICK, RELEASE, Runner, View, Writes, copy_array, copy_views, locate, views
-from .guard cimport acquire
+from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .slots cimport Slots
 from ..kernels.loops.living cimport park
 
@@ -31,7 +30,6 @@ from ..stepper import slots as slots_
 require_rounding(__name__)
 
 cdef bint LITTLE = sys.byteorder == "little"    # which snapshots are
-cdef object ONE = 1
 
 
 cdef class Become:
@@ -219,7 +217,6 @@ cdef class Core(Runner):
             origin, origin_tick = validation.as_float(attributes["_origin"]), attributes["_origin_tick"]
         self.turn_clock(clock_rate, clock_tick, clock_anew)
         # From here on no Python code runs.
-        self.direct = False
         prepared.execute()
         if fill is not None:
             self.binding.refill(fill)
@@ -415,40 +412,10 @@ cdef class Core(Runner):
         >>> ball.position.tolist(), ball.tick, ball.time
         ([[0.0, 5.0]], 2, 1.0)
         """
-        if n is ONE and acquire(&self.busy):
-            if self.direct and (self.handed == NULL or self.handed[0] <= 0):
-                self.job.tick = self.completed
-                self.plan.run(self.plan, &self.job, NULL)
-                self.completed += 1
-                self.evaluated += self.job.evaluations
-                if self.job.bad_body >= 0:
-                    self.raise_direct()
-                self.unlock()
-                return
-            self.unlock()
         if self.handed != NULL and self.handed[0] > 0:
             self.step_in_frame(n)
         else:
             self.run_steps(n)
-
-    cdef bint is_direct(self) noexcept:
-        cdef bint here = (
-            self.slots is None and self.coupled is None and self.tape is None and not self.fallible
-            and (self.applied == NULL or self.plan.merges) and self.plan.last_h == self.plan.h and self.started
-            and self.rows > 0 and self.cost < RELEASE and self.most > 1 and self.completed < LARGEST_TICK // 2
-        )
-        if here:
-            self.job.first, self.job.last, self.job.steps = 0, self.plan.n, 1
-            self.job.start = self.job.begin = False
-        return here
-
-    cdef int raise_direct(self) except -1:
-        """What a direct step has found; whoever handles it finds the stepper unlocked."""
-        try:
-            self.raise_waiting()
-        finally:
-            self.unlock()
-        return 0
 
     cdef int step_in_frame(self, object n) except -1:
         """`step` in a loop over the steps of the stepper's own clock."""

@@ -93,7 +93,6 @@ cdef class Runner:
     cdef bint ready         # is everything bound? Nothing runs before
     cdef bint fallible      # may a step fail?
     cdef bint later         # has a part of this call been run?
-    cdef bint direct        # does `step()` find all decided? The step before says so; whoever locks takes it back
     cdef Py_ssize_t rows    # bodies or trajectories
     cdef double cost        # of one step of all rows, in nanoseconds
     cdef Py_ssize_t most    # steps between two looks for Ctrl-C
@@ -123,7 +122,6 @@ cdef class Runner:
     cdef int go_taped(self, Py_ssize_t steps) except -1
     cdef int record(self, object tape) except -1
     cdef int go(self, Py_ssize_t steps) except -1
-    cdef bint is_direct(self) noexcept
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1
 
     @cython.final

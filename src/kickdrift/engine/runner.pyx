@@ -200,7 +200,6 @@ cdef class Runner:
         if not self.ready:
             self.unlock()
             raise RuntimeError("this stepper was never made: its __init__ did not run to its end")
-        self.direct = False
         return 0
 
     def _exclusively(self, function, *given):
@@ -225,14 +224,9 @@ cdef class Runner:
         self.lock()
         try:
             self.go(steps)
-            self.direct = self.is_direct()
         finally:
             self.unlock()
         return 0
-
-    cdef bint is_direct(self) noexcept:
-        """Is there nothing to look at before or after a step but the state, until somebody locks the stepper?"""
-        return False
 
     @cython.final
     cdef int go(self, Py_ssize_t steps) except -1:
@@ -297,7 +291,6 @@ cdef class Runner:
     @_tape.setter
     def _tape(self, tape):
         self.tape = tape
-        self.direct = False
 
     def _step(self, n):
         """`step(n)`, where the lock is held already."""

@@ -1,4 +1,4 @@
-"""Steps one by one: what is decided in one of them holds for the next until something changes, and no longer."""
+"""Steps one by one: what changes between them is seen by the next."""
 
 import numpy as np
 import pytest
