@@ -84,6 +84,10 @@ class Distance(Constraint):
     colours of the others as they were. `Contacts` takes `joints` in this order too. Whatever the order, a stepper with
     `threads` shares pairs where 512 or more in a row have no body in common.
 
+    Several of them that hold a body which can be moved are one system. Its pairs are taken by their bodies, the lower
+    one first, whoever declares them and whenever, and then those that are "coloured", colour by colour; all as often as
+    the one with the most iterations. A `Distance` that shares no such body keeps its own order.
+
     compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); 0 is rigid. With it this is XPBD (Macklin,
     Müller, Chentanez 2016). Its result, once converged, depends neither on iterations nor on dt.
 
