@@ -55,25 +55,20 @@ def test_a_chain_of_several_parts_is_the_chain(split):
 
 @pytest.mark.parametrize("hz", [120, 240])
 def test_a_rope_that_is_added_to_a_swinging_chain_keeps_its_energy(hz):
-    """A rope pulls only when it is taut: hung up at its length, it does no work."""
-    hanging = np.stack([np.linspace(0, 4, 9), np.zeros(9)], axis=1)
-    tail = np.stack([np.full(4, 4.0), -0.5 * np.arange(1, 5)], axis=1)
-    position = np.concatenate([hanging, tail])
-    links = np.stack([np.arange(8), np.arange(1, 9)], axis=1)
-    more = np.array([(8, 9), (9, 10), (10, 11), (11, 12)])
-    swinging = world(position, [kd.Distance(links, iterations=60), kd.Distance(more[1:], iterations=60)], hz, [0])
-    swinging.set(swinging.constraints[2], length=0.5)
-    swinging.step(hz // 4)
-    rope = swinging.add(kd.Distance(more[:1], iterations=60))
-    # From the second step on: the rope takes the speed along it away, as a jerk would.
-    swinging.step()
-    before, scale = total(swinging), 13 * G * 4.0  # J: all of it falls by the chain's length
-    least = most = before
+    """A rope that holds a distance does no work: nobody can tell that its last link was hung up while it swung."""
+    links, angle, length = 9, 0.6, 0.5
+    along = length * np.arange(links + 1)[:, None] * (math.sin(angle), -math.cos(angle))
+    pairs = np.stack([np.arange(links), np.arange(1, links + 1)], axis=1)
+    swinging = world(along, [kd.Distance(pairs[:-1], iterations=20)], hz, [0])
+    swinging.step(6)
+    swinging.add(kd.Distance(pairs[-1:], iterations=20))
+    swinging.step()  # which is the jerk of the two that were let go
+    before, energies = total(swinging), []
     for _ in range(10 * hz):
         swinging.step()
-        least, most = min(least, total(swinging)), max(most, total(swinging))
-    assert (most - least) / scale < 1e-3
-    assert rope in swinging.constraints or len(swinging.constraints) == 4
+        energies.append(total(swinging) - before)
+    height = links * length * (1 - math.cos(angle))  # m: so deep the last one falls
+    assert max(np.abs(energies)) < 1e-3 * links * G * height
 
 
 def test_a_pendulum_has_the_period_of_its_amplitude():
@@ -93,6 +88,21 @@ def test_a_pendulum_has_the_period_of_its_amplitude():
         a, b = (a + b) / 2, math.sqrt(a * b)
     assert np.mean(np.diff(turns)) == pytest.approx(2 * math.pi * math.sqrt(length / G) / a, rel=1e-4)
     assert abs(total(swing) - before) < 1e-3 * G * length
+
+
+@pytest.mark.parametrize("iterations", [20, 40])
+def test_a_bridge_hangs_still(iterations):
+    """In equilibrium the slope grows from link to link by the weight of a plank; a minute later nothing has moved."""
+    slope = np.linspace(-0.38, 0.38, LINKS)
+    along = np.stack([np.ones(LINKS), slope], axis=1) / np.hypot(1, slope)[:, None]
+    position = np.concatenate([[(0, 0)], np.cumsum(0.44 * along, axis=0)])
+    links = chain()[1]
+    ropes = [kd.Distance(links[[13]], iterations=iterations), kd.Distance(np.delete(links, 13, axis=0))]
+    bridge = world(position, ropes)
+    bridge.add(kd.Damping(0.25))
+    bridge.step(60 * 240)
+    assert np.linalg.norm(bridge.velocity, axis=1).max() < 0.001  # m/s; a step of gravity is 0.04
+    assert abs(bridge.position - position).max() < 0.05
 
 
 @pytest.mark.parametrize("compliance", [None, 0.0, 1e-4])
@@ -184,9 +194,10 @@ def test_no_order_of_different_kinds_changes_a_bit():
 @pytest.mark.parametrize("ratio", [1, 4, 12])
 @pytest.mark.parametrize("kind", ["plane", "boxes", "segments"])
 def test_what_lies_on_a_body_that_lies_on_a_wall_is_held_in_the_same_step(kind, ratio):
-    """A heavy ball on a light one, whatever the floor: k sweeps leave q = (M / (m + M))^k of what M comes in with.
+    """A heavy ball on a light one, whatever the floor: each sweep leaves M / (m + M) of what M comes in with.
 
-    At rest v = q (v - g h), so v = -q / (1 - q) g h.
+    So k sweeps leave q, the k-th power of it, and at rest v = q (v - g h), or v = -q / (1 - q) g h. The sweep that
+    finds the two apart may be lost.
     """
     sweeps, hz, radius = 8, 240, [0.06, 0.11]
     floor = {
@@ -199,6 +210,6 @@ def test_what_lies_on_a_body_that_lies_on_a_wall_is_held_in_the_same_step(kind, 
         [(0.0, 0.06), (0.0, 0.23)], mass=[1.0, ratio], hz=hz, forces=[kd.Gravity((0, -G))], constraints=[balls, floor]
     )
     pile.step(4000)
-    left = (ratio / (1 + ratio)) ** sweeps
+    left = (ratio / (1 + ratio)) ** (sweeps - 1)
     speed = abs(pile.velocity[:, 1]).max() * hz / G
-    assert speed < 1.2 * left / (1 - left) + 0.01
+    assert speed < left / (1 - left) + 0.01

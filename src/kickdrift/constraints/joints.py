@@ -92,9 +92,9 @@ class Distance(Constraint):
     Müller, Chentanez 2016). Its result, once converged, depends neither on iterations nor on dt.
 
     Positions are corrected, and velocities follow: v += (x' - x) / h. With integrators whose velocity belongs to the
-    end of the step, such as `velocity_verlet`, velocities along a rod are then removed, in as many iterations
-    (RATTLE: Andersen 1983). A pair with compliance pulls in both halves of the step. So a body that hangs still has
-    no velocity.
+    end of the step, such as `velocity_verlet`, each pair pulls in the second half of the step as hard as in the first,
+    and what is left of velocities along it is removed, in as many iterations (RATTLE: Andersen 1983). So a body that
+    hangs still has no velocity.
 
     Otherwise a hanging body shows a velocity of up to one step of gravity: with direction="after", and for pairs with
     compliance under `explicit_euler`, `verlet` with "central" velocities and `semi_implicit_euler` other than

@@ -57,8 +57,8 @@ ctypedef struct Distance:
     Torus torus
     int64_t stages
     const int64_t* stage        # where each begins, and the last ends
-    const uint8_t* how          # of each: 0: along the line after the step; 1: before it; 2: so, and velocities
-                                # along it end too; and SOFT
+    # Of each: 0: along the line after the step; 1: before it; 2: so, and velocities along it end too; and SOFT.
+    const uint8_t* how
     int64_t members             # bodies in rows
     const int32_t* member       # which they are,
     const int32_t* place        # and at which number the row of each begins

@@ -84,6 +84,7 @@ cdef inline int distance(
     if data.compliance != NULL:
         shares(h, count, data.response + 2, data)
     fetch(dim, stride, v, data)
+    pull_again(dim, h, <real*> data.row, data)
     if not sweep(True, dim, h, data, owner):
         return INTERRUPTED
     give(dim, stride, v, data)
@@ -352,6 +353,26 @@ cdef inline void relax_pair(
             d[j] = f * d[j]
         first[j] = first[j] + move_first * d[j]
         second[j] = second[j] - move_second * d[j]
+
+
+cdef inline void pull_again(int dim, real h, real* row, const Distance* data) noexcept nogil:
+    """As hard as a pair has pulled in the first half of the step it pulls in the second: what is off is then found."""
+    cdef int64_t count = data.stage[data.stages]
+    cdef const real* way = <const real*> data.way
+    cdef real change, d
+    cdef int64_t stage, p
+    cdef int j
+    for stage in range(data.stages):
+        if data.how[stage] != 2:
+            continue
+        for p in range(data.stage[stage], data.stage[stage + 1]):
+            if (<const real*> data.pull)[p] > 0:
+                continue
+            change = (<const real*> data.force)[p] / h
+            for j in range(dim):
+                d = change * way[j * count + p]
+                row[data.first[p] + j] = row[data.first[p] + j] + moves(False, data, row)[p] * d
+                row[data.second[p] + j] = row[data.second[p] + j] - moves(True, data, row)[p] * d
 
 
 cdef inline void slow_pair(

@@ -53,6 +53,12 @@ def distance(
         return
     x, v, s = system.rows()
     pairs.aim(x)
+    # As hard as a pair has pulled in the first half of the step it pulls in the second: what is off is then found.
+    for pair, (i, j) in enumerate(pairs.ends):
+        if pairs.direction[pair] == 2 and rigid[pair] and not pairs.loose[pair]:
+            change = pairs.pulled[pair] / system.h
+            v[i] = v[i] + one_share[pair] * (change * pairs.ways[pair])
+            v[j] = v[j] - other_share[pair] * (change * pairs.ways[pair])
     if compliance is not None:
         one_share, other_share = soft.shares(rigid, soft.response[2:])
     for _ in range(iterations[0]):
