@@ -18,9 +18,12 @@ LEFT, TOP = (WIDTH / SCALE - SPAN) / 2, 6.2  # m, of the left end
 
 class Bridge:
     def __init__(self):
-        across = np.linspace(0, SPAN, PLANKS)
-        sag = 1.1 * (2 * across / SPAN - 1) ** 2 - 1.1
-        planks = np.stack([LEFT + across, TOP + sag], axis=1)
+        # A bridge that hangs still: from link to link the slope grows by the weight of a plank.
+        slope = np.linspace(-0.38, 0.38, PLANKS - 1)
+        links = np.stack([np.ones(PLANKS - 1), slope], axis=1) / np.hypot(1, slope)[:, None]
+        links *= SPAN / links[:, 0].sum()
+        planks = np.array([(LEFT, TOP)] * PLANKS)
+        planks[1:] += np.cumsum(links, axis=0)
         position = np.concatenate([planks, np.zeros((BALLS, 2))])
         ropes = np.stack([np.arange(PLANKS - 1), np.arange(1, PLANKS)], axis=1)
         middle = PLANKS // 2

@@ -1,7 +1,8 @@
 """WHAT holds the bodies: one small declaration per constraint.
 
-Constraints are applied after each step, in the order given, but for pins, which come first; `Damping` comes
-after them. They keep nothing from one step to the next, but for `Contacts`, whose impulses are in snapshots.
+Constraints are applied after each step, in the order of their kinds (`TURNS` in stepper/model.py), and of one kind
+in the order given; `Damping` comes after them. They keep nothing from one step to the next, but for `Contacts`, whose
+impulses are in snapshots.
 
 Bodies that are pinned or infinitely heavy are moved by no other constraint; the rest share a correction
 by the inverse of their masses. Under `verlet`, whose next step follows positions and not velocities, the

@@ -84,13 +84,17 @@ class Distance(Constraint):
     colours of the others as they were. `Contacts` takes `joints` in this order too. Whatever the order, a stepper with
     `threads` shares pairs where 512 or more in a row have no body in common.
 
+    Several of them that hold a body which can be moved are one system. Its pairs are taken by their bodies, the lower
+    one first, whoever declares them and whenever, and then those that are "coloured", colour by colour; all as often as
+    the one with the most iterations. A `Distance` that shares no such body keeps its own order.
+
     compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); 0 is rigid. With it this is XPBD (Macklin,
     Müller, Chentanez 2016). Its result, once converged, depends neither on iterations nor on dt.
 
     Positions are corrected, and velocities follow: v += (x' - x) / h. With integrators whose velocity belongs to the
-    end of the step, such as `velocity_verlet`, velocities along a rod are then removed, in as many iterations
-    (RATTLE: Andersen 1983). A pair with compliance pulls in both halves of the step. So a body that hangs still has
-    no velocity.
+    end of the step, such as `velocity_verlet`, each pair pulls in the second half of the step as hard as in the first,
+    and what is left of velocities along it is removed, in as many iterations (RATTLE: Andersen 1983). So a body that
+    hangs still has no velocity.
 
     Otherwise a hanging body shows a velocity of up to one step of gravity: with direction="after", and for pairs with
     compliance under `explicit_euler`, `verlet` with "central" velocities and `semi_implicit_euler` other than

@@ -3,9 +3,9 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 from ..kernels.abi.constraints cimport (
-    BOX, COLLISIONS, COLOURS, COMPLIANT_DISTANCE, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, MEETING,
-    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, SHARED, TRAITS, Collisions, ConstraintCall,
-    Contacts, Distance, Pin, Shapes,
+    BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, MEETING,
+    PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, SHARED, SOFT, TRAITS, Collisions,
+    ConstraintCall, Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -68,6 +68,7 @@ cdef class BoundDistance(BoundConstraint):
     cdef object bodies  # first and second bodies in that order
     cdef object first, second, stage    # its pairs as they are taken, and in which stage each of them is
     cdef object at_rest, reads          # of the plan, and as kernels read it
+    cdef object reading_pairs           # 1 for those whose bodies read it
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Distance* distance = &self.distance
@@ -82,12 +83,13 @@ cdef class BoundDistance(BoundConstraint):
         if stage is None:
             stage = stages(self.first, self.second, plan.n)
         self.stage = stage
-        # Neighbours in a vector are neighbours in memory then.
-        order = np.lexsort((self.first, stage))
-        distance.stages = int(stage.max()) + 1 if count else 0
-        sizes = np.bincount(stage, minlength=1)
-        ends = np.cumsum(sizes)
-        distance.stage = <const int64_t*> self.keep(np.concatenate([[0], ends]), np.int64)
+        # What pulls alike is one part of a stage, and neighbours in a vector are neighbours in memory then.
+        direction = np.broadcast_to(fields["direction"], (count,))
+        how = direction + (SOFT * (fields["compliance"] >= 0) if "compliance" in fields else 0)
+        order = np.lexsort((self.first, how, stage))
+        parts, sizes = np.unique(2 * SOFT * stage + how, return_counts=True)
+        distance.stages = len(parts)
+        distance.stage = <const int64_t*> self.keep(np.cumsum([0, *sizes]), np.int64)
         self.bodies = self.first[order], self.second[order]
         held = np.zeros(plan.n, bool)
         held[self.first] = held[self.second] = True
@@ -108,6 +110,9 @@ cdef class BoundDistance(BoundConstraint):
             distance.drag_second = self.keep(fields["drag_second"][order], plan.dtype)
         # What is kept from here on has no item for each pair, or is filled anew in each step.
         self.pairs = self.kept[1:]
+        distance.how = <const uint8_t*> self.keep(parts % (2 * SOFT), np.uint8)
+        # With velocities at the end of a step, which is what a direction of 2 stands for, they read nothing at rest.
+        self.reading_pairs = (direction[order] < 2).astype(np.uint8)
         if "tenants" in fields:
             self.tenants = fields["tenants"][order]
         if "compliance" in fields:
@@ -122,16 +127,16 @@ cdef class BoundDistance(BoundConstraint):
         distance.row = self.allocate(int(row.max(initial=0)) + HELD_ROW, plan.dtype)
         distance.force = self.allocate(count, plan.dtype)
         distance.pull = self.allocate(count, plan.dtype)
-        distance.direction = fields["direction"][0]
+        distance.direction = direction.max(initial=0)
         distance.was = self.allocate(plan.dim * padded, plan.dtype)
         distance.way = self.allocate(plan.dim * count, plan.dtype)
         distance.iterations = fields["iterations"][0]
         distance.look = look
         self.kept.append(space(&distance.torus, plan))
         # Each thread has half as many pairs of the largest stage as are worth sharing, or more.
-        self.sharers = min(MOST_IN_CREW, 2 * sizes.max() // SHARED)
+        self.sharers = min(MOST_IN_CREW, 2 * sizes.max(initial=0) // SHARED)
         # Nanoseconds: pairs of long stages take less time, as they fill vectors.
-        pair = 5 if sizes.max() >= SHARED else 20
+        pair = 5 if sizes.max(initial=0) >= SHARED else 20
         self.cost = pair * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
 
@@ -142,8 +147,7 @@ cdef class BoundDistance(BoundConstraint):
         self.places = {}  # what is cut is laid out again from copies
         stage = self.kept[0]
         links.add(self.bodies[0], self.bodies[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
-        # With velocities at the end of a step, which is what a direction of 2 stands for, they read nothing at rest.
-        return links.stages(stage, self.distance.stages, self.reads, self.distance.direction < 2)
+        return links.stages(stage, self.distance.stages, self.reads, self.reading_pairs)
 
     cdef BoundDistance reading(self, object plan):
         """The same, with the shares that links of this plan read at rest."""
@@ -155,7 +159,7 @@ cdef class BoundDistance(BoundConstraint):
             other.constraint, other.cost, other.distance = self.constraint, self.cost, self.distance
             other.kept, other.first, other.second, other.stage = [*self.kept], self.first, self.second, self.stage
             other.constraint.data = &other.distance
-            other.pairs, other.bodies = self.pairs, self.bodies
+            other.pairs, other.bodies, other.reading_pairs = self.pairs, self.bodies, self.reading_pairs
             other.tenants, other.places, other.sharers = self.tenants, self.places, self.sharers
         other.at_rest = plan.at_rest
         other.distance.at_rest, other.reads = NULL, None
@@ -386,7 +390,7 @@ cdef class BoundCollisions(BoundGrid):
 KINDS = {
     "pin": (PIN, BoundPin),
     "distance": (DISTANCE, BoundDistance),
-    "compliant_distance": (COMPLIANT_DISTANCE, BoundDistance),
+    "compliant_distance": (DISTANCE, BoundDistance),
     "box": (BOX, BoundWall),
     "plane": (PLANE, BoundWall),
     "collisions": (COLLISIONS, BoundCollisions),
@@ -409,7 +413,7 @@ cdef list bind_constraints(object plan, const CoupledTable* table, Py_ssize_t pa
     bound = [
         same.get(id(record)) or bind_constraint(record, plan, table, padded, tied) for record in plan.constraint_records
     ]
-    walls = [constraint for constraint in bound if isinstance(constraint, BoundWall)]
+    walls = [constraint for constraint in bound if isinstance(constraint, (BoundWall, BoundShapes))]
     for number, constraint in enumerate(bound):
         if isinstance(constraint, BoundCollisions):
             bound[number] = (<BoundCollisions> constraint).seeing(walls)

@@ -28,7 +28,8 @@ ctypedef struct Cut:
     int64_t stages          # of pairs: where each begins, as declared and now
     const int64_t* stage
     int64_t* to_stage
-    const char* at_rest     # of each body that pairs hold up, or NULL
+    const char* at_rest     # of each body that pairs hold up, or NULL,
+    const uint8_t* reads    # and which pairs do so
 
 # Where 1/m of each body is read, 0 for those that nothing moves; and what finds bodies that meet.
 ctypedef struct Weight:
@@ -57,7 +58,7 @@ cdef class Links:
     cdef int add(
         self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
     ) except -1
-    cdef int stages(self, object stage, int64_t count, object at_rest, bint reads) except -1
+    cdef int stages(self, object stage, int64_t count, object at_rest, object reads) except -1
     cdef int weigh(self, object weight, object size_class, int32_t* partners) except -1
     cdef bint uncut(self, const Cut* cut, Py_ssize_t k) noexcept nogil
     cdef void layout(self) noexcept nogil

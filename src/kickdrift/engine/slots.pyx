@@ -338,8 +338,8 @@ cdef class Links:
         self.cuts += 1
         return 0
 
-    cdef int stages(self, object stage, int64_t count, object at_rest, bint reads) except -1:
-        """Of the pairs that were added last: where each stage begins, and what bodies read at rest, if they read it.
+    cdef int stages(self, object stage, int64_t count, object at_rest, object reads) except -1:
+        """Of the pairs that were added last: where each stage begins, what bodies read at rest, and of which pairs.
 
         The array of the last pairs that are added is the one that kernels look at.
         """
@@ -349,8 +349,8 @@ cdef class Links:
         cut.stage = <const int64_t*> self.keep(stage.copy())
         if at_rest is not None:
             self.at_rest = <char*> self.keep(at_rest)
-            if reads:
-                cut.at_rest = <const char*> self.keep(at_rest.copy())
+            cut.at_rest = <const char*> self.keep(at_rest.copy())
+            cut.reads = <const uint8_t*> self.keep(reads)
         return 0
 
     cdef int weigh(self, object weight, object size_class, int32_t* partners) except -1:
@@ -411,7 +411,7 @@ cdef class Links:
                         cut.column[c].item,
                     )
                 left += 1
-                if cut.at_rest != NULL:
+                if cut.at_rest != NULL and cut.reads[k]:
                     memcpy(self.at_rest + cut.first[k] * item, cut.at_rest + cut.first[k] * item, item)
                     memcpy(self.at_rest + cut.second[k] * item, cut.at_rest + cut.second[k] * item, item)
                 if cut.pins:

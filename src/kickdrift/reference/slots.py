@@ -67,7 +67,7 @@ class Living:
 
 
 #: Coefficients that have no item for each pin or pair.
-FOR_ALL = ("iterations", "direction", "response")
+FOR_ALL = ("iterations", "response")
 
 
 def present_fields(system: Any, record: Any) -> dict[str, Any]:
@@ -81,7 +81,10 @@ def present_fields(system: Any, record: Any) -> dict[str, Any]:
         return {**fields, **rods, "weight": weights(system)}
     if record.kind == "pin" or "first" in fields:
         left = uncut(system, record)
-        return {name: field if name in FOR_ALL else field[left] for name, field in fields.items()}
+        return {
+            name: field if name in FOR_ALL else np.broadcast_to(field, (len(left),))[left]
+            for name, field in fields.items()
+        }
     return {**fields, "weight": weights(system)}
 
 
@@ -109,7 +112,8 @@ def present_at_rest(system: Any) -> np.ndarray | None:
         return plan.at_rest
     held = np.zeros(plan.n, np.bool_)
     for record in plan.constraint_records:
-        if "first" in record.fields and record.kind != "contacts" and record.fields["direction"][0] < 2:
+        if "first" in record.fields and record.kind != "contacts":
+            reads = uncut(system, record) & (record.fields["direction"] < 2)
             for name in ("first", "second"):
-                held[record.fields[name][uncut(system, record)]] = True
+                held[record.fields[name][reads]] = True
     return np.where(held, plan.at_rest, plan.dtype.type(0))

@@ -199,7 +199,7 @@ class StepperBase(State):
 
     @property
     def constraints(self) -> tuple[Constraint, ...]:
-        """The constraints, in the order in which they are applied."""
+        """The constraints, in the order in which they were declared. They act by kind: see docs/constraints.md."""
         return self._plan.constraints
 
     @property

@@ -220,7 +220,7 @@ class Reporting(NamedTuple):
 
 
 def reporting(plan: Plan) -> dict[int, Reporting]:
-    """The constraints that report, by their number."""
+    """The constraints that report, by their number, in the order in which they act."""
     found = {}
     for record in plan.constraint_records:
         walls = record.constraint.sides(plan)
@@ -228,7 +228,7 @@ def reporting(plan: Plan) -> dict[int, Reporting]:
             pairs, at_once = record.constraint.meets, record.constraint.most_sides(plan)
             capacity = plan.n * (MOST_TOUCHING * pairs + at_once)
             found[plan.source(record)] = Reporting(pairs, walls, at_once, record.kind == "sensor", capacity)
-    return dict(sorted(found.items()))
+    return found
 
 
 class Touching(Part):

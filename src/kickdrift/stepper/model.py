@@ -6,8 +6,8 @@ divided by masses, the affine terms are merged into one acceleration per compone
     a = g - c (v - w) - k (x - p),
 
 and all coefficients are rounded to the dtype of the state. Accelerations are summed in one order: the
-affine part, the records, the interactions, each in the order given. After each step the constraints follow, in
-theirs. An array of a plan has one row for all bodies or one row per body, where nothing else is said.
+affine part, the records, the interactions, each in the order given. After each step the constraints follow, by
+kind. An array of a plan has one row for all bodies or one row per body, where nothing else is said.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..constraints.base import Constraint
+from ..constraints.joints import Distance
 from ..constraints.periodic import check_company, periodic_among
 from ..declaration import once
 from ..forces.base import Term
@@ -27,8 +28,13 @@ from ..integrators import Integrator, Verlet
 from ..integrators.base import shown
 from . import merging, replacing, step_numbers
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record
+from .tying import tied
 
 _F64 = np.dtype(np.float64)
+#: What leans on others follows them: on what is pinned all do, bodies that meet on what ties them, walls and contacts
+#: have the last word on where bodies are; then it is told where they went, and they are put back into the box.
+TURNS = {"pin": 0, "distance": 1, "compliant_distance": 1, "collisions": 2, "sensor": 4, "periodic": 5}
+SOLID = 3  #: all others
 #: Magnitudes that are rounded to float32 without overflow or underflow.
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
@@ -46,6 +52,7 @@ class Plan:
     rows: np.ndarray | None = None
     told: bool = False  #: is it reported who meets whom?
     impulses: Any = None  #: where contacts keep theirs; the stepper has them
+    _ties: list[ConstraintRecord]  #: of `Distance`, those that hold a body in common as one
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
     mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
     finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
@@ -88,10 +95,7 @@ class Plan:
         constraint_records = self._with_corners(parts)
         if sum(interaction.kind == "langevin" for interaction in self.interactions) > 1:
             raise ValueError("forces: expected at most one Langevin, got more")
-        # Other constraints lean on what is pinned; and when all are done, bodies are put back into the box.
-        self.constraint_records = sorted(
-            constraint_records, key=lambda record: (record.kind != "pin") + (record.kind == "periodic")
-        )
+        self.constraint_records = self._in_turn(constraint_records, previous)
         check_company(self)
         if any(record.kind == "contacts" for record in constraint_records):
             from ..constraints.contacts import check_walls
@@ -139,6 +143,13 @@ class Plan:
                 constraint_records += self._corners.constraint_records
             constraint_records += part.constraint_records
         return constraint_records
+
+    def _in_turn(self, records: list[ConstraintRecord], previous: Plan | None) -> list[ConstraintRecord]:
+        """All constraints as they act, whatever was declared when: of those of one turn in the order given."""
+        ties = [record for record in records if record.kind in Distance.kind]
+        others = [record for record in records if record.kind not in Distance.kind]
+        self._ties = tied(self.n, ties, () if previous is None else previous._ties)
+        return sorted([*self._ties, *others], key=lambda record: TURNS.get(record.kind, SOLID))
 
     def _dragged(self, record: ConstraintRecord) -> ConstraintRecord:
         """A constraint that pulls in both halves of a step is told what drag there is."""

@@ -39,11 +39,12 @@ class ConstraintRecord:
     kind: str
     constraint: Any
     fields: dict[str, np.ndarray]
+    members: tuple[ConstraintRecord, ...] = ()  #: those of which it was joined, if any: see `tying`
 
     @property
     def splits(self) -> bool:
         """Does it pull in both halves of a step alike?"""
-        return self.kind == "compliant_distance" and int(self.fields["direction"][0]) == 2
+        return self.kind == "compliant_distance" and 2 in self.fields["direction"]
 
 
 class Refill(NamedTuple):

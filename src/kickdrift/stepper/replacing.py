@@ -124,5 +124,8 @@ def refill(self: Plan, before: Declaration, now: Declaration, names: Collection[
     if fields is None:
         return None
     if isinstance(one, ConstraintRecord):  # the one that acts may have been told of drag
-        one = next(each for each in self.constraint_records if each.constraint is before)
+        alone = (each for each in self.constraint_records if each.constraint is before and not each.members)
+        one = next(alone, None)  # type: ignore[assignment]
+        if one is None:  # with others it is one system
+            return None
     return Refill(one, self._rounded(fields))

@@ -18,11 +18,12 @@ cdef enum:
     COLOURS = 64            # of which a body knows which are taken; contacts without one come last
     SHARED = 512            # pairs of a stage from which on a crew takes less time than its leader alone
     HELD_ROW = 4            # numbers in the row of a body that pairs hold: its vector, and what nobody reads
+    DIRECTION = 3           # the bits of `how` that say along which line a pair pulls,
+    SOFT = 4                # and whether it has compliance
 
 cdef enum ConstraintKind:
     PIN
     DISTANCE
-    COMPLIANT_DISTANCE
     BOX
     PLANE
     COLLISIONS
@@ -50,12 +51,14 @@ ctypedef struct Pin:
     int64_t count
     const int64_t* index
 
-# Pairs in stages, of which each follows the one before; those of one stage have no body in common. They find their
-# bodies in rows of HELD_ROW numbers, which come and go with each step.
+# Pairs in stages, of which each follows the one before; those of one stage have no body in common, and pull alike.
+# They find their bodies in rows of HELD_ROW numbers, which come and go with each step.
 ctypedef struct Distance:
     Torus torus
     int64_t stages
     const int64_t* stage        # where each begins, and the last ends
+    # Of each: 0: along the line after the step; 1: before it; 2: so, and velocities along it end too; and SOFT.
+    const uint8_t* how
     int64_t members             # bodies in rows
     const int32_t* member       # which they are,
     const int32_t* place        # and at which number the row of each begins
@@ -64,8 +67,8 @@ ctypedef struct Distance:
     const void* length
     const void* move_first
     const void* move_second
-    int64_t direction           # 0: after the step; 1: before it; 2: so, and velocities along it end too
-    const void* compliance      # of compliant ones, and NULL for others
+    int64_t direction           # the greatest of all stages
+    const void* compliance      # NULL where no pair has any; of those that have none < 0
     const void* drag_first
     const void* drag_second
     double response[4]
@@ -75,7 +78,7 @@ ctypedef struct Distance:
     void* way                   # component after component, of each pair
     void* force                 # how much each was pulled along itself
     void* pull                  # the same, of velocities; of pairs that are not compliant: > 0 where they are left
-    void* share_first           # of compliant ones: a number per pair
+    void* share_first           # where any pair has compliance: a number for each
     void* share_second
     void* alpha
     int64_t iterations

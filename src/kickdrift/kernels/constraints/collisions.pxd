@@ -24,21 +24,21 @@ ctypedef struct Meeting:
 
 
 cdef inline int collisions(
-    double step, int64_t n, int64_t dim, int64_t stride, const real* gain, real* x, real* v, real* s,
-    const Collisions* data, void* owner,
+    double step, int64_t n, int64_t dim, int64_t stride, const real* before, const real* gain, real* x, real* v,
+    real* s, const Collisions* data, void* owner,
 ) noexcept nogil:
     if data.classes == 0:
         return 0
     if dim == 3:
-        return collide(3, <real> step, n, stride, gain, x, v, s, data, owner)
+        return collide(3, <real> step, n, stride, before, gain, x, v, s, data, owner)
     if dim == 2:
-        return collide(2, <real> step, n, stride, gain, x, v, s, data, owner)
-    return collide(1, <real> step, n, stride, gain, x, v, s, data, owner)
+        return collide(2, <real> step, n, stride, before, gain, x, v, s, data, owner)
+    return collide(1, <real> step, n, stride, before, gain, x, v, s, data, owner)
 
 
 cdef inline int collide(
-    int dim, real h, int64_t n, int64_t stride, const real* gain, real* x, real* v, real* s, const Collisions* data,
-    void* owner,
+    int dim, real h, int64_t n, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
+    const Collisions* data, void* owner,
 ) noexcept nogil:
     cdef int64_t sweep, i, k, pairs, place
     cdef int64_t met = 0
@@ -72,21 +72,21 @@ cdef inline int collide(
         met += pairs // 4   # which takes as long
         if not changed:
             break
-        meet_walls(h, n, dim, stride, gain, x, v, s, data, owner)
+        meet_walls(h, n, dim, stride, before, gain, x, v, s, data, owner)
         met += n // 8  # which takes as long
     return 0
 
 
 cdef inline void meet_walls(
-    real h, int64_t n, int dim, int64_t stride, const real* gain, real* x, real* v, real* s, const Collisions* data,
-    void* owner,
+    real h, int64_t n, int dim, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
+    const Collisions* data, void* owner,
 ) noexcept nogil:
     """What leans on a body that leans on a wall is held up by the wall in this step, not in later ones."""
     cdef const ConstraintCall* wall
     cdef int64_t number
     for number in range(data.walls):
         wall = &data.wall[number]
-        wall.function(wall.kind, h, n, dim, stride, NULL, gain, x, v, s, wall.data, owner)
+        wall.function(wall.kind, h, n, dim, stride, before, gain, x, v, s, wall.data, owner)
 
 
 cdef inline int64_t list_pairs(int64_t n, const Collisions* data) noexcept nogil:
@@ -250,8 +250,8 @@ cdef inline bint meet(
 
 
 cdef inline bint meet_in_time(
-    int dim, real h, int64_t n, int64_t stride, const real* gain, real* x, real* v, real* s, const Collisions* data,
-    void* owner,
+    int dim, real h, int64_t n, int64_t stride, const real* gain, real* x, real* v, real* s,
+    const Collisions* data, void* owner,
 ) noexcept nogil:
     """The earliest touches of all bodies happen, and what follows is found anew; False where somebody wants to stop."""
     cdef real* since = <real*> data.since

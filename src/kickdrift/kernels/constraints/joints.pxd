@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from ..abi.constraints cimport HELD_ROW, SHARED, Distance, Pin
+from ..abi.constraints cimport DIRECTION, HELD_ROW, SHARED, SOFT, Distance, Pin
 from ..abi.coupled cimport INTERRUPTED
 from ..abi.crew cimport PartFunction
 from ..abi.plan cimport MAX_DIM
@@ -41,8 +41,8 @@ cdef inline int pin(
 
 
 cdef inline int distance(
-    bint compliant, double step, int64_t n, int64_t dim, int64_t stride, const real* before, real* x, real* v,
-    const Distance* data, void* owner,
+    double step, int64_t n, int64_t dim, int64_t stride, const real* before, real* x, real* v, const Distance* data,
+    void* owner,
 ) noexcept nogil:
     """Move each pair to its length, and let velocities follow.
 
@@ -59,15 +59,15 @@ cdef inline int distance(
     if data.direction > 0:
         fetch(dim, stride, before, data)
         aim(dim, count, data, x)
-    if compliant:
+    if data.compliance != NULL:
         for p in range(count):
             (<real*> data.alpha)[p] = (<const real*> data.compliance)[p] / (h * h)
         shares(h, count, data.response, data)
-    if compliant or data.direction > 0:
+    if data.compliance != NULL or data.direction > 0:
         memset(data.force, 0, count * sizeof(real))
         memset(data.pull, 0, count * sizeof(real))
     fetch(dim, stride, x, data)
-    if not sweep(False, compliant, dim, h, data, owner):
+    if not sweep(False, dim, h, data, owner):
         return INTERRUPTED
     give(dim, stride, x, data)
     if n < SHORT:
@@ -81,10 +81,11 @@ cdef inline int distance(
     if data.direction < 2:
         return 0
     aim(dim, count, data, x)
-    if compliant:
+    if data.compliance != NULL:
         shares(h, count, data.response + 2, data)
     fetch(dim, stride, v, data)
-    if not sweep(True, compliant, dim, h, data, owner):
+    pull_again(dim, h, <real*> data.row, data)
+    if not sweep(True, dim, h, data, owner):
         return INTERRUPTED
     give(dim, stride, v, data)
     return 0
@@ -180,17 +181,21 @@ cdef inline void directions(int dim, int64_t count, const Distance* data, const 
 
 
 cdef inline void shares(real h, int64_t count, const double* response, const Distance* data) noexcept nogil:
-    """By how much a pull moves the bodies of each pair, by what drag leaves of it."""
+    """By how much a pull moves the bodies of each pair, by what drag leaves of it; rigid ones go all the way."""
     cdef const real* move_first = <const real*> data.move_first
     cdef const real* move_second = <const real*> data.move_second
     cdef const real* drag_first = <const real*> data.drag_first
     cdef const real* drag_second = <const real*> data.drag_second
+    cdef real* share_first = <real*> data.share_first
+    cdef real* share_second = <real*> data.share_second
     cdef real a = <real> response[0]
     cdef real b = <real> response[1]
     cdef int64_t p
     for p in range(count):
-        (<real*> data.share_first)[p] = move_first[p] * left_by_drag(drag_first[p], h, a, b)
-        (<real*> data.share_second)[p] = move_second[p] * left_by_drag(drag_second[p], h, a, b)
+        share_first[p], share_second[p] = move_first[p], move_second[p]
+        if (<const real*> data.compliance)[p] >= 0:
+            share_first[p] = move_first[p] * left_by_drag(drag_first[p], h, a, b)
+            share_second[p] = move_second[p] * left_by_drag(drag_second[p], h, a, b)
 
 
 cdef inline real left_by_drag(real c, real h, real first, real second) noexcept nogil:
@@ -203,8 +208,8 @@ cdef inline real left_by_drag(real c, real h, real first, real second) noexcept 
 
 # What is done with the pairs of a stage.
 ctypedef struct Sweep:
-    bint velocities, compliant, plain
-    int dim
+    bint velocities, compliant
+    int dim, direction
     double h
     const Distance* data
     int64_t first, last
@@ -226,24 +231,26 @@ cdef inline void part_of(const Sweep* work, int64_t part, int64_t parts, const v
 
 
 cdef inline void hold_pairs(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
-    if work.plain:
+    if not work.velocities and not work.compliant and work.direction == 0 and not is_periodic(&work.data.torus):
         straighten(work.dim, work.data, p, last, like)
     else:
-        take(work.velocities, work.compliant, work.dim, work.h, work.data, p, last, like)
+        take(work, p, last, like)
 
 
 cdef inline bint sweep(
-    bint velocities, bint compliant, int dim, real h, const Distance* data, void* owner,
+    bint velocities, int dim, real h, const Distance* data, void* owner,
 ) noexcept nogil:
     """All iterations, over positions or velocities; False where somebody wants to stop."""
     cdef int64_t _iteration, stage, p, k
     cdef int64_t relaxed = 0
     cdef Sweep work
     cdef PartFunction part = part_f32 if real is float else part_f64
-    work.velocities, work.compliant, work.dim, work.h, work.data = velocities, compliant, dim, h, data
-    work.plain = not velocities and not compliant and data.direction == 0 and not is_periodic(&data.torus)
+    work.velocities, work.dim, work.h, work.data = velocities, dim, h, data
     for _iteration in range(data.iterations):
         for stage in range(data.stages):
+            work.compliant, work.direction = data.how[stage] & SOFT != 0, data.how[stage] & DIRECTION
+            if velocities and work.direction < 2:
+                continue
             p = work.first = data.stage[stage]
             work.last = data.stage[stage + 1]
             relaxed += work.last - p + 1
@@ -254,9 +261,9 @@ cdef inline bint sweep(
             if work.last - p <= FEW:
                 for k in range(p, work.last):
                     if velocities:
-                        slow_pair(compliant, dim, h, <real*> data.row, data, k)
+                        slow_pair(work.compliant, dim, h, <real*> data.row, data, k)
                     else:
-                        relax_pair(compliant, dim, <real*> data.row, data, k)
+                        relax_pair(work.compliant, work.direction, dim, <real*> data.row, data, k)
             elif data.crew != NULL and work.last - p >= SHARED:
                 lead(data.crew, part, &work)
             elif real is float:
@@ -266,8 +273,8 @@ cdef inline bint sweep(
     return True
 
 
-cdef inline const real* moves(bint compliant, bint second, const Distance* data, const real* like) noexcept nogil:
-    if compliant:
+cdef inline const real* moves(bint second, const Distance* data, const real* like) noexcept nogil:
+    if data.compliance != NULL:
         return <const real*> (data.share_second if second else data.share_first)
     if second:
         return <const real*> data.move_second
@@ -275,14 +282,14 @@ cdef inline const real* moves(bint compliant, bint second, const Distance* data,
 
 
 cdef inline void relax_pair(
-    bint compliant, int dim, real* row, const Distance* data, int64_t p,
+    bint compliant, int direction, int dim, real* row, const Distance* data, int64_t p,
 ) noexcept nogil:
     cdef int64_t count = data.stage[data.stages]
     cdef real* first = row + data.first[p]
     cdef real* second = row + data.second[p]
     cdef real length = (<const real*> data.length)[p]
-    cdef real move_first = moves(compliant, False, data, row)[p]
-    cdef real move_second = moves(compliant, True, data, row)[p]
+    cdef real move_first = moves(False, data, row)[p]
+    cdef real move_second = moves(True, data, row)[p]
     cdef const real* way = <const real*> data.way
     cdef real* force = <real*> data.force
     cdef real zero = 0
@@ -298,7 +305,7 @@ cdef inline void relax_pair(
     r = root(r)
     share = zero
     along = zero
-    if data.direction > 0:
+    if direction > 0:
         along = d[0] * way[p]
         for j in range(1, dim):
             along = along + d[j] * way[j * count + p]
@@ -335,17 +342,37 @@ cdef inline void relax_pair(
                     share = zero
             else:
                 kept = False
-        if data.direction > 0:
+        if direction > 0:
             force[p] = force[p] + (share + f * r)
             if not kept:
                 (<real*> data.pull)[p] = 1
     for j in range(dim):
-        if data.direction > 0 or compliant:
-            d[j] = share * (way[j * count + p] if data.direction > 0 else zero) + f * d[j]
+        if direction > 0 or compliant:
+            d[j] = share * (way[j * count + p] if direction > 0 else zero) + f * d[j]
         else:
             d[j] = f * d[j]
         first[j] = first[j] + move_first * d[j]
         second[j] = second[j] - move_second * d[j]
+
+
+cdef inline void pull_again(int dim, real h, real* row, const Distance* data) noexcept nogil:
+    """As hard as a pair has pulled in the first half of the step it pulls in the second: what is off is then found."""
+    cdef int64_t count = data.stage[data.stages]
+    cdef const real* way = <const real*> data.way
+    cdef real change, d
+    cdef int64_t stage, p
+    cdef int j
+    for stage in range(data.stages):
+        if data.how[stage] != 2:
+            continue
+        for p in range(data.stage[stage], data.stage[stage + 1]):
+            if (<const real*> data.pull)[p] > 0:
+                continue
+            change = (<const real*> data.force)[p] / h
+            for j in range(dim):
+                d = change * way[j * count + p]
+                row[data.first[p] + j] = row[data.first[p] + j] + moves(False, data, row)[p] * d
+                row[data.second[p] + j] = row[data.second[p] + j] - moves(True, data, row)[p] * d
 
 
 cdef inline void slow_pair(
@@ -355,8 +382,8 @@ cdef inline void slow_pair(
     cdef int64_t count = data.stage[data.stages]
     cdef real* first = row + data.first[p]
     cdef real* second = row + data.second[p]
-    cdef real move_first = moves(compliant, False, data, row)[p]
-    cdef real move_second = moves(compliant, True, data, row)[p]
+    cdef real move_first = moves(False, data, row)[p]
+    cdef real move_second = moves(True, data, row)[p]
     cdef const real* way = <const real*> data.way
     cdef real* pull = <real*> data.pull
     cdef real change, alpha, d
@@ -406,19 +433,18 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
         p = end
 
 
-cdef inline void take(
-    bint velocities, bint compliant, int dim, double step, const Distance* data, int64_t p, int64_t last,
-    const vec* like,
-) noexcept nogil:
+cdef inline void take(const Sweep* work, int64_t p, int64_t last, const vec* like) noexcept nogil:
     """The same for whatever is to be done with pairs."""
+    cdef const Distance* data = work.data
+    cdef int dim = work.dim
     cdef const void* move_first = data.move_first
     cdef const void* move_second = data.move_second
     cdef double room[HELD_ROW * BATCH]
-    cdef vec h = filled(step, like)
+    cdef vec h = filled(work.h, like)
     cdef vec d[HELD_ROW]
     cdef vec total
     cdef int64_t end, k
-    if compliant:
+    if data.compliance != NULL:
         move_first = data.share_first
         move_second = data.share_second
     while p < last:
@@ -430,12 +456,12 @@ cdef inline void take(
             else:
                 ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
             total = (<const vec*> numbers(move_first, k, like))[0] + (<const vec*> numbers(move_second, k, like))[0]
-            if velocities:
-                slow(compliant, dim, h, total, data, k, end - k, d)
+            if work.velocities:
+                slow(work.compliant, dim, h, total, data, k, end - k, d)
             else:
                 if is_periodic(&data.torus):
                     turn_to_images(dim, d, &data.torus)
-                correct(compliant, dim, total, data, k, end - k, d)
+                correct(work.compliant, work.direction, dim, total, data, k, end - k, d)
             if vec is f32vec:
                 lay_f32(<float*> numbers(room, HELD_ROW * (k - p), like), d)
             else:
@@ -449,7 +475,7 @@ cdef inline void take(
 
 
 cdef inline void correct(
-    bint compliant, int dim, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
+    bint compliant, int direction, int dim, vec total, const Distance* data, int64_t p, int64_t count, vec* d,
 ) noexcept nogil:
     """The ways from body to body become what they are to lose; what lies behind the last pair is not kept."""
     cdef int64_t pairs = data.stage[data.stages]
@@ -468,7 +494,7 @@ cdef inline void correct(
     kept = zero
     share = zero
     along = zero
-    if data.direction > 0:
+    if direction > 0:
         for c in range(dim):
             way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
         along = product(dim, d, way)
@@ -477,7 +503,7 @@ cdef inline void correct(
         alpha = (<const vec*> numbers(data.alpha, p, d))[0]
         off = r - length + alpha * force[0]
         slope = one
-        if data.direction > 0:
+        if direction > 0:
             twice = total * (force[0] - off / (total * (along / r) + alpha))
             twice = twice + twice
             kept = where_positive(length * length - twice * twice, kept)
@@ -489,7 +515,7 @@ cdef inline void correct(
         store_part(&change, <char*> force, count)
     else:
         f = where_positive(r, (r - length) / r)
-        if data.direction > 0:
+        if direction > 0:
             far = (r - length) * (r + length)
             left = along * along - far
             kept = where_positive(left + left + left + left - length * length, kept)

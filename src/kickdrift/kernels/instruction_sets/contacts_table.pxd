@@ -39,7 +39,7 @@ cdef inline int held(
     if kind == SHAPES:
         return meet_shapes(h, n, <int> dim, stride, before, gain, x, v, s, <const Shapes*> data)
     if kind == COLLISIONS:
-        return collisions(h, n, dim, stride, gain, x, v, s, <const Collisions*> data, owner)
+        return collisions(h, n, dim, stride, before, gain, x, v, s, <const Collisions*> data, owner)
     return NO_BRANCH
 
 

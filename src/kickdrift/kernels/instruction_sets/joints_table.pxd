@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from ..constraints.joints cimport distance, pin
-from ..abi.constraints cimport COMPLIANT_DISTANCE, DISTANCE, PIN, Distance, ConstraintKind, Pin
+from ..abi.constraints cimport DISTANCE, PIN, Distance, ConstraintKind, Pin
 from ..abi.coupled cimport NO_BRANCH
 from ..simd.vec cimport real
 
@@ -15,8 +15,6 @@ cdef inline int tied(
 ) noexcept nogil:
     if kind == PIN:
         return pin(dim, stride, before, x, v, s, <const Pin*> data)
-    if kind == COMPLIANT_DISTANCE:
-        return distance(True, h, n, dim, stride, before, x, v, <const Distance*> data, owner)
     if kind == DISTANCE:
-        return distance(False, h, n, dim, stride, before, x, v, <const Distance*> data, owner)
+        return distance(h, n, dim, stride, before, x, v, <const Distance*> data, owner)
     return NO_BRANCH

@@ -9,7 +9,7 @@ from libc.string cimport memcpy, memset
 from ..abi.registers cimport A, OUT, P, S, V, X, Y
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..abi.constraints cimport (
-    COMPLIANT_DISTANCE, CONTACTS, DISTANCE, PERIODIC, Contacts, Distance, Each, ConstraintCall, Periodic, Wall,
+    CONTACTS, DISTANCE, PERIODIC, Contacts, Distance, Each, ConstraintCall, Periodic, Wall,
 )
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport (
@@ -267,7 +267,7 @@ cdef inline int constrain(
         if job.code != 0:
             job.failed_part = number
             break
-        if coupling.constraint[number].kind == DISTANCE or coupling.constraint[number].kind == COMPLIANT_DISTANCE:
+        if coupling.constraint[number].kind == DISTANCE:
             at_rest = <const vec*> (<const Distance*> coupling.constraint[number].data).at_rest
     if coupling.log != NULL:
         coupling.log.tick = job.tick + step + 1

@@ -11,7 +11,7 @@ from ...constraints import Constraint
 from ...declaration import require_entries
 from .collisions import collisions
 from .contacts import contacts
-from .joints import compliant_distance, distance, pin
+from .joints import distance, pin
 from .periodic import periodic
 from .sensors import sensor
 from .shapes import shapes
@@ -20,7 +20,7 @@ from .walls import WALLS, corners
 CONSTRAINTS: dict[str, Any] = {
     "pin": pin,
     "distance": distance,
-    "compliant_distance": compliant_distance,
+    "compliant_distance": distance,
     "collisions": collisions,
     "contacts": contacts,
     "corners": corners,

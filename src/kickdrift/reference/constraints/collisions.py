@@ -8,8 +8,11 @@ from ...constraints.broad_phase import CROWD
 from ..space import Space
 from ..vector import Vector, dot, either, later, quotient, sqrt, stacked
 from .filters import Filter
+from .shapes import shapes
 from .walls import WALLS, arrival, at_least, bounce, replace, rub
 
+#: What bodies may lean on.
+SOLID = {**WALLS, "shapes": shapes}
 #: So many times the earliest touches of a step are looked for anew.
 ROUNDS = 64
 
@@ -92,8 +95,8 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
         # What leans on a body that leans on a wall is held up by the wall in this step, not in later ones.
         system.put(x, v, s)
         for record in system.plan.constraint_records:
-            if record.kind in WALLS:
-                system.apply(record, WALLS[record.kind], before)
+            if record.kind in SOLID:
+                system.apply(record, SOLID[record.kind], before)
         x, v, s = system.rows()
     system.put(x, v, s)
 

@@ -1,0 +1,215 @@
+"""Ropes, rods and chains against mechanics: expected values come from formulas alone.
+
+Expected of several declarations is what one would do: bodies do not know how their rods were written down.
+"""
+
+import math
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import kickdrift as kd
+
+G = 9.81  # m/s²
+LINKS = 26
+
+
+def chain(sag=1.1, width=11.4):
+    """A bridge at rest, which is not in equilibrium; and its links."""
+    across = np.linspace(0, width, LINKS + 1)
+    links = np.stack([np.arange(LINKS), np.arange(1, LINKS + 1)], axis=1)
+    return np.stack([across, sag * (2 * across / width - 1) ** 2 - sag], axis=1), links
+
+
+def world(position, ropes, hz=240, pins=(0, LINKS), Stepper=kd.Stepper, **more):
+    constraints = [kd.Pin(list(pins)), *ropes]
+    return Stepper(position.copy(), hz=hz, forces=[kd.Gravity((0, -G))], constraints=constraints, **more)
+
+
+def total(stepper):
+    return sum(stepper.energy())
+
+
+SPLITS = {
+    "middle apart": lambda links: [links[[13]], np.delete(links, 13, axis=0)],
+    "odd and even": lambda links: [links[::2], links[1::2]],
+    "one by one, from behind": lambda links: list(links[::-1, None]),
+}
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_a_chain_of_several_parts_is_the_chain(split):
+    """Energy is kept, and no bit depends on which declaration has which link."""
+    position, links = chain()
+    whole = world(position, [kd.Distance(links, iterations=40)])
+    parts = world(position, [kd.Distance(part, iterations=40) for part in SPLITS[split](links)])
+    before = total(parts)
+    weight = (LINKS + 1) * G  # N, of masses of 1 kg
+    for stepper in (whole, parts):
+        stepper.step(2400)
+    assert abs(total(parts) - before) < 0.01 * weight  # J: as if all had sunk by a centimetre
+    assert parts.position.tobytes() == whole.position.tobytes()
+    assert parts.velocity.tobytes() == whole.velocity.tobytes()
+
+
+@pytest.mark.parametrize("hz", [120, 240])
+def test_a_rope_that_is_added_to_a_swinging_chain_keeps_its_energy(hz):
+    """A rope that holds a distance does no work: nobody can tell that its last link was hung up while it swung."""
+    links, angle, length = 9, 0.6, 0.5
+    along = length * np.arange(links + 1)[:, None] * (math.sin(angle), -math.cos(angle))
+    pairs = np.stack([np.arange(links), np.arange(1, links + 1)], axis=1)
+    swinging = world(along, [kd.Distance(pairs[:-1], iterations=20)], hz, [0])
+    swinging.step(6)
+    swinging.add(kd.Distance(pairs[-1:], iterations=20))
+    swinging.step()  # which is the jerk of the two that were let go
+    before, energies = total(swinging), []
+    for _ in range(10 * hz):
+        swinging.step()
+        energies.append(total(swinging) - before)
+    height = links * length * (1 - math.cos(angle))  # m: so deep the last one falls
+    assert max(np.abs(energies)) < 1e-3 * links * G * height
+
+
+def test_a_pendulum_has_the_period_of_its_amplitude():
+    """T = 2 pi sqrt(L / g) / agm(1, cos(amplitude / 2)), and energy (Landau, Lifschitz: Mechanics, paragraph 11)."""
+    length, amplitude, hz = 1.0, 1.2, 480
+    bob = [length * math.sin(amplitude), -length * math.cos(amplitude)]
+    swing = world(np.array([(0.0, 0.0), bob]), [kd.Distance([(0, 1)])], hz, [0])
+    before, turns, last = total(swing), [], swing.position[1, 0]
+    for tick in range(10 * hz):
+        swing.step()
+        now = swing.position[1, 0]
+        if last > 0 >= now:
+            turns.append((tick + last / (last - now)) / hz)
+        last = now
+    a, b = 1.0, math.cos(amplitude / 2)
+    for _ in range(6):
+        a, b = (a + b) / 2, math.sqrt(a * b)
+    assert np.mean(np.diff(turns)) == pytest.approx(2 * math.pi * math.sqrt(length / G) / a, rel=1e-4)
+    assert abs(total(swing) - before) < 1e-3 * G * length
+
+
+@pytest.mark.parametrize("iterations", [20, 40])
+def test_a_bridge_hangs_still(iterations):
+    """In equilibrium the slope grows from link to link by the weight of a plank; a minute later nothing has moved."""
+    slope = np.linspace(-0.38, 0.38, LINKS)
+    along = np.stack([np.ones(LINKS), slope], axis=1) / np.hypot(1, slope)[:, None]
+    position = np.concatenate([[(0, 0)], np.cumsum(0.44 * along, axis=0)])
+    links = chain()[1]
+    ropes = [kd.Distance(links[[13]], iterations=iterations), kd.Distance(np.delete(links, 13, axis=0))]
+    bridge = world(position, ropes)
+    bridge.add(kd.Damping(0.25))
+    bridge.step(60 * 240)
+    assert np.linalg.norm(bridge.velocity, axis=1).max() < 0.001  # m/s; a step of gravity is 0.04
+    assert abs(bridge.position - position).max() < 0.05
+
+
+@pytest.mark.parametrize("compliance", [None, 0.0, 1e-4])
+@pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
+def test_what_hangs_on_two_ropes_hangs_still(Stepper, compliance):
+    """Each rope stretches by its load times its compliance, however they are declared, and nothing moves."""
+    lengths, ropes = (1.0, 1.5), [(0, 1), (1, 2)]
+    loads = (2 * G, 1 * G)  # N
+    stretch = [load * (compliance or 0.0) for load in loads]
+    places = [0.0, -(lengths[0] + stretch[0]), -(sum(lengths) + sum(stretch))]
+    position = np.array([(0.0, y) for y in places])
+    hung = [kd.Distance([rope], each, compliance=compliance) for rope, each in zip(ropes, lengths, strict=True)]
+    still = world(position, hung[::-1], 240, [0], Stepper)
+    still.step(240)
+    assert abs(still.position - position).max() < 1e-4
+    assert abs(still.velocity).max() < 0.01 * G / 240  # a hundredth of a step of gravity
+
+
+def test_rigid_and_compliant_rods_are_one_system():
+    """A rigid rod below a compliant one, declared before it: both carry what hangs below."""
+    compliance = 1e-3  # m/N
+    position = np.array([(0.0, 0.0), (0.0, -1.0 - 2 * G * compliance), (0.0, -2.0 - 2 * G * compliance)])
+    rods = [kd.Distance([(1, 2)], 1.0, iterations=40), kd.Distance([(0, 1)], 1.0, compliance=compliance)]
+    still = world(position, rods, 240, [0])
+    still.step(480)
+    assert abs(still.position - position).max() < 1e-3
+
+
+def test_all_are_swept_as_often_as_the_one_that_asks_for_most():
+    position, links = chain()
+    often = [kd.Distance(links[:13], iterations=40), kd.Distance(links[13:], iterations=40)]
+    mixed = [kd.Distance(links[:13], iterations=40), kd.Distance(links[13:], iterations=1)]
+    first, second = (world(position, ropes) for ropes in (often, mixed))
+    for stepper in (first, second):
+        stepper.step(60)
+    assert first.position.tobytes() == second.position.tobytes()
+
+
+def test_ropes_that_have_no_body_in_common_are_left_alone():
+    """A rope far away changes no bit, nor does one that is tied to the same pinned body, which nothing moves."""
+    position, links = chain()
+    far = np.array([(5.0, 50.0), (6.5, 50.0)])
+    alone = world(position, [kd.Distance(links, iterations=5)])
+    beside = world(
+        np.concatenate([position, far]),
+        [kd.Distance([(LINKS + 1, LINKS + 2), (LINKS + 1, 0)], iterations=30), kd.Distance(links, iterations=5)],
+    )
+    for stepper in (alone, beside):
+        stepper.step(120)
+    assert beside.position[: LINKS + 1].tobytes() == alone.position.tobytes()
+
+
+@pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper])
+def test_a_plank_holds_what_a_rope_pulls_at_whenever_it_was_added(Stepper):
+    """Two on a rope, one on a plank, one beside it that hangs: the plank has the last word."""
+    position, rope = np.array([(0.0, 0.5), (3.0, 0.5)]), kd.Distance([(0, 1)], 3.0)
+    plank = kd.Boxes([(-1.0, -1.0)], [(1.0, 0.0)])
+    held = {"contacts": kd.Contacts(0.5, shapes=[plank]), "walls": kd.Boxes([(-1.0, -1.0)], [(1.0, 0.0)], radius=0.5)}
+    for solid in held.values():
+        found = []
+        for constraints in ([rope, solid], [solid, rope]):
+            two = Stepper(position.copy(), hz=60, forces=[kd.Gravity((0, -G))], constraints=constraints)
+            two.step(20)
+            assert two.position[0, 1] > 0.49
+            found.append(two.position.tobytes() + two.velocity.tobytes())
+        late = Stepper(position.copy(), hz=60, forces=[kd.Gravity((0, -G))], constraints=[solid])
+        late.add(rope)
+        late.step(20)
+        assert found == [late.position.tobytes() + late.velocity.tobytes()] * 2
+
+
+def test_no_order_of_different_kinds_changes_a_bit():
+    position = np.array([(0.0, 0.3), (0.55, 0.3), (1.1, 0.45)])
+    kinds = [
+        kd.Pin(0),
+        kd.Distance([(0, 1), (1, 2)], 0.5),
+        kd.ElasticCollisions(0.3, restitution=0.0),
+        kd.Plane((0, 1), 0.0, radius=0.3),
+        kd.Periodic((-5, -5), (5, 5)),
+    ]
+    found = set()
+    for constraints in permutations(kinds):
+        three = kd.Stepper(position.copy(), hz=60, forces=[kd.Gravity((0, -G))], constraints=constraints)
+        three.step(30)
+        found.add(three.position.tobytes() + three.velocity.tobytes())
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("ratio", [1, 4, 12])
+@pytest.mark.parametrize("kind", ["plane", "boxes", "segments"])
+def test_what_lies_on_a_body_that_lies_on_a_wall_is_held_in_the_same_step(kind, ratio):
+    """A heavy ball on a light one, whatever the floor: each sweep leaves M / (m + M) of what M comes in with.
+
+    So k sweeps leave q, the k-th power of it, and at rest v = q (v - g h), or v = -q / (1 - q) g h. The sweep that
+    finds the two apart may be lost.
+    """
+    sweeps, hz, radius = 8, 240, [0.06, 0.11]
+    floor = {
+        "plane": lambda: kd.Plane((0, 1), 0.0, restitution=0.0, radius=radius),
+        "boxes": lambda: kd.Boxes([(-5.0, -2.0)], [(5.0, 0.0)], restitution=0.0, radius=radius),
+        "segments": lambda: kd.Segments([[(-5.0, 0.0), (5.0, 0.0)]], restitution=0.0, radius=radius),
+    }[kind]()
+    balls = kd.ElasticCollisions(radius, restitution=0.0, iterations=sweeps)
+    pile = kd.Stepper(
+        [(0.0, 0.06), (0.0, 0.23)], mass=[1.0, ratio], hz=hz, forces=[kd.Gravity((0, -G))], constraints=[balls, floor]
+    )
+    pile.step(4000)
+    left = (ratio / (1 + ratio)) ** (sweeps - 1)
+    speed = abs(pile.velocity[:, 1]).max() * hz / G
+    assert speed < left / (1 - left) + 0.01
