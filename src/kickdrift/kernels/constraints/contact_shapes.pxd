@@ -210,7 +210,7 @@ cdef inline void begin_shape(
 cdef inline void lean(
     int dim, int64_t stride, const real* gain, real given, const Contacts* data,
 ) noexcept nogil:
-    """The walls that bodies lean on, where they are now. given: the substeps whose forces velocities have been given."""
+    """The walls that bodies lean on, where they are now. given: substeps whose forces velocities have been given."""
     cdef int64_t first = 0
     cdef int64_t last
     while first < data.found[2]:

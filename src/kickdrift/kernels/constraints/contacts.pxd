@@ -63,7 +63,7 @@ cdef inline int rest(
     cdef real one = 1
     cdef real zero = 0
     cdef Sweep sweep
-    cdef real soft, scale, rod_soft, rod_scale
+    cdef real soft, scale, rod_soft, rod_scale, left, after
     cdef real start[MAX_DIM]
     cdef real* own
     cdef real* times
@@ -72,7 +72,6 @@ cdef inline int rest(
     cdef bint bounces, deep
     cdef bint was_deep = False
     cdef int64_t solved = 0
-    cdef real left, after
     cdef real lead = <real> data.lag * substeps
     cdef bint told = data.grid.told != NULL
     cdef int j
