@@ -85,10 +85,10 @@ def test_rates(FixedClock, arguments, hz):
         ({"hz": 60, "dt": 1}, TypeError, "dt, hz: expected one of the two"),
         ({"hz": "sixty"}, ValueError, "hz: expected a number or text such as"),
         ({"hz": "1/0"}, ValueError, "hz: expected a number or text such as"),
-        ({"hz": 2**34}, ValueError, "den up to 8589934592, got 17179869184"),
-        ({"dt": 2**27 + 1}, ValueError, "num up to 134217728 and den up to"),
-        ({"hz": 1e-30}, ValueError, "num up to 134217728"),
-        ({"dt": 1e-15}, ValueError, "den up to 8589934592"),
+        ({"hz": 2**34}, ValueError, "denominator of at most 8,589,934,592, got 17179869184"),
+        ({"dt": 2**27 + 1}, ValueError, "numerator of at most 134,217,728 and a denominator of"),
+        ({"hz": 1e-30}, ValueError, "numerator of at most 134,217,728"),
+        ({"dt": 1e-15}, ValueError, "denominator of at most 8,589,934,592"),
         (
             {"policy": "fast"},
             ValueError,
@@ -754,7 +754,7 @@ def test_plan_stops_where_advance_would(FixedClock):
     assert clock.advance(0.05) == 3
 
 
-@pytest.mark.parametrize("dt", [0.5, "1/3", 2, 1 / 60, 10_000])
+@pytest.mark.parametrize("dt", [0.5, "1/3", 2, 1 / 60, 1000])
 @pytest.mark.parametrize("scale", [1.0, 0.1, 7.0])
 def test_frames_of_two_steps_count_in_full(FixedClock, dt, scale):
     clock = FixedClock(dt=dt, scale=scale)
@@ -764,11 +764,12 @@ def test_frames_of_two_steps_count_in_full(FixedClock, dt, scale):
         assert [clock.advance(step) for _ in range(4)] == [1, 1, 1, 1]
         assert [clock.advance(2 * step) for _ in range(4)] == [2, 2, 2, 2]
         assert clock.clamped_ns == 0
+        clock = FixedClock(dt=dt, scale=scale)
         clock.hz, clock.scale = clock.hz / 4, scale / 2
-        assert clock.advance(0.0) == 0
-        assert clock.advance(2 * clock.dt / clock.scale) == 2
+        two = math.ceil(2 * 10**9 / (clock.hz * Fraction(clock.scale)))  # whole nanoseconds
+        assert clock.advance_ns(two) == 2
         again = pickle.loads(pickle.dumps(clock))
-        assert (again.advance(2 * clock.dt / clock.scale), again.clamped_ns) == (2, 0)
+        assert (again.advance_ns(two), again.clamped_ns) == (2, 0)
     fast = FixedClock(60)
     assert (fast.advance(0.4), fast.clamped_ns) == (8, 150_000_000)
 
