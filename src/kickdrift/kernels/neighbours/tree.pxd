@@ -12,7 +12,7 @@ from ..abi.constraints cimport Torus
 from ..space cimport is_periodic, nearest
 
 cdef enum:
-    LEAF = 16                # points, at most
+    LEAF = 16               # points, at most
     DEEPEST = 32            # levels of 2**31 points, and more
 
 cdef extern from *:
