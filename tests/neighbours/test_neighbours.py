@@ -1,6 +1,7 @@
 """Who is near whom: the compiled index, its twin in plain Python and, where it is there, SciPy."""
 
 import threading
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -80,6 +81,61 @@ def test_as_scipy(dim):
     i, distance = near.nearest(places, 4)
     assert distance == pytest.approx(tree.query(places, 4)[0], rel=1e-12)
     assert (i == tree.query(places, 4)[1]).all()
+
+
+def shapes(rng, dim, n):
+    """Points as they lie in worlds, and where numbers have no digits to spare."""
+    drawn = rng.normal(size=(n, dim))
+    angle = np.linspace(0, 2 * np.pi, n, endpoint=False)[:, None]
+    yield "even", rng.random((n, dim))
+    yield "clusters", rng.normal(size=(5, dim))[rng.integers(5, size=n)] + drawn * 1e-4
+    yield "a lattice", np.round(drawn * 5)
+    yield "one place", np.full((n, dim), 0.3)
+    yield "a circle", np.cos(angle - np.arange(dim))
+    yield "a line", np.arange(n)[:, None] * np.ones(dim)
+    yield "far out", drawn + 1e16
+    yield "huge", drawn * 1e154
+    yield "without squares", drawn * 1e200
+    yield "tiny", drawn * 1e-310
+    yield "of all sizes", drawn * 10.0 ** rng.integers(-160, 160, (n, dim))
+    yield "no numbers among them", np.where(rng.random((n, dim)) < 0.1, np.inf, drawn)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("periodic", [None, kd.Periodic(-0.5, 1.25)], ids=["open", "periodic"])
+def test_nearest_is_what_comparing_all_finds(dim, periodic):
+    rng = np.random.default_rng(dim)
+    for n in (1, 17, 700):
+        for name, position in shapes(rng, dim, n):
+            with said(shape=name, n=n):
+                alive = rng.random(n) < 0.9
+                given = position, float(rng.choice([1e-9, 0.1, 0.8])), alive
+                ours, book = (each(*given, periodic=periodic) for each in (kd.Neighbours, kd.reference.Neighbours))
+                size = np.abs(position[np.isfinite(position)]).max()
+                beside = position + np.spacing(position) * rng.integers(-9, 9, (n, dim))
+                places = np.concatenate([
+                    position[:8], beside[:8], position[:8] + rng.normal(size=dim) * size * 1e-3,
+                    rng.normal(size=(8, dim)) * size, rng.normal(size=(8, dim)) * size * 1e3, np.zeros((1, dim)),
+                ])  # fmt: skip
+                places = places[np.isfinite(places).all(axis=1)]
+                for k in (1, 5, n + 2):
+                    for a, e in zip(ours.nearest(places, k), book.nearest(places, k), strict=True):
+                        np.testing.assert_array_equal(a, e)
+
+
+def test_nearest_takes_as_long_wherever_it_is_asked():
+    rng = np.random.default_rng(0)
+    position, places = rng.random((5000, 2)), rng.random((300, 2))
+    seconds = {}
+    for _ in range(7):
+        for radius, off in [(0.01, 0), (0.01, 2), (0.01, 1000), (1e-5, 0), (0.4, 0)]:
+            near = kd.Neighbours(position, radius)
+            near.nearest(places)
+            begin = time.perf_counter()
+            near.nearest(places + off)
+            taken = time.perf_counter() - begin
+            seconds[radius, off] = min(taken, seconds.get((radius, off), taken))
+    assert max(seconds.values()) < 5 * seconds[0.01, 0]
 
 
 def test_exactly_the_radius_is_near(Neighbours):

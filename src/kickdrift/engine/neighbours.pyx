@@ -219,4 +219,3 @@ cdef class Nearest:
                     tests += find_nearest(x + k * tree.dim, each, tree, i + k * each, distance + k * each)
                     k += 1
             PyErr_CheckSignals()
-

@@ -12,7 +12,7 @@ from ..abi.constraints cimport Torus
 from ..space cimport is_periodic, nearest
 
 cdef enum:
-    LEAF = 8                # points, at most
+    LEAF = 16               # points, at most
     DEEPEST = 32            # levels of 2**31 points, and more
 
 cdef extern from *:
@@ -67,17 +67,20 @@ cdef inline int64_t first_of(int64_t number, int64_t nodes, const Tree* tree) no
 
 cdef inline int enclose(int64_t first, int64_t last, Box* box, const Tree* tree) noexcept nogil:
     """The box of some points; returns the axis in which it is widest."""
-    cdef double low, high
+    cdef double low[3]
+    cdef double high[3]
     cdef int64_t k
     cdef int axis = 0
     cdef int c
     for c in range(3):
-        low, high = INFINITY, -INFINITY
-        for k in range(first, last):
-            low = min(low, tree.point[k].x[c])
-            high = max(high, tree.point[k].x[c])
-        box.middle[c] = 0.5 * low + 0.5 * high
-        box.half[c] = max(high - box.middle[c], box.middle[c] - low) * (1 + ROUNDING)
+        low[c], high[c] = INFINITY, -INFINITY
+    for k in range(first, last):
+        for c in range(3):
+            low[c] = min(low[c], tree.point[k].x[c])
+            high[c] = max(high[c], tree.point[k].x[c])
+    for c in range(3):
+        box.middle[c] = 0.5 * low[c] + 0.5 * high[c]
+        box.half[c] = max(high[c] - box.middle[c], box.middle[c] - low[c]) * (1 + ROUNDING)
         if is_periodic(&tree.torus) and c < tree.dim:
             box.half[c] += (<const double*> tree.torus.width)[c] * ROUNDING
         if box.half[c] > box.half[axis]:
