@@ -409,7 +409,7 @@ cdef inline void step_alone(
 ) noexcept nogil:
     """Here compilers may assume that no store changes a coefficient."""
     cdef Py_ssize_t first = row.first
-    cdef Py_ssize_t source = row.source // <Py_ssize_t> sizeof(f64vec)  # in vectors of either kind
+    cdef Py_ssize_t source = row.source // <Py_ssize_t> sizeof(r[0])    # in vectors
     if alone is f32alone:
         if plan.dim == 3:
             step_tile(scheme, 3, plan, job, <const f32vec*> k, first, count, source, <f32vec*> r)
