@@ -97,6 +97,26 @@ def test_a_crowd_far_away_changes_nobody(Stepper):
         assert_same_bits(alone, together)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_halves_on_their_way_know_nothing_of_each_other(Stepper, seed):
+    """Swept: each half alone, and both in one world, with a crowd in none of them, in one or in both."""
+    rng = np.random.default_rng(seed)
+    dim, dtype = int(rng.integers(1, 4)), [np.float32, np.float64][seed % 2]
+    halves = []
+    for n, place in ((15, 0.0), (int(rng.integers(20, 70)), 4096.0)):
+        x, v = rng.uniform(0, rng.choice([0.1, 2.0, 6.0]), (n, dim)), rng.normal(size=(n, dim))
+        fast = 10.0 ** rng.integers(0, 4, (n, 1))
+        halves.append(((place + x).astype(dtype), (fast * v).astype(dtype), rng.uniform(0.02, 0.6, n)))
+
+    def played(x, v, radius):
+        world = Stepper(x.copy(), v.copy(), dt=0.01, constraints=[kd.ElasticCollisions(radius, 0.5, swept=True)])
+        world.step(4)
+        return np.concatenate([world.position, world.velocity], axis=1)
+
+    alone = np.concatenate([played(*half) for half in halves])
+    assert_same_bits(played(*map(np.concatenate, zip(*halves, strict=True))), alone)
+
+
 def test_of_a_crowd_every_body_meets_some_whatever_their_sizes():
     rng = np.random.default_rng(3)
     for dim in (1, 2, 3):

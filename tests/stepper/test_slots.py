@@ -214,6 +214,16 @@ def test_a_muzzle_that_nobody_fires_from(twin, alive, mass):
 
 
 @pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("velocity", [(3.0, 4.0), [[3.0, 4.0]], np.array([[3.0, 4.0], [9.0, 9.0]])[:1]])
+def test_one_row_of_velocity_is_for_all(twin, velocity):
+    for position in (np.ones((3, 2)), np.ones((3, 2), np.float32), np.ones((1, 2)), np.ones(2), np.ones((0, 2))):
+        world = twin.Stepper(np.zeros((4, 2)), alive=1)
+        k = len(np.atleast_2d(position))
+        assert len(world.spawn(position, velocity)) == k
+        assert world.velocity.tolist() == [[0.0, 0.0], *[[3.0, 4.0]] * k, *[[0.0, 0.0]] * (3 - k)]
+
+
+@pytest.mark.parametrize("twin", TWINS)
 def test_what_is_refused_changes_nothing(twin):
     position = np.ones((3, 2))
     world = twin.Stepper(position, alive=2)
@@ -225,7 +235,7 @@ def test_what_is_refused_changes_nothing(twin):
         (ValueError, r"position: expected shape \(2,\) or \(k, 2\)", lambda: world.spawn([1.0, 2.0, 3.0])),
         (ValueError, "position: expected shape", lambda: world.spawn(3.0)),
         (ValueError, "velocity: .* or 1 rows", lambda: world.spawn([[1.0, 0.0]], np.zeros((2, 2)))),
-        (ValueError, "velocity: .* or 2 rows, got 1", lambda: world.spawn(np.zeros((2, 2)), np.zeros((1, 2)))),
+        (ValueError, "velocity: .* or 2 rows, got 3", lambda: world.spawn(np.zeros((2, 2)), np.zeros((3, 2)))),
         (TypeError, "position: expected real numbers", lambda: world.spawn("here")),
         (ValueError, "mass", lambda: world.spawn([1.0, 0.0], mass=-1)),
         (kd.DeadBodyError, "slot 2", lambda: world.kill(2)),

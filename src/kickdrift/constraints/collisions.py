@@ -53,9 +53,9 @@ class ElasticCollisions(Filtered):
 
     A body that goes through another within one step is not noticed. So keep radii above |v| dt, or say swept=True.
     Then bodies are followed along their way through the step, with the velocities of its end. The earliest touches
-    come first, and their consequences are searched again, up to 64 times. In a crowd only bodies that are near each
-    other at the end are followed. Put walls after this constraint: a body that bounced off a wall is followed from
-    there on.
+    come first, and their consequences are searched again, up to 64 times. Pairs are those that come near each other on
+    the way, in a crowd the first 16 of a body as above: its radius is then its own and half of its way. Put walls after
+    this constraint: a body that bounced off a wall is followed from there on.
 
     Bodies i < j at the same place part along axis (j - i - 1) % dim. Time and memory are proportional to n, however
     far apart bodies are. In each step bodies are sorted into grids, one for each class of size; radii differ by up to

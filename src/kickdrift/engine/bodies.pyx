@@ -276,8 +276,9 @@ cdef class Core(Runner):
         """Add bodies in the lowest free rows, in ascending order; returns their ids, int64 of shape (k,).
 
         position: m, of shape (k, dim), or (dim,) for one body, or for all bodies if velocity has rows. velocity: m/s,
-        a vector for all, a row for each, or one number. mass: kg, one number or (k,), at the cost of `set_mass`. If
-        left out, a body has the mass of its row. Its other coefficients are those of its row too.
+        a row for each, a vector for all, of shape (dim,) or (1, dim), or one number. No row, of shape (0, dim), is no
+        body. mass: kg, one number or (k,), at the cost of `set_mass`. If left out, a body has the mass of its row. Its
+        other coefficients are those of its row too.
 
         The next step moves them. Their history (`verlet`, `groot_warren`) begins now, as after `restart`, and only
         for their rows. Until the next step `interpolate` returns their positions. Rows are free only if `alive` of

@@ -202,6 +202,8 @@ cdef class Slots:
             v.at.body = v.at.component = 0
         else:
             easy = easy and simple(velocity, dim, item, &v)
+        if easy and v.rows == 1:  # a vector for all
+            v.rows, v.at.body = -1, 0
         # Anything else goes the slower way, which converts it or says why it is refused.
         easy = easy and (x.rows == v.rows or x.rows < 0 or v.rows < 0)
         easy = easy and finite(&x, dim, item) and finite(&v, dim, item)

@@ -174,6 +174,7 @@ def newborn(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) 
     x, v = _vectors("position", position, dim, dtype), _vectors("velocity", velocity, dim, dtype)
     if x.ndim == 0:
         raise ValueError(f"position: expected shape ({dim},) or (k, {dim}), got {validation.show(position)}")
+    v = v[0] if v.ndim == 2 and len(v) == 1 else v
     m = None if mass is None else np.array(validation.plain("mass", mass))
     k = next((len(array) for array in (x, v) if array.ndim == 2), 1 if m is None or m.ndim == 0 else len(m))
     for name, array in (("position", x), ("velocity", v)):

@@ -28,9 +28,7 @@ cdef inline bint find_pairs(
         found = data.find_alike(dim, n, data, owner, NULL)
     else:
         found = find_unlike(dim, n, stride, x, data, owner)
-    if found == CROWD or (found == ALL and is_crowded(n, <const real*> data.radius, data)):
-        found = find_few(dim, n, stride, x, data, owner)
-    return found != GIVEN_UP
+    return keep_few(found, dim, n, stride, x, data, owner)
 
 
 # All pairs that are near, unless there are too many.
@@ -227,12 +225,19 @@ cdef inline bint find_ways(
         find_buckets(dim, n, n, middle, &ways)
     sort_bodies(dim, n, n, middle, &ways)
     found = find_unlike(dim, n, n, middle, &ways, owner)
-    if found == CROWD:
-        return find_pairs(dim, n, stride, x, data, owner)
-    return found != GIVEN_UP
+    return keep_few(found, dim, n, n, middle, &ways, owner)
 
 
 # Of a crowd, few.
+
+cdef inline bint keep_few(
+    Found found, int dim, int64_t n, int64_t stride, const real* x, const Collisions* data, void* owner,
+) noexcept nogil:
+    """If any body has found too many, each looks anew, for its first few; False where somebody wants to stop."""
+    if found == CROWD or (found == ALL and is_crowded(n, <const real*> data.radius, data)):
+        found = find_few(dim, n, stride, x, data, owner)
+    return found != GIVEN_UP
+
 
 cdef inline bint is_crowded(int64_t n, const real* radius, const Collisions* data) noexcept nogil:
     """Has any body more partners that it looks for than it takes?"""

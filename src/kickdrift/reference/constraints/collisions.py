@@ -155,10 +155,10 @@ def when(d, u, size):
 
 
 def pairs_on_the_way(x, v, radius, h, alive, space):
-    """Who comes near whom within the step, i < j, in order; of a crowd those that are near at its end."""
-    n = len(x)
+    """Who comes near whom within the step, as `few_pairs` has them: one is as large as itself and half of its way."""
     places, speeds, radii = stacked(x), stacked(v), np.array(radius)
-    seen = alive & space.seen(places - (h * speeds) / 2)
+    way = (h * speeds) / 2
+    seen = alive & space.seen(places - way)
 
     def near(i):
         """For each body: does it come near this one?"""
@@ -167,17 +167,12 @@ def pairs_on_the_way(x, v, radius, h, alive, space):
         time = np.where(time > h, h, time)
         return seen[i] & seen & is_near(either(time > 0, d - time * u, d), radius[i] + radii)
 
-    pairs = [(i, j) for i in range(n) for j in later(i, near(i))]
-    return pairs if len(pairs) <= CROWD * n else near_pairs(x, radius, alive, space)
+    return few_pairs(near, radii + sqrt(dot(way, way)))
 
 
 def near_pairs(x, radius, alive=None, space=None):
-    """Who meets whom, i < j, in order: of those near that are larger, or as large and of higher index, the first few.
-
-    Bodies that do not overlap much have no more. So time stays linear in a crowd, and what is far away changes nothing.
-    """
-    n = len(x)
-    alive = np.ones(n, np.bool_) if alive is None else np.asarray(alive)
+    """Who is near whom, as `few_pairs` has them."""
+    alive = np.ones(len(x), np.bool_) if alive is None else np.asarray(alive)
     space = Space() if space is None else space
     places, radii = stacked(x), np.array(radius)
     alive = alive & space.seen(places)
@@ -186,10 +181,18 @@ def near_pairs(x, radius, alive=None, space=None):
         """For each body: does it meet this one?"""
         return alive[i] & alive & is_near(space.nearest(places - x[i]), radius[i] + radii)
 
-    pairs, met = [], [0] * n
-    for i in range(n):
+    return few_pairs(near, radius)
+
+
+def few_pairs(near, size):
+    """Who meets whom, i < j, in order: of those near that are larger, or as large and of higher index, the first few.
+
+    Bodies that do not overlap much have no more. So time stays linear in a crowd, and what is far away changes nothing.
+    """
+    pairs, met = [], [0] * len(size)
+    for i in range(len(size)):
         for j in later(i, near(i)):
-            looks = j if radius[j] < radius[i] else i
+            looks = j if size[j] < size[i] else i
             met[looks] += 1
             if met[looks] <= CROWD:
                 pairs.append((i, j))
