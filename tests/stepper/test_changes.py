@@ -840,6 +840,43 @@ def test_removed_forces_that_snapshots_cannot_tell_apart_are_refused(Stepper):
         twin.restore(saved[0])
 
 
+def test_functions_of_one_name_are_not_taken_for_each_other(Stepper):
+    def pull(strength):
+        def pulled(t, position, velocity, out):
+            out[:] = strength
+
+        return pulled
+
+    class Engine:
+        def __init__(self, strength):
+            self.strength = strength
+
+        def push(self, t, position, velocity, out):
+            out[:] = self.strength
+
+    def potential(held):
+        return lambda position: held + np.zeros(len(position))
+
+    for make in (pull, lambda strength: Engine(strength).push, lambda strength: pull([strength])):
+        one, other = (kd.Force(make(strength), False) for strength in (1.0, 5.0))
+        world = Stepper([[0.0]], dt=1, integrator="explicit_euler")
+        world.remove(world.add(one))
+        world.add(other)
+        world.step()
+        assert world.velocity[0, 0] == 5.0
+    one, other = (kd.Force(pull(1.0), False, potential(energy)) for energy in (2.0, 3.0))
+    world = Stepper([[0.0]])
+    world.remove(world.add(one))
+    world.add(other)
+    assert world.energy()[1] == 3.0
+    # A function that does the same is the same, so that what is played again has the bytes of the first time.
+    world, origins = Stepper([[0.0]]), []
+    for _ in range(3):
+        world.remove(world.add(kd.Force(pull(1.0), False)))
+        origins.append(len(*world._added.values()))
+    assert origins == [1, 1, 1]
+
+
 def test_new_arrays_may_have_anything_in_rows_of_the_dead(Stepper):
     world = Stepper(np.zeros((3, 2)), alive=1)
     position, velocity = np.full((4, 2), np.nan), np.full((4, 2), np.inf)

@@ -7,12 +7,13 @@ that is then added: divided by the masses or, for accelerations, as it is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import validation
-from ..declaration import declaration
+from ..declaration import Declaration, declaration
 from ..errors import CallbackError
 from .base import Interaction
 
@@ -48,6 +49,12 @@ class Callback(Interaction):
     @property
     def coefficients(self) -> tuple[str, ...]:
         return ()
+
+    def equals(self, other: Declaration) -> bool:
+        """Only for the same functions, whatever they are called."""
+        names = ("function", "potential", "jacobian", "user_data", "threadsafe")
+        pairs = [[getattr(each, name, None) for each in (self, other)] for name in names]
+        return super().equals(other) and all(_do_the_same(*pair) for pair in pairs)
 
     def told(self) -> dict[str, Any]:
         return {
@@ -96,6 +103,30 @@ class Callback(Interaction):
         if energy.shape not in ((), (plan.n,)):
             raise ValueError(f"{name}: expected it to return shape ({plan.n},), got {energy.shape}")
         return plan.mobility * energy if self.divided_by_mass else plan.finite_mass * energy
+
+
+#: Equal ones of these are the same.
+_PLAIN = (bool, int, float, str, MethodType)
+
+
+def _do_the_same(one: Any, other: Any) -> bool:
+    """Are these one object, methods of one, equal numbers or texts, or functions of one code that hold such things?"""
+    if one is other or type(one) is not type(other):
+        return one is other
+    if isinstance(one, _PLAIN):
+        return bool(one == other)
+    if not isinstance(one, FunctionType) or one.__code__ != other.__code__ or one.__globals__ is not other.__globals__:
+        return False
+    try:
+        held = [
+            [*(f.__defaults__ or ()), f.__kwdefaults__, *(cell.cell_contents for cell in f.__closure__ or ())]
+            for f in (one, other)
+        ]
+    except ValueError:  # a cell that is empty yet
+        return False
+    return len(held[0]) == len(held[1]) and all(
+        a is b or (type(a) is type(b) and isinstance(a, _PLAIN) and bool(a == b)) for a, b in zip(*held, strict=True)
+    )
 
 
 class PythonFunction(Callback):
