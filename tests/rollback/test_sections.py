@@ -1,6 +1,7 @@
 """What a snapshot holds beside the state: sections of parts."""
 
 import struct
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -160,7 +161,9 @@ def test_forged_impulses_are_refused(cls):
         return struct.pack("<q", new_count) + new_pairs.astype("<i4").tobytes() + new_numbers.tobytes()
 
     def restored(data):
-        (writes,) = part.parse(world, data)["later"]
+        changes = {"later": [], **part.parse(world, data)}
+        part.check(world, SimpleNamespace(changes=changes))
+        (writes,) = changes["later"]
         return writes({})
 
     assert forged() == data
@@ -175,3 +178,26 @@ def test_forged_impulses_are_refused(cls):
     for forgery in wrong:
         with pytest.raises(kd.SnapshotError):
             restored(forgery)
+
+
+@pytest.mark.parametrize("cls", [kd.Stepper, kd.reference.Stepper])
+def test_impulses_of_those_who_do_not_live_are_refused(cls):
+    world = heap(cls)
+    world.step(9)
+    parts = {part.name: part for part in world._parts}
+    before = parts["contacts"].save(world)
+    world.kill(1)
+    saved, now = world.snapshot(), parts["contacts"].save(world)
+    assert 8 < len(now) < len(before)
+    assert now.endswith(bytes(8))  # of the joint with the body that died
+
+    def forged(contacts):
+        named = (b"slots", parts["slots"].save(world)), (b"contacts", contacts)
+        return forge(saved, arrays=[np.array(array) for array in world._arrays()], sections=sections(*named))
+
+    assert forged(now) == saved
+    for other in (before, now[:-8] + struct.pack("<d", 2.2e-308)):
+        for stepper in (world, heap(cls)):
+            with pytest.raises(kd.SnapshotError, match="contacts and joints of bodies that live"):
+                stepper.restore(forged(other))
+    assert world.snapshot() == saved

@@ -114,13 +114,15 @@ class Impulses:
         return numbered
 
     def now(self, slots: Slots | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs that push each other, with what impulses; and the impulses of rods.
-
-        Those of bodies that died since, and of the next in their slots, have ended.
-        """
+        """The pairs that push each other, with what impulses; and the impulses of rods."""
         place = int(self.state[0, 0])
         count = int(self.state[1 + place, 0])
-        pair, push, pull = self.pair[place][:count], self.push[place][:count], self.pull[place]
+        return self.lasting(slots, self.pair[place][:count], self.push[place][:count], self.pull[place])
+
+    def lasting(
+        self, slots: Slots | None, pair: np.ndarray, push: np.ndarray, pull: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same, without those of bodies that died since, and of the next in their slots: they have ended."""
         if slots is None:
             return pair, push, pull
         old = np.concatenate([(slots.alive & (slots.young[: self.n] == 0)), np.ones(self.sides, np.bool_)])
@@ -254,11 +256,19 @@ class ContactsPart(Part):
         return _HEAD.size + pairs * (8 + (2 + stepper.dim) * stepper.dtype.itemsize) + 10**6 * stepper.dtype.itemsize
 
     def parse(self, stepper: StepperBase, data: bytes) -> dict[str, Any]:  # type: ignore[override]
-        return {"later": [lambda attributes: _writes(attributes.get("_impulses", stepper._impulses), data)]}
+        return {"contacts": data}  # of which bodies, another part says
+
+    def check(self, stepper: StepperBase, saved: Any) -> None:  # type: ignore[override]
+        data, slots = saved.changes.pop("contacts"), stepper._slots
+        if "slots" in saved.changes:
+            slots = stepper._book().grown(stepper.n)
+            slots.become(*saved.changes["slots"])
+        later = lambda attributes: _writes(attributes.get("_impulses", stepper._impulses), data, slots)  # noqa: E731
+        saved.changes["later"].append(later)
 
 
-def _writes(impulses: Impulses | None, data: bytes) -> list[tuple[np.ndarray, None, np.ndarray]]:
-    """The arrays that must be written for a plan when a snapshot is restored."""
+def _writes(impulses: Impulses | None, data: bytes, slots: Slots | None) -> list[tuple[np.ndarray, None, np.ndarray]]:
+    """The arrays that must be written for a plan, and for the bodies in such slots, when a snapshot is restored."""
     if impulses is None:
         if data:
             raise SnapshotError("snapshot: expected no contacts, as there are none")
@@ -284,6 +294,9 @@ def _writes(impulses: Impulses | None, data: bytes) -> list[tuple[np.ndarray, No
     pushes = (push[:, 0] > 0).all() and (push[:, 1] >= 0).all()
     if not (bodies.all() and (np.diff(key) > 0).all() and plausible and pushes):
         raise SnapshotError("snapshot: expected contacts in order, with impulses that push")
+    last = impulses.lasting(slots, pair, push, pull)
+    if len(last[0]) < count or not np.array_equal(last[2], pull):
+        raise SnapshotError("snapshot: expected contacts and joints of bodies that live")
     if not count and not pull.any():
         raise SnapshotError("snapshot: expected contacts or no section of them")
     return impulses.writes(pair, push, pull)
