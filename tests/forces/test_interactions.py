@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from plans import assert_same_bits
+from plans import assert_same_bits, said
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -323,3 +323,40 @@ def test_all_that_damps_a_body_counts():
         assert abs(hub.velocity[1, 0]) > 1e-6
         kd.Stepper(line, dt=0.5, forces=springs, **held)  # no warning
         kd.Stepper(line, dt=10.0, integrator="implicit_euler", forces=springs, **held)
+
+
+OVERFLOWING = {
+    "nbody": lambda rng: [kd.AnchorSpring(rng.uniform(1, 5)), kd.NBody(rng.choice([1.0, 1e10]), rng.choice([0, 0.1]))],
+    "springs": lambda rng: [
+        kd.AnchorSpring(rng.uniform(1, 5)),
+        kd.Springs([(0, 1), (1, 2)], 9.0, 1.0, rng.choice([0, 1])),
+    ],
+    "well": lambda rng: [kd.AnchorSpring(rng.uniform(1, 5)), kd.PointGravity(2.0, softening=rng.choice([0, 0.1]))],
+    "vortex": lambda rng: [kd.AnchorSpring(rng.uniform(1, 5)), kd.Vortex(2.0)],
+}
+
+
+@pytest.mark.parametrize("forces", OVERFLOWING.values(), ids=OVERFLOWING)
+def test_bodies_that_overflow_have_the_bits_of_the_reference(isa, forces):
+    """Also those that stay finite, and which of the components become nan."""
+    overflowed = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        dtype, dim = [np.float32, np.float64][seed % 2], int(rng.integers(2, 4))
+        n = int(rng.integers(3, 12))
+        x, v = (rng.normal(size=(n, dim)).astype(dtype) for _ in range(2))
+        x[rng.integers(len(x)), rng.integers(dim)] = np.finfo(dtype).max * rng.choice([-0.5, 0.3, 1e-10])
+        integrator, terms = rng.choice(["rk4", "velocity_verlet", "yoshida4", "groot_warren"]), forces(rng)
+        states = []
+        for cls in (kd.Stepper, kd.reference.Stepper):
+            world = cls(x.copy(), v.copy(), dt=0.5, integrator=str(integrator), forces=terms)
+            try:
+                world.step(2)
+            except kd.NonFiniteError:
+                overflowed += 1
+            states.append((world.tick, world.position, world.velocity))
+        with said(seed=seed, integrator=integrator):
+            assert states[0][0] == states[1][0]
+            for ours, book in zip(states[0][1:], states[1][1:], strict=True):
+                np.testing.assert_array_equal(ours, book)
+    assert 10 < overflowed < 80

@@ -31,8 +31,8 @@ class PointGravity:
         d = x - self.center
         q = dot(d, d) + self.e2
         cube = q * sqrt(q)
-        s = self.mu / cube if cube > 0 else 0 * q
-        u = 3 * s / q if cube > 0 else 0 * q
+        s = quotient(self.mu, cube)
+        u = quotient(3 * s, q)
         for i in range(len(x)):
             for j in range(len(x)):
                 by_x[i][j] = by_x[i][j] + u * d[i] * d[j]
@@ -44,7 +44,7 @@ class PointGravity:
     def _well(self, x):
         d = x - self.center
         r = sqrt(dot(d, d) + self.e2)
-        return self.mu / r if r > 0 else 0 * r
+        return quotient(self.mu, r)
 
 
 @dataclass
@@ -61,7 +61,7 @@ class QuadraticDrag:
     def jacobian(self, by_x, by_v, x, v):
         u = v - self.w
         r = sqrt(dot(u, u))
-        f = self.c / r if r > 0 else 0 * r
+        f = quotient(self.c, r)
         for i in range(len(x)):
             for j in range(len(x)):
                 by_v[i][j] = by_v[i][j] - f * u[i] * u[j]
@@ -85,8 +85,8 @@ class Vortex:
     def jacobian(self, by_x, by_v, x, v):
         t = self._cross(x - self.center)
         q = dot(t, t) + self.e2
-        f = self.s / q if q > 0 else 0 * q
-        g = 2 * f / q if q > 0 else 0 * q
+        f = quotient(self.s, q)
+        g = quotient(2 * f, q)
         rows = self._matrix(len(x))
         b = self._cross(t)  # minus the transposed matrix times t
         for i in range(len(x)):

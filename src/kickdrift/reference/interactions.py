@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from .formulas import evaluate
-from .vector import Vector, dot, later, sqrt, stacked
+from .vector import Vector, dot, later, quotient, sqrt, stacked
 
 
 def springs(system, interaction, t, x, v):
@@ -19,26 +19,24 @@ def springs(system, interaction, t, x, v):
         length = sqrt(dot(d, d))
         f = k * (length - rest)
         if interaction.term.velocity_dependent:
-            f = f + c * (dot(v[j] - v[i], d) / length if length > 0 else 0 * length)
-        f = f / length if length > 0 else 0 * length
+            f = f + c * quotient(dot(v[j] - v[i], d), length)
+        f = quotient(f, length)
         forces[i] = forces[i] + f * d
         forces[j] = forces[j] - f * d
     return forces
 
 
 def n_body(system, interaction, t, x, v):
-    """a_i = sum over j of mu_j d / (|d|² + e²)^(3/2), d = x_j - x_i, from the first j to the last."""
+    """a_i = sum over j of mu_j d / (|d|² + e²)^(3/2), d = x_j - x_i, from the first j to the last, and itself by 0."""
     mu, e2 = numbers(system, interaction, "mu", len(x)), system.real(interaction.fields["e2"][0])
     accelerations = []
     for i in range(len(x)):
         a = zero(system)
         for j in range(len(x)):
-            if j != i and system.alive[j]:
+            if system.alive[j]:
                 d = x[j] - x[i]
                 q = dot(d, d) + e2
-                cube = q * sqrt(q)
-                s = mu[j] / cube if cube > 0 else 0 * q
-                a = a + s * d
+                a = a + quotient(mu[j], q * sqrt(q)) * d
         accelerations.append(a)
     return accelerations
 

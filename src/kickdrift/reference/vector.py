@@ -95,10 +95,10 @@ def flat(columns: Vector) -> list[Number]:
 
 
 def quotient(a: Number, b: Number) -> Number:
-    """a / b where b > 0, or else 0; of numbers or columns."""
+    """a / b where b > 0, or else 0, also where b is nan; of numbers or columns."""
     if isinstance(b, np.ndarray):
-        return np.where(b > 0, a / b, 0 * b)
-    return a / b if b > 0 else 0 * b
+        return np.where(b > 0, a / b, b.dtype.type(0))
+    return a / b if b > 0 else type(b)(0)
 
 
 def later(i: int, chosen: Any) -> list[int]:
