@@ -310,6 +310,26 @@ def test_damping_that_no_step_can_follow_is_a_warning(integrator):
         added.add(kd.Springs([(0, 1)], 0.0, 1.0, 3 * limit))
 
 
+def test_a_change_that_makes_damping_too_much_is_a_warning(Stepper):
+    """dt d / m of the pair is 0.8; up to 1 it is stable."""
+
+    def enabled(world):
+        world.enable(spring, False)
+        world.dt *= 1.5  # no warning
+        world.enable(spring)
+
+    for change in (
+        lambda world: setattr(world, "dt", 1.5 * world.dt),
+        lambda world: world.set_mass(0.5, [0]),
+        enabled,
+    ):
+        world = damped_pair(Stepper, "semi_implicit_euler", 0.8 / 0.5)
+        spring = world.forces[0]
+        with pytest.warns(RuntimeWarning, match="divide the damping by 1.2 or more") as told:
+            change(world)
+        assert [warning.filename for warning in told] == [__file__]
+
+
 def test_all_that_damps_a_body_counts():
     """A hub on a line, between two that are fixed: v' = -2 d v, and none of the pairs is too much by itself."""
     line, pairs = [[-1.0], [0.0], [1.0]], [(0, 1), (1, 2)]

@@ -41,7 +41,8 @@ class Springs(Elastic, Interaction):
     Potential: k (L - rest)² / 2. Total momentum and angular momentum are conserved, to rounding. The forces on a body
     are summed in the order of the pairs.
     Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers. Damping that no step
-    can follow, where dt d / m adds up to more than 2 at a body, is a RuntimeWarning when it is made, set or added.
+    can follow, where dt d / m adds up to more than 2 at a body, is a RuntimeWarning, when it is made and when
+    `set`, `add`, `enable`, `set_mass` or another dt brings it about.
 
     >>> import kickdrift as kd
     >>> chain = kd.Stepper([[0.0], [1.0], [3.0]], dt=0.5, forces=[kd.Springs([(0, 1), (1, 2)], 2.0, rest_length=1.0)])

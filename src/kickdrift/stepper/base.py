@@ -106,7 +106,7 @@ class StepperBase(State):
             more["slots"] = (mask, mask.astype(np.int64), np.zeros(n, np.bool_))
         self._commit(binding=binding, numbers=self._numbers(binding, self._dt), **more)
         self._claim(self._clock)
-        self._warn_of(self._plan.forces)
+        self._warn_of()
 
     #: What of those who meet is reported.
     _events: Any = None
@@ -231,9 +231,8 @@ class StepperBase(State):
             exact = time_steps.time_step(exact * self._clock.substeps, None) / self._clock.substeps
         self._change_dt(exact, **self._clock_change(exact))
 
-    def _warn_of(self, declarations: Iterable[Declaration]) -> None:
-        """Say what cannot go well with this step; called by what users call."""
-        for declaration in declarations:
+    def _warn_of(self, declarations: Iterable[Declaration] | None = None) -> None:
+        for declaration in self._plan.forces if declarations is None else declarations:
             doubt = declaration.doubts(self._plan, self._dt)
             if doubt is not None:
                 warnings.warn(doubt, RuntimeWarning, stacklevel=3)

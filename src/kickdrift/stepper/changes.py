@@ -183,6 +183,7 @@ def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) ->
     ([[0.0]], ())
     """
     self._exclusively(_enable, self, declaration, validation.flag("enabled", enabled))
+    self._warn_of()
 
 
 def _enable(self: StepperBase, declaration: Declaration, enabled: bool) -> None:
@@ -289,6 +290,7 @@ def set_mass(self: StepperBase, value: ArrayLike, index: Any = None) -> None:
     [3.0, 2.0, 3.0]
     """
     self._exclusively(change_mass, self, value, index)
+    self._warn_of()
 
 
 def change_mass(self: StepperBase, value: ArrayLike, index: Any) -> None:

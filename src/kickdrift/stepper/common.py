@@ -125,12 +125,16 @@ class State:
     @dt.setter
     def dt(self, value: float | Fraction | str) -> None:
         self._exclusively(self._choose_dt, time_steps.signed_step(value, None, self.dtype))
+        self._warn_of()
 
     # From here on, names with an underscore are only for callers that hold the stepper's lock.
 
     @once
     def _identity(self) -> dict[str, Any]:
         return self._described()
+
+    def _warn_of(self) -> None:
+        """Say what cannot go well with this step; called by what users call."""
 
     def _choose_dt(self, exact: Fraction) -> None:
         self._change_dt(exact, **self._clock_change(exact))
