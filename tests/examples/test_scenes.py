@@ -70,6 +70,21 @@ def test_the_bridge_carries_balls_until_its_rope_is_cut(play):
     assert len(world.constraints) == 4
 
 
+def test_the_bridge_hangs_still_from_the_first_frame_for_a_minute():
+    """Where weights hang on a rope at rest: from link to link the slope grows by the same."""
+    bridge = load("rope_bridge")
+    world = bridge.Bridge().world
+    start = world.position[: bridge.PLANKS].copy()
+    slope = np.divide(*np.diff(start, axis=0).T[::-1])
+    np.testing.assert_allclose(np.diff(slope), (slope[-1] - slope[0]) / (len(slope) - 1), rtol=1e-3)
+    speed = 0.0
+    for _ in range(60 * 60):
+        world.advance(1 / 60)
+        speed = max(speed, np.linalg.norm(world.velocity[: bridge.PLANKS], axis=1).max())
+    assert speed < 0.01  # m/s
+    assert abs(world.position[: bridge.PLANKS] - start).max() < 0.001  # m
+
+
 def test_planets_keep_their_energy(play):
     world = play("solar_system")
     assert world.time > 50
