@@ -47,16 +47,16 @@ class Fall:
         bones = kd.Distance(of_all(BONES), length=lengths(BONES), iterations=16)
         muscles = kd.Springs(of_all(MUSCLES), 250.0, rest_length=lengths(MUSCLES), damping=12.0)
         ground = {"shapes": [kd.Boxes(*stairs(), friction=0.15)], "walls": [kd.Box((0, -5), (WIDTH / SCALE, 50))]}
-        radius = np.tile(SHAPE[:, 3], DOLLS)
+        # As soft as 45 Hz: stiffer ones would make arms that are nearly straight tremble under load.
+        dolls = {"joints": [bones], "restitution": 0.1, "friction": 0.3, "hertz": 45, "substeps": 8}
+        contacts = kd.Contacts(np.tile(SHAPE[:, 3], DOLLS), **dolls, **ground)
         self.world = kd.Stepper(
             np.zeros((DOLLS * POINTS, 2)),
             mass=np.tile(SHAPE[:, 2], DOLLS),
             alive=0,
             clock=kd.FixedClock(60, policy="match"),
             forces=[kd.Gravity((0, -9.81)), muscles, kd.Damping(0.3)],
-            constraints=[
-                kd.Contacts(radius, restitution=0.1, friction=0.3, joints=[bones], substeps=8, **ground),
-            ],
+            constraints=[contacts],
         )
 
     def throw(self, place):
