@@ -1,8 +1,8 @@
 """Ragdolls tumble down the stairs: click to throw one more.
 
 Keys: Space stops time; Escape ends. `--frames 300` plays by itself.
-Bones are `kd.Distance`, weak `kd.Springs` keep limbs from folding up, the steps are `kd.Boxes`, and a doll that is
-thrown is a set of rows that `spawn` fills.
+Bones are `kd.Distance` and the steps `kd.Boxes`, both solved by `kd.Contacts` with all that touches. Weak `kd.Springs`
+keep limbs from folding up, and a doll that is thrown is a set of rows that `spawn` fills.
 """
 
 import argparse
@@ -44,34 +44,34 @@ def stairs():
 class Fall:
     def __init__(self):
         self.rng, self.thrown = np.random.default_rng(5), 0
-        radius = np.tile(SHAPE[:, 3], DOLLS)
+        bones = kd.Distance(of_all(BONES), length=lengths(BONES), iterations=16)
+        muscles = kd.Springs(of_all(MUSCLES), 250.0, rest_length=lengths(MUSCLES), damping=12.0)
+        ground = {"shapes": [kd.Boxes(*stairs(), friction=0.15)], "walls": [kd.Box((0, -5), (WIDTH / SCALE, 50))]}
+        # As soft as 45 Hz: stiffer ones would make arms that are nearly straight tremble under load.
+        dolls = {"joints": [bones], "restitution": 0.1, "friction": 0.3, "hertz": 45, "substeps": 8}
+        contacts = kd.Contacts(np.tile(SHAPE[:, 3], DOLLS), **dolls, **ground)
         self.world = kd.Stepper(
             np.zeros((DOLLS * POINTS, 2)),
             mass=np.tile(SHAPE[:, 2], DOLLS),
             alive=0,
-            clock=kd.FixedClock(240, policy="match"),
-            forces=[
-                kd.Gravity((0, -9.81)),
-                kd.Springs(of_all(MUSCLES), 250.0, rest_length=lengths(MUSCLES), damping=12.0),
-                kd.Damping(0.3),
-            ],
-            constraints=[
-                kd.Distance(of_all(BONES), length=lengths(BONES), iterations=16),
-                kd.ElasticCollisions(radius, restitution=0.1, friction=0.3),
-                kd.Boxes(*stairs(), restitution=0.1, friction=0.15, radius=radius),
-                kd.Box((0, -5), (WIDTH / SCALE, 50), restitution=0.2, radius=radius),
-            ],
+            clock=kd.FixedClock(60, policy="match"),
+            forces=[kd.Gravity((0, -9.81)), muscles, kd.Damping(0.3)],
+            constraints=[contacts],
         )
 
     def throw(self, place):
-        """Another doll, turned at random; the oldest one makes room for it."""
-        if self.world.count == DOLLS * POINTS:
-            self.world.kill(POINTS * (self.thrown % DOLLS) + np.arange(POINTS))
+        """Another doll, turned at random; if there are enough, the oldest one is thrown again."""
         angle, spin = self.rng.uniform(-0.5, 0.5), self.rng.uniform(-5, -2)
         turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
         points = SHAPE[:, :2] @ turn
         velocity = spin * points[:, ::-1] * [-1, 1] + (3.0, 1.0)
-        self.world.spawn(points + np.clip(place, (1, 6.2), (WIDTH / SCALE - 1, 9)), velocity=velocity)
+        points += np.clip(place, (1, 6.2), (WIDTH / SCALE - 1, 9))
+        if self.thrown < DOLLS:
+            self.world.spawn(points, velocity=velocity)
+        else:
+            doll = POINTS * (self.thrown % DOLLS) + np.arange(POINTS)
+            self.world.teleport(doll, points)
+            self.world.velocity[doll] = velocity
         self.thrown += 1
 
 

@@ -70,6 +70,21 @@ def test_the_bridge_carries_balls_until_its_rope_is_cut(play):
     assert len(world.constraints) == 4
 
 
+def test_the_bridge_hangs_still_from_the_first_frame_for_a_minute():
+    """Where weights hang on a rope at rest: from link to link the slope grows by the same."""
+    bridge = load("rope_bridge")
+    world = bridge.Bridge().world
+    start = world.position[: bridge.PLANKS].copy()
+    slope = np.divide(*np.diff(start, axis=0).T[::-1])
+    np.testing.assert_allclose(np.diff(slope), (slope[-1] - slope[0]) / (len(slope) - 1), rtol=1e-3)
+    speed = 0.0
+    for _ in range(60 * 60):
+        world.advance(1 / 60)
+        speed = max(speed, np.linalg.norm(world.velocity[: bridge.PLANKS], axis=1).max())
+    assert speed < 0.01  # m/s
+    assert abs(world.position[: bridge.PLANKS] - start).max() < 0.001  # m
+
+
 def test_planets_keep_their_energy(play):
     world = play("solar_system")
     assert world.time > 50
@@ -123,7 +138,29 @@ def test_ragdolls_fall_down_the_stairs_in_one_piece(play):
     np.testing.assert_allclose(np.linalg.norm(other - one, axis=1), length, rtol=0.05)
     for _ in range(stairs.DOLLS):
         fall.throw((6, 7))
+        world.step(60)
     assert world.count == stairs.DOLLS * stairs.POINTS
+    one, other = world.position[stairs.of_all(stairs.BONES).T]
+    length = stairs.lengths(stairs.BONES)
+    np.testing.assert_allclose(np.linalg.norm(other - one, axis=1), length, rtol=0.05)  # also of those thrown again
+
+
+@pytest.mark.parametrize("seed", [5, 13])
+def test_ragdolls_that_lie_still_read_still(seed):
+    """Bones, dolls and stairs share their loads, so that a heap reads what it does: it lies."""
+    stairs = load("ragdoll_stairs")
+    fall = stairs.Fall()
+    fall.rng = np.random.default_rng(seed)
+    for _ in range(stairs.DOLLS + 1):
+        fall.throw((3.1, 6.4))
+        fall.world.step(70)
+    fall.world.step(40 * 60)
+    before, speeds = fall.world.position.copy(), []
+    for _ in range(60):
+        fall.world.step()
+        speeds.append(np.linalg.norm(fall.world.velocity, axis=1).max())
+    assert max(speeds) < 9.81 / 240  # m/s: a quarter of what gravity gives in a step
+    assert abs(fall.world.position - before).max() < 0.001  # m
 
 
 def test_a_cold_fluid_condenses_and_a_hot_one_does_not(play):

@@ -213,3 +213,51 @@ def test_what_lies_on_a_body_that_lies_on_a_wall_is_held_in_the_same_step(kind, 
     left = (ratio / (1 + ratio)) ** (sweeps - 1)
     speed = abs(pile.velocity[:, 1]).max() * hz / G
     assert speed < left / (1 - left) + 0.01
+
+
+@pytest.mark.parametrize("iterations", [8, 40])
+def test_a_bridge_that_begins_where_it_hung_still_hangs_still(iterations):
+    """Pairs remember nothing: what unconverged sweeps let down has come down, nothing moves from the first step on."""
+    position, links = chain()
+    lengths = np.linalg.norm(np.diff(position, axis=0), axis=1)
+    settled = world(position, [kd.Distance(links, lengths, iterations=iterations)])
+    settled.add(kd.Damping(8.0))
+    settled.step(10 * 240)
+    again = world(settled.position, [kd.Distance(links, lengths, iterations=iterations)])
+    for _ in range(240):
+        again.step()
+        assert np.linalg.norm(again.velocity, axis=1).max() < 0.001  # m/s
+    assert abs(again.position - settled.position).max() < 1e-4
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_hangs_together_and_lies_on_a_floor_reads_still_in_contacts(seed):
+    """Rods, contacts and floor carry together: a heap of triangles and chains lies, and reads so."""
+    rng, radius, count = np.random.default_rng(seed), 0.1, 12
+    corners = np.array([(0.0, 0.0), (0.4, 0.0), (0.2, 0.35), (0.8, 0.0)])  # a triangle with a tail
+    position = (corners + np.stack([rng.uniform(0, 2, count), 0.3 + 0.6 * np.arange(count)], axis=1)[:, None]).reshape(
+        -1, 2
+    )
+    pairs = (np.array([(0, 1), (1, 2), (0, 2), (1, 3)]) + 4 * np.arange(count)[:, None, None]).reshape(-1, 2)
+    floor = kd.Boxes([(-1.0, -1.0), (0.5, -1.0)], [(9.0, 0.0), (1.0, 0.2)])
+    contacts = kd.Contacts(
+        radius,
+        friction=0.4,
+        joints=[kd.Distance(pairs, iterations=16)],
+        shapes=[floor],
+        walls=[kd.Box((-0.5, -1), (3.5, 99))],
+        substeps=8,
+    )
+    heap = kd.Stepper(
+        position,
+        mass=rng.uniform(1, 6, 4 * count),
+        hz=60,
+        forces=[kd.Gravity((0, -G)), kd.Damping(0.3)],
+        constraints=[contacts],
+    )
+    heap.step(30 * 60)
+    before = heap.position.copy()
+    for _ in range(60):
+        heap.step()
+        assert np.linalg.norm(heap.velocity, axis=1).max() < G / 240  # m/s
+    assert abs(heap.position - before).max() < 0.001

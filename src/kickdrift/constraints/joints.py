@@ -96,6 +96,9 @@ class Distance(Constraint):
     and what is left of velocities along it is removed, in as many iterations (RATTLE: Andersen 1983). So a body that
     hangs still has no velocity.
 
+    Where what hangs together also lies on something, let `Contacts` have it among its `joints`: solved one after the
+    other, each undoes a part of what the other has done, and velocities at rest are not bounded.
+
     Otherwise a hanging body shows a velocity of up to one step of gravity: with direction="after", and for pairs with
     compliance under `explicit_euler`, `verlet` with "central" velocities and `semi_implicit_euler` other than
     "kick_drift". `Damping` ignores this velocity, drag does not. Under `verlet`, drag in a stepper with distances
