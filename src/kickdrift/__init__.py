@@ -70,7 +70,7 @@ if _TYPE_CHECKING:
         Segments,
         Sensor,
     )
-    from .engine.verbs import damp, drift, kick
+    from .verbs import damp, drift, kick
     from .errors import (
         CallbackError,
         CapacityError,
@@ -227,7 +227,7 @@ _HOMES = {
         "Segments",
         "Sensor",
     ),
-    "engine.verbs": ("damp", "drift", "kick"),
+    "verbs": ("damp", "drift", "kick"),
     "errors": (
         "CallbackError",
         "CapacityError",
