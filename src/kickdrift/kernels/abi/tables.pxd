@@ -1,7 +1,7 @@
 # What the modules of an instruction set offer, twice: for float and for double.
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 
 from .applied cimport Applied
 from .formulas cimport FormulaTable
@@ -38,16 +38,6 @@ ctypedef uint64_t (*Digest)(const Array*, Py_ssize_t n, int dim, uint64_t place,
 # g + F / m of bodies from a multiple of ROW on, ROW at most, to where their components go.
 ctypedef void (*Merge)(const Applied*, Py_ssize_t first, Py_ssize_t count, char** out, const void* like) noexcept nogil
 
-# Rows of `count` items in two arrays: bytes from row to row, and from item to item.
-ctypedef struct Grid:
-    int64_t rows
-    int64_t count
-    int64_t[2] row
-    int64_t[2] step
-
-# Changes the first array by the second.
-ctypedef void (*Change)(const Grid*, char* target, const char* source, double h, const void* like) noexcept nogil
-
 ctypedef struct Kernels:
     uint64_t abi            # KICKDRIFT_ABI; stays the first, so that it can be read whatever the others are
     Missing missing
@@ -56,8 +46,6 @@ ctypedef struct Kernels:
     Run living              # `each` of a plan, for those that live
     Digest digest
     Merge merge
-    Change add_scaled       # target += h source
-    Change scale            # target *= source
     Solve implicit_euler    # of bodies that are left alone
     Solve energy_euler
     CoupledTable coupled    # for bodies that are not left alone

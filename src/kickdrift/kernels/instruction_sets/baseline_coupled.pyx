@@ -8,6 +8,14 @@ from ..simd.rounding cimport rounds
 from ..simd.vec cimport f32vec, f64vec
 from ..abi.tables cimport Kernels
 
+cdef extern from *:
+    """
+    /* Inlining large functions wherever they are called takes half as long again to compile, and is no faster. */
+    #ifdef KICKDRIFT_INLINE  /* by setup.py, in a release */
+      #undef CYTHON_INLINE
+      #define CYTHON_INLINE
+    #endif
+    """
 
 cdef public bint kickdrift_fill_coupled(void* kernels) noexcept nogil:
     """Enter them for float and for double; does this part round as it should?"""

@@ -3,11 +3,10 @@
 from ..abi.constraints cimport ConstraintFunction
 from ..abi.coupled cimport TellFunction
 from ..abi.plan cimport Run, Solve
-from ..abi.tables cimport KICKDRIFT_ABI, Change, Constants, Kernels
+from ..abi.tables cimport KICKDRIFT_ABI, Constants, Kernels
 from ..integrators.newton cimport energy_step
 from ..integrators.steps cimport set_constants
 from ..loops.living cimport run_living
-from ..loops.verbs cimport add_scaled, scale
 from ..simd.vec cimport real
 from .contacts_table cimport held, told
 
@@ -15,8 +14,6 @@ from .contacts_table cimport held, told
 cdef inline void fill_scalar(Kernels* kernels, const real* like) noexcept:
     """For one kind of number, which `like` tells."""
     kernels.abi = KICKDRIFT_ABI
-    kernels.add_scaled = <Change> add_scaled[real]
-    kernels.scale = <Change> scale[real]
     kernels.constants = <Constants> set_constants[real]
     kernels.living = <Run> run_living
     kernels.energy_euler = <Solve> energy_step[real]

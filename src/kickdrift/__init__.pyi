@@ -1,0 +1,87 @@
+"""What `__init__.py` imports when it is first used, for type checkers."""
+
+from . import flows as flows
+from . import math as math
+from . import reference as reference
+from .clock import FixedClock as FixedClock
+from .clock.options import (
+    Backlog as Backlog,
+    Budget as Budget,
+    Drop as Drop,
+    ExactSteps as ExactSteps,
+    Locked as Locked,
+    Match as Match,
+    Raise as Raise,
+    Resync as Resync,
+    Variable as Variable,
+)
+from .constraints import (
+    Box as Box,
+    Boxes as Boxes,
+    Contacts as Contacts,
+    Distance as Distance,
+    ElasticCollisions as ElasticCollisions,
+    Periodic as Periodic,
+    Pin as Pin,
+    Plane as Plane,
+    Segments as Segments,
+    Sensor as Sensor,
+)
+from .errors import (
+    CallbackError as CallbackError,
+    CapacityError as CapacityError,
+    ConvergenceError as ConvergenceError,
+    DeadBodyError as DeadBodyError,
+    DesyncError as DesyncError,
+    KickdriftError as KickdriftError,
+    NonFiniteError as NonFiniteError,
+    OverloadError as OverloadError,
+    SnapshotError as SnapshotError,
+)
+from .forces.applied import AppliedForce as AppliedForce
+from .forces.callbacks import Acceleration as Acceleration, Force as Force, NativeForce as NativeForce
+from .forces.fields import (
+    AnchorSpring as AnchorSpring,
+    Damping as Damping,
+    Gravity as Gravity,
+    LinearDrag as LinearDrag,
+    PointGravity as PointGravity,
+    QuadraticDrag as QuadraticDrag,
+    Vortex as Vortex,
+)
+from .forces.formulas import Expression as Expression, Potential as Potential
+from .forces.interactions import NBody as NBody, Springs as Springs
+from .forces.langevin import Langevin as Langevin
+from .forces.native import get_include as get_include
+from .forces.pairs import PairPotential as PairPotential
+from .forces.rotations import Magnetic as Magnetic, RotatingFrame as RotatingFrame
+from .integrators import (
+    INTEGRATORS as INTEGRATORS,
+    PEFRL as PEFRL,
+    RK4 as RK4,
+    Dopri8 as Dopri8,
+    EnergyEuler as EnergyEuler,
+    Exact as Exact,
+    ExplicitEuler as ExplicitEuler,
+    GrootWarren as GrootWarren,
+    Heun as Heun,
+    ImplicitEuler as ImplicitEuler,
+    Leapfrog as Leapfrog,
+    Midpoint as Midpoint,
+    SemiImplicitEuler as SemiImplicitEuler,
+    VelocityVerlet as VelocityVerlet,
+    Verlet as Verlet,
+    Yoshida4 as Yoshida4,
+    Yoshida6 as Yoshida6,
+)
+from .kernels import build_info as build_info
+from .neighbours import Neighbours as Neighbours
+from .ode.stepper import ODEStepper as ODEStepper
+from .rollback.rollback import Rollback as Rollback, sync_test as sync_test
+from .rollback.tape import Tape as Tape
+from .stepper.events import BEGIN as BEGIN, END as END, ENTER as ENTER, HIT as HIT, LEAVE as LEAVE, Events as Events
+from .stepper.stepper import Stepper as Stepper
+from .stepper.trajectory import ODETrajectory as ODETrajectory, Trajectory as Trajectory
+from .verbs import damp as damp, drift as drift, kick as kick
+
+__version__: str
