@@ -23,6 +23,9 @@ from kickdrift.rollback.snapshots import packed
 from kickdrift.stepper import base
 from kickdrift.stepper.common import State
 
+#: Frames and damping of any size are drawn.
+pytestmark = [pytest.mark.filterwarnings("ignore:seconds"), pytest.mark.filterwarnings("ignore:Springs")]
+
 # These would take others with them: by signals that come late, by threads that never end.
 ALONE = {
     "threads": (),
@@ -89,7 +92,7 @@ PLANTS = [
     ("snapshots", State, "_restore", too_early, "refused: "),
     ("callbacks", callbacks.PythonFunction, "evaluate", swallowing, "raise in |raised|: None"),
     ("threads", kd.Stepper, "interpolate", at_random, "interpolate saw no completed tick"),
-    ("texts", parser._Text, "power", lambda self, base, exponent: base, ", not "),
+    ("texts", parser._Text, "power", lambda self, base, exponent, node: base, ", not "),
     pytest.param("signals", base.StepperBase, "teleport", body_by_body, "teleport struck", marks=ALONE["signals"]),
 ]
 

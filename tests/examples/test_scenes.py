@@ -225,7 +225,7 @@ def test_the_notebook_runs():
         if cell["cell_type"] == "code":
             exec("".join(cell["source"]), names)
             plt.close("all")
-    assert names["planet"].tick == 20_100
+    assert names["planet"].tick == 4_100
 
 
 def test_examples_are_short():

@@ -185,6 +185,7 @@ def accelerations(seed):
     return rows
 
 
+@pytest.mark.filterwarnings("ignore:Springs")  # steps of a second
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("first", range(0, 120, 30))
 def test_terms_add_up_to_what_their_docstrings_say(Stepper, dtype, first):

@@ -204,7 +204,7 @@ cdef inline vec meet_wall(
     cdef vec fast, at_wall, lost, share, ago, back, over, bounces
     cdef vec rests = where_above(speed, zero, will_rest(depth, speed, pull, h), zero)
     met = where_above(part, zero, met, zero)
-    inside[0] = inwards[0] = zero
+    inside[0], inwards[0] = zero * depth, zero
     time[0] = pressed(h, lag)
     if not any_above(met, rests):
         return met
@@ -223,7 +223,7 @@ cdef inline vec meet_wall(
     time[0] = where_above(speed, zero, where_above(bounces, zero, ago, time[0]), zero)
     bounces = where_reaching(over * ago / two, back, zero, bounces)
     bounces = where_above(speed, zero, bounces, zero)
-    inside[0] = where_above(bounces, zero, (back - over / two * ago) * ago, zero)
+    inside[0] = where_above(bounces, zero, (back - over / two * ago) * ago, inside[0])
     fast = where_above(bounces, zero, back - over * ago, zero)
     fast = where_above(speed, zero, fast, at_wall)  # those that are on their way back
     inwards[0] = where_above(fast, zero, fast + lag * gain, zero)

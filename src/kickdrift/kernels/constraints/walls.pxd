@@ -49,7 +49,8 @@ cdef inline void bounce(
     cdef real fast = magnitude(speed)
     cdef real at_wall = speed_at_wall(depth, fast, pull, h)
     cdef real back
-    inside[0] = inwards[0] = time[0] = 0
+    inside[0] = 0 * depth
+    inwards[0] = time[0] = 0
     if not speed > 0:
         inwards[0] = at_wall
         return
@@ -75,8 +76,7 @@ cdef inline bint meet_wall(
         return False
     if 0 < speed <= gain:
         # It met the wall no faster than it moves now, and so rests. `bounce` finds the same, by a root and a quotient.
-        inside[0] = inwards[0] = 0
-        time[0] = pressed(h, lag)
+        inside[0], inwards[0], time[0] = 0 * depth, 0, pressed(h, lag)
         return True
     bounce(depth, speed, gain, at_least_zero(gain), restitution, h, h, pressed(h, lag), inside, inwards, time)
     inwards[0] = inwards[0] + lag * gain if inwards[0] > 0 else <real> 0

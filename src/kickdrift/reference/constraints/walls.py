@@ -18,18 +18,19 @@ def bounce(depth, speed, pull, slow, restitution, h, longest, pressed):
     `longest`: how long ago it may have done so; else it stays on the wall.
     """
     zero = 0 * h
+    still = 0 * depth  # no number where the body came from infinity: a state that overflowed shall stay one
     fast = abs(speed)
     at_wall = speed_at_wall(depth, fast, pull, h)
     if not speed > 0:
-        return zero, at_wall, zero  # it is on its way back
+        return still, at_wall, zero  # it is on its way back
     if at_wall <= slow:
-        return zero, zero, pressed
+        return still, zero, pressed
     time = 2 * depth / (at_wall + fast)
     if not time <= longest:
         time = zero
     inwards = restitution * at_wall
     if inwards <= pull / h * time / 2:  # it would be outside again
-        return zero, zero, time
+        return still, zero, time
     return (inwards - pull / h / 2 * time) * time, inwards - pull / h * time, time
 
 
