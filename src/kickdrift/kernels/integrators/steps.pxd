@@ -23,8 +23,22 @@ cdef inline bint has_opening(int scheme, bint drag) noexcept nogil:
     )
 
 
+cdef inline int kicks(int scheme, const Plan* plan) noexcept nogil:
+    """How often a step of a composition repeats its evaluations, with other constants."""
+    return plan.kicks if scheme == COMPOSITION or scheme == COMPOSITION_RK4 else 1
+
+
+cdef inline const vec* kick_constants(const vec* k, int kick) noexcept nogil:
+    return k + EXTRA + 2 + PER_KICK * kick
+
+
 cdef inline int stages(int scheme, bint drag, const Plan* plan) noexcept nogil:
     """Evaluations of the acceleration in a step."""
+    return kicks(scheme, plan) * evaluations(scheme, drag, plan)
+
+
+cdef inline int evaluations(int scheme, bint drag, const Plan* plan) noexcept nogil:
+    """Those of a step, or of each kick."""
     if scheme == MIDPOINT or scheme == HEUN:
         return 2
     if scheme == RK4:
@@ -32,7 +46,7 @@ cdef inline int stages(int scheme, bint drag, const Plan* plan) noexcept nogil:
     if scheme == VELOCITY_VERLET or verlet(scheme):
         return 2 if drag else 1
     if scheme == COMPOSITION or scheme == COMPOSITION_RK4:
-        return plan.kicks * plan.iterations if drag else plan.kicks
+        return plan.iterations if drag else 1
     return 1
 
 
@@ -111,14 +125,15 @@ cdef inline void opening(int scheme, const vec* k, vec* x, vec* v, vec* s, vec* 
 
 
 cdef inline void stage(
-    int scheme, bint drag, int number, int iterations, const vec* k,
+    int scheme, bint drag, int number, bint ends, const vec* k, const vec* kick,
     const vec* fc, const vec* fs, const vec* fp, const vec* fq, vec a,
     vec* x, vec* v, vec* s, vec* p, vec* q, vec* y, vec* z,
 ) noexcept nogil:
-    """What a step does after evaluation `number` (from 0) gave a."""
+    """What a step does after evaluation `number` (from 0) gave a.
+
+    kick: the constants of this kick of a composition; ends: is the evaluation its last one?
+    """
     cdef vec last
-    cdef const vec* kick
-    cdef int iteration
     if scheme == EXPLICIT_EULER:
         x[0] = x[0] + k[H] * v[0]
         v[0] = v[0] + k[H] * a
@@ -194,27 +209,24 @@ cdef inline void stage(
         s[0] = a
     elif scheme == COMPOSITION or scheme == COMPOSITION_RK4:
         if not drag:
-            kick = k + EXTRA + 2 + PER_KICK * number
             v[0] = v[0] + kick[0] * a
             x[0] = x[0] + kick[3] * v[0]
             return
-        kick = k + EXTRA + 2 + PER_KICK * (number // iterations)
-        iteration = number % iterations
-        if iteration == 0:
+        if number == 0:
             q[0] = v[0]
         if scheme == COMPOSITION:
-            if iteration < iterations - 1:
+            if not ends:
                 v[0] = q[0] + kick[1] * a
             else:
                 v[0] = q[0] + kick[0] * a
                 x[0] = x[0] + kick[3] * v[0]
-        elif iteration == 0:
+        elif number == 0:
             y[0] = a
             v[0] = q[0] + kick[1] * a
-        elif iteration == 1:
+        elif number == 1:
             y[0] = y[0] + k[EXTRA + 1] * a
             v[0] = q[0] + kick[1] * a
-        elif iteration == 2:
+        elif number == 2:
             y[0] = y[0] + k[EXTRA + 1] * a
             v[0] = q[0] + kick[0] * a
         else:

@@ -4,7 +4,7 @@ from libc.string cimport memcpy, memset
 
 from ..simd.vec cimport WIDE, forget, vec, load_part, opaque, store_part, width
 from ..abi.plan cimport COMPOSITION_RK4, Job, Plan, Row
-from ..integrators.steps cimport damp, has_opening, opening, stage, stages, start
+from ..integrators.steps cimport damp, evaluations, has_opening, kick_constants, kicks, opening, stage, start
 from ..forces.fields cimport affine
 from ..integrators.traits cimport fsal, verlet
 
@@ -42,8 +42,8 @@ cdef inline vec block(
     cdef const vec* fs = coefficient(vectors, row.flow[1], at, constants)
     cdef const vec* fp = coefficient(vectors, row.flow[2], at, constants)
     cdef const vec* fq = coefficient(vectors, row.flow[3], at, constants)
-    cdef int number, i
-    cdef int count = stages(scheme, drag, plan)
+    cdef int kick, number, i
+    cdef int count = evaluations(scheme, drag, plan)
     cdef Py_ssize_t _step
     for i in range(vectors):
         load(vectors == 1, position + i, numbers, &x[i])
@@ -64,12 +64,14 @@ cdef inline vec block(
         for i in range(vectors):
             if has_opening(scheme, drag):
                 opening(scheme, constants, &x[i], &v[i], &s[i], &p[i], &q)
-            for number in range(count):
-                stage(
-                    scheme, drag, number, plan.iterations, constants, fc + i, fs + i, fp + i, fq + i,
-                    affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i]),
-                    &x[i], &v[i], &s[i], &p[i], &q, &y, &z,
-                )
+            for kick in range(kicks(scheme, plan)):
+                for number in range(count):
+                    stage(
+                        scheme, drag, number, number == count - 1, constants, kick_constants(constants, kick),
+                        fc + i, fs + i, fp + i, fq + i,
+                        affine(drag, wind, spring, x[i], v[i], g[i], c[i], w[i], k[i], anchor[i]),
+                        &x[i], &v[i], &s[i], &p[i], &q, &y, &z,
+                    )
         if plan.damped:
             for i in range(vectors):
                 damp(scheme, decay[i], &x[i], &v[i], &s[i])
