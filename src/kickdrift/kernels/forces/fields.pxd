@@ -70,6 +70,18 @@ cdef inline void load_term(TermKind kind, int dim, const Term* term, Py_ssize_t 
             c[AT_AXIS + j] = field_vec(&term.field[AXIS], j, 0, c)
 
 
+cdef inline void load_each(TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
+    """Those of the next vector of bodies. Most terms have one that is `per_body`, and the others stay where they are."""
+    cdef int j
+    if term.field[STRENGTH].body != 0:
+        c[AT_STRENGTH] = field_vec(&term.field[STRENGTH], 0, body, c)
+    if kind != QUADRATIC_DRAG and term.field[SQUARE].body != 0:
+        c[AT_SQUARE] = field_vec(&term.field[SQUARE], 0, body, c)
+    if term.field[ORIGIN].body != 0:
+        for j in range(dim):
+            c[AT_ORIGIN + j] = field_vec(&term.field[ORIGIN], j, body, c)
+
+
 cdef inline bint per_body(const Term* term) noexcept nogil:
     """Do its coefficients differ from body to body?"""
     return term.field[STRENGTH].body != 0 or term.field[SQUARE].body != 0 or term.field[ORIGIN].body != 0
@@ -148,7 +160,7 @@ cdef inline bint add_to_tile(
     load_term(kind, dim, &here, first, c)
     for n in range(vectors):
         if each:
-            load_term(kind, dim, &here, first + n * width(a), c)
+            load_each(kind, dim, &here, first + n * width(a), c)
         for j in range(dim):
             y[j] = x[j * plane + n]
             b[j] = field_vec(&there, j, n * width(a), a)
@@ -179,9 +191,6 @@ cdef inline void affine_tile(
     const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
     """a = the affine part of the acceleration, for bodies in planes of so many vectors."""
-    cdef bint each = (
-        plan.g.body or (drag and (plan.c.body or plan.w.body)) or (spring and (plan.k.body or plan.p.body))
-    )
     cdef Field g = plan.g       # copies, which no store can change
     cdef Field c = plan.c
     cdef Field w = plan.w
@@ -192,15 +201,17 @@ cdef inline void affine_tile(
     cdef int j
     for n in range(vectors):
         body = first + n * width(a)
-        if each or n == 0:
-            for j in range(dim):
+        for j in range(dim):
+            if n == 0 or g.body != 0:
                 here[5 * j] = field_vec(&g, j, body, a)
-                if drag:
-                    here[5 * j + 1] = field_vec(&c, j, body, a)
-                    here[5 * j + 2] = field_vec(&w, j, body, a)
-                if spring:
-                    here[5 * j + 3] = field_vec(&k, j, body, a)
-                    here[5 * j + 4] = field_vec(&p, j, body, a)
+            if drag and (n == 0 or c.body != 0):
+                here[5 * j + 1] = field_vec(&c, j, body, a)
+            if drag and (n == 0 or w.body != 0):
+                here[5 * j + 2] = field_vec(&w, j, body, a)
+            if spring and (n == 0 or k.body != 0):
+                here[5 * j + 3] = field_vec(&k, j, body, a)
+            if spring and (n == 0 or p.body != 0):
+                here[5 * j + 4] = field_vec(&p, j, body, a)
         for j in range(dim):
             i = j * plane + n
             a[i] = affine(

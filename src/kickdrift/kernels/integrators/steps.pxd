@@ -242,30 +242,26 @@ cdef inline void turn(int scheme, int dim, const vec* t, vec s, vec* x, vec* v, 
     """Turn velocities by half a step; Verlet's velocity is the way from the previous position. t: always three."""
     cdef vec way[3]
     cdef int j
-    rotate(1, dim, t, &s, v)
+    rotate(dim, t, s, v)
     if verlet(scheme):
         for j in range(dim):
             way[j] = x[j] - history[j]
-        rotate(1, dim, t, &s, way)
+        rotate(dim, t, s, way)
         for j in range(dim):
             history[j] = x[j] - way[j]
 
 
-cdef inline void rotate(int vectors, int dim, const vec* t, const vec* s, vec* v) noexcept nogil:
-    """v += s (v + v x t) x t, for one or two vectors: while one waits for a result, the other has work."""
-    cdef vec a[2 * MAX_DIM]
-    cdef vec b[2 * MAX_DIM]
-    cdef int i, j
-    for i in range(vectors):
-        across(dim, v + i * MAX_DIM, t + i * MAX_DIM, a + i * MAX_DIM)
-    for i in range(vectors):
-        for j in range(i * MAX_DIM, i * MAX_DIM + dim):
-            a[j] = v[j] + a[j]
-    for i in range(vectors):
-        across(dim, a + i * MAX_DIM, t + i * MAX_DIM, b + i * MAX_DIM)
-    for i in range(vectors):
-        for j in range(i * MAX_DIM, i * MAX_DIM + dim):
-            v[j] = v[j] + s[i] * b[j]
+cdef inline void rotate(int dim, const vec* t, vec s, vec* v) noexcept nogil:
+    """v += s (v + v x t) x t"""
+    cdef vec a[MAX_DIM]
+    cdef vec b[MAX_DIM]
+    cdef int j
+    across(dim, v, t, a)
+    for j in range(dim):
+        a[j] = v[j] + a[j]
+    across(dim, a, t, b)
+    for j in range(dim):
+        v[j] = v[j] + s * b[j]
 
 
 cdef inline void across(int dim, const vec* v, const vec* t, vec* result) noexcept nogil:

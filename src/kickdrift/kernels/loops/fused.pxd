@@ -11,7 +11,7 @@ from ..abi.plan cimport (
     VELOCITY_VERLET, VORTEX, Field, Job, Newton, Plan, Row, Term, TermKind,
 )
 from ..integrators.steps cimport damp, evaluations, has_opening, kick_constants, kicks, opening, stage, turn
-from ..forces.fields cimport TERM_VECTORS, accelerate_tile, add_term, field_vec, load_term, per_body, values
+from ..forces.fields cimport TERM_VECTORS, accelerate_tile, add_term, field_vec, load_each, load_term, per_body, values
 from ..integrators.traits cimport fsal, splits_on_drag
 
 cdef enum:
@@ -88,6 +88,7 @@ cdef inline void finish_stage(
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Field there = base[0]      # which no store can change
+    cdef Term here
     cdef vec constants[EXTRA + 2]
     cdef vec of_kick[PER_KICK]
     cdef vec c[TERM_VECTORS]
@@ -103,6 +104,7 @@ cdef inline void finish_stage(
         for j in range(PER_KICK):
             of_kick[j] = kick[j]
     if kind != NO_TERM:
+        here = term[0]
         load_term(<TermKind> kind, dim, term, first, c)
     for n in range(vectors):
         for j in range(dim):
@@ -115,7 +117,7 @@ cdef inline void finish_stage(
             a[j] = field_vec(&there, j, n * width(r), r)
         if kind != NO_TERM:
             if each:
-                load_term(<TermKind> kind, dim, term, first + n * width(r), c)
+                load_each(<TermKind> kind, dim, &here, first + n * width(r), c)
             add_term(<TermKind> kind, dim, c, &v[0] if kind == QUADRATIC_DRAG else &x[0], a)
         for j in range(dim):
             i = j * plane + n
