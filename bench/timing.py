@@ -16,33 +16,35 @@ class Ratio(NamedTuple):
     high: float
 
 
-def measure(runs: dict[str, Callable[[], object]], rounds: int, least: float = 4e-3) -> dict[str, list[float]]:
+def measure(
+    runs: dict[str, Callable[[], object]], rounds: int, least: float = 4e-3, clock: Callable[[], float] = perf_counter
+) -> dict[str, list[float]]:
     """Seconds per call, by name, one for each round; a turn lasts at least `least` seconds."""
-    calls = {name: _calibrate(run, least) for name, run in runs.items()}
+    calls = {name: _calibrate(run, least, clock) for name, run in runs.items()}
     times: dict[str, list[float]] = {name: [] for name in runs}
     gc.collect()
     gc.disable()
     try:
         for _ in range(rounds):
             for name, run in runs.items():
-                times[name].append(_turn(run, calls[name]) / calls[name])
+                times[name].append(_turn(run, calls[name], clock) / calls[name])
     finally:
         gc.enable()
     return times
 
 
-def _calibrate(run: Callable[[], object], least: float) -> int:
+def _calibrate(run: Callable[[], object], least: float, clock: Callable[[], float]) -> int:
     calls = 1
-    while (seconds := _turn(run, calls)) < least:
+    while (seconds := _turn(run, calls, clock)) < least:
         calls = max(2 * calls, int(calls * least / max(seconds, 1e-9)))
     return calls
 
 
-def _turn(run: Callable[[], object], calls: int) -> float:
-    start = perf_counter()
+def _turn(run: Callable[[], object], calls: int, clock: Callable[[], float]) -> float:
+    start = clock()
     for _ in repeat(None, calls):
         run()
-    return perf_counter() - start
+    return clock() - start
 
 
 def ratio(times: list[float], ours: list[float]) -> Ratio:

@@ -49,43 +49,73 @@ cdef inline vec affine(
 # Functions that branch on the kind of a term return whether they have a branch for it, which `has_branches` asks
 # once for each plan. Steps do not use the answer, so compilers leave it out there.
 
-cdef inline bint add_term(
-    TermKind kind, int dim, const Term* term, Py_ssize_t body, const vec* x, vec* a,
-) noexcept nogil:
+cdef enum:                      # where the coefficients of a term are among TERM_VECTORS vectors
+    AT_STRENGTH = 0
+    AT_SQUARE = 1
+    AT_ORIGIN = 2
+    AT_AXIS = AT_ORIGIN + MAX_DIM
+    TERM_VECTORS = AT_AXIS + 3
+
+
+cdef inline void load_term(TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
+    """The coefficients of a vector of bodies, as far as this kind has them."""
+    cdef int j
+    c[AT_STRENGTH] = field_vec(&term.field[STRENGTH], 0, body, c)
+    for j in range(dim):
+        c[AT_ORIGIN + j] = field_vec(&term.field[ORIGIN], j, body, c)
+    if kind != QUADRATIC_DRAG:
+        c[AT_SQUARE] = field_vec(&term.field[SQUARE], 0, body, c)
+    if dim == 3 and (kind == VORTEX or kind == CENTRIFUGAL):
+        for j in range(3):
+            c[AT_AXIS + j] = field_vec(&term.field[AXIS], j, 0, c)
+
+
+cdef inline void load_each(TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
+    """Those of the next vector of bodies that differ from body to body: mostly one, and the others stay in registers."""
+    cdef int j
+    if term.field[STRENGTH].body != 0:
+        c[AT_STRENGTH] = field_vec(&term.field[STRENGTH], 0, body, c)
+    if kind != QUADRATIC_DRAG and term.field[SQUARE].body != 0:
+        c[AT_SQUARE] = field_vec(&term.field[SQUARE], 0, body, c)
+    if term.field[ORIGIN].body != 0:
+        for j in range(dim):
+            c[AT_ORIGIN + j] = field_vec(&term.field[ORIGIN], j, body, c)
+
+
+cdef inline bint per_body(const Term* term) noexcept nogil:
+    """Do its coefficients differ from body to body?"""
+    return term.field[STRENGTH].body != 0 or term.field[SQUARE].body != 0 or term.field[ORIGIN].body != 0
+
+
+cdef inline bint add_term(TermKind kind, int dim, const vec* c, const vec* x, vec* a) noexcept nogil:
     """a -= f d (PointGravity, QuadraticDrag) or a += f t (Vortex, Centrifugal).
 
-    x: what the term depends on, position or velocity.
+    c: what `load_term` loaded. x: what the term depends on, position or velocity.
     """
     cdef vec d[MAX_DIM]
     cdef vec t[MAX_DIM]
-    cdef vec u[3]
-    cdef vec scalar = field_vec(&term.field[STRENGTH], 0, body, a)
+    cdef const vec* u = c + AT_AXIS
     cdef vec q, f
     cdef int j
     for j in range(dim):
-        d[j] = x[j] - field_vec(&term.field[ORIGIN], j, body, a)
+        d[j] = x[j] - c[AT_ORIGIN + j]
         t[j] = d[j]
     if kind == CENTRIFUGAL:
-        f = field_vec(&term.field[SQUARE], 0, body, a)
         for j in range(dim):
-            t[j] = f * d[j]
+            t[j] = c[AT_SQUARE] * d[j]
         if dim == 3:
-            for j in range(3):
-                u[j] = field_vec(&term.field[AXIS], j, 0, a)
             q = u[0] * d[0]
             for j in range(1, 3):
                 q = q + u[j] * d[j]
             for j in range(3):
                 t[j] = t[j] - q * u[j]
         for j in range(dim):
-            a[j] = a[j] + scalar * t[j]
+            a[j] = a[j] + c[AT_STRENGTH] * t[j]
         return True
     if kind == VORTEX and dim == 2:
         t[0] = -d[1]
         t[1] = d[0]
     elif kind == VORTEX:
-        for j in range(3):
-            u[j] = field_vec(&term.field[AXIS], j, 0, a)
         t[0] = u[1] * d[2] - u[2] * d[1]
         t[1] = u[2] * d[0] - u[0] * d[2]
         t[2] = u[0] * d[1] - u[1] * d[0]
@@ -93,12 +123,12 @@ cdef inline bint add_term(
     for j in range(1, dim):
         q = q + t[j] * t[j]
     if kind == QUADRATIC_DRAG:
-        f = scalar * vec_root(q)
+        f = c[AT_STRENGTH] * vec_root(q)
     elif kind == POINT_GRAVITY or kind == VORTEX:
-        q = q + field_vec(&term.field[SQUARE], 0, body, a)
+        q = q + c[AT_SQUARE]
         if kind == POINT_GRAVITY:
             q = q * vec_root(q)
-        f = where_positive(q, scalar / q)
+        f = where_positive(q, c[AT_STRENGTH] / q)
     else:
         return False
     for j in range(dim):
@@ -115,95 +145,100 @@ cdef inline vec field_vec(const Field* field, int component, Py_ssize_t body, co
 
 
 cdef inline bint add_to_tile(
-    TermKind kind, int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors,
+    TermKind kind, bint each, int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors,
     Py_ssize_t plane, const vec* x, vec* a,
 ) noexcept nogil:
-    """a = `base` and what a term adds to it, for bodies in planes of so many vectors."""
-    # Copies, which no store can change: compilers keep in registers what is the same for all bodies.
+    """a = `base` and what a term adds to it, for bodies in planes of so many vectors. each: is it `per_body`?"""
+    cdef Field there = base[0]      # which no store can change
     cdef Term here = term[0]
-    cdef Field there = base[0]
+    cdef vec c[TERM_VECTORS]
     cdef vec y[MAX_DIM]
     cdef vec b[MAX_DIM]
     cdef Py_ssize_t n
     cdef int j
     cdef bint known = True
+    load_term(kind, dim, &here, first, c)
     for n in range(vectors):
+        if each:
+            load_each(kind, dim, &here, first + n * width(a), c)
         for j in range(dim):
             y[j] = x[j * plane + n]
             b[j] = field_vec(&there, j, n * width(a), a)
-        known = add_term(kind, dim, &here, first + n * width(a), y, b)
+        known = add_term(kind, dim, c, y, b)
         for j in range(dim):
             a[j * plane + n] = b[j]
     return known
 
 
 cdef inline bint add_known(
-    int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane,
+    bint each, int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane,
     const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
     """`add_to_tile` with the kind as a constant, and with what the term depends on."""
     if term.kind == POINT_GRAVITY:
-        return add_to_tile(POINT_GRAVITY, dim, term, base, first, vectors, plane, x, a)
+        return add_to_tile(POINT_GRAVITY, each, dim, term, base, first, vectors, plane, x, a)
     if term.kind == QUADRATIC_DRAG:
-        return add_to_tile(QUADRATIC_DRAG, dim, term, base, first, vectors, plane, v, a)
+        return add_to_tile(QUADRATIC_DRAG, each, dim, term, base, first, vectors, plane, v, a)
     if dim > 1 and term.kind == VORTEX:
-        return add_to_tile(VORTEX, dim, term, base, first, vectors, plane, x, a)
+        return add_to_tile(VORTEX, each, dim, term, base, first, vectors, plane, x, a)
     if dim > 1 and term.kind == CENTRIFUGAL:
-        return add_to_tile(CENTRIFUGAL, dim, term, base, first, vectors, plane, x, a)
+        return add_to_tile(CENTRIFUGAL, each, dim, term, base, first, vectors, plane, x, a)
     return False
 
 
-cdef inline void accelerate(
-    const Plan* plan, int dim, Py_ssize_t body, const vec* x, const vec* v, vec* a,
-) noexcept nogil:
-    """a = the acceleration of a vector of bodies: the affine part, then the other terms."""
-    cdef Field base
-    cdef int j, number
-    base.body = 0
-    for j in range(dim):
-        base.component[j] = <const char*> (a + j)
-        a[j] = field_vec(&plan.g, j, body, a)
-        if plan.drag:
-            a[j] = a[j] - field_vec(&plan.c, j, body, a) * (v[j] - field_vec(&plan.w, j, body, a))
-        if plan.spring:
-            a[j] = a[j] - field_vec(&plan.k, j, body, a) * (x[j] - field_vec(&plan.p, j, body, a))
-    for number in range(plan.terms):
-        add_known(dim, &plan.term[number], &base, body, 1, 1, x, v, a)
-
-
 cdef inline void affine_tile(
-    const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane, const vec* x, const vec* v, vec* a,
+    bint drag, bint spring, int dim, const Plan* plan, Py_ssize_t first, Py_ssize_t vectors, Py_ssize_t plane,
+    const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
     """a = the affine part of the acceleration, for bodies in planes of so many vectors."""
-    cdef bint drag = plan.drag
-    cdef bint spring = plan.spring
-    cdef vec b
+    cdef Field g = plan.g       # copies, which no store can change
+    cdef Field c = plan.c
+    cdef Field w = plan.w
+    cdef Field k = plan.k
+    cdef Field p = plan.p
+    cdef vec here[5 * MAX_DIM]
     cdef Py_ssize_t n, i, body
     cdef int j
-    for j in range(plan.dim):
-        for n in range(vectors):
-            i, body = j * plane + n, first + n * width(a)
-            b = field_vec(&plan.g, j, body, a)
-            if drag:
-                b = b - field_vec(&plan.c, j, body, a) * (v[i] - field_vec(&plan.w, j, body, a))
-            if spring:
-                b = b - field_vec(&plan.k, j, body, a) * (x[i] - field_vec(&plan.p, j, body, a))
-            a[i] = b
+    for n in range(vectors):
+        body = first + n * width(a)
+        for j in range(dim):
+            if n == 0 or g.body != 0:
+                here[5 * j] = field_vec(&g, j, body, a)
+            if drag and (n == 0 or c.body != 0):
+                here[5 * j + 1] = field_vec(&c, j, body, a)
+            if drag and (n == 0 or w.body != 0):
+                here[5 * j + 2] = field_vec(&w, j, body, a)
+            if spring and (n == 0 or k.body != 0):
+                here[5 * j + 3] = field_vec(&k, j, body, a)
+            if spring and (n == 0 or p.body != 0):
+                here[5 * j + 4] = field_vec(&p, j, body, a)
+        for j in range(dim):
+            i = j * plane + n
+            a[i] = affine(
+                drag, True, spring, x[i] if spring else here[5 * j], v[i] if drag else here[5 * j], here[5 * j],
+                here[5 * j + 1], here[5 * j + 2], here[5 * j + 3], here[5 * j + 4],
+            )
 
 
 cdef inline void accelerate_tile(
-    const Plan* plan, int dim, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride,
+    const Plan* plan, int dim, int terms, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride,
     const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
-    """`accelerate` for bodies in planes of `stride` numbers."""
+    """a = the acceleration of bodies in planes of `stride` numbers: the affine part, then the first so many terms."""
     cdef Py_ssize_t plane = stride // width(a)
     cdef Py_ssize_t vectors = (count + width(a) - 1) // width(a)
-    cdef bint lone = plan.terms > 0 and not plan.drag and not plan.spring   # then g itself is the affine part
+    cdef bint lone = terms > 0 and not plan.drag and not plan.spring   # then g itself is the affine part
     cdef Field base
     cdef int number, j
-    if not lone:
-        affine_tile(plan, first, vectors, plane, x, v, a)
-    for number in range(plan.terms):
+    if plan.drag and plan.spring:
+        affine_tile(True, True, dim, plan, first, vectors, plane, x, v, a)
+    elif plan.drag:
+        affine_tile(True, False, dim, plan, first, vectors, plane, x, v, a)
+    elif plan.spring:
+        affine_tile(False, True, dim, plan, first, vectors, plane, x, v, a)
+    elif not lone:
+        affine_tile(False, False, dim, plan, first, vectors, plane, x, v, a)
+    for number in range(terms):
         base.body = sizeof(vec) // width(a)
         for j in range(dim):
             base.component[j] = <const char*> (a + j * plane)
@@ -211,7 +246,10 @@ cdef inline void accelerate_tile(
             base.body = plan.g.body
             for j in range(dim):
                 base.component[j] = values(&plan.g, j, first)
-        add_known(dim, &plan.term[number], &base, first, vectors, plane, x, v, a)
+        if per_body(&plan.term[number]):
+            add_known(True, dim, &plan.term[number], &base, first, vectors, plane, x, v, a)
+        else:
+            add_known(False, dim, &plan.term[number], &base, first, vectors, plane, x, v, a)
 
 
 # The rest is for methods that need more than the acceleration. They look at one body.
@@ -375,4 +413,4 @@ cdef inline bint has_branches(int scheme, int dim, const Term* term, const real*
         return False
     if scheme == ENERGY_EULER and not potential_difference(term, dim, 0, &dphi, &y[0], &y[0]):
         return False
-    return add_known(dim, term, &term.field[ORIGIN], 0, 1, 1, x, x, a)
+    return add_known(True, dim, term, &term.field[ORIGIN], 0, 1, 1, x, x, a)

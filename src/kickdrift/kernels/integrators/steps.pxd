@@ -23,8 +23,22 @@ cdef inline bint has_opening(int scheme, bint drag) noexcept nogil:
     )
 
 
+cdef inline int kicks(int scheme, const Plan* plan) noexcept nogil:
+    """How often a step of a composition repeats its evaluations, with other constants."""
+    return plan.kicks if scheme == COMPOSITION or scheme == COMPOSITION_RK4 else 1
+
+
+cdef inline const vec* kick_constants(const vec* k, int kick) noexcept nogil:
+    return k + EXTRA + 2 + PER_KICK * kick
+
+
 cdef inline int stages(int scheme, bint drag, const Plan* plan) noexcept nogil:
     """Evaluations of the acceleration in a step."""
+    return kicks(scheme, plan) * evaluations(scheme, drag, plan)
+
+
+cdef inline int evaluations(int scheme, bint drag, const Plan* plan) noexcept nogil:
+    """Those of a step, or of each kick."""
     if scheme == MIDPOINT or scheme == HEUN:
         return 2
     if scheme == RK4:
@@ -32,7 +46,7 @@ cdef inline int stages(int scheme, bint drag, const Plan* plan) noexcept nogil:
     if scheme == VELOCITY_VERLET or verlet(scheme):
         return 2 if drag else 1
     if scheme == COMPOSITION or scheme == COMPOSITION_RK4:
-        return plan.kicks * plan.iterations if drag else plan.kicks
+        return plan.iterations if drag else 1
     return 1
 
 
@@ -111,14 +125,15 @@ cdef inline void opening(int scheme, const vec* k, vec* x, vec* v, vec* s, vec* 
 
 
 cdef inline void stage(
-    int scheme, bint drag, int number, int iterations, const vec* k,
+    int scheme, bint drag, int number, bint ends, const vec* k, const vec* kick,
     const vec* fc, const vec* fs, const vec* fp, const vec* fq, vec a,
     vec* x, vec* v, vec* s, vec* p, vec* q, vec* y, vec* z,
 ) noexcept nogil:
-    """What a step does after evaluation `number` (from 0) gave a."""
+    """What a step does after evaluation `number` (from 0) gave a.
+
+    kick: the constants of this kick of a composition; ends: is the evaluation its last one?
+    """
     cdef vec last
-    cdef const vec* kick
-    cdef int iteration
     if scheme == EXPLICIT_EULER:
         x[0] = x[0] + k[H] * v[0]
         v[0] = v[0] + k[H] * a
@@ -194,27 +209,24 @@ cdef inline void stage(
         s[0] = a
     elif scheme == COMPOSITION or scheme == COMPOSITION_RK4:
         if not drag:
-            kick = k + EXTRA + 2 + PER_KICK * number
             v[0] = v[0] + kick[0] * a
             x[0] = x[0] + kick[3] * v[0]
             return
-        kick = k + EXTRA + 2 + PER_KICK * (number // iterations)
-        iteration = number % iterations
-        if iteration == 0:
+        if number == 0:
             q[0] = v[0]
         if scheme == COMPOSITION:
-            if iteration < iterations - 1:
+            if not ends:
                 v[0] = q[0] + kick[1] * a
             else:
                 v[0] = q[0] + kick[0] * a
                 x[0] = x[0] + kick[3] * v[0]
-        elif iteration == 0:
+        elif number == 0:
             y[0] = a
             v[0] = q[0] + kick[1] * a
-        elif iteration == 1:
+        elif number == 1:
             y[0] = y[0] + k[EXTRA + 1] * a
             v[0] = q[0] + kick[1] * a
-        elif iteration == 2:
+        elif number == 2:
             y[0] = y[0] + k[EXTRA + 1] * a
             v[0] = q[0] + kick[0] * a
         else:
@@ -230,30 +242,26 @@ cdef inline void turn(int scheme, int dim, const vec* t, vec s, vec* x, vec* v, 
     """Turn velocities by half a step; Verlet's velocity is the way from the previous position. t: always three."""
     cdef vec way[3]
     cdef int j
-    rotate(1, dim, t, &s, v)
+    rotate(dim, t, s, v)
     if verlet(scheme):
         for j in range(dim):
             way[j] = x[j] - history[j]
-        rotate(1, dim, t, &s, way)
+        rotate(dim, t, s, way)
         for j in range(dim):
             history[j] = x[j] - way[j]
 
 
-cdef inline void rotate(int vectors, int dim, const vec* t, const vec* s, vec* v) noexcept nogil:
-    """v += s (v + v x t) x t, for one or two vectors: while one waits for a result, the other has work."""
-    cdef vec a[2 * MAX_DIM]
-    cdef vec b[2 * MAX_DIM]
-    cdef int i, j
-    for i in range(vectors):
-        across(dim, v + i * MAX_DIM, t + i * MAX_DIM, a + i * MAX_DIM)
-    for i in range(vectors):
-        for j in range(i * MAX_DIM, i * MAX_DIM + dim):
-            a[j] = v[j] + a[j]
-    for i in range(vectors):
-        across(dim, a + i * MAX_DIM, t + i * MAX_DIM, b + i * MAX_DIM)
-    for i in range(vectors):
-        for j in range(i * MAX_DIM, i * MAX_DIM + dim):
-            v[j] = v[j] + s[i] * b[j]
+cdef inline void rotate(int dim, const vec* t, vec s, vec* v) noexcept nogil:
+    """v += s (v + v x t) x t"""
+    cdef vec a[MAX_DIM]
+    cdef vec b[MAX_DIM]
+    cdef int j
+    across(dim, v, t, a)
+    for j in range(dim):
+        a[j] = v[j] + a[j]
+    across(dim, a, t, b)
+    for j in range(dim):
+        v[j] = v[j] + s * b[j]
 
 
 cdef inline void across(int dim, const vec* v, const vec* t, vec* result) noexcept nogil:

@@ -75,8 +75,8 @@ cdef inline void finish(
     """The accelerations of all bodies at a state, pushes included, and what a step makes of them."""
     if coupling.plan.terms > 0:
         coupling.plan.accelerate(
-            coupling.plan, workspace.first, workspace.count, workspace.plane, state + X * size(workspace, like),
-            state + V * size(workspace, like),
+            coupling.plan, coupling.plan.terms, workspace.first, workspace.count, workspace.plane,
+            state + X * size(workspace, like), state + V * size(workspace, like),
             workspace.start + (A - P) * size(workspace, like),
         )
     coupling.plan.finish(number, scheme, coupling, workspace, state)

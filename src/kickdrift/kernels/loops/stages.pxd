@@ -10,7 +10,7 @@ from ..abi.plan cimport (
 )
 from .planes cimport aligned
 from ..abi.constants cimport EXTRA, H, HALF
-from ..integrators.steps cimport damp, opening, stage, start, turn
+from ..integrators.steps cimport damp, evaluations, kick_constants, opening, stage, start, turn
 from ..abi.coupled cimport Coupling
 from ..forces.fields cimport affine, field_vec, values
 
@@ -203,7 +203,9 @@ cdef inline void finish_bodies(
     cdef bint plain = usual or not (compiled or plan.drag or plan.spring)
     cdef bint drag = plan.velocity_dependent
     cdef bint historic = not usual and plan.s.data != NULL
-    cdef int iterations = plan.iterations
+    cdef int count = evaluations(scheme, drag, plan)
+    cdef int evaluation = number % count
+    cdef const vec* kick = kick_constants(k, max(number, 0) // count)
     cdef int last = plan.stages - 1
     cdef const char* g
     cdef Py_ssize_t each = plan.g.body * width(state)
@@ -269,7 +271,7 @@ cdef inline void finish_bodies(
                 start(scheme, plan.taylor_start, k, a, &x, &v, &s)
             else:
                 stage(
-                    scheme, drag, number, iterations, k, k, k, k, k, a, &x, &v, &s,
+                    scheme, drag, evaluation, evaluation == count - 1, k, kick, k, k, k, k, a, &x, &v, &s,
                     &x0[i], &v0[i], &r[(Y - P) * row + i], &r[(Z - P) * row + i],
                 )
             if opens:

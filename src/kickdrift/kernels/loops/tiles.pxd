@@ -7,18 +7,15 @@
 from libc.string cimport memset
 
 from ..abi.registers cimport REGISTERS, S, V, X
-from ..simd.copies cimport triple_f32, triple_f64
 from ..simd.vec cimport f32alone, f32vec, f64alone, vec, width
-from ..abi.plan cimport (
-    COMPOSITION, IMPLICIT_EULER, MAX_DIM, QUADRATIC_DRAG, ROW, STRIDED, TILE, VELOCITY_VERLET, Job, Plan, Row,
-)
-from .fused cimport TWICE, alone_in, charges, fused, solve_planes, step_alone, step_charges, step_two
+from ..abi.plan cimport IMPLICIT_EULER, MAX_DIM, ROW, STRIDED, TILE, Job, Plan, Row
+from .fused cimport fused, solve_planes, step_alone
 from .planes cimport aligned, end, keep_tile, move_state, sum_planes
 from .rows cimport FEW, row_of_blocks
 from ..abi.applied cimport Applied
 from ..forces.applied cimport merge_row
 from ..forces.fields cimport values
-from ..integrators.traits cimport splits_on_drag, unspecialised
+from ..integrators.traits cimport unspecialised
 
 
 cdef inline vec step_scheme(
@@ -94,13 +91,7 @@ cdef inline bint in_passes(const Plan* plan) noexcept nogil:
 
 
 cdef inline bint in_planes(const Plan* plan) noexcept nogil:
-    cdef bint leapfrog
-    if not fused(plan.scheme) or plan.dim == 1:
-        return False
-    if plan.velocity_dependent and splits_on_drag(plan.scheme):
-        leapfrog = plan.scheme == COMPOSITION and plan.kicks == 1 and plan.iterations == TWICE
-        return (plan.scheme == VELOCITY_VERLET or leapfrog) and alone_in(QUADRATIC_DRAG, plan)
-    return True
+    return fused(plan.scheme) and plan.dim > 1
 
 
 cdef inline bint affine_only(const Plan* plan) noexcept nogil:
@@ -183,50 +174,6 @@ cdef inline void run_merged_rows(const Plan* plan, Job* job, vec* like) noexcept
     end(plan, job, check)
 
 
-cdef inline bint in_rows(const Plan* plan, const vec* like) noexcept nogil:
-    """Do each body's three components lie side by side? Copying tiles takes longer than a single step of them."""
-    cdef Py_ssize_t item = sizeof(vec) // width(like)
-    return (
-        sizeof(vec) >= 32 and charges(plan)
-        and plan.x.component == item and plan.x.body == 3 * item
-        and plan.v.component == item and plan.v.body == 3 * item
-    )
-
-
-cdef inline void triple(bint out, vec* components, char* place) noexcept nogil:
-    if vec is f32vec:
-        triple_f32(out, <float*> components, <float*> place)
-    else:
-        triple_f64(out, <double*> components, <double*> place)
-
-
-cdef inline vec step_charges_in_rows(const Plan* plan, const Job* job, const vec* k) noexcept nogil:
-    """One step of as many as fill two vectors each time; returns sums of all numbers."""
-    cdef Py_ssize_t size = MAX_DIM * sizeof(vec)
-    cdef Py_ssize_t first = job.first
-    cdef char* place = plan.x.data + first * plan.x.body
-    cdef char* speed = plan.v.data + first * plan.v.body
-    cdef vec x[2 * MAX_DIM]
-    cdef vec v[2 * MAX_DIM]
-    cdef vec check
-    cdef int i
-    memset(&check, 0, sizeof(vec))
-    while first + 2 * width(k) <= job.last:
-        for i in range(2):
-            triple(False, x + i * MAX_DIM, place + i * size)
-            triple(False, v + i * MAX_DIM, speed + i * size)
-        step_two(plan, k, first, x, v)
-        for i in range(2 * MAX_DIM):
-            check = check + (x[i] + v[i])
-        for i in range(2):
-            triple(True, x + i * MAX_DIM, place + i * size)
-            triple(True, v + i * MAX_DIM, speed + i * size)
-        place += 2 * size
-        speed += 2 * size
-        first += 2 * width(k)
-    return check
-
-
 cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil:
     """The same in copies of tiles."""
     cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
@@ -243,9 +190,6 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
     if plan.scheme == IMPLICIT_EULER:
         job.evaluations = 0  # what it takes
     first = job.first
-    if job.steps == 1 and job.before == NULL and in_rows(plan, like):
-        check = step_charges_in_rows(plan, job, k)
-        first = job.last - (job.last - job.first) % (2 * width(like))   # the rest
     while first < job.last:
         count = min(<Py_ssize_t> TILE, job.last - first)
         move_state(False, plan, first, count, r)
@@ -254,9 +198,6 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
             for j in range(plan.dim):
                 locate_planes(plan, first, j, r, &row)
                 check = check + step(plan, job, k, &row, 0, count)
-        elif charges(plan):
-            step_charges(plan, job, k, first, count, r)
-            check = check + sum_planes(plan.dim, count, r)
         elif plan.scheme < IMPLICIT_EULER:
             row.first, row.planes, row.source = first, <char*> r, 0
             step(plan, job, k, &row, 0, count)

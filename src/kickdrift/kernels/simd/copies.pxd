@@ -156,22 +156,8 @@ cdef extern from *:
             if (out) { KD_PUT_TRIPLE(type, suffix, x + i, y + i, z + i, place + 3 * i, w) } \
             else { KD_TAKE_TRIPLE(type, suffix, x + i, y + i, z + i, place + 3 * i, w) } \
         }
-      /* The same for one vector of each component. */
-      #define KD_ONE_TRIPLE(number, type, suffix) \
-        static inline __attribute__((always_inline)) void kd_triple_ ## suffix( \
-            int out, number *x, number *place \
-        ) { \
-            enum { W = KD_LANE_BYTES / sizeof(number) }; \
-            KD_VECTOR_ ## suffix a, b, c; \
-            if (out) { KD_PUT_TRIPLE(type, suffix, x, x + W, x + 2 * W, place, W) } \
-            else { KD_TAKE_TRIPLE(type, suffix, x, x + W, x + 2 * W, place, W) } \
-        }
-      KD_ONE_TRIPLE(float, ps, f32)
-      KD_ONE_TRIPLE(double, pd, f64)
     #else
       #define KD_TRIPLE(i, w, type, vector, suffix)
-      #define kd_triple_f32(out, x, place) ((void)0)    /* nobody asks for it */
-      #define kd_triple_f64(out, x, place) ((void)0)
     #endif
     #define KD_MOVE_TRIPLES(name, number, type, suffix) \
         static void name(int out, number *x, Py_ssize_t apart, number *place, Py_ssize_t count) { \
@@ -195,9 +181,6 @@ cdef extern from *:
     void move_pairs_f64 "kd_move_pairs_f64"(
         bint out, double* rows, Py_ssize_t apart, double* place, Py_ssize_t count,
     ) noexcept nogil
-    # Three vectors, of 32 bytes at least, and as many numbers that lie body by body
-    void triple_f32 "kd_triple_f32"(bint out, float* vectors, float* place) noexcept nogil
-    void triple_f64 "kd_triple_f64"(bint out, double* vectors, double* place) noexcept nogil
     # Three rows, `apart` numbers from each other, and numbers that lie body by body
     void move_triples_f32 "kd_move_triples_f32"(
         bint out, float* rows, Py_ssize_t apart, float* place, Py_ssize_t count,
