@@ -127,7 +127,8 @@ ctypedef bint (*Solve)(
 
 # Writes the accelerations by affine forces and the first so many terms into `a`: bodies in planes of `stride` numbers.
 ctypedef void (*Accelerate)(
-# Writes accelerations by affine forces and the first so many terms into `a`: of bodies in planes of `stride` numbers.
+    const Plan*, int terms, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v,
+    void* a,
 ) noexcept nogil
 
 # What a stage of a pass makes of accelerations, and what is done at other moments of a step: stages.pxd.
