@@ -125,9 +125,10 @@ ctypedef bint (*Solve)(
     const Plan*, Py_ssize_t first, Py_ssize_t count, void* x, void* v, Newton*,
 ) noexcept nogil
 
-# Writes into `a` the accelerations of bodies in planes of `stride` numbers: affine forces, and the first so many terms.
+# Writes the accelerations by affine forces and the first so many terms into `a`: bodies in planes of `stride` numbers.
 ctypedef void (*Accelerate)(
-    const Plan*, int terms, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v, void* a,
+    const Plan*, int terms, Py_ssize_t first, Py_ssize_t count, Py_ssize_t stride, const void* x, const void* v,
+    void* a,
 ) noexcept nogil
 
 # What a stage of a pass makes of accelerations, and what is done at other moments of a step: stages.pxd.

@@ -71,7 +71,7 @@ cdef inline void load_term(TermKind kind, int dim, const Term* term, Py_ssize_t 
 
 
 cdef inline void load_each(TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
-    """Those of the next vector of bodies that differ from body to body: mostly one, and the others stay in registers."""
+    """Those of the next vector of bodies that differ from body to body. The others stay in registers."""
     cdef int j
     if term.field[STRENGTH].body != 0:
         c[AT_STRENGTH] = field_vec(&term.field[STRENGTH], 0, body, c)
