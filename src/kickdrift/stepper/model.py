@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..constraints.base import Constraint
-from ..constraints.joints import Distance
 from ..constraints.periodic import check_company, periodic_among
 from ..declaration import once
 from ..forces.base import Term
@@ -28,7 +27,7 @@ from ..integrators import Integrator, Verlet
 from ..integrators.base import shown
 from . import merging, replacing, step_numbers
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record
-from .tying import tied
+from .tying import PAIRED, tied
 
 _F64 = np.dtype(np.float64)
 #: What leans on others follows them: on what is pinned all do, bodies that meet on what ties them, walls and contacts
@@ -146,8 +145,8 @@ class Plan:
 
     def _in_turn(self, records: list[ConstraintRecord], previous: Plan | None) -> list[ConstraintRecord]:
         """All constraints as they act, whatever was declared when: of those of one turn in the order given."""
-        ties = [record for record in records if record.kind in Distance.kind]
-        others = [record for record in records if record.kind not in Distance.kind]
+        ties = [record for record in records if record.kind in PAIRED]
+        others = [record for record in records if record.kind not in PAIRED]
         self._ties = tied(self.n, ties, () if previous is None else previous._ties)
         return sorted([*self._ties, *others], key=lambda record: TURNS.get(record.kind, SOLID))
 

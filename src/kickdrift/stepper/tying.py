@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..constraints.joints import Distance, colours
 from .pieces import ConstraintRecord
 
+#: The kinds of `Distance`.
+PAIRED = ("distance", "compliant_distance")
 #: What stands in the place of what a record does not say: it is rigid, and of the first bodies in their slots.
 ABSENT = {"compliance": -1.0, "drag_first": 0.0, "drag_second": 0.0, "tenants": 1}
 
@@ -55,6 +56,8 @@ def _joined(system: Sequence[ConstraintRecord]) -> ConstraintRecord:
     Its pairs come by their bodies, and so do not depend on which declaration has them and on what was added when.
     Those that are to be coloured follow, colour by colour. All are corrected as often as those that ask for most.
     """
+    from ..constraints.joints import colours  # there already, and not loaded where nothing is tied
+
     pairs = _pairs(system)
     coloured = np.concatenate([np.full(len(each.fields["first"]), _is_coloured(each)) for each in system])
     order = np.lexsort((pairs.max(axis=1), pairs.min(axis=1), coloured))
@@ -82,4 +85,4 @@ def _joined(system: Sequence[ConstraintRecord]) -> ConstraintRecord:
 
 
 def _is_coloured(record: ConstraintRecord) -> bool:
-    return isinstance(record.constraint, Distance) and record.constraint.order == "coloured"
+    return getattr(record.constraint, "order", None) == "coloured"
