@@ -44,7 +44,7 @@ cdef inline void apply(int dim, real* a, real* b, real w_a, real w_b, const real
             b[c] = b[c] + w_b * impulse[c]
 
 
-# Restitution: the formulas of kickdrift/reference/constraints/blows.py.
+# Restitution: the formulas of kickdrift/reference/constraints/impacts.py.
 
 cdef inline real speed_at_touch(
     real closing, real gap, real h, real given, real count, real lead, bint ahead, real before, real slow, real* pull,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..space import Space
 from ..vector import Vector, dot, sqrt
-from .blows import apply, bounce, goes_on, meet
+from .impacts import apply, bounce, goes_on, meet
 from .collisions import near_pairs, notice
 from .contact_shapes import Level, lean
 from .filters import Filter

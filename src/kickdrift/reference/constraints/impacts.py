@@ -45,7 +45,7 @@ def bounce(contact, p, u, h, lead):
 
 
 def goes_on(contact, u):
-    """Do they push at the end of the step, so that the next one begins with it? Not after a blow: they part."""
+    """Do they push at the end of the step, so that the next one begins with it? Not after an impact: they part."""
     parts = contact.restitution > 0 and dot(u[contact.j] - u[contact.i], contact.n) > contact.slow
     return contact.push > 0 and not parts
 
