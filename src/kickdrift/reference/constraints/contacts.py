@@ -8,10 +8,10 @@ import numpy as np
 
 from ..space import Space
 from ..vector import Vector, dot, sqrt
-from .impacts import apply, bounce, goes_on, meet
 from .collisions import near_pairs, notice
 from .contact_shapes import Level, lean
 from .filters import Filter
+from .impacts import apply, bounce, goes_on, meet
 from .joints import numbers
 
 #: Colours of which a body knows which are taken; what finds none of them free comes after all others.
