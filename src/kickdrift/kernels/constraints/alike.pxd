@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 from ..abi.constraints cimport ALL, CROWD, GIVEN_UP, PAIRS_PER_BODY, TESTS, Collisions, Found
 from ..abi.plan cimport MAX_DIM
-from ..simd.masks cimport bits_less, first_bit
+from ..simd.masks cimport first_bit, flags_of, less
 from ..simd.vec cimport filled, spread, vec, width
 from .grid cimport Around, look_around
 from .lists cimport sort
@@ -78,7 +78,7 @@ cdef inline int32_t find_partners(
                 square = square + d * d
             from_[vectors] = data.body + k
             found |= <uint64_t> (
-                bits_less(square, reach * reach) & ((<uint32_t> 1 << min(left, <int64_t> w)) - 1)
+                flags_of(less(square, reach * reach), &square) & ((<uint32_t> 1 << min(left, <int64_t> w)) - 1)
             ) << (vectors * w)
             vectors += 1
             k += w

@@ -13,9 +13,9 @@ from .contact_impulses cimport speed_at_touch
 from .meetings cimport meets
 from ..abi.constraints cimport BEGIN, CONTACT, GAIN, RESUME, SOLVE, TRAITS, Contacts, Sweep
 from ..abi.plan cimport MAX_DIM
-from ..simd.blends cimport any_above, is_nothing, where_above, where_zero
 from ..simd.rows cimport gather_four, put_back, scatter_two
-from ..simd.vec cimport f32vec, filled, is_zero, product, vec, vec_root, width
+from ..simd.masks cimport all_zero, any_true, equals_zero, greater, select
+from ..simd.vec cimport f32vec, filled, product, vec, vec_root, width
 from ..space cimport is_periodic, turn_to_images
 
 cdef enum:
@@ -68,9 +68,9 @@ cdef inline bint press_in(
     same[TURN] = one
     for block in range(first, last):
         own = <vec*> data.contact + (2 * dim + CONTACT) * block
-        if sweep.kind == RESUME and is_nothing(own[2 * dim + PUSH]):
+        if sweep.kind == RESUME and all_zero(own[2 * dim + PUSH]):
             continue
-        if sweep.extra and not any_above(one, own[2 * dim + TIMES]):
+        if sweep.extra and not any_true(greater(one, own[2 * dim + TIMES])):
             continue
         for turn in range(turns):
             if sweep.alone:
@@ -79,7 +79,7 @@ cdef inline bint press_in(
             elif sweep.extra:
                 same[TURN] = one
             if sweep.extra:
-                same[TURN] = where_above(one, own[2 * dim + TIMES], same[TURN], zero)
+                same[TURN] = select(greater(one, own[2 * dim + TIMES]), same[TURN], zero)
             gather(dim, data, data.first + block * width(like), a)
             gather(dim, data, data.second + block * width(like), b)
             if sweep.kind == SOLVE:
@@ -91,7 +91,7 @@ cdef inline bint press_in(
                     meet(dim, data, block, own, a, b)
                     continue
                 active = warm(dim, sweep, same, own, impulse)
-            if not is_nothing(active):
+            if not all_zero(active):
                 push_apart(dim, active, own + 2 * dim, impulse, a, b)
                 give(dim, data, sweep, data.first_row + block * width(like), turn, a)
                 give(dim, data, sweep, data.second_row + block * width(like), turn, b)
@@ -147,8 +147,8 @@ cdef inline void push_apart(
     """Give the impulses of lanes that are active: other than 0."""
     cdef int c
     for c in range(dim):
-        a[c] = where_zero(active, a[c], a[c] - more[FIRST_WEIGHT] * impulse[c])
-        b[c] = where_zero(active, b[c], b[c] + more[SECOND_WEIGHT] * impulse[c])
+        a[c] = select(equals_zero(active), a[c], a[c] - more[FIRST_WEIGHT] * impulse[c])
+        b[c] = select(equals_zero(active), b[c], b[c] + more[SECOND_WEIGHT] * impulse[c])
 
 
 # Before the first substep: contacts between bodies. Those with walls and shapes are written over afterwards.
@@ -168,7 +168,7 @@ cdef inline void begin(const Contacts* data, int64_t block, vec* more) noexcept 
     more[ALONG] = more[MASS]
     more[ACROSS] = more[MASS]
     more[FRICTION] = vec_root(its[2] * its[6])
-    more[RESTITUTION] = where_above(its[3], its[7], its[3], its[7])
+    more[RESTITUTION] = select(greater(its[3], its[7]), its[3], its[7])
     more[TURNS] = one
     more[PUSH] = zero
     more[MOST] = zero
@@ -195,7 +195,7 @@ cdef inline void meet(
 
 
 cdef inline vec magnitude(vec q) noexcept nogil:
-    return where_above(filled(0, &q), q, -q, q)
+    return select(greater(filled(0, &q), q), -q, q)
 
 
 # Begin with the impulse of the substep before, in the direction of now.
@@ -209,13 +209,13 @@ cdef inline vec warm(
     cdef vec along, rub
     cdef int c
     if sweep.alone:
-        active = where_zero(same[TURN], same[TURN], active)
-    if is_nothing(active):
+        active = select(equals_zero(same[TURN]), same[TURN], active)
+    if all_zero(active):
         return active
     along = product(dim, own + dim, own)
     for c in range(dim):
         rub = own[dim + c] - along * own[c]
-        own[dim + c] = where_zero(active, own[dim + c], rub)
+        own[dim + c] = select(equals_zero(active), own[dim + c], rub)
         impulse[c] = more[PUSH] * own[c] + rub
     return active
 
@@ -244,8 +244,8 @@ cdef inline void direct(
             past[c] = past[c] - d[c]
     r = vec_root(product(dim, d, d))
     for c in range(dim):
-        own[c] = where_above(more[TURNS], zero, d[c] / r, own[c])
-    if any_above(more[TURNS], where_above(r, zero, filled(1, own), zero)):
+        own[c] = select(greater(more[TURNS], zero), d[c] / r, own[c])
+    if any_true(greater(more[TURNS], select(greater(r, zero), filled(1, own), zero))):
         for lane in range(data.lanes):
             if lane_of(&more[TURNS], lane) > 0 and not lane_of(&r, lane) > 0:
                 k = block * width(own) + lane
@@ -253,7 +253,7 @@ cdef inline void direct(
                     set_lane(&own[c], lane, c == <int> ((data.second[k] - data.first[k] - 1) % dim))
     if is_periodic(&data.grid.torus):
         r = filled(0.5, own) * more[FASTEST] + product(dim, past, own)
-        more[SIZE] = where_above(more[TURNS], zero, r, more[SIZE])
+        more[SIZE] = select(greater(more[TURNS], zero), r, more[SIZE])
 
 
 # One impulse: along the normal so that they come no closer than they touch, across it by friction.
@@ -279,53 +279,53 @@ cdef inline vec solve(
     mass = more[ALONG]
     if sweep.soft > 0:
         fastest = -more[FASTEST]
-        if any_above(fastest, filled(16, own) * gap):
+        if any_true(greater(fastest, filled(16, own) * gap)):
             deep[0] = True
-            note_deep(data, block, where_above(fastest, filled(16, own) * gap, one, zero))
+            note_deep(data, block, select(greater(fastest, filled(16, own) * gap), one, zero))
         out = same[SOFT] * gap
         change = filled(HARD, own) * out
-        change = where_above(change + more[FASTEST], zero, one - change / more[FASTEST], filled(2, own))
+        change = select(greater(change + more[FASTEST], zero), one - change / more[FASTEST], filled(2, own))
         out = change * out
-        out = where_above(out, fastest, out, fastest)
+        out = select(greater(out, fastest), out, fastest)
         push = same[SCALE] * (more[PUSH] - mass * (speed + out)) + more[LOAD] * (one - same[SCALE])
     else:
-        mass = where_above(more[ALONG], more[MASS], more[TIMES] * more[ALONG], more[ALONG])
+        mass = select(greater(more[ALONG], more[MASS]), more[TIMES] * more[ALONG], more[ALONG])
         push = more[PUSH] - mass * speed
-    if any_above(gap, zero):
+    if any_true(greater(gap, zero)):
         out = more[PUSH] - mass * (speed + gap / same[H])
         if not sweep.soft > 0:
-            out = where_above(more[MOST], zero, out, zero)
-        push = where_above(gap, zero, out, push)
-    push = where_above(push, zero, push, zero * push)
-    active = where_above(push, zero, where_above(more[MOST], zero, zero, same[TURN]), zero)
-    if not is_zero(active):
+            out = select(greater(more[MOST], zero), out, zero)
+        push = select(greater(gap, zero), out, push)
+    push = select(greater(push, zero), push, zero * push)
+    active = select(greater(push, zero), select(greater(more[MOST], zero), zero, same[TURN]), zero)
+    if not all_zero(active):
         touch(data, sweep, block, active, gap, speed, more)
         if sweep.told:
             tell(dim, data, block, active, gap, speed, same[LEFT])
     # Neither is negative.
     active = push + more[PUSH]
     if sweep.alone or sweep.extra:
-        active = where_zero(same[TURN], same[TURN], active)
-    if is_nothing(active):
+        active = select(equals_zero(same[TURN]), same[TURN], active)
+    if all_zero(active):
         return active
     change = push - more[PUSH]
-    more[MOST] = where_zero(active, more[MOST], where_above(push, more[MOST], push, more[MOST]))
-    more[PUSH] = where_zero(active, more[PUSH], push)
+    more[MOST] = select(equals_zero(active), more[MOST], select(greater(push, more[MOST]), push, more[MOST]))
+    more[PUSH] = select(equals_zero(active), more[PUSH], push)
     for c in range(dim):
         impulse[c] = change * own[c]
-    if any_above(more[FRICTION], zero):
+    if any_true(greater(more[FRICTION], zero)):
         for c in range(dim):
             across[c] = own[dim + c] - more[ACROSS] * (way[c] - speed * own[c])
         limit = more[FRICTION] * push
         square = product(dim, across, across)
-        if any_above(square, limit * limit):
+        if any_true(greater(square, limit * limit)):
             ratio = limit / vec_root(square)
             for c in range(dim):
-                across[c] = where_above(square, limit * limit, ratio * across[c], across[c])
+                across[c] = select(greater(square, limit * limit), ratio * across[c], across[c])
         for c in range(dim):
-            impulse[c] = where_above(more[FRICTION], zero, impulse[c] + (across[c] - own[dim + c]), impulse[c])
-            across[c] = where_above(more[FRICTION], zero, across[c], own[dim + c])
-            own[dim + c] = where_zero(active, own[dim + c], across[c])
+            impulse[c] = select(greater(more[FRICTION], zero), impulse[c] + (across[c] - own[dim + c]), impulse[c])
+            across[c] = select(greater(more[FRICTION], zero), across[c], own[dim + c])
+            own[dim + c] = select(equals_zero(active), own[dim + c], across[c])
     return active
 
 
@@ -369,9 +369,9 @@ cdef inline void tell(
 ) noexcept nogil:
     """They come to touch in these lanes."""
     cdef vec zero = filled(0, &gap)
-    cdef vec time = where_above(gap, zero, gap / (zero - speed), zero)
-    cdef vec ago = where_above(left - time, zero, left - time, zero)
-    cdef vec fast = where_above(zero, speed, zero - speed, zero)
+    cdef vec time = select(greater(gap, zero), gap / (zero - speed), zero)
+    cdef vec ago = select(greater(left - time, zero), left - time, zero)
+    cdef vec fast = select(greater(zero, speed), zero - speed, zero)
     cdef int64_t lane
     cdef int64_t first = block * width(&gap)
     for lane in range(data.lanes):

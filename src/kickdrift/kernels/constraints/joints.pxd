@@ -9,11 +9,9 @@ from ..abi.crew cimport PartFunction
 from ..abi.plan cimport MAX_DIM
 from ..crew cimport lead
 from ..forces.fields cimport root
-from ..simd.blends cimport where_above
 from ..simd.rows cimport change_ways, lay_f32, lay_f64, shrink_ways, ways_f32, ways_f64
-from ..simd.vec cimport (
-    f32vec, f64vec, filled, product, real, store_part, vec, vec_root, where_positive, width,
-)
+from ..simd.masks cimport greater, positive, select, select_or_zero
+from ..simd.vec cimport f32vec, f64vec, filled, product, real, store_part, vec, vec_root, width
 from ..space cimport is_periodic, toward, turn_to_images
 
 cdef enum:
@@ -173,7 +171,7 @@ cdef inline void directions(int dim, int64_t count, const Distance* data, const 
         if is_periodic(&data.torus):
             turn_to_images(dim, d, &data.torus)
         r = vec_root(product(dim, d, d))
-        f = where_above(r, zero, one / r, zero * r)
+        f = select(greater(r, zero), one / r, zero * r)
         for c in range(dim):
             d[c] = f * d[c]
             store_part(&d[c], <char*> numbers(data.way, c * count + p, like), count - p)
@@ -422,8 +420,8 @@ cdef inline void straighten(int dim, const Distance* data, int64_t p, int64_t la
             else:
                 ways_f64(<const double*> data.row, data.first + k, data.second + k, d)
             r = vec_root(product(dim, d, d))
-            (<vec*> numbers(room, k - p, like))[0] = where_positive(
-                r, (r - (<const vec*> numbers(data.length, k, like))[0]) / r,
+            (<vec*> numbers(room, k - p, like))[0] = select_or_zero(
+                positive(r), (r - (<const vec*> numbers(data.length, k, like))[0]) / r,
             )
             k += width(like)
         shrink_ways(
@@ -498,7 +496,7 @@ cdef inline void correct(
         for c in range(dim):
             way[c] = (<const vec*> numbers(data.way, c * pairs + p, d))[0]
         along = product(dim, d, way)
-        kept = where_positive(along + along - r, one)
+        kept = select_or_zero(positive(along + along - r), one)
     if compliant:
         alpha = (<const vec*> numbers(data.alpha, p, d))[0]
         off = r - length + alpha * force[0]
@@ -506,27 +504,27 @@ cdef inline void correct(
         if direction > 0:
             twice = total * (force[0] - off / (total * (along / r) + alpha))
             twice = twice + twice
-            kept = where_positive(length * length - twice * twice, kept)
-            slope = where_positive(half - kept, one) + where_positive(kept, along / r)
-        change = where_positive(r, off / (total * slope + alpha))
-        share = where_positive(kept, change)
-        f = where_positive(r, where_positive(half - kept, change / r))
+            kept = select_or_zero(positive(length * length - twice * twice), kept)
+            slope = select_or_zero(positive(half - kept), one) + select_or_zero(positive(kept), along / r)
+        change = select_or_zero(positive(r), off / (total * slope + alpha))
+        share = select_or_zero(positive(kept), change)
+        f = select_or_zero(positive(r), select_or_zero(positive(half - kept), change / r))
         change = force[0] - change
         store_part(&change, <char*> force, count)
     else:
-        f = where_positive(r, (r - length) / r)
+        f = select_or_zero(positive(r), (r - length) / r)
         if direction > 0:
             far = (r - length) * (r + length)
             left = along * along - far
-            kept = where_positive(left + left + left + left - length * length, kept)
-            share = where_positive(kept, far / (along + vec_root(left)))
-            slope = where_positive(length * length - (share + share) * (share + share), kept)
-            change = pull[0] + where_positive(half - slope, one)
+            kept = select_or_zero(positive(left + left + left + left - length * length), kept)
+            share = select_or_zero(positive(kept), far / (along + vec_root(left)))
+            slope = select_or_zero(positive(length * length - (share + share) * (share + share)), kept)
+            change = pull[0] + select_or_zero(positive(half - slope), one)
             store_part(&change, <char*> pull, count)
             twice = force[0] + share + (force[0] + share)
-            kept = where_positive(length * length - twice * twice, kept)
-            share = where_positive(kept, share)
-            f = where_positive(half - kept, f)
+            kept = select_or_zero(positive(length * length - twice * twice), kept)
+            share = select_or_zero(positive(kept), share)
+            f = select_or_zero(positive(half - kept), f)
             change = force[0] + (share + f * r)
             store_part(&change, <char*> force, count)
         else:
@@ -558,7 +556,7 @@ cdef inline void slow(
         pulled = pull[0] + change
         store_part(&pulled, <char*> pull, count)
     else:
-        change = where_positive(filled(0.5, d) - pull[0], change)
+        change = select_or_zero(positive(filled(0.5, d) - pull[0]), change)
     for c in range(MAX_DIM):
         d[c] = change * way[c]
 

@@ -11,9 +11,7 @@ from ..abi.coupled cimport Coupling
 from ..abi.plan cimport MAX_DIM, TILE, Plan
 from ..abi.registers cimport S, V, X
 from ..integrators.traits cimport verlet
-from ..simd.blends cimport (
-    any_above, any_out, any_reaching, is_nothing, least, most, where_above, where_reaching, where_zero,
-)
+from ..simd.masks cimport all_zero, any_true, equals_zero, greater, greater_equal, maximum, minimum, select
 from ..simd.vec cimport filled, product, spread, vec, vec_root, width
 
 # What walls work on: vectors of a tile.
@@ -59,18 +57,18 @@ cdef inline bint find_room(const Coupling* coupling, vec* low, vec* high) noexce
                 narrow(spread(wall.lower, j, low) + size, spread(wall.upper, j, low) - size, &low[j], &high[j])
                 continue
             side = spread(wall.normal, j, low)
-            if is_nothing(side - one):
+            if all_zero(side - one):
                 narrow(spread(wall.offset, 0, low) + size, high[j], &low[j], &high[j])
-            elif is_nothing(side + one):
+            elif all_zero(side + one):
                 narrow(low[j], -(spread(wall.offset, 0, low) + size), &low[j], &high[j])
-            elif not is_nothing(side):
+            elif not all_zero(side):
                 return False
     return True
 
 
 cdef inline void narrow(vec lower, vec upper, vec* low, vec* high) noexcept nogil:
-    low[0] = most(lower, low[0])
-    high[0] = least(upper, high[0])
+    low[0] = maximum(lower, low[0])
+    high[0] = minimum(upper, high[0])
 
 
 cdef inline bint leave_room(int dim, Py_ssize_t vectors, const vec* low, const vec* high, const vec* x) noexcept nogil:
@@ -81,13 +79,13 @@ cdef inline bint leave_room(int dim, Py_ssize_t vectors, const vec* low, const v
     cdef int j
     for j in range(dim):
         first, last = infinite, -infinite
-        if any_above(low[j], -infinite):
+        if any_true(greater(low[j], -infinite)):
             for n in range(j * (TILE // width(x)), j * (TILE // width(x)) + vectors):
-                first = least(x[n], first)
-        if any_above(infinite, high[j]):
+                first = minimum(x[n], first)
+        if any_true(greater(infinite, high[j])):
             for n in range(j * (TILE // width(x)), j * (TILE // width(x)) + vectors):
-                last = most(x[n], last)
-        if any_reaching(low[j], first) or any_reaching(last, high[j]):
+                last = maximum(x[n], last)
+        if any_true(greater_equal(low[j], first)) or any_true(greater_equal(last, high[j])):
             return True
     return False
 
@@ -169,9 +167,9 @@ cdef inline void replace_where(
             v = <vec*> tile.v + (j * plane + n)
             if tile.s != NULL:
                 s = <vec*> tile.s + (j * plane + n)
-                s[0] = where_above(these, zero, s[0] + (y[j] - x[0]) - h * (u[j] - v[0]), s[0])
-            x[0] = where_above(these, zero, y[j], x[0])
-            v[0] = where_above(these, zero, u[j], v[0])
+                s[0] = select(greater(these, zero), s[0] + (y[j] - x[0]) - h * (u[j] - v[0]), s[0])
+            x[0] = select(greater(these, zero), y[j], x[0])
+            v[0] = select(greater(these, zero), u[j], v[0])
 
 
 cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
@@ -185,10 +183,10 @@ cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
     cdef vec zero = filled(0, &h)
     cdef vec square = speed * speed
     cdef vec bound = pull * (pull + filled(2, &h) / h * depth)
-    cdef vec far = where_above(bound - filled(0.00390625, &h) * bound, square, one, zero)
-    far = where_above(square, filled(8e-28, &h), far, zero)
-    far = where_above(filled(1e27, &h), bound, far, zero)
-    return where_reaching(pull, speed, one, far)
+    cdef vec far = select(greater(bound - filled(0.00390625, &h) * bound, square), one, zero)
+    far = select(greater(square, filled(8e-28, &h)), far, zero)
+    far = select(greater(filled(1e27, &h), bound), far, zero)
+    return select(greater_equal(pull, speed), one, far)
 
 
 cdef inline vec meet_wall(
@@ -199,34 +197,34 @@ cdef inline vec meet_wall(
     cdef vec one = filled(1, &h)
     cdef vec two = filled(2, &h)
     cdef vec speed = v + lag * gain
-    cdef vec pull = where_above(gain, zero, gain, zero)
-    cdef vec met = where_above(depth, zero, one, where_zero(depth, where_above(speed, zero, one, zero), zero))
+    cdef vec pull = select(greater(gain, zero), gain, zero)
+    cdef vec met = select(greater(depth, zero) | (equals_zero(depth) & greater(speed, zero)), one, zero)
     cdef vec fast, at_wall, lost, share, ago, back, over, bounces
-    cdef vec rests = where_above(speed, zero, will_rest(depth, speed, pull, h), zero)
-    met = where_above(part, zero, met, zero)
+    cdef vec rests = select(greater(speed, zero), will_rest(depth, speed, pull, h), zero)
+    met = select(greater(part, zero), met, zero)
     inside[0], inwards[0] = zero * depth, zero
     time[0] = pressed(h, lag)
-    if not any_above(met, rests):
+    if not any_true(greater(met, rests)):
         return met
-    fast = where_above(zero, speed, -speed, speed)
+    fast = select(greater(zero, speed), -speed, speed)
     over = gain / h
     lost = two * gain / h * depth
-    share = where_above(fast, zero, lost / fast / fast, one)
-    share = where_above(zero, gain, fast * fast - lost, one - share)
-    share = where_above(share, zero, share, zero)
-    at_wall = where_above(zero, gain, one, fast) * vec_root(share)
+    share = select(greater(fast, zero), lost / fast / fast, one)
+    share = select(greater(zero, gain), fast * fast - lost, one - share)
+    share = select(greater(share, zero), share, zero)
+    at_wall = select(greater(zero, gain), one, fast) * vec_root(share)
     ago = two * depth / (at_wall + fast)
-    ago = where_reaching(h, ago, ago, zero)
+    ago = select(greater_equal(h, ago), ago, zero)
     back = restitution * at_wall
     # Not those that meet it slowly, or would be outside again.
-    bounces = where_above(at_wall, pull, one, zero)
-    time[0] = where_above(speed, zero, where_above(bounces, zero, ago, time[0]), zero)
-    bounces = where_reaching(over * ago / two, back, zero, bounces)
-    bounces = where_above(speed, zero, bounces, zero)
-    inside[0] = where_above(bounces, zero, (back - over / two * ago) * ago, inside[0])
-    fast = where_above(bounces, zero, back - over * ago, zero)
-    fast = where_above(speed, zero, fast, at_wall)  # those that are on their way back
-    inwards[0] = where_above(fast, zero, fast + lag * gain, zero)
+    bounces = select(greater(at_wall, pull), one, zero)
+    time[0] = select(greater(speed, zero), select(greater(bounces, zero), ago, time[0]), zero)
+    bounces = select(greater_equal(over * ago / two, back), zero, bounces)
+    bounces = select(greater(speed, zero), bounces, zero)
+    inside[0] = select(greater(bounces, zero), (back - over / two * ago) * ago, inside[0])
+    fast = select(greater(bounces, zero), back - over * ago, zero)
+    fast = select(greater(speed, zero), fast, at_wall)  # those that are on their way back
+    inwards[0] = select(greater(fast, zero), fast + lag * gain, zero)
     return met
 
 
@@ -235,13 +233,13 @@ cdef inline void rub(int count, vec* v, vec limit) noexcept nogil:
     cdef vec square = product(count, v, v)
     cdef vec speed, share
     cdef int j
-    if is_nothing(square):
+    if all_zero(square):
         return
     speed = vec_root(square)
     share = limit / speed
     for j in range(MAX_DIM):
         if j < count:
-            v[j] = where_reaching(limit, speed, v[j], share * v[j])
+            v[j] = select(greater_equal(limit, speed), v[j], share * v[j])
 
 
 cdef inline vec pressed(vec h, vec lag) noexcept nogil:
@@ -250,7 +248,7 @@ cdef inline vec pressed(vec h, vec lag) noexcept nogil:
 
 cdef inline bint is_smooth(const Each* friction, const vec* like) noexcept nogil:
     """Does nobody rub?"""
-    return friction.body == 0 and not any_above(spread(friction.number, 0, like), filled(0, like))
+    return friction.body == 0 and not any_true(greater(spread(friction.number, 0, like), filled(0, like)))
 
 
 cdef inline void hold_by_plane(int dim, const Wall* wall, const Tile* tile, const vec* like) noexcept nogil:
@@ -273,7 +271,7 @@ cdef inline void hold_by_plane(int dim, const Wall* wall, const Tile* tile, cons
             height = normal[0] * x[n] + normal[1] * x[plane + n]
             if dim > 2:
                 height = height + normal[2] * x[2 * plane + n]
-            if any_reaching(size, height):
+            if any_true(greater_equal(size, height)):
                 break
             n += 1
         if n >= tile.vectors:
@@ -302,7 +300,7 @@ cdef inline void meet_plane(
         depth, -across, -product(dim, normal, g), weight_of(wall, body, normal),
         numbers_of(&wall.restitution, body, normal), h, lag, &inside, &inwards, &time,
     )
-    if not any_above(met, zero):
+    if not any_true(greater(met, zero)):
         return
     for j in range(MAX_DIM):
         if j < 2 or dim > 2:
@@ -312,12 +310,12 @@ cdef inline void meet_plane(
     if not is_smooth(&wall.friction, normal):
         mu = numbers_of(&wall.friction, body, normal)
         impulse = inwards - across
-        rubs = where_above(mu, zero, where_above(impulse, zero, one, zero), zero)
+        rubs = select(greater(mu, zero), select(greater(impulse, zero), one, zero), zero)
         rub(dim, lost, mu * impulse)
         for j in range(MAX_DIM):
             if j < 2 or dim > 2:
-                u[j] = where_above(rubs, zero, u[j] - lost[j], u[j])
-                y[j] = where_above(rubs, zero, y[j] - time * lost[j], y[j])
+                u[j] = select(greater(rubs, zero), u[j] - lost[j], u[j])
+                y[j] = select(greater(rubs, zero), y[j] - time * lost[j], y[j])
     for j in range(MAX_DIM):
         if j < 2 or dim > 2:
             u[j] = u[j] + inwards * normal[j]
@@ -343,11 +341,11 @@ cdef inline void hold_in_box(int dim, int sides, const Wall* wall, const Tile* t
                 for j in range(dim):
                     low[j] = spread(wall.lower, j, like) + r
                     high[j] = spread(wall.upper, j, like) - r
-            if any_out(x[n], low[0], high[0]):
+            if any_true(greater_equal(low[0], x[n]) | greater_equal(x[n], high[0])):
                 break
-            if any_out(x[plane + n], low[1], high[1]):
+            if any_true(greater_equal(low[1], x[plane + n]) | greater_equal(x[plane + n], high[1])):
                 break
-            if dim > 2 and any_out(x[2 * plane + n], low[2], high[2]):
+            if dim > 2 and any_true(greater_equal(low[2], x[2 * plane + n]) | greater_equal(x[2 * plane + n], high[2])):
                 break
             n += 1
         if n >= tile.vectors:
@@ -377,8 +375,8 @@ cdef inline void meet_box(
     cdef int j, k, side
     load_body(dim, tile, n, y, u, g)
     for j in range(dim):
-        outside = where_above(y[j], low[j], where_above(high[j], y[j], outside, one), one)
-    outside = where_above(weight_of(wall, body, low), zero, outside, zero)
+        outside = select(greater(y[j], low[j]), select(greater(high[j], y[j]), outside, one), one)
+    outside = select(greater(weight_of(wall, body, low), zero), outside, zero)
     for j in range(dim):
         for side in range(sides):
             sign = one if side else -one
@@ -387,23 +385,23 @@ cdef inline void meet_box(
             met = meet_wall(
                 sign * (y[j] - place), sign * u[j], sign * g[j], outside, e, h, lag, &inside, &inwards, &time,
             )
-            if not any_above(met, zero):
+            if not any_true(greater(met, zero)):
                 continue
             impulse = sign * u[j] + inwards
             there = place - sign * inside
-            there = where_above(zero, sign * (there - other), other, there)
-            y[j] = where_above(met, zero, there, y[j])
-            u[j] = where_above(met, zero, -sign * inwards, u[j])
+            there = select(greater(zero, sign * (there - other)), other, there)
+            y[j] = select(greater(met, zero), there, y[j])
+            u[j] = select(greater(met, zero), -sign * inwards, u[j])
             if not rough:
                 continue
             k = 0 if j > 0 else 1               # the first of the other components, and after that the last
             lost[0], lost[1] = u[k], u[2 if j < 2 else 1]
-            rubs = where_above(mu, zero, where_above(impulse, zero, met, zero), zero)
+            rubs = select(greater(mu, zero), select(greater(impulse, zero), met, zero), zero)
             rub(dim - 1, lost, mu * impulse)
-            u[k] = where_above(rubs, zero, u[k] - lost[0], u[k])
-            y[k] = where_above(rubs, zero, y[k] - time * lost[0], y[k])
+            u[k] = select(greater(rubs, zero), u[k] - lost[0], u[k])
+            y[k] = select(greater(rubs, zero), y[k] - time * lost[0], y[k])
             if dim > 2:
                 k = 2 if j < 2 else 1
-                u[k] = where_above(rubs, zero, u[k] - lost[1], u[k])
-                y[k] = where_above(rubs, zero, y[k] - time * lost[1], y[k])
+                u[k] = select(greater(rubs, zero), u[k] - lost[1], u[k])
+                y[k] = select(greater(rubs, zero), y[k] - time * lost[1], y[k])
     replace_where(dim, outside, tile, n, y, u)

@@ -2,7 +2,8 @@
 
 from ..abi.applied cimport Applied
 from ..abi.plan cimport MAX_DIM, ROW, Array
-from ..simd.vec cimport load_part, vec, where_positive, width
+from ..simd.masks cimport positive, select_or_zero
+from ..simd.vec cimport load_part, vec, width
 from .fields cimport values
 
 
@@ -103,4 +104,4 @@ cdef inline vec accelerated(
         g = base[0]
     if light:
         return g + f * q
-    return g + where_positive(inverse_mass[0], f * inverse_mass[0])
+    return g + select_or_zero(positive(inverse_mass[0]), f * inverse_mass[0])

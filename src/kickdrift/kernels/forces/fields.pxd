@@ -5,7 +5,8 @@
 
 from libc.math cimport sqrt
 
-from ..simd.vec cimport vec, vec_root, real, where_positive, width
+from ..simd.masks cimport positive, select_or_zero
+from ..simd.vec cimport vec, vec_root, real, width
 from ..abi.plan cimport (
     AXIS, CENTRIFUGAL, ENERGY_EULER, IMPLICIT_EULER, MAX_DIM, ORIGIN, POINT_GRAVITY, QUADRATIC_DRAG, SQUARE, STRENGTH,
     VORTEX, Field, Plan, Term, TermKind,
@@ -128,7 +129,7 @@ cdef inline bint add_term(TermKind kind, int dim, const vec* c, const vec* x, ve
         q = q + c[AT_SQUARE]
         if kind == POINT_GRAVITY:
             q = q * vec_root(q)
-        f = where_positive(q, c[AT_STRENGTH] / q)
+        f = select_or_zero(positive(q), c[AT_STRENGTH] / q)
     else:
         return False
     for j in range(dim):

@@ -20,7 +20,9 @@ from ..abi.formulas cimport (
 from ..functions.normals cimport noise_row
 from ..functions.rows cimport functions, functions_of_floats
 from ..loops.planes cimport aligned
-from ..simd.choices cimport is_equal, is_less, is_not_less, round_down, select, without_sign
+from ..simd.masks cimport (
+    absolute, equal, greater_equal, less, positive, round_down, select, select_or_zero,
+)
 from ..simd.copies cimport move_f32, move_f64
 from ..simd.vec cimport f32vec, filled, vec, vec_root, width
 
@@ -295,22 +297,22 @@ cdef inline void operate(const Operation* o, char** at, const vec* like, const s
         elif code == SQUARES_ADDED:
             each(sizeof(some), r, a[N] * a[N] + b[N] * b[N])
         elif code == ABS:
-            each(sizeof(some), r, without_sign(a[N]))
+            each(sizeof(some), r, absolute(a[N]))
         elif code == MIN:
-            each(sizeof(some), r, select(is_less(b[N], a[N]), b[N], a[N]))
+            each(sizeof(some), r, select(less(b[N], a[N]), b[N], a[N]))
         elif code == MAX:
-            each(sizeof(some), r, select(is_less(a[N], b[N]), b[N], a[N]))
+            each(sizeof(some), r, select(less(a[N], b[N]), b[N], a[N]))
         elif code == FLOOR:
             each(sizeof(some), r, round_down(a[N]))
         elif code == LESS:
-            each(sizeof(some), r, is_less(a[N], b[N]))
+            each(sizeof(some), r, select_or_zero(less(a[N], b[N]), filled(1, r)))
         elif code == NOT_LESS:
-            each(sizeof(some), r, is_not_less(a[N], b[N]))
+            each(sizeof(some), r, select_or_zero(greater_equal(a[N], b[N]), filled(1, r)))
         elif code == EQUAL:
-            each(sizeof(some), r, is_equal(a[N], b[N]))
+            each(sizeof(some), r, select_or_zero(equal(a[N], b[N]), filled(1, r)))
         elif code == WHERE:
             c = <const vec*> at[o.c]
-            each(sizeof(some), r, select(a[N], b[N], c[N]))
+            each(sizeof(some), r, select(positive(a[N]), b[N], c[N]))
         else:
             return
         if o.out != NOWHERE:

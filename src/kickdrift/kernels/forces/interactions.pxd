@@ -7,7 +7,8 @@ from libc.stdint cimport int64_t
 from ..abi.interactions cimport BOTH_WAYS, NBody, Springs
 from ..loops.living cimport any_of
 from ..simd.transposed cimport LANES, transposed
-from ..simd.vec cimport f64vec, forget, product, vec, vec_root, real, spread, where_positive, width
+from ..simd.masks cimport positive, select_or_zero
+from ..simd.vec cimport f64vec, forget, product, vec, vec_root, real, spread, width
 from ..space cimport is_periodic, turn_to_images
 from ..abi.plan cimport MAX_DIM
 
@@ -33,7 +34,7 @@ cdef inline void attract(
     cdef Py_ssize_t plane = stride // w
     cdef Py_ssize_t i, j
     cdef int b, c
-    zero = where_positive(zero, zero)
+    zero = select_or_zero(positive(zero), zero)
     e2 = spread(data.e2, 0, x)
     i = first // w
     while i * w < first + count:
@@ -55,7 +56,7 @@ cdef inline void attract(
                     d[c] = source[c] - position[b * MAX_DIM + c]
                 q = product(dim, d, d) + e2
                 q = q * vec_root(q)
-                s = where_positive(q, mu / q)
+                s = select_or_zero(positive(q), mu / q)
                 for c in range(dim):
                     total[b * MAX_DIM + c] = total[b * MAX_DIM + c] + s * d[c]
         for b in range(abreast):
@@ -82,7 +83,7 @@ cdef inline void add_attraction(
     f64vec* total,
 ) noexcept nogil:
     """What body j does to a vector of bodies; q: their cubes."""
-    cdef f64vec s = where_positive(q, spread(mu, j, position) / q)
+    cdef f64vec s = select_or_zero(positive(q), spread(mu, j, position) / q)
     cdef int c
     for c in range(dim):
         total[c] = total[c] + s * (spread(planes, c * stride + j, position) - position[c])
@@ -200,8 +201,8 @@ cdef inline void pull(
         f = (<const vec*> (<const real*> data.k + s))[0] * (q - (<const vec*> (<const real*> data.rest + s))[0])
         if damped:
             g = product(dim, u, d)
-            f = f + (<const vec*> (<const real*> data.c + s))[0] * where_positive(q, g / q)
-        f = where_positive(q, f / q)
+            f = f + (<const vec*> (<const real*> data.c + s))[0] * select_or_zero(positive(q), g / q)
+        f = select_or_zero(positive(q), f / q)
         for c in range(dim):
             d[c] = f * d[c]
         scatter(dim, min(w, data.count - s), data, s, stride, d, out)
@@ -254,10 +255,10 @@ cdef inline void pull_tangent(
             turn_to_images(dim, d, &data.torus)
         length = vec_root(product(dim, d, d))
         for c in range(dim):
-            d[c] = where_positive(length, d[c] / length)
+            d[c] = select_or_zero(positive(length), d[c] / length)
         along = product(dim, d, dd)
         for c in range(dim):
-            dd[c] = where_positive(length, (dd[c] - along * d[c]) / length)
+            dd[c] = select_or_zero(positive(length), (dd[c] - along * d[c]) / length)
         tension = k * (length - (<const vec*> (<const real*> data.rest + s))[0])
         rise = k * along
         if damped:
@@ -314,9 +315,9 @@ cdef inline void attract_tangent(
                 dd[c] = spread(<const char*> dx, c * stride + j, x) - change[c]
             q = product(dim, d, d) + e2
             cube = q * vec_root(q)
-            s = where_positive(cube, mu / cube)
+            s = select_or_zero(positive(cube), mu / cube)
             u = (s + s + s) * product(dim, d, dd)
-            u = where_positive(cube, u / q)
+            u = select_or_zero(positive(cube), u / q)
             for c in range(dim):
                 total[c] = total[c] + (s * dd[c] - u * d[c])
         for c in range(dim):

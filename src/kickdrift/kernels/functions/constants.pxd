@@ -84,7 +84,6 @@ cdef extern from *:
     #define KD_DOWN 2.409919865102884e-181
     #define KD_UP 4.149515568880993e+180
     #define KD_SIGN (-0x7fffffffffffffff - 1)
-    #define KD_MAGNITUDE 0x7fffffffffffffff
     #define KD_MANTISSA 0x000fffffffffffff
     #define KD_EXPONENT (-0x0010000000000000)  /* and the sign */
     #define KD_TRAILING 0x0000000007ffffff
@@ -122,7 +121,6 @@ cdef extern from *:
     const double DOWN "KD_DOWN"
     const double UP "KD_UP"
     const int64_t SIGN "KD_SIGN"
-    const int64_t MAGNITUDE "KD_MAGNITUDE"
     const int64_t MANTISSA "KD_MANTISSA"
     const int64_t EXPONENT "KD_EXPONENT"
     const int64_t TRAILING "KD_TRAILING"

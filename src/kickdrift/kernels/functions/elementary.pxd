@@ -11,14 +11,12 @@ from libc.string cimport memcpy
 
 from .constants cimport (
     ATAN, CBRT, COS, DOWN, EXP, EXPONENT, EXPONENT_BIAS, FAR, HALF_PI_1, HALF_PI_2, HALF_PI_3, HALF_PI_HI,
-    HALF_PI_LO, INVERSE_LN2, LARGE, LN2_HI, LN2_LO, LOG, LOG_OFFSET, MAGNITUDE, MANTISSA, NEAR, ONE_BITS,
+    HALF_PI_LO, INVERSE_LN2, LARGE, LN2_HI, LN2_LO, LOG, LOG_OFFSET, MANTISSA, NEAR, ONE_BITS,
     QUARTER_PI, QUARTER_PI_LO, ROOT_2, ROOT_4, ROUND, SIGN, SIN, SMALL, SMALLEST, TAN_EIGHTH, THIRD, TINY, TRAILING,
     TWO_52_BITS, TWO_54, TWO_OVER_PI, TWO_OVER_PI_WORDS, UP,
 )
-from ..simd.bits cimport (
-    all_of, all_there, any_of, bits, choose, equal_number, i64vec, left, less, less_number, mask64, negated, number,
-    odd_numbers, pick, plus, right, same,
-)
+from ..simd.bits cimport all_of, bits, i64vec, left, negative_f64, number, odd_numbers, plus, right
+from ..simd.masks cimport absolute, all_true, equal, flags_of, greater_equal, less, mask, select
 from ..simd.vec cimport f64vec, spread_f64, width
 
 cdef enum:
@@ -27,10 +25,6 @@ cdef enum:
 
 cdef inline f64vec each(double a) noexcept nogil:
     return spread_f64(a)
-
-
-cdef inline f64vec magnitude(f64vec x) noexcept nogil:
-    return number(bits(x) & all_of(MAGNITUDE))
 
 
 cdef inline f64vec signed(f64vec x, f64vec like) noexcept nogil:
@@ -105,22 +99,22 @@ cdef inline f64vec exp_parts(f64vec h, f64vec low, f64vec* tail) noexcept nogil:
 
 cdef inline f64vec exp(f64vec x) noexcept nogil:
     cdef f64vec k, h, low, s, tail
-    cdef i64vec far = ~less(magnitude(x), each(708))
-    if any_of(far):
-        x = choose(less(each(710), x), each(710), x)
-        x = choose(less(x, each(-746)), each(-746), x)
+    cdef bint near = all_true(less(absolute(x), each(708)), &x)
+    if not near:
+        x = select(less(each(710), x), each(710), x)
+        x = select(less(x, each(-746)), each(-746), x)
     low = exp_reduced(x, &k, &h)
     s = exp_parts(h, low, &tail)
     s = s + tail
     # In two steps only where k may be beyond what an exponent holds: elsewhere one gives the same.
-    return scaled(s, k) if any_of(far) else s * power_of_two(k)
+    return s * power_of_two(k) if near else scaled(s, k)
 
 
 cdef inline f64vec tanh(f64vec x) noexcept nogil:
-    cdef f64vec y = magnitude(x)
+    cdef f64vec y = absolute(x)
     cdef f64vec k, h, low, r, tail, power, a, b, s, rest, nh, nl, dh, dl, back
     y = 2 * y
-    y = choose(less(each(44), y), each(44), y)
+    y = select(less(each(44), y), each(44), y)
     low = exp_reduced(y, &k, &h)
     r = h - low
     tail = r * r * polynomial(r, EXP, 10) - low
@@ -152,24 +146,24 @@ cdef inline f64vec log_parts(f64vec k, f64vec m) noexcept nogil:
     return k * LN2_HI - ((half - (s * (half + z * polynomial(z, LOG, 6)) + k * LN2_LO)) - f)
 
 
-cdef inline i64vec ordinary(f64vec a) noexcept nogil:
+cdef inline mask ordinary(f64vec a) noexcept nogil:
     """Which are normal and > 0?"""
-    return ~less(a, each(SMALLEST)) & less(a, each(INFINITY))
+    return greater_equal(a, each(SMALLEST)) & less(a, each(INFINITY))
 
 
 cdef inline f64vec log(f64vec x) noexcept nogil:
-    cdef i64vec good = ordinary(x)
-    cdef i64vec small
+    cdef mask good = ordinary(x)
+    cdef mask small
     cdef f64vec m, k, result
-    if not any_of(~good):
+    if all_true(good, &x):
         k = log_reduced(x, &m)
         return log_parts(k, m)
     small = less(x, each(SMALLEST))
-    k = log_reduced(choose(small, x * TWO_54, x), &m)
-    result = log_parts(k + choose(small, each(-54), each(0)), m)
-    result = choose(good | (less(each(0), x) & small), result, each(NAN))
-    result = choose(same(x, each(0)), each(-INFINITY), result)
-    return choose(same(x, each(INFINITY)), x, result)
+    k = log_reduced(select(small, x * TWO_54, x), &m)
+    result = log_parts(k + select(small, each(-54), each(0)), m)
+    result = select(good | (less(each(0), x) & small), result, each(NAN))
+    result = select(equal(x, each(0)), each(-INFINITY), result)
+    return select(equal(x, each(INFINITY)), x, result)
 
 
 # sin, cos, tan
@@ -256,7 +250,7 @@ cdef inline double two_to(int k) noexcept nogil:
     return result
 
 
-cdef inline mask64 trig_usual(f64vec x, f64vec* t, f64vec* b, f64vec* over) noexcept nogil:
+cdef inline mask trig_usual(f64vec x, f64vec* t, f64vec* b, f64vec* over) noexcept nogil:
     """n in the last bits of t; x = n pi/2 + b - over. Where this is exact enough."""
     cdef f64vec n, a, w
     t[0] = x * TWO_OVER_PI + ROUND
@@ -265,12 +259,12 @@ cdef inline mask64 trig_usual(f64vec x, f64vec* t, f64vec* b, f64vec* over) noex
     w = n * HALF_PI_2
     b[0] = a - w
     over[0] = (w - (a - b[0])) + n * HALF_PI_3
-    return less_number(magnitude(x), each(FAR)) & (
-        equal_number(n, each(0)) | ~less_number(magnitude(a), each(NEAR))
+    return less(absolute(x), each(FAR)) & (
+        equal(n, each(0)) | ~less(absolute(a), each(NEAR))
     )
 
 
-cdef inline void trig_exact(f64vec x, mask64 good, i64vec* n, f64vec* b, f64vec* over) noexcept nogil:
+cdef inline void trig_exact(f64vec x, mask good, i64vec* n, f64vec* b, f64vec* over) noexcept nogil:
     """The same for any x, where that was not good."""
     cdef f64vec high = x
     cdef f64vec rest = x
@@ -283,18 +277,18 @@ cdef inline void trig_exact(f64vec x, mask64 good, i64vec* n, f64vec* b, f64vec*
         )
     p = product(high, each(HALF_PI_HI), &w)
     w = -(w + (high * HALF_PI_LO + rest * HALF_PI_HI))
-    b[0], over[0] = pick(good, b[0], p), pick(good, over[0], w)
-    n[0] = bits(pick(good, number(n[0]), number(which)))
+    b[0], over[0] = select(good, b[0], p), select(good, over[0], w)
+    n[0] = bits(select(good, number(n[0]), number(which)))
 
 
 cdef inline i64vec trig_parts(f64vec x, f64vec* b, f64vec* over) noexcept nogil:
     """n; x = n pi/2 + b - over"""
     cdef f64vec t
-    cdef mask64 good = trig_usual(x, &t, b, over)
+    cdef mask good = trig_usual(x, &t, b, over)
     cdef i64vec n = bits(t)
     cdef i64vec which
     cdef f64vec high, low
-    if not all_there(good):
+    if not all_true(good, &x):
         which, high, low = n, b[0], over[0]
         trig_exact(x, good, &which, &high, &low)
         n, b[0], over[0] = which, high, low
@@ -328,7 +322,7 @@ cdef inline f64vec quarter(i64vec n, f64vec r, f64vec low) noexcept nogil:
     cdef f64vec z = r * r
     cdef f64vec rest
     cdef f64vec w = cos_parts(r, low, z, &rest)
-    cdef f64vec result = choose(-(n & all_of(1)), w + rest, r + sin_rest(r, low, z))
+    cdef f64vec result = select(odd_numbers(n), w + rest, r + sin_rest(r, low, z))
     return number(bits(result) ^ left(right(n, 1), 63))
 
 
@@ -363,8 +357,9 @@ cdef inline f64vec tan_cosine(f64vec r, f64vec low, f64vec z, f64vec more, f64ve
     return ch
 
 
-cdef inline f64vec tan_ratio(mask64 odd, f64vec sh, f64vec sl, f64vec ch, f64vec cl) noexcept nogil:
-    return negated(odd, quotient(pick(odd, ch, sh), pick(odd, cl, sl), pick(odd, sh, ch), pick(odd, sl, cl)))
+cdef inline f64vec tan_ratio(mask odd, f64vec sh, f64vec sl, f64vec ch, f64vec cl) noexcept nogil:
+    cdef f64vec ratio = quotient(select(odd, ch, sh), select(odd, cl, sl), select(odd, sh, ch), select(odd, sl, cl))
+    return select(odd, -ratio, ratio)
 
 
 cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* out) noexcept nogil:
@@ -375,8 +370,8 @@ cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* o
     cdef f64vec more[TOGETHER]
     cdef f64vec sl[TOGETHER]
     cdef f64vec sh[TOGETHER]
-    cdef mask64 odd[TOGETHER]
-    cdef mask64 good
+    cdef mask odd[TOGETHER]
+    cdef mask good
     cdef f64vec t
     cdef int k
     for k in range(TOGETHER):
@@ -385,7 +380,7 @@ cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* o
         else:
             good = good & trig_usual(x[min(k, count - 1) * i], &t, &sh[k], &sl[k])
         odd[k] = odd_numbers(bits(t))
-    if not all_there(good):
+    if not all_true(good, x):
         for k in range(TOGETHER):
             odd[k] = odd_numbers(trig_parts(x[min(k, count - 1) * i], &sh[k], &sl[k]))
     for k in range(TOGETHER):
@@ -404,29 +399,29 @@ cdef inline void tans(const f64vec* x, Py_ssize_t i, Py_ssize_t count, f64vec* o
 # cbrt, atan2
 
 cdef inline f64vec cbrt(f64vec x) noexcept nogil:
-    cdef f64vec a = magnitude(x)
-    cdef i64vec good = ordinary(a)
-    cdef i64vec none = all_of(0)
-    cdef i64vec second, third
+    cdef f64vec a = absolute(x)
+    cdef mask good = ordinary(a)
+    cdef mask none = less(a, a)
+    cdef mask second, third
     cdef f64vec more = each(0)
     cdef f64vec e, m, k, j, s, t
-    if any_of(~good):
+    if not all_true(good, &x):
         second = less(a, each(SMALLEST))
-        none = same(a, each(0)) | ~less(a, each(INFINITY))
-        more = choose(second, each(-18), more)
-        a = choose(second, a * TWO_54, a)
+        none = equal(a, each(0)) | ~less(a, each(INFINITY))
+        more = select(second, each(-18), more)
+        a = select(second, a * TWO_54, a)
     e = number(right(bits(a), 52) | all_of(TWO_52_BITS)) - EXPONENT_BIAS
     m = number((bits(a) & all_of(MANTISSA)) | all_of(ONE_BITS))
     k = (e * THIRD - THIRD + ROUND) - ROUND
     j = e - 3 * k
-    third = ~less(j, each(1.5))
-    second = ~less(j, each(0.5))
-    t = polynomial(m, CBRT, 6) * choose(third, each(ROOT_4), choose(second, each(ROOT_2), each(1)))
+    third = greater_equal(j, each(1.5))
+    second = greater_equal(j, each(0.5))
+    t = polynomial(m, CBRT, 6) * select(third, each(ROOT_4), select(second, each(ROOT_2), each(1)))
     t = leading(t)
-    m = m * choose(third, each(4), choose(second, each(2), each(1)))
+    m = m * select(third, each(4), select(second, each(2), each(1)))
     s = m / (t * t)
     t = t + t * ((s - t) / (t + t + s))
-    return choose(none, x, signed(t * power_of_two(k + more), x))
+    return select(none, x, signed(t * power_of_two(k + more), x))
 
 
 cdef inline void condition(double* a, double* b, double* direct) noexcept nogil:
@@ -453,42 +448,41 @@ cdef inline void condition(double* a, double* b, double* direct) noexcept nogil:
 cdef inline f64vec atan2(f64vec y, f64vec x) noexcept nogil:
     cdef f64vec zero = each(0)
     cdef f64vec one = each(1)
-    cdef f64vec b = magnitude(x)
-    cdef f64vec a = magnitude(y)
-    cdef i64vec swap = less(b, a)
-    cdef i64vec back = -right(bits(x), 63)
-    cdef i64vec good, big, minus
+    cdef f64vec b = absolute(x)
+    cdef f64vec a = absolute(y)
+    cdef mask swap = less(b, a)
+    cdef mask back = negative_f64(x)
+    cdef mask good, big
     cdef f64vec direct = each(-1)
     cdef f64vec nh, nl, dh, dl, th, p, e, low, z, rest, base, u, s, eighths
     cdef Py_ssize_t i
-    p = choose(swap, b, a)
-    b = choose(swap, a, b)
+    p = select(swap, b, a)
+    b = select(swap, a, b)
     a = p
-    good = less(each(SMALL), b) & less(b, each(LARGE)) & (less(each(TINY), a) | same(a, zero))
-    if any_of(~good):
+    good = less(each(SMALL), b) & less(b, each(LARGE)) & (less(each(TINY), a) | equal(a, zero))
+    if not all_true(good, &x):
         for i in range(width(&x)):
-            if (<int64_t*> &good)[i] == 0:
+            if not flags_of(good, &x) >> i & 1:
                 condition(&(<double*> &a)[i], &(<double*> &b)[i], &(<double*> &direct)[i])
     big = less(b * TAN_EIGHTH, a)
-    nh = choose(big, a - b, a)
-    nl = choose(big, a - (nh + b), zero)
-    dh = choose(big, b + a, b)
-    dl = choose(big, a - (dh - b), zero)
+    nh = select(big, a - b, a)
+    nl = select(big, a - (nh + b), zero)
+    dh = select(big, b + a, b)
+    dl = select(big, a - (dh - b), zero)
     th = nh / dh
     p = product(th, dh, &e)
     low = -((((p - nh) + e) - nl) + th * dl) / dh
     z = th * th
     rest = th * z * polynomial(z, ATAN, 11) + (low - low * z)
-    eighths = choose(big, one, choose(swap, each(2), zero))
-    eighths = choose(back, 4 - eighths, eighths)
-    minus = (swap ^ back) & all_of(SIGN)
+    eighths = select(big, one, select(swap, each(2), zero))
+    eighths = select(back, 4 - eighths, eighths)
     base = eighths * QUARTER_PI
-    u = number(bits(th) ^ minus)
+    u = select(swap ^ back, -th, th)
     s = base + u
-    s = s + ((u - (s - base)) + (number(bits(rest) ^ minus) + eighths * QUARTER_PI_LO))
-    if any_of(~good):
-        s = choose(~less(direct, zero) & ~swap & ~back, direct, s)
-    return signed(magnitude(s), y)
+    s = s + ((u - (s - base)) + (select(swap ^ back, -rest, rest) + eighths * QUARTER_PI_LO))
+    if not all_true(good, &x):
+        s = select(~less(direct, zero) & ~swap & ~back, direct, s)
+    return signed(absolute(s), y)
 
 
 cdef inline void atan2s(

@@ -6,10 +6,11 @@ from libc.string cimport memcpy
 
 from .constants cimport LN2_HI, LN2_LO, MOST, POW, SIGN, SMALLEST, THIRD, TWO_54, TWO_THIRDS, TWO_THIRDS_LO
 from .elementary cimport (
-    TOGETHER, each, exp_parts, exp_reduced, leading, log_reduced, magnitude, ordinary, polynomial, power_of_two,
+    TOGETHER, each, exp_parts, exp_reduced, leading, log_reduced, ordinary, polynomial, power_of_two,
     scaled,
 )
-from ..simd.bits cimport all_of, any_of, bits, choose, i64vec, less, number, same
+from ..simd.bits cimport all_of, bits, number
+from ..simd.masks cimport absolute, all_true, equal, flags_of, less, mask, select
 from ..simd.vec cimport f64vec, width
 
 
@@ -96,52 +97,52 @@ cdef inline void pow_logarithm(Power* p) noexcept nogil:
     p.ll = low - (p.lh - s)
 
 
-cdef inline i64vec pow_product(f64vec y, Power* p) noexcept nogil:
-    """y ln x = k ln 2 + h - low; where it may be beyond what exponents hold."""
+cdef inline bint pow_product(f64vec y, Power* p) noexcept nogil:
+    """y ln x = k ln 2 + h - low; is the exponent of each that of a normal number?."""
     cdef f64vec yh = leading(y)
     cdef f64vec ph = yh * p.lh
     cdef f64vec pl = (y - yh) * p.lh + y * p.ll
-    cdef i64vec far = ~less(magnitude(ph), each(700))
+    cdef bint near = all_true(less(absolute(ph), each(700)), &y)
     cdef f64vec e
-    if any_of(far):
-        e = choose(less(each(800), ph), each(800), ph)
-        e = choose(less(e, each(-800)), each(-800), e)
-        pl = choose(less(each(800), magnitude(ph)), each(0), pl)
+    if not near:
+        e = select(less(each(800), ph), each(800), ph)
+        e = select(less(e, each(-800)), each(-800), e)
+        pl = select(less(each(800), absolute(ph)), each(0), pl)
         ph = e
     p.low = exp_reduced(ph, &p.k, &p.h) - pl
-    return far
+    return near
 
 
-cdef inline f64vec pow_power(Power* p, i64vec far) noexcept nogil:
+cdef inline f64vec pow_power(Power* p, bint near) noexcept nogil:
     cdef f64vec s = exp_parts(p.h, p.low, &p.e)
     s = s + p.e
-    return scaled(s, p.k) if any_of(far) else s * power_of_two(p.k)
+    return s * power_of_two(p.k) if near else scaled(s, p.k)
 
 
 cdef inline f64vec pow(f64vec x, f64vec y) noexcept nogil:
-    cdef i64vec good = ordinary(x) & less(magnitude(y), each(MOST))
+    cdef mask good = ordinary(x) & less(absolute(y), each(MOST))
     cdef f64vec special = each(0)
     cdef f64vec more = each(0)
     cdef f64vec m, h, s
-    cdef i64vec far
+    cdef bint near
     cdef Power p
     cdef Py_ssize_t i
-    if any_of(~good):
+    if not all_true(good, &x):
         m, h = x, y
         for i in range(width(&x)):
-            if (<int64_t*> &good)[i] == 0:
+            if not flags_of(good, &x) >> i & 1:
                 (<double*> &special)[i] = special_power(
                     (<double*> &m)[i], (<double*> &h)[i],
                     &(<double*> &x)[i], &(<double*> &y)[i], &(<double*> &more)[i],
                 )
-    pow_reduced(x, choose(same(more, more), more, each(0)), &p)
+    pow_reduced(x, select(equal(more, more), more, each(0)), &p)
     pow_polynomial(&p)
     pow_logarithm(&p)
-    far = pow_product(y, &p)
-    s = pow_power(&p, far)
-    if any_of(~good):
+    near = pow_product(y, &p)
+    s = pow_power(&p, near)
+    if not all_true(good, &x):
         s = number(bits(s) | (bits(special) & all_of(SIGN)))
-        s = choose(good | same(more, more), s, special)
+        s = select(good | equal(more, more), s, special)
     return s
 
 
@@ -150,12 +151,12 @@ cdef inline void pows(
 ) noexcept nogil:
     """Of up to TOGETHER vectors; i and j are their steps, 1 or 0."""
     cdef Power p[TOGETHER]
-    cdef i64vec far[TOGETHER]
-    cdef i64vec good = all_of(-1)
+    cdef bint near[TOGETHER]
+    cdef mask good = equal(x[0], x[0])
     cdef int k
     for k in range(TOGETHER):
-        good = good & ordinary(x[min(k, count - 1) * i]) & less(magnitude(y[min(k, count - 1) * j]), each(MOST))
-    if any_of(~good):
+        good = good & ordinary(x[min(k, count - 1) * i]) & less(absolute(y[min(k, count - 1) * j]), each(MOST))
+    if not all_true(good, x):
         for k in range(count):
             out[k] = pow(x[k * i], y[k * j])
         return
@@ -166,6 +167,6 @@ cdef inline void pows(
     for k in range(TOGETHER):
         pow_logarithm(&p[k])
     for k in range(TOGETHER):
-        far[k] = pow_product(y[min(k, count - 1) * j], &p[k])
+        near[k] = pow_product(y[min(k, count - 1) * j], &p[k])
     for k in range(TOGETHER):
-        out[min(k, count - 1)] = pow_power(&p[k], far[k])
+        out[min(k, count - 1)] = pow_power(&p[k], near[k])

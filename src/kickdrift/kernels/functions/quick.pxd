@@ -15,11 +15,11 @@ from .constants cimport ROUND
 from .elementary cimport TOGETHER, polynomial
 from ..abi.formulas cimport ATAN2, CBRT, COS, EXP, LOG, POW, SIN, TAN, TANH
 from ..simd.bits cimport (
-    TABLES, above, any_flag, beyond, bits, doubtful, eighths, flags, floats, joined, larger, left, less_float,
-    lower, lower_minus, lower_plus, lower_whole, mask32, mask64, minus_where, negative, not_normal, not_positive,
-    number, odd_numbers, opposed, pick, plus, plus_where, put, shifted, smaller, tiny, to_floats, to_words, upper,
-    upper_minus, upper_plus, upper_whole, w32vec, where, widen, words,
+    TABLES, above, any_flag, beyond, bits, doubtful, eighths, flags, floats, joined, left, lower, lower_mask,
+    lower_whole, negative_f32, not_normal, not_positive, number, odd_numbers, plus, put, shifted, tiny, to_floats,
+    to_words, upper, upper_mask, upper_whole, w32vec, widen, words, words_where,
 )
+from ..simd.masks cimport less, mask, select, select_or_zero
 from ..simd.vec cimport f32vec, f64vec
 
 cdef extern from *:
@@ -81,6 +81,7 @@ cdef extern from *:
     #define KD_EXPONENT_WORD 0xff800000u
     #define KD_SIGN_WORD 0x80000000u
     #define KD_MAGNITUDE_WORD 0x7fffffffu
+    #define KD_LARGEST_WORD 0x7f7fffffu       /* the largest float */
     #define KD_FAR_WORD 0x48435000u           /* 200000, for sin, cos and tan */
     #define KD_EXP_WORD 0x42ae0000u           /* 87: e**x is a normal number */
     #define KD_TANH_WORD 0x43960000u          /* 300 */
@@ -118,6 +119,7 @@ cdef extern from *:
     const unsigned int EXPONENT_WORD "KD_EXPONENT_WORD"
     const unsigned int SIGN_WORD "KD_SIGN_WORD"
     const unsigned int MAGNITUDE_WORD "KD_MAGNITUDE_WORD"
+    const unsigned int LARGEST_WORD "KD_LARGEST_WORD"
     const unsigned int FAR_WORD "KD_FAR_WORD"
     const unsigned int EXP_WORD "KD_EXP_WORD"
     const unsigned int TANH_WORD "KD_TANH_WORD"
@@ -213,7 +215,7 @@ cdef inline void turned(f64vec* v, bint cosine) noexcept nogil:
 cdef inline void slope(f64vec* v) noexcept nogil:
     cdef f64vec z[2 * TOGETHER]
     cdef f64vec q[2 * TOGETHER]
-    cdef mask64 odd[2 * TOGETHER]
+    cdef mask odd[2 * TOGETHER]
     cdef f64vec t, n
     cdef int k
     for k in range(2 * TOGETHER):
@@ -226,7 +228,7 @@ cdef inline void slope(f64vec* v) noexcept nogil:
         v[k] = v[k] * (TAN_1 + z[k] * (TAN_2 + z[k]))
         q[k] = TAN_3 + z[k] * (TAN_4 + z[k] * (TAN_5 + z[k] * TAN_6))
     for k in range(2 * TOGETHER):  # tan(r + pi/2) = -1 / tan r
-        v[k] = pick(odd[k], q[k], v[k]) / opposed(odd[k], v[k], q[k])
+        v[k] = select(odd[k], q[k], v[k]) / select(odd[k], -v[k], q[k])
 
 
 cdef inline void steepness(f64vec* v) noexcept nogil:
@@ -295,23 +297,25 @@ cdef inline void angle(Side* all, const f32vec* a, Py_ssize_t i, const f32vec* b
     so many eighths. The result is right but for its sign."""
     cdef f64vec e[2 * TOGETHER]
     cdef f64vec low, high, under, over
-    cdef f32vec x, y, less, more
-    cdef mask32 swap, back, big
+    cdef f32vec x, y, small, large
+    cdef mask swap, back, big
     cdef w32vec share
     cdef int k
     for k in range(TOGETHER):
-        back = negative(words(b[k * j]))
+        back = negative_f32(b[k * j])
         y, x = floats(words(a[k * i]) & MAGNITUDE_WORD), floats(words(b[k * j]) & MAGNITUDE_WORD)
-        swap = less_float(x, y)
-        less, more = smaller(x, y), larger(x, y)
-        all.outside[k] = not_normal(more)
-        big = less_float(more * TAN_EIGHTH_F, less)
-        share = minus_where(swap, where(big, 1), 2)
-        share = plus_where(back & swap, minus_where(back & ~swap, share, 4), 4)
+        swap = less(x, y)
+        small, large = select(swap, x, y), select(swap, y, x)
+        all.outside[k] = not_normal(large) | above(words(small), LARGEST_WORD)  # also where one is NaN
+        big = less(large * TAN_EIGHTH_F, small)
+        share = words_where(big, 1) - words_where(swap, 2)
+        share = share - words_where(back & ~swap, 4) + words_where(back & swap, 4)
         e[2 * k], e[2 * k + 1] = lower_whole(share), upper_whole(share)
-        low, high, under, over = lower(less), upper(less), lower(more), upper(more)
-        all.v[2 * k] = lower_minus(big, low, under) / lower_plus(big, under, low)  # both exact
-        all.v[2 * k + 1] = upper_minus(big, high, over) / upper_plus(big, over, high)
+        low, high, under, over = lower(small), upper(small), lower(large), upper(large)
+        # both exact
+        all.v[2 * k] = (low - select_or_zero(lower_mask(big), under)) / (under + select_or_zero(lower_mask(big), low))
+        big = upper_mask(big)
+        all.v[2 * k + 1] = (high - select_or_zero(big, over)) / (over + select_or_zero(big, high))
     odd(all.v, ATAN_Q, 7)
     for k in range(2 * TOGETHER):
         all.v[k] = e[k] * EIGHTH_TURN + all.v[k]

@@ -12,7 +12,8 @@ from ..abi.registers cimport (
 )
 from ..abi.workspace cimport KEEP, Workspace
 from ..noise cimport stir
-from ..simd.vec cimport f32vec, vec, load_part, real, spread, where_positive, width
+from ..simd.masks cimport positive, select_or_zero
+from ..simd.vec cimport f32vec, vec, load_part, real, spread, width
 from ..abi.plan cimport DAMPING, Field, Job, Plan
 from ..loops.stages cimport size
 from ..loops.passes cimport finish, interact, out_register
@@ -300,7 +301,7 @@ cdef inline int product(System* system, real h, vec* q, vec* like) noexcept nogi
         weight = <const vec*> coupling.plan.living.weight
         for j in range(dim):
             for n in range(vectors):
-                change[j * plane + n] = where_positive(weight[n], change[j * plane + n])
+                change[j * plane + n] = select_or_zero(positive(weight[n]), change[j * plane + n])
     slope = most(system, change, h) / most(system, p, h)
     if slope > <real> system.slope:
         system.slope = slope

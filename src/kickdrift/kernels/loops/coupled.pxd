@@ -5,7 +5,8 @@ from libc.string cimport memcpy, memset
 
 from ..abi.registers cimport OUT, P, Q, REGISTERS, S, V, X, Y
 from ..abi.workspace cimport Workspace
-from ..simd.vec cimport vec, where_positive, width
+from ..simd.masks cimport positive, select_or_zero
+from ..simd.vec cimport vec, width
 from ..abi.plan cimport MAX_DIM, RK4, TILE, Job, Plan, Row
 from .planes cimport aligned, end, fetch_state, keep_tile, move_state, sum_planes
 from .living cimport any_of
@@ -166,4 +167,4 @@ cdef inline void park_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count,
         for j in range(plan.dim):
             for n in range((count + width(r) - 1) // width(r)):
                 i = (number * MAX_DIM + j) * plane + n
-                r[i] = where_positive(weight[n], r[i])
+                r[i] = select_or_zero(positive(weight[n]), r[i])

@@ -5,7 +5,8 @@ from libc.string cimport memset
 
 from ..abi.registers cimport S, V, X
 from ..simd.copies cimport move_f32, move_f64, move_pairs_f32, move_pairs_f64, move_triples_f32, move_triples_f64
-from ..simd.vec cimport f32vec, is_zero, prefetch, vec, width
+from ..simd.masks cimport all_zero
+from ..simd.vec cimport f32vec, prefetch, vec, width
 from ..abi.plan cimport MAX_DIM, TILE, Array, Job, Plan
 
 
@@ -135,7 +136,7 @@ cdef inline void keep_tile(
 
 cdef inline bint is_finite(vec check) noexcept nogil:
     """x - x is 0 if x is finite, and NaN otherwise; it is never -0."""
-    return is_zero(check - check)
+    return all_zero(check - check)
 
 
 cdef inline void end(const Plan* plan, Job* job, vec check) noexcept nogil:

@@ -4,7 +4,8 @@ from libc.string cimport memcpy
 
 from ..abi.registers cimport A, OUT, P, Q, S, V, X, Y, Z
 from ..abi.workspace cimport KEEP, START, Workspace
-from ..simd.vec cimport vec, where_positive, width
+from ..simd.masks cimport positive, select_or_zero
+from ..simd.vec cimport vec, width
 from ..abi.plan cimport (
     COMPOSITION, DAMPING, KICK_DRIFT, MAX_DIM, OPENING, RK4, TURNING, VELOCITY_VERLET, Moment, Plan,
 )
@@ -262,7 +263,7 @@ cdef inline void finish_bodies(
             else:
                 a = pushed(coupling, body, r + (OUT - P) * row + i, row, a)
             if not usual and weight != NULL:  # what functions write for the dead may be anything
-                a = where_positive(weight[n], a)
+                a = select_or_zero(positive(weight[n]), a)
             if not usual and number == KEEP:
                 r[i] = a
                 continue

@@ -8,7 +8,8 @@ from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 from libc.string cimport memcpy
 
 from ..abi.flows cimport CONSTANTS, MAX_PARAMETERS, ZERO
-from ..simd.vec cimport filled, is_zero, real, vec, width
+from ..simd.masks cimport all_zero
+from ..simd.vec cimport filled, real, vec, width
 from ..abi.ode cimport FAILED, OPEN, SOLVED, Newton, ODEPlan, Tableau
 from ..abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, MIDPOINT, RK4
 from ..forces.fields cimport largest, magnitude
@@ -177,7 +178,7 @@ cdef inline bint finite(Py_ssize_t count, const vec* y) noexcept nogil:
     check[0] = y[0] - y[0]
     for i in range((count + width(y) - 1) // width(y)):
         check[0] = check[0] + (y[i] - y[i])
-    return is_zero(check[0])
+    return all_zero(check[0])
 
 
 cdef inline Py_ssize_t first_bad(

@@ -8,7 +8,8 @@ from ..abi.flows cimport (
     AIZAWA, CONSTANTS, HALVORSEN, LORENZ, LOTKA_VOLTERRA, ROSSLER, THOMAS, VAN_DER_POL,
 )
 from .flows cimport rate
-from ..simd.vec cimport is_zero, vec, real, width
+from ..simd.masks cimport all_zero
+from ..simd.vec cimport vec, real, width
 from ..abi.ode cimport MAX_SLOPES, MAX_WEIGHTS, ODE_ROWS, ODEPlan
 from .steps cimport (
     TWICE, combine, first_bad, keeping, set_constants, set_step, set_weights, share, stage_of_all, stages,
@@ -133,7 +134,7 @@ cdef inline bint finite_planes(int dim, Py_ssize_t count, const vec* planes) noe
     for j in range(dim):
         for n in range((count + width(planes) - 1) // width(planes)):
             total = total + (planes[j * plane + n] - planes[j * plane + n])
-    return is_zero(total)
+    return all_zero(total)
 
 
 cdef inline void run(const ODEPlan* plan, Job* job, const real* like, const vec* wide) noexcept nogil:

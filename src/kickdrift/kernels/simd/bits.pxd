@@ -1,11 +1,11 @@
-# The bits of vectors, as vectors of whole numbers; and choices between vectors.
+# The bits of vectors, as vectors of whole numbers.
 #
-# A choice is made by a mask, whose numbers are all ones or all zeros, as comparisons make them. Shifts to the right
-# are those of unsigned numbers: older instruction sets have no others for 64 bits.
+# Shifts to the right are those of unsigned numbers: older instruction sets have no others for 64 bits.
 
 from libc.stdint cimport int64_t, uint32_t
 
-from .vec cimport f32vec, f64vec  # for the C types beside it
+from .masks cimport mask
+from .vec cimport f32vec, f64vec
 
 cdef extern from *:
     """
@@ -16,19 +16,15 @@ cdef extern from *:
     #define KD_MORE ((1u << 29) - 1)
     #define KD_DOUBTFUL (1u << 17)
     #if defined(KD_LANE_BYTES)
-      typedef int64_t kd_i64 __attribute__((vector_size(KD_LANE_BYTES), aligned(8), may_alias));
       typedef uint64_t kd_u64 __attribute__((vector_size(KD_LANE_BYTES), aligned(8), may_alias));
       typedef float kd_half __attribute__((vector_size(KD_LANE_BYTES / 2), aligned(4), may_alias));
       #define kd_bits(q) ((kd_i64)(q))
       #define kd_number(i) ((kd_f64)(i))
       #define kd_right(i, n) ((kd_i64)((kd_u64)(i) >> (n)))
-      #define kd_less(a, b) ((kd_i64)((a) < (b)))
-      #define kd_same(a, b) ((kd_i64)((a) == (b)))
       #define kd_all_i64(i) ((kd_i64){0} + (int64_t)(i))
       #define kd_left(i, n) ((kd_i64)((kd_u64)(i) << (n)))
       #define kd_plus(i, j) ((kd_i64)((kd_u64)(i) + (kd_u64)(j)))
       typedef uint32_t kd_w32 __attribute__((vector_size(KD_LANE_BYTES), aligned(4), may_alias));
-      typedef int32_t kd_s32 __attribute__((vector_size(KD_LANE_BYTES), aligned(4), may_alias));
       #define kd_words(q) ((kd_w32)(q))
       #define kd_floats(i) ((kd_f32)(i))
       #define kd_to_floats(i) __builtin_convertvector((kd_s32)(i), kd_f32)
@@ -94,7 +90,7 @@ cdef extern from *:
         #define kd_upper(q) kd_widened(q, 1)
         #define kd_lower_whole(i) kd_widened_whole(i, 0)
         #define kd_upper_whole(i) kd_widened_whole(i, 1)
-        #define kd_any_negative(i) (!kd_is_zero_f32((kd_f32)((i) >> 31)))
+        #define kd_any_negative(i) kd_any_true((kd_s32)((i) >> 31))
       #endif
       /* From and to memory, processors do the same with less work. */
       #if defined(__AVX512F__)
@@ -111,8 +107,6 @@ cdef extern from *:
       static kd_i64 kd_bits(double q) { kd_i64 i; memcpy(&i, &q, 8); return i; }
       static double kd_number(kd_i64 i) { double q; memcpy(&q, &i, 8); return q; }
       #define kd_right(i, n) ((kd_i64)((uint64_t)(i) >> (n)))
-      #define kd_less(a, b) (-(kd_i64)((a) < (b)))
-      #define kd_same(a, b) (-(kd_i64)((a) == (b)))
       #define kd_all_i64(i) ((kd_i64)(i))
       #define kd_left(i, n) ((kd_i64)((uint64_t)(i) << (n)))
       #define kd_plus(i, j) ((kd_i64)((uint64_t)(i) + (uint64_t)(j)))
@@ -133,15 +127,11 @@ cdef extern from *:
       #define kd_put(p, a, b) (*(p) = (float)(a))
       #define kd_signs(a, b) ((kd_w32)(kd_bits(a) >> 63 & 0x80000000u))
     #endif
-    #define kd_choose(mask, a, b) kd_number(((mask) & kd_bits(a)) | (~(mask) & kd_bits(b)))
-    #define kd_any(mask) (!kd_is_zero_f64(kd_number(mask)))
     /* Flags and choices have registers of their own in AVX-512, and one instruction instead of two to four. */
     #define KD_LEAST_NORMAL 0x00800000u
     #define KD_ALL_BUT_SIGN 0x7fffffffu
     #if defined(__AVX512F__) && defined(KD_LANE_BYTES)
       typedef __mmask16 kd_flags;
-      typedef __mmask16 kd_mask32;
-      typedef __mmask8 kd_mask64;
       #define KD_W(i) ((__m512i)(i))
       #define KD_SAME_WORDS(n) _mm512_set1_epi32((int)(n))
       #define kd_doubtful(a, b) _mm512_testn_epi32_mask( \
@@ -155,91 +145,56 @@ cdef extern from *:
           _mm512_cmp_pd_mask(_mm512_abs_pd((__m512d)(v)), _mm512_set1_pd(r), _CMP_NLT_UQ)
       #define kd_beyond(a, b, r) ((kd_flags)(KD_NOT_BELOW(a, r) | KD_NOT_BELOW(b, r)))
       #define kd_any_flag(f) ((f) != 0)
-      #define kd_smaller(a, b) ((kd_f32)_mm512_castsi512_ps(_mm512_min_epu32(KD_W(a), KD_W(b))))
-      #define kd_larger(a, b) ((kd_f32)_mm512_castsi512_ps(_mm512_max_epu32(KD_W(a), KD_W(b))))
-      #define kd_less_f(a, b) _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_LT_OQ)
-      #define kd_negative(i) _mm512_movepi32_mask(KD_W(i))
-      #define kd_minus_where(m, i, n) ((kd_w32)_mm512_mask_sub_epi32(KD_W(i), m, KD_W(i), KD_SAME_WORDS(n)))
-      #define kd_plus_where(m, i, n) ((kd_w32)_mm512_mask_add_epi32(KD_W(i), m, KD_W(i), KD_SAME_WORDS(n)))
-      #define kd_where(m, n) ((kd_w32)_mm512_maskz_mov_epi32(m, KD_SAME_WORDS(n)))
-      #define kd_lower_plus(m, a, b) \
-          ((kd_f64)_mm512_mask_add_pd((__m512d)(a), (__mmask8)(m), (__m512d)(a), (__m512d)(b)))
-      #define kd_lower_minus(m, a, b) \
-          ((kd_f64)_mm512_mask_sub_pd((__m512d)(a), (__mmask8)(m), (__m512d)(a), (__m512d)(b)))
-      #define kd_upper_plus(m, a, b) kd_lower_plus((m) >> 8, a, b)
-      #define kd_upper_minus(m, a, b) kd_lower_minus((m) >> 8, a, b)
+      #define kd_negative(q) _mm512_movepi32_mask((__m512i)(q))
+      #define kd_negative_f64(q) _mm512_movepi64_mask((__m512i)(q))
+      #define kd_words_where(m, n) ((kd_w32)_mm512_maskz_mov_epi32(m, KD_SAME_WORDS(n)))
+      #define kd_lower_mask(m) (m)
+      #define kd_upper_mask(m) ((m) >> 8)
       #define kd_odd(i) _mm512_test_epi64_mask((__m512i)(i), _mm512_set1_epi64(1))
-      #define kd_pick(m, a, b) ((kd_f64)_mm512_mask_mov_pd((__m512d)(b), m, (__m512d)(a)))
-      #define kd_opposed(m, a, b) \
-          ((kd_f64)_mm512_mask_sub_pd((__m512d)(b), m, _mm512_setzero_pd(), (__m512d)(a)))
-      #define kd_negated(m, a) kd_opposed(m, a, a)
       /* 2**(j/8), less j 2**49 as words */
       #define kd_eighths(i) kd_number(kd_plus(_mm512_permutexvar_epi64((__m512i)(i), _mm512_set_epi64( \
           0x3fef5818dcfba487, 0x3feee89f995ad3ad, 0x3feeace5422aa0db, 0x3feea09e667f3bcd, \
           0x3feebfdad5362a27, 0x3fef06fe0a31b715, 0x3fef72b83c7d517b, 0x3ff0000000000000)), kd_left(i, 49)))
       #define KD_TABLES 1
-      #define kd_less_d(a, b) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_LT_OQ)
-      #define kd_equal_d(a, b) _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_EQ_OQ)
-      #define kd_all_there(m) ((__mmask8)(m) == 0xff)
     #else
       typedef kd_w32 kd_flags;  /* negative where it is set */
-      typedef kd_w32 kd_mask32;
-      typedef kd_i64 kd_mask64;
       #define kd_doubtful(a, b) (((kd_low_words(a, b) + KD_MIDDLE) & KD_MORE) - KD_DOUBTFUL)
       #define kd_above(i, n) ((n) - (i))
       #define KD_SIZE(q) (kd_words(q) & KD_ALL_BUT_SIGN)
       #define kd_not_normal(q) ((0x7f7fffffu - KD_SIZE(q)) | (KD_SIZE(q) - KD_LEAST_NORMAL))
       #define kd_not_positive(q) ((kd_words(q) + KD_LEAST_NORMAL) | (kd_words(q) - KD_LEAST_NORMAL))
       #define kd_tiny(q) ((KD_SIZE(q) - 2 * KD_LEAST_NORMAL) & ~(KD_SIZE(q) - 1))
-      #define KD_WITHIN(v, r) kd_number(kd_less(kd_number(kd_bits(v) & kd_all_i64(0x7fffffffffffffff)), (r)))
-      #define kd_beyond(a, b, r) (~kd_signs(KD_WITHIN(a, r), KD_WITHIN(b, r)))
       #define kd_any_flag(f) kd_any_negative(f)
-      #define KD_EXCHANGED(a, b) ((kd_words(a) ^ kd_words(b)) & kd_shifted(kd_words(b) - kd_words(a), 31))
-      #define kd_smaller(a, b) kd_floats(kd_words(a) ^ KD_EXCHANGED(a, b))
-      #define kd_larger(a, b) kd_floats(kd_words(b) ^ KD_EXCHANGED(a, b))
-      #define kd_less_f(a, b) kd_shifted(kd_words(a) - kd_words(b), 31)
-      #define kd_negative(i) kd_shifted(i, 31)
-      #define kd_minus_where(m, i, n) ((i) - ((m) & (n)))
-      #define kd_plus_where(m, i, n) ((i) + ((m) & (n)))
-      #define kd_where(m, n) ((m) & (n))
-      #define KD_LOWER_WHERE(m, b) kd_number(kd_bits(b) & kd_lower_mask(m))
-      #define KD_UPPER_WHERE(m, b) kd_number(kd_bits(b) & kd_upper_mask(m))
-      #define kd_lower_plus(m, a, b) ((a) + KD_LOWER_WHERE(m, b))
-      #define kd_lower_minus(m, a, b) ((a) - KD_LOWER_WHERE(m, b))
-      #define kd_upper_plus(m, a, b) ((a) + KD_UPPER_WHERE(m, b))
-      #define kd_upper_minus(m, a, b) ((a) - KD_UPPER_WHERE(m, b))
-      #define kd_less_d kd_less
-      #define kd_equal_d kd_same
       #define kd_eighths(i) kd_number(i)
       #define KD_TABLES 0
-      #define kd_all_there(m) (!kd_any(~(m)))
-      #if defined(KD_LANE_BYTES) && defined(__AVX2__)
-        #define kd_lower_mask(m) ((kd_i64)_mm256_cvtepi32_epi64(_mm256_castsi256_si128((__m256i)(m))))
-        #define kd_upper_mask(m) ((kd_i64)_mm256_cvtepi32_epi64(_mm256_extracti128_si256((__m256i)(m), 1)))
-        #define kd_odd(i) kd_left(i, 63)  /* only signs count */
-        #define kd_pick(m, a, b) ((kd_f64)_mm256_blendv_pd((__m256d)(b), (__m256d)(a), (__m256d)(m)))
-        #define kd_opposed(m, a, b) kd_pick(m, kd_number(kd_bits(a) ^ (m)), b)
-        #define kd_negated(m, a) kd_number(kd_bits(a) ^ (m))
-      #else
-        #if !defined(KD_LANE_BYTES)
-          #define kd_lower_mask(m) (-(kd_i64)((m) >> 31))
-          #define kd_upper_mask(m) (-(kd_i64)((m) >> 31))
+      #if defined(KD_LANE_BYTES)
+        #define kd_beyond(a, b, r) (~kd_signs((kd_f64)(kd_abs_f64(a) < (r)), (kd_f64)(kd_abs_f64(b) < (r))))
+        #define kd_negative(q) ((kd_s32)(q) >> 31)
+        #define kd_negative_f64(q) ((kd_mask)-(kd_i64)((kd_u64)(q) >> 63))
+        #define kd_words_where(m, n) ((kd_w32)(m) & (n))
+        #define kd_odd(i) ((kd_mask)-((i) & 1))
+        #if defined(__AVX2__)
+          #define kd_lower_mask(m) ((kd_mask)_mm256_cvtepi32_epi64(_mm256_castsi256_si128((__m256i)(m))))
+          #define kd_upper_mask(m) ((kd_mask)_mm256_cvtepi32_epi64(_mm256_extracti128_si256((__m256i)(m), 1)))
         #elif defined(__SSE2__) && KD_LANE_BYTES == 16
-          #define kd_lower_mask(m) ((kd_i64)_mm_unpacklo_epi32((__m128i)(m), (__m128i)(m)))
-          #define kd_upper_mask(m) ((kd_i64)_mm_unpackhi_epi32((__m128i)(m), (__m128i)(m)))
+          #define kd_lower_mask(m) ((kd_mask)_mm_unpacklo_epi32((__m128i)(m), (__m128i)(m)))
+          #define kd_upper_mask(m) ((kd_mask)_mm_unpackhi_epi32((__m128i)(m), (__m128i)(m)))
         #else
-          static inline kd_i64 kd_widened_mask(kd_w32 i, int n) {
-              const kd_halves a = {.w = i};
-              return __builtin_convertvector(a.whole[n], kd_i64);
+          static inline kd_mask kd_widened_mask(kd_mask m, int n) {
+              const kd_halves a = {.w = (kd_w32)m};
+              return (kd_mask)__builtin_convertvector(a.whole[n], kd_i64);
           }
           #define kd_lower_mask(m) kd_widened_mask(m, 0)
           #define kd_upper_mask(m) kd_widened_mask(m, 1)
         #endif
-        #define kd_odd(i) (-((i) & 1))
-        /* As an exchange, of which those who ask for both share the most. */
-        #define kd_pick(m, a, b) kd_number(kd_bits(b) ^ ((kd_bits(a) ^ kd_bits(b)) & (m)))
-        #define kd_opposed(m, a, b) kd_number(kd_bits(kd_pick(m, a, b)) ^ kd_left(m, 63))
-        #define kd_negated(m, a) kd_number(kd_bits(a) ^ kd_left(m, 63))
+      #else
+        #define kd_beyond(a, b, r) (fabs(a) < (r) ? 0 : 0x80000000u)
+        #define kd_negative(q) (-(kd_mask)(kd_words(q) >> 31))
+        #define kd_negative_f64(q) (-(kd_mask)((uint64_t)kd_bits(q) >> 63))
+        #define kd_words_where(m, n) ((kd_w32)(m) & (n))
+        #define kd_odd(i) (-(kd_mask)((i) & 1))
+        #define kd_lower_mask(m) (m)
+        #define kd_upper_mask(m) (m)
       #endif
     #endif
     """
@@ -249,11 +204,7 @@ cdef extern from *:
     i64vec right "kd_right"(i64vec, int) noexcept nogil
     i64vec left "kd_left"(i64vec, int) noexcept nogil
     i64vec plus "kd_plus"(i64vec, i64vec) noexcept nogil      # which may overflow, as unsigned numbers do
-    i64vec less "kd_less"(f64vec, f64vec) noexcept nogil
-    i64vec same "kd_same"(f64vec, f64vec) noexcept nogil
     i64vec all_of "kd_all_i64"(int64_t) noexcept nogil
-    f64vec choose "kd_choose"(i64vec mask, f64vec a, f64vec b) noexcept nogil
-    bint any_of "kd_any"(i64vec mask) noexcept nogil
     # The same for floats
     ctypedef uint32_t w32vec "kd_w32"
     w32vec words "kd_words"(f32vec) noexcept nogil
@@ -279,28 +230,14 @@ cdef extern from *:
     flags not_positive "kd_not_positive"(f32vec) noexcept nogil             # that, or negative
     flags tiny "kd_tiny"(f32vec) noexcept nogil                             # less than 2**-125, and not 0
     flags beyond "kd_beyond"(f64vec, f64vec, double) noexcept nogil         # not within +-
-    # Masks for floats > 0 or words, which say where something is to be done
-    ctypedef uint32_t mask32 "kd_mask32"
-    f32vec smaller "kd_smaller"(f32vec, f32vec) noexcept nogil              # NaN is the largest
-    f32vec larger "kd_larger"(f32vec, f32vec) noexcept nogil
-    mask32 less_float "kd_less_f"(f32vec, f32vec) noexcept nogil
-    mask32 negative "kd_negative"(w32vec) noexcept nogil
-    w32vec where "kd_where"(mask32, unsigned int) noexcept nogil            # and 0 elsewhere
-    w32vec plus_where "kd_plus_where"(mask32, w32vec, unsigned int) noexcept nogil
-    w32vec minus_where "kd_minus_where"(mask32, w32vec, unsigned int) noexcept nogil
-    f64vec lower_plus "kd_lower_plus"(mask32, f64vec, f64vec) noexcept nogil    # a + b there, and a elsewhere
-    f64vec upper_plus "kd_upper_plus"(mask32, f64vec, f64vec) noexcept nogil
-    f64vec lower_minus "kd_lower_minus"(mask32, f64vec, f64vec) noexcept nogil
-    f64vec upper_minus "kd_upper_minus"(mask32, f64vec, f64vec) noexcept nogil
-    # The same for float64
-    ctypedef int64_t mask64 "kd_mask64"
+    # Masks of vectors of floats: as those of their halves, and what is done by them
+    mask lower_mask "kd_lower_mask"(mask) noexcept nogil
+    mask upper_mask "kd_upper_mask"(mask) noexcept nogil
+    w32vec words_where "kd_words_where"(mask, unsigned int) noexcept nogil  # and 0 elsewhere
+    # Where is the sign bit set?
+    mask negative_f32 "kd_negative"(f32vec) noexcept nogil
+    mask negative_f64 "kd_negative_f64"(f64vec) noexcept nogil
+    mask odd_numbers "kd_odd"(i64vec) noexcept nogil
     # Does a vector hold a table, so that there is 2**(i/8)? It counts the last 15 bits.
     const bint TABLES "KD_TABLES"
     f64vec eighths "kd_eighths"(i64vec) noexcept nogil
-    mask64 odd_numbers "kd_odd"(i64vec) noexcept nogil
-    mask64 less_number "kd_less_d"(f64vec, f64vec) noexcept nogil
-    mask64 equal_number "kd_equal_d"(f64vec, f64vec) noexcept nogil
-    bint all_there "kd_all_there"(mask64) noexcept nogil                    # but not of odd numbers
-    f64vec pick "kd_pick"(mask64, f64vec, f64vec) noexcept nogil            # a there, and b elsewhere
-    f64vec negated "kd_negated"(mask64, f64vec) noexcept nogil              # -a there, for odd numbers
-    f64vec opposed "kd_opposed"(mask64, f64vec, f64vec) noexcept nogil      # -a there, and b elsewhere

@@ -1,33 +1,94 @@
-# Where one vector is less than another, as bits: bit i is that of number i.
+# Masks: what comparisons of vectors return, one flag for each number, and what is chosen by them.
+#
+# Masks are joined by & and |. Comparisons with NaN are false. After ~ ask all_true, never any_true: where masks have
+# registers of their own (AVX-512), those of doubles have flags to spare.
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
-from .vec cimport f32vec, f64vec, vec
+from .vec cimport f32vec, f64vec, filled, vec
 
 cdef extern from *:
     """
+    #include <math.h>
     #include <stdint.h>
-    #if defined(__AVX512F__) && defined(KD_LANE_BYTES)
-      #define kd_bits_f32(a, b) (uint32_t)_mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_LT_OQ)
-      #define kd_bits_f64(a, b) (uint32_t)_mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_LT_OQ)
-    #elif defined(__AVX__) && defined(KD_LANE_BYTES)
-      #define kd_bits_f32(a, b) (uint32_t)_mm256_movemask_ps((__m256)((a) < (b)))
-      #define kd_bits_f64(a, b) (uint32_t)_mm256_movemask_pd((__m256d)((a) < (b)))
-    #elif defined(__SSE2__) && defined(KD_LANE_BYTES)
-      #define kd_bits_f32(a, b) (uint32_t)_mm_movemask_ps((__m128)((a) < (b)))
-      #define kd_bits_f64(a, b) (uint32_t)_mm_movemask_pd((__m128d)((a) < (b)))
-    #elif defined(KD_LANE_BYTES)
-      #define KD_BITS(vec, suffix) \
-        static inline uint32_t kd_bits_ ## suffix(vec a, vec b) { \
-            uint32_t bits = 0; \
-            for (unsigned i = 0; i < sizeof a / sizeof a[0]; i++) bits |= (uint32_t)(a[i] < b[i]) << i; \
-            return bits; \
+    #if defined(KD_LANE_BYTES)
+      typedef int32_t kd_s32 __attribute__((vector_size(KD_LANE_BYTES), aligned(4), may_alias));
+      typedef int64_t kd_i64 __attribute__((vector_size(KD_LANE_BYTES), aligned(8), may_alias));
+      #if defined(__AVX512F__)
+        typedef __mmask16 kd_mask;
+        #define KD_COMPARED(type, a, op, b, how) _mm512_cmp_ ## type ## _mask(a, b, _CMP_ ## how ## _OQ)
+        #define KD_SELECTED(vec, type, m, a, b) _mm512_mask_blend_ ## type(m, b, a)
+        #define KD_LEAST(type, a, b) _mm512_min_ ## type(a, b)
+        #define KD_GREATEST(type, a, b) _mm512_max_ ## type(a, b)
+        #define KD_FLAGS(vec, type, m) ((uint32_t)(m) & ((1u << KD_WIDTH((vec){0})) - 1))
+        #define KD_ALL_TRUE(vec, m) (KD_FLAGS(vec, , m) == (1u << KD_WIDTH((vec){0})) - 1)
+        #define kd_any_true(m) ((m) != 0)
+      #else
+        typedef kd_s32 kd_mask;
+        #define KD_COMPARED(type, a, op, b, how) (kd_mask)((a) op (b))
+        #define KD_ALL_TRUE(vec, m) !kd_any_true(~(m))
+        #if defined(__AVX__)
+          /* Compilers find this instruction for floats alone. */
+          #define KD_SELECTED(vec, type, m, a, b) _mm256_blendv_ ## type(b, a, (vec)(m))
+          #define KD_LEAST(type, a, b) _mm256_min_ ## type(a, b)
+          #define KD_GREATEST(type, a, b) _mm256_max_ ## type(a, b)
+          #define KD_FLAGS(vec, type, m) _mm256_movemask_ ## type((vec)(m))
+          #define kd_any_true(m) (_mm256_movemask_ps((__m256)(m)) != 0)
+        #else
+          #define KD_SELECTED(vec, type, m, a, b) (((m) & (kd_mask)(a)) | (~(m) & (kd_mask)(b)))
+          #if defined(__SSE2__)
+            #define KD_LEAST(type, a, b) _mm_min_ ## type(a, b)
+            #define KD_GREATEST(type, a, b) _mm_max_ ## type(a, b)
+            #define KD_FLAGS(vec, type, m) _mm_movemask_ ## type((vec)(m))
+            #define kd_any_true(m) (_mm_movemask_ps((__m128)(m)) != 0)
+          #else
+            #define KD_LEAST(type, a, b) KD_SELECTED(, , (kd_mask)((b) > (a)), a, b)
+            #define KD_GREATEST(type, a, b) KD_SELECTED(, , (kd_mask)((a) > (b)), a, b)
+            #define KD_FLAGS(vec, type, m) kd_flags_ ## type(m)
+            static inline uint32_t kd_flags_ps(kd_mask m) { return (m[0] & 1) | (m[1] & 2) | (m[2] & 4) | (m[3] & 8); }
+            static inline uint32_t kd_flags_pd(kd_mask m) { return (m[0] & 1) | (m[2] & 2); }
+            #define kd_any_true(m) ((((kd_i64)(m))[0] | ((kd_i64)(m))[1]) != 0)
+          #endif
+        #endif
+      #endif
+      #define KD_MASKS(vec, ints, suffix, type, large) \
+        static inline kd_mask kd_greater_ ## suffix(vec a, vec b) { return KD_COMPARED(type, a, >, b, GT); } \
+        static inline kd_mask kd_greater_equal_ ## suffix(vec a, vec b) { return KD_COMPARED(type, a, >=, b, GE); } \
+        static inline kd_mask kd_equal_ ## suffix(vec a, vec b) { return KD_COMPARED(type, a, ==, b, EQ); } \
+        static inline vec kd_select_ ## suffix(kd_mask m, vec a, vec b) { \
+            return (vec)KD_SELECTED(vec, type, m, a, b); \
+        } \
+        static inline vec kd_minimum_ ## suffix(vec a, vec b) { return (vec)KD_LEAST(type, a, b); } \
+        static inline vec kd_maximum_ ## suffix(vec a, vec b) { return (vec)KD_GREATEST(type, a, b); } \
+        static inline int kd_all_true_ ## suffix(kd_mask m) { return KD_ALL_TRUE(vec, m); } \
+        static inline uint32_t kd_flags_ ## suffix(kd_mask m) { return (uint32_t)KD_FLAGS(vec, type, m); } \
+        static inline vec kd_abs_ ## suffix(vec a) { return (vec)((ints)a & ~(ints)-(vec){0}); } \
+        static inline vec kd_floor_ ## suffix(vec a) { \
+            const ints signs = (ints)a & (ints)-(vec){0}; \
+            const vec most = (vec)(signs | (ints)((vec){0} + large)); \
+            vec t = (a + most) - most; \
+            t = t - kd_select_ ## suffix(kd_greater_ ## suffix(t, a), (vec){0} + 1, (vec){0}); \
+            t = (vec)((ints)t | signs); \
+            return kd_select_ ## suffix(kd_greater_ ## suffix((vec){0} + large, kd_abs_ ## suffix(a)), t, a); \
         }
-      KD_BITS(kd_f32, f32)
-      KD_BITS(kd_f64, f64)
+      KD_MASKS(kd_f32, kd_s32, f32, ps, 8388608.0f)
+      KD_MASKS(kd_f64, kd_i64, f64, pd, 4503599627370496.0)
     #else
-      #define kd_bits_f32(a, b) (uint32_t)((a) < (b))
-      #define kd_bits_f64(a, b) (uint32_t)((a) < (b))
+      typedef int32_t kd_mask;
+      #define kd_any_true(m) ((m) != 0)
+      #define KD_MASKS(number, suffix, magnitude, down) \
+        static kd_mask kd_greater_ ## suffix(number a, number b) { return -(a > b); } \
+        static kd_mask kd_greater_equal_ ## suffix(number a, number b) { return -(a >= b); } \
+        static kd_mask kd_equal_ ## suffix(number a, number b) { return -(a == b); } \
+        static number kd_select_ ## suffix(kd_mask m, number a, number b) { return m ? a : b; } \
+        static number kd_minimum_ ## suffix(number a, number b) { return b > a ? a : b; } \
+        static number kd_maximum_ ## suffix(number a, number b) { return a > b ? a : b; } \
+        static int kd_all_true_ ## suffix(kd_mask m) { return m != 0; } \
+        static uint32_t kd_flags_ ## suffix(kd_mask m) { return m & 1; } \
+        static number kd_abs_ ## suffix(number a) { return magnitude(a); } \
+        static number kd_floor_ ## suffix(number a) { return down(a); }
+      KD_MASKS(float, f32, fabsf, floorf)
+      KD_MASKS(double, f64, fabs, floor)
     #endif
     #if defined(__GNUC__) || defined(__clang__)
       #define kd_first_bit(bits) __builtin_ctzll(bits)
@@ -39,14 +100,123 @@ cdef extern from *:
       }
     #endif
     """
-    uint32_t bits_f32 "kd_bits_f32"(f32vec a, f32vec b) noexcept nogil
-    uint32_t bits_f64 "kd_bits_f64"(f64vec a, f64vec b) noexcept nogil
+    ctypedef int32_t mask "kd_mask"
+    mask greater_f32 "kd_greater_f32"(f32vec, f32vec) noexcept nogil
+    mask greater_f64 "kd_greater_f64"(f64vec, f64vec) noexcept nogil
+    mask greater_equal_f32 "kd_greater_equal_f32"(f32vec, f32vec) noexcept nogil
+    mask greater_equal_f64 "kd_greater_equal_f64"(f64vec, f64vec) noexcept nogil
+    mask equal_f32 "kd_equal_f32"(f32vec, f32vec) noexcept nogil
+    mask equal_f64 "kd_equal_f64"(f64vec, f64vec) noexcept nogil
+    f32vec select_f32 "kd_select_f32"(mask, f32vec, f32vec) noexcept nogil
+    f64vec select_f64 "kd_select_f64"(mask, f64vec, f64vec) noexcept nogil
+    f32vec minimum_f32 "kd_minimum_f32"(f32vec, f32vec) noexcept nogil
+    f64vec minimum_f64 "kd_minimum_f64"(f64vec, f64vec) noexcept nogil
+    f32vec maximum_f32 "kd_maximum_f32"(f32vec, f32vec) noexcept nogil
+    f64vec maximum_f64 "kd_maximum_f64"(f64vec, f64vec) noexcept nogil
+    bint all_true_f32 "kd_all_true_f32"(mask) noexcept nogil
+    bint all_true_f64 "kd_all_true_f64"(mask) noexcept nogil
+    uint32_t flags_f32 "kd_flags_f32"(mask) noexcept nogil
+    uint32_t flags_f64 "kd_flags_f64"(mask) noexcept nogil
+    f32vec abs_f32 "kd_abs_f32"(f32vec) noexcept nogil
+    f64vec abs_f64 "kd_abs_f64"(f64vec) noexcept nogil
+    f32vec floor_f32 "kd_floor_f32"(f32vec) noexcept nogil
+    f64vec floor_f64 "kd_floor_f64"(f64vec) noexcept nogil
+    bint any_true "kd_any_true"(mask) noexcept nogil
     # The number of the lowest bit that is set; there is one
     int first_bit "kd_first_bit"(uint64_t bits) noexcept nogil
 
 
-cdef inline uint32_t bits_less(vec a, vec b) noexcept nogil:
+cdef inline mask greater(vec a, vec b) noexcept nogil:
     if vec is f32vec:
-        return bits_f32(a, b)
+        return greater_f32(a, b)
     else:
-        return bits_f64(a, b)
+        return greater_f64(a, b)
+
+
+cdef inline mask greater_equal(vec a, vec b) noexcept nogil:
+    if vec is f32vec:
+        return greater_equal_f32(a, b)
+    else:
+        return greater_equal_f64(a, b)
+
+
+cdef inline mask equal(vec a, vec b) noexcept nogil:
+    if vec is f32vec:
+        return equal_f32(a, b)
+    else:
+        return equal_f64(a, b)
+
+
+cdef inline mask less(vec a, vec b) noexcept nogil:
+    return greater(b, a)
+
+
+cdef inline mask positive(vec a) noexcept nogil:
+    return greater(a, filled(0, &a))
+
+
+cdef inline mask equals_zero(vec a) noexcept nogil:
+    return equal(a, filled(0, &a))
+
+
+cdef inline vec select(mask m, vec a, vec b) noexcept nogil:
+    """a where the mask is true, and b elsewhere."""
+    if vec is f32vec:
+        return select_f32(m, a, b)
+    else:
+        return select_f64(m, a, b)
+
+
+cdef inline vec select_or_zero(mask m, vec a) noexcept nogil:
+    return select(m, a, filled(0, &a))
+
+
+cdef inline bint all_true(mask m, const vec* like) noexcept nogil:
+    """`like` only gives the type, here and below."""
+    if vec is f32vec:
+        return all_true_f32(m)
+    else:
+        return all_true_f64(m)
+
+
+cdef inline uint32_t flags_of(mask m, const vec* like) noexcept nogil:
+    """Bit i is that of number i."""
+    if vec is f32vec:
+        return flags_f32(m)
+    else:
+        return flags_f64(m)
+
+
+cdef inline bint all_zero(vec a) noexcept nogil:
+    """Is every number 0, of either sign?"""
+    return all_true(equals_zero(a), &a)
+
+
+cdef inline vec minimum(vec a, vec b) noexcept nogil:
+    """The less of both; b where one is NaN."""
+    if vec is f32vec:
+        return minimum_f32(a, b)
+    else:
+        return minimum_f64(a, b)
+
+
+cdef inline vec maximum(vec a, vec b) noexcept nogil:
+    """The greater of both; b where one is NaN."""
+    if vec is f32vec:
+        return maximum_f32(a, b)
+    else:
+        return maximum_f64(a, b)
+
+
+cdef inline vec absolute(vec a) noexcept nogil:
+    if vec is f32vec:
+        return abs_f32(a)
+    else:
+        return abs_f64(a)
+
+
+cdef inline vec round_down(vec a) noexcept nogil:
+    if vec is f32vec:
+        return floor_f32(a)
+    else:
+        return floor_f64(a)

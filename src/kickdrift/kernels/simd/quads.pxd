@@ -6,6 +6,11 @@ from .vec cimport f32vec  # for the C macros beside it
 
 cdef extern from *:
     """
+    #if defined(KD_LANE_BYTES)
+      #define KD_WHERE(q, a) (__typeof__(a))(((q) > 0) & (__typeof__((q) > 0))(a))
+    #else
+      #define KD_WHERE(q, a) ((q) > 0 ? (a) : 0)
+    #endif
     #if defined(KD_LANE_BYTES) && KD_LANE_BYTES >= 32
       #define KD_QUADS 1
       typedef float kd_q32 __attribute__((vector_size(16), aligned(4), may_alias));

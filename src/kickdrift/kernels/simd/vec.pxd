@@ -28,7 +28,6 @@ cdef extern from *:
       #endif
       typedef float kd_f32 __attribute__((vector_size(KD_LANE_BYTES), aligned(4), may_alias));
       typedef double kd_f64 __attribute__((vector_size(KD_LANE_BYTES), aligned(8), may_alias));
-      #define KD_WHERE(q, a) (__typeof__(a))(((q) > 0) & (__typeof__((q) > 0))(a))
       #if defined(__SSE2__)
         #define kd_root_f32(q) (kd_f32)KD_ROOT(ps)(q)
         #define kd_root_f64(q) (kd_f64)KD_ROOT(pd)(q)
@@ -65,8 +64,7 @@ cdef extern from *:
         } \
         static inline __attribute__((always_inline)) void kd_store_ ## suffix(number *p, long count, vec q) { \
             KD_STORE_PART(type) \
-        } \
-        static inline __attribute__((always_inline)) int kd_is_zero_ ## suffix(vec q) { return KD_IS_ZERO; }
+        }
       #if defined(KD_LOAD)
         #define KD_LOAD_PART(vec, type) q = (vec)KD_LOAD(type, p, KD_MASK(q, count));
         #define KD_STORE_PART(type) KD_STORE(type, p, KD_MASK(q, count), q);
@@ -77,20 +75,6 @@ cdef extern from *:
         #define KD_STORE_PART(type) \
             if (count >= KD_WIDTH(q)) *(__typeof__(q) *)p = q; \
             else for (int i = 0; i < KD_WIDTH(q); i++) if (i < count) p[i] = q[i];
-      #endif
-      #if defined(__AVX512F__)
-        #define KD_IS_ZERO _mm512_test_epi32_mask((__m512i)q, (__m512i)q) == 0
-      #elif defined(__AVX__)
-        #define KD_IS_ZERO _mm256_testz_si256((__m256i)q, (__m256i)q)
-      #elif defined(__SSE2__)
-        #define KD_IS_ZERO _mm_movemask_epi8(_mm_cmpeq_epi32((__m128i)q, _mm_setzero_si128())) == 0xffff
-      #else
-        #define KD_IS_ZERO kd_no_bits(&q, sizeof q)
-        static inline int kd_no_bits(const void *q, unsigned long size) {
-            unsigned char bits = 0;
-            for (unsigned long i = 0; i < size; i++) bits |= ((const unsigned char *)q)[i];
-            return bits == 0;
-        }
       #endif
       KD_PART(kd_f32, float, f32, ps)
       KD_PART(kd_f64, double, f64, pd)
@@ -103,9 +87,6 @@ cdef extern from *:
       static kd_f64 kd_load_f64(const double *p, long count) { return count > 0 ? *p : 0; }
       static void kd_store_f32(float *p, long count, kd_f32 q) { if (count > 0) *p = q; }
       static void kd_store_f64(double *p, long count, kd_f64 q) { if (count > 0) *p = q; }
-      static int kd_is_zero_f32(kd_f32 q) { return q == 0; }
-      static int kd_is_zero_f64(kd_f64 q) { return q == 0; }
-      #define KD_WHERE(q, a) ((q) > 0 ? (a) : 0)
       #define kd_root_f32 sqrtf
       #define kd_root_f64 sqrt
       #define kd_spread_f32(a) (a)
@@ -147,12 +128,6 @@ cdef extern from *:
     # The same number all over a vector
     f32vec spread_f32 "kd_spread_f32"(float) noexcept nogil
     f64vec spread_f64 "kd_spread_f64"(double) noexcept nogil
-    # Is every bit zero?
-    bint is_zero_f32 "kd_is_zero_f32"(f32vec) noexcept nogil
-    bint is_zero_f64 "kd_is_zero_f64"(f64vec) noexcept nogil
-    # a where q > 0, and zero elsewhere
-    f32vec where_f32 "KD_WHERE"(f32vec q, f32vec a) noexcept nogil
-    f64vec where_f64 "KD_WHERE"(f64vec q, f64vec a) noexcept nogil
     # What was read from memory is to be read again: compilers would hoist coefficients out of loops
     # into registers that they do not have, and push out the state that belongs there.
     void forget "kd_forget"() noexcept nogil
@@ -196,14 +171,6 @@ cdef inline vec vec_root(vec q) noexcept nogil:
         return root_f64(q)
 
 
-cdef inline vec where_positive(vec q, vec a) noexcept nogil:
-    """a where q > 0, and zero elsewhere."""
-    if vec is f32vec:
-        return where_f32(q, a)
-    else:
-        return where_f64(q, a)
-
-
 cdef inline vec spread(const void* numbers, Py_ssize_t i, const vec* like) noexcept nogil:
     """Number i all over a vec; `like` only tells the type."""
     if vec is f32vec:
@@ -228,14 +195,6 @@ cdef inline vec product(int dim, const vec* u, const vec* v) noexcept nogil:
     if dim > 2:
         total = total + u[2] * v[2]
     return total
-
-
-cdef inline bint is_zero(vec q) noexcept nogil:
-    """Is every bit zero?"""
-    if vec is f32vec:
-        return is_zero_f32(q)
-    else:
-        return is_zero_f64(q)
 
 
 cdef inline void load_part(vec* to, const char* place, Py_ssize_t count) noexcept nogil:
