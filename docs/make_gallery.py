@@ -35,7 +35,7 @@ EXAMPLES = {
     "ragdoll_stairs": 260,
     "lennard_jones": 500,
 }
-DEMOS = ("attractor", "ragdoll", "cloth", "orbit", "growth")  #: whose `--plot` is shown
+DEMOS = ("attractor",)  #: whose `--plot` is shown
 #: Of README: two rows of three, left to right.
 HERO = ("panda3d_scene", "torn_cloth", "solar_system", "rope_bridge", "predator_prey", "arcade_scene")
 

@@ -8,15 +8,14 @@ import sys
 from collections.abc import Sequence
 
 from . import __version__, build_info
-from .demos import DEMOS, LIVE, Demo, LiveDemo, compare
-from .demos.window import show
+from .demos import DEMOS, Demo, compare
 from .errors import KickdriftError
 
 # Exit codes of the process. argparse uses USAGE too.
 OK, FAILURE, USAGE, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 128 + 2, 128 + 13
 
 GUIDE = """\
-demos, with --plot FILE.png as a picture, and some with --window live:
+demos, with --plot FILE.png as a picture:
 {demos}
 
 examples:
@@ -24,7 +23,6 @@ examples:
   python -m kickdrift demo spring --dt 1/2 --steps 20 --plot spring.png
   python -m kickdrift demo jump
   python -m kickdrift demo loops
-  python -m kickdrift demo cloth --window
   python -m kickdrift compare orbit --plot orbit.png
   python -m kickdrift info
 
@@ -69,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", help="run a demonstration", description="Run a demonstration.")
     names = demo.add_subparsers(required=True, metavar="NAME")
     for name, module in DEMOS.items():
-        _add(names, name, module, window=name in LIVE)
+        _add(names, name, module)
     _add(commands, "compare", compare)
 
     info = commands.add_parser(
@@ -84,13 +82,11 @@ def _headlines() -> list[str]:
     lines = []
     for name, module in DEMOS.items():
         headline = (module.__doc__ or "").partition("\n\n")[0].rstrip(".")
-        lines.append(f"  {name:10} {headline}{' (--window)' if name in LIVE else ''}")
+        lines.append(f"  {name:10} {headline}")
     return lines
 
 
-def _add(
-    parsers: argparse._SubParsersAction[argparse.ArgumentParser], name: str, module: Demo, window: bool = False
-) -> None:
+def _add(parsers: argparse._SubParsersAction[argparse.ArgumentParser], name: str, module: Demo) -> None:
     """A command that a module makes: its docstring is its help."""
     headline, _, details = (module.__doc__ or "").partition("\n\n")
     child = parsers.add_parser(
@@ -101,17 +97,12 @@ def _add(
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(child)
-    ways = child.add_mutually_exclusive_group()
-    ways.add_argument("--plot", metavar="FILE.png", help="draw a figure too (needs the extra `plot`: matplotlib)")
-    if window:
-        ways.add_argument("--window", action="store_true", help="show it live (needs the extra `demo`: pygame-ce)")
-    child.set_defaults(command=_demo, demo=module, window=False, json=False)
+    child.add_argument("--plot", metavar="FILE.png", help="draw a figure too (needs the extra `plot`: matplotlib)")
+    child.set_defaults(command=_demo, demo=module, json=False)
 
 
 def _demo(options: argparse.Namespace) -> int:
     demo: Demo = options.demo
-    if options.window:
-        return _watch(options)
     if options.plot is None:
         print(demo.report(options))
         return OK
@@ -133,19 +124,6 @@ def _demo(options: argparse.Namespace) -> int:
         return _complain(f"--plot: {error}", FAILURE)
     if not options.json:
         print(f"\nThe figure is in {options.plot}.")
-    return OK
-
-
-def _watch(options: argparse.Namespace) -> int:
-    demo: LiveDemo = options.demo
-    try:
-        import pygame
-    except ImportError:
-        return _complain("--window needs pygame-ce, the extra `demo`: pip install 'kickdrift[demo]'", USAGE)
-    try:
-        show(demo.scene(options))
-    except pygame.error as error:  # no display, say
-        return _complain(f"--window: {error}", FAILURE)
     return OK
 
 

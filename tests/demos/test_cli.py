@@ -242,7 +242,7 @@ def test_alone_it_says_what_there_is(capsys):
     code, out, err = run(capsys)
     assert (code, err) == (0, "")
     assert "{demo,compare,info}" in out or "COMMAND" in out
-    for name in [*DEMOS, "compare", "info", "--window", "--plot", "help(kickdrift)"]:
+    for name in [*DEMOS, "compare", "info", "--plot", "help(kickdrift)"]:
         assert name in out
 
 

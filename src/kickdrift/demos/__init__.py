@@ -1,6 +1,6 @@
 """The demos of `python -m kickdrift demo NAME`: one module each, written with the public API only.
 
-A demo joins by a line in `DEMOS`, or in `LIVE` if it has a scene for `--window`. Its docstring is its `--help`.
+A demo joins by a line in `DEMOS`. Its docstring is its `--help`.
 """
 
 from __future__ import annotations
@@ -8,12 +8,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, Protocol
 
-from . import attractor, balls, cloth, growth, jump, loops, orbit, ragdoll, spring
+from . import attractor, balls, jump, loops, spring
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from .window import Scene
 
 
 class Demo(Protocol):
@@ -32,24 +30,10 @@ class Demo(Protocol):
         """Run the demo and draw it."""
 
 
-class LiveDemo(Demo, Protocol):
-    """A demo that can be watched."""
-
-    def scene(self, options: argparse.Namespace) -> Scene:
-        """The scene at the start."""
-
-
-LIVE: dict[str, LiveDemo] = {
-    "orbit": orbit,
-    "balls": balls,
-    "cloth": cloth,
-    "ragdoll": ragdoll,
-}
 DEMOS: dict[str, Demo] = {
     "spring": spring,
     "jump": jump,
     "loops": loops,
+    "balls": balls,
     "attractor": attractor,
-    "growth": growth,
-    **LIVE,
 }

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +20,7 @@ import numpy as np
 import kickdrift as kd
 
 from ..progress import over
-from .options import count
-from .table import fixed, table
+from .common import count, fixed, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,16 +44,8 @@ def cloud(options: argparse.Namespace) -> kd.ODEStepper:
     return kd.ODEStepper(start, kd.flows.Lorenz(), hz=HZ, threads=options.threads)
 
 
-@dataclass(frozen=True)
-class Growth:
-    """How fast neighbours part: the mean over all pairs, and what it may be off by."""
-
-    rate: float
-    error: float
-
-
-def lyapunov(weather: kd.ODEStepper) -> Growth:
-    """Half of the trajectories become close neighbours of the other half, and are watched."""
+def lyapunov(weather: kd.ODEStepper) -> tuple[float, float]:
+    """How fast neighbours part: half of the trajectories become those of the other half. The mean, and its error."""
     half = weather.n // 2
     one, other = weather.y[:half], weather.y[half : 2 * half]
     other[...] = one
@@ -64,20 +54,14 @@ def lyapunov(weather: kd.ODEStepper) -> Growth:
     before = np.linalg.norm(other - one, axis=1)
     weather.step(WATCH * HZ)
     rates = np.log(np.linalg.norm(other - one, axis=1) / before) / WATCH
-    return Growth(float(rates.mean()), float(rates.std() / np.sqrt(half)))
+    return float(rates.mean()), float(rates.std() / np.sqrt(half))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--trajectories",
-        type=count("trajectories", 1000, least=2),
-        default=100_000,
-        metavar="N",
-        help="how many, at least 2 (default: 100000)",
-    )
-    parser.add_argument(
-        "--threads", type=count("threads", 2), default=1, metavar="N", help="how many share the work (default: 1)"
-    )
+    number, text = count("trajectories", 1000, least=2), "how many, at least 2 (default: 100000)"
+    parser.add_argument("--trajectories", type=number, default=100_000, metavar="N", help=text)
+    number, text = count("threads", 2), "how many share the work (default: 1)"
+    parser.add_argument("--threads", type=number, default=1, metavar="N", help=text)
 
 
 def report(options: argparse.Namespace) -> str:
@@ -92,12 +76,12 @@ def report(options: argparse.Namespace) -> str:
         share = f"{100 * np.mean(x > 0):.1f}%"
         rows.append([f"{now}", f"{weather.y.std(axis=0).max():.1e}", share, *map(fixed, (x.mean(), z.mean(), z.std()))])
     steps = weather.n * weather.tick
-    growth = lyapunov(weather)
+    rate, error = lyapunov(weather)
     heading = (
         f"{weather.n:,} Lorenz trajectories that start within 1e-6 of each other, RK4, dt = {weather.dt:g}.\n"
         f"The width is the largest standard deviation of a component."
     )
-    parting = f"Neighbours part like exp({growth.rate:.4f} t), +- {growth.error:.4f}; in books: {LYAPUNOV}."
+    parting = f"Neighbours part like exp({rate:.4f} t), +- {error:.4f}; in books: {LYAPUNOV}."
     speed = f"{steps:,} steps of a trajectory in {spent:.2f} s: {steps / spent / 1e6:,.0f} million per second."
     return "\n\n".join([heading, table(rows, labels=0), parting, speed])
 
@@ -120,9 +104,8 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
         density += _density(weather.y, 600)
     panel = figure.add_subplot(grid[:, 2:])
     _draw(panel, density)
-    panel.set(
-        title=f"where {weather.n:,} trajectories are, over {samples / 20:g} units of time", xlabel="x", ylabel="z"
-    )
+    title = f"where {weather.n:,} trajectories are, over {samples / 20:g} units of time"
+    panel.set(title=title, xlabel="x", ylabel="z")
 
 
 BOX = (-25.0, 25.0, 0.0, 50.0)  #: of x and z
@@ -131,10 +114,7 @@ BOX = (-25.0, 25.0, 0.0, 50.0)  #: of x and z
 def _density(y: np.ndarray, bins: int) -> np.ndarray:
     """How many trajectories are in each bin of x and z; those outside are left out."""
     left, right, bottom, top = BOX
-    column = np.floor((y[:, 0] - left) / (right - left) * bins).astype(np.int64)
-    row = np.floor((y[:, 2] - bottom) / (top - bottom) * bins).astype(np.int64)
-    inside = (column >= 0) & (column < bins) & (row >= 0) & (row < bins)
-    return np.bincount(row[inside] * bins + column[inside], minlength=bins * bins).reshape(bins, bins)
+    return np.histogram2d(y[:, 2], y[:, 0], bins, ((bottom, top), (left, right)))[0]
 
 
 def _draw(panel: object, density: np.ndarray) -> None:

@@ -36,8 +36,8 @@ import numpy as np
 import kickdrift as kd
 
 from ..progress import over
+from .common import percent, table
 from .spring import _seconds
-from .table import percent, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

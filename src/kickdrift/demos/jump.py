@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import math
 import textwrap
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ import numpy as np
 
 import kickdrift as kd
 
-from .table import fixed, table
+from .common import fixed, listed, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,12 +66,12 @@ def spread(jumps: list[Jump]) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """This demo has no options of its own."""
+    """No options of its own."""
 
 
 def report(options: argparse.Namespace) -> str:
     jumps = {name: [jump(name, hz) for hz in RATES] for name in kd.INTEGRATORS}
-    heading = f"A jump, {UP:g} m/s up and {FORWARD:g} m/s forward under g = {G:g} m/s^2, at {_listed(RATES)} Hz."
+    heading = f"A jump, {UP:g} m/s up and {FORWARD:g} m/s forward under g = {G:g} m/s^2, at {listed(RATES)} Hz."
     return "\n\n".join([heading, _heights(jumps), _landings(jumps), _verdict(jumps)])
 
 
@@ -97,16 +96,11 @@ def _landings(jumps: dict[str, list[Jump]]) -> str:
 def _verdict(jumps: dict[str, list[Jump]]) -> str:
     apart = {name: spread(each) for name, each in jumps.items()}
     same = [name for name in jumps if apart[name] < SAME]
-    others = [f"{name} ({apart[name]:.3f} m apart)" for name in jumps if apart[name] >= SAME]
-    lines = [
-        f"The same spot at every rate, to rounding: {_listed(same)}.",
-        f"Another spot at every rate: {_listed(others)}.",
-        "",
-    ]
+    lines = [f"The same spot at every rate, to rounding: {listed(same)}.", ""]
     euler = [apart[name] for name in jumps if name.endswith("euler")]
     if apart["velocity_verlet"] < SAME <= min(euler):
         lines.append(
-            f"Velocity Verlet lands on the same spot at {_listed(RATES)} Hz (within {apart['velocity_verlet']:.0e} m); "
+            f"Velocity Verlet lands on the same spot at {listed(RATES)} Hz (within {apart['velocity_verlet']:.0e} m); "
             f"the Euler methods do not: their places are {min(euler):.2f} to {max(euler):.2f} m apart."
         )
     else:
@@ -114,31 +108,22 @@ def _verdict(jumps: dict[str, list[Jump]]) -> str:
     return "\n".join(textwrap.fill(line, 96) for line in lines)
 
 
-def _listed(items: Sequence[object]) -> str:
-    *first, last = map(str, items or ["none"])
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def plot(options: argparse.Namespace, figure: Figure) -> None:
     """The whole jump above, the landing below; a column for each of three methods."""
     names = ("explicit_euler", "semi_implicit_euler", "velocity_verlet")
     figure.set_size_inches(11, 6.2)
     panels = figure.subplots(2, len(names), sharey="row", squeeze=False)
-    far = FORWARD * 2 * UP / G
-    time = np.linspace(0, 2.2 * UP / G, 400)
-    truth = FORWARD * time, UP * time - G / 2 * time * time
+    far, time = FORWARD * 2 * UP / G, np.linspace(0, 2.2 * UP / G, 400)
     for column, name in zip(panels.T, names, strict=True):
         for panel in column:
-            panel.plot(*truth, color="0.8", linewidth=5, label="in truth")
+            panel.plot(FORWARD * time, UP * time - G / 2 * time * time, color="0.8", linewidth=5, label="in truth")
             for hz, colour, size in zip(RATES, ("tab:red", "tab:blue", "black"), (9, 6, 3), strict=True):
                 # Dots of different sizes: where the rates agree all of them are still seen.
                 dots = {"marker": "o", "markersize": size} if panel is column[1] else {}
                 panel.plot(*jump(name, hz).path.T, color=colour, linewidth=1, label=f"{hz} Hz", **dots)
-            panel.axhline(0, color="0.4", linewidth=0.8)
+            panel.set_xlabel("distance x (m)")
         column[0].set(title=name, xlim=(0, 1.1 * far), ylim=(-0.5, 5.8))
         column[1].set(xlim=(0.95 * far, 1.025 * far), ylim=(-0.6, 1.2))
-        for panel in column:
-            panel.set_xlabel("distance x (m)")
     panels[0, 0].set_ylabel("height y (m)")
     panels[1, 0].set_ylabel("height y (m), at the landing")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)

@@ -21,10 +21,9 @@ import numpy as np
 
 import kickdrift as kd
 
-from .table import fixed, table
+from .common import fixed, table
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 EXAMPLES = """\
@@ -50,9 +49,7 @@ class Loop:
     def call(self) -> str:
         """The call that makes the clock of this loop, as text."""
         rate = [] if self.hz is None else [str(self.hz)]
-        settings = [
-            f"{key}={json.dumps(value) if value is not False else value}" for key, value in self.settings.items()
-        ]
+        settings = [f"{key}={json.dumps(value) if value else value}" for key, value in self.settings.items()]
         return f"FixedClock({', '.join(rate + settings)})"
 
     def clock(self) -> kd.FixedClock:
@@ -131,7 +128,7 @@ def run(loop: Loop) -> Run:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """This demo has no options of its own."""
+    """No options of its own."""
 
 
 def report(options: argparse.Namespace) -> str:
@@ -159,8 +156,7 @@ def _steps(runs: Sequence[Run]) -> str:
 
 
 def _counts(steps: np.ndarray) -> list[str]:
-    none, several = np.count_nonzero(steps == 0), np.count_nonzero(steps > 1)
-    return [str(steps.min()), f"{steps.mean():.3f}", str(steps.max()), str(none), str(several)]
+    return [str(steps.min()), f"{steps.mean():.3f}", str(steps.max()), str(sum(steps == 0)), str(sum(steps > 1))]
 
 
 def _outcome(runs: Sequence[Run]) -> str:
@@ -191,17 +187,13 @@ the energy by {after / before:.0f}.
 
 
 COLOURS = ("tab:orange", "tab:brown", "tab:red", "tab:purple", "black", "tab:blue")
-SHOWN = 16  #: frames before and after the hitch whose steps are drawn
 
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
-    """Above the steps of each frame around the hitch, below drift and energy over time."""
+    """Drift and energy over time."""
     runs = [run(loop) for loop in LOOPS]
-    figure.set_size_inches(11, 8)
-    figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.1)
-    grid = figure.add_gridspec(2, 2, height_ratios=(1, 1.25))
-    _draw_steps(figure.add_subplot(grid[0, :]), runs)
-    drift, energy = figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[1, 1])
+    figure.set_size_inches(11, 5)
+    drift, energy = figure.subplots(1, 2)
     for each, colour in zip(runs, COLOURS, strict=True):
         dashes = "--" if each.loop is LOOPS[1] or each.loop is LOOPS[-1] else "-"
         label = f"{each.loop.name}: {each.loop.call}"
@@ -211,31 +203,7 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     drift.set(title="Simulated time ahead of real time", ylabel="drift (s)", ylim=(-7, 15))
     energy.set(title="Energy of the spring", ylabel="energy (start = 1)", ylim=(0.7, 150))
     energy.set_yticks([1, 10, 100], ["1", "10", "100"])
-    for panel, text, height in (
-        (drift, "1, 2", 8.5), (drift, "3, 5", 0.1), (drift, "4", -4.4), (energy, "3", 68), (energy, "all others", 1.1)
-    ):  # fmt: skip
-        panel.text(17, height, text, ha="right", va="bottom", fontsize=10)
     for panel in (drift, energy):
         panel.set(xlabel="real time (s)", xlim=(0, 21))
         panel.axvspan(10, 11, color="0.92", zorder=0)
     figure.legend(*drift.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
-
-
-def _draw_steps(panel: Axes, runs: Sequence[Run]) -> None:
-    """One row per loop, one cell per frame."""
-    hitch = PARTS["hitch"].start
-    shown = slice(hitch - SHOWN, hitch + 1 + SHOWN)
-    cells = np.array([each.steps[shown] for each in runs])
-    panel.imshow(np.minimum(cells, 8), cmap="Blues", vmin=0, vmax=12, aspect="auto")
-    for (row, column), count in np.ndenumerate(cells):
-        panel.text(
-            column, row, str(count), ha="center", va="center", fontsize=9, color="0.75" if count == 0 else "black"
-        )
-    panel.set_yticks(range(len(runs)), [each.loop.name for each in runs])
-    panel.set_xticks([SHOWN / 2 - 0.5, SHOWN, 1.5 * SHOWN + 0.5], ["60 Hz", "hitch", "144 Hz"])
-    panel.tick_params(length=0)
-    for edge in (SHOWN - 0.5, SHOWN + 0.5):
-        panel.axvline(edge, color="black", linewidth=1)
-    for row in range(1, len(runs)):
-        panel.axhline(row - 0.5, color="white", linewidth=2)
-    panel.set(title=f"Steps per frame: {SHOWN} frames before the hitch, and {SHOWN} after it", ylabel="loop")

@@ -13,15 +13,14 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 import kickdrift as kd
 from kickdrift.integrators import Integrator
 
-from .options import count
-from .table import abreast, fixed, percent, table
+from .common import abreast, count, fixed, percent, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,8 +41,7 @@ def exact(time: float) -> tuple[float, float]:
     return START * math.cos(OMEGA * time), -START * OMEGA * math.sin(OMEGA * time)
 
 
-@dataclass(frozen=True)
-class Sample:
+class Sample(NamedTuple):
     time: float
     position: float
     velocity: float
@@ -85,12 +83,10 @@ def run(name: str, dt: float | Fraction, steps: int, rows: int) -> Run:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dt", type=_seconds, default=1, metavar="S", help="seconds per step, such as 0.5 or 1/60 (default: 1)"
-    )
-    parser.add_argument(
-        "--steps", type=count("steps", 10), default=10, metavar="N", help="how many steps (default: 10)"
-    )
+    text = "seconds per step, such as 0.5 or 1/60 (default: 1)"
+    parser.add_argument("--dt", type=_seconds, default=1, metavar="S", help=text)
+    text = "how many steps (default: 10)"
+    parser.add_argument("--steps", type=count("steps", 10), default=10, metavar="N", help=text)
 
 
 def _seconds(text: str) -> float | Fraction:
@@ -132,17 +128,10 @@ def _band(runs: Sequence[Run]) -> str:
 def _summary(runs: Sequence[Run]) -> str:
     """All integrators, the most exact first."""
     rows = [["integrator", "order", "forces/step", "symplectic", "largest x error (m)", "largest energy error"]]
-    rows += [
-        [
-            run.integrator.name,
-            f"{run.integrator.order:g}",
-            str(run.integrator.force_evaluations or "iterates"),
-            "yes" if run.integrator.symplectic else "no",
-            f"{run.position_error:.2g}",
-            percent(run.energy_error),
-        ]
-        for run in sorted(runs, key=lambda run: run.position_error)
-    ]
+    for run in sorted(runs, key=lambda run: run.position_error):
+        method, error = run.integrator, percent(run.energy_error)
+        evaluations, symplectic = str(method.force_evaluations or "iterates"), "yes" if method.symplectic else "no"
+        rows.append([method.name, f"{method.order:g}", evaluations, symplectic, f"{run.position_error:.2g}", error])
     return "The most exact first:\n\n" + table(rows)
 
 

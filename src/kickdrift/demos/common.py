@@ -1,8 +1,26 @@
-"""Plain-text tables for terminals; ASCII only, whatever the locale."""
+"""Numbers on the command line, and plain-text tables: ASCII only, whatever the locale."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+from collections.abc import Callable, Sequence
+
+
+def count(of: str, like: int, least: int = 1) -> Callable[[str], int]:
+    """An argparse type for a number of things."""
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            enough = f", at least {least}" if least > 1 else ""
+            raise argparse.ArgumentTypeError(f"expected a number of {of}{enough}, such as {like}, got {text!r}")
+        return int(text)
+
+    return parse
+
+
+def listed(items: Sequence[object]) -> str:
+    *first, last = map(str, items or ["none"])
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def table(rows: Sequence[Sequence[str]], labels: int = 1, gap: str = "  ") -> str:
