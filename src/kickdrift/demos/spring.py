@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import kickdrift as kd
-from kickdrift.integrators import Integrator
+from kickdrift.integrators.base import Integrator
 
 from .options import count
 from .table import abreast, fixed, percent, table
