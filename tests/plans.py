@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from samples import CONSTRAINTS, POSITION, TERMS
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -40,11 +41,20 @@ INTEGRATORS = [
 ]
 
 
-#: What was declared after golden.txt was written; terms and constraints each as a function of (rng, n, dim). It has
-#: scenes and rows of its own: if the others drew it, most rows would change, and nobody could see which kernel did it.
+#: What golden.txt has rows of in the scenes below. If these drew more, most rows would change, and nobody could see
+#: which kernel did it: what else is among `SAMPLES` has scenes and rows of its own, and so has what is entered here.
+DRAWN = {
+    *("Acceleration", "AnchorSpring", "Box", "Boxes", "Contacts", "Damping", "Distance", "ElasticCollisions"),
+    *("Expression", "Force", "Gravity", "Langevin", "LinearDrag", "Magnetic", "NBody", "NativeForce", "PairPotential"),
+    *("Periodic", "Pin", "Plane", "PointGravity", "Potential", "QuadraticDrag", "RotatingFrame", "Segments", "Sensor"),
+    *("Springs", "Vortex"),
+}
 ADDED_INTEGRATORS: list[Any] = []
-ADDED_FORCES: dict[str, Any] = {}
-ADDED_CONSTRAINTS: dict[str, Any] = {"coloured pairs": lambda rng, n, dim: coloured(rng, n)}
+ADDED_FORCES = {repr(one): one for one in TERMS if type(one).__name__ not in DRAWN}
+ADDED_CONSTRAINTS: dict[str, Any] = {
+    "coloured pairs": lambda rng, n, dim: coloured(rng, n),
+    **{repr(one): one for one in CONSTRAINTS if type(one).__name__ not in DRAWN},
+}
 
 
 @dataclass
@@ -196,9 +206,11 @@ def wrapped_scene(rng, integrator=None, n=None, dtype=None, dim=None):
 def added_scene(rng, name, integrator=None, dtype=None):
     """A random scene with something of ADDED_FORCES or ADDED_CONSTRAINTS; the latter is among held bodies."""
     held = name in ADDED_CONSTRAINTS
-    drawn = (held_scene if held else scene)(rng, integrator, dtype=dtype)
-    make = (ADDED_CONSTRAINTS if held else ADDED_FORCES)[name]
-    drawn.arguments["constraints" if held else "forces"].append(make(rng, *drawn.position.shape))
+    added = (ADDED_CONSTRAINTS if held else ADDED_FORCES)[name]
+    size = {} if callable(added) else {"n": len(POSITION), "dim": 2}  # for which samples are made
+    drawn = (held_scene if held else scene)(rng, integrator, dtype=dtype, **size)
+    added = added(rng, *drawn.position.shape) if callable(added) else added
+    drawn.arguments["constraints" if held else "forces"].append(added)
     return drawn
 
 

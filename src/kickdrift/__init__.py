@@ -58,7 +58,13 @@ __version__ = "0.2.0"
 _NAMES = {
     "clock": "FixedClock",
     "clock.options": "Backlog Budget Drop ExactSteps Locked Match Raise Resync Variable",
-    "constraints": "Box Boxes Contacts Distance ElasticCollisions Periodic Pin Plane Segments Sensor",
+    "constraints.collisions": "ElasticCollisions",
+    "constraints.contacts": "Contacts",
+    "constraints.joints": "Distance Pin",
+    "constraints.periodic": "Periodic",
+    "constraints.sensors": "Sensor",
+    "constraints.shapes": "Boxes Segments",
+    "constraints.walls": "Box Plane",
     "verbs": "damp drift kick",
     "errors": (
         "CallbackError CapacityError ConvergenceError DeadBodyError DesyncError KickdriftError NonFiniteError "
@@ -73,10 +79,12 @@ _NAMES = {
     "forces.native": "get_include",
     "forces.pairs": "PairPotential",
     "forces.rotations": "Magnetic RotatingFrame",
-    "integrators": (
-        "INTEGRATORS PEFRL RK4 Dopri8 EnergyEuler Exact ExplicitEuler GrootWarren Heun ImplicitEuler Leapfrog "
-        "Midpoint SemiImplicitEuler VelocityVerlet Verlet Yoshida4 Yoshida6"
-    ),
+    "integrators": "INTEGRATORS",
+    "integrators.compositions": "Leapfrog PEFRL Yoshida4 Yoshida6",
+    "integrators.euler": "EnergyEuler ExplicitEuler ImplicitEuler SemiImplicitEuler",
+    "integrators.exact": "Exact",
+    "integrators.runge_kutta": "Dopri8 Heun Midpoint RK4",
+    "integrators.verlet": "GrootWarren VelocityVerlet Verlet",
     "neighbours": "Neighbours",
     "ode.stepper": "ODEStepper",
     "rollback.rollback": "Rollback sync_test",

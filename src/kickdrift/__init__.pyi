@@ -15,18 +15,13 @@ from .clock.options import (
     Resync as Resync,
     Variable as Variable,
 )
-from .constraints import (
-    Box as Box,
-    Boxes as Boxes,
-    Contacts as Contacts,
-    Distance as Distance,
-    ElasticCollisions as ElasticCollisions,
-    Periodic as Periodic,
-    Pin as Pin,
-    Plane as Plane,
-    Segments as Segments,
-    Sensor as Sensor,
-)
+from .constraints.collisions import ElasticCollisions as ElasticCollisions
+from .constraints.contacts import Contacts as Contacts
+from .constraints.joints import Distance as Distance, Pin as Pin
+from .constraints.periodic import Periodic as Periodic
+from .constraints.sensors import Sensor as Sensor
+from .constraints.shapes import Boxes as Boxes, Segments as Segments
+from .constraints.walls import Box as Box, Plane as Plane
 from .errors import (
     CallbackError as CallbackError,
     CapacityError as CapacityError,
@@ -55,25 +50,17 @@ from .forces.langevin import Langevin as Langevin
 from .forces.native import get_include as get_include
 from .forces.pairs import PairPotential as PairPotential
 from .forces.rotations import Magnetic as Magnetic, RotatingFrame as RotatingFrame
-from .integrators import (
-    INTEGRATORS as INTEGRATORS,
-    PEFRL as PEFRL,
-    RK4 as RK4,
-    Dopri8 as Dopri8,
+from .integrators import INTEGRATORS as INTEGRATORS
+from .integrators.compositions import Leapfrog as Leapfrog, PEFRL as PEFRL, Yoshida4 as Yoshida4, Yoshida6 as Yoshida6
+from .integrators.euler import (
     EnergyEuler as EnergyEuler,
-    Exact as Exact,
     ExplicitEuler as ExplicitEuler,
-    GrootWarren as GrootWarren,
-    Heun as Heun,
     ImplicitEuler as ImplicitEuler,
-    Leapfrog as Leapfrog,
-    Midpoint as Midpoint,
     SemiImplicitEuler as SemiImplicitEuler,
-    VelocityVerlet as VelocityVerlet,
-    Verlet as Verlet,
-    Yoshida4 as Yoshida4,
-    Yoshida6 as Yoshida6,
 )
+from .integrators.exact import Exact as Exact
+from .integrators.runge_kutta import Dopri8 as Dopri8, Heun as Heun, Midpoint as Midpoint, RK4 as RK4
+from .integrators.verlet import GrootWarren as GrootWarren, VelocityVerlet as VelocityVerlet, Verlet as Verlet
 from .kernels import build_info as build_info
 from .neighbours import Neighbours as Neighbours
 from .ode.stepper import ODEStepper as ODEStepper

@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -396,11 +398,10 @@ def _fields(cls: Any) -> _Fields:
 
 def known(base: type[Any]) -> set[type[Any]]:
     """The kinds that may be given: classes of this package that no other of its classes derives from."""
-    # So that all of them exist.
-    from .constraints import collisions, contacts, joints, periodic, sensors, shapes, walls  # noqa: F401
-    from .forces import applied, callbacks, fields, formulas, interactions, langevin, pairs, rotations  # noqa: F401
-
     package = __package__ + "."
+    for module in sys.modules[__package__]._NAMES:  # so that all of them exist
+        if module.startswith(("constraints.", "forces.")):
+            import_module(package + module)
     derived = [cls for cls in base.__subclasses__() if cls.__module__.startswith(package)]  # users may derive others
     return set().union(*map(known, derived)) or {base}
 

@@ -16,8 +16,7 @@ NO_KIND = 99
 @pytest.mark.parametrize("integrator", ["rk4", "implicit_euler"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_term_without_a_branch(monkeypatch, isa, integrator, dtype):
-    _, places = binding.TERMS["quadratic_drag"]
-    monkeypatch.setitem(binding.TERMS, "quadratic_drag", (NO_KIND, places))
+    monkeypatch.setitem(binding.TERMS, "quadratic_drag", NO_KIND)
     world = np.zeros((3, 2), dtype)
     with pytest.raises(RuntimeError, match=rf"^kernels: expected branches for 'quadratic_drag' under '{integrator}'"):
         kd.Stepper(world, integrator=integrator, forces=[kd.Gravity((0, -9.81)), kd.QuadraticDrag(1.0)])
@@ -25,9 +24,7 @@ def test_a_term_without_a_branch(monkeypatch, isa, integrator, dtype):
 
 def test_a_term_without_a_potential_in_the_kernels(monkeypatch):
     """Branches in some functions are not enough: the scheme's count."""
-    drag, _ = binding.TERMS["quadratic_drag"]
-    _, places = binding.TERMS["point_gravity"]
-    monkeypatch.setitem(binding.TERMS, "point_gravity", (drag, places))
+    monkeypatch.setitem(binding.TERMS, "point_gravity", binding.TERMS["quadratic_drag"])
     kd.Stepper([[1.0, 0.0]], forces=[kd.PointGravity(1.0)])
     with pytest.raises(RuntimeError, match="expected branches for 'point_gravity' under 'energy_euler'"):
         kd.Stepper([[1.0, 0.0]], integrator="energy_euler", forces=[kd.PointGravity(1.0)])

@@ -12,12 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plans import INTEGRATORS, LAYOUTS, assert_same_bits, lay_out
 from plans import scene as scene_of
+from samples import CONSTRAINTS
 
 import kickdrift as kd
 from kickdrift import kernels
-from kickdrift.constraints.base import Constraint
-from kickdrift.declaration import known
-from kickdrift.stepper.entries import same
 
 GRAVITY = kd.Gravity((0, -9.81))
 
@@ -888,100 +886,6 @@ def test_new_arrays_may_have_anything_in_rows_of_the_dead(Stepper):
     position[0, 1] = np.nan
     with pytest.raises(ValueError, match="position: expected finite numbers"):
         world.rebind(position, world.velocity.copy())
-
-
-# Each coefficient of each constraint, with and without events.
-
-WALL = {
-    "restitution": [0.5, [0.1, 0.2, 0.3]],
-    "friction": [0.5, [0.1, 0.2, 0.3]],
-    "radius": [0.3, [0.1, 0.2, 0.3]],
-    "category": [2, [1, 2, 4]],
-    "mask": [3, [1, 2, 4]],
-    "sensor": [True, [True, False, True]],
-}
-CONSTRAINTS = {
-    kd.Box(-5, 5): WALL | {"lower": [-4, [-4, -3]], "upper": [4, [4, 3]]},
-    kd.Plane((0, 1), -1): WALL | {"normal": [(1, 0)], "offset": [-2]},
-    kd.Boxes([(0, 0), (3, 0)], [(2, 1), (5, 1)]): WALL
-    | {
-        "lower": [[(0, 0), (4, 0)]],
-        "upper": [[(1, 1), (6, 1)]],
-        "enabled": [False, [True, False]],
-    },
-    kd.Segments([[(0, 0), (1, 0)], [(0, 1), (1, 1)]]): WALL
-    | {
-        "points": [[[(0, 0), (2, 0)], [(0, 1), (2, 1)]]],
-        "thickness": [0.1],
-        "enabled": [False, [True, False]],
-    },
-    kd.Sensor(lower=(0, 0), upper=(1, 1)): {
-        "lower": [(0.5, 0.5)],
-        "upper": [(2, 2)],
-        "category": [2, [1, 2, 4]],
-        "mask": [3],
-    },
-    kd.Sensor(center=(0, 0), radius=1.0): {"center": [(1, 1)], "radius": [2.0]},
-    kd.ElasticCollisions(0.2): WALL | {"iterations": [2], "swept": [True]},
-    kd.Contacts(0.2): {
-        "radius": [0.3, [0.1, 0.2, 0.3]],
-        "restitution": [0.5, [0.1, 0.2, 0.3]],
-        "friction": [0.5, [0.1, 0.2, 0.3]],
-        "hertz": [20.0],
-        "damping_ratio": [5.0],
-        "substeps": [3],
-        "shapes": [
-            [kd.Boxes([(-1, -1), (1, -1)], [(1, -0.2), (3, -0.1)], friction=[0.1, 0.2, 0.3], enabled=[True, False])],
-            [kd.Segments([[(-3, 0.1), (3, 0.1)]], thickness=0.1, category=2), kd.Boxes([(0, -1)], [(1, 0)], mask=3)],
-        ],
-    }
-    | {name: WALL[name] for name in ("category", "mask", "sensor")},
-    kd.Distance([(0, 1), (1, 2)]): {
-        "length": [2.0, [1.0, 2.0]],
-        "stiffness": [0.5],
-        "iterations": [3],
-        "direction": ["after"],
-        "order": ["coloured"],
-    },
-    kd.Distance([(0, 1)], 1.0, compliance=0.1): {"compliance": [0.2]},
-    kd.Pin([0]): {"indices": [[1], [0, 2]]},
-    kd.Periodic(-3, 3): {"lower": [-4, (-4, -3)], "upper": [4, (4, 3)]},
-}
-COEFFICIENTS = [(one, name, value) for one, names in CONSTRAINTS.items() for name in names for value in names[name]]
-
-
-def test_each_coefficient_of_each_constraint_is_among_them():
-    found = {(type(one), name) for one, name, _ in COEFFICIENTS}
-    for cls in known(Constraint):
-        names = next(one for one in CONSTRAINTS if type(one) is cls).coefficients
-        assert {(cls, name) for name in names} <= found
-
-
-@pytest.mark.parametrize("events", [None, kd.Events()], ids=["silent", "events"])
-@pytest.mark.parametrize(("one", "name", "value"), COEFFICIENTS)
-def test_each_coefficient_is_set_and_goes_back_in_time(Stepper, one, name, value, events):
-    def make(held=one):
-        x = [[0.0, 0.0], [1.0, 0.5], [2.0, 0.0]]
-        return Stepper(x, [[0.5, 1.0], [1.0, 0.0], [0.0, 0.0]], forces=[GRAVITY], constraints=[held], events=events)
-
-    world = make()
-    world.step()
-    first = world.snapshot()
-    world.set(one, **{name: value})
-    saved = world.snapshot()
-    twin = make()
-    twin.restore(saved)
-    copied = copy.deepcopy(world)
-    for each in (world, twin, copied):
-        each.step(2)
-    assert world.snapshot() == twin.snapshot() == copied.snapshot()
-    assert same(getattr(twin.current(one), name), getattr(world.current(one), name))
-    world.restore(first)
-    assert world.snapshot() == first
-    world.step()
-    twin = make()
-    twin.step(2)
-    assert world.snapshot() == twin.snapshot()
 
 
 @pytest.mark.parametrize("alive", [None, [True, True, False]])

@@ -1,16 +1,27 @@
-"""What is declared has an entry in the tables of all layers, and what is not has none."""
+"""All that is declared: tables of all layers have it, and each of its samples does what is said of all of them."""
 
+import copy
 import dataclasses
 import gc
+import pickle
 
+import numpy as np
 import pytest
+from plans import INTEGRATORS, assert_same_state, said
+from samples import COEFFICIENTS, POSITION, SAMPLES, TERMS, missing, world
 
 import kickdrift as kd
 from kickdrift import declaration
 from kickdrift.constraints import Constraint
 from kickdrift.flows import Flow
 from kickdrift.forces.base import FieldTerm, Interaction
-from kickdrift.reference.forces import TERMS
+from kickdrift.reference import forces
+from kickdrift.reference.system import System
+from kickdrift.stepper.entries import same
+
+
+def title(one):
+    return type(one).__name__ if isinstance(one, declaration.Declaration) else None
 
 
 @pytest.mark.parametrize("base", [Constraint, FieldTerm, Flow, Interaction])
@@ -28,7 +39,7 @@ def test_reference_and_engine_have_a_table_without_gaps_and_leftovers(base):
 
 
 def test_a_table_with_a_gap_is_an_import_error():
-    kinds = TERMS.keys() - {"quadratic_drag"}
+    kinds = forces.TERMS.keys() - {"quadratic_drag"}
     with pytest.raises(ImportError, match=r"^here: expected an entry for 'quadratic_drag', the kind of QuadraticDrag$"):
         declaration.require_entries("here", kinds, FieldTerm)
     assert all(table is not kinds for _, _, table in declaration.TABLES)
@@ -57,3 +68,106 @@ def test_nothing_sets_what_an_integrator_or_a_flow_is_made_of(cls):
 def test_a_stepper_is_six_classes():
     """More would be files that are written as classes."""
     assert len(kd.Stepper.__mro__) - 1 <= 6
+
+
+def bits(stepper):
+    return stepper.position.tobytes(), stepper.velocity.tobytes(), stepper.tick
+
+
+def made(cls, *declared, **more):
+    """A world of these, or what it is refused with."""
+    try:
+        return world(cls, *declared, **more)
+    except ValueError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+@pytest.mark.parametrize("one", SAMPLES, ids=title)
+def test_kernels_do_what_the_reference_says(isa, one, integrator):
+    dtype = (np.float64, np.float32)[(list(SAMPLES).index(one) + INTEGRATORS.index(integrator)) % 2]
+    if isinstance(one, kd.NativeForce):
+        dtype = one.dtype
+    more = {"integrator": integrator, "dtype": dtype, "alive": [True, True, False]}
+    ours, book = (made(cls, one, **more) for cls in (kd.Stepper, kd.reference.Stepper))
+    if isinstance(book, str):
+        assert ours == book
+        return
+    for each in (ours, book):
+        each.step(2)
+        each.spawn([1.5, 1.0], [-0.5, 0.25])
+        each.shift((0.5, -1.0))
+        each.step()
+        each.kill(each.ids[0])
+        each.step(2)
+    with said(force=one, integrator=integrator):
+        assert_same_state(ours, book)
+        assert ours.snapshot() == book.snapshot()
+        assert ours.force_evaluations == book.force_evaluations
+
+
+@pytest.mark.parametrize(("one", "name", "value"), COEFFICIENTS, ids=title)
+def test_what_is_set_is_what_it_would_have_been_made_with(Stepper, one, name, value):
+    changed = world(Stepper, one)
+    changed.set(one, **{name: value})
+    straight = world(Stepper, changed.current(one))
+    with said(declared=one, name=name, value=value):
+        assert value is None or same(getattr(one.changed({name: value}), name), getattr(changed.current(one), name))
+        assert changed._plan.fingerprint == straight._plan.fingerprint
+        for each in (changed, straight):
+            each.step(4)
+        assert bits(changed) == bits(straight)
+
+
+@pytest.mark.parametrize("events", [None, kd.Events()], ids=["silent", "events"])
+@pytest.mark.parametrize(("one", "name", "value"), COEFFICIENTS, ids=title)
+def test_what_is_set_goes_back_in_time(Stepper, one, name, value, events):
+    first = world(Stepper, one, events=events)
+    first.step()
+    before = first.snapshot()
+    first.set(one, **{name: value})
+    saved = first.snapshot()
+    restored, copied = world(Stepper, one, events=events), copy.deepcopy(first)
+    restored.restore(saved)
+    with said(declared=one, name=name, value=value):
+        for each in (first, restored, copied):
+            each.step(2)
+        assert first.snapshot() == restored.snapshot() == copied.snapshot()
+        assert same(getattr(restored.current(one), name), getattr(first.current(one), name))
+        first.restore(before)
+        assert first.snapshot() == before
+        straight = world(Stepper, one, events=events)
+        first.step()
+        straight.step(2)
+        assert first.snapshot() == straight.snapshot()
+
+
+@pytest.mark.parametrize("one", SAMPLES, ids=title)
+def test_declarations_are_copied_and_shown(one):
+    if not isinstance(one, kd.NativeForce):  # a pointer
+        assert same(tuple(pickle.loads(pickle.dumps(one)).told().values()), tuple(one.told().values()))
+    shown = repr(one)
+    assert shown.startswith(f"{title(one)}(")
+    assert all(f"{name}=" in shown for name in one.coefficients if name not in ("energy", "cutoff"))
+
+
+@pytest.mark.parametrize("one", [one for one in TERMS if one.conservative], ids=title)
+def test_forces_are_minus_the_gradients_of_energies(one):
+    """Of the reference, and at rest: magnetic fields and rotating frames turn velocities beside it."""
+    x, d = np.array(POSITION) + 0.125, 1e-6
+    mass = np.array([1.0, 2.0, 0.5])
+    stepper = kd.reference.Stepper(x.copy(), mass=mass, forces=[one])
+    system, gradient = System(stepper), np.empty_like(x)
+    acceleration = np.stack(system.a(system.x, system.v), axis=1)
+    for at in np.ndindex(x.shape):
+        energies = []
+        for sign in (1, -1):
+            there = x.copy()
+            there[at] += sign * d
+            energies.append(kd.Stepper(there, mass=mass, forces=[one]).energy()[1])
+        gradient[at] = (energies[0] - energies[1]) / (2 * d)
+    np.testing.assert_allclose(mass[:, None] * acceleration, -gradient, atol=1e-7, err_msg=repr(one))
+
+
+def test_nothing_is_without_a_sample():
+    assert missing() == []

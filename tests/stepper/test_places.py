@@ -4,30 +4,22 @@ import dataclasses
 
 import numpy as np
 import pytest
+from samples import POSITION, SAMPLES
 
 import kickdrift as kd
 from kickdrift.constraints.base import Constraint
-from kickdrift.declaration import declaration, known
+from kickdrift.declaration import declaration
 from kickdrift.errors import SnapshotError
 from kickdrift.forces.base import Term
 from kickdrift.stepper.entries import same
 
-WAY = np.array([10.0, -4.0])
+WAY = np.array([0.5, -0.25])
 
-#: Of each kind with coordinates: one, and others of them. A place is told by itself where that means anything.
+#: Samples with coordinates, and others of them. A place is set by itself where that means anything.
 PLACED = [
-    (kd.AnchorSpring(2.0, anchor=(1.0, 2.0)), {"anchor": (0.0, 0.0)}),
-    (kd.PointGravity(1.0, center=(5.0, 5.0)), {"center": (0.0, 0.0)}),
-    (kd.Vortex(1.0, center=(5.0, 5.0)), {"center": (0.0, 0.0)}),
-    (kd.RotatingFrame(1.0, center=(5.0, 5.0)), {"center": (0.0, 0.0)}),
-    (kd.Box(-5.0, 5.0), {"lower": (-1.0, -2.0), "upper": (30.0, 20.0)}),
-    (kd.Plane((0.0, 1.0), -5.0), {"normal": (1.0, 0.0), "offset": -1.0}),
-    (kd.Segments([[(0.0, 0.0), (1.0, 0.0)]]), {"points": [[(3.0, 0.0), (1.0, 1.0)]]}),
-    (kd.Boxes([(0.0, 0.0)], [(2.0, 1.0)]), {"lower": [(0.5, -9.0)], "upper": [(30.0, 9.0)]}),
-    (kd.Periodic(-5.0, 5.0), {"lower": (-1.0, -2.0), "upper": (30.0, 20.0)}),
-    (kd.Sensor(5.0, 6.0), {"lower": (0.0, 0.0), "upper": (30.0, 20.0)}),
-    (kd.Sensor((5.0, 5.0), 2.0), {"center": (0.0, 0.0)}),
-    (kd.Contacts(0.1, walls=[kd.Plane((0.0, 1.0), -5.0)]), {"shapes": (kd.Boxes([(0.0, -9.0)], [(2.0, -8.0)]),)}),
+    (one, {name: others[name][0] for name in sorted(one.places & others.keys()) if getattr(one, name) is not None})
+    for one, others in SAMPLES.items()
+    if one.places
 ]
 each = pytest.mark.parametrize(("one", "others"), PLACED, ids=[type(one).__name__ for one, _ in PLACED])
 
@@ -35,13 +27,7 @@ each = pytest.mark.parametrize(("one", "others"), PLACED, ids=[type(one).__name_
 def world_of(cls, *declared, **more):
     forces = [one for one in declared if isinstance(one, Term)]
     held = [one for one in declared if isinstance(one, Constraint)]
-    return cls([[0.5, 0.25]], forces=forces, constraints=held, **more)
-
-
-def test_each_kind_with_places_is_among_them():
-    kinds = {cls for base in (Term, Constraint) for cls in known(base)}
-    with_places = {cls for cls in kinds if any(field.metadata.get("place") for field in dataclasses.fields(cls))}
-    assert with_places == {type(one) for one, _ in PLACED}
+    return cls(POSITION, forces=forces, constraints=held, **more)
 
 
 @each
@@ -109,6 +95,6 @@ def test_one_corner_of_a_sensor_is_set():
     world = world_of(kd.Stepper, sensor)
     world.shift(WAY)
     world.set(sensor, upper=20.0)
-    assert (world.current(sensor).lower.tolist(), world.current(sensor).upper.tolist()) == ([15, 1], [20, 20])
+    assert (world.current(sensor).lower.tolist(), world.current(sensor).upper.tolist()) == ([5.5, 4.75], [20, 20])
     world.set(sensor, lower=0.0)
     assert (world.current(sensor).lower.tolist(), world.current(sensor).radius) == (0, None)

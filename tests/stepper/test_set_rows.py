@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import samples
 
 import kickdrift as kd
 from kickdrift.declaration import Declaration, known
@@ -129,15 +130,9 @@ def test_declarations_say_what_plans_ask_for(monkeypatch):
             return owns[method](self, plan, name)
 
         monkeypatch.setattr(Declaration, method, spied)
-    given = [
-        kd.Gravity((0, -9)), kd.LinearDrag(1.0), kd.QuadraticDrag(1.0), kd.AnchorSpring(1.0), kd.PointGravity(1.0),
-        kd.Vortex(1.0), kd.Damping(1.0), kd.Magnetic(1.0, 1.0), kd.Langevin(1.0, 1.0, seed=1), kd.Box(0, 9),
-        kd.Plane((0, 1), 0), kd.Segments([((0, 0), (9, 0))]), kd.Boxes([(0, 0)], [(1, 1)]), kd.ElasticCollisions(0.1),
-        kd.Contacts(0.1), kd.Sensor((0, 0), (1, 1)),
-    ]  # fmt: skip
+    given = [declaration for declaration in samples.SAMPLES if declaration.per_body]
     for declaration in given:
-        kind = "constraints" if hasattr(type(declaration), "sides") else "forces"
-        kd.Stepper([[5.0, 5.0]], dt=0.01, **{kind: [declaration]}, integrator="semi_implicit_euler").step()
+        samples.world(kd.Stepper, declaration, integrator="semi_implicit_euler").step()
     fields = {cls: dataclasses.fields(cls) for cls in known(Declaration) if dataclasses.is_dataclass(cls)}
     told = {cls for cls in fields if any(field.metadata.get("per_body") for field in fields[cls])}
     assert told <= {type(declaration) for declaration in given}

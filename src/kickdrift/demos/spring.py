@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 import kickdrift as kd
-from kickdrift.integrators import Integrator
+from kickdrift.integrators.base import Integrator
 
 from .common import abreast, count, fixed, percent, table
 

@@ -18,7 +18,9 @@ from ..declaration import declared, lazy
 from ..errors import ConvergenceError, NonFiniteError
 from ..forces.base import Term
 from ..forces.callbacks import PythonFunction
-from ..integrators import INTEGRATORS, ImplicitEuler, Integrator, resolve
+from ..integrators import INTEGRATORS, resolve
+from ..integrators.base import Integrator
+from ..integrators.euler import ImplicitEuler
 from ..ode.stepper import ODEStepper
 from ..stepper.stepper import Stepper
 from . import workers

@@ -12,11 +12,11 @@ from libc.string cimport memcmp
 from .coupled cimport Coupled
 from .coefficients cimport AppliedForces, field, fill, numbers_of, of_numbers
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
+from ..kernels.abi.kinds cimport term_kinds
 from ..kernels.abi.plan cimport (
-    ALTERNATE, AXIS, CENTRIFUGAL, COEFFICIENTS, COMPOSITION, COMPOSITION_RK4, DRIFT_KICK, ENERGY_EULER, EXACT,
-    EXPLICIT_EULER, FLAT, GROOT_WARREN, HEUN, IMPLICIT_EULER, KICK_DRIFT, MAX_CONSTANTS, MAX_DIM, MAX_STAGES,
-    MIDPOINT, ORIGIN, PLANES, POINT_GRAVITY, QUADRATIC_DRAG, RK4, ROW, SQUARE, STRENGTH, STRIDED, VELOCITY_VERLET,
-    VERLET_BACKWARD, VERLET_CENTRAL, VORTEX, Field, Layout, Plan, Term,
+    AXIS, COEFFICIENTS, COMPOSITION, COMPOSITION_RK4, ENERGY_EULER, EXACT, FLAT, GROOT_WARREN, IMPLICIT_EULER,
+    MAX_CONSTANTS, MAX_DIM, MAX_STAGES, ORIGIN, PLANES, ROW, SQUARE, STRENGTH, STRIDED, VERLET_BACKWARD, VERLET_CENTRAL,
+    Field, Layout, Plan, Term, scheme_kinds,
 )
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.integrators.traits cimport fsal, unspecialised
@@ -37,27 +37,12 @@ cdef extern from "Python.h":
 
 cdef Py_ssize_t MOST = PY_SSIZE_T_MAX // 2
 
-# The scheme of each integrator; or the attribute that chooses one, and what its values stand for.
-SCHEMES = {
-    "explicit_euler": EXPLICIT_EULER,
-    "semi_implicit_euler": ("form", {"kick_drift": KICK_DRIFT, "drift_kick": DRIFT_KICK, "alternate": ALTERNATE}),
-    "implicit_euler": IMPLICIT_EULER,
-    "midpoint": MIDPOINT,
-    "heun": HEUN,
-    "rk4": RK4,
-    "verlet": ("velocity", {"backward": VERLET_BACKWARD, "central": VERLET_CENTRAL}),
-    "velocity_verlet": VELOCITY_VERLET,
-    "groot_warren": GROOT_WARREN,
-    "composition": ("kick_rule", {"midpoint": COMPOSITION, "rk4": COMPOSITION_RK4}),
-    "energy_euler": ENERGY_EULER,
-    "exact": EXACT,
-}
-# The kind of each term, and where its coefficients are.
-TERMS = {
-    "point_gravity": (POINT_GRAVITY, {"mu": STRENGTH, "e2": SQUARE, "center": ORIGIN}),
-    "quadratic_drag": (QUADRATIC_DRAG, {"c": STRENGTH, "w": ORIGIN}),
-    "vortex": (VORTEX, {"s": STRENGTH, "e2": SQUARE, "center": ORIGIN, "axis": AXIS}),
-    "centrifugal": (CENTRIFUGAL, {"share": STRENGTH, "w2": SQUARE, "center": ORIGIN, "omega": AXIS}),
+SCHEMES = scheme_kinds()
+TERMS = term_kinds()
+# Where kernels find the coefficients that records of these have, by their names.
+PLACES = {
+    **dict.fromkeys(("mu", "c", "s", "share"), STRENGTH), **dict.fromkeys(("e2", "w2"), SQUARE),
+    **dict.fromkeys(("center", "w"), ORIGIN), **dict.fromkeys(("axis", "omega"), AXIS),
 }
 require_entries(__name__, SCHEMES, KINDS)
 require_entries(__name__, TERMS, FieldTerm)
@@ -229,19 +214,18 @@ cdef class Binding:
         olds = previous.model.records if before else ()
         self.records = []
         for number, record in enumerate(model.records):
-            kind, places = TERMS[record.kind]
-            self.terms[number].kind = kind
+            self.terms[number].kind = TERMS[record.kind]
             if number < len(olds) and olds[number] is record:
                 self.terms[number] = previous.terms[<int> number]
                 self.records.append(previous.records[number])
                 continue
             blocks = []
-            if len(places) < COEFFICIENTS:
+            if len(record.fields) < COEFFICIENTS:
                 nothing = field(plan, np.zeros((1, MAX_DIM), model.dtype), blocks)
                 for i in range(COEFFICIENTS):
                     self.terms[number].field[i] = nothing
             for name, values in record.fields.items():
-                self.terms[number].field[<int> places[name]] = field(&self.plan, values, blocks)
+                self.terms[number].field[<int> PLACES[name]] = field(&self.plan, values, blocks)
             self.records.append(blocks)
         return 0
 
@@ -328,11 +312,10 @@ cdef class Binding:
                 continue
             if record.kind != old.kind:
                 return None
-            places = TERMS[record.kind][1]
             for name, values in record.fields.items():
                 if made.count == MOST_FILLED or len(values) != 1 or len(old.fields[name]) != 1:
                     return None
-                made.to[made.count] = self.terms[number].field[<int> places[name]]
+                made.to[made.count] = self.terms[number].field[<int> PLACES[name]]
                 made.columns[made.count] = numbers_of(values, made.numbers[made.count])
                 made.count += 1
         return made

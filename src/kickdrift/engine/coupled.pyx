@@ -166,7 +166,7 @@ cdef class Coupled(Watch):
         if len(model.constraint_records) == 0:
             return True
         # Those who are told who met whom look at all bodies at once.
-        if model.told or model.interactions or plan.scheme >= EXACT:
+        if model.told or model.interactions or plan.scheme == EXACT or plan.scheme >= IMPLICIT_EULER:
             return False
         for bound in self.bound_constraints:
             if not bound.by_tiles:

@@ -15,8 +15,6 @@ from .base import Term
 if TYPE_CHECKING:
     from ..stepper.model import Plan
 
-__all__ = ["AppliedForce"]
-
 
 @declaration()
 class AppliedForce(Term):

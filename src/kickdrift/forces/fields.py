@@ -29,16 +29,6 @@ if TYPE_CHECKING:
 
     from ..stepper.model import Plan
 
-__all__ = [
-    "AnchorSpring",
-    "Damping",
-    "Gravity",
-    "LinearDrag",
-    "PointGravity",
-    "QuadraticDrag",
-    "Vortex",
-]
-
 
 def _squared_length(vectors: np.ndarray) -> np.ndarray:
     return (vectors * vectors).sum(axis=1)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from ..stepper.model import Plan
 
-__all__ = ["Magnetic", "RotatingFrame"]
-
 
 def _axes(term: Term, plan: Plan, name: str, per_body: bool) -> np.ndarray:
     """Vectors of three components, (1|n, 3): in two dimensions a number or one per body, along z."""

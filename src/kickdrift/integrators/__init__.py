@@ -3,57 +3,28 @@
 from __future__ import annotations
 
 from .. import validation
+from . import compositions, euler, exact, runge_kutta, verlet
 from .base import Integrator
-from .compositions import PEFRL, Composition, Leapfrog, Yoshida4, Yoshida6
-from .euler import EnergyEuler, ExplicitEuler, ImplicitEuler, SemiImplicitEuler
-from .exact import Exact
-from .runge_kutta import RK4, Dopri8, Heun, Midpoint
-from .verlet import GrootWarren, VelocityVerlet, Verlet
-
-__all__ = [
-    "EQUATION_INTEGRATORS",
-    "INTEGRATORS",
-    "KINDS",
-    "PEFRL",
-    "RK4",
-    "Composition",
-    "Dopri8",
-    "EnergyEuler",
-    "Exact",
-    "ExplicitEuler",
-    "GrootWarren",
-    "Heun",
-    "ImplicitEuler",
-    "Integrator",
-    "Leapfrog",
-    "Midpoint",
-    "SemiImplicitEuler",
-    "VelocityVerlet",
-    "Verlet",
-    "Yoshida4",
-    "Yoshida6",
-    "resolve",
-]
 
 #: Of bodies: what `Stepper` takes.
 INTEGRATORS: dict[str, type[Integrator]] = {
     cls.name: cls
     for cls in (
-        ExplicitEuler,
-        SemiImplicitEuler,
-        ImplicitEuler,
-        Midpoint,
-        Heun,
-        RK4,
-        Verlet,
-        VelocityVerlet,
-        GrootWarren,
-        Leapfrog,
-        EnergyEuler,
-        Yoshida4,
-        PEFRL,
-        Yoshida6,
-        Exact,
+        euler.ExplicitEuler,
+        euler.SemiImplicitEuler,
+        euler.ImplicitEuler,
+        runge_kutta.Midpoint,
+        runge_kutta.Heun,
+        runge_kutta.RK4,
+        verlet.Verlet,
+        verlet.VelocityVerlet,
+        verlet.GrootWarren,
+        compositions.Leapfrog,
+        euler.EnergyEuler,
+        compositions.Yoshida4,
+        compositions.PEFRL,
+        compositions.Yoshida6,
+        exact.Exact,
     )
 }
 
@@ -62,7 +33,15 @@ KINDS = {cls.kind for cls in INTEGRATORS.values()}
 
 #: Of equations: what `ODEStepper` takes.
 EQUATION_INTEGRATORS: dict[str, type[Integrator]] = {
-    cls.name: cls for cls in (ExplicitEuler, ImplicitEuler, Midpoint, Heun, RK4, Dopri8)
+    cls.name: cls
+    for cls in (
+        euler.ExplicitEuler,
+        euler.ImplicitEuler,
+        runge_kutta.Midpoint,
+        runge_kutta.Heun,
+        runge_kutta.RK4,
+        runge_kutta.Dopri8,
+    )
 }
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from .. import time_steps, validation
 from ..flows import Expression, Flow, Native
-from ..integrators import EQUATION_INTEGRATORS, Integrator, resolve
+from ..integrators import EQUATION_INTEGRATORS, resolve
+from ..integrators.base import Integrator
 from ..rollback import snapshots
 from ..stepper.common import State
 from ..stepper.trajectory import ODETrajectory

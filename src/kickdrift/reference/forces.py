@@ -13,8 +13,20 @@ from ..declaration import require_entries
 from ..forces.base import FieldTerm
 from .vector import Number, Vector, dot, quotient, sqrt
 
+TERMS: dict[str, type] = {}
 
-@dataclass
+
+def formulas_of(kind):
+    """Make a class a dataclass that has the formulas of a kind of force."""
+
+    def entered(cls):
+        TERMS[kind] = dataclass(cls)
+        return cls
+
+    return entered
+
+
+@formulas_of("point_gravity")
 class PointGravity:
     """a = -mu d / (|d|² + e²)^(3/2), d = x - center; nothing where there is no direction."""
 
@@ -47,7 +59,7 @@ class PointGravity:
         return quotient(self.mu, r)
 
 
-@dataclass
+@formulas_of("quadratic_drag")
 class QuadraticDrag:
     """a = -c |u| u, u = v - w."""
 
@@ -68,7 +80,7 @@ class QuadraticDrag:
             by_v[i][i] = by_v[i][i] - self.c * r
 
 
-@dataclass
+@formulas_of("vortex")
 class Vortex:
     """a = s t / (|t|² + e²), t = axis x (x - center); nothing on the axis itself."""
 
@@ -108,7 +120,7 @@ class Vortex:
         return [[zero, -u[2], u[1]], [u[2], zero, -u[0]], [-u[1], u[0], zero]]
 
 
-@dataclass
+@formulas_of("centrifugal")
 class Centrifugal:
     """a = w x (d x w) = w² d - (w d) w, d = x - center; in the plane w is across it."""
 
@@ -138,12 +150,6 @@ class Centrifugal:
         return self.w2 * d - dot(self.omega, d) * self.omega
 
 
-TERMS = {
-    "point_gravity": PointGravity,
-    "quadratic_drag": QuadraticDrag,
-    "vortex": Vortex,
-    "centrifugal": Centrifugal,
-}
 require_entries(__name__, TERMS, FieldTerm)
 
 

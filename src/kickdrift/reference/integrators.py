@@ -249,20 +249,8 @@ def exact(body, h):
     body.v = c * v + s * a
 
 
-SCHEMES = {
-    "explicit_euler": explicit_euler,
-    "semi_implicit_euler": semi_implicit_euler,
-    "implicit_euler": implicit_euler,
-    "midpoint": midpoint,
-    "heun": heun,
-    "rk4": rk4,
-    "verlet": verlet,
-    "velocity_verlet": velocity_verlet,
-    "groot_warren": groot_warren,
-    "composition": composition,
-    "energy_euler": energy_euler,
-    "exact": exact,
-}
+#: Functions by the kinds of integrators that they are named after.
+SCHEMES = {kind: globals()[kind] for kind in KINDS & globals().keys()}
 require_entries(__name__, SCHEMES, KINDS)
 
 #: What these do next depends on the numbers of a body: each goes through them by itself.

@@ -8,7 +8,8 @@ import numpy as np
 
 from .. import validation
 from ..errors import ConvergenceError, NonFiniteError
-from ..integrators import Composition, Exact
+from ..integrators.compositions import Composition
+from ..integrators.exact import Exact
 from ..stepper.base import StepperBase
 from ..stepper.interpolation import Weights, canvas, weights
 from .checksum import digest

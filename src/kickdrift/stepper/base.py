@@ -16,8 +16,8 @@ from ..constraints.periodic import periodic_among
 from ..declaration import Declaration, declared, once
 from ..forces.applied import AppliedForces
 from ..forces.base import Term
-from ..integrators import INTEGRATORS, Integrator, resolve
-from ..integrators.base import shown
+from ..integrators import INTEGRATORS, resolve
+from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
 from . import changes, entries, moves

@@ -23,8 +23,8 @@ from ..constraints.base import Constraint
 from ..constraints.periodic import check_company, periodic_among
 from ..declaration import once
 from ..forces.base import Term
-from ..integrators import Integrator, Verlet
-from ..integrators.base import shown
+from ..integrators.base import Integrator, shown
+from ..integrators.verlet import Verlet
 from . import merging, replacing, step_numbers
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 from .tying import PAIRED, tied

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..declaration import Declaration
 from ..forces.base import Term
-from ..integrators import EnergyEuler
+from ..integrators.euler import EnergyEuler
 from . import merging
 from .pieces import ConstraintRecord, InteractionRecord, Part, Refill
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import exact_math
-from ..integrators import Composition
+from ..integrators.compositions import Composition
 
 if TYPE_CHECKING:
     from .model import Plan

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from .kinds cimport TermKind
 from .slots cimport Living
 
 cdef enum:
@@ -11,30 +12,43 @@ cdef enum:
     MAX_CONSTANTS = 36  # of a scheme: h, h/2 and what it needs beside
     MAX_STAGES = 64     # of a scheme
 
-cdef enum Scheme:         # a new one goes before IMPLICIT_EULER where the components of a body are stepped one by one
+cdef enum Scheme:
     EXPLICIT_EULER
     KICK_DRIFT          # the forms of semi-implicit Euler
     DRIFT_KICK
-    ALTERNATE
     MIDPOINT
     HEUN
     RK4
     VERLET_BACKWARD     # by velocity read-out
     VERLET_CENTRAL
     VELOCITY_VERLET
-    GROOT_WARREN
     COMPOSITION         # by the rule for kicks that depend on velocity
     COMPOSITION_RK4
     EXACT
     DOPRI8              # of equations alone
+    ALTERNATE           # from here on without loops of their own: a new one goes here
+    GROOT_WARREN
     IMPLICIT_EULER      # from here on the components of a body are not stepped one by one
     ENERGY_EULER
 
-cdef enum TermKind:       # in any order
-    POINT_GRAVITY
-    QUADRATIC_DRAG
-    VORTEX
-    CENTRIFUGAL
+
+cdef inline dict scheme_kinds():
+    """The scheme of each integrator; or the attribute that chooses one, and what its values stand for."""
+    return {
+        "explicit_euler": EXPLICIT_EULER,
+        "semi_implicit_euler": ("form", {"kick_drift": KICK_DRIFT, "drift_kick": DRIFT_KICK, "alternate": ALTERNATE}),
+        "implicit_euler": IMPLICIT_EULER,
+        "midpoint": MIDPOINT,
+        "heun": HEUN,
+        "rk4": RK4,
+        "verlet": ("velocity", {"backward": VERLET_BACKWARD, "central": VERLET_CENTRAL}),
+        "velocity_verlet": VELOCITY_VERLET,
+        "groot_warren": GROOT_WARREN,
+        "composition": ("kick_rule", {"midpoint": COMPOSITION, "rk4": COMPOSITION_RK4}),
+        "energy_euler": ENERGY_EULER,
+        "exact": EXACT,
+    }
+
 
 cdef enum Moment:       # of a step, beside its evaluations
     OPENING             # before the first
@@ -60,10 +74,10 @@ ctypedef struct Array:
 
 # The four coefficients that a term may have; those that it does not have are zeros.
 cdef enum:
-    STRENGTH = 0        # a number: mu, c, s, share
-    SQUARE = 1          # a number: e2, w2
-    ORIGIN = 2          # what its position or velocity is counted from: center, w
-    AXIS = 3            # three components, the same for all bodies: axis, omega
+    STRENGTH = 0        # a number
+    SQUARE = 1          # a number
+    ORIGIN = 2          # what its position or velocity is relative to
+    AXIS = 3            # three components, the same for all bodies
     COEFFICIENTS = 4
 
 ctypedef struct Term:

@@ -7,10 +7,8 @@ from libc.math cimport sqrt
 
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport vec, vec_root, real, width
-from ..abi.plan cimport (
-    AXIS, CENTRIFUGAL, ENERGY_EULER, IMPLICIT_EULER, MAX_DIM, ORIGIN, POINT_GRAVITY, QUADRATIC_DRAG, SQUARE, STRENGTH,
-    VORTEX, Field, Plan, Term, TermKind,
-)
+from ..abi cimport kinds
+from ..abi.plan cimport AXIS, ENERGY_EULER, IMPLICIT_EULER, MAX_DIM, ORIGIN, SQUARE, STRENGTH, Field, Plan, Term
 
 cdef extern from "<math.h>" nogil:
     float sqrtf(float)
@@ -58,25 +56,24 @@ cdef enum:                      # where the coefficients of a term are among TER
     TERM_VECTORS = AT_AXIS + 3
 
 
-cdef inline void load_term(TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
+cdef inline void load_term(kinds.TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
     """The coefficients of a vector of bodies, as far as this kind has them."""
     cdef int j
     c[AT_STRENGTH] = field_vec(&term.field[STRENGTH], 0, body, c)
     for j in range(dim):
         c[AT_ORIGIN + j] = field_vec(&term.field[ORIGIN], j, body, c)
-    if kind != QUADRATIC_DRAG:
-        c[AT_SQUARE] = field_vec(&term.field[SQUARE], 0, body, c)
-    if dim == 3 and (kind == VORTEX or kind == CENTRIFUGAL):
+    c[AT_SQUARE] = field_vec(&term.field[SQUARE], 0, body, c)
+    if dim == 3:
         for j in range(3):
             c[AT_AXIS + j] = field_vec(&term.field[AXIS], j, 0, c)
 
 
-cdef inline void load_each(TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
+cdef inline void load_each(kinds.TermKind kind, int dim, const Term* term, Py_ssize_t body, vec* c) noexcept nogil:
     """Those of the next vector of bodies that differ from body to body. The others stay in registers."""
     cdef int j
     if term.field[STRENGTH].body != 0:
         c[AT_STRENGTH] = field_vec(&term.field[STRENGTH], 0, body, c)
-    if kind != QUADRATIC_DRAG and term.field[SQUARE].body != 0:
+    if term.field[SQUARE].body != 0:
         c[AT_SQUARE] = field_vec(&term.field[SQUARE], 0, body, c)
     if term.field[ORIGIN].body != 0:
         for j in range(dim):
@@ -88,7 +85,7 @@ cdef inline bint per_body(const Term* term) noexcept nogil:
     return term.field[STRENGTH].body != 0 or term.field[SQUARE].body != 0 or term.field[ORIGIN].body != 0
 
 
-cdef inline bint add_term(TermKind kind, int dim, const vec* c, const vec* x, vec* a) noexcept nogil:
+cdef inline bint add_term(kinds.TermKind kind, int dim, const vec* c, const vec* x, vec* a) noexcept nogil:
     """a -= f d (PointGravity, QuadraticDrag) or a += f t (Vortex, Centrifugal).
 
     c: what `load_term` loaded. x: what the term depends on, position or velocity.
@@ -101,7 +98,7 @@ cdef inline bint add_term(TermKind kind, int dim, const vec* c, const vec* x, ve
     for j in range(dim):
         d[j] = x[j] - c[AT_ORIGIN + j]
         t[j] = d[j]
-    if kind == CENTRIFUGAL:
+    if kind == kinds.CENTRIFUGAL:
         for j in range(dim):
             t[j] = c[AT_SQUARE] * d[j]
         if dim == 3:
@@ -113,27 +110,27 @@ cdef inline bint add_term(TermKind kind, int dim, const vec* c, const vec* x, ve
         for j in range(dim):
             a[j] = a[j] + c[AT_STRENGTH] * t[j]
         return True
-    if kind == VORTEX and dim == 2:
+    if kind == kinds.VORTEX and dim == 2:
         t[0] = -d[1]
         t[1] = d[0]
-    elif kind == VORTEX:
+    elif kind == kinds.VORTEX:
         t[0] = u[1] * d[2] - u[2] * d[1]
         t[1] = u[2] * d[0] - u[0] * d[2]
         t[2] = u[0] * d[1] - u[1] * d[0]
     q = t[0] * t[0]
     for j in range(1, dim):
         q = q + t[j] * t[j]
-    if kind == QUADRATIC_DRAG:
+    if kind == kinds.QUADRATIC_DRAG:
         f = c[AT_STRENGTH] * vec_root(q)
-    elif kind == POINT_GRAVITY or kind == VORTEX:
+    elif kind == kinds.POINT_GRAVITY or kind == kinds.VORTEX:
         q = q + c[AT_SQUARE]
-        if kind == POINT_GRAVITY:
+        if kind == kinds.POINT_GRAVITY:
             q = q * vec_root(q)
         f = select_or_zero(positive(q), c[AT_STRENGTH] / q)
     else:
         return False
     for j in range(dim):
-        if kind == VORTEX:
+        if kind == kinds.VORTEX:
             a[j] = a[j] + f * t[j]
         else:
             a[j] = a[j] - f * t[j]
@@ -146,7 +143,7 @@ cdef inline vec field_vec(const Field* field, int component, Py_ssize_t body, co
 
 
 cdef inline bint add_to_tile(
-    TermKind kind, bint each, int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors,
+    kinds.TermKind kind, bint each, int dim, const Term* term, const Field* base, Py_ssize_t first, Py_ssize_t vectors,
     Py_ssize_t plane, const vec* x, vec* a,
 ) noexcept nogil:
     """a = `base` and what a term adds to it, for bodies in planes of so many vectors. each: is it `per_body`?"""
@@ -176,15 +173,15 @@ cdef inline bint add_known(
     const vec* x, const vec* v, vec* a,
 ) noexcept nogil:
     """`add_to_tile` with the kind as a constant, and with what the term depends on."""
-    if term.kind == POINT_GRAVITY:
-        return add_to_tile(POINT_GRAVITY, each, dim, term, base, first, vectors, plane, x, a)
-    if term.kind == QUADRATIC_DRAG:
-        return add_to_tile(QUADRATIC_DRAG, each, dim, term, base, first, vectors, plane, v, a)
-    if dim > 1 and term.kind == VORTEX:
-        return add_to_tile(VORTEX, each, dim, term, base, first, vectors, plane, x, a)
-    if dim > 1 and term.kind == CENTRIFUGAL:
-        return add_to_tile(CENTRIFUGAL, each, dim, term, base, first, vectors, plane, x, a)
-    return False
+    if term.kind == kinds.POINT_GRAVITY:
+        return add_to_tile(kinds.POINT_GRAVITY, each, dim, term, base, first, vectors, plane, x, a)
+    if term.kind == kinds.QUADRATIC_DRAG:
+        return add_to_tile(kinds.QUADRATIC_DRAG, each, dim, term, base, first, vectors, plane, v, a)
+    if dim > 1 and term.kind == kinds.VORTEX:
+        return add_to_tile(kinds.VORTEX, each, dim, term, base, first, vectors, plane, x, a)
+    if kinds.of_velocity(term.kind):
+        return add_to_tile(term.kind, each, dim, term, base, first, vectors, plane, v, a)
+    return add_to_tile(term.kind, each, dim, term, base, first, vectors, plane, x, a)
 
 
 cdef inline void affine_tile(
@@ -270,8 +267,8 @@ cdef inline bint term_jacobian(
     cdef real scalar = value(&term.field[STRENGTH], 0, body, zero)
     cdef int i, j
     for j in range(dim):
-        d[j] = (v[j] if term.kind == QUADRATIC_DRAG else x[j]) - value(&term.field[ORIGIN], j, body, zero)
-    if term.kind == POINT_GRAVITY:
+        d[j] = (v[j] if kinds.of_velocity(term.kind) else x[j]) - value(&term.field[ORIGIN], j, body, zero)
+    if term.kind == kinds.POINT_GRAVITY:
         q = dot(dim, &d[0], &d[0]) + value(&term.field[SQUARE], 0, body, zero)
         r = q * root(q)
         s = scalar / r if r > 0 else zero
@@ -280,14 +277,14 @@ cdef inline bint term_jacobian(
             for j in range(dim):
                 by_x[i][j] = by_x[i][j] + f * d[i] * d[j]
             by_x[i][i] = by_x[i][i] - s
-    elif term.kind == QUADRATIC_DRAG:
+    elif term.kind == kinds.QUADRATIC_DRAG:
         r = root(dot(dim, &d[0], &d[0]))
         f = scalar / r if r > 0 else zero
         for i in range(dim):
             for j in range(dim):
                 by_v[i][j] = by_v[i][j] - f * d[i] * d[j]
             by_v[i][i] = by_v[i][i] - scalar * r
-    elif term.kind == CENTRIFUGAL:
+    elif term.kind == kinds.CENTRIFUGAL:
         q = value(&term.field[SQUARE], 0, body, zero)
         for i in range(dim):
             if dim == 3:
@@ -296,7 +293,7 @@ cdef inline bint term_jacobian(
                         value(&term.field[AXIS], i, 0, zero) * value(&term.field[AXIS], j, 0, zero)
                     )
             by_x[i][i] = by_x[i][i] + scalar * q
-    elif term.kind == VORTEX:
+    elif term.kind == kinds.VORTEX:
         for j in range(3):
             u[j] = value(&term.field[AXIS], j, 0, zero)
         cross(dim, &u[0], &d[0], &b[0])
@@ -331,7 +328,7 @@ cdef inline bint potential_difference(
     cdef real zero = 0
     cdef real two = 2
     cdef int j
-    if term.kind == CENTRIFUGAL:
+    if term.kind == kinds.CENTRIFUGAL:
         for j in range(dim):
             d[j] = (x[j] + y[j]) / two - value(&term.field[ORIGIN], j, body, zero)
             t[j] = value(&term.field[SQUARE], 0, body, zero) * d[j]
@@ -344,7 +341,7 @@ cdef inline bint potential_difference(
         for j in range(dim):
             d[j] = y[j] - x[j]
         dphi[0] = dphi[0] - value(&term.field[STRENGTH], 0, body, zero) * dot(dim, &t[0], &d[0])
-    elif term.kind == POINT_GRAVITY:
+    elif term.kind == kinds.POINT_GRAVITY:
         dphi[0] = dphi[0] - (well(term, dim, body, y) - well(term, dim, body, x))
     else:
         return False

@@ -1,8 +1,8 @@
 # What is known of each scheme beside its formulas.
 
 from ..abi.plan cimport (
-    ALTERNATE, COMPOSITION, COMPOSITION_RK4, EXPLICIT_EULER, GROOT_WARREN, KICK_DRIFT, VELOCITY_VERLET, VERLET_BACKWARD,
-    VERLET_CENTRAL,
+    ALTERNATE, COMPOSITION, COMPOSITION_RK4, EXPLICIT_EULER, IMPLICIT_EULER, KICK_DRIFT, VELOCITY_VERLET,
+    VERLET_BACKWARD, VERLET_CENTRAL,
 )
 
 
@@ -17,8 +17,8 @@ cdef inline bint splits_on_drag(int scheme) noexcept nogil:
 
 
 cdef inline bint unspecialised(int scheme) noexcept nogil:
-    """Is it too rarely taken to be worth loops of its own? Then passes.pxd steps it, whatever pushes."""
-    return scheme == ALTERNATE or scheme == GROOT_WARREN
+    """Is it too rarely used to be worth loops of its own? Then passes.pxd steps it under any forces."""
+    return ALTERNATE <= scheme < IMPLICIT_EULER
 
 
 cdef inline bint evaluates_first(int scheme) noexcept nogil:

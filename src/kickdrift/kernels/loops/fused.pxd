@@ -4,11 +4,11 @@
 from libc.string cimport memset
 
 from ..abi.constants cimport EXTRA, PER_KICK
+from ..abi.kinds cimport POINT_GRAVITY, QUADRATIC_DRAG, VORTEX, TermKind, of_velocity
 from ..abi.registers cimport P, Q, S, V, X, Y, Z
 from ..simd.vec cimport alone, f32alone, f32vec, f64vec, vec, width
 from ..abi.plan cimport (
-    CENTRIFUGAL, COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, POINT_GRAVITY, QUADRATIC_DRAG, RK4, TILE,
-    VELOCITY_VERLET, VORTEX, Field, Job, Newton, Plan, Row, Term, TermKind,
+    COMPOSITION, IMPLICIT_EULER, KICK_DRIFT, MAX_DIM, RK4, TILE, VELOCITY_VERLET, Field, Job, Newton, Plan, Row, Term,
 )
 from ..integrators.steps cimport damp, evaluations, has_opening, kick_constants, kicks, opening, stage, turn
 from ..forces.fields cimport TERM_VECTORS, accelerate_tile, add_term, field_vec, load_each, load_term, per_body, values
@@ -118,7 +118,7 @@ cdef inline void finish_stage(
         if kind != NO_TERM:
             if each:
                 load_each(<TermKind> kind, dim, &here, first + n * width(r), c)
-            add_term(<TermKind> kind, dim, c, &v[0] if kind == QUADRATIC_DRAG else &x[0], a)
+            add_term(<TermKind> kind, dim, c, &v[0] if of_velocity(kind) else &x[0], a)
         for j in range(dim):
             i = j * plane + n
             stage(
@@ -168,7 +168,7 @@ cdef inline void finish_known(
         )
     else:
         finish_kind(
-            scheme, drag, CENTRIFUGAL, each, dim, number, ends, opens, term, base, k, kick, first, vectors, state, r,
+            scheme, drag, kind, each, dim, number, ends, opens, term, base, k, kick, first, vectors, state, r,
         )
 
 

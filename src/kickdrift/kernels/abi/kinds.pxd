@@ -1,0 +1,20 @@
+# What kernels call each kind of force that pushes bodies one by one, see `FieldTerm`.
+
+cdef enum TermKind:
+    QUADRATIC_DRAG
+    POINT_GRAVITY       # from here on they depend on the position, before it on the velocity
+    VORTEX
+    CENTRIFUGAL
+
+
+cdef inline bint of_velocity(int kind) noexcept nogil:
+    return kind < POINT_GRAVITY
+
+
+cdef inline dict term_kinds():
+    return {
+        "quadratic_drag": QUADRATIC_DRAG,
+        "point_gravity": POINT_GRAVITY,
+        "vortex": VORTEX,
+        "centrifugal": CENTRIFUGAL,
+    }

@@ -1,0 +1,136 @@
+"""Samples of all that is declared: each with other values of each of its coefficients, for a world of three bodies.
+
+Whatever is said of all forces and constraints is tested with these, see `check.py`. What is added needs one entry here.
+"""
+
+from typing import Any
+
+import numpy as np
+
+import kickdrift as kd
+from kickdrift.constraints import Constraint
+from kickdrift.declaration import known
+from kickdrift.forces import Term
+
+POSITION, VELOCITY = [[0.0, 0.0], [1.0, 0.5], [2.0, 0.0]], [[0.5, 1.0], [1.0, 0.0], [0.25, 0.0]]
+PAIRS = [(0, 1), (1, 2)]
+
+
+def attract(t, position, velocity, out):
+    out[:] = -position
+
+
+def slow(t, position, velocity, out):
+    out[:] = -velocity
+
+
+@kd.NativeForce.prototype("float64")
+def native(t, first, count, dim, stride, position, velocity, out, user_data):
+    for i in range(count):
+        for j in range(dim):
+            out[j * stride + i] = -velocity[j * stride + i]
+    return 0
+
+
+def each(*values: Any) -> list[Any]:
+    """One value for all bodies, and one for each."""
+    return [values[0], list(values)]
+
+
+FILTERS = {"category": each(2, 1, 4), "mask": each(3, 1, 4), "sensor": each(True, False, True)}
+SURFACE = {"restitution": each(0.5, 0.2, 0.3), "friction": each(0.5, 0.2, 0.3), "radius": each(0.3, 0.1, 0.2)} | FILTERS
+VECTORS = each((1.0, -0.5), (0.25, 2.0), (0.0, 0.5))
+POINT = [(0.5, 0.25)]
+SHAPES = [
+    (kd.Boxes([(-1, -1), (1, -1)], [(1, -0.2), (3, -0.1)], friction=[0.1, 0.2, 0.3], enabled=[True, False]),),
+    (kd.Segments([[(-3, 0.1), (3, 0.1)]], thickness=0.1, category=2), kd.Boxes([(0, -1)], [(1, 0)], mask=3)),
+]
+
+SAMPLES: dict[Any, dict[str, list[Any]]] = {
+    kd.Gravity((0.5, -9.0)): {"acceleration": VECTORS},
+    kd.LinearDrag(0.5, (2.0, 0.0)): {"coefficient": each(2.0, 1e-300, 0.0), "wind": VECTORS},
+    kd.QuadraticDrag(0.5, (2.0, 0.0)): {"coefficient": each(1.0, 0.25, 0.0), "wind": VECTORS},
+    kd.AnchorSpring(2.0): {"stiffness": each(4.0, 8.0, 0.0), "anchor": VECTORS},
+    kd.AnchorSpring(2.0, 0.3, (1.0, 2.0)): {"stiffness": [3.0], "damping": each(1.0, 0.5, 0.0), "anchor": VECTORS},
+    kd.AnchorSpring.from_frequency(1.0, 0.5): {"damping": [0.0], "per_mass": [False]},
+    kd.PointGravity(3.0, (5.0, 5.0), 0.1): {
+        "mu": each(-2.5, 1.0, 0.0),
+        "center": VECTORS,
+        "softening": each(0.5, 1.0, 0.25),
+    },
+    kd.PointGravity(3.0, (5.0, 5.0)): {"mu": [0.5]},
+    kd.Vortex(1.5, (5.0, 5.0), softening=0.2): {
+        "strength": each(-1.0, 0.5, 0.0),
+        "center": VECTORS,
+        "axis": [(0.0, 0.0, -2.0)],
+        "softening": each(0.5, 1.0, 0.25),
+    },
+    kd.Damping(0.5): {"rate": each(2.0, 0.25, 0.0)},
+    kd.Magnetic(1.0, 0.5): {"charge": each(-1.0, 2.0, 0.5), "field": [2.0, (0.5, 1.0, -1.0)]},
+    kd.RotatingFrame(1.0, (5.0, 5.0)): {"omega": [0.5], "center": POINT},
+    kd.Springs(PAIRS, 3.0, 1.0): {"stiffness": [2.0, (1.0, 2.0)], "rest_length": [0.5, (0.25, 0.5), None]},
+    kd.Springs(PAIRS, 3.0, 1.0, 0.2): {"stiffness": [1.0], "damping": [0.5, (0.1, 0.0)], "per_mass": [True]},
+    kd.NBody(2.0): {"G": [-0.5], "softening": [0.5]},
+    kd.PairPotential("e*(q/r)**4", cutoff=2.5, e=1.0, q=0.3): {"e": [0.25], "q": [0.4]},
+    kd.Expression(x="-a*x*b", y="sin(b)*y", a=1.0, b=2.0): {"a": each(-1.0, 0.5, 2.0), "b": [0.5]},
+    kd.Expression(x="-c*vx", c=0.5): {"c": [0.25]},
+    kd.Potential("k*(x*x + y*y) + u*x", k=1.0, u=0.0): {"k": [0.25], "u": [0.75]},
+    kd.Langevin(0.5, 0.25, seed=3): {"friction": each(1.5, 0.5, 0.0), "temperature": each(0.75, 0.5, 0.0)},
+    kd.Force(attract, velocity_dependent=False): {},
+    kd.Force(slow): {},
+    kd.Acceleration(attract, velocity_dependent=False): {},
+    kd.Acceleration(slow): {},
+    kd.NativeForce(native): {},
+    kd.Box(-5, 5): SURFACE | {"lower": [-4, (-4, -3)], "upper": [4, (4, 3)]},
+    kd.Plane((0, 1), -1): SURFACE | {"normal": [(1, 0)], "offset": [-2]},
+    kd.Boxes([(0, 0), (3, 0)], [(2, 1), (5, 1)]): SURFACE
+    | {"lower": [[(0, 0), (4, 0)]], "upper": [[(1, 1), (6, 1)]], "enabled": [False, [True, False]]},
+    kd.Segments([[(0, 0), (1, 0)], [(0, 1), (1, 1)]]): SURFACE
+    | {"points": [[[(0, 0), (2, 0)], [(0, 1), (2, 1)]]], "thickness": [0.1], "enabled": [False, [True, False]]},
+    kd.Sensor(lower=(0, 0), upper=(1, 1)): {
+        "lower": [(0.5, 0.5)],
+        "upper": [(2, 2)],
+        "category": each(2, 1, 4),
+        "mask": [3],
+    },
+    kd.Sensor(center=(0, 0), radius=1.0): {"center": [(1, 1)], "radius": [2.0]},
+    kd.ElasticCollisions(0.2): SURFACE | {"iterations": [2], "swept": [True]},
+    kd.Contacts(0.2, walls=[kd.Plane((0.0, 1.0), -5.0)]): SURFACE
+    | {"hertz": [20.0], "damping_ratio": [5.0], "substeps": [3], "shapes": SHAPES},
+    kd.Distance(PAIRS): {
+        "length": [2.0, [1.0, 2.0]],
+        "stiffness": [0.5],
+        "iterations": [3],
+        "direction": ["after"],
+        "order": ["coloured"],
+    },
+    kd.Distance([(0, 1)], 1.0, compliance=0.1): {"compliance": [0.2]},
+    kd.Pin([0]): {"indices": [[1], [0, 2]]},
+    kd.Periodic(-3, 3): {"lower": [-4, (-4, -3)], "upper": [4, (4, 3)]},
+}
+TERMS = [one for one in SAMPLES if isinstance(one, Term)]
+CONSTRAINTS = [one for one in SAMPLES if isinstance(one, Constraint)]
+COEFFICIENTS = [(one, name, value) for one, others in SAMPLES.items() for name in others for value in others[name]]
+#: Of these there are no samples: what a force takes is a user's array.
+ELSEWHERE = {kd.AppliedForce}
+
+
+def missing() -> list[str]:
+    """What has no sample: classes, and coefficients of classes."""
+    there = {(type(one), name) for one, name, _ in COEFFICIENTS}
+    kinds = {type(one): one for one in SAMPLES}
+    classes = known(Term) | known(Constraint)
+    names = [cls.__name__ for cls in classes - kinds.keys() - ELSEWHERE]
+    names += [
+        f"{cls.__name__}({name})" for cls in kinds for name in kinds[cls].coefficients if (cls, name) not in there
+    ]
+    return sorted(names)
+
+
+def world(cls: Any, *declared: Any, dtype: Any = np.float64, dt: float = 1 / 64, **more: Any) -> Any:
+    """A stepper of three bodies with these forces and constraints, beside gravity."""
+    kinds = {"forces": [kd.Gravity((0.25, -2.0))], "constraints": []}
+    for one in declared:
+        kinds["forces" if isinstance(one, Term) else "constraints"].append(one)
+    arrays = (np.array(numbers, dtype) for numbers in (POSITION, VELOCITY))
+    return cls(*arrays, [1.0, 2.0, 0.5], dt=dt, **kinds, **more)
