@@ -205,7 +205,7 @@ cdef class Core(Runner):
                 place = Slots.of(self._book(), self._position.dtype)
             become = Become(place.n, slots)
         if place is not None and links.coupled is not None:
-            links.coupled.find_links(place)
+            links.coupled.find_links(place, self.coupled)
         # Rows of the dead are zeros in a snapshot. Other writes may have moved them with all others.
         cdef bint written = place is not None and (resume is None or "_position" in (attributes or ()))
         # Kernels have prepared for the numbers that there are, and for whether there are slots.

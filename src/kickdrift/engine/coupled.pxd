@@ -11,6 +11,7 @@ from ..kernels.abi.tables cimport Kernels
 from .events cimport EventStore, Touches
 from .runner cimport Watch
 from .slots cimport Links, Slots
+from .walls cimport Common
 
 
 cdef class Coupled(Watch):
@@ -21,6 +22,8 @@ cdef class Coupled(Watch):
     cdef list bound_interactions, bound_constraints
     cdef InteractionCall* interaction
     cdef ConstraintCall* constraint
+    cdef Common common              # of all constraints
+    cdef object weights, weights_of, at_rest    # its arrays, and what they were made from
     cdef Told** told                # of those who report, by the number of the constraint
     cdef int64_t* source            # that number
     cdef int64_t* was               # and the one that it had in the binding before
@@ -51,7 +54,8 @@ cdef class Coupled(Watch):
     cdef int bind_workspace(self, object model, bint implicit, Coupled previous) except -1
     cdef int bind_implicit(self, object model, const Plan* plan) except -1
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept
-    cdef int find_links(self, Slots slots) except -1
+    cdef int find_links(self, Slots slots, Coupled previous) except -1
+    cdef int bind_common(self, object model, Coupled previous) except -1
     cdef bint only_few(self) noexcept
     cdef void clear_dead(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept

@@ -24,7 +24,7 @@ from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteract
 from .events cimport EventStore, Touches
 from .runner cimport copy_array
 from .runner cimport Watch, look, paced
-from .slots cimport Links, Slots
+from .slots cimport Links, Slots, address
 from .walls cimport BoundConstraint
 from ..kernels.loops.living cimport park
 
@@ -51,6 +51,7 @@ cdef class Coupled(Watch):
         PyMem_Free(self.told)
         PyMem_Free(self.source)
         PyMem_Free(self.was)
+        PyMem_Free(<void*> self.common.wall)
 
     @staticmethod
     cdef Coupled of(object model, const CoupledTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous):
@@ -61,8 +62,6 @@ cdef class Coupled(Watch):
         cdef Coupled coupled = Coupled.__new__(Coupled)
         cdef BoundConstraint bound
         cdef bint implicit = plan.scheme == IMPLICIT_EULER and len(model.interactions) > 0
-        if previous is not None and previous.links is not None:
-            previous = None  # what is bound there may be cut
         coupled.table, coupled.model, coupled.item = table, model, model.dtype.itemsize
         coupled.arrays = []
         coupled.helpers = threads
@@ -154,6 +153,31 @@ cdef class Coupled(Watch):
             self.constraint[<Py_ssize_t> number] = bound.constraint
             self.cost += bound.cost
         self.coupling.constraints, self.coupling.constraint = len(model.constraint_records), self.constraint
+        return self.bind_common(model, previous)
+
+    cdef int bind_common(self, object model, Coupled previous) except -1:
+        """What all constraints read: who can be moved, who rests, and the walls that bodies are kept off as they part."""
+        cdef ConstraintCall* wall
+        weights = next((each.fields["weight"] for each in model.constraint_records if "weight" in each.fields), None)
+        self.weights_of = weights
+        if previous is not None and previous.weights_of is weights:
+            self.weights = previous.weights
+        elif weights is not None:
+            self.weights = whole_rows(weights, model)
+        if model.at_rest is not None:
+            self.at_rest = whole_rows(model.at_rest, model)
+            self.common.at_rest = address(self.at_rest)
+        if self.weights is not None:
+            self.common.weight = address(self.weights)
+        walls = [number for number, each in enumerate(model.constraint_records) if each.kind in ("box", "plane", "shapes")]
+        if walls:
+            wall = <ConstraintCall*> PyMem_Calloc(len(walls), sizeof(ConstraintCall))
+            if wall == NULL:
+                raise MemoryError
+            self.common.wall = wall
+            for number in walls:
+                wall[self.common.walls] = self.constraint[<Py_ssize_t> number]
+                self.common.walls += 1
         return 0
 
     cdef bint is_only_put_back(self, object model) except -1:
@@ -209,6 +233,9 @@ cdef class Coupled(Watch):
         cdef int64_t i, k
         cdef bint same
         cdef Told* told
+        cdef BoundConstraint bound
+        for bound in self.bound_constraints:
+            bound.join(&self.common)
         for i in range(self.tolds):
             told = self.told[i]
             if touches is None:
@@ -287,13 +314,17 @@ cdef class Coupled(Watch):
                 self.place(&whole.s, place * STATE + S)
             kernels.prepare(whole, kernels, NULL)
 
-    cdef int find_links(self, Slots slots) except -1:
-        """Be ready for births and deaths, where nothing is cut yet."""
+    cdef int find_links(self, Slots slots, Coupled previous) except -1:
+        """Be ready for births and deaths."""
         cdef BoundInteraction interaction
         cdef BoundConstraint constraint
+        cdef Links links
         if self.links is not None:
             return 0
-        links = Links(slots, self.model)
+        links = Links(slots, self.model, None if previous is None else previous.links)
+        links.weight, links.at_rest = <char*> self.common.weight, <char*> self.common.at_rest
+        if links.at_rest != NULL:
+            links.at_rest_declared = <const char*> address(self.model.at_rest)
         for interaction in self.bound_interactions:
             interaction.find_links(links)
         for constraint in self.bound_constraints:
@@ -347,6 +378,13 @@ cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexce
     copy_array(&to.v, &source.v, n, to.dim, item)
     if to.s.data != NULL:
         copy_array(&to.s, &source.s, n, to.dim, item)
+
+
+cdef object whole_rows(object values, object model):
+    """A copy of one number for each body, where vectors may reach beyond its end."""
+    array = kernels_.aligned_zeros((1, padded(model.n) + ROW), model.dtype)[0]
+    array[: model.n] = values
+    return array
 
 
 cdef Py_ssize_t padded(Py_ssize_t n):

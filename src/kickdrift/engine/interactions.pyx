@@ -292,10 +292,14 @@ cdef class SpringsInteraction(BoundInteraction):
     """Springs between pairs of bodies."""
 
     cdef int find_links(self, Links links) except -1:
-        self.places = {}  # what is cut is laid out again from copies
-        return links.add(
-            self.arrays[0], self.arrays[1], self.tenants, self.springs.count, self.arrays, &self.springs.count,
-        )
+        if self.ends is None:
+            self.places = {}  # what is cut is laid out again from copies
+            self.ends = Ends()
+            self.ends.add(
+                self.arrays[0], self.arrays[1], self.tenants, self.springs.count, self.arrays, &self.springs.count,
+            )
+        links.ends.append(self.ends)
+        return 0
 
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         cdef Springs* springs = &self.springs
