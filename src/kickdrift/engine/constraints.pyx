@@ -80,7 +80,10 @@ cdef class BoundDistance(BoundConstraint):
         self.constraint.function, self.constraint.data = table.tie, distance
         self.first, self.second = fields["first"], fields["second"]
         stage = None
-        for other in self.tied:
+        for one in self.tied:
+            if not isinstance(one, BoundDistance):
+                continue
+            other = one
             if np.array_equal(other.first, self.first) and np.array_equal(other.second, self.second):
                 stage = other.stage
         if stage is None:
@@ -102,7 +105,7 @@ cdef class BoundDistance(BoundConstraint):
         row += row * item // PAGE * (LINE // item)
         distance.first = <const int32_t*> self.keep(row[self.bodies[0]], np.int32)
         distance.second = <const int32_t*> self.keep(row[self.bodies[1]], np.int32)
-        # Written again only where all are the same: the order does not matter then.
+        self.order = order
         distance.length = self.field(fields, "length", plan.dtype)
         self.last[:count] = fields["length"][order]
         distance.move_first = self.keep(fields["move_first"][order], plan.dtype)
@@ -150,9 +153,9 @@ cdef class BoundDistance(BoundConstraint):
         cdef Ends ends
         stage = self.kept[0]
         if self.ends is None:
-            self.places = {}  # what is cut is laid out again from copies
             ends = self.ends = Ends()
             ends.add(self.bodies[0], self.bodies[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
+            self.write_sources()
             ends.stages = self.distance.stages
             ends.to_stage = <int64_t*> ends.keep(stage)
             ends.stage = <const int64_t*> ends.keep(stage.copy())
@@ -238,6 +241,10 @@ cdef class BoundContacts(BoundGrid):
     cdef int64_t most   # places of contacts
     cdef int dim
     cdef object dtype
+    cdef object impulses
+
+    cdef bint serves(self, object plan):
+        return self.impulses is plan.impulses
 
     cdef int listen(self, object kind, int64_t n) except -1:
         if self.told.mark != NULL:
@@ -286,7 +293,7 @@ cdef class BoundContacts(BoundGrid):
             data.pair[place] = <int32_t*> address(impulses.pair[place])
             data.push[place] = address(impulses.push[place])
             data.pull[place] = address(impulses.pull[place])
-        self.kept.append(impulses)
+        self.impulses = impulses
         most = impulses.capacity
         places = most + (COLOURS + 2) * (table.lanes - 1)
         self.most, self.dim, self.dtype = places, plan.dim, real
@@ -338,6 +345,7 @@ cdef class BoundContacts(BoundGrid):
             self.ends.add(
                 self.rods[0], self.rods[1], self.tenants, self.contacts.declared, self.rods, &self.contacts.rods,
             )
+            self.write_sources()
         links.contacts = &self.contacts
         return 0
 
@@ -393,21 +401,10 @@ KINDS = {
 require_entries(__name__, KINDS, Constraint)
 
 
-cdef list bind_constraints(object plan, const CoupledTable* table, Py_ssize_t padded, list known):
-    """The constraints of a plan, for states in planes of so many numbers.
-
-    known: (record of a plan, what it was bound to) for the same bodies; of these none is changed, they may be in use.
-    """
-    same = {id(constraint): bound for constraint, bound in known}
-    tied = [bound for _, bound in known if isinstance(bound, BoundDistance)]
-    return [
-        same.get(id(record)) or bind_constraint(record, plan, table, padded, tied) for record in plan.constraint_records
-    ]
-
-
 cdef BoundConstraint bind_constraint(
     object constraint, object plan, const CoupledTable* table, Py_ssize_t padded, list tied,
 ):
+    """A constraint of a plan, for states in planes of so many numbers. tied: others, of which rods may have stages."""
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]
     bound = binds()

@@ -42,7 +42,9 @@ cdef class Ends:
     cdef int add(
         self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
     ) except -1
-    cdef object source(self, object column)
+
+
+cdef int write_sources(dict places, Ends ends) except -1
 
 
 cdef class Links:

@@ -323,10 +323,16 @@ cdef class Ends:
             self.columns += 1
         return 0
 
-    cdef object source(self, object column):
-        """Of one of the columns: as it is declared."""
-        place = next(number for number, array in enumerate(self.kept) if array is column)
-        return self.kept[place + 1]
+
+cdef int write_sources(dict places, Ends ends) except -1:
+    """Numbers that are written to columns go to where these are laid out from too."""
+    copies = {<size_t> address(column): copy for column, copy in zip(ends.kept, ends.kept[1:])}
+    for found in places.values():
+        for place in [*found]:
+            copy = copies.get(<size_t> address(place))
+            if copy is not None:
+                found.append(copy[None, : place.shape[1]])
+    return 0
 
 
 cdef class Links:

@@ -26,6 +26,7 @@ cdef class BoundConstraint:
     cdef dict places        # by name, of the fields that may be written again: where their numbers lie, (1, count)
     cdef object tenants     # for which bodies it is, or None
     cdef object last        # of these
+    cdef object order       # of the numbers in these places, or None where it is that of the fields
     cdef Ends ends          # what ends with bodies, or None
     cdef list tied          # while it is bound: other rods, whose stages serve where they have the same pairs
 
@@ -41,5 +42,7 @@ cdef class BoundConstraint:
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1
     cdef int find_links(self, Links links) except -1
     cdef void join(self, const Common* common) noexcept
+    cdef bint serves(self, object plan)
+    cdef int write_sources(self) except -1
     cdef void take_crew(self, Crew* crew) noexcept
     cdef int bind_wall(self, Wall* wall, dict fields, object dtype) except -1

@@ -8,7 +8,7 @@ from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
-from .slots cimport Links
+from .slots cimport Links, write_sources
 
 import numpy as np
 
@@ -89,6 +89,15 @@ cdef class BoundConstraint:
 
     cdef int find_links(self, Links links) except -1:
         """What ends, or is otherwise, where bodies die."""
+        return 0
+
+    cdef bint serves(self, object plan):
+        """Does it serve this plan too, with the same fields?"""
+        return True
+
+    cdef int write_sources(self) except -1:
+        """Fields are written to where they are laid out from too, when bodies die."""
+        write_sources(self.places, self.ends)
         return 0
 
     cdef void join(self, const Common* common) noexcept:
