@@ -97,8 +97,6 @@ def tenants() -> Any:
     return dataclasses.field(default=None, kw_only=True, repr=False)
 
 
-_EXACT = 2.0**53  # up to which every int is a float
-
 #: The tables of kinds so far: the module, the base of what is in it, and the table.
 TABLES: list[tuple[str, type[Any], Collection[str]]] = []
 
@@ -258,28 +256,6 @@ class Declaration(Frozen):
                 raise TypeError(f"{cls.__name__}: expected coefficients ({known}), got {name!r}")
         return dataclasses.replace(self, **coefficients)
 
-    def plainly(self, coefficients: dict[str, Any], dim: int) -> Self | None:
-        """The same with other coefficients, for `_scaled` and `_vectors` alone.
-
-        None where any of them is no plain number or vector for all bodies, or would be refused.
-        """
-        cls: Any = type(self)
-        told = _fields(cls).plain
-        other = object.__new__(cls)
-        values = other.__dict__
-        values.update(self.__dict__)
-        for name, value in coefficients.items():
-            if name not in told:
-                return None
-            single, least, most = told[name]
-            if single != (type(value) is not tuple) or (not single and len(value) != dim):
-                return None
-            for number in (value,) if single else value:
-                if not (type(number) is float or type(number) is int) or not least <= number <= most:
-                    return None
-            values[name] = float(value) if single else value
-        return other
-
     def equals(self, other: Declaration) -> bool:
         """May it replace another declaration with the same contents?"""
         return type(self) is type(other)
@@ -340,19 +316,13 @@ class Declaration(Frozen):
         array = validation.per_body(f"{type(self).__name__}({name})", getattr(self, name), plan.n)
         return array if plan.rows is None or len(array) == 1 else array[plan.rows]
 
-    def _scaled(self, plan: Plan, name: str, share: Literal["inverse_mass", "mobility"]) -> Any:
-        """A coefficient times what the plan says of masses; a plain number where both are one for all bodies."""
-        array = getattr(self, name)
-        if plan.uniform_mass and (type(array) is float or array.ndim == 0):
-            return float(array) * plan.shares[share]
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by the plan
-            return self._scalars(plan, name) * getattr(plan, share)
+    def _scaled(self, plan: Plan, name: str, share: Literal["inverse_mass", "mobility"]) -> np.ndarray:
+        """A coefficient times what the plan says of masses."""
+        return self._scalars(plan, name) * getattr(plan, share)  # type: ignore[no-any-return]
 
-    def _vectors(self, plan: Plan, name: str) -> Any:
-        """(1, dim) or (n, dim); what `plainly` told stays what it is."""
-        array = getattr(self, name)
-        if type(array) is tuple:
-            return array
+    def _vectors(self, plan: Plan, name: str) -> np.ndarray:
+        """(1, dim) or (n, dim)."""
+        array: np.ndarray = getattr(self, name)
         if array.shape == (plan.dim,):
             return array.reshape(1, plan.dim)
         array = validation.per_body_vectors(f"{type(self).__name__}({name})", getattr(self, name), plan.n, plan.dim)
@@ -368,7 +338,6 @@ class _Fields(NamedTuple):
     per_body: dict[str, str]
     coefficients: tuple[str, ...]
     independent: frozenset[str]  #: those of which the constructor checks nothing but the bounds
-    plain: dict[str, tuple[bool, float, float]]  #: of these: are they a number or a vector, and within what bounds?
 
 
 #: Fields that are no coefficients: what a declaration is made of.
@@ -388,11 +357,6 @@ def _fields(cls: Any) -> _Fields:
         {name: kind for each in ("number", "vector") for name, kind in told.items() if kind == each},
         tuple(field.name for field in fields if field.name not in _CONSISTS_OF),
         independent,
-        {
-            name: (told[name] == "number", max(least, -_EXACT), min(most, _EXACT))
-            for name, (least, most) in bounds.items()
-            if name in independent and told[name]
-        },
     )
 
 

@@ -111,7 +111,7 @@ class Filtered(Constraint):
 def pinned(plan: Plan) -> np.ndarray:
     """All bodies that are pinned: generation << 32 | index, ascending; the generation is 1 where none is told."""
     ids = [np.zeros(0, np.int64)]
-    for constraint in plan.constraints:
+    for constraint in plan._pins:
         pins = validation.within("Pin(indices)", constraint.pins, plan.n)
         if len(pins):
             tenants = getattr(constraint, "tenants", None)
@@ -125,9 +125,13 @@ def pinned(plan: Plan) -> np.ndarray:
 
 def weights(plan: Plan, bodies: np.ndarray | None = None, tenants: np.ndarray | None = None) -> np.ndarray:
     """1/m of bodies, of all where none are told; 0 for those that no constraint moves."""
-    bodies = np.arange(plan.n) if bodies is None else bodies
-    weight = (plan.inverse_mass + np.zeros(plan.n))[bodies]
-    weight[np.isin(bodies | (np.int64(1) if tenants is None else tenants) << 32, pinned(plan))] = 0
+    return plan.weights if bodies is None else weights_of(plan, bodies, tenants)
+
+
+def weights_of(plan: Plan, bodies: np.ndarray, tenants: np.ndarray | None = None) -> np.ndarray:
+    weight = np.broadcast_to(plan.inverse_mass, (plan.n,))[bodies]
+    if plan._pins:
+        weight[np.isin(bodies | (np.int64(1) if tenants is None else tenants) << 32, pinned(plan))] = 0
     return weight
 
 

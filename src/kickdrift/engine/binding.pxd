@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .coefficients cimport MAX_COLUMNS, AppliedForces
+from .coefficients cimport AppliedForces
 from .coupled cimport Coupled
 from ..kernels.abi.plan cimport MAX_CONSTANTS, MAX_STAGES, Field, Layout, Plan, Term
 from ..kernels.abi.tables cimport Kernels
@@ -18,20 +18,6 @@ cdef class StepNumbers:
     cdef double after[MAX_STAGES]
     cdef int64_t ticks[MAX_STAGES]
     cdef list arrays            # that the fields point into
-
-
-cdef enum:
-    MOST_FILLED = 16
-
-
-cdef class Fill:
-    """Other numbers of coefficients that are the same for all bodies, and where kernels read them."""
-
-    cdef int count
-    cdef Field to[MOST_FILLED]
-    cdef double numbers[MOST_FILLED][MAX_COLUMNS]
-    cdef int columns[MOST_FILLED]
-    cdef dict coefficients      # those of the binding, afterwards
 
 
 cdef class Binding:
@@ -50,27 +36,21 @@ cdef class Binding:
     cdef double cost            # of one step of all bodies, in nanoseconds
     cdef Py_ssize_t most        # steps between two looks for Ctrl-C, at first
     cdef Py_ssize_t helpers
+    cdef list writes            # to what it has in common with the binding before, once it is taken over
     cdef Coupled coupled        # what bodies that are not stepped on their own need, or None
 
     @staticmethod
     cdef Binding of(object model, list state, const Kernels* kernels, Py_ssize_t threads, Binding previous)
 
     cdef Py_ssize_t steps_at_once(self) noexcept
-    cdef bint alike(self, object model, list state) except -1
-    cdef Binding follow(self, Binding previous)
     cdef int bind_scheme(self, object integrator) except -1
     cdef Layout layout(self, list arrays) except *
     cdef bint componentwise(self)
     cdef int bind_coefficients(self, Binding previous) except -1
     cdef int check_branches(self) except -1
-    cdef Field coefficient(self, str symbol, int place, const Field* known, dict before) except *
+    cdef Field coefficient(self, str symbol, const Field* known, dict before) except *
     cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1
     cdef double estimate(self) except -1
-    cdef Fill filled(self, object model)
-    cdef Fill renumbered(self, list numbers)
-    cdef int add_numbers(self, Fill made, list numbers) except -1
-    cdef int add_other(self, Fill made, str symbol, const Field* to, list numbers, int place, int count) except -1
-    cdef void refill(self, Fill made) noexcept
     cdef StepNumbers numbers_for(self, double h)
     cdef void take(self, StepNumbers numbers) noexcept
     cdef void prepare(self) noexcept

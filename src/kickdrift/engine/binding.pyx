@@ -3,14 +3,11 @@
 It is made whole, aside, before a stepper takes it over. Afterwards it changes in what depends on dt alone.
 """
 
-from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.math cimport floor
-from libc.string cimport memcmp
 
 from .coupled cimport Coupled
-from .coefficients cimport AppliedForces, field, fill, numbers_of, of_numbers
+from .coefficients cimport AppliedForces, field
 from ..kernels.abi.constants cimport EXTRA, PER_KICK
 from ..kernels.abi.kinds cimport term_kinds
 from ..kernels.abi.plan cimport (
@@ -52,10 +49,6 @@ cdef class StepNumbers:
     """Numbers of one dt, computed aside; `Binding.take` makes them those of its plan."""
 
 
-cdef class Fill:
-    """Other numbers, computed aside; `Binding.refill` writes them."""
-
-
 cdef class Binding:
     def __dealloc__(self):
         PyMem_Free(self.terms)
@@ -69,8 +62,6 @@ cdef class Binding:
         cdef Binding binding = Binding.__new__(Binding)
         plan = &binding.plan
         binding.model, binding.kernels, binding.state = model, kernels, state
-        if previous is not None and previous.alike(model, state):
-            return binding.follow(previous)
         binding.helpers = min(threads, max(1, (model.n + ROW - 1) // ROW))
         plan.n, plan.dim = model.n, model.dim
         plan.drag, plan.wind, plan.spring = model.drag, model.wind, model.spring
@@ -81,7 +72,7 @@ cdef class Binding:
         if len(state) > 2:
             plan.s = (<View> state[2]).place
         plan.layout = binding.layout([(<View> view).array for view in state])
-        binding.arrays = []
+        binding.arrays, binding.writes = [], []
         binding.bind_coefficients(previous)
         binding.check_branches()
         binding.fallible = plan.scheme == IMPLICIT_EULER
@@ -96,33 +87,8 @@ cdef class Binding:
         """Between two looks for Ctrl-C, by the estimate of what they cost."""
         return <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
 
-    cdef bint alike(self, object model, list state) except -1:
-        """Does another model of the same bodies differ in the numbers of its affine terms and records alone?"""
-        mine = self.model
-        return (
-            state is self.state and mine.interactions is model.interactions
-            and (mine.records is model.records or kinds(mine.records) == kinds(model.records))
-            and mine.constraint_records is model.constraint_records and mine.turned == model.turned
-            and mine.velocity_dependent == model.velocity_dependent
-        )
-
-    cdef Binding follow(self, Binding previous):
-        """Take over all but the affine terms and those records that are others from a binding of the same bodies."""
-        model = self.model
-        self.plan = previous.plan
-        self.plan.drag, self.plan.wind, self.plan.spring = model.drag, model.wind, model.spring
-        self.plan.damped = model.damped
-        self.arrays = []
-        self.bind_coefficients(previous)
-        self.helpers, self.fallible, self.fsal = previous.helpers, previous.fallible, previous.fsal
-        self.cost, self.most, self.coupled = previous.cost, previous.most, previous.coupled
-        return self
-
     cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1:
-        if previous is not None and previous.serves(self.model):
-            self.coupled = previous
-        else:
-            self.coupled = Coupled.of(self.model, &self.kernels.coupled, &self.plan, threads, previous)
+        self.coupled = Coupled.of(self.model, &self.kernels.coupled, &self.plan, threads, previous, self.writes)
         self.cost += self.coupled.cost
         self.fallible = self.coupled.workspace is None and self.coupled.fallible
         # What is held is pushed otherwise afterwards.
@@ -196,12 +162,12 @@ cdef class Binding:
             plan.applied = &self.applied.applied
         else:
             plan.applied = NULL
-            plan.g = self.coefficient("g", 0, &known.g, before)
+            plan.g = self.coefficient("g", &known.g, before)
         # Rows advance all pointers alike: what is never read points to memory that exists too.
-        plan.c = self.coefficient("c", 3 * plan.dim, &known.c, before) if model.drag else plan.g
-        plan.w = self.coefficient("w", plan.dim, &known.w, before) if model.drag else plan.g
-        plan.k = self.coefficient("k", 3 * plan.dim + 1, &known.k, before) if model.spring else plan.g
-        plan.p = self.coefficient("p", 2 * plan.dim, &known.p, before) if model.spring else plan.g
+        plan.c = self.coefficient("c", &known.c, before) if model.drag else plan.g
+        plan.w = self.coefficient("w", &known.w, before) if model.drag else plan.g
+        plan.k = self.coefficient("k", &known.k, before) if model.spring else plan.g
+        plan.p = self.coefficient("p", &known.p, before) if model.spring else plan.g
         plan.decay = plan.turn = plan.turn_share = plan.g
         for i in range(4):
             self.plan.flow[i] = self.plan.g
@@ -240,34 +206,16 @@ cdef class Binding:
         kind = self.model.records[missing].kind
         raise RuntimeError(f"kernels: expected branches for {kind!r} under {scheme!r} in forces/fields.pxd")
 
-    cdef Field coefficient(self, str symbol, int place, const Field* known, dict before) except *:
-        """A coefficient of the affine terms; where a binding before has the same numbers, it is that one.
-
-        place: where it is among the numbers of the model, if these are the same for all bodies.
-        """
+    cdef Field coefficient(self, str symbol, const Field* known, dict before) except *:
+        """A coefficient of the affine terms; where a binding before has the same numbers, it is that one."""
         cdef list arrays = []
-        cdef list numbers = self.model.numbers
-        cdef double row[MAX_DIM]
         cdef Field made
-        cdef int count = self.plan.dim if symbol in "gwp" else 1
-        cdef int j
+        values = getattr(self.model, symbol)
         same = before.get(symbol)
-        if numbers is None:
-            values = getattr(self.model, symbol)
-            if same is not None and alike(same[0], values):
-                made, arrays = known[0], same[1]
-            else:
-                made = field(&self.plan, values, arrays)
+        if same is not None and same[0] is values:
+            made, arrays = known[0], same[1]
         else:
-            for j in range(count):
-                row[j] = numbers[place + j]
-            values = PyBytes_FromStringAndSize(<const char*> row, count * sizeof(double))
-            if same is not None and type(same[0]) is bytes and same[0] == values:
-                made, arrays = known[0], same[1]
-            else:
-                made = of_numbers(
-                    &self.plan, row, count, self.model.dtype.itemsize, self.plan.layout == FLAT, arrays
-                )
+            made = field(&self.plan, values, arrays)
         self.coefficients[symbol] = values, arrays
         return made
 
@@ -282,87 +230,6 @@ cdef class Binding:
             per_component, per_term = 10, 40
         evaluations = self.model.integrator.force_evaluations_with_drag or iterations
         return max(10.0, self.plan.n * evaluations * (per_component * self.plan.dim + per_term * self.plan.terms))
-
-    cdef Fill filled(self, object model):
-        """What makes this the binding of another model; None where that takes more than other numbers.
-
-        The model differs in affine terms and records alone.
-        """
-        cdef Fill made = Fill.__new__(Fill)
-        cdef list records = model.records
-        cdef list olds = self.model.records
-        cdef Py_ssize_t number
-        made.coefficients = self.coefficients
-        mine = self.model
-        if model._affine is not mine._affine:
-            # So what depends on dt stays the same too.
-            if (
-                model.numbers is None or mine.numbers is None
-                or mine.rate is not model.rate or mine.omega is not model.omega or mine.drag != model.drag
-                or mine.wind != model.wind or mine.spring != model.spring
-                or mine.velocity_dependent != model.velocity_dependent
-            ):
-                return None
-            made = self.renumbered(model.numbers)
-            if made is None:
-                return None
-        for number in range(len(olds)):
-            record, old = records[number], olds[number]
-            if record is old:
-                continue
-            if record.kind != old.kind:
-                return None
-            for name, values in record.fields.items():
-                if made.count == MOST_FILLED or len(values) != 1 or len(old.fields[name]) != 1:
-                    return None
-                made.to[made.count] = self.terms[number].field[<int> PLACES[name]]
-                made.columns[made.count] = numbers_of(values, made.numbers[made.count])
-                made.count += 1
-        return made
-
-    cdef Fill renumbered(self, list numbers):
-        """The same for other numbers of the affine terms, where the terms stay of the same kinds."""
-        cdef Fill made
-        if self.applied is not None or self.plan.scheme == EXACT:
-            return None
-        made = Fill.__new__(Fill)
-        self.add_numbers(made, numbers)
-        return made
-
-    cdef int add_numbers(self, Fill made, list numbers) except -1:
-        cdef Plan* plan = &self.plan
-        cdef int dim = plan.dim
-        made.coefficients = self.coefficients.copy()
-        self.add_other(made, "g", &plan.g, numbers, 0, dim)
-        if plan.drag:
-            self.add_other(made, "w", &plan.w, numbers, dim, dim)
-            self.add_other(made, "c", &plan.c, numbers, 3 * dim, 1)
-        if plan.spring:
-            self.add_other(made, "p", &plan.p, numbers, 2 * dim, dim)
-            self.add_other(made, "k", &plan.k, numbers, 3 * dim + 1, 1)
-        return 0
-
-    cdef int add_other(self, Fill made, str symbol, const Field* to, list numbers, int place, int count) except -1:
-        """Add a coefficient, if its numbers are others."""
-        cdef double* row = made.numbers[made.count]
-        cdef tuple known = self.coefficients[symbol]
-        cdef int j
-        for j in range(count):
-            row[j] = numbers[place + j]
-        values = PyBytes_FromStringAndSize(<const char*> row, count * sizeof(double))
-        if known[0] != values:
-            made.to[made.count], made.columns[made.count] = to[0], count
-            made.coefficients[symbol] = values, known[1]
-            made.count += 1
-        return 0
-
-    cdef void refill(self, Fill made) noexcept:
-        """Write them."""
-        cdef Py_ssize_t item = (<View> self.state[0]).item
-        cdef int i
-        for i in range(made.count):
-            fill(&made.to[i], self.plan.dim, made.numbers[i], made.columns[i], item, self.plan.layout == FLAT)
-        self.coefficients = made.coefficients
 
     cdef StepNumbers numbers_for(self, double h):
         """What depends on dt, for this one."""
@@ -414,26 +281,3 @@ cdef class Binding:
         self.kernels.prepare(&self.plan, self.kernels, NULL)
         if self.coupled is not None:
             self.coupled.prepare(&self.plan, self.componentwise(), self.kernels)
-
-
-cdef list kinds(list records):
-    return [record.kind for record in records]
-
-
-cdef bint alike(object one, object other) except -1:
-    """Are two arrays of numbers the same, to the bit?"""
-    cdef Py_buffer a, b
-    if one is other:
-        return True
-    if type(one) is not type(other) or one.shape != other.shape:
-        return False
-    PyObject_GetBuffer(one, &a, PyBUF_SIMPLE)
-    try:
-        PyObject_GetBuffer(other, &b, PyBUF_SIMPLE)
-    except BaseException:
-        PyBuffer_Release(&a)
-        raise
-    same = a.len == b.len and memcmp(a.buf, b.buf, a.len) == 0
-    PyBuffer_Release(&a)
-    PyBuffer_Release(&b)
-    return same

@@ -5,7 +5,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from .coefficients cimport merge_all, run_applied
-from .binding cimport Binding, Fill, StepNumbers
+from .binding cimport Binding, StepNumbers
 from .events cimport EventStore, Touches, keys_of
 from ..kernels.abi.plan cimport Array, Job
 from ..kernels.simd.rounding cimport require_rounding
@@ -83,53 +83,6 @@ cdef class Core(Runner):
             binding.coupled.listen(self.store, model, None if self.binding is None else self.binding.model)
         return binding
 
-    def _filled(self, model):
-        """Other numbers of what acts on single bodies, which `_commit` writes; None where that is not all."""
-        return self.binding.filled(model)
-
-    def _renumbered(self, list numbers, tuple pending):
-        """Take over other numbers of the affine terms, and what waits to be told; False where that is not all."""
-        cdef Fill fill = self.binding.renumbered(numbers)
-        cdef dict own = self.__dict__
-        if fill is None:
-            return False
-        own["_pending"] = pending
-        # Nothing can fail or interrupt here.
-        own.pop("_plan", None)
-        own.pop("_entries", None)
-        self.binding.refill(fill)
-        return True
-
-    def _settle(self, pending, dict attributes):
-        """Take over the plan and entries of what kernels read already, if nothing else was set since then."""
-        cdef dict own = self.__dict__
-        plan = attributes["_plan"]
-        if own.get("_pending") is not pending:
-            return
-        # From here on no Python code runs.
-        own.update(attributes)
-        del own["_pending"]
-        self.binding.model = plan
-        if self.coupled is not None:
-            self.coupled.model = plan
-
-    def _refills(self, refill):
-        """Numbers of an interaction or constraint as writes to where kernels read them; None where they read none."""
-        places = None if self.coupled is None else self.coupled.places_of(refill.of)
-        writes = []
-        for name, values in refill.fields.items():
-            if places is None or name not in places:
-                return None
-            for place in places[name]:
-                # A place may have several rows of one number each.
-                if values.size == 1:
-                    writes.append((place, None, values.reshape(1, 1)))
-                elif values.size == place.shape[1]:
-                    writes.append((place, None, values.reshape(place.shape)))
-                else:
-                    return None
-        return writes
-
     def _rebound(self, history):
         """What goes with other arrays, beside the binding: nothing."""
         return {}
@@ -176,16 +129,16 @@ cdef class Core(Runner):
 
     def _commit(
         self, *, writes=(), Binding binding=None, StepNumbers numbers=None, resume=None, dict attributes=None,
-        clock_rate=None, clock_tick=None, clock_anew=None, slots=None, touching=None, Fill fill=None,
+        clock_rate=None, clock_tick=None, clock_anew=None, slots=None, touching=None,
     ):
         """Change several things as one: nothing can fail or interrupt once the first is changed.
 
         writes: (array, rows or None, values); binding, numbers: made by `_binding` and `_numbers`;
         resume: (tick, started, last_h); attributes: those of the Python side; slots: (alive, generation,
-        young), what their Slots `become`; touching: (source, keys) of each event source; fill: made by `_filled`.
+        young), what their Slots `become`; touching: (source, keys) of each event source.
         What the clock refuses is raised before anything has changed.
         """
-        cdef Writes prepared = Writes(writes)
+        cdef Writes prepared = Writes(writes if binding is None else [*writes, *binding.writes])
         cdef Touches touches = None if touching is None else Touches(touching)
         cdef int64_t tick = 0
         cdef bint started = False
@@ -205,7 +158,7 @@ cdef class Core(Runner):
                 place = Slots.of(self._book(), self._position.dtype)
             become = Become(place.n, slots)
         if place is not None and links.coupled is not None:
-            links.coupled.find_links(place)
+            links.coupled.find_links(place, self.coupled)
         # Rows of the dead are zeros in a snapshot. Other writes may have moved them with all others.
         cdef bint written = place is not None and (resume is None or "_position" in (attributes or ()))
         # Kernels have prepared for the numbers that there are, and for whether there are slots.
@@ -218,8 +171,6 @@ cdef class Core(Runner):
         self.turn_clock(clock_rate, clock_tick, clock_anew)
         # From here on no Python code runs.
         prepared.execute()
-        if fill is not None:
-            self.binding.refill(fill)
         self.slots = place
         if self.store is not None and place is not None:
             self.store.log.generation = place.generation
@@ -241,21 +192,12 @@ cdef class Core(Runner):
             self.coupled.take_over(None, touches)
         if not self.started:
             self.plan.last_h = self.plan.h
-        if binding is None and "_plan" in attributes:
-            self.binding.model = attributes["_plan"]    # whose numbers are written already
-            if self.coupled is not None:
-                self.coupled.model = attributes["_plan"]
         self.origin, self.origin_tick = origin, origin_tick
         if not (ready and self.plan.last_h == spanned):
             self.binding.prepare()
         if written:
             park(self.plan, 0, self.plan.n)
         own.update(attributes)
-        if "_pending" in attributes:
-            own.pop("_plan", None)      # which wait with it
-            own.pop("_entries", None)
-        elif "_plan" in attributes:
-            own.pop("_pending", None)   # which the plan has, or which is given up
         self.ready = True
 
     cdef int turn_clock(self, object rate, object tick, object anew) except -1:

@@ -1,6 +1,9 @@
 """The constraints of a plan, bound."""
 
 from ..kernels.abi.coupled cimport CoupledTable
+from .walls cimport BoundConstraint
 
 
-cdef list bind_constraints(object plan, const CoupledTable* table, Py_ssize_t padded, list known)
+cdef BoundConstraint bind_constraint(
+    object constraint, object plan, const CoupledTable* table, Py_ssize_t padded, list tied,
+)

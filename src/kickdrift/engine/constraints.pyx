@@ -13,8 +13,8 @@ from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.crew cimport MOST_IN_CREW, Crew
 from .coefficients cimport space
 from .runner cimport look
-from .slots cimport Links, address
-from .walls cimport BoundConstraint, BoundSolid
+from .slots cimport Ends, Links, address
+from .walls cimport BoundConstraint, Common
 
 import numpy as np
 
@@ -39,7 +39,11 @@ cdef class BoundPin(BoundConstraint):
 
     cdef int find_links(self, Links links) except -1:
         index = self.kept[0]
-        return links.add(index, None, self.tenants, self.pin.count, [index], &self.pin.count)
+        if self.ends is None:
+            self.ends = Ends()
+            self.ends.add(index, None, self.tenants, self.pin.count, [index], &self.pin.count)
+        links.ends.append(self.ends)
+        return 0
 
 
 cdef enum:
@@ -67,7 +71,6 @@ cdef class BoundDistance(BoundConstraint):
     cdef list pairs     # arrays of one item for each pair, as kernels read them
     cdef object bodies  # first and second bodies in that order
     cdef object first, second, stage    # its pairs as they are taken, and in which stage each of them is
-    cdef object at_rest, reads          # of the plan, and as kernels read it
     cdef object reading_pairs           # 1 for those whose bodies read it
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
@@ -77,7 +80,10 @@ cdef class BoundDistance(BoundConstraint):
         self.constraint.function, self.constraint.data = table.tie, distance
         self.first, self.second = fields["first"], fields["second"]
         stage = None
-        for other in self.tied:
+        for one in self.tied:
+            if not isinstance(one, BoundDistance):
+                continue
+            other = one
             if np.array_equal(other.first, self.first) and np.array_equal(other.second, self.second):
                 stage = other.stage
         if stage is None:
@@ -99,7 +105,7 @@ cdef class BoundDistance(BoundConstraint):
         row += row * item // PAGE * (LINE // item)
         distance.first = <const int32_t*> self.keep(row[self.bodies[0]], np.int32)
         distance.second = <const int32_t*> self.keep(row[self.bodies[1]], np.int32)
-        # Written again only where all are the same: the order does not matter then.
+        self.order = order
         distance.length = self.field(fields, "length", plan.dtype)
         self.last[:count] = fields["length"][order]
         distance.move_first = self.keep(fields["move_first"][order], plan.dtype)
@@ -144,35 +150,28 @@ cdef class BoundDistance(BoundConstraint):
         self.distance.crew = crew
 
     cdef int find_links(self, Links links) except -1:
-        self.places = {}  # what is cut is laid out again from copies
+        cdef Ends ends
         stage = self.kept[0]
-        links.add(self.bodies[0], self.bodies[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
-        return links.stages(stage, self.distance.stages, self.reads, self.reading_pairs)
+        if self.ends is None:
+            ends = self.ends = Ends()
+            ends.add(self.bodies[0], self.bodies[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
+            self.write_sources()
+            ends.stages = self.distance.stages
+            ends.to_stage = <int64_t*> ends.keep(stage)
+            ends.stage = <const int64_t*> ends.keep(stage.copy())
+            ends.reads = <const uint8_t*> ends.keep(self.reading_pairs)
+        links.ends.append(self.ends)
+        return 0
 
-    cdef BoundDistance reading(self, object plan):
-        """The same, with the shares that links of this plan read at rest."""
-        cdef BoundDistance other = self
-        if self.at_rest is plan.at_rest:
-            return self
-        if self.reads is not None:
-            other = BoundDistance.__new__(BoundDistance)
-            other.constraint, other.cost, other.distance = self.constraint, self.cost, self.distance
-            other.kept, other.first, other.second, other.stage = [*self.kept], self.first, self.second, self.stage
-            other.constraint.data = &other.distance
-            other.pairs, other.bodies, other.reading_pairs = self.pairs, self.bodies, self.reading_pairs
-            other.tenants, other.places, other.sharers = self.tenants, self.places, self.sharers
-        other.at_rest = plan.at_rest
-        other.distance.at_rest, other.reads = NULL, None
-        if plan.at_rest is not None:
-            other.distance.at_rest = other.keep(plan.at_rest, plan.dtype)
-            other.reads = other.last
-        return other
+    cdef void join(self, const Common* common) noexcept:
+        self.distance.at_rest = common.at_rest
 
 
-cdef class BoundGrid(BoundSolid):
+cdef class BoundGrid(BoundConstraint):
     """Base of what looks for pairs of bodies that are near."""
 
-    cdef object size_class
+    cdef Collisions* grid
+    cdef object size_class, own_class
 
     cdef int lay_out(self, Collisions* data, dict fields, object plan, const CoupledTable* table) except -1:
         cdef int64_t n = plan.n
@@ -180,14 +179,14 @@ cdef class BoundGrid(BoundSolid):
         data.find_alike = table.find_in_plane if plan.dim == 2 else table.find_alike
         radius = np.broadcast_to(fields["radius"], (n,))
         data.radius = self.keep(radius, plan.dtype)
-        self.weigh(&data.weight, fields["weight"], plan.dtype)
+        self.grid = data
         grid = Grid(radius, plan.dim, plan.torus)
         self.kept.append(space(&data.torus, plan))
         for a, laid in enumerate(grid.laid):
             for b, (count, per_width) in enumerate(laid):
                 data.cells[3 * a + b], data.per_width[3 * a + b] = count, per_width
         data.size_class = <const uint8_t*> self.keep(grid.size_class, np.uint8)
-        self.size_class = self.last
+        self.size_class, self.own_class = self.last, self.last.copy()
         data.points = radius.size > 0 and radius.min() == 0
         data.classes = len(grid.per_cell)
         for a in range(data.classes):
@@ -213,6 +212,19 @@ cdef class BoundGrid(BoundSolid):
         data.look = look
         return 0
 
+    cdef int find_links(self, Links links) except -1:
+        cdef Ends ends
+        if self.ends is None:
+            ends = self.ends = Ends()
+            ends.size_class = <uint8_t*> ends.keep(self.size_class)
+            ends.own_class = <const uint8_t*> ends.keep(self.own_class)
+            ends.partners = self.grid.count
+        links.ends.append(self.ends)
+        return 0
+
+    cdef void join(self, const Common* common) noexcept:
+        self.grid.weight = common.weight
+
     cdef int filter(self, Collisions* data, dict fields, int64_t n) except -1:
         """Who takes notice of whom."""
         if "category" in fields:
@@ -229,6 +241,10 @@ cdef class BoundContacts(BoundGrid):
     cdef int64_t most   # places of contacts
     cdef int dim
     cdef object dtype
+    cdef object impulses
+
+    cdef bint serves(self, object plan):
+        return self.impulses is plan.impulses
 
     cdef int listen(self, object kind, int64_t n) except -1:
         if self.told.mark != NULL:
@@ -277,7 +293,7 @@ cdef class BoundContacts(BoundGrid):
             data.pair[place] = <int32_t*> address(impulses.pair[place])
             data.push[place] = address(impulses.push[place])
             data.pull[place] = address(impulses.pull[place])
-        self.kept.append(impulses)
+        self.impulses = impulses
         most = impulses.capacity
         places = most + (COLOURS + 2) * (table.lanes - 1)
         self.most, self.dim, self.dtype = places, plan.dim, real
@@ -323,15 +339,19 @@ cdef class BoundContacts(BoundGrid):
         return 0
 
     cdef int find_links(self, Links links) except -1:
-        links.weigh(self.weight, self.size_class, self.contacts.grid.count)
-        links.add(self.rods[0], self.rods[1], self.tenants, self.contacts.declared, self.rods, &self.contacts.rods)
+        cdef bint first = self.ends is None
+        BoundGrid.find_links(self, links)
+        if first:
+            self.ends.add(
+                self.rods[0], self.rods[1], self.tenants, self.contacts.declared, self.rods, &self.contacts.rods,
+            )
+            self.write_sources()
         links.contacts = &self.contacts
         return 0
 
 
 cdef class BoundCollisions(BoundGrid):
     cdef Collisions collisions
-    cdef list walls     # that bodies are kept off as they part, or None where these are not known yet
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Collisions* data = &self.collisions
@@ -360,30 +380,8 @@ cdef class BoundCollisions(BoundGrid):
     cdef void hear(self, Told* told) noexcept:
         self.collisions.told = told
 
-    cdef int find_links(self, Links links) except -1:
-        return links.weigh(self.weight, self.size_class, self.collisions.count)
-
-    cdef BoundCollisions seeing(self, list walls):
-        """The same, with these walls."""
-        cdef BoundCollisions other = self
-        cdef BoundConstraint wall
-        cdef ConstraintCall* place
-        if self.walls is not None:
-            if list(map(id, self.walls)) == list(map(id, walls)):
-                return self
-            other = BoundCollisions.__new__(BoundCollisions)
-            other.constraint, other.cost, other.collisions = self.constraint, self.cost, self.collisions
-            other.kept = [*self.kept]
-            other.constraint.data = &other.collisions
-            other.weight, other.size_class, other.places = self.weight, self.size_class, self.places
-            other.collisions.told = NULL
-        other.walls = walls
-        other.collisions.walls = len(walls)
-        place = <ConstraintCall*> other.allocate(len(walls) * sizeof(ConstraintCall), np.uint8)
-        other.collisions.wall = place
-        for number, wall in enumerate(walls):
-            place[<Py_ssize_t> number] = wall.constraint
-        return other
+    cdef void join(self, const Common* common) noexcept:
+        self.collisions.weight, self.collisions.walls, self.collisions.wall = common.weight, common.walls, common.wall
 
 
 # What kernels know each constraint as, and what binds it.
@@ -403,28 +401,10 @@ KINDS = {
 require_entries(__name__, KINDS, Constraint)
 
 
-cdef list bind_constraints(object plan, const CoupledTable* table, Py_ssize_t padded, list known):
-    """The constraints of a plan, for states in planes of so many numbers.
-
-    known: (record of a plan, what it was bound to) for the same bodies; of these none is changed, they may be in use.
-    """
-    same = {id(constraint): bound for constraint, bound in known}
-    tied = [bound for _, bound in known if isinstance(bound, BoundDistance)]
-    bound = [
-        same.get(id(record)) or bind_constraint(record, plan, table, padded, tied) for record in plan.constraint_records
-    ]
-    walls = [constraint for constraint in bound if isinstance(constraint, (BoundWall, BoundShapes))]
-    for number, constraint in enumerate(bound):
-        if isinstance(constraint, BoundCollisions):
-            bound[number] = (<BoundCollisions> constraint).seeing(walls)
-        elif isinstance(constraint, BoundDistance):
-            bound[number] = (<BoundDistance> constraint).reading(plan)
-    return bound
-
-
 cdef BoundConstraint bind_constraint(
     object constraint, object plan, const CoupledTable* table, Py_ssize_t padded, list tied,
 ):
+    """A constraint of a plan, for states in planes of so many numbers. tied: others, of which rods may have stages."""
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]
     bound = binds()

@@ -11,6 +11,7 @@ from ..kernels.abi.tables cimport Kernels
 from .events cimport EventStore, Touches
 from .runner cimport Watch
 from .slots cimport Links, Slots
+from .walls cimport Common
 
 
 cdef class Coupled(Watch):
@@ -19,8 +20,11 @@ cdef class Coupled(Watch):
     cdef Py_ssize_t item            # bytes of a number
     cdef Coupling coupling
     cdef list bound_interactions, bound_constraints
+    cdef dict known                 # of each lineage its record and what is bound to it, also where it is switched off
     cdef InteractionCall* interaction
     cdef ConstraintCall* constraint
+    cdef Common common              # of all constraints
+    cdef object weights, weights_of, at_rest    # its arrays, and what they were made from
     cdef Told** told                # of those who report, by the number of the constraint
     cdef int64_t* source            # that number
     cdef int64_t* was               # and the one that it had in the binding before
@@ -38,20 +42,24 @@ cdef class Coupled(Watch):
     cdef double looked              # when Ctrl-C was looked for
 
     @staticmethod
-    cdef Coupled of(object model, const CoupledTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous)
+    cdef Coupled of(
+        object model, const CoupledTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
+    )
 
     cdef int listen(self, EventStore store, object model, object before) except -1
     cdef void take_over(self, Coupled other, Touches touches) noexcept
-    cdef bint serves(self, object model) except -1
-    cdef dict places_of(self, object one)
-    cdef bint bind_interactions(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1
-    cdef int bind_all_constraints(self, object model, Coupled previous) except -1
+    cdef int keep_idle(self, object model, Coupled previous) except -1
+    cdef bint bind_interactions(
+        self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
+    ) except -1
+    cdef int bind_all_constraints(self, object model, Coupled previous, list writes) except -1
     cdef bint walls_alone(self, object model, const Plan* plan) except -1
     cdef bint is_only_put_back(self, object model) except -1
     cdef int bind_workspace(self, object model, bint implicit, Coupled previous) except -1
     cdef int bind_implicit(self, object model, const Plan* plan) except -1
     cdef void prepare(self, const Plan* plan, bint componentwise, const Kernels* kernels) noexcept
-    cdef int find_links(self, Slots slots) except -1
+    cdef int find_links(self, Slots slots, Coupled previous) except -1
+    cdef int bind_common(self, object model, Coupled previous) except -1
     cdef bint only_few(self) noexcept
     cdef void clear_dead(self) noexcept nogil
     cdef void place(self, Array* array, Py_ssize_t number) noexcept

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from .coefficients cimport field
-from .constraints cimport bind_constraints
+from .constraints cimport bind_constraint
 from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
@@ -24,7 +24,7 @@ from .interactions cimport BoundInteraction, LangevinInteraction, PythonInteract
 from .events cimport EventStore, Touches
 from .runner cimport copy_array
 from .runner cimport Watch, look, paced
-from .slots cimport Links, Slots
+from .slots cimport Links, Slots, address
 from .walls cimport BoundConstraint
 from ..kernels.loops.living cimport park
 
@@ -51,24 +51,28 @@ cdef class Coupled(Watch):
         PyMem_Free(self.told)
         PyMem_Free(self.source)
         PyMem_Free(self.was)
+        PyMem_Free(<void*> self.common.wall)
 
     @staticmethod
-    cdef Coupled of(object model, const CoupledTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous):
+    cdef Coupled of(
+        object model, const CoupledTable* table, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
+    ):
         """For the interactions and constraints of a model, whose plan is laid out already.
 
-        Those that a previous one of the same bodies has bound, if there is one, are shared with it.
+        Those that a previous one of the same bodies has bound, if there is one, are shared with it. writes: what is
+        to be written to these, as `_commit` takes it, is added.
         """
         cdef Coupled coupled = Coupled.__new__(Coupled)
         cdef BoundConstraint bound
         cdef bint implicit = plan.scheme == IMPLICIT_EULER and len(model.interactions) > 0
-        if previous is not None and previous.links is not None:
-            previous = None  # what is bound there may be cut
         coupled.table, coupled.model, coupled.item = table, model, model.dtype.itemsize
         coupled.arrays = []
         coupled.helpers = threads
         coupled.coupling.plan = plan
-        whole = coupled.bind_interactions(model, plan, threads, previous)
-        coupled.bind_all_constraints(model, previous)
+        coupled.known = {}
+        whole = coupled.bind_interactions(model, plan, threads, previous, writes)
+        coupled.bind_all_constraints(model, previous, writes)
+        coupled.keep_idle(model, previous)
         coupled.crew_size = 1
         for bound in coupled.bound_constraints:
             coupled.crew_size = max(coupled.crew_size, min(threads, bound.sharers))
@@ -82,46 +86,37 @@ cdef class Coupled(Watch):
             coupled.bind_implicit(model, plan)
         return coupled
 
-    cdef bint serves(self, object model) except -1:
-        """Are the interactions and constraints of a model those that are bound here?"""
-        mine = self.model
-        return (
-            mine.n == model.n and mine.mass is model.mass and mine.at_rest is model.at_rest
-            and list(map(id, mine.interactions)) == list(map(id, model.interactions))
-            and list(map(id, mine.constraint_records)) == list(map(id, model.constraint_records))
-            and mine.told == model.told
-            and list(map(mine.source, mine.constraint_records)) == list(map(model.source, model.constraint_records))
-        )
+    cdef int keep_idle(self, object model, Coupled previous) except -1:
+        """What is switched off stays bound."""
+        if previous is None:
+            return 0
+        for part in model.idle:
+            for record in (*part.interactions, *part.constraint_records):
+                if record.lineage not in self.known and record.lineage in previous.known:
+                    self.known[record.lineage] = previous.known[record.lineage]
+        return 0
 
-    cdef dict places_of(self, object one):
-        """Where the fields of an interaction or constraint of the model lie, by name."""
-        cdef BoundInteraction interaction
-        cdef BoundConstraint constraint
-        for record, interaction in zip(self.model.interactions, self.bound_interactions):
-            if record is one:
-                return interaction.places
-        for record, constraint in zip(self.model.constraint_records, self.bound_constraints):
-            if record is one:
-                return constraint.places
-        return None
-
-    cdef bint bind_interactions(self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous) except -1:
+    cdef bint bind_interactions(
+        self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
+    ) except -1:
         """Returns whether they want all bodies as one tile."""
         cdef BoundInteraction bound
-        cdef dict known = {}
         cdef InteractionCall* interaction
         cdef bint whole = len(model.interactions) > TILE_INTERACTIONS
         self.interaction = <InteractionCall*> PyMem_Calloc(max(1, len(model.interactions)), sizeof(InteractionCall))
         if self.interaction == NULL:
             raise MemoryError
-        if previous is not None and previous.model.n == model.n:
-            known = dict(zip(map(id, previous.model.interactions), previous.bound_interactions))
         self.bound_interactions = []
         for number, term in enumerate(model.interactions):
-            bound = known.get(id(term))
+            found = None if previous is None else previous.known.get(term.lineage)
+            bound = None if found is None else found[1]
             # A Python function is shown the workspace, which is another one here.
-            if bound is None or isinstance(bound, PythonInteraction):
+            if (
+                bound is None or isinstance(bound, PythonInteraction)
+                or not can_be_written(found[0], term, bound.places, None, self.known, writes)
+            ):
                 bound = bind_interaction(term, model, self.table, threads)
+            self.known[term.lineage] = term, bound
             self.bound_interactions.append(bound)
             interaction = &self.interaction[<Py_ssize_t> number]
             interaction.function, interaction.data = bound.function, bound.data
@@ -141,19 +136,53 @@ cdef class Coupled(Watch):
             self.coupling.few = self.table.three if model.n <= THREE and self.table.three != NULL else self.table.few
         return whole
 
-    cdef int bind_all_constraints(self, object model, Coupled previous) except -1:
+    cdef int bind_all_constraints(self, object model, Coupled previous, list writes) except -1:
         cdef BoundConstraint bound
-        cdef list known = []
+        cdef dict known = {} if previous is None else previous.known
+        cdef list rods = [] if previous is None else previous.bound_constraints
         self.constraint = <ConstraintCall*> PyMem_Calloc(max(1, len(model.constraint_records)), sizeof(ConstraintCall))
         if self.constraint == NULL:
             raise MemoryError
-        if previous is not None and previous.model.n == model.n:
-            known = list(zip(previous.model.constraint_records, previous.bound_constraints))
-        self.bound_constraints = bind_constraints(model, self.table, padded(model.n), known)
+        self.bound_constraints = []
+        for record in model.constraint_records:
+            found = known.get(record.lineage)
+            bound = None if found is None else found[1]
+            if (
+                bound is None or not bound.serves(model)
+                or not can_be_written(found[0], record, bound.places, bound.order, self.known, writes)
+            ):
+                bound = bind_constraint(record, model, self.table, padded(model.n), rods)
+            self.known[record.lineage] = record, bound
+            self.bound_constraints.append(bound)
         for number, bound in enumerate(self.bound_constraints):
             self.constraint[<Py_ssize_t> number] = bound.constraint
             self.cost += bound.cost
         self.coupling.constraints, self.coupling.constraint = len(model.constraint_records), self.constraint
+        return self.bind_common(model, previous)
+
+    cdef int bind_common(self, object model, Coupled previous) except -1:
+        """What all constraints read: who can be moved, who rests, and the walls that bodies are kept off as they part."""
+        cdef ConstraintCall* wall
+        weights = next((each.fields["weight"] for each in model.constraint_records if "weight" in each.fields), None)
+        self.weights_of = weights
+        if previous is not None and previous.weights_of is weights:
+            self.weights = previous.weights
+        elif weights is not None:
+            self.weights = whole_rows(weights, model)
+        if model.at_rest is not None:
+            self.at_rest = whole_rows(model.at_rest, model)
+            self.common.at_rest = address(self.at_rest)
+        if self.weights is not None:
+            self.common.weight = address(self.weights)
+        walls = [number for number, each in enumerate(model.constraint_records) if each.kind in ("box", "plane", "shapes")]
+        if walls:
+            wall = <ConstraintCall*> PyMem_Calloc(len(walls), sizeof(ConstraintCall))
+            if wall == NULL:
+                raise MemoryError
+            self.common.wall = wall
+            for number in walls:
+                wall[self.common.walls] = self.constraint[<Py_ssize_t> number]
+                self.common.walls += 1
         return 0
 
     cdef bint is_only_put_back(self, object model) except -1:
@@ -209,6 +238,9 @@ cdef class Coupled(Watch):
         cdef int64_t i, k
         cdef bint same
         cdef Told* told
+        cdef BoundConstraint bound
+        for bound in self.bound_constraints:
+            bound.join(&self.common)
         for i in range(self.tolds):
             told = self.told[i]
             if touches is None:
@@ -216,11 +248,15 @@ cdef class Coupled(Watch):
             if touches is not None:
                 touches.execute(told)
             elif other is not None and other is not self:
+                same = False
                 for k in range(other.tolds):
-                    same = other.source[k] == self.was[i] and other.told[k].capacity == told.capacity
-                    if same and other.told[k] != told:
-                        told.count = other.told[k].count
-                        memcpy(told.touching, other.told[k].touching, told.count * sizeof(int64_t))
+                    if other.source[k] == self.was[i] and other.told[k].capacity == told.capacity:
+                        same = True
+                        if other.told[k] != told:
+                            told.count = other.told[k].count
+                            memcpy(told.touching, other.told[k].touching, told.count * sizeof(int64_t))
+                if not same:
+                    told.count = 0  # it was switched off
 
     cdef int bind_workspace(self, object model, bint implicit, Coupled previous) except -1:
         """A workspace for all bodies, which are stepped as one tile."""
@@ -232,18 +268,18 @@ cdef class Coupled(Watch):
             self.workspace = previous.workspace  # each call begins with the state that it copies there
         else:
             self.workspace = kernels_.aligned_zeros((shape[0] * dim, shape[2]), model.dtype).reshape(shape)
-        self.coupling.workspace = <char*> <size_t> self.workspace.ctypes.data
-        self.coupling.gain = <char*> <size_t> self.workspace[registers - 1].ctypes.data
+        self.coupling.workspace = <char*> address(self.workspace)
+        self.coupling.gain = <char*> address(self.workspace[registers - 1])
         self.coupling.padded = shape[2]
         self.coupling.plan = self.whole
         self.coupling.owner = <void*> self
         self.coupling.look = look_now_and_then
         self.coupling.patience = 1
         self.helpers = 1
-        places = [[self.workspace[first + register].T[:n] for register in (X, V)] for first in (0, STATE)]
         for number, bound in enumerate(self.bound_interactions):
             if isinstance(bound, PythonInteraction):
                 python = bound
+                places = [[self.workspace[first + register].T[:n] for register in (X, V)] for first in (0, STATE)]
                 python.show(places, self.workspace[ALL_OUT + number].T[:n])
         return 0
 
@@ -287,13 +323,17 @@ cdef class Coupled(Watch):
                 self.place(&whole.s, place * STATE + S)
             kernels.prepare(whole, kernels, NULL)
 
-    cdef int find_links(self, Slots slots) except -1:
-        """Be ready for births and deaths, where nothing is cut yet."""
+    cdef int find_links(self, Slots slots, Coupled previous) except -1:
+        """Be ready for births and deaths."""
         cdef BoundInteraction interaction
         cdef BoundConstraint constraint
+        cdef Links links
         if self.links is not None:
             return 0
-        links = Links(slots, self.model)
+        links = Links(slots, self.model, None if previous is None else previous.links)
+        links.weight, links.at_rest = <char*> self.common.weight, <char*> self.common.at_rest
+        if links.at_rest != NULL:
+            links.at_rest_declared = <const char*> address(self.model.at_rest)
         for interaction in self.bound_interactions:
             interaction.find_links(links)
         for constraint in self.bound_constraints:
@@ -347,6 +387,44 @@ cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexce
     copy_array(&to.v, &source.v, n, to.dim, item)
     if to.s.data != NULL:
         copy_array(&to.s, &source.s, n, to.dim, item)
+
+
+cdef bint can_be_written(object old, object now, dict places, object order, dict taken, list writes) except -1:
+    """Does what is bound to a record serve another of its lineage? Then adds what is to be written to it.
+
+    places: where the fields that may be written lie, by name; order: of their numbers, where that is another.
+    taken: what serves already.
+    """
+    cdef dict mine = old.fields
+    cdef dict its = now.fields
+    cdef list found = []
+    if old is now:
+        return True
+    if old.kind != now.kind or now.lineage in taken or mine.keys() != its.keys():
+        return False
+    for name, values in its.items():
+        before = mine[name]
+        if values is before or (values.shape == before.shape and values.tobytes() == before.tobytes()):
+            continue
+        if name not in places:
+            return False
+        for place in places[name]:
+            # A place may have several rows of one number each.
+            if values.size == 1:
+                found.append((place, None, values.reshape(1, 1)))
+            elif values.size == place.shape[1]:
+                found.append((place, None, (values if order is None else values[order]).reshape(place.shape)))
+            else:
+                return False
+    writes += found
+    return True
+
+
+cdef object whole_rows(object values, object model):
+    """A copy of one number for each body, where vectors may reach beyond its end."""
+    array = kernels_.aligned_zeros((1, padded(model.n) + ROW), model.dtype)[0]
+    array[: model.n] = values
+    return array
 
 
 cdef Py_ssize_t padded(Py_ssize_t n):

@@ -8,7 +8,7 @@ from ..kernels.abi.noise cimport Noise
 from ..kernels.abi.pairs cimport Pairs
 from ..kernels.abi.plan cimport Job
 from .formulas cimport BoundFormula
-from .slots cimport Links
+from .slots cimport Ends, Links
 
 
 cdef class BoundInteraction:
@@ -71,6 +71,7 @@ cdef class SpringsInteraction(BoundInteraction):
     cdef Springs springs
     cdef list arrays
     cdef object tenants     # for which bodies they are, or None
+    cdef Ends ends          # or None, where no body dies
 
 
 # What threads share when bodies attract each other.

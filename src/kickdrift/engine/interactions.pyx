@@ -11,6 +11,7 @@ from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
 from .formulas cimport BoundFormula
 from .runner cimport SHARE, run_shared
+from .slots cimport write_sources
 
 import numpy as np
 
@@ -292,10 +293,14 @@ cdef class SpringsInteraction(BoundInteraction):
     """Springs between pairs of bodies."""
 
     cdef int find_links(self, Links links) except -1:
-        self.places = {}  # what is cut is laid out again from copies
-        return links.add(
-            self.arrays[0], self.arrays[1], self.tenants, self.springs.count, self.arrays, &self.springs.count,
-        )
+        if self.ends is None:
+            self.ends = Ends()
+            self.ends.add(
+                self.arrays[0], self.arrays[1], self.tenants, self.springs.count, self.arrays, &self.springs.count,
+            )
+            write_sources(self.places, self.ends)
+        links.ends.append(self.ends)
+        return 0
 
     cdef int bind(self, object interaction, object plan, const CoupledTable* table, Py_ssize_t threads) except -1:
         cdef Springs* springs = &self.springs
@@ -378,7 +383,7 @@ cdef int share_n_body(
 
 
 # What binds each.
-cdef dict INTERACTIONS = {
+INTERACTIONS = {
     "python": PythonInteraction, "native": NativeInteraction, "formula": FormulaInteraction,
     "springs": SpringsInteraction, "n_body": NBodyInteraction,
     "pair_potential": PairsInteraction, "langevin": LangevinInteraction,

@@ -15,54 +15,53 @@ ctypedef struct Column:
     const char* source
     Py_ssize_t item
 
-# Pairs of bodies, or bodies alone, that something holds until they die.
-ctypedef struct Cut:
-    Py_ssize_t count
-    const int64_t* first
-    const int64_t* second   # or NULL
-    const int64_t* tenants  # for which body in each slot, one or two for each; or NULL for the first in all
-    bint pins
-    int columns
-    Column column[MOST_COLUMNS]
-    int64_t* left           # how many are left, or NULL
-    int64_t stages          # of pairs: where each begins, as declared and now
-    const int64_t* stage
-    int64_t* to_stage
-    const char* at_rest     # of each body that pairs hold up, or NULL,
-    const uint8_t* reads    # and which pairs do so
-
-# Where 1/m of each body is read, 0 for those that nothing moves; and what finds bodies that meet.
-ctypedef struct Weight:
-    char* to
-    uint8_t* size_class     # or NULL
-    const uint8_t* own_class
-    int32_t* partners
-
-
 cdef void* address(object array) except NULL
 
 
-cdef class Links:
-    cdef Slots slots
-    cdef Cut* cut
-    cdef Py_ssize_t cuts
-    cdef Weight* weight
-    cdef Py_ssize_t weights
-    cdef const char* inverse_mass   # of each body, in the dtype of the state
-    cdef char* at_rest
-    cdef Contacts* contacts         # of which impulses end with bodies, or NULL
-    cdef int dim
+cdef class Ends:
+    """Bodies that something holds until they die, or pairs of them: as declared, and as kernels read those left."""
+
+    cdef Py_ssize_t count
+    cdef const int64_t* first
+    cdef const int64_t* second      # or NULL
+    cdef const int64_t* tenants     # generations of each, one or two; or NULL for the first in all slots
+    cdef int columns
+    cdef Column column[MOST_COLUMNS]
+    cdef int64_t* left              # how many are left, or NULL
+    cdef int64_t stages             # of pairs: where each begins, as declared and now
+    cdef const int64_t* stage
+    cdef int64_t* to_stage
+    cdef const uint8_t* reads       # which pairs hold their bodies up, or NULL
+    # Of what finds bodies that are near each other: the size class of each body, and how many it has found.
+    cdef uint8_t* size_class        # or NULL
+    cdef const uint8_t* own_class
+    cdef int32_t* partners
     cdef list kept
 
     cdef const void* keep(self, object array) except NULL
     cdef int add(
         self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
     ) except -1
-    cdef int stages(self, object stage, int64_t count, object at_rest, object reads) except -1
-    cdef int weigh(self, object weight, object size_class, int32_t* partners) except -1
-    cdef bint uncut(self, const Cut* cut, Py_ssize_t k) noexcept nogil
-    cdef void layout(self) noexcept nogil
-    cdef void weigh_bodies(self, const Weight* weight) noexcept nogil
+
+
+cdef int write_sources(dict places, Ends ends) except -1
+
+
+cdef class Links:
+    cdef Slots slots
+    cdef list ends                  # of each interaction and constraint that has some
+    cdef char* weight               # of each body, as kernels read it, or NULL
+    cdef const char* inverse_mass   # of each body, in the dtype of the state
+    cdef char* at_rest              # as kernels read it, or NULL, and
+    cdef const char* at_rest_declared
+    cdef Contacts* contacts         # of which impulses end with bodies, or NULL
+    cdef int dim
+    cdef object mass, masses        # what `inverse_mass` was made from, and its array
+
+    cdef int layout(self) except -1
+    cdef void lay(self, Ends ends) noexcept nogil
+    cdef bint uncut(self, Ends ends, Py_ssize_t k) noexcept nogil
+    cdef void weigh_bodies(self) noexcept nogil
     cdef void end_impulses(self) noexcept nogil
     cdef bint ended(self, int32_t body) noexcept nogil
 
@@ -90,7 +89,7 @@ cdef class Slots:
     cdef int64_t slot_of(self, int64_t id) noexcept nogil
     cdef int64_t slot_of_any(self, int64_t id) noexcept nogil
     cdef void end(self, const Plan* plan, int64_t row) noexcept nogil
-    cdef void layout(self, Links links) noexcept nogil
+    cdef int layout(self, Links links) except -1
     cdef void forget_young(self) noexcept nogil
     cdef void clear_histories(self, const Plan* plan) noexcept nogil
     cdef object spawn(self, const Plan* plan, object position, object velocity)

@@ -1,7 +1,6 @@
 """Slots: births and deaths in compiled code, and the springs and constraints of a binding that end with them."""
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memchr, memcpy, memmove, memset
 
@@ -143,7 +142,7 @@ cdef class Slots:
         else:
             (<double*> self.weight)[i] = self.alive[i]
 
-    cdef void layout(self, Links links) noexcept nogil:
+    cdef int layout(self, Links links) except -1:
         """Find the rows that are to be stepped, and cut what is cut."""
         cdef Py_ssize_t first = 0
         cdef Py_ssize_t last, stepped = 0
@@ -170,6 +169,7 @@ cdef class Slots:
         if links is not None:
             links.layout()
         self.stale = False
+        return 0
 
     cdef void forget_young(self) noexcept nogil:
         memset(self.young, 0, self.n)
@@ -297,19 +297,10 @@ cdef inline int64_t int64_at(const Py_buffer* view, Py_ssize_t i) noexcept nogil
     return number
 
 
-cdef class Links:
-    """The parts of a binding that end with a body: springs, distances and pins; and the weights of constraints."""
-
-    def __cinit__(self, Slots slots, model):
-        self.slots, self.kept, self.dim = slots, [], model.dim
-        mass = (model.inverse_mass + np.zeros(model.n)).astype(model.dtype)
-        self.inverse_mass = <const char*> self.keep(mass)
-
-    def __dealloc__(self):
-        PyMem_Free(self.cut)
-        PyMem_Free(self.weight)
-
+cdef class Ends:
     cdef const void* keep(self, object array) except NULL:
+        if self.kept is None:
+            self.kept = []
         self.kept.append(array)
         return address(array)
 
@@ -317,113 +308,99 @@ cdef class Links:
         self, object first, object second, object tenants, Py_ssize_t count, list columns, int64_t* left,
     ) except -1:
         """Bodies that are held, or pairs; columns: the arrays that kernels read, one item for each."""
-        cdef Cut* cut
-        cut = <Cut*> PyMem_Realloc(self.cut, (self.cuts + 1) * sizeof(Cut))
-        if cut == NULL:
-            raise MemoryError
-        self.cut = cut
-        cut = &self.cut[self.cuts]
-        memset(cut, 0, sizeof(Cut))
-        cut.count, cut.left, cut.pins = count, left, second is None
-        cut.first = <const int64_t*> self.keep(first.astype(np.int64))
+        self.count, self.left = count, left
+        self.first = <const int64_t*> self.keep(first.astype(np.int64))
         if tenants is not None and count:
-            cut.tenants = <const int64_t*> self.keep(tenants.astype(np.int64))
+            self.tenants = <const int64_t*> self.keep(tenants.astype(np.int64))
         if second is not None:
-            cut.second = <const int64_t*> self.keep(second.astype(np.int64))
+            self.second = <const int64_t*> self.keep(second.astype(np.int64))
         if len(columns) > MOST_COLUMNS:
             raise AssertionError("more columns than there is room for")
         for array in columns:
-            cut.column[cut.columns].to = <char*> self.keep(array)
-            cut.column[cut.columns].source = <const char*> self.keep(array.copy())
-            cut.column[cut.columns].item = array.itemsize
-            cut.columns += 1
-        self.cuts += 1
+            self.column[self.columns].to = <char*> self.keep(array)
+            self.column[self.columns].source = <const char*> self.keep(array.copy())
+            self.column[self.columns].item = array.itemsize
+            self.columns += 1
         return 0
 
-    cdef int stages(self, object stage, int64_t count, object at_rest, object reads) except -1:
-        """Of the pairs that were added last: where each stage begins, what bodies read at rest, and of which pairs.
 
-        The array of the last pairs that are added is the one that kernels look at.
-        """
-        cdef Cut* cut = &self.cut[self.cuts - 1]
-        cut.stages = count
-        cut.to_stage = <int64_t*> self.keep(stage)
-        cut.stage = <const int64_t*> self.keep(stage.copy())
-        if at_rest is not None:
-            self.at_rest = <char*> self.keep(at_rest)
-            cut.at_rest = <const char*> self.keep(at_rest.copy())
-            cut.reads = <const uint8_t*> self.keep(reads)
-        return 0
+cdef int write_sources(dict places, Ends ends) except -1:
+    """Numbers that are written to columns go to where these are laid out from too."""
+    copies = {<size_t> address(column): copy for column, copy in zip(ends.kept, ends.kept[1:])}
+    for found in places.values():
+        for place in [*found]:
+            copy = copies.get(<size_t> address(place))
+            if copy is not None:
+                found.append(copy[None, : place.shape[1]])
+    return 0
 
-    cdef int weigh(self, object weight, object size_class, int32_t* partners) except -1:
-        """Numbers that say who is moved by a constraint."""
-        cdef Weight* place
-        place = <Weight*> PyMem_Realloc(self.weight, (self.weights + 1) * sizeof(Weight))
-        if place == NULL:
-            raise MemoryError
-        self.weight = place
-        place = &self.weight[self.weights]
-        memset(place, 0, sizeof(Weight))
-        place.to = <char*> self.keep(weight)
-        if size_class is not None:
-            place.size_class = <uint8_t*> self.keep(size_class)
-            place.own_class = <const uint8_t*> self.keep(size_class.copy())
-            place.partners = partners
-        self.weights += 1
-        return 0
 
-    cdef bint uncut(self, const Cut* cut, Py_ssize_t k) noexcept nogil:
+cdef class Links:
+    """What of a binding ends with bodies: springs, distances and pins; and the weights of constraints."""
+
+    def __cinit__(self, Slots slots, model, Links previous):
+        self.slots, self.ends, self.dim, self.mass = slots, [], model.dim, model.inverse_mass
+        if previous is not None and previous.mass is self.mass:
+            self.masses = previous.masses
+        else:
+            self.masses = (self.mass + np.zeros(model.n)).astype(model.dtype)
+        self.inverse_mass = <const char*> address(self.masses)
+
+    cdef bint uncut(self, Ends ends, Py_ssize_t k) noexcept nogil:
         """Are the bodies still those for which it was declared?"""
-        cdef int ends = 1 if cut.second == NULL else 2
+        cdef int count = 1 if ends.second == NULL else 2
         cdef int64_t body, tenant
         cdef int end
-        for end in range(ends):
-            body = cut.second[k] if end else cut.first[k]
-            tenant = 1 if cut.tenants == NULL else cut.tenants[ends * k + end]
+        for end in range(count):
+            body = ends.second[k] if end else ends.first[k]
+            tenant = 1 if ends.tenants == NULL else ends.tenants[count * k + end]
             if not self.slots.alive[body] or self.slots.generation[body] != tenant:
                 return False
         return True
 
-    cdef void layout(self) noexcept nogil:
+    cdef int layout(self) except -1:
         """Lay out what is left, in the order in which it was declared."""
-        cdef Py_ssize_t item = self.slots.data.item
-        cdef Py_ssize_t number, k, left
-        cdef int64_t stage
-        cdef int c
-        cdef Cut* cut
         if self.at_rest != NULL:
-            memset(self.at_rest, 0, self.slots.n * item)
-        for number in range(self.weights):
-            self.weigh_bodies(&self.weight[number])
+            memset(self.at_rest, 0, self.slots.n * self.slots.data.item)
+        if self.weight != NULL:
+            self.weigh_bodies()
         if self.contacts != NULL:
             self.end_impulses()
-        for number in range(self.cuts):
-            cut = &self.cut[number]
-            left = 0
-            stage = 0
-            for k in range(cut.count):
-                while stage < cut.stages and cut.stage[stage] == k:
-                    cut.to_stage[stage] = left
-                    stage += 1
-                if not self.uncut(cut, k):
-                    continue
-                for c in range(cut.columns):
-                    memcpy(
-                        cut.column[c].to + left * cut.column[c].item, cut.column[c].source + k * cut.column[c].item,
-                        cut.column[c].item,
-                    )
-                left += 1
-                if cut.at_rest != NULL and cut.reads[k]:
-                    memcpy(self.at_rest + cut.first[k] * item, cut.at_rest + cut.first[k] * item, item)
-                    memcpy(self.at_rest + cut.second[k] * item, cut.at_rest + cut.second[k] * item, item)
-                if cut.pins:
-                    for c in range(<int> self.weights):
-                        memset(self.weight[c].to + cut.first[k] * item, 0, item)
-            while stage <= cut.stages and cut.to_stage != NULL:
-                cut.to_stage[stage] = left
+        for ends in self.ends:
+            self.lay(ends)
+        return 0
+
+    cdef void lay(self, Ends ends) noexcept nogil:
+        cdef Py_ssize_t item = self.slots.data.item
+        cdef Py_ssize_t k
+        cdef Py_ssize_t left = 0
+        cdef int64_t stage = 0
+        cdef const Column* column
+        cdef int c
+        if ends.size_class != NULL:
+            for k in range(self.slots.n):
+                ends.size_class[k] = ends.own_class[k] if self.slots.alive[k] else NOWHERE
+                ends.partners[k] = 0
+        for k in range(ends.count):
+            while stage < ends.stages and ends.stage[stage] == k:
+                ends.to_stage[stage] = left
                 stage += 1
-            if cut.left != NULL:
-                cut.left[0] = left
+            if not self.uncut(ends, k):
+                continue
+            for c in range(ends.columns):
+                column = &ends.column[c]
+                memcpy(column.to + left * column.item, column.source + k * column.item, column.item)
+            left += 1
+            if ends.reads != NULL and self.at_rest != NULL and ends.reads[k]:
+                memcpy(self.at_rest + ends.first[k] * item, self.at_rest_declared + ends.first[k] * item, item)
+                memcpy(self.at_rest + ends.second[k] * item, self.at_rest_declared + ends.second[k] * item, item)
+            if ends.second == NULL and self.weight != NULL:  # pins
+                memset(self.weight + ends.first[k] * item, 0, item)
+        while stage <= ends.stages and ends.to_stage != NULL:
+            ends.to_stage[stage] = left
+            stage += 1
+        if ends.left != NULL:
+            ends.left[0] = left
 
     cdef void end_impulses(self) noexcept nogil:
         """What contacts begin with ends with their bodies; that of rods is laid out below, and ends where it is cut."""
@@ -447,13 +424,10 @@ cdef class Links:
         """Has it died since the last step, or is it another? Walls, whose numbers follow, stay."""
         return body < self.slots.n and (not self.slots.alive[body] or self.slots.young[body])
 
-    cdef void weigh_bodies(self, const Weight* weight) noexcept nogil:
+    cdef void weigh_bodies(self) noexcept nogil:
         cdef Py_ssize_t item = self.slots.data.item
         cdef Py_ssize_t i
-        memcpy(weight.to, self.inverse_mass, self.slots.n * item)
+        memcpy(self.weight, self.inverse_mass, self.slots.n * item)
         for i in range(self.slots.n):
             if not self.slots.alive[i]:
-                memset(weight.to + i * item, 0, item)
-            if weight.size_class != NULL:
-                weight.size_class[i] = weight.own_class[i] if self.slots.alive[i] else NOWHERE
-                weight.partners[i] = 0
+                memset(self.weight + i * item, 0, item)

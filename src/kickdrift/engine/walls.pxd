@@ -6,7 +6,15 @@ from ..kernels.abi.constraints cimport ConstraintCall, Each, Shapes, Wall
 from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
-from .slots cimport Links
+from .slots cimport Ends, Links
+
+
+# What all constraints of a binding have in common, as kernels read it.
+ctypedef struct Common:
+    const void* weight          # 1/m of each body, 0 for those that nothing moves; or NULL
+    const void* at_rest         # of each body, or NULL
+    int64_t walls               # that bodies are kept off
+    const ConstraintCall* wall
 
 
 cdef class BoundConstraint:
@@ -18,6 +26,8 @@ cdef class BoundConstraint:
     cdef dict places        # by name, of the fields that may be written again: where their numbers lie, (1, count)
     cdef object tenants     # for which bodies it is, or None
     cdef object last        # of these
+    cdef object order       # of the numbers in these places, or None where it is that of the fields
+    cdef Ends ends          # what ends with bodies, or None
     cdef list tied          # while it is bound: other rods, whose stages serve where they have the same pairs
 
     cdef Told told          # what it has to report, where anybody wants to know
@@ -31,12 +41,8 @@ cdef class BoundConstraint:
     cdef void* field(self, dict fields, str name, object dtype) except NULL
     cdef int lay_shapes(self, Shapes* shapes, dict fields, object dtype) except -1
     cdef int find_links(self, Links links) except -1
+    cdef void join(self, const Common* common) noexcept
+    cdef bint serves(self, object plan)
+    cdef int write_sources(self) except -1
     cdef void take_crew(self, Crew* crew) noexcept
-
-
-# Base of what bodies are kept out of.
-cdef class BoundSolid(BoundConstraint):
-    cdef object weight
-
-    cdef int weigh(self, const void** field, object values, object dtype) except -1
     cdef int bind_wall(self, Wall* wall, dict fields, object dtype) except -1

@@ -8,7 +8,7 @@ from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
-from .slots cimport Links
+from .slots cimport Links, write_sources
 
 import numpy as np
 
@@ -91,35 +91,35 @@ cdef class BoundConstraint:
         """What ends, or is otherwise, where bodies die."""
         return 0
 
+    cdef bint serves(self, object plan):
+        """Does it serve this plan too, with the same fields?"""
+        return True
+
+    cdef int write_sources(self) except -1:
+        """Fields are written to where they are laid out from too, when bodies die."""
+        write_sources(self.places, self.ends)
+        return 0
+
+    cdef void join(self, const Common* common) noexcept:
+        """Read what all constraints have in common: those of another binding may have had others."""
+        pass
+
     cdef void take_crew(self, Crew* crew) noexcept:
         """Whom it hands work to while a job runs; NULL: nobody."""
         pass
-
-
-cdef class BoundSolid(BoundConstraint):
-    """Base of what bodies are kept out of, each body on its own."""
-
-    cdef int weigh(self, const void** field, object values, object dtype) except -1:
-        field[0] = self.keep(values, dtype)
-        self.weight = self.last
-        return 0
 
     cdef int bind_wall(self, Wall* wall, dict fields, object dtype) except -1:
         """What a wall has in common with shapes."""
         self.each(&wall.restitution, fields, "restitution", dtype)
         self.each(&wall.friction, fields, "friction", dtype)
         self.each(&wall.radius, fields, "radius", dtype)
-        self.weigh(&wall.weight, fields["weight"], dtype)
         wall.lag = fields["lag"][0]
         if "sensor" in fields:
             wall.sensor = <const uint8_t*> self.keep(fields["sensor"], np.uint8)
         return 0
 
-    cdef int find_links(self, Links links) except -1:
-        return links.weigh(self.weight, None, NULL)
 
-
-cdef class BoundWall(BoundSolid):
+cdef class BoundWall(BoundConstraint):
     cdef Wall wall
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
@@ -138,8 +138,11 @@ cdef class BoundWall(BoundSolid):
     cdef void hear(self, Told* told) noexcept:
         self.wall.told = told
 
+    cdef void join(self, const Common* common) noexcept:
+        self.wall.weight = common.weight
 
-cdef class BoundShapes(BoundSolid):
+
+cdef class BoundShapes(BoundConstraint):
     cdef Shapes shapes
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
@@ -152,6 +155,9 @@ cdef class BoundShapes(BoundSolid):
 
     cdef void hear(self, Told* told) noexcept:
         self.shapes.wall.told = told
+
+    cdef void join(self, const Common* common) noexcept:
+        self.shapes.wall.weight = common.weight
 
 
 cdef class BoundSensor(BoundConstraint):
@@ -190,7 +196,7 @@ cdef class BoundPeriodic(BoundConstraint):
         return 0
 
 
-cdef class BoundCorners(BoundSolid):
+cdef class BoundCorners(BoundConstraint):
     cdef Corners corners
     cdef list wall      # of each face: the number of its wall
 
@@ -208,6 +214,9 @@ cdef class BoundCorners(BoundSolid):
         self.corners.told = told
         return 0
 
+    cdef void join(self, const Common* common) noexcept:
+        self.corners.weight = common.weight
+
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Corners* data = &self.corners
         self.constraint.function, self.constraint.data = table.meet, data
@@ -217,7 +226,6 @@ cdef class BoundCorners(BoundSolid):
         data.restitution = self.keep(fields["restitution"], plan.dtype)
         data.friction = self.keep(fields["friction"], plan.dtype)
         data.radius = self.keep(fields["radius"], plan.dtype)
-        self.weigh(&data.weight, fields["weight"], plan.dtype)
         data.lag = fields["lag"][0]
         if "through" in fields:
             data.through = <const uint8_t*> self.keep(fields["through"], np.uint8)

@@ -143,7 +143,7 @@ class AnchorSpring(Elastic):
     def compile(self, plan: Plan) -> None:
         share: Literal["mobility", "inverse_mass"] = "mobility" if self.per_mass else "inverse_mass"
         plan.add_spring(self._scaled(plan, "stiffness", share), self._vectors(plan, "anchor"))
-        plan.add_drag(self._scaled(plan, "damping", share), [0.0] * plan.dim)
+        plan.add_drag(self._scaled(plan, "damping", share), np.zeros((1, plan.dim)))
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         stiffness = self._scalars(plan, "stiffness") * (plan.finite_mass if self.per_mass else plan.mobility)

@@ -71,12 +71,6 @@ class Stepper(Living, Exclusive, StepperBase):
     def _binding(self, plan, state=None):
         return plan  # bodies read it anew in each call
 
-    def _filled(self, plan):
-        return None
-
-    def _refills(self, refill):
-        return []  # they are read from the plan
-
     def _rebound(self, history) -> dict:
         return {"_history": history}
 

@@ -23,7 +23,6 @@ from ..rollback.impulses import ContactsPart, Impulses, has_contacts
 from . import changes, entries, moves
 from .common import State
 from .model import Plan
-from .pending import Settled
 from .saved_changes import SavedChanges
 from .slots import Slots, SlotsPart, living
 from .slots import slots as find_slots
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from ..clock.fixed_clock import FixedClock
     from .entries import Entry
     from .events import EventLog, Events
-    from .pieces import Refill
     from .trajectory import Trajectory
 
 
@@ -123,6 +121,7 @@ class StepperBase(State):
     _slots: Slots | None = None
 
     if TYPE_CHECKING:
+        _plan: Plan
         _first_plan: Plan
         _position: np.ndarray
         _velocity: np.ndarray
@@ -143,10 +142,6 @@ class StepperBase(State):
         def _bind(self) -> None: ...
         def _watch(self, clock: Any) -> None: ...  # `step` looks at what it counts
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
-        def _filled(self, plan: Plan) -> Any: ...  # for `_commit`, or None where it must be bound anew
-        def _renumbered(self, numbers: list[float], pending: Any) -> bool: ...  # see pending.py, as for `_settle`
-        def _settle(self, pending: Any, attributes: dict[str, Any]) -> None: ...
-        def _refills(self, refill: Refill) -> list[Any] | None: ...  # as writes, or None where kernels read no such
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
         def _park(self) -> None: ...  # make the rows of the dead zeros
         def _last_step(self, substeps: int) -> None: ...
@@ -246,7 +241,6 @@ class StepperBase(State):
             raise ValueError(f"hz: expected a step that the clock can count, got one of {validation.show(step)} s")
         return {"clock_rate": 1 / step}
 
-    _waits = False  #: may numbers wait to be told to the plan? See pending.py
     #: Where contacts keep theirs, if there are any.
     _impulses: Impulses | None = None
 
@@ -392,14 +386,13 @@ class StepperBase(State):
 
     slots = find_slots
 
-    # Changes between two ticks. The first five are made when they are first asked for: who changes nothing does not
+    # Changes between two ticks. The first four are made when they are first asked for: who changes nothing does not
     # wait for them.
 
     _declared = once(entries.declared)
     _added = once(entries.added)
     _by_handle = once(entries.by_handle)
-    _entries: Any = Settled(entries.entries)
-    _plan: Any = Settled()
+    _entries = once(entries.entries)
     _take_given = entries.take_given
     set = changes.set
     current = changes.current

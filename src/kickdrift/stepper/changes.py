@@ -9,7 +9,8 @@ What has no underscore and a stepper as `self` is an attribute of steppers, see 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from .. import validation
 from ..constraints.base import Constraint
 from ..declaration import Declaration
 from ..forces.base import Term
-from . import joints, pending
+from . import joints
 from .entries import Entry, Origin, acting, at_offset, differences, give_name, remember, same
 from .model import Plan
 from .rows import with_rows
@@ -70,8 +71,6 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
 
 
 def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, Any], index: Any) -> None:
-    if index is None and self._waits and pending.set_numbers(self, declaration, coefficients):
-        return
     if parts := joints.found(self, declaration):
 
         def other(state: Any, first: Any) -> Any:
@@ -86,34 +85,15 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
     entries, places = [*self._entries], _places(self, declaration)
     if index is not None and "index" in declaration.coefficients:  # the parameter of a formula
         coefficients, index = {**coefficients, "index": index}, None
-    given = coefficients
+    given, changed = coefficients, {}
     for place in places:
         if index is not None:
             given = _of_rows(self, entries[place], coefficients, index)
         entry = entries[place]
         entries[place] = with_coefficients(self, entry, given, self._plan)
-    if len(places) == 1 and entry.enabled:
-        before, now = entry.today, entries[places[0]].today
-        assert before is not None
-        assert now is not None
-        plan = self._plan.replaced(before, now)
-        if plan is not None:
-            attributes = {"_plan": plan, "_entries": tuple(entries)}
-            fill = self._filled(plan)
-            if fill is not None:
-                self._commit(fill=fill, attributes=attributes)
-                return
-            binding = self._binding(plan)
-            self._commit(numbers=self._numbers(binding, self._dt), binding=binding, attributes=attributes)
-            return
-        refilled = self._plan.refilled(before, now, given)
-        if refilled is not None:
-            plan, refill = refilled
-            writes = self._refills(refill)
-            if writes is not None:
-                self._commit(writes=writes, attributes={"_plan": plan, "_entries": tuple(entries)})
-                return
-    _change(self, tuple(entries), places)
+        if entry.today is not None:
+            changed[id(entries[place].today)] = entry.today, given
+    _change(self, tuple(entries), places, changed)
 
 
 def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], index: Any) -> dict[str, Any]:
@@ -446,23 +426,32 @@ def shifted(
     **plan: Any,
 ) -> dict[str, Any]:
     """The changes that make the plan anew with an offset, entries and masses, or those that are there."""
-    entries = tuple(entry.shifted(offset) for entry in (self._entries if entries is None else entries))
+    entries = self._entries if entries is None else entries
+    entries = tuple([entry if entry.offset is offset else entry.shifted(offset) for entry in entries])
     mass = self._plan.mass if mass is None else mass
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
-    model.impulses = self._impulses_for(model, not np.array_equal(offset, self._offset))
+    model.impulses = self._impulses_for(model, offset is not self._offset and not np.array_equal(offset, self._offset))
     attributes = {"_plan": model, "_offset": offset, "_entries": entries, "_impulses": model.impulses}
     return {"binding": self._binding(model), "attributes": attributes}
 
 
-def _change(self: StepperBase, entries: tuple[Entry, ...], checked: Iterable[int] = ()) -> None:
-    """Go over to other entries; those at some places are checked also where they are switched off."""
+def _change(
+    self: StepperBase,
+    entries: tuple[Entry, ...],
+    checked: Iterable[int] = (),
+    changed: Mapping[int, Any] = MappingProxyType({}),
+) -> None:
+    """Go over to other entries; those at some places are checked also where they are switched off.
+
+    changed: by the id of what is other than before, what it was, and the coefficients in which it differs.
+    """
     if any(not entries[place].enabled for place in checked):
         trial = [entries[place]._replace(enabled=True) for place in checked]
         others = [entry for place, entry in enumerate(entries) if place not in checked]
         plan = self._plan
         Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting([*others, *trial]), previous=plan)
-    changes = shifted(self, self._offset, entries)
+    changes = shifted(self, self._offset, entries, changed=changed)
     impulses = changes["attributes"]["_impulses"]
     if self._impulses is not None and impulses is not None and impulses.level is not self._impulses.level:
         _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)

@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..constraints.base import Constraint
 from ..declaration import Declaration, once
 from ..forces.base import Term
 
@@ -66,7 +65,7 @@ class Entry(NamedTuple):
 
     def shifted(self, offset: np.ndarray) -> Entry:
         """The same in the coordinates of an offset."""
-        if self.offset is not None and (self.offset is offset or np.array_equal(self.offset, offset)):
+        if self.offset is offset or (self.offset is not None and np.array_equal(self.offset, offset)):
             return self
         return self._replace(offset=offset, today=at_offset(self.now, offset - self.at))
 
@@ -82,12 +81,12 @@ def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
 
 
 def acting(entries: Iterable[Entry]) -> dict[str, list[Any]]:
-    """The terms and constraints that are switched on, as a plan takes them."""
-    today = [entry.today for entry in entries if entry.enabled]
-    return {
-        "forces": [each for each in today if isinstance(each, Term)],
-        "constraints": [each for each in today if isinstance(each, Constraint)],
-    }
+    """The terms and constraints that are switched on, as a plan takes them, and those that are off."""
+    found: dict[str, list[Any]] = {"forces": [], "constraints": [], "idle": []}
+    for entry in entries:
+        which = "idle" if not entry.enabled else "forces" if isinstance(entry.today, Term) else "constraints"
+        found[which].append(entry.today)
+    return found
 
 
 def same(a: Any, b: Any) -> bool:

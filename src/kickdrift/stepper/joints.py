@@ -29,6 +29,8 @@ def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
     """Where a joint is: the place of the entry, and its number there. Empty where it is none."""
     places, gone = [], False
     for place, entry in enumerate(self._entries):
+        if entry.origin.first.kind != "contacts":
+            continue
         for number, state in enumerate(states(entry)):
             given = entry.origin.handle.joints[number] is declaration
             gone = gone or (given and state is None)

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..constraints.base import Constraint
+from ..constraints.base import Constraint, weights_of
 from ..constraints.periodic import check_company, periodic_among
-from ..declaration import once
+from ..declaration import Declaration, once
 from ..forces.base import Term
 from ..integrators.base import Integrator, shown
 from ..integrators.verlet import Verlet
-from . import merging, replacing, step_numbers
+from . import merging, step_numbers
 from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 from .tying import PAIRED, tied
 
@@ -51,12 +52,9 @@ class Plan:
     rows: np.ndarray | None = None
     told: bool = False  #: is it reported who meets whom?
     impulses: Any = None  #: where contacts keep theirs; the stepper has them
-    _ties: list[ConstraintRecord]  #: of `Distance`, those that hold a body in common as one
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
     mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
     finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
-    _beside: tuple[Term, tuple[merging.Share, ...], tuple[merging.Share, ...]]  #: of a term: the shares of others
-    shares: dict[str, float]  #: the first two as numbers, where they are one for all bodies
 
     def __init__(
         self,
@@ -68,6 +66,8 @@ class Plan:
         forces: Iterable[Term],
         constraints: Iterable[Constraint] = (),
         previous: Plan | None = None,
+        changed: Mapping[int, tuple[Declaration, Collection[str]]] = MappingProxyType({}),
+        idle: Iterable[Declaration] = (),
     ) -> None:
         self.n, self.dim, self.dtype = n, dim, dtype
         self.mass = mass
@@ -78,42 +78,78 @@ class Plan:
         self.periodic = periodic_among(self.constraints)
         #: The space that bodies are in, where it is no open one.
         self.torus = None if self.periodic is None else self.periodic.torus(dim, dtype)
+        self._pins = [each for each in self.constraints if type(each).pins is not Constraint.pins and len(each.pins)]
         known = self._known(previous)
-        self._parts: dict[int, Part] = {}  # by the id of its declaration
-        parts = []
+        #: By the id of its declaration, which the part keeps.
+        self._parts = {id(each): known[id(each)] for each in idle if id(each) in known}
+        self.idle = [*self._parts.values()]
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
-            for declaration in (*self.forces, *self.constraints):
-                part = known.get(id(declaration))
-                if part is None:
-                    part = self._compile(declaration)
-                self._parts[id(declaration)] = part
-                parts.append(part)
-        self.records = [record for part in parts for record in part.records]
-        self.interactions = [interaction for part in parts for interaction in part.interactions]
-        self._corners = self._meeting(tuple([wall for part in parts for wall in part.walls]), previous)
-        constraint_records = self._with_corners(parts)
+            of_forces = [self._part_of(each, known, changed) for each in self.forces]
+            self._held = held = [self._part_of(each, known, changed) for each in self.constraints]
+            self.records = [record for part in of_forces for record in part.records]
+            self.interactions = [interaction for part in of_forces for interaction in part.interactions]
+            self._corners = self._meeting(tuple([wall for part in held for wall in part.walls]), previous)
+        constraint_records = self._with_corners(held)
         if sum(interaction.kind == "langevin" for interaction in self.interactions) > 1:
             raise ValueError("forces: expected at most one Langevin, got more")
         self.constraint_records = self._in_turn(constraint_records, previous)
         check_company(self)
-        if any(record.kind == "contacts" for record in constraint_records):
-            from ..constraints.contacts import check_walls
+        if previous is None or held != previous._held:
+            if any(record.kind == "contacts" for record in constraint_records):
+                from ..constraints.contacts import check_walls
 
-            check_walls(self)
-        self.linked = any(part.linked for part in parts)
+                check_walls(self)
+        self.linked = any(part.linked for part in held)
         #: Do forces other than drag depend on velocities?
         self._told_velocities = any(record.velocity_dependent for record in self.records) or any(
             interaction.term.velocity_dependent for interaction in self.interactions
         )
-        self.links = [ends for part in parts for ends in part.links]
+        self.links = [ends for part in held for ends in part.links]
         #: Forces that users write into arrays of their own, (n, dim): see `held`.
-        self.applied = [force for part in parts for force in part.applied]
+        self.applied = [force for part in of_forces for force in part.applied]
         #: Of each body, where links hold any: see `add_links`.
         self.at_rest = self._shares_at_rest(previous)
 
         self._merge(previous)
         self.integrator.check(self)
-        self.constraint_records = [self._dragged(record) for record in self.constraint_records]
+        self._drag(previous)
+
+    def _part_of(
+        self, declaration: Any, known: dict[int, Part], changed: Mapping[int, tuple[Declaration, Collection[str]]]
+    ) -> Part:
+        """What a declaration adds, taken over or compiled; of one that was changed, what follows from the change."""
+        part = known.get(id(declaration))
+        if part is None and id(declaration) in changed:
+            before, names = changed[id(declaration)]
+            if id(before) in known:
+                part = self._with_fields(known[id(before)], declaration, names)
+        if part is None:
+            part = self._compile(declaration)
+            if id(declaration) in changed and id(before) in known:
+                part.follow(known[id(before)])
+        self._parts[id(declaration)] = part
+        return part
+
+    def _with_fields(self, part: Part, now: Any, names: Collection[str]) -> Part | None:
+        """A part with other fields in its only record; None where more follows from these coefficients."""
+        whole: tuple[Any, ...] = (*part.interactions, *part.constraint_records)
+        if len(whole) != 1:
+            return None
+        (record,) = whole
+        which = "interactions" if part.interactions else "constraint_records"
+        if part.interactions and now.velocity_dependent != record.term.velocity_dependent:
+            return None
+        fields = now.fields_of(self, names, record.fields)
+        if fields is None:
+            return None
+        other = Part()
+        vars(other).update(vars(part), declaration=now)
+        changed = dataclasses.replace(
+            record, fields=record.fields | self._rounded(fields), **{"term" if part.interactions else "constraint": now}
+        )
+        setattr(other, which, (changed,))
+        other.walls = (now,) if part.walls else ()
+        return other
 
     def _meeting(self, walls: tuple[Any, ...], previous: Plan | None) -> Part:
         """The constraint that holds bodies in corners, for all walls together."""
@@ -121,7 +157,7 @@ class Plan:
             previous is not None
             and previous.mass is self.mass
             and previous._corners.walls == walls
-            and self._same_pins(previous)
+            and self._pins == previous._pins
             # Corners report through the walls that they are of.
             and all(self._parts[id(wall)] is previous._parts.get(id(wall)) for wall in walls)
         ):
@@ -145,23 +181,35 @@ class Plan:
 
     def _in_turn(self, records: list[ConstraintRecord], previous: Plan | None) -> list[ConstraintRecord]:
         """All constraints as they act, whatever was declared when: of those of one turn in the order given."""
-        ties = [record for record in records if record.kind in PAIRED]
+        self._paired = [record for record in records if record.kind in PAIRED]
         others = [record for record in records if record.kind not in PAIRED]
-        self._ties = tied(self.n, ties, () if previous is None else previous._ties)
+        #: Of `Distance`, those that hold a body in common as one.
+        self._ties: list[ConstraintRecord]
+        if previous is not None and self._paired == previous._paired:
+            self._ties = previous._ties
+        else:
+            self._ties = tied(self.n, self._paired, () if previous is None else previous._ties)
         return sorted([*self._ties, *others], key=lambda record: TURNS.get(record.kind, SOLID))
 
-    def _dragged(self, record: ConstraintRecord) -> ConstraintRecord:
-        """A constraint that pulls in both halves of a step is told what drag there is."""
-        if not (record.splits and self._c.any()):
-            return record
+    def _drag(self, previous: Plan | None) -> None:
+        """Constraints that pull in both halves of a step are told what drag there is."""
+        self._undragged = self.constraint_records
+        if not any(record.splits for record in self._ties) or not self._c.any():
+            return
+        if previous is not None and self._undragged == previous._undragged and np.array_equal(self._c, previous._c):
+            self.constraint_records = previous.constraint_records
+            return
         drag = self._c + np.zeros(self.n)
-        ends = {f"drag_{end}": drag[record.fields[end]] for end in ("first", "second")}
-        return dataclasses.replace(record, fields=record.fields | self._rounded(ends))
-
-    replaced = replacing.replaced
-    renumbered = replacing.renumbered
-    refilled = replacing.refilled
-    refill = replacing.refill
+        self.constraint_records = [
+            dataclasses.replace(
+                record,
+                fields=record.fields
+                | self._rounded({f"drag_{end}": drag[record.fields[end]] for end in ("first", "second")}),
+            )
+            if record.splits
+            else record
+            for record in self._undragged
+        ]
 
     def of_rows(self, rows: np.ndarray, mass: np.ndarray) -> dict[str, np.ndarray | list[dict[str, np.ndarray]]]:
         """The coefficients of some bodies after a change of mass: the bits of a plan made with these masses.
@@ -190,41 +238,33 @@ class Plan:
 
     def _merge(self, previous: Plan | None) -> None:
         """Merge the affine terms, and find out what follows from that."""
-        parts = self._parts
-        shares = [share for term in self.forces for share in parts[id(term)].affine]
-        self._affine = merged = merging.merged(shares, self.dim)
-        _, numbers, self.rate, self.omega, self.drag, self.wind, self.spring, self.damped, self.turned = merged
-        if self.damped:
-            _check_finite("rate", self.rate, _F64)
-        if self.turned:
-            _check_finite("omega", self.omega, _F64)
+        shares = [share for term in self.forces for share in self._parts[id(term)].affine]
+        known = {} if previous is None else previous._columns
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._columns = merging.columns(shares, self.dim, known, self._rounded_column)
+        self.drag, self.wind = self._columns["c"].acts
+        self.spring, self.damped, self.turned = (self._columns[symbol].acts[0] for symbol in ("k", "rate", "omega"))
         self._remembered = step_numbers.still_true(self, previous)
         self.velocity_dependent = self.drag or self._told_velocities
         # What hangs on links has the velocity of its last step: half a step of gravity more would be felt as wind.
         if self.linked and isinstance(self.integrator, Verlet) and self.integrator.velocity == "backward":
             self.velocity_dependent = False
-        #: (g, w, p, c, k), where all are the same for all bodies, and nothing is lost in the dtype of the state.
-        self.numbers = None if numbers is None or not self._ordinary(numbers) else numbers
-        if self.numbers is None:
-            vars(self).pop("_rounded_affine", None)
-            self._rounded_affine  # noqa: B018 - which refuses what overflows
+
+    def _rounded_column(self, name: str, array: np.ndarray) -> np.ndarray:
+        if name not in ("rate", "omega"):
+            return self._round(name, array)
+        _check_finite(name, array, _F64)  # what is computed of it is rounded
+        return array
 
     def _derive_masses(self, previous: Plan | None) -> None:
         if previous is not None and previous.mass is self.mass:
             self.inverse_mass, self.mobility = previous.inverse_mass, previous.mobility
-            self.finite_mass, self.shares = previous.finite_mass, previous.shares
+            self.finite_mass = previous.finite_mass
             return
-        if self.uniform_mass:
-            m = float(self.mass[0])
-            heavy = m == math.inf
-            self.inverse_mass = np.array([1 / m])
-            self.mobility, self.finite_mass = np.array([0.0 if heavy else 1.0]), np.array([0.0 if heavy else m])
-            self.shares = {"inverse_mass": 1 / m, "mobility": 0.0 if heavy else 1.0}
-            return
-        mass, infinite, self.shares = self.mass, np.isinf(self.mass), {}
-        self.inverse_mass = 1 / mass
+        infinite = np.isinf(self.mass)
+        self.inverse_mass = 1 / self.mass
         self.mobility = np.where(infinite, 0.0, 1.0)
-        self.finite_mass = np.where(infinite, 0.0, mass)
+        self.finite_mass = np.where(infinite, 0.0, self.mass)
 
     def _known(self, previous: Plan | None) -> dict[int, Part]:
         """The parts of another plan that would be the same here."""
@@ -232,32 +272,32 @@ class Plan:
             return {}
         if previous.periodic is not self.periodic:
             return {}  # bodies see each other otherwise
-        if not (self.constraints or previous.constraints):
-            return previous._parts
-        if self._same_pins(previous):
+        if self._pins == previous._pins:
+            weights = (
+                (name, vars(previous)[name]) for name in ("weights", "rounded_weights") if name in vars(previous)
+            )
+            vars(self).update(weights)
             return previous._parts
         # All constraints lean on what is pinned; so that nothing is forgotten, none is taken over.
         return {key: part for key, part in previous._parts.items() if not (part.constraint_records or part.linked)}
 
-    def _same_pins(self, other: Plan) -> bool:
-        pins, others = (
-            [id(constraint) for constraint in plan.constraints if len(constraint.pins)] for plan in (self, other)
-        )
-        return pins == others
-
     def _compile(self, declaration: Any) -> Part:
         """The part of a plan that comes from a declaration, with its coefficients rounded."""
         self._part = part = Part()
+        part.declaration = declaration
         declaration.compile(self)
         return part
 
-    @np.errstate(over="ignore", invalid="ignore")  # half the time of a `with`
-    def _compile_alone(self, declaration: Any) -> Part:
-        return self._compile(declaration)
+    @once
+    def weights(self) -> np.ndarray:
+        """1/m of each body; 0 for those that no constraint moves."""
+        weights = weights_of(self, np.arange(self.n))
+        weights.flags.writeable = False
+        return weights
 
-    @np.errstate(over="ignore", invalid="ignore")
-    def _fields_of(self, declaration: Any, names: Collection[str], before: dict[str, np.ndarray]) -> Any:
-        return declaration.fields_of(self, names, before)
+    @once
+    def rounded_weights(self) -> np.ndarray:
+        return self._round("weight", self.weights)
 
     # How terms add themselves. All arrays that they give are float64, with one row or n rows.
 
@@ -265,32 +305,26 @@ class Plan:
         part = self._part.__dict__
         part[name] = part[name] + added if name in part else added
 
-    def add_gravity(self, g: np.ndarray | tuple[float, ...]) -> None:
-        if self.uniform_mass and (type(g) is tuple or len(g) == 1):
-            mobility = self.shares["mobility"]
-            numbers = g if type(g) is tuple else g.tolist()[0]  # type: ignore[union-attr]
-            self._add("affine", merging.share("g", [number * mobility for number in numbers]))
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):
-                self._add("affine", merging.share("g", g * self.mobility[:, None]))
+    def add_gravity(self, g: np.ndarray) -> None:
+        self._add("affine", ("g", g * self.mobility[:, None], None))
 
     def add_applied(self, force: np.ndarray) -> None:
         self._add("applied", force)
 
-    def add_drag(self, c: np.ndarray | float, w: np.ndarray | list[float] | tuple[float, ...]) -> None:
+    def add_drag(self, c: np.ndarray, w: np.ndarray) -> None:
         """-c (v - w): of several drags the coefficients add up and the wind is their weighted mean."""
-        self._add("affine", merging.share("c", c, w))
+        self._add("affine", ("c", c, w))
 
-    def add_spring(self, k: np.ndarray | float, p: np.ndarray | tuple[float, ...]) -> None:
+    def add_spring(self, k: np.ndarray, p: np.ndarray) -> None:
         """-k (x - p): of several springs the stiffnesses add up and the anchor is their weighted mean."""
-        self._add("affine", merging.share("k", k, p))
+        self._add("affine", ("k", k, p))
 
-    def add_damping(self, rate: np.ndarray | float) -> None:
-        self._add("affine", merging.share("rate", rate))
+    def add_damping(self, rate: np.ndarray) -> None:
+        self._add("affine", ("rate", rate, None))
 
     def add_rotation(self, omega: np.ndarray) -> None:
         """v' = v x omega, (1|n, 3) in rad/s, beside all accelerations."""
-        self._add("affine", merging.share("omega", omega))
+        self._add("affine", ("omega", omega, None))
 
     def add_record(self, kind: str, term: Term, **fields: np.ndarray) -> None:
         self._add("records", Record(kind, term.velocity_dependent, self._rounded(fields)))
@@ -304,7 +338,11 @@ class Plan:
 
     def source(self, record: ConstraintRecord) -> int:
         """The number of the constraint that a record is of."""
-        return next(i for i, constraint in enumerate(self.constraints) if constraint is record.constraint)
+        return self._numbers[id(record.constraint)]
+
+    @once
+    def _numbers(self) -> dict[int, int]:
+        return {id(constraint): number for number, constraint in reversed([*enumerate(self.constraints)])}
 
     def add_wall(self, wall: Any) -> None:
         """One of those that hold bodies after each step, and meet each other in corners."""
@@ -398,7 +436,15 @@ class Plan:
 
     def _rounded(self, fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Real coefficients in the dtype of the state, read-only; indices stay what they are."""
-        return {name: self._round(name, field) if field.dtype.kind == "f" else field for name, field in fields.items()}
+        weights = vars(self).get("weights")
+        return {
+            name: field
+            if field.dtype.kind != "f"
+            else self.rounded_weights
+            if field is weights
+            else self._round(name, field)
+            for name, field in fields.items()
+        }
 
     def _ordinary(self, numbers: list[float]) -> bool:
         """Are they numbers that the dtype of the state has room for, so that NumPy has nothing to say of them?"""
@@ -418,52 +464,43 @@ class Plan:
         array.flags.writeable = False
         return array
 
-    # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding. Changes come often, and
-    # kernels are told plain numbers where these will do: arrays are made for who asks.
-
-    @once
-    def _exact_affine(self) -> list[np.ndarray]:
-        """g, c, w, k and p in float64."""
-        merged = self._affine
-        if merged.numbers is None:
-            assert merged.arrays is not None
-            return merged.arrays
-        return merging.in_row(merged.numbers, self.dim, _F64)
-
-    @once
-    def _rounded_affine(self) -> list[np.ndarray]:
-        """The same in the dtype of the state."""
-        if self.numbers is not None:
-            return merging.in_row(self.numbers, self.dim, self.dtype)
-        return [self._round(name, array) for name, array in zip("gcwkp", self._exact_affine, strict=True)]
+    # Merged in float64, stepped in the dtype of the state; Exact needs c and k before rounding.
 
     @property
     def _c(self) -> np.ndarray:
-        return self._exact_affine[1]
+        return self._columns["c"].total
 
     @property
     def _k(self) -> np.ndarray:
-        return self._exact_affine[3]
+        return self._columns["k"].total
 
     @property
     def g(self) -> np.ndarray:
-        return self._rounded_affine[0]
+        return self._columns["g"].rounded[0]
 
     @property
     def c(self) -> np.ndarray:
-        return self._rounded_affine[1]
+        return self._columns["c"].rounded[0]
 
     @property
     def w(self) -> np.ndarray:
-        return self._rounded_affine[2]
+        return self._columns["c"].rounded[1]
 
     @property
     def k(self) -> np.ndarray:
-        return self._rounded_affine[3]
+        return self._columns["k"].rounded[0]
 
     @property
     def p(self) -> np.ndarray:
-        return self._rounded_affine[4]
+        return self._columns["k"].rounded[1]
+
+    @property
+    def rate(self) -> np.ndarray:
+        return self._columns["rate"].rounded[0]
+
+    @property
+    def omega(self) -> np.ndarray:
+        return self._columns["omega"].rounded[0]
 
 
 def _total(energies: np.ndarray) -> float:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-if TYPE_CHECKING:
-    import numpy as np
+import numpy as np
 
+from ..declaration import once
+
+if TYPE_CHECKING:
     from .merging import Share
 
 
@@ -30,6 +32,8 @@ class InteractionRecord:
     term: Any
     factor: np.ndarray  #: what its numbers are multiplied with: 1/m, or 1 where it is an acceleration
     fields: dict[str, np.ndarray]
+    #: What was changed is bound to what was bound before.
+    lineage: object = field(default_factory=object)
 
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
@@ -40,6 +44,13 @@ class ConstraintRecord:
     constraint: Any
     fields: dict[str, np.ndarray]
     members: tuple[ConstraintRecord, ...] = ()  #: those of which it was joined, if any: see `tying`
+    lineage: object = field(default_factory=object)
+
+    @once
+    def moved(self) -> np.ndarray:
+        """Of `Distance`: the bodies that it can move."""
+        ends = [self.fields[end][self.fields[f"move_{end}"] > 0] for end in ("first", "second")]
+        return np.concatenate(ends)
 
     @property
     def splits(self) -> bool:
@@ -47,16 +58,10 @@ class ConstraintRecord:
         return self.kind == "compliant_distance" and 2 in self.fields["direction"]
 
 
-class Refill(NamedTuple):
-    """Numbers for the places where an interaction or constraint has its own: then nothing is bound anew."""
-
-    of: InteractionRecord | ConstraintRecord
-    fields: dict[str, np.ndarray]
-
-
 class Part:
     """The part of a plan that comes from one declaration. It depends on no other but pins, and can be reused."""
 
+    declaration: Any = None
     # Tuples that are added to, each in the part's own `__dict__` from the first one on.
     #: (symbol, coefficient, what it is the weight of): see `merging`.
     affine: tuple[Share, ...] = ()
@@ -68,7 +73,8 @@ class Part:
     walls: tuple[Any, ...] = ()  #: which meet in corners
     applied: tuple[np.ndarray, ...] = ()  #: forces that users write into arrays of their own, (n, dim)
 
-    @property
-    def coupled(self) -> bool:
-        """Does it take more than each body's own numbers?"""
-        return bool(self.interactions or self.constraint_records or self.linked or self.applied)
+    def follow(self, before: Part) -> None:
+        """Constraints that were changed are bound to what was bound before, where no other array is needed."""
+        if self.constraint_records and len(self.constraint_records) == len(before.constraint_records):
+            pairs = zip(self.constraint_records, before.constraint_records, strict=True)
+            self.constraint_records = tuple([replace(new, lineage=old.lineage) for new, old in pairs])

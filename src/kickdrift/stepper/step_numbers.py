@@ -19,9 +19,12 @@ def still_true(plan: Plan, previous: Plan | None) -> dict[tuple[str, float], np.
     if previous is None or not previous._remembered:
         return {}
     changed = {
-        "decay": not np.array_equal(previous.rate, plan.rate),
-        "turn": not np.array_equal(previous.omega, plan.omega),
-        "flow": not (np.array_equal(previous._c, plan._c) and np.array_equal(previous._k, plan._k)),
+        name: any(
+            not (plan._columns[symbol] is previous._columns[symbol])
+            and not np.array_equal(plan._columns[symbol].total, previous._columns[symbol].total)
+            for symbol in symbols
+        )
+        for name, symbols in (("decay", ("rate",)), ("turn", ("omega",)), ("flow", ("c", "k")))
     }
     return {key: found for key, found in previous._remembered.items() if not changed[key[0]]}
 

@@ -55,7 +55,6 @@ class Stepper(StepperBase, Frames):
     __module__ = "kickdrift"  # where users find it
 
     _clock_type = FixedClock
-    _waits = True
     _snapshot_alone, _restored_alone = snapshot_alone, restored_alone
 
     if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,34 +24,43 @@ def tied(n: int, records: Sequence[ConstraintRecord], known: Sequence[Constraint
     """
     if len(records) < 2:
         return list(records)
-    owner = np.arange(len(records))  # of each record: the first of its system
-    holder = np.full(n, -1)  # of each body: the last record that can move it
-    for number, record in enumerate(records):
-        moved = _moved(record)
-        for other in np.unique(owner[holder[moved][holder[moved] >= 0]]):
-            low, high = sorted((owner[number], other))
-            owner[owner == high] = low
-        holder[moved] = number
+    moved = [record.moved for record in records]
+    holders = np.repeat(np.arange(len(records)), list(map(len, moved)))
+    bodies = np.concatenate(moved)
+    first = np.zeros(n, np.int64)
+    first[bodies[::-1]] = holders[::-1]  # of each body: the first record that can move it
+    owner = [*range(len(records))]  # of each record: one before it in its system, or itself
+    for one, other in zip(
+        holders[linked := first[bodies] != holders].tolist(), first[bodies][linked].tolist(), strict=True
+    ):
+        low, high = sorted((_root(owner, one), _root(owner, other)))
+        owner[high] = low
     systems: dict[int, list[ConstraintRecord]] = {}
-    for first, record in zip(owner.tolist(), records, strict=True):
-        systems.setdefault(first, []).append(record)
+    for number, record in enumerate(records):
+        systems.setdefault(_root(owner, number), []).append(record)
     before = {tuple(map(id, record.members)): record for record in known}
+    lineages = {_lineage(record): record.lineage for record in known if record.members}
     return [
-        system[0] if len(system) == 1 else before.get(tuple(map(id, system))) or _joined(system)
+        system[0] if len(system) == 1 else before.get(tuple(map(id, system))) or _joined(system, lineages)
         for system in systems.values()
     ]
 
 
-def _moved(record: ConstraintRecord) -> np.ndarray:
-    fields = record.fields
-    return np.concatenate([fields[end][fields[f"move_{end}"] > 0] for end in ("first", "second")])
+def _root(owner: list[int], number: int) -> int:
+    while owner[number] != number:
+        number = owner[number]
+    return number
+
+
+def _lineage(record: ConstraintRecord) -> tuple[int, ...]:
+    return tuple(id(member.lineage) for member in record.members)
 
 
 def _pairs(system: Sequence[ConstraintRecord]) -> np.ndarray:
     return np.concatenate([np.stack([each.fields["first"], each.fields["second"]], axis=1) for each in system])
 
 
-def _joined(system: Sequence[ConstraintRecord]) -> ConstraintRecord:
+def _joined(system: Sequence[ConstraintRecord], lineages: dict[tuple[int, ...], object]) -> ConstraintRecord:
     """One record of several.
 
     Its pairs come by their bodies, and so do not depend on which declaration has them and on what was added when.
@@ -81,7 +91,9 @@ def _joined(system: Sequence[ConstraintRecord]) -> ConstraintRecord:
             ]
             fields[name] = np.concatenate(columns)[order].astype(given[0].dtype, copy=False)
     kind = "compliant_distance" if "compliance" in fields else "distance"
-    return ConstraintRecord(kind, system[0].constraint, fields, tuple(system))
+    joined = ConstraintRecord(kind, system[0].constraint, fields, tuple(system))
+    lineage = lineages.get(_lineage(joined))
+    return joined if lineage is None else dataclasses.replace(joined, lineage=lineage)
 
 
 def _is_coloured(record: ConstraintRecord) -> bool:
