@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from plans import assert_same_bits
+from plans import assert_same_bits, said
 
 import kickdrift as kd
 
@@ -274,3 +274,59 @@ def test_all_constraints_at_once_give_one_checksum(isa, dtype, integrator):
             ours = everything(kd.Stepper, dtype, layout, integrator, threads)
             ours.step(60)
             assert ours.checksum() == everything_by_the_book(dtype, integrator)
+
+
+def half_over_walls(rng, wall, dtype):
+    """Bodies that fall on walls, some of them deep in each other."""
+    n = int(rng.integers(2, 14))
+    position = rng.uniform((-2, 0.2), (2, 3), (n, 2)).astype(dtype)
+    velocity = (rng.normal(size=(n, 2)) * rng.choice([0.1, 1, 30], (n, 1))).astype(dtype)
+    return position, velocity, rng.uniform(0.5, 2, n), rng.uniform(0.2, 0.5, n)
+
+
+@pytest.mark.parametrize("wall", ["plane", "box", "segments", "boxes"])
+@pytest.mark.parametrize("swept", [False, True])
+def test_halves_over_walls_know_nothing_of_each_other(Stepper, wall, swept):
+    """Two far-apart halves: each by itself, and both in one world; states and events."""
+    walls = {
+        "plane": lambda **given: kd.Plane((0, 1), 0, **given),
+        "box": lambda **given: kd.Box((-3, 0), (4096, 5), **given),
+        "segments": lambda **given: kd.Segments([[(-9, 0), (9, 0)], [(4000, 0), (4100, 0)]], **given),
+        "boxes": lambda **given: kd.Boxes([(-9, -1), (4000, -1)], [(9, 0), (4100, 0)], **given),
+    }
+    for seed in range(40 if Stepper is kd.Stepper else 3):
+        rng = np.random.default_rng(seed)
+        dtype = [np.float32, np.float64][seed % 2]
+        e, mu = float(rng.choice([0, 0.5, 0.9, 1])), float(rng.choice([0, 0.4]))
+        solid_e = float(rng.choice([0, 0.5, 1]))
+        integrator = str(rng.choice(["semi_implicit_euler", "velocity_verlet", "verlet", "rk4"]))
+        first = bool(rng.integers(2))  # are walls declared before collisions?
+        halves = [half_over_walls(rng, wall, dtype) for _ in range(2)]
+        halves[1][0][:, 0] += 4080
+        states, events = [], []
+        both = [np.concatenate(each) for each in zip(*halves, strict=True)]
+        for position, velocity, mass, radius in (*halves, both):
+            constraints = [
+                walls[wall](restitution=solid_e, friction=mu, radius=radius),
+                kd.ElasticCollisions(radius, e, friction=mu, swept=swept),
+            ]
+            world = Stepper(
+                position.copy(),
+                velocity.copy(),
+                mass=mass,
+                hz=60,
+                integrator=integrator,
+                forces=[kd.Gravity((0, -9.81))],
+                constraints=constraints if first else constraints[::-1],
+                events=kd.Events(),
+            )
+            world.step(20 if Stepper is kd.Stepper else 5)
+            states.append(np.concatenate([world.position, world.velocity], axis=1))
+            events.append(world.events.take())
+        n = len(halves[0][0])
+        here = events[2]["slot_a"] < n
+        with said(seed=seed, wall=wall, e=e, mu=mu, integrator=integrator, first=first):
+            assert_same_bits(states[2], np.concatenate(states[:2]))
+            for own, together in zip(events, (events[2][here], events[2][~here]), strict=False):
+                for name in ("tick", "time", "kind", "speed", "impulse", "point"):
+                    assert own[name].tobytes() == together[name].tobytes(), name

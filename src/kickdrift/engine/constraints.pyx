@@ -310,7 +310,7 @@ cdef class BoundContacts(BoundGrid):
         data.first_row = <int32_t*> self.allocate(places, np.int32)
         data.second_row = <int32_t*> self.allocate(places, np.int32)
         data.contact = self.allocate((2 * plan.dim + CONTACT) * places, real)
-        data.rod = self.allocate((plan.dim + 1) * data.rods, real)
+        data.rod = self.allocate((plan.dim + 2) * data.rods, real)
         data.group = <int32_t*> self.allocate(n, np.int32)
         data.deep = <uint8_t*> self.allocate(n, np.uint8)
         data.taken = <uint64_t*> self.allocate(n, np.uint64)
@@ -363,6 +363,7 @@ cdef class BoundCollisions(BoundGrid):
         self.filter(data, fields, n)
         data.iterations = fields["iterations"][0]
         data.lag = fields["lag"][0]
+        data.moved = <uint8_t*> self.allocate(n, np.uint8)
         self.lay_out(data, fields, plan, table)
         self.cost = 200 * plan.n
         if "swept" in fields and data.classes > 0:

@@ -391,10 +391,10 @@ class System(Body):
             self.damp(self.decay)
         self.count()
 
-    def apply(self, record, function, before) -> None:
-        """Let a constraint do what it does; what it reports is its own."""
+    def apply(self, record, function, before, **chosen) -> None:
+        """Apply a constraint; its reports are its own."""
         outer, self.source = self.source, self.plan.source(record)
-        function(self, before, **present_fields(self, record))
+        function(self, before, **present_fields(self, record), **chosen)
         self.source = outer
 
     @property

@@ -100,6 +100,7 @@ ctypedef struct Wall:
     const void* weight
     double lag
     const uint8_t* sensor       # of each body: 1 where it reports and goes through, 2 where it goes through; or NULL
+    const uint8_t* only         # of each body: is it constrained in this call? NULL: all are
     Told* told                  # or NULL
 
 # Shapes in a tree: a node with a count is a leaf, the others have two nodes below, at `first` and after it.
@@ -178,6 +179,7 @@ ctypedef struct Collisions:
     int64_t on_way_stride
     double on_way_h
     int64_t iterations
+    uint8_t* moved              # of each body: since walls were applied last
     int64_t walls               # that bodies may be pushed into
     const ConstraintCall* wall
     int64_t classes             # of size, but for points; the largest bodies first

@@ -1,11 +1,12 @@
 # Bodies that meet each other: the formulas of kickdrift/reference/collisions.py.
 
 from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memset
 
 from .events cimport is_known_faster, key_of, report, senses
 from .walls cimport arrival, at_least_zero, bounce, each, replace, rub
 from .broad_phase cimport find_pairs, find_ways
-from ..abi.constraints cimport Collisions, ConstraintCall
+from ..abi.constraints cimport Collisions, ConstraintCall, Wall
 from ..simd.vec cimport real
 from ..space cimport turn_to_image
 from ..abi.plan cimport MAX_DIM
@@ -42,7 +43,8 @@ cdef inline int collide(
 ) noexcept nogil:
     cdef int64_t sweep, i, k, pairs, place
     cdef int64_t met = 0
-    cdef bint changed
+    cdef bint changed = False
+    memset(data.moved, 0, n)
     if data.swept:
         if not find_ways(dim, h, n, stride, x, v, data, owner):
             return INTERRUPTED
@@ -50,11 +52,10 @@ cdef inline int collide(
         return INTERRUPTED
     if data.category != NULL:
         drop_strangers(n, data)
-    if data.swept and not meet_in_time(dim, h, n, stride, gain, x, v, s, data, owner):
+    if data.swept and not meet_in_time(dim, h, n, stride, gain, x, v, s, data, owner, &changed):
         return INTERRUPTED
     pairs = list_pairs(n, data)
     for sweep in range(data.iterations):
-        changed = False
         for k in range(pairs):
             place = k if sweep % 2 == 0 else pairs - 1 - k
             i = data.lower[place]
@@ -72,21 +73,27 @@ cdef inline int collide(
         met += pairs // 4   # which takes as long
         if not changed:
             break
-        meet_walls(h, n, dim, stride, before, gain, x, v, s, data, owner)
+        collide_with_walls(h, n, dim, stride, before, gain, x, v, s, data, owner)
         met += n // 8  # which takes as long
+        memset(data.moved, 0, n)
+        changed = False
     return 0
 
 
-cdef inline void meet_walls(
+cdef inline void collide_with_walls(
     real h, int64_t n, int dim, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
     const Collisions* data, void* owner,
 ) noexcept nogil:
-    """What leans on a body that leans on a wall is held up by the wall in this step, not in later ones."""
-    cdef const ConstraintCall* wall
+    """Walls support stacks within this step. Other bodies stay as they are: a wall may round what rests on it."""
+    cdef const ConstraintCall* call
+    cdef Wall* wall
     cdef int64_t number
     for number in range(data.walls):
-        wall = &data.wall[number]
-        wall.function(wall.kind, h, n, dim, stride, before, gain, x, v, s, wall.data, owner)
+        call = &data.wall[number]
+        wall = <Wall*> call.data  # with which those of shapes begin
+        wall.only = data.moved
+        call.function(call.kind, h, n, dim, stride, before, gain, x, v, s, call.data, owner)
+        wall.only = NULL
 
 
 cdef inline int64_t list_pairs(int64_t n, const Collisions* data) noexcept nogil:
@@ -175,6 +182,7 @@ cdef inline bint meet_pair(
         y[c] = x[c * stride + j] + share * d[c]
         w[c] = v[c * stride + j] + share * u[c]
     replace(dim, h, stride, j, y, w, x, v, s)
+    data.moved[i] = data.moved[j] = True
     return True
 
 
@@ -251,7 +259,7 @@ cdef inline bint meet(
 
 cdef inline bint meet_in_time(
     int dim, real h, int64_t n, int64_t stride, const real* gain, real* x, real* v, real* s,
-    const Collisions* data, void* owner,
+    const Collisions* data, void* owner, bint* changed,
 ) noexcept nogil:
     """The earliest touches of all bodies happen, and what follows is found anew; False where somebody wants to stop."""
     cdef real* since = <real*> data.since
@@ -287,7 +295,8 @@ cdef inline bint meet_in_time(
                 j = data.partner[place]
                 if data.which[i] != place or data.which[j] != place:
                     continue
-                meet_pair(False, times[place], dim, h, stride, i, place, gain, x, v, s, data)
+                if meet_pair(False, times[place], dim, h, stride, i, place, gain, x, v, s, data):
+                    changed[0] = True
                 since[i] = since[j] = times[place]
                 data.last[i], data.last[j] = <int32_t> j, <int32_t> i
                 ready = True

@@ -1,6 +1,6 @@
 # Rods that are solved together with contacts: the formulas of kickdrift/reference/constraints/contacts.py.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 
 from .contact_impulses cimport apply
 from .contact_state cimport body
@@ -12,8 +12,8 @@ from ..space cimport turn_to_image
 
 
 cdef inline real* rod(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
-    """Its direction, and its length now."""
-    return <real*> data.rod + (dim + 1) * k
+    """Its direction, its length, and the impulse that the substep begins with."""
+    return <real*> data.rod + (dim + 2) * k
 
 
 cdef inline void begin_rods(int dim, const Contacts* data, const real* like) noexcept nogil:
@@ -37,7 +37,28 @@ cdef inline void begin_rods(int dim, const Contacts* data, const real* like) noe
         for c in range(dim):
             own[c] = own[c] / own[dim] if own[dim] > 0 else zero * own[c]
             impulse[c] = pull[data.number[k]] * own[c]
+        own[dim + 1] = pull[data.number[k]]
         apply(dim, a, b, weight[data.rod_first[k]], weight[data.rod_second[k]], impulse)
+
+
+cdef inline void drop_corrections(int dim, const Contacts* data, const real* like) noexcept nogil:
+    """Go back to the impulses that the substep began with: what corrected lengths is not to add up."""
+    cdef const real* weight = <const real*> data.grid.weight
+    cdef real* pull = <real*> data.pull[1 - data.state[0]]
+    cdef real impulse[MAX_DIM]
+    cdef const real* own
+    cdef int64_t k, number
+    cdef int32_t i, j
+    cdef int c
+    for k in range(data.rods):
+        if (<const real*> data.compliance)[k] > 0:
+            continue
+        own = rod(dim, data, k, like)
+        number, i, j = data.number[k], data.rod_first[k], data.rod_second[k]
+        for c in range(dim):
+            impulse[c] = (own[dim + 1] - pull[number]) * own[c]
+        apply(dim, body(dim, data, i, like), body(dim, data, j, like), weight[i], weight[j], impulse)
+        pull[number] = own[dim + 1]
 
 
 cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, const Contacts* data) noexcept nogil:
@@ -53,6 +74,8 @@ cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, c
     cdef real total, speed, change, give, w_a, w_b
     cdef int64_t sweep, turn, k, number
     cdef int c
+    if not push:
+        drop_corrections(dim, data, &h)
     for sweep in range(data.sweeps):
         for turn in range(data.rods):
             k = turn if sweep % 2 == 0 else data.rods - 1 - turn

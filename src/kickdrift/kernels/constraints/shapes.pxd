@@ -27,6 +27,8 @@ cdef inline int meet_shapes(
     if data.count == 0:
         return 0
     for i in range(n):
+        if data.wall.only != NULL and not data.wall.only[i]:
+            continue
         if takes_part(weight[i] > 0, data.wall.sensor, i):
             meet_body(<real> step, dim, stride, i, before, gain, x, v, s, data)
     return 0

@@ -121,6 +121,8 @@ cdef inline int box(
     cdef int64_t i, j
     cdef bint inner
     for i in range(n):
+        if data.only != NULL and not data.only[i]:
+            continue
         r = each(&data.radius, i, <real> 0)
         inner = True
         for j in range(dim):
@@ -201,6 +203,8 @@ cdef inline int plane(
     cdef real depth
     cdef int64_t i, j
     for i in range(n):
+        if data.only != NULL and not data.only[i]:
+            continue
         depth = normal[0] * x[i]
         for j in range(1, dim):
             depth = depth + normal[j] * x[j * stride + i]

@@ -32,26 +32,27 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
     pairs = [pair for pair in near if seen.meet(*pair)]
     way = system.space.nearest
     since, last = [system.h] * len(x), [-1] * len(x)
+    moved = set()  # since walls were applied last
 
     def move(i, j, sweep, time=None):
-        """Let two meet; did they?"""
+        """Solve a pair if it collides."""
         d, size = way(x[j] - x[i]), radius[i] + radius[j]
         overlap = size * size - dot(d, d)
         if not overlap > 0 and time is None:
-            return False
+            return
         e = restitution[i] if restitution[i] > restitution[j] else restitution[j]
         mu = system.real(0) if friction is None else sqrt(friction[i] * friction[j])
         gain = [system.gain[k] if weight[k] > 0 else 0 * system.gain[k] for k in (i, j)]
         first = sweep == 0 and swept is None
         found = meet(d, v[j] - v[i], size, overlap, gain, e, mu, system.h, lag, first, (j - i - 1) % len(d), time)
         if found is None:
-            return False
-        moved, turned, met = found  # the way from i to j, and how it changes
+            return
+        apart, turned, met = found  # changes of the separation and of the relative velocity
+        moved.update((i, j))
         tell(system, met, x, v, i, j, radius, weight)
         share_i, share_j = weight[i] / (weight[i] + weight[j]), weight[j] / (weight[i] + weight[j])
-        replace(system, x, v, s, i, x[i] - share_i * moved, v[i] - share_i * turned)
-        replace(system, x, v, s, j, x[j] + share_j * moved, v[j] + share_j * turned)
-        return True
+        replace(system, x, v, s, i, x[i] - share_i * apart, v[i] - share_i * turned)
+        replace(system, x, v, s, j, x[j] + share_j * apart, v[j] + share_j * turned)
 
     def touch(i, j):
         """How long ago two came to touch, after what they have met already; 0 where they did not."""
@@ -81,7 +82,6 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
         if not ready:
             break
     for sweep in range(iterations[0]):
-        changed = False
         for i, j in pairs if sweep % 2 == 0 else reversed(pairs):
             if seen.senses(i, j):
                 if sweep == 0:
@@ -89,15 +89,16 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
                 continue
             if not weight[i] + weight[j] > 0:
                 continue
-            changed = move(i, j, sweep) or changed
-        if not changed:
+            move(i, j, sweep)
+        if not moved:
             break
-        # What leans on a body that leans on a wall is held up by the wall in this step, not in later ones.
+        # Walls support stacks within this step. Other bodies stay as they are: a wall may round what rests on it.
         system.put(x, v, s)
         for record in system.plan.constraint_records:
             if record.kind in SOLID:
-                system.apply(record, SOLID[record.kind], before)
+                system.apply(record, SOLID[record.kind], before, bodies=sorted(moved))
         x, v, s = system.rows()
+        moved.clear()
     system.put(x, v, s)
 
 

@@ -164,6 +164,7 @@ def contacts(
             if contact.push != 0:
                 contact.rub = contact.rub - dot(contact.rub, contact.n) * contact.n
                 apply(u, contact.i, contact.j, contact.w_i, contact.w_j, contact.push * contact.n + contact.rub)
+        kept = list(pull)
         for rod in to_and_fro(len(rods), sweeps[0]):
             i, j, wanted, alpha = rods[rod]
             way, r = ways[rod]
@@ -190,6 +191,12 @@ def contacts(
                     touched[i] = True
                     u[i] = u[i] - (one - share) * gain[i]  # as fast as it came there
             p[i] = place
+        # What has corrected lengths is done with positions. If it stayed in the impulses that the next substep begins
+        # with, it would add up for as long as a length is off: nearly straight rods would be thrown to and fro.
+        for rod, (i, j, _length, alpha) in enumerate(rods):
+            if not alpha > 0:
+                apply(u, i, j, weight[i], weight[j], (kept[number[rod]] - pull[number[rod]]) * ways[rod][0])
+                pull[number[rod]] = kept[number[rod]]
         for rod in to_and_fro(len(rods), sweeps[0]):
             i, j, _length, alpha = rods[rod]
             if not alpha > 0:

@@ -123,10 +123,11 @@ class Shapes:
 
 
 def shapes(
-    system, before, segments, lower, upper, enabled, reach, restitution, friction, radius, weight, lag, sensor=None
-):
+    system, before, segments, lower, upper, enabled, reach, restitution, friction, radius, weight, lag, sensor=None,
+    bodies=None,
+):  # fmt: skip
     x, v, s = system.rows()
-    wall = Wall(system, restitution, friction, radius, weight, lag, sensor)
+    wall = Wall(system, restitution, friction, radius, weight, lag, sensor, bodies)
     all_ = Shapes(system, {"segments": segments, "lower": lower, "upper": upper, "enabled": enabled, "reach": reach})
     for i in wall.free:
         if wall.sensor[i]:

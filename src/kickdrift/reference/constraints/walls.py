@@ -67,7 +67,7 @@ def rub(v, limit):
 class Wall:
     """What walls of all shapes have in common: coefficients and the state that they work on."""
 
-    def __init__(self, system, restitution, friction, radius, weight, lag, sensor=None):
+    def __init__(self, system, restitution, friction, radius, weight, lag, sensor=None, bodies=None):
         self.h = system.h
         self.lag = system.real(lag[0])
         self.zero = system.real(0)
@@ -77,7 +77,8 @@ class Wall:
         #: Of each body: 1 where it reports and goes through, 2 where it goes through.
         sensor = [0] * len(weight) if sensor is None else sensor
         self.sensor = [s == 1 for s in sensor]
-        self.free = [i for i in range(len(weight)) if (weight[i] > 0 if sensor[i] == 0 else sensor[i] == 1)]
+        bodies = range(len(weight)) if bodies is None else bodies
+        self.free = [i for i in bodies if (weight[i] > 0 if sensor[i] == 0 else sensor[i] == 1)]
 
     def coefficients(self, i):
         """Restitution, friction and radius of a body."""
@@ -115,9 +116,9 @@ class Wall:
         return self.h * (0.5 + self.lag)
 
 
-def box(system, before, lower, upper, restitution, friction, radius, weight, lag, sensor=None):
+def box(system, before, lower, upper, restitution, friction, radius, weight, lag, sensor=None, bodies=None):
     x, v, s = system.rows()
-    wall = Wall(system, restitution, friction, radius, weight, lag, sensor)
+    wall = Wall(system, restitution, friction, radius, weight, lag, sensor, bodies)
     lower, upper = ([system.real(bound) for bound in bounds[0]] for bounds in (lower, upper))
     for i in wall.free:
         e, mu, r = wall.coefficients(i)
@@ -154,9 +155,9 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
     system.put(x, v, s)
 
 
-def plane(system, before, normal, offset, restitution, friction, radius, weight, lag, sensor=None):
+def plane(system, before, normal, offset, restitution, friction, radius, weight, lag, sensor=None, bodies=None):
     x, v, s = system.rows()
-    wall = Wall(system, restitution, friction, radius, weight, lag, sensor)
+    wall = Wall(system, restitution, friction, radius, weight, lag, sensor, bodies)
     n, place = Vector([system.real(number) for number in normal[0]]), system.real(offset[0])
     for i in wall.free:
         e, mu, r = wall.coefficients(i)
