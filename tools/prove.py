@@ -13,6 +13,7 @@
     python tools/prove.py fluid         pressure and energy of a Lennard-Jones fluid, against the literature
     python tools/prove.py netplay [...] a million ticks of two peers with rollback over a bad line, without a desync
     python tools/prove.py mutate [...]  small wrong changes, one at a time: which test sees them
+    python tools/prove.py mutmut [...]  those that mutmut makes of modules that are plain Python
     python tools/prove.py digests DIR   the digests that other machines left there are one
 
 CONTRIBUTING.md says what each needs. They build in build/prove and leave the tree alone.
@@ -35,6 +36,7 @@ COMMANDS = {
     "fluid": ("fluid", "main"),
     "netplay": ("rollback", "main"),
     "mutate": ("mutation", "main"),
+    "mutmut": ("mutmut_run", "main"),
     "digests": ("cross", "collected"),
 }
 
