@@ -33,14 +33,14 @@ def said(*command, **options):
     return run(*command, stdout=subprocess.PIPE, **options).stdout
 
 
-def copy_of_tree(name):
-    """The sources without what was built; what an earlier copy built stays beside them."""
+def copy_of_tree(name, copy=shutil.copy2):
+    """The sources without what was built; what an earlier copy built stays beside them. `copy` copies a file."""
     place = WORK / name
     if (place / "src").exists():
         for path in [*(place / "src").rglob("*.p*"), *(place / "tests").rglob("*.py")]:  # what was deleted or renamed
             if path.is_file() and not (ROOT / path.relative_to(place)).exists():
                 path.unlink()
-    shutil.copytree(ROOT, place, ignore=IGNORED, dirs_exist_ok=True)
+    shutil.copytree(ROOT, place, ignore=IGNORED, dirs_exist_ok=True, copy_function=copy)
     return place
 
 

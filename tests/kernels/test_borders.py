@@ -1,0 +1,191 @@
+"""Conditions by which kernels choose a loop or leave work out: on both sides of each border, the reference's bits.
+
+A condition that is too wide gives wrong bits on one side, one that is too narrow costs time alone. Random scenes seldom
+stand at a border. So here is one scene for each side: the condition holds in the first, and not in the second.
+"""
+
+import numpy as np
+import pytest
+from plans import assert_same_bits, assert_same_state
+
+import kickdrift as kd
+
+
+def world(n=5, dim=2, dtype=np.float64, steps=3, layout="C", position=None, velocity=None, **arguments):
+    """A function of a class of steppers; bodies lie on a line of eighths, unless they are given."""
+
+    def play(cls):
+        rng = np.random.default_rng(1)
+        x = rng.integers(-99, 99, (n, dim)) / 8 if position is None else np.array(position)
+        v = rng.integers(-9, 9, x.shape) / 8 if velocity is None else np.array(velocity)
+        stepper = cls(np.array(x, dtype, order=layout), np.array(v, dtype, order=layout), dt=1 / 32, **arguments)
+        stepper.step(steps)
+        stepper.step(1)
+        return stepper
+
+    return play
+
+
+def falling(n, integrator="velocity_verlet", *forces, **arguments):
+    dim = arguments.get("dim", 2)
+    return world(n, forces=[kd.Gravity([0.0] * (dim - 1) + [-8.0]), *forces], integrator=integrator, **arguments)
+
+
+def well(n, integrator="velocity_verlet", **arguments):
+    dim = arguments.get("dim", 2)
+    return world(n, forces=[kd.PointGravity(2.0, [0.5] * dim, 0.5)], integrator=integrator, **arguments)
+
+
+def stars(n, **arguments):
+    return world(n, forces=[kd.NBody(0.5, softening=0.5)], mass=1.5, **arguments)
+
+
+def chain(pairs, bodies=None, **arguments):
+    index = np.stack([np.arange(pairs), np.arange(1, pairs + 1)], axis=1)
+    return world(bodies or pairs + 1, constraints=[kd.Distance(index, 1.0, iterations=2, **arguments)])
+
+
+def at_wall(wall, place, velocity, *more, **arguments):
+    forces = arguments.pop("forces", [kd.Gravity((0.0, -8.0))])
+    arguments |= {"position": [place], "velocity": [velocity], "constraints": [wall, *more], "events": kd.Events()}
+    return world(forces=forces, steps=1, **arguments)
+
+
+def two(distance, speed, **arguments):
+    """Of radius 1, on a line."""
+    balls = kd.ElasticCollisions(1.0, 0.5, **arguments)
+    return world(position=[[0.0, 0.0], [distance, 0.0]], velocity=[[0.0, 0.0], [-speed, 0.0]], constraints=[balls])
+
+
+FLOOR, ROOM = kd.Plane((0.0, 1.0), 0.0, 0.5, 0.5), kd.Box(0.0, 4.0, 0.5, 0.5)
+SLIT = kd.Boxes([(0.0, -1.0), (0.0, 0.03125)], [(2.0, 0.0), (2.0, 1.0)], 1.0)
+SLOPE = kd.Segments([[(0.0, 0.0), (2.0, 2.0)]], 0.5, 0.5)
+AROUND = kd.Periodic(0.0, 8.0)
+MAGNET, SPRUNG = kd.Magnetic(1.0, 5.0), kd.AnchorSpring(2.0)
+JITTER, BATH = kd.Expression(x="noise(0)", y="noise(1)"), kd.Langevin(0.5, 2.0, seed=3)
+
+#: What is asked; where it is so; where it is not.
+BORDERS = {
+    "one number": (falling(1, dim=1), falling(2, dim=1)),
+    **{f"{n} numbers, a vector or less": (falling(n, dim=1), falling(n + 1, dim=1)) for n in (2, 4, 8, 16)},
+    "whole bodies in a block of vectors": (falling(200, dim=2), falling(200, dim=3)),
+    "that of Verlet": (falling(200, "verlet", dim=2), falling(200, "verlet", dim=3)),
+    "few steps of what does not fill a block": (falling(45, steps=2), falling(45, steps=3)),
+    **{
+        f"{n} numbers, a long row": (falling(n, "leapfrog", dim=1), falling(n + 1, "leapfrog", dim=1)) for n in (48, 96)
+    },
+    "one row": (falling(384), falling(385)),
+    "rows of all components": (falling(200, layout="C"), falling(200, layout="F")),
+    "one tile": (well(192), well(193)),
+    "a whole vector at the end of a tile": (well(16), well(17)),
+    "tiles of one component": (well(40, dim=1), well(40, dim=2)),
+    "a history": (well(40, "verlet"), well(40)),
+    "a scheme without a loop of its own": (well(40, "groot_warren"), well(40, "rk4")),
+    "coefficients that are the same for all": (
+        falling(20, "velocity_verlet", kd.LinearDrag(0.5)),
+        falling(20, "velocity_verlet", kd.LinearDrag(np.arange(20) / 8)),
+    ),
+    "wind that is the same for all": (
+        falling(20, "velocity_verlet", kd.LinearDrag(0.5, (1.0, 2.0)), kd.PointGravity(1.0, (9.0, 9.0), 1.0)),
+        falling(
+            20,
+            "velocity_verlet",
+            kd.LinearDrag(0.5, np.arange(40.0).reshape(20, 2)),
+            kd.PointGravity(1.0, (9.0, 9.0), 1.0),
+        ),
+    ),
+    "drag": (falling(20, "velocity_verlet", kd.LinearDrag(0.5)), falling(20, "velocity_verlet", kd.LinearDrag(0.0))),
+    "springs": (falling(20, "heun", SPRUNG), falling(20, "heun", kd.AnchorSpring(0.0))),
+    "drag and springs": (
+        falling(20, "rk4", SPRUNG, kd.LinearDrag(0.5, (1.0, 0.0))),
+        falling(20, "rk4", SPRUNG),
+    ),
+    "turning": (falling(20, "leapfrog", MAGNET), falling(20, "leapfrog", kd.Magnetic(1.0, 0.0))),
+    "damping": (falling(20, "verlet", kd.Damping(0.5)), falling(20, "verlet", kd.Damping(0.0))),
+    "one vector of stars": (stars(2), stars(3)),
+    "one vector of floats": (stars(4, dtype=np.float32), stars(5, dtype=np.float32)),
+    "pairs of stars once": (stars(32), stars(31)),
+    "pairs of stars once, in space": (stars(32, dim=3), stars(31, dim=3)),
+    "few pairs": (chain(2), chain(3)),
+    "few bodies that pairs hold": (chain(14), chain(15)),
+    "pairs that pull before": (chain(20, compliance=0.01), chain(20, compliance=0.01, direction="after")),
+    "64 bodies of noise": (world(64, forces=[JITTER]), world(65, forces=[JITTER])),
+    "64 bodies of a bath": (world(64, forces=[BATH]), world(65, forces=[BATH])),
+    "exactly at a plane, going out": (
+        at_wall(FLOOR, (0.0, 0.0), (2.0, -1.0), forces=[]),
+        at_wall(FLOOR, (0.0, 1.0), (2.0, 0.0)),
+    ),
+    "exactly at a plane after the step": (
+        at_wall(FLOOR, (0.0, 0.03125), (1.0, -1.0), forces=[]),
+        at_wall(FLOOR, (0.0, 0.0625), (1.0, -1.0), forces=[]),
+    ),
+    "exactly at a plane, going in": (
+        at_wall(FLOOR, (0.0, 0.0), (2.0, 1.0), forces=[]),
+        at_wall(FLOOR, (0.0, -1.0), (2.0, 1.0)),
+    ),
+    "exactly at a ceiling": (
+        at_wall(ROOM, (1.0, 3.96875), (1.0, 1.0), forces=[]),
+        at_wall(ROOM, (1.0, 3.9375), (1.0, 1.0), forces=[]),
+    ),
+    "at rest at a wall": (at_wall(FLOOR, (0.0, 0.0), (2.0, 0.0)), at_wall(FLOOR, (0.0, 0.0), (2.0, -9.0))),
+    "in a corner": (at_wall(ROOM, (0.0, 0.0), (-1.0, -1.0)), at_wall(ROOM, (1.0, 0.0), (-1.0, -1.0))),
+    "in a corner of planes": (
+        at_wall(FLOOR, (0.0, 0.0), (-1.0, -1.0), kd.Plane((1.0, 0.0), 0.0)),
+        at_wall(FLOOR, (1.0, 0.0), (-1.0, -1.0), kd.Plane((1.0, 0.0), 0.0)),
+    ),
+    "in a corner, going out": (
+        at_wall(ROOM, (-0.5, -0.5), (1.0, 1.0), forces=[]),
+        at_wall(ROOM, (-0.5, -0.5), (-1.0, -1.0), forces=[]),
+    ),
+    "more bounces than are followed": (
+        at_wall(SLIT, (1.0, 0.015625), (0.0, 64.0), forces=[]),
+        at_wall(SLIT, (1.0, 0.015625), (0.0, 4.0), forces=[]),
+    ),
+    "along a segment and off it": (
+        at_wall(SLOPE, (1.0, 1.0), (0.0, -8.0)),
+        at_wall(SLOPE, (1.0, 1.0), (8.0, 8.0)),
+    ),
+    "in a box that is too narrow": (
+        at_wall(kd.Box(0.0, 0.03125), (0.0, 0.0), (-64.0, 8.0)),
+        at_wall(ROOM, (0.0, 0.0), (-64.0, 8.0)),
+    ),
+    "touching": (two(2.0, 1.0), two(2.0625, 1.0)),
+    "touching and going apart": (two(1.9375, -1.0), two(2.0, -1.0)),
+    "at one place": (two(0.0, 0.0), two(0.0625, 0.0)),
+    "bullets that touch": (two(2.0, 1.0, swept=True), two(3.0, 99.0, swept=True)),
+    "inside of a periodic box": (
+        world(position=[[0.0, 7.5]], velocity=[[0.0, 1.0]], constraints=[AROUND]),
+        world(position=[[7.90625, 0.0]], velocity=[[1.0, -1e-18]], constraints=[AROUND]),
+    ),
+    "half a periodic box away": (
+        world(position=[[0.0, 0.0], [4.0, 0.0]], forces=[kd.Springs([(0, 1)], 2.0, 1.0)], constraints=[AROUND]),
+        world(position=[[0.0, 0.0], [4.5, 0.0]], forces=[kd.Springs([(0, 1)], 2.0, 1.0)], constraints=[AROUND]),
+    ),
+    "some are pinned": (
+        world(200, constraints=[kd.Pin([3, 196]), AROUND]),
+        world(200, constraints=[kd.Pin([]), AROUND]),
+    ),
+}
+
+
+@pytest.mark.parametrize("side", [True, False])
+@pytest.mark.parametrize("name", BORDERS)
+def test_both_sides_have_the_bits_of_the_reference(isa, name, side):
+    play = BORDERS[name][not side]
+    ours, book = play(kd.Stepper), play(kd.reference.Stepper)
+    assert_same_state(ours, book)
+    if isinstance(ours._events, kd.Events):
+        ours, book = ours.events.take(), book.events.take()
+        for name in ours.dtype.names:
+            assert_same_bits(ours[name], book[name])
+
+
+@pytest.mark.parametrize("place", [(2.0, 1.0), (1.0, 2.0), (0.0, 1.0)])
+@pytest.mark.parametrize("region", [kd.Sensor((0.0, 0.0), (2.0, 2.0)), kd.Sensor((1.0, 1.0), 1.0)], ids=["box", "ball"])
+def test_the_border_of_a_region_is_in_it(Stepper, region, place):
+    still = Stepper([place, (2.0625, 1.0)], constraints=[region], events=kd.Events())
+    for _ in range(3):
+        still.step()
+    events = still.events.take()
+    assert events["kind"].tolist() == [int(kd.ENTER)]
+    assert events["slot_a"].tolist() == [0]
