@@ -12,6 +12,7 @@
     python tools/prove.py functions [...]  kd.math in float32 is the nearest float for all 2**32 arguments
     python tools/prove.py fluid         pressure and energy of a Lennard-Jones fluid, against the literature
     python tools/prove.py netplay [...] a million ticks of two peers with rollback over a bad line, without a desync
+    python tools/prove.py release       what a release still lacks, and where it is set
     python tools/prove.py digests DIR   the digests that other machines left there are one
 
 CONTRIBUTING.md says what each needs. They build in build/prove and leave the tree alone.
@@ -33,6 +34,7 @@ COMMANDS = {
     "functions": ("functions", "main"),
     "fluid": ("fluid", "main"),
     "netplay": ("rollback", "main"),
+    "release": ("release", "main"),
     "digests": ("cross", "collected"),
 }
 
