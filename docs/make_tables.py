@@ -1,10 +1,11 @@
-"""Writes the tables of speed.md from bench/results: python docs/make_tables.py. A test compares them."""
+"""Writes the figures of speed.md and README.md from bench/results: python docs/make_tables.py. A test compares them."""
 
 import json
 import re
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+SPEED, README = DOCS / "speed.md", DOCS.parent / "README.md"
 RESULTS = DOCS.parent / "bench" / "results" / "epyc-zen4-quiet.json"
 
 SINGLE = {  # what a row of the first table is called, and its case
@@ -43,7 +44,7 @@ OTHERS = {  # what a row of the second table is called, its case and its peer
 
 
 def tables():
-    """{name: Markdown} of the generated parts of speed.md."""
+    """{page: {name: Markdown}} of what is generated."""
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     rows = {(row["case"], row["peer"]): row for row in results["rows"]}
     machine, versions = results["machine"], ("numpy", "numba", "scipy", "rebound", "pymunk")
@@ -56,21 +57,29 @@ def tables():
     second = ["| work | kickdrift | beside | takes |", "|---|---|---|---|"]
     for name, (case, peer) in OTHERS.items():
         second.append(f"| {name} | {rows[case, peer]['ours']} | {peer} | {times(rows[case, peer])} |")
-    return {
+    one, many = rows[SINGLE["one body, `step()`"], "NumPy"]["ours"], "100,000 bodies, gravity + linear drag"
+    gains = [row["ratio"] for (case, peer), row in rows.items() if case.startswith(many) and peer == "NumPy"]
+    headline = (
+        f"A step of one body takes {one}. Steps of 100,000 bodies are {min(gains):.0f} to {max(gains):.0f} times\n"
+        f"as fast as with NumPy in place ({processor}, {results['date']}; [performance](docs/speed.md))."
+    )
+    speed = {
         "machine": f"Measured on {results['date']} on an {processor} (Zen 4, AVX-512), one thread, with Python "
         f"{machine['python']}, kickdrift {machine['kickdrift']}, {said}.",
         "single": "\n".join(first),
         "others": "\n".join(second),
     }
+    return {SPEED: speed, README: {"headline": headline}}
 
 
 def times(row):
     return "–" if row is None or row["ratio"] is None else f"{row['ratio']:.2g} ×"
 
 
-def filled(text):
-    """The page, with its generated parts as they should be."""
-    for name, part in tables().items():
+def filled(page):
+    """The text of a page, with its generated parts as they should be."""
+    text = page.read_text(encoding="utf-8")
+    for name, part in tables()[page].items():
         text, found = re.subn(
             rf"(<!-- generated: {name} -->\n\n).*?(\n\n<!-- end -->)",
             lambda match, part=part: match[1] + part + match[2],
@@ -82,5 +91,5 @@ def filled(text):
 
 
 if __name__ == "__main__":
-    page = DOCS / "speed.md"
-    page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in (SPEED, README):
+        page.write_text(filled(page), encoding="utf-8")
