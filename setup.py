@@ -8,6 +8,7 @@ import sys
 import sysconfig
 from itertools import chain
 from pathlib import Path
+from runpy import run_path
 from shutil import which
 
 import setuptools
@@ -97,9 +98,8 @@ class BuildExt(build_ext):
 
     def flags_of(self, name, isa):
         common = MSVC if self.msvc and not self.clang else COMMON
-        flags = list(common)
-        if common is COMMON and not CHECKED:
-            flags += KERNELS if isa in (*ISAS, "scalar") else REST
+        tuned = common is COMMON and not CHECKED
+        flags = common + ((KERNELS if isa in (*ISAS, "scalar") else REST) if tuned else [])
         flags += ISAS[isa][common is MSVC] if isa in ISAS else []
         if name == f"{SETS}.processor":
             flags += [f'-DKICKDRIFT_FLAGS="{" ".join(common)}"', f'-DKICKDRIFT_BUILD="{MODE}"']
@@ -146,5 +146,5 @@ def older(path, than):
 
 
 if __name__ == "__main__":  # Cython's processes import this file
-    extensions = [setuptools.Extension(f"kickdrift.{name}", [], extra_link_args=LINK) for name in MODULES]
-    setuptools.setup(cmdclass={"build_ext": BuildExt}, ext_modules=extensions)
+    modules = [setuptools.Extension(f"kickdrift.{name}", [], extra_link_args=LINK) for name in MODULES]
+    setuptools.setup(cmdclass={"build_ext": BuildExt}, ext_modules=modules, **run_path("tools/readme.py")["metadata"]())

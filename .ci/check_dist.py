@@ -13,14 +13,31 @@ WANTED = (
     r"|kickdrift/native\.pxd|kickdrift/include/kickdrift/[^/]*\.h"
 )
 FOLDERS = ("src", "tests", "tools", "bench", "docs", "examples")
-SOURCES = ("*.py", "*.pyx", "*.pxd", "*.pyi", "*.c", "*.h", "*.txt", "*.md", "*.png", "*.ipynb", "py.typed")
+SOURCES = (
+    "*.py",
+    "*.pyx",
+    "*.pxd",
+    "*.pyi",
+    "*.c",
+    "*.h",
+    "*.txt",
+    "*.md",
+    "*.png",
+    "*.webp",
+    "*.svg",
+    "*.css",
+    "*.yaml",
+    "*.ipynb",
+    "py.typed",
+)
 
 
 def check_sdist(path: Path) -> list[str]:
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {
-        "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "pyproject.toml", "setup.py",
+        "README.md", "CHANGELOG.md", "CONTRIBUTING.md",
+        "CODE_OF_CONDUCT.md", "SECURITY.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "pyproject.toml", "setup.py",
         *(str(file) for folder in FOLDERS for kind in SOURCES for file in Path(folder).rglob(kind)
           if ".egg-info" not in str(file)),
     }  # fmt: skip

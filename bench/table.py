@@ -5,6 +5,7 @@ import platform
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 
 import kickdrift as kd
@@ -121,7 +122,8 @@ def processor() -> str:
 
 def save(path: str, about: dict[str, str], rows: list[Row]) -> None:
     """Everything as JSON, with the command that produced it."""
-    content = {"command": sys.argv, "machine": about, "rows": [asdict(row) for row in rows]}
+    written = [asdict(row) for row in rows]
+    content = {"command": sys.argv, "date": str(date.today()), "machine": about, "rows": written}
     Path(path).write_text(json.dumps(content, indent=1) + "\n")
 
 

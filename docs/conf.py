@@ -1,9 +1,15 @@
 """How Sphinx builds these pages: python -m sphinx -W -b html docs build/docs."""
 
 import inspect
+import os
 import re
+import sys
+from importlib import import_module
 from pathlib import Path
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx import addnodes
 from sphinx.ext.napoleon import Config, NumpyDocstring
 
 import kickdrift
@@ -12,21 +18,31 @@ project = "kickdrift"
 author = copyright = "The kickdrift maintainers"
 release = version = kickdrift.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
-myst_enable_extensions = ["colon_fence"]
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS))
+make_api = import_module("make_api")  # beside this file
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_gallery.gen_gallery"]
+extensions += ["sphinx_copybutton", "sphinx_design"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 html_theme = "furo"
-html_title = "kickdrift"
-html_static_path = []
+html_title = f"kickdrift {version}"
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_logo = html_favicon = "_static/logo.svg"
 html_copy_source = False
+html_math_renderer = "mathml"
 nitpicky = False
 suppress_warnings = ["config.cache"]  # Order cannot be pickled
-autodoc_typehints = "none"
+autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
+maximum_signature_line_length = 80
+python_use_unqualified_type_names = True
+copybutton_exclude = ".linenos, .gp, .go"
 
-
-DOCS = Path(__file__).parent
 EXAMPLES = DOCS.parent / "build" / "examples"  #: what sphinx-gallery reads
 TITLES = {
     "pygame_scene": "pygame-ce: bouncing balls",
@@ -75,7 +91,7 @@ sphinx_gallery_conf = {
 def prepare_examples():
     """Copies of the examples, with a title and a picture on top, as sphinx-gallery wants them."""
     EXAMPLES.mkdir(parents=True, exist_ok=True)
-    head = "Programs\n========\n\nThe programs of the gallery. Each is one short file, and none needs the others.\n"
+    head = ":orphan:\n\nPrograms\n========\n"
     (EXAMPLES / "GALLERY_HEADER.rst").write_text(head, encoding="utf-8")
     for path in sorted((DOCS.parent / "examples").glob("*.py")):
         title = TITLES[path.stem]
@@ -99,35 +115,102 @@ def inline(line):
 
 
 def plain(app, what, name, item, options, lines):
-    """Docstrings are written for help(): make reStructuredText of them, with a paragraph for each argument."""
+    """Docstrings are written for help(): make reStructuredText of them, with a table of the arguments."""
     try:
-        arguments = set(inspect.signature(item).parameters)
+        names = set(inspect.signature(item).parameters)
     except (TypeError, ValueError):
-        arguments = set()
-    sections = any(re.fullmatch(r"\s*---+", line) for line in lines)  # NumPy's style
-    text, example, code = [], False, False
-    for line in lines:
+        names = set()
+    if any(re.fullmatch(r"\s*---+", line) for line in lines):  # NumPy's style
+        config = Config(napoleon_use_rtype=False)
+        lines[:] = NumpyDocstring("\n".join(map(inline, lines)), config, app, what, name, item, options).lines()
+        return
+    rest, found = make_api.arguments([inline(line) for line in lines], names)
+    text, raised, example, code = [], [], False, False
+    for line in rest:
+        if line.lstrip().startswith(">>>") and not example:
+            text += [*raises(raised), ".. rubric:: Example", ""]
+            raised = []
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
-        if sections or example:
-            text.append(line if example else inline(line))
-            continue
-        indented = line.startswith(" ")
-        if indented and not code and text and text[-1]:
-            line, indented = line.strip(), False  # the rest of an argument
-        if indented and not code:
-            text += ["::", ""]
-        code = indented or (code and not line.strip())
-        if not indented:
-            line = inline(line)
-            if (found := re.match(r"(\w+(?:, \w+)*): ", line)) and set(found[1].split(", ")) <= arguments:
-                text.append("")
-                line = f"**{found[1]}**: {line[found.end() :]}"
+        if not example:
+            indented = line.startswith(" ")
+            if indented and not code:
+                text += ["::", ""]
+            code = indented or (code and not line.strip())
+            if raised and line.strip() and raised[-1]:
+                raised.append(line)
+                continue
+            if (begin := re.search(r"(?:^|(?<=\. ))Raises (?=\w)", line)) and not code:
+                if line[: begin.start()].strip():
+                    text.append(line[: begin.start()].strip())
+                raised.append(line[begin.end() :])
+                continue
         text.append(line)
-    if sections:
-        text = NumpyDocstring("\n".join(text), Config(napoleon_use_rtype=False), app, what, name, item, options).lines()
+    if found:
+        at = text.index("") if "" in text else len(text)
+        text[at:at] = make_api.table(item, found)
+    text += raises(raised)
+    if what == "class" and found and not any("Raises" in line for line in lines):
+        text += raises(["TypeError or ValueError, which name the argument."])
+    if cost := make_api.COST.get(name.rpartition(".")[2] if what == "class" else ""):
+        text += [f"**Cost**: {inline(cost)}.", ""]
     lines[:] = text
+
+
+def raises(lines):
+    return ["", f"**Raises**: {' '.join(line.strip() for line in lines)}", ""] if lines else [""]
+
+
+def link_names(app, doctree):
+    """`kd.Name` on a page leads to the page of that name, `name.py` to that program."""
+    for literal in list(doctree.findall(nodes.literal)):
+        text = literal.astext()
+        found = re.fullmatch(r"(?:kd\.)?([A-Z]\w+)(?:\(.*\))?", text, re.DOTALL)
+        if isinstance(literal.parent, (nodes.reference, nodes.title)):
+            continue
+        if found and found[1] in make_api.public():
+            target = {"refdomain": "py", "reftype": "obj", "reftarget": f"kickdrift.{found[1]}"}
+        elif text.removeprefix("examples/").removesuffix(".py") in TITLES and text.endswith(".py"):
+            target = {"refdomain": "std", "reftype": "doc", "reftarget": f"/examples/{Path(text).stem}"}
+        else:
+            continue
+        link = addnodes.pending_xref(
+            "", literal.deepcopy(), **target, refexplicit=True, refwarn=False, refdoc=app.env.docname
+        )
+        literal.replace_self(link)
+
+
+def index_words(app, doctree):
+    """The words of the glossary lead the search to the pages that explain them."""
+    entries = []
+    text = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    for words, meaning in re.findall(r"((?:^\w.*\n)+)((?:^  .*\n)+)", text, re.MULTILINE):
+        if f"]({app.env.docname}.md)" in meaning:
+            entries += [("single", word, "", "main", None) for word in words.splitlines()]
+    if entries:
+        doctree.insert(0, addnodes.index(entries=entries, inline=False))
+
+
+def drop_compiled(app):
+    """What has no Python source is in no list of sources."""
+    app.env._viewcode_modules = {name: entry for name, entry in app.env._viewcode_modules.items() if entry}
+    return []
+
+
+def inline_math(translator, node):
+    translator.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def block_math(translator, node):
+    translator.body.append(tex2mathml(node.astext(), as_block=True))
+    raise nodes.SkipNode
 
 
 def setup(app):
     prepare_examples()
+    make_api.write()
+    app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
     app.connect("autodoc-process-docstring", plain)
+    app.connect("doctree-read", link_names)
+    app.connect("doctree-read", index_words)
+    app.connect("html-collect-pages", drop_compiled, priority=0)

@@ -14,6 +14,7 @@
     python tools/prove.py netplay [...] a million ticks of two peers with rollback over a bad line, without a desync
     python tools/prove.py mutate [...]  small wrong changes, one at a time: which test sees them
     python tools/prove.py mutmut [...]  those that mutmut makes of modules that are plain Python
+    python tools/prove.py release       what a release still lacks, and where it is set
     python tools/prove.py digests DIR   the digests that other machines left there are one
 
 CONTRIBUTING.md says what each needs. They build in build/prove and leave the tree alone.
@@ -37,6 +38,7 @@ COMMANDS = {
     "netplay": ("rollback", "main"),
     "mutate": ("mutation", "main"),
     "mutmut": ("mutmut_run", "main"),
+    "release": ("release", "main"),
     "digests": ("cross", "collected"),
 }
 

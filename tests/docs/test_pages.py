@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from kickdrift.demos.loops import LOOPS
 from kickdrift.forces.base import Term
 
 DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(DOCS))
+make_api, make_tables = import_module("make_api"), import_module("make_tables")
 PAGES = sorted(path.name for path in DOCS.glob("*.md"))
 TEXTS = {name: (DOCS / name).read_text(encoding="utf-8") for name in PAGES}
 NEEDS = {"beyond-one-machine.md": "dask", "own-code.md": "numba"}
@@ -48,7 +51,7 @@ def test_every_block_says_what_it_is():
     for name, text in TEXTS.items():
         opened = re.findall(r"^```(\S*)\n", text, re.MULTILINE)
         kinds = {kind for kind in opened if kind}
-        assert kinds <= {"python", "sh", "c", "text", "{toctree}", "{eval-rst}"}, name
+        assert kinds <= {"python", "sh", "c", "text", "{toctree}", "{include}", "{glossary}"}, name
 
 
 def test_every_page_is_in_the_contents():
@@ -76,11 +79,41 @@ def test_commands_are_understood(name, capsys):
                 cli._parser().parse_args(arguments.split())
 
 
-def test_the_reference_lists_every_public_name():
-    listed = set(re.findall(r"^\.\. auto\w+:: (\w+)", TEXTS["api.md"], re.MULTILINE))
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_read_in_a_few_minutes(name):
+    """At most 900 words, without code and tables."""
+    text = re.sub(r"^```.*?^```", "", TEXTS[name], flags=re.MULTILINE | re.DOTALL)
+    assert len(re.sub(r"^\|.*$", "", text, flags=re.MULTILINE).split()) <= 900
+
+
+def test_recipes_are_short():
+    assert all(len(block.splitlines()) <= 20 for block in blocks("recipes.md", "python"))
+
+
+def test_figures_are_those_of_the_results():
+    if not make_tables.RESULTS.exists():
+        pytest.skip("bench/ is not in this copy")
+    for page in (make_tables.SPEED, make_tables.README):
+        assert make_tables.filled(page) == page.read_text(encoding="utf-8"), "python docs/make_tables.py"
+
+
+def test_the_reference_shows_every_public_name():
     public = {name for name in kd.__all__ if not name.startswith("_")}
-    assert public - listed <= {"INTEGRATORS", "flows", "math", "reference"}
-    assert listed - {"kickdrift"} <= public
+    assert public - make_api.public() == {"INTEGRATORS", "flows", "math", "reference"}
+    assert make_api.public() <= public
+    pages = {page for group in make_api.PAGES.values() for page in group} | make_api.MODULES.keys()
+    assert set(re.findall(r"^api/([a-z-]+)$", TEXTS["api.md"], re.MULTILINE)) == pages
+
+
+def test_the_reference_groups_all_that_a_stepper_has():
+    grouped = [name for _, names in make_api.STEPPER.values() for name in names.split()]
+    assert sorted(grouped) == sorted(name for name in dir(kd.Stepper) if not name.startswith("_"))
+
+
+def test_words_of_the_glossary_lead_to_pages():
+    (body,) = blocks("glossary.md", r"\{glossary\}")
+    for entry in body.strip().split("\n\n"):
+        assert len(re.findall(r"\]\([a-z-]+\.md\)", entry)) == 1, entry
 
 
 def test_the_table_of_clocks():
@@ -173,3 +206,5 @@ def test_names_and_instances_of_clock_options():
 def test_pictures_are_small():
     for path in DOCS.glob("pictures/*.png"):
         assert path.stat().st_size < 150_000, path.name
+    for path in DOCS.glob("pictures/*.webp"):
+        assert path.stat().st_size < 1_500_000, path.name

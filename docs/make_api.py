@@ -1,0 +1,232 @@
+"""Writes the pages of docs/api from the package: one for each class or group. conf.py calls it before Sphinx reads."""
+
+import dataclasses
+import inspect
+import math
+import re
+from pathlib import Path
+
+import kickdrift as kd
+
+FOLDER = Path(__file__).parent / "api"
+
+#: What `Stepper` has, by what one does.
+STEPPER = {
+    "run": ("Run", "step advance ticks record restart"),
+    "draw": ("Draw", "interpolate alpha clock"),
+    "read": (
+        "Read",
+        "position velocity mass n dim dtype tick time dt energy state integrator threads force_evaluations",
+    ),
+    "change": ("Change", "forces constraints set current enable add remove set_mass teleport shift rebind"),
+    "bodies": ("Bodies that come and go", "spawn kill alive ids slots count"),
+    "events": ("Events", "events touching"),
+    "save": ("Save and go back", "snapshot restore checksum"),
+}
+
+ERRORS = (
+    "KickdriftError NonFiniteError ConvergenceError DesyncError CallbackError SnapshotError CapacityError "
+    "DeadBodyError OverloadError"
+)
+
+#: Page: title, names, pages that explain them. Pages stand in this order.
+PAGES = {
+    "Stepper": {
+        "stepper": ("Stepper", "Stepper", "first-ten-minutes game-loop"),
+        "trajectory": ("Trajectory and ODETrajectory", "Trajectory ODETrajectory", "recording"),
+        "steps": ("kick, drift, damp", "kick drift damp", "integrators"),
+    },
+    "Equations": {
+        "odestepper": ("ODEStepper", "ODEStepper", "equations"),
+    },
+    "Time": {
+        "fixedclock": ("FixedClock", "FixedClock", "clock game-loop"),
+        "clock-policies": ("Policies of the clock", "ExactSteps Match Locked Variable", "clock"),
+        "clock-overload": ("Overload rules of the clock", "Drop Backlog Resync Raise Budget", "clock"),
+    },
+    "Forces": {
+        "gravity": ("Gravity and PointGravity", "Gravity PointGravity", "forces"),
+        "drag": ("LinearDrag, QuadraticDrag, Damping", "LinearDrag QuadraticDrag Damping", "forces"),
+        "springs": ("AnchorSpring and Springs", "AnchorSpring Springs", "forces which-constraint"),
+        "fields": ("Vortex, Magnetic, RotatingFrame", "Vortex Magnetic RotatingFrame", "forces"),
+        "nbody": ("NBody", "NBody", "forces"),
+        "pairpotential": ("PairPotential", "PairPotential", "formulas"),
+        "langevin": ("Langevin", "Langevin", "forces"),
+        "expressions": ("Expression and Potential", "Expression Potential", "formulas"),
+        "own-forces": (
+            "AppliedForce, Force, Acceleration, NativeForce",
+            "AppliedForce Force Acceleration NativeForce get_include",
+            "forces own-code",
+        ),
+    },
+    "Constraints": {
+        "pin": ("Pin", "Pin", "constraints"),
+        "distance": ("Distance", "Distance", "constraints which-constraint"),
+        "walls": ("Box and Plane", "Box Plane", "constraints"),
+        "collisions": ("ElasticCollisions", "ElasticCollisions", "constraints which-constraint"),
+        "contacts": ("Contacts", "Contacts", "constraints which-constraint"),
+        "shapes": ("Segments and Boxes", "Segments Boxes", "constraints"),
+        "periodic": ("Periodic", "Periodic", "periodic"),
+        "sensor": ("Sensor", "Sensor", "events"),
+    },
+    "Integrators": {
+        "integrators": ("Second order and first", "VelocityVerlet Leapfrog Verlet GrootWarren SemiImplicitEuler Exact",
+                        "integrators"),
+        "integrators-higher": ("Higher order", "RK4 PEFRL Yoshida4 Yoshida6 Dopri8", "integrators"),
+        "integrators-stiff": ("Implicit", "ImplicitEuler", "integrators"),
+        "integrators-teaching": ("For teaching", "ExplicitEuler Midpoint Heun EnergyEuler", "integrators"),
+    },
+    "Events": {
+        "events": ("Events and their kinds", "Events BEGIN END ENTER HIT LEAVE", "events"),
+        "neighbours": ("Neighbours", "Neighbours", "events"),
+    },
+    "Going back": {
+        "rollback": ("Rollback and sync_test", "Rollback sync_test", "rollback"),
+        "tape": ("Tape", "Tape", "rollback"),
+    },
+    "Others": {
+        "errors": ("Errors", ERRORS, "errors"),
+        "build": ("build_info", "build_info", "inside"),
+    },
+}  # fmt: skip
+MODULES = {
+    "flows": ("kickdrift.flows", "Lorenz Rossler Thomas Halvorsen Aizawa LotkaVolterra VanDerPol Native Expression"),
+    "math": ("kickdrift.math", ""),
+    "distributed": ("kickdrift.distributed", "step step_ode sweep CaseError WorkerError"),
+}
+#: Members that are shown beside the class itself.
+MEMBERS = {
+    "AnchorSpring": "from_frequency", "Springs": "from_frequency", "Damping": "per_frame",
+    "Expression": "program digest", "Potential": "program digest", "PairPotential": "program digest",
+    "NativeForce": "prototype",
+}  # fmt: skip
+WHOLE = {"ODEStepper", "FixedClock", "Events", "Neighbours", "Rollback", "Tape"}  #: shown with all their members
+
+#: How time grows, where that is not with the number of bodies.
+COST = {
+    "NBody": "grows with the square of the number of bodies",
+    "Springs": "grows with the number of springs",
+    "PairPotential": "grows with the number of bodies and of pairs within the cutoff",
+    "Distance": "grows with the number of pairs, times `iterations`",
+    "ElasticCollisions": "grows with the number of bodies and of pairs that are near each other, which a grid finds",
+    "Contacts": "grows with the number of contacts, times `substeps`; a grid finds them",
+    "Neighbours": "grows with the number of points; a grid finds the pairs",
+    "Force": "a call into Python for each evaluation, and passes over all arrays",
+    "Acceleration": "a call into Python for each evaluation, and passes over all arrays",
+}
+UNITS = re.compile(
+    r"(?:^|(?<=[\s(,]))(m³/s²|m²/s²|m/s²|m/s|kg/s|rad/s|1/s|N/m|m/N|kg m²/s²|kg|Hz|[Ss]econds|[Ss]teps per second"
+    r"|in C|in T|in N|in J|m|N|J)(?=[\s,;.:)]|$)|^bits"
+)
+
+
+def public():
+    """All names that some page shows."""
+    return {name for group in PAGES.values() for _, names, _ in group.values() for name in names.split()}
+
+
+def write():
+    FOLDER.mkdir(exist_ok=True)
+    wanted = {}
+    for group in PAGES.values():
+        for page, (title, names, see) in group.items():
+            wanted[page] = heading(title) + also(see) + "\n".join(map(directive, names.split()))
+    wanted["stepper"] += "\n\n.. toctree::\n   :maxdepth: 1\n\n"
+    for page, (title, names) in STEPPER.items():
+        wanted["stepper"] += f"   stepper-{page}\n"
+        body = "".join(f"\n.. {kind(name)}:: Stepper.{name}\n" for name in names.split())
+        wanted[f"stepper-{page}"] = heading(f"Stepper: {title.lower()}") + also("api/stepper") + body
+    for page, (module, names) in MODULES.items():
+        members = f"   :members: {names.replace(' ', ', ')}\n" if names else "   :members:\n"
+        wanted[page] = heading(module) + f".. automodule:: {module}\n{members}"
+    for page, text in wanted.items():
+        path = FOLDER / f"{page}.rst"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    for path in FOLDER.glob("*.rst"):
+        if path.stem not in wanted:
+            path.unlink()
+
+
+def heading(title):
+    return f"{title}\n{'=' * len(title)}\n\n.. currentmodule:: kickdrift\n\n"
+
+
+def also(pages):
+    return "See also: " + ", ".join(f":doc:`/{page}`" for page in pages.split()) + ".\n\n"
+
+
+def directive(name):
+    value = getattr(kd, name)
+    if inspect.isclass(value) and issubclass(value, Exception):
+        return f".. autoexception:: {name}\n"
+    if not inspect.isclass(value):
+        return f".. autofunction:: {name}\n" if callable(value) else f".. autodata:: {name}\n   :no-value:\n"
+    members = MEMBERS.get(name, "").replace(" ", ", ")
+    options = (
+        "   :members:\n   :inherited-members:\n" if name in WHOLE else f"   :members: {members}\n" if members else ""
+    )
+    return f".. autoclass:: {name}\n{options}"
+
+
+def kind(name):
+    value = inspect.getattr_static(kd.Stepper, name)
+    return "autoproperty" if isinstance(value, property) else "automethod" if callable(value) else "autoattribute"
+
+
+def arguments(lines, names):
+    """A docstring's lines without the paragraphs of arguments, and {names: text} of these."""
+    rest, found, key = [], {}, None
+    pattern = re.compile(r"(?:^|(?<=[.)] ))(?:Or )?(\w+(?:, \w+)*): ")
+    for line in lines:
+        if not line.strip():
+            key = None
+            rest.append(line)
+            continue
+        parts = pattern.split(line)
+        starts = [set(parts[i].split(", ")) <= names for i in range(1, len(parts), 2)]
+        if key is None and not (starts and starts[0] and not parts[0].strip()):
+            rest.append(line)
+            continue
+        found[key] = f"{found.get(key, '')} {parts[0].strip()}" if key is not None else ""
+        for start, i in zip(starts, range(1, len(parts), 2), strict=True):
+            if start:
+                key = parts[i]
+                found[key] = parts[i + 1].strip()
+            else:
+                found[key] += f" {parts[i]}: {parts[i + 1].strip()}"
+    found.pop(None, None)
+    return rest, found
+
+
+def table(item, found):
+    """Parameters as a list-table: unit, default and range, where they are known."""
+    parameters = inspect.signature(item).parameters
+    bounds = {}
+    if dataclasses.is_dataclass(item):
+        bounds = {field.name: field.metadata.get("bounds") for field in dataclasses.fields(item)}
+    rows = ["", ".. list-table:: Parameters", "   :header-rows: 1", "   :class: parameters", ""]
+    rows += ["   * - name", "     - unit", "     - default", "     - range", "     - meaning"]
+    for key, text in found.items():
+        names = key.split(", ")
+        unit = UNITS.search(text)
+        defaults = dict.fromkeys(shown(parameters[name].default) for name in names)
+        ranges = dict.fromkeys(between(bounds.get(name)) for name in names)
+        unit = unit[0].removeprefix("in ") if unit else "–"
+        unit = {"seconds": "s", "steps per second": "Hz"}.get(unit.lower(), unit)
+        rows += [f"   * - {', '.join(f'``{name}``' for name in names)}", f"     - {unit}"]
+        rows += [f"     - {' '.join(defaults)}", f"     - {' '.join(ranges)}", f"     - {text}"]
+    return [*rows, ""]
+
+
+def shown(default):
+    if default is inspect.Parameter.empty:
+        return "required"
+    return "all bits" if default == 2**64 - 1 else f"``{default!r}``"
+
+
+def between(bounds):
+    if not bounds or all(map(math.isinf, bounds)):
+        return "–"
+    low, high = bounds
+    return f"≥ {low:g}" if math.isinf(high) else f"≤ {high:g}" if math.isinf(low) else f"{low:g} to {high:g}"
