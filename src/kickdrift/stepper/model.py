@@ -94,11 +94,11 @@ class Plan:
             raise ValueError("forces: expected at most one Langevin, got more")
         self.constraint_records = self._in_turn(constraint_records, previous)
         check_company(self)
-        if previous is None or held != previous._held:
-            if any(record.kind == "contacts" for record in constraint_records):
-                from ..constraints.contacts import check_walls
+        changed = previous is None or held != previous._held
+        if changed and any(record.kind == "contacts" for record in constraint_records):
+            from ..constraints.contacts import check_walls
 
-                check_walls(self)
+            check_walls(self)
         self.linked = any(part.linked for part in held)
         #: Do forces other than drag depend on velocities?
         self._told_velocities = any(record.velocity_dependent for record in self.records) or any(
