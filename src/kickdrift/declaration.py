@@ -12,20 +12,9 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from importlib import import_module
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Generic,
-    Literal,
-    NamedTuple,
-    Self,
-    TypeVar,
-    dataclass_transform,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -40,33 +29,17 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 
 
-class once(Generic[Value]):  # noqa: N801
-    """A property that is computed when it is first asked for, and kept.
+class once(cached_property[Value]):  # noqa: N801
+    """`functools.cached_property` without the lock that Python 3.11 has in that.
 
-    As `functools.cached_property`, but without the lock that Python 3.11 has in that: all objects of a class share
-    it there, and one thread that is interrupted while it holds it stops all others for good. Two threads that ask
-    for the first time at once both compute it here.
+    All objects of a class share it there, and one thread that is interrupted while it holds it stops all others for
+    good. Two threads that ask for the first time at once both compute the value here.
     """
 
-    def __init__(self, compute: Callable[[Any], Value]) -> None:
-        self.compute = compute
-        self.__doc__ = compute.__doc__
+    if not TYPE_CHECKING:
 
-    def __set_name__(self, owner: type[Any], name: str) -> None:
-        self.name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type[Any]) -> Self: ...
-
-    @overload
-    def __get__(self, instance: object, owner: type[Any]) -> Value: ...
-
-    def __get__(self, instance: object | None, owner: type[Any]) -> Self | Value:
-        if instance is None:
-            return self
-        # Found there from now on, before Python looks for descriptors without `__set__`.
-        value: Value = vars(instance).setdefault(self.name, self.compute(instance))
-        return value
+        def __get__(self, instance, owner=None):
+            return self if instance is None else vars(instance).setdefault(self.attrname, self.func(instance))
 
 
 class Frozen:
@@ -108,8 +81,10 @@ def require_entries(module: str, table: Collection[str], declared: type[Any] | C
     is first asked for: they are looked for in the tables then.
     """
     if isinstance(declared, type):
-        for cls in _derived(declared):
+        classes = [declared]
+        for cls in classes:
             _check_kinds(module, table, cls)
+            classes += cls.__subclasses__()
         TABLES.append((module, declared, table))
     elif set(table) != set(declared):
         raise ImportError(f"{module}: expected an entry for each of {', '.join(declared)}, got {', '.join(table)}")
@@ -118,10 +93,6 @@ def require_entries(module: str, table: Collection[str], declared: type[Any] | C
 def kinds_of(cls: type[Any]) -> tuple[str, ...]:
     """The kinds of a class: mostly one."""
     return (cls.kind,) if isinstance(cls.kind, str) else cls.kind
-
-
-def _derived(base: type[Any]) -> set[type[Any]]:
-    return {base}.union(*map(_derived, base.__subclasses__()))
 
 
 def _check_kinds(module: str, table: Collection[str], cls: type[Any]) -> None:
@@ -168,7 +139,9 @@ def _refuse(declaration: Declaration, name: str, value: Any) -> None:
     raise dataclasses.FrozenInstanceError(f"{title} cannot be changed, and {name!r} is none of its coefficients")
 
 
-#: Fields of these names are places: who forgets to say so would stand elsewhere after `shift`.
+#: Fields that are no coefficients: what a declaration is made of.
+_CONSISTS_OF = frozenset(("pairs", "tenants", "force", "walls", "joints"))
+#: Fields of these names must be declared as places, or `shift` would leave them where they were.
 _COORDINATES = frozenset(("anchor", "center", "lower", "normal", "offset", "points", "shapes", "upper", "walls"))
 
 
@@ -178,10 +151,7 @@ def declaration(**options: bool) -> Callable[[type[Value]], type[Value]]:
 
     def made(cls: type[Value]) -> type[Value]:
         cls = dataclass(frozen=True, eq=False, repr=False, **options)(cls)
-        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
-            if field.name in _COORDINATES and not field.metadata.get("place"):
-                raise ImportError(f"{cls.__name__}({field.name}): expected a field that says it is a place")
-        cls.__setattr__ = _refuse  # type: ignore[assignment]
+        cls._describe()  # type: ignore[attr-defined]
         return cls
 
     return made
@@ -203,57 +173,65 @@ class Declaration(Frozen):
     alone: ClassVar[bool] = False
     #: The coefficients of which nothing is checked but their bounds. All, where there is no `__post_init__` of its own.
     independent: ClassVar[frozenset[str]] = frozenset()
+    #: What fields say, by their names: bounds of numbers, and what `shifted` changes.
+    bounds: ClassVar[dict[str, tuple[float, float]]] = {}
+    places: ClassVar[frozenset[str]] = frozenset()
+    _per_body: ClassVar[dict[str, str]] = {}
+    _coefficients: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
         for module, base, table in TABLES:
             if issubclass(cls, base):
                 _check_kinds(module, table, cls)
 
-    def __post_init__(self) -> None:
-        for name in self._fields.bounds:
-            if not lazy(getattr(self, name)):
-                self.__dict__[name] = validation.numbers(
-                    self._fields.labels[name], getattr(self, name), *self._fields.bounds[name]
-                )
+    @classmethod
+    def _describe(cls) -> None:
+        """Collect what the fields of a class say."""
+        fields = {field.name: field.metadata for field in dataclasses.fields(cls)}
+        cls.bounds = {name: says["bounds"] for name, says in fields.items() if "bounds" in says}
+        cls.places = frozenset(name for name, says in fields.items() if says.get("place"))
+        for name in _COORDINATES & fields.keys() - cls.places:
+            raise ImportError(f"{cls.__name__}({name}): expected a field that says it is a place")
+        per_body = {name: says["per_body"] for name, says in fields.items() if says.get("per_body")}
+        cls._per_body = dict(sorted(per_body.items(), key=lambda each: each[1]))
+        cls._coefficients = tuple(name for name in fields if name not in _CONSISTS_OF)
+        if cls.__post_init__.__module__ == __name__:
+            cls.independent = frozenset(cls.bounds)
+        cls.__setattr__ = _refuse  # type: ignore[assignment]
 
-    @property
-    def _fields(self) -> _Fields:
-        cls: Any = type(self)
-        return _fields(cls)
+    def __post_init__(self) -> None:
+        for name in self.bounds:
+            if not lazy(getattr(self, name)):
+                self.__dict__[name] = self._checked(name, getattr(self, name))
+
+    def _checked(self, name: str, value: Any) -> np.ndarray:
+        return validation.numbers(f"{type(self).__name__}({name})", value, *self.bounds[name])
 
     # How a stepper changes it.
 
     @property
     def coefficients(self) -> tuple[str, ...]:
         """The arguments of its constructor that can be changed later: not functions, pairs, walls and joints."""
-        return self._fields.coefficients
-
-    @property
-    def places(self) -> frozenset[str]:
-        """The coefficients that `shifted` changes."""
-        return self._fields.places
+        return self._coefficients
 
     @property
     def per_body(self) -> dict[str, str]:
-        """The coefficients that may be told per body, each "number" or "vector": numbers before vectors."""
-        return self._fields.per_body
+        """The coefficients that may be one per body, each "number" or "vector": numbers before vectors."""
+        return self._per_body
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
         """The same with other coefficients, checked as the constructor does."""
-        cls: Any = type(self)
-        fields = _fields(cls)
-        if fields.independent.issuperset(coefficients):
+        if self.independent.issuperset(coefficients):
             # Nothing else is checked there: only what is new needs to be.
-            other = object.__new__(cls)
-            values = other.__dict__
-            values.update(self.__dict__)
-            for name, value in coefficients.items():
-                values[name] = validation.numbers(fields.labels[name], value, *fields.bounds[name])
+            other: Self = object.__new__(type(self))
+            other.__dict__.update(
+                self.__dict__, **{name: self._checked(name, coefficients[name]) for name in coefficients}
+            )
             return other
         for name in coefficients:
             if name not in self.coefficients:
                 known = ", ".join(self.coefficients) or "none that can be changed"
-                raise TypeError(f"{cls.__name__}: expected coefficients ({known}), got {name!r}")
+                raise TypeError(f"{type(self).__name__}: expected coefficients ({known}), got {name!r}")
         return dataclasses.replace(self, **coefficients)
 
     def equals(self, other: Declaration) -> bool:
@@ -300,7 +278,7 @@ class Declaration(Frozen):
 
     def shifted(self, offset: np.ndarray) -> Self:
         """The same in coordinates whose origin lies at -offset."""
-        told = {name: value for name in self._fields.places if (value := getattr(self, name)) is not None}
+        told = {name: value for name in self.places if (value := getattr(self, name)) is not None}
         moved = {
             name: tuple(part.shifted(offset) for part in value) if isinstance(value, tuple) else value + offset
             for name, value in told.items()
@@ -327,37 +305,6 @@ class Declaration(Frozen):
             return array.reshape(1, plan.dim)
         array = validation.per_body_vectors(f"{type(self).__name__}({name})", getattr(self, name), plan.n, plan.dim)
         return array if plan.rows is None or len(array) == 1 else array[plan.rows]
-
-
-class _Fields(NamedTuple):
-    """The fields of a class, cached, because `dataclasses.fields` is slow."""
-
-    bounds: dict[str, tuple[float, float]]
-    labels: dict[str, str]  #: what messages call those with bounds
-    places: frozenset[str]
-    per_body: dict[str, str]
-    coefficients: tuple[str, ...]
-    independent: frozenset[str]  #: those of which the constructor checks nothing but the bounds
-
-
-#: Fields that are no coefficients: what a declaration is made of.
-_CONSISTS_OF = frozenset(("pairs", "tenants", "force", "walls", "joints"))
-
-
-@cache
-def _fields(cls: Any) -> _Fields:
-    fields = dataclasses.fields(cls)
-    bounds = {field.name: field.metadata["bounds"] for field in fields if "bounds" in field.metadata}
-    told = {field.name: field.metadata.get("per_body") for field in fields}
-    independent = frozenset(bounds) if cls.__post_init__ is Declaration.__post_init__ else cls.independent
-    return _Fields(
-        bounds,
-        {field.name: f"{cls.__name__}({field.name})" for field in fields},
-        frozenset(field.name for field in fields if field.metadata.get("place")),
-        {name: kind for each in ("number", "vector") for name, kind in told.items() if kind == each},
-        tuple(field.name for field in fields if field.name not in _CONSISTS_OF),
-        independent,
-    )
 
 
 def known(base: type[Any]) -> set[type[Any]]:

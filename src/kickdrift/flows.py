@@ -383,3 +383,18 @@ class Expression:
         values: dict[str, Any] = {"t": t, **self.fields(len(y), y.dtype), **dict(zip(self.texts, y.T, strict=True))}
         for column, (_, result) in enumerate(evaluate(self.operations, values, y.dtype.type).items()):
             out[:, column] = result
+
+
+#: How far apart the states are whose difference quotient is a derivative, as a share of the state,
+#: and how small a component may get, beside the largest, before it no longer counts: powers of two
+#: near the square and the fourth root of the precision.
+QUOTIENT = {"float32": (2.0**-12, 2.0**-6), "float64": (2.0**-26, 2.0**-13)}
+
+
+def refuse(name: str, result: Any, out: np.ndarray) -> None:
+    """Explain what a function that returned something should have done."""
+    got = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else validation.show(result)
+    raise TypeError(
+        f"{name}: expected it to write to out, of shape {out.shape}, and return None, but it returned {got}; "
+        f"write `out[:] = ...` in place of `return ...`"
+    )

@@ -217,14 +217,3 @@ def _given(out: Any, dtypes: tuple[type, type], shape: tuple[int, ...] | None = 
     if np.may_share_memory(*out) and np.shares_memory(*out):
         raise ValueError("out: expected arrays of their own, got two that share memory")
     return tuple(out)
-
-
-def fit(out: Any, counts: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """As much of the arrays that were given, or of new ones, as is wanted."""
-    if out is None:
-        first, second = (np.empty(count, np.int64) for count in counts)
-        return first, second
-    for array, count in zip(out, counts, strict=True):
-        if len(array) < count:
-            raise ValueError(f"out: expected room for {count} numbers, got {len(array)}")
-    return out[0][: counts[0]], out[1][: counts[1]]

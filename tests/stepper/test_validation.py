@@ -218,7 +218,7 @@ def test_unknown_integrators_list_the_known_ones(refused):
     refused(TypeError, message + "None", integrator=None)
     refused(TypeError, message + "4", integrator=4)
     refused(TypeError, message, integrator=kd.integrators.Integrator())
-    refused(TypeError, message, integrator=kd.integrators.Composition())
+    refused(TypeError, message, integrator=kd.integrators.compositions.Composition())
     refused(TypeError, message, integrator=kd.Gravity((0, 1)))
     assert kd.Stepper([[0.0]], integrator=kd.RK4).integrator == kd.RK4()
 

@@ -43,6 +43,8 @@ class Constraint(Declaration):
 
 
 ALL_BITS = 2**64 - 1
+#: Shapes that a body in contacts may touch in a step: the nearest ones.
+SHAPES_PER_BODY = 8
 
 
 def bits(name: str, value: Any) -> np.ndarray:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -124,3 +124,14 @@ def cell(place: float, per_cell: float, body: int) -> int:
 
 def _bits(number: float) -> int:
     return struct.unpack("<q", struct.pack("<d", number))[0]
+
+
+def fit(out: Any, counts: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """As much of the arrays that were given, or of new ones, as is wanted."""
+    if out is None:
+        first, second = (np.empty(count, np.int64) for count in counts)
+        return first, second
+    for array, count in zip(out, counts, strict=True):
+        if len(array) < count:
+            raise ValueError(f"out: expected room for {count} numbers, got {len(array)}")
+    return out[0][: counts[0]], out[1][: counts[1]]

@@ -12,8 +12,7 @@ import numpy as np
 
 from .. import validation
 from ..declaration import declaration, noticed, numbers, place
-from ..rollback.impulses import SHAPES_PER_BODY
-from .base import ALL_BITS, Filtered, countable, weights
+from .base import ALL_BITS, SHAPES_PER_BODY, Filtered, countable, weights
 from .joints import Distance
 from .shapes import Boxes, Segments, Shapes
 from .walls import Box, Plane, Wall

@@ -16,7 +16,7 @@ from ..kernels.simd.rounding cimport require_rounding
 
 import numpy as np
 
-from ..constraints.broad_phase import laid_around
+from ..constraints.broad_phase import fit, laid_around
 
 require_rounding(__name__)
 
@@ -101,7 +101,6 @@ cdef class Index:
         cdef int64_t n = self.cells.n
         cdef Found kept = Found.__new__(Found)
         cdef const int64_t* row = NULL
-        from ..neighbours import fit
         i, j = fit(out, (count, count))
         cdef int64_t* first = <int64_t*> <size_t> i.ctypes.data
         cdef int64_t* second = <int64_t*> <size_t> j.ctypes.data
@@ -142,7 +141,6 @@ cdef class Index:
             PyErr_CheckSignals()
         if more < 0:
             raise MemoryError(f"of: no room for {found.lower.count} points")
-        from ..neighbours import fit
         i, given = fit(out, (found.lower.count, count + 1))
         given[:] = starts
         if found.lower.count > 0:

@@ -19,10 +19,10 @@ from math import lcm, prod
 import numpy as np
 
 from .. import flows
+from ..flows import QUOTIENT, refuse
 from ..errors import ConvergenceError, NonFiniteError
 from ..declaration import require_entries
 from ..integrators import EQUATION_INTEGRATORS
-from ..ode.base import QUOTIENT, refuse
 from ..rollback import snapshots
 
 require_rounding(__name__)

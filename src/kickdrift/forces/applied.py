@@ -8,8 +8,6 @@ import numpy as np
 
 from .. import validation
 from ..declaration import Declaration, declaration
-from ..errors import SnapshotError
-from ..rollback.parts import Part
 from .base import Term
 
 if TYPE_CHECKING:
@@ -87,39 +85,3 @@ class AppliedForce(Term):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.force,)
-
-
-class AppliedForces(Part):
-    """The section of the forces in users' arrays: their contents, in the order of the terms."""
-
-    name = "applied"
-
-    def save(self, stepper: Any) -> bytes:
-        return b"".join(array.astype(array.dtype.newbyteorder("<")).tobytes() for array in stepper._plan.applied)
-
-    def absent(self, stepper: Any) -> bool:
-        return not stepper._plan.applied
-
-    def most(self, stepper: Any) -> int:
-        """Of all that the stepper knows: a snapshot may be from when it had others."""
-        added = [old.first for origins in stepper.__dict__.get("_added", {}).values() for old in origins]
-        known = sum(isinstance(term, AppliedForce) for term in (*stepper._handles, *added))
-        return known * stepper.n * stepper.dim * int(stepper.dtype.itemsize)
-
-    def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
-        return {"applied": data}  # of which terms, another part says
-
-    def check(self, stepper: Any, saved: Any) -> None:
-        data, plan = saved.changes.pop("applied"), saved.changes["plan"]
-        arrays = stepper._plan.applied
-        if "entries" in plan:
-            terms = [entry.now for entry in plan["entries"] if entry.enabled]
-            arrays = [term.array for term in terms if isinstance(term, AppliedForce)]
-        expected = sum(array.nbytes for array in arrays)
-        if len(data) != expected:
-            raise SnapshotError(f"snapshot: expected {expected} bytes of applied forces, got {len(data)}")
-        place = 0
-        for array in arrays:
-            values = np.frombuffer(data, array.dtype.newbyteorder("<"), array.size, place).astype(array.dtype)
-            saved.changes["writes"].append((array, None, values.reshape(array.shape)))
-            place += array.nbytes

@@ -162,11 +162,8 @@ class PairPotential(Formula):
 
     def _sum_around(self, plan: Plan, position: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """The same in a periodic box."""
-        from ..neighbours import Neighbours
-
         assert plan.periodic is not None
-        alive = np.isin(np.arange(plan.n), rows)
-        i, j = Neighbours(position, self.cutoff, alive, periodic=plan.periodic).pairs()
+        i, j = plan.near_pairs(position, self.cutoff, np.isin(np.arange(plan.n), rows))
         d = plan.periodic.torus(plan.dim).nearest(position[j] - position[i])
         square, moves = (d * d).sum(axis=1), plan.mobility + np.zeros(plan.n)
         near = (square > 0) & (square < self.cutoff * self.cutoff) & ((moves[i] > 0) | (moves[j] > 0))

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 #: rhs(t, y, out) and jacobian(t, y, out), for all trajectories at once.
 Function = Callable[[float, np.ndarray, np.ndarray], Any]
 
-#: How far apart the states are whose difference quotient is a derivative, as a share of the state,
-#: and how small a component may get, beside the largest, before it no longer counts: powers of two
-#: near the square and the fourth root of the precision.
-QUOTIENT = {"float32": (2.0**-12, 2.0**-6), "float64": (2.0**-26, 2.0**-13)}
-
 
 class ODEBase(State):
     """Checks the arguments once and describes the stepper.
@@ -228,15 +223,6 @@ class ODEBase(State):
             f"<{type(self).__module__}.{type(self).__name__}: {self.n} trajectories, dim {self.dim}, {self.dtype}, "
             f"{self.integrator}, dt={self.dt:g}, rhs={rhs}, tick {self.tick}>"
         )
-
-
-def refuse(name: str, result: Any, out: np.ndarray) -> None:
-    """Explain what a function that returned something should have done."""
-    got = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else validation.show(result)
-    raise TypeError(
-        f"{name}: expected it to write to out, of shape {out.shape}, and return None, but it returned {got}; "
-        f"write `out[:] = ...` in place of `return ...`"
-    )
 
 
 def _check_function(name: str, function: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import neighbours
+from ..constraints import broad_phase
 from .space import space_of
 from .vector import Vector, dot
 
@@ -100,7 +101,7 @@ def meeting(d, motion, reach):
 
 def filled(out, first, second):
     """Lists in the arrays that were given, or in new ones."""
-    i, j = neighbours.fit(out, (len(first), len(second)))
+    i, j = broad_phase.fit(out, (len(first), len(second)))
     i[:], j[:] = first, second
     return i, j
 

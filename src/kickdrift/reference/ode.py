@@ -13,9 +13,9 @@ import numpy as np
 from .. import validation
 from ..declaration import require_entries
 from ..errors import ConvergenceError, NonFiniteError
-from ..flows import Expression
+from ..flows import QUOTIENT, Expression, refuse
 from ..integrators import EQUATION_INTEGRATORS
-from ..ode.base import QUOTIENT, ODEBase, refuse
+from ..ode.base import ODEBase
 from .checksum import digest
 from .flows import FLOWS
 from .formulas import evaluate

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..stepper.events import fields, owner
+
 if TYPE_CHECKING:
     from ..stepper.base import StepperBase
 
@@ -93,8 +95,6 @@ class EventHistory:
         return self._joined(rows)
 
     def _joined(self, rows: list[np.ndarray]) -> np.ndarray:
-        from ..stepper.events import fields
-
         return np.concatenate([np.zeros(0, fields(self._stepper.dim)), *rows])
 
     def take_back(self, other: EventHistory) -> None:
@@ -104,9 +104,3 @@ class EventHistory:
         self._rows |= other._rows
         self._count = sum(map(len, self._rows.values()))
         self._own()
-
-
-def owner(stepper: StepperBase) -> EventHistory | None:
-    """The history that the stepper reports to, if there is one."""
-    reference = stepper._event_history
-    return None if reference is None else reference()

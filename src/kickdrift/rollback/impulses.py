@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..constraints.base import SHAPES_PER_BODY
 from ..errors import SnapshotError
 from .parts import Part
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 _HEAD = struct.Struct("<q")
-#: Near pairs that a body has at most, on average; and shapes that it may touch in a step: the nearest ones.
-PAIRS_PER_BODY, SHAPES_PER_BODY = 16, 8
+#: Near pairs that a body has at most, on average.
+PAIRS_PER_BODY = 16
 
 
 class Impulses:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from .. import validation
 from ..errors import DesyncError
 from ..stepper.common import State
+from ..stepper.events import owner
 from . import history, snapshots
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Rollback:
         Raises ValueError, and changes nothing, if no state of that tick is kept.
         """
         snapshot = snapshots.packed(self.stepper, self._saved(tick))
-        reported = None if self._history is None else history.owner(self.stepper) or self._history
+        reported = None if self._history is None else owner(self.stepper) or self._history
         if reported is not None:
             reported.withdraw(tick)
         # Real time does not go back, and resimulation catches up with it: the clock keeps its tick.
@@ -159,7 +160,7 @@ def sync_test(stepper: StepperBase, frames: int, distance: int = 4, inputs: Inpu
     """
     frames = validation.integer("frames", frames, 0)
     distance = validation.integer("distance", distance, 1)
-    events = None if getattr(stepper, "_events", None) is None else history.owner(stepper)
+    events = None if getattr(stepper, "_events", None) is None else owner(stepper)
     past = Rollback(stepper, distance + 1)
     first: dict[int, int] = {}
 

@@ -14,11 +14,11 @@ from .. import time_steps, validation
 from ..constraints.base import Constraint
 from ..constraints.periodic import periodic_among
 from ..declaration import Declaration, declared, once
-from ..forces.applied import AppliedForces
 from ..forces.base import Term
 from ..integrators import INTEGRATORS, resolve
 from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
+from ..rollback.applied import AppliedForces
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
 from . import changes, entries, moves
 from .common import State

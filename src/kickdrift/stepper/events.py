@@ -10,10 +10,10 @@ import numpy as np
 
 from .. import validation
 from ..errors import SnapshotError
-from ..rollback.history import owner
 from ..rollback.parts import Part
 
 if TYPE_CHECKING:
+    from ..rollback.history import EventHistory
     from .base import StepperBase
     from .model import Plan
 
@@ -270,3 +270,9 @@ class Touching(Part):
             return []
 
         return {"touching": kept, "later": [check]}
+
+
+def owner(stepper: StepperBase) -> EventHistory | None:
+    """The history that the stepper reports to, if there is one."""
+    reference = stepper._event_history
+    return None if reference is None else reference()

@@ -336,6 +336,12 @@ class Plan:
     def add_constraint(self, kind: str, constraint: Constraint, **fields: np.ndarray) -> None:
         self._add("constraint_records", ConstraintRecord(kind, constraint, self._rounded(fields)))
 
+    def near_pairs(self, position: np.ndarray, reach: float, alive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The first and second bodies of all pairs that are nearer than this, by the minimum image."""
+        from ..neighbours import Neighbours
+
+        return Neighbours(position, reach, alive, periodic=self.periodic).pairs()
+
     def source(self, record: ConstraintRecord) -> int:
         """The number of the constraint that a record is of."""
         return self._numbers[id(record.constraint)]
