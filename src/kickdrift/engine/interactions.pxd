@@ -2,10 +2,9 @@
 
 from libc.stdint cimport int64_t
 
-from ..kernels.abi.interactions cimport NBody, Springs
+from ..kernels.abi.interactions cimport NBody, Pairs, Springs
 from ..kernels.abi.coupled cimport CoupledTable, InteractionFunction, TangentFunction
 from ..kernels.abi.noise cimport Noise
-from ..kernels.abi.pairs cimport Pairs
 from ..kernels.abi.plan cimport Job
 from .formulas cimport BoundFormula
 from .slots cimport Ends, Links

@@ -6,11 +6,10 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from ..kernels.abi.constraints cimport Torus
-from ..kernels.neighbours.cells cimport Cells, List, reserve, sort_points
-from ..kernels.neighbours.pairs cimport TESTS, find_ahead, find_pairs_around, sort_by
-from ..kernels.neighbours.places cimport find_around
+from ..kernels.neighbours.cells cimport (
+    TESTS, Cells, List, find_ahead, find_around, find_in_way, find_pairs_around, reserve, sort_by, sort_points,
+)
 from ..kernels.neighbours.tree cimport Box, Point, Tree, find_nearest, leaves_for, plant
-from ..kernels.neighbours.ways cimport find_in_way
 from ..kernels.space cimport is_periodic
 from ..kernels.simd.rounding cimport require_rounding
 

@@ -5,14 +5,15 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from ..kernels.abi.flows cimport AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, ROSSLER, THOMAS, VAN_DER_POL
+from ..kernels.abi.ode cimport (
+    AIZAWA, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_PARAMETERS, MAX_SLOPES, ROSSLER, THOMAS, VAN_DER_POL, Newton,
+    ODEPlan, ODETable,
+)
 from ..kernels.abi.formulas cimport BLOCK
-from ..kernels.abi.ode cimport MAX_SLOPES, Newton, ODEPlan, ODETable
 from ..kernels.abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from .formulas cimport BoundFormula
-from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
-from .runner cimport PATIENCE, RELEASE
+from .runner cimport PATIENCE, RELEASE, Runner, View, Writes, copy_array, copy_views, locate, views
 
 from math import lcm, prod
 

@@ -2,8 +2,30 @@
 
 from libc.stdint cimport int64_t
 
-from .flows cimport MAX_PARAMETERS, Flow
 from .plan cimport Array, Job, Scheme
+
+
+# The built-in right-hand sides and where their constants are.
+
+
+cdef enum:
+    MAX_PARAMETERS = 20
+    ZERO = MAX_PARAMETERS   # the numbers that formulas name
+    ONE
+    TWO
+    THREE
+    FOUR
+    CONSTANTS
+
+cdef enum Flow:
+    LORENZ
+    ROSSLER
+    THOMAS
+    HALVORSEN
+    AIZAWA
+    LOTKA_VOLTERRA
+    VAN_DER_POL
+
 
 cdef enum:
     ODE_ROWS = 96           # trajectories that are stepped together: whole blocks of vectors of any kind

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t
 
 from ..abi.interactions cimport BOTH_WAYS, NBody, Springs
 from ..loops.living cimport any_of
-from ..simd.transposed cimport LANES, transposed
+from ..simd.rows cimport LANES, transposed
 from ..simd.masks cimport positive, select_or_zero
 from ..simd.vec cimport f64vec, forget, product, vec, vec_root, real, spread, width
 from ..space cimport is_periodic, turn_to_images

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from ..abi.constraints cimport NOWHERE, Collisions, Torus
-from ..abi.pairs cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
+from ..abi.interactions cimport LIST_TOO_SHORT, PAIRS_AT_ONCE, Pairs
 from ..abi.plan cimport MAX_DIM
 from ..constraints.grid cimport Around, find_buckets, is_seen, look_around, look_around_box, looks_around, sort_bodies
 from ..constraints.lists cimport sort

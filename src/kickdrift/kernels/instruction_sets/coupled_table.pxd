@@ -4,9 +4,8 @@ from libc.stdint cimport int64_t
 
 from ..abi.constraints cimport ConstraintFunction, FindAlike
 from ..abi.coupled cimport Coupling, ImplicitStep, InteractionFunction, RunCoupled, StepFew, TangentFunction
-from ..abi.interactions cimport NBody, Springs
+from ..abi.interactions cimport NBody, Pairs, Springs
 from ..abi.ode cimport Bad, Check, Correct, Increments, ODEPlan, ODERun, ODEStage, Quotients
-from ..abi.pairs cimport Pairs
 from ..abi.plan cimport Job
 from ..abi.tables cimport Kernels
 from ..constraints.alike cimport find_alike
@@ -16,8 +15,7 @@ from ..integrators.energy cimport energy_together
 from ..integrators.newton_krylov cimport together
 from ..loops.coupled cimport run
 from ..loops.few cimport run_few
-from ..ode.newton cimport solve
-from ..ode.steps cimport check, correct, finite, first_bad, increments, quotients, set_step, sweep
+from ..ode.steps cimport check, correct, finite, first_bad, increments, quotients, set_step, solve, sweep
 from ..simd.quads cimport f32quad, f64quad
 from ..simd.vec cimport f32vec, f64vec, real, vec
 from .joints_table cimport tied

@@ -1,12 +1,15 @@
 # Points in the cells of a grid, as constraints/broad_phase.py describes it; and lists of those that are found.
 
+from libc.math cimport floor, sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memset
 
 from ..abi.constraints cimport MOST_ROWS, Torus
-from ..constraints.grid cimport bucket_around, cell
-from ..space cimport is_periodic
+from ..constraints.grid cimport Around, bucket_around, buckets_around, cell
+from ..space cimport is_periodic, nearest, toward
+from ..constraints.lists cimport sort
+
 
 ctypedef struct Cells:
     int dim
@@ -104,3 +107,335 @@ cdef inline void add_range(uint64_t first, int width, const Cells* cells, Ranges
 cdef inline uint64_t bucket_of_cell(const int64_t* at, const Cells* cells) noexcept nogil:
     """Of the cell with these numbers, in open space."""
     return (<uint64_t> at[0] + cells.step[1] * <uint64_t> at[1] + cells.step[2] * <uint64_t> at[2]) & cells.mask
+
+
+# The points around a place: the formulas of kickdrift/reference/neighbours.py.
+
+
+cdef inline int64_t find_around(const double* x, const Cells* cells, List* found) noexcept nogil:
+    """Add the points that are near a place, in ascending order; how many tests it took, or -1: no memory."""
+    cdef Ranges around
+    cdef Around sides
+    cdef uint64_t bucket = bucket_at(x, cells, 0)
+    cdef int64_t begin = found.count
+    cdef int64_t tests = 0
+    cdef int64_t k
+    cdef double square = cells.radius * cells.radius
+    cdef double d, q
+    cdef int a, b, c, row
+    around.count = 0
+    if is_periodic(&cells.torus):
+        buckets_around(bucket, cells.cells, cells.dim, &sides)
+        around.count = <int> sides.ranges
+        for row in range(around.count):
+            around.first[row], around.last[row] = cells.start[sides.first[row]], cells.start[sides.last[row]]
+    for a in range(-1 if cells.dim > 1 else 0, 2 if cells.dim > 1 else 1):
+        if is_periodic(&cells.torus):
+            break
+        for b in range(-1 if cells.dim > 2 else 0, 2 if cells.dim > 2 else 1):
+            add_range(
+                bucket + <uint64_t> (a * <int64_t> cells.step[1]) + <uint64_t> (b * <int64_t> cells.step[2]) - 1,
+                3, cells, &around,
+            )
+    for row in range(around.count):
+        tests += around.last[row] - around.first[row]
+    if not reserve(found, tests):
+        return -1
+    for row in range(around.count):
+        for k in range(around.first[row], around.last[row]):
+            d = toward(cells.place[k] - x[0], 0, &cells.torus)
+            q = d * d
+            for c in range(1, cells.dim):
+                d = toward(cells.place[c * cells.n + k] - x[c], c, &cells.torus)
+                q = q + d * d
+            found.number[found.count] = cells.body[k]
+            found.count += q <= square
+    sort(found.number + begin, <int32_t> (found.count - begin))
+    return tests
+
+
+# Pairs of points that are near each other: the formulas of kickdrift/reference/neighbours.py.
+
+
+cdef enum:
+    TESTS = 4_000_000       # of distances between two looks for Ctrl-C: some milliseconds
+
+
+# Of two cells side by side one looks at the other: half of those around are ahead.
+
+cdef inline int64_t find_ahead(
+    int dim, uint64_t* bucket, const Cells* cells, List* lower, List* higher,
+) noexcept nogil:
+    """Pairs from a bucket on, for some milliseconds or until none is left; -1 where there is no memory."""
+    cdef Ranges ahead
+    cdef int64_t tests = 0
+    cdef int64_t p, total
+    cdef int32_t end
+    cdef int row
+    while bucket[0] <= cells.mask and tests < TESTS:
+        end = cells.start[bucket[0] + 1]
+        if end > cells.start[bucket[0]]:
+            # What follows in the own cell and in the next one, which is the first of the ranges.
+            ahead.count = 0
+            if bucket[0] < cells.mask:
+                add_range(bucket[0], 2, cells, &ahead)
+            else:
+                add_range(bucket[0], 1, cells, &ahead)
+                add_range(0, 1, cells, &ahead)
+            if dim == 2:
+                add_range(bucket[0] + cells.step[1] - 1, 3, cells, &ahead)
+            elif dim == 3:
+                add_range(bucket[0] + cells.step[2] - 1, 3, cells, &ahead)
+                for row in range(-1, 2):
+                    add_range(
+                        bucket[0] + cells.step[1] + <uint64_t> (<int64_t> row * <int64_t> cells.step[2]) - 1,
+                        3, cells, &ahead,
+                    )
+            total = 0
+            for row in range(ahead.count):
+                total += ahead.last[row] - ahead.first[row]
+            for p in range(cells.start[bucket[0]], end):
+                if not (reserve(lower, total) and reserve(higher, total)):
+                    return -1
+                ahead.first[0] = <int32_t> p + 1
+                pair_up(dim, p, &ahead, cells, lower, higher)
+                tests += total
+        bucket[0] += 1
+    return 0
+
+
+cdef inline int64_t find_pairs_around(
+    int dim, uint64_t* bucket, const Cells* cells, List* lower, List* higher,
+) noexcept nogil:
+    """The same in a periodic box, where each cell looks at all around it, and takes points of higher index."""
+    cdef Around around
+    cdef int64_t tests = 0
+    cdef int64_t p, k, total
+    cdef double square = cells.radius * cells.radius
+    cdef double d, q
+    cdef int row, c
+    while bucket[0] <= cells.mask and tests < TESTS:
+        if cells.start[bucket[0] + 1] > cells.start[bucket[0]]:
+            buckets_around(bucket[0], cells.cells, dim, &around)
+            total = 0
+            for row in range(around.ranges):
+                total += cells.start[around.last[row]] - cells.start[around.first[row]]
+            for p in range(cells.start[bucket[0]], cells.start[bucket[0] + 1]):
+                if not (reserve(lower, total) and reserve(higher, total)):
+                    return -1
+                tests += total
+                for row in range(around.ranges):
+                    for k in range(cells.start[around.first[row]], cells.start[around.last[row]]):
+                        q = 0
+                        for c in range(dim):
+                            d = nearest(cells.place[c * cells.n + k] - cells.place[c * cells.n + p], c, &cells.torus)
+                            q = q + d * d if c > 0 else d * d
+                        lower.number[lower.count] = cells.body[p]
+                        higher.number[lower.count] = cells.body[k]
+                        lower.count += (q <= square) & (cells.body[k] > cells.body[p])
+                higher.count = lower.count
+        bucket[0] += 1
+    return 0
+
+
+cdef inline void pair_up(
+    int dim, int64_t p, const Ranges* ahead, const Cells* cells, List* lower, List* higher,
+) noexcept nogil:
+    cdef const double* place = cells.place
+    cdef int64_t n = cells.n
+    cdef int64_t count = lower.count
+    cdef int32_t i = cells.body[p]
+    cdef int32_t j
+    cdef double square = cells.radius * cells.radius
+    cdef double here[3]
+    cdef double d, q
+    cdef int64_t k
+    cdef int row, c
+    for c in range(dim):
+        here[c] = place[c * n + p]
+    for row in range(ahead.count):
+        for k in range(ahead.first[row], ahead.last[row]):
+            d = place[k] - here[0]
+            q = d * d
+            for c in range(1, dim):
+                d = place[c * n + k] - here[c]
+                q = q + d * d
+            # Processors cannot predict which are near. So each is stored, and kept or overwritten, without a branch.
+            j = cells.body[k]
+            lower.number[count] = i if i < j else j
+            higher.number[count] = j if i < j else i
+            count += q <= square
+    lower.count = higher.count = count
+
+
+ctypedef fused index:
+    int32_t
+    int64_t
+
+
+cdef inline void sort_by(
+    const int32_t* key, const int32_t* other, int64_t count, int64_t n, int32_t* start, const int64_t* row,
+    index* key_out, index* other_out,
+) noexcept nogil:
+    """Pairs by one of their points, and as they were among those that have the same: a counting sort.
+
+    row: what points are called in the arrays that come out, or NULL.
+    """
+    cdef int64_t k
+    cdef int32_t slot
+    cdef int32_t total = 0
+    memset(start, 0, n * sizeof(int32_t))
+    for k in range(count):
+        start[key[k]] += 1
+    for k in range(n):
+        slot = start[k]
+        start[k] = total
+        total += slot
+    for k in range(count):
+        slot = start[key[k]]
+        start[key[k]] += 1
+        key_out[slot] = <index> (key[k] if row == NULL else row[key[k]])
+        other_out[slot] = <index> (other[k] if row == NULL else row[other[k]])
+
+
+# The first point in the way of what moves: the formulas of kickdrift/reference/neighbours.py. The axis along
+# which it goes farthest is cut at the borders of cells: in each slab the way passes few cells.
+
+
+cdef inline int64_t find_in_way(
+    const double* origin, const double* motion, double reach, const Cells* cells, int64_t* i, double* share,
+) noexcept nogil:
+    """The first point that comes as near as `reach`; returns how many tests it took."""
+    cdef int64_t low[3]
+    cdef int64_t high[3]
+    cdef int64_t at[3]
+    cdef int64_t tests = 0
+    cdef int64_t slab, first, last, way, slot
+    cdef double width = 1 / cells.per_cell
+    cdef double wide = reach + width / 16        # by more than rounding can hide
+    cdef double from_share, to_share, near, far
+    cdef uint64_t bucket
+    cdef int dim = cells.dim
+    cdef int axis = 0
+    cdef int c
+    i[0], share[0] = -1, 1
+    if is_periodic(&cells.torus):
+        return meet_images(origin, motion, reach, cells, i, share)
+    for c in range(1, dim):
+        if (motion[c] if motion[c] > 0 else -motion[c]) > (motion[axis] if motion[axis] > 0 else -motion[axis]):
+            axis = c
+    way = -1 if motion[axis] < 0 else 1
+    # Far out cells have other widths; and sooner all points than more cells than there are points.
+    near = wide
+    for c in range(dim):
+        far = (origin[c] if origin[c] > 0 else -origin[c]) + (motion[c] if motion[c] > 0 else -motion[c]) + wide
+        near = far if far > near else near
+    far = 1
+    for c in range(dim):
+        far = far * ((2 * wide + (width if c != axis else
+                                  (motion[c] if motion[c] > 0 else -motion[c]))) * cells.per_cell + 2)
+    if not (near * cells.per_cell < 1e9 and far < cells.n):
+        for slot in range(cells.n):
+            meet_point(origin, motion, reach, slot, cells, i, share)
+        return cells.n
+    first = cell(origin[axis] - way * wide, cells.per_cell, 0)
+    last = cell(origin[axis] + motion[axis] + way * wide, cells.per_cell, 0)
+    for c in range(3):
+        low[c] = high[c] = 0
+    slab = first
+    while (last - slab) * way >= 0:
+        # Where the way may be while a point of this slab is in it.
+        from_share, to_share = 0, 1
+        if motion[axis] != 0:
+            near = ((slab if way > 0 else slab + 1) * width - way * wide - origin[axis]) / motion[axis]
+            far = ((slab + 1 if way > 0 else slab) * width + way * wide - origin[axis]) / motion[axis]
+            from_share = min(max(near, 0.0), 1.0)
+            to_share = min(max(far, 0.0), 1.0)
+        if i[0] >= 0 and from_share > share[0]:
+            break
+        for c in range(dim):
+            near, far = origin[c] + from_share * motion[c], origin[c] + to_share * motion[c]
+            low[c] = cell(min(near, far) - wide, cells.per_cell, 0)
+            high[c] = cell(max(near, far) + wide, cells.per_cell, 0)
+        low[axis] = high[axis] = slab
+        for at[2] in range(low[2], high[2] + 1):
+            for at[1] in range(low[1], high[1] + 1):
+                for at[0] in range(low[0], high[0] + 1):
+                    bucket = bucket_of_cell(at, cells)
+                    tests += 1
+                    for slot in range(cells.start[bucket], cells.start[bucket + 1]):
+                        tests += 1
+                        meet_point(origin, motion, reach, slot, cells, i, share)
+        slab += way
+    return tests
+
+
+cdef inline int64_t meet_images(
+    const double* origin, const double* motion, double reach, const Cells* cells, int64_t* i, double* share,
+) noexcept nogil:
+    """In a periodic box: all points, in each of the boxes side by side that the way may touch."""
+    cdef const double* lower = <const double*> cells.torus.lower
+    cdef const double* upper = <const double*> cells.torus.upper
+    cdef const double* width = <const double*> cells.torus.width
+    cdef const double* per_width = <const double*> cells.torus.per_width
+    cdef int64_t first[3]
+    cdef int64_t last[3]
+    cdef int64_t turn[3]
+    cdef int64_t slot
+    cdef int64_t tests = 0
+    cdef double end
+    cdef int c
+    for c in range(3):
+        first[c] = last[c] = 0
+        if c < cells.dim:
+            end = origin[c] + motion[c]
+            if width[c] > 0:
+                first[c] = <int64_t> floor((min(origin[c], end) - reach - upper[c]) * per_width[c])
+                last[c] = <int64_t> floor((max(origin[c], end) + reach - lower[c]) * per_width[c]) + 1
+    for turn[2] in range(first[2], last[2] + 1):
+        for turn[1] in range(first[1], last[1] + 1):
+            for turn[0] in range(first[0], last[0] + 1):
+                tests += cells.n
+                for slot in range(cells.n):
+                    meet_image(origin, motion, reach, slot, turn, width, cells, i, share)
+    return tests
+
+
+cdef inline void meet_point(
+    const double* origin, const double* motion, double reach, int64_t slot, const Cells* cells,
+    int64_t* i, double* share,
+) noexcept nogil:
+    """Is this one sooner in the way, or as soon and of lower index?"""
+    meet_image(origin, motion, reach, slot, NULL, NULL, cells, i, share)
+
+
+cdef inline void meet_image(
+    const double* origin, const double* motion, double reach, int64_t slot, const int64_t* turn, const double* width,
+    const Cells* cells, int64_t* i, double* share,
+) noexcept nogil:
+    """The same of its image so many widths away; or of itself."""
+    cdef double square = 0
+    cdef double along = 0
+    cdef double outside = 0
+    cdef double d, under_root
+    cdef double time = 0
+    cdef int64_t body = cells.body[slot]
+    cdef int c
+    for c in range(cells.dim):
+        if turn == NULL:
+            d = origin[c] - cells.place[c * cells.n + slot]
+        else:
+            d = origin[c] - (cells.place[c * cells.n + slot] + turn[c] * width[c])
+        square = square + motion[c] * motion[c] if c > 0 else motion[c] * motion[c]
+        along = along + d * motion[c] if c > 0 else d * motion[c]
+        outside = outside + d * d if c > 0 else d * d
+    outside = outside - reach * reach
+    if not outside <= 0:
+        under_root = along * along - square * outside
+        if not along < 0 or not under_root >= 0:
+            return
+        time = outside / (sqrt(under_root) - along)
+        if not time <= 1:
+            return
+    if i[0] < 0 or time < share[0] or (time == share[0] and body < i[0]):
+        i[0], share[0] = body, time

@@ -3,7 +3,7 @@
 # c: the flow's constants as kickdrift/flows.py lists them, the parameters first; then, in fixed places,
 # the numbers that formulas name: as literals they would be doubles, which vectors of floats do not take.
 
-from ..abi.flows cimport AIZAWA, FOUR, HALVORSEN, LORENZ, LOTKA_VOLTERRA, ONE, ROSSLER, THOMAS, THREE, TWO, ZERO
+from ..abi.ode cimport AIZAWA, FOUR, HALVORSEN, LORENZ, LOTKA_VOLTERRA, ONE, ROSSLER, THOMAS, THREE, TWO, ZERO
 from ..simd.vec cimport vec
 
 

@@ -4,13 +4,13 @@
 
 from libc.string cimport memset
 
-from ..abi.flows cimport (
-    AIZAWA, CONSTANTS, HALVORSEN, LORENZ, LOTKA_VOLTERRA, ROSSLER, THOMAS, VAN_DER_POL,
+from ..abi.ode cimport (
+    AIZAWA, CONSTANTS, HALVORSEN, LORENZ, LOTKA_VOLTERRA, MAX_SLOPES, MAX_WEIGHTS, ODE_ROWS, ROSSLER, THOMAS,
+    VAN_DER_POL, ODEPlan,
 )
 from .flows cimport rate
 from ..simd.masks cimport all_zero
 from ..simd.vec cimport vec, real, width
-from ..abi.ode cimport MAX_SLOPES, MAX_WEIGHTS, ODE_ROWS, ODEPlan
 from .steps cimport (
     TWICE, combine, first_bad, keeping, set_constants, set_step, set_weights, share, stage_of_all, stages,
 )
