@@ -193,7 +193,7 @@ def contacts(
                     u[i] = u[i] - (one - share) * gain[i]  # as fast as it came there
             p[i] = place
         # What has corrected lengths is done with positions. If it stayed in the impulses that the next substep begins
-        # with, it would add up for as long as a length is off: nearly straight rods would be thrown to and fro.
+        # with, it would add up for as long as a length is off: nearly straight rods would be thrown about.
         for rod, (i, j, _length, alpha) in enumerate(rods):
             if not alpha > 0:
                 apply(u, i, j, weight[i], weight[j], (kept[number[rod]] - pull[number[rod]]) * ways[rod][0])
