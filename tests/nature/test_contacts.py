@@ -205,3 +205,25 @@ def test_what_is_far_away_changes_no_bit(Stepper):
             states.append(np.concatenate([world.position, world.velocity], axis=1))
         assert states[2][:n].tobytes() == states[0].tobytes(), seed
         assert states[2][n:].tobytes() == states[1].tobytes(), seed
+
+
+# Joints.
+
+
+@pytest.mark.parametrize("iterations", [1, 2, 4, 16])
+@pytest.mark.parametrize("side", [1, -1])
+def test_nearly_straight_rods_rest(iterations, side):
+    """Two rods of 1 m between pins, bent by 5.5 degrees, carry a body: pressed above them, or hung below."""
+    half = np.radians(5.5 / 2)
+    x = np.array([[0, 0], [np.cos(half), side * np.sin(half)], [2 * np.cos(half), 0.0]])
+    rods = kd.Distance([(0, 1), (1, 2)], 1.0, iterations=iterations)
+    world = kd.Stepper(
+        x, hz=60, mass=[np.inf, 1.0, np.inf], forces=[kd.Gravity((0, -G))],
+        constraints=[kd.Contacts(0.0, substeps=8, joints=[rods])],
+    )  # fmt: skip
+    world.step(600)
+    start = world.position.copy()
+    assert start[1, 1] == pytest.approx(side * np.sin(half), abs=1e-3)
+    world.step(60)
+    assert abs(world.position - start).max() < 1e-6
+    assert abs(world.velocity).max() < 1e-7

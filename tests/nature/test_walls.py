@@ -270,3 +270,45 @@ def test_a_heavy_body_is_a_wall(integrator):
             world.step(30)
             assert (world.position[1] - x[0]) @ (world.position[1] - x[0]) > 50.1**2 - 1e-6
             assert energy(world, force)[1] == pytest.approx(before, rel=1e-10)
+
+
+# In a corner: each wall has its own cone of friction.
+
+EDGES = {
+    "planes": lambda **given: [kd.Plane((1, 0, 0), 0.0, **given), kd.Plane((0, 1, 0), 0.0, **given)],
+    "box": lambda **given: [kd.Box((0, 0, -99), (9, 9, 99), **given)],
+    "boxes": lambda **given: [kd.Boxes([(-9, -9, -99)] * 2, [(9, 0, 99), (0, 9, 99)], **given)],
+}
+
+
+@pytest.mark.parametrize("Stepper", [kd.Stepper, kd.reference.Stepper], ids=["compiled", "reference"])
+@pytest.mark.parametrize("integrator", ["velocity_verlet", "semi_implicit_euler", "leapfrog", "rk4"])
+def test_what_rests_along_an_edge_slides_beyond_both_cones(Stepper, integrator):
+    """Gravity presses a body against two planes: it sticks up to mu (N1 + N2), and slides with what is left."""
+    mu, hz = 0.2, 60
+    for along in (0.1, 0.39, 0.41, 0.6, 2.0):
+        world = Stepper(
+            np.zeros((1, 3)), hz=hz, integrator=integrator, forces=[kd.Gravity((-G, -G, along * G))],
+            constraints=EDGES["planes"](friction=mu),
+        )  # fmt: skip
+        world.step(hz)
+        expected = G * max(0.0, along - 2 * mu)
+        assert world.velocity[0] == pytest.approx([0, 0, expected], abs=1e-12), along
+        assert world.position[0] == pytest.approx([0, 0, expected / 2], abs=0.51 * expected / hz + 1e-12), along
+
+
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize("place", [(0.5, 0.5), (0.25, 0.75), (0.75, 0.25)])
+def test_impacts_on_an_edge_rub_within_their_cones(Stepper, edge, place):
+    """A body that goes along an edge at 5 m/s hits both walls at 3 m/s, without restitution.
+
+    Planes stop it at once, and rub along the edge alone. Sides of a box and shapes act one after the other: the first
+    also rubs the speed towards the second.
+    """
+    mu, fast, into = 0.2, 5.0, 3.0
+    x = np.array([[*(into / 60 * np.array(place)), 0.0]])
+    world = Stepper(x, [[-into, -into, fast]], hz=60, constraints=EDGES[edge](restitution=0.0, friction=mu))
+    world.step(2)
+    left = 1 - mu * into / np.hypot(fast, into)  # of what goes along the first wall, also towards the second
+    expected = fast - 2 * mu * into if edge == "planes" else left * (fast - mu * into)
+    assert world.velocity[0] == pytest.approx([0, 0, expected], abs=1e-12)

@@ -38,7 +38,7 @@ class Contacts(Filtered):
     and sensor.
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
     compliance. In each substep they are processed forwards and backwards, as often as the largest of their iterations
-    says. Where joints are nearly straight under load, few iterations tremble: a smaller hertz calms them.
+    says. What corrects lengths is not carried over into the next substep, so nearly straight joints rest.
     category, mask, sensor: as for `ElasticCollisions`. Bodies that are sensors go through walls and shapes too.
 
     A step is cut into `substeps`. In each substep, the forces of the step give their share. Then every contact

@@ -12,7 +12,7 @@ from ..space cimport turn_to_image
 
 
 cdef inline real* rod(int dim, const Contacts* data, int64_t k, const real* like) noexcept nogil:
-    """Its direction, its length, and the impulse that the substep begins with."""
+    """Its direction, its length, and the impulse that it had before lengths were corrected."""
     return <real*> data.rod + (dim + 2) * k
 
 
@@ -37,12 +37,11 @@ cdef inline void begin_rods(int dim, const Contacts* data, const real* like) noe
         for c in range(dim):
             own[c] = own[c] / own[dim] if own[dim] > 0 else zero * own[c]
             impulse[c] = pull[data.number[k]] * own[c]
-        own[dim + 1] = pull[data.number[k]]
         apply(dim, a, b, weight[data.rod_first[k]], weight[data.rod_second[k]], impulse)
 
 
 cdef inline void drop_corrections(int dim, const Contacts* data, const real* like) noexcept nogil:
-    """Go back to the impulses that the substep began with: what corrected lengths is not to add up."""
+    """Go back to the impulses before lengths were corrected: what corrects them is not to add up."""
     cdef const real* weight = <const real*> data.grid.weight
     cdef real* pull = <real*> data.pull[1 - data.state[0]]
     cdef real impulse[MAX_DIM]
@@ -62,7 +61,19 @@ cdef inline void drop_corrections(int dim, const Contacts* data, const real* lik
 
 
 cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, const Contacts* data) noexcept nogil:
-    """push: are lengths put right, too? Then those with compliance are springs; they keep what they have else."""
+    """push: correct lengths, and let those with compliance be springs; else go back to impulses without corrections."""
+    cdef const real* pull = <const real*> data.pull[1 - data.state[0]]
+    cdef int64_t k
+    if not push:
+        drop_corrections(dim, data, &h)
+    sweep_rods(False, dim, h, soft, scale, data)
+    if push:
+        for k in range(data.rods):
+            rod(dim, data, k, &h)[dim + 1] = pull[data.number[k]]
+        sweep_rods(True, dim, h, soft, scale, data)
+
+
+cdef inline void sweep_rods(bint push, int dim, real h, real soft, real scale, const Contacts* data) noexcept nogil:
     cdef const real* weight = <const real*> data.grid.weight
     cdef const real* compliance = <const real*> data.compliance
     cdef const real* length = <const real*> data.length
@@ -74,8 +85,6 @@ cdef inline void solve_rods(bint push, int dim, real h, real soft, real scale, c
     cdef real total, speed, change, give, w_a, w_b
     cdef int64_t sweep, turn, k, number
     cdef int c
-    if not push:
-        drop_corrections(dim, data, &h)
     for sweep in range(data.sweeps):
         for turn in range(data.rods):
             k = turn if sweep % 2 == 0 else data.rods - 1 - turn

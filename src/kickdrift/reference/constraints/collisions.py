@@ -32,7 +32,7 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
     pairs = [pair for pair in near if seen.meet(*pair)]
     way = system.space.nearest
     since, last = [system.h] * len(x), [-1] * len(x)
-    moved = set()  # since walls were applied last
+    moved: set[int] = set()  # since walls were applied last
 
     def move(i, j, sweep, time=None):
         """Solve a pair if it collides."""

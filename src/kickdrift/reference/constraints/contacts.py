@@ -164,6 +164,7 @@ def contacts(
             if contact.push != 0:
                 contact.rub = contact.rub - dot(contact.rub, contact.n) * contact.n
                 apply(u, contact.i, contact.j, contact.w_i, contact.w_j, contact.push * contact.n + contact.rub)
+        stop_rods(rods, ways, number, pull, u, weight, sweeps[0])
         kept = list(pull)
         for rod in to_and_fro(len(rods), sweeps[0]):
             i, j, wanted, alpha = rods[rod]
@@ -192,18 +193,12 @@ def contacts(
                     u[i] = u[i] - (one - share) * gain[i]  # as fast as it came there
             p[i] = place
         # What has corrected lengths is done with positions. If it stayed in the impulses that the next substep begins
-        # with, it would add up for as long as a length is off: nearly straight rods would be thrown to and fro.
+        # with, it would add up for as long as a length is off: nearly straight rods would be thrown about.
         for rod, (i, j, _length, alpha) in enumerate(rods):
             if not alpha > 0:
                 apply(u, i, j, weight[i], weight[j], (kept[number[rod]] - pull[number[rod]]) * ways[rod][0])
                 pull[number[rod]] = kept[number[rod]]
-        for rod in to_and_fro(len(rods), sweeps[0]):
-            i, j, _length, alpha = rods[rod]
-            if not alpha > 0:
-                way = ways[rod][0]
-                change = dot(u[j] - u[i], way) / (weight[i] + weight[j])
-                pull[number[rod]] = pull[number[rod]] - change
-                apply(u, i, j, weight[i], weight[j], -change * way)
+        stop_rods(rods, ways, number, pull, u, weight, sweeps[0])
         for sweep in range(DEEP if deep else RELAXING):
             for contact in coloured:
                 if sweep < RELAXING or contact.group in deep:
@@ -253,6 +248,17 @@ def to_and_fro(count, sweeps):
     """0 to count - 1 and back, so often: what one end of a chain feels comes to the other in one sweep."""
     for sweep in range(sweeps):
         yield from range(count) if sweep % 2 == 0 else reversed(range(count))
+
+
+def stop_rods(rods, ways, number, pull, u, weight, sweeps):
+    """Velocities that change no length of rods, forwards and backwards; springs are left as they are."""
+    for rod in to_and_fro(len(rods), sweeps):
+        i, j, _length, alpha = rods[rod]
+        if not alpha > 0:
+            way = ways[rod][0]
+            change = dot(u[j] - u[i], way) / (weight[i] + weight[j])
+            pull[number[rod]] = pull[number[rod]] - change
+            apply(u, i, j, weight[i], weight[j], -change * way)
 
 
 def candidates(system, x, p, radius, weight, normal, offset, alive, seen, through, level):
