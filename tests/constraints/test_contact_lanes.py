@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from plans import assert_same_bits, outcome, said
+from plans import assert_same_bits, assert_same_state, outcome, said
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -29,8 +29,7 @@ def compare(monkeypatch, make, steps=4, events=False):
             assert outcome(ours, steps) == ended
             if ended:
                 continue
-            assert_same_bits(ours.position, book.position)
-            assert_same_bits(ours.velocity, book.velocity)
+            assert_same_state(ours, book)
             assert ours.checksum() == book.checksum()
             if told is not None:
                 assert ours.events.take().tobytes() == told

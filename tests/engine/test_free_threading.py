@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from plans import assert_same_bits
+from plans import assert_same_bits, assert_same_state
 
 import kickdrift as kd
 
@@ -76,8 +76,7 @@ def test_one_stepper_lets_one_thread_in(n):
     assert refusals <= {"this stepper is stepping already: it serves one thread at a time"}
     alone = ball(n)
     alone.step(shared.tick)
-    assert_same_bits(shared.position, alone.position)
-    assert_same_bits(shared.velocity, alone.velocity)
+    assert_same_state(shared, alone)
 
 
 def test_many_steppers_side_by_side():

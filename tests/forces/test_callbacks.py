@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, LAYOUTS, assert_same_bits, said, scene
+from plans import INTEGRATORS, LAYOUTS, assert_same_bits, assert_same_state, said, scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -58,8 +58,7 @@ def test_the_same_bits_as_the_terms_they_imitate(Stepper, integrator, dtype):
             stepper.step(3)
             stepper.step(9)
             states.append(stepper)
-        assert_same_bits(states[1].position, states[0].position)
-        assert_same_bits(states[1].velocity, states[0].velocity)
+        assert_same_state(states[1], states[0])
         assert states[0].force_evaluations == states[1].force_evaluations
 
 
@@ -106,8 +105,7 @@ def test_layouts(isa, layout):
     row, other = drawn.make(kd.Stepper, "row", forces=forces), drawn.make(kd.Stepper, layout, forces=forces)
     for stepper in (row, other):
         stepper.step(5)
-    assert_same_bits(other.position, row.position)
-    assert_same_bits(other.velocity, row.velocity)
+    assert_same_state(other, row)
 
 
 def driven(t, position, velocity, out):

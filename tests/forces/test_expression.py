@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from plans import assert_same_bits, said
+from plans import assert_same_bits, assert_same_state, said
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -62,8 +62,7 @@ def test_kernels_are_the_reference(integrator, dtype, monkeypatch):
                 ours = kd.Stepper(x.copy(), v.copy(), **arguments)
                 with said(isa=isa, n=n, dim=dim, forces=forces):
                     ours.step(steps)
-                    assert_same_bits(ours.position, book.position)
-                    assert_same_bits(ours.velocity, book.velocity)
+                    assert_same_state(ours, book)
 
 
 def any_text(rng, depth, names):
@@ -105,8 +104,7 @@ def assert_kernels_are_the_reference(monkeypatch, x, v, arguments, texts):
         ours = kd.Stepper(x.copy(), v.copy(), **arguments)
         ours.step(2)
         with said(isa=isa, n=len(x), texts=texts):
-            assert_same_bits(ours.position, book.position)
-            assert_same_bits(ours.velocity, book.velocity)
+            assert_same_state(ours, book)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -487,8 +485,7 @@ def test_energy_euler_takes_potentials(dtype, monkeypatch):
                 ours = kd.Stepper(x.copy(), v.copy(), **arguments)
                 ours.step(12)
                 with said(isa=isa, n=n, dim=dim, forces=forces):
-                    assert_same_bits(ours.position, book.position)
-                    assert_same_bits(ours.velocity, book.velocity)
+                    assert_same_state(ours, book)
     with pytest.raises(ValueError, match="energy_euler"):
         kd.Stepper([[1.0]], integrator="energy_euler", forces=[kd.Expression(x="-x")])
     with pytest.raises(ValueError, match="energy_euler"):

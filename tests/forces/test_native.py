@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plans import INTEGRATORS, LAYOUTS, assert_same_bits, said, scene
+from plans import INTEGRATORS, LAYOUTS, assert_same_bits, assert_same_state, said, scene
 
 import kickdrift as kd
 from kickdrift import kernels
@@ -66,8 +66,7 @@ def test_the_same_bits_as_the_terms_they_imitate(Stepper, library, integrator, d
             stepper.step(3)
             stepper.step(9)
             states.append(stepper)
-        assert_same_bits(states[1].position, states[0].position)
-        assert_same_bits(states[1].velocity, states[0].velocity)
+        assert_same_state(states[1], states[0])
         assert states[0].force_evaluations == states[1].force_evaluations
 
 
@@ -112,8 +111,7 @@ def test_layouts_threads_and_tiles_change_nothing(isa, library, layout, threadsa
     for n in (3, 2):
         one.step(n)
         many.step(n)
-    assert_same_bits(many.position, one.position)
-    assert_same_bits(many.velocity, one.velocity)
+    assert_same_state(many, one)
 
 
 @pytest.mark.parametrize("body", [0, 3, 191, 192, 700])
@@ -134,8 +132,7 @@ def test_a_failure_stops_all_bodies_at_the_last_completed_tick(isa, library, int
     assert caught.value.code == 7
     assert caught.value.function.startswith("NativeForce")
     sound.step(stepper.tick)
-    assert_same_bits(stepper.position, sound.position)
-    assert_same_bits(stepper.velocity, sound.velocity)
+    assert_same_state(stepper, sound)
     with pytest.raises(kd.CallbackError):
         stepper.step()
     assert_same_bits(stepper.position, sound.position)
