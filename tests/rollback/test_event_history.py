@@ -169,6 +169,26 @@ def test_what_nobody_takes_has_no_more_room_than_was_asked_for():
     assert 0 < len(kept) <= 12 + 3 * 12
 
 
+def test_the_oldest_are_forgotten_each_once():
+    """A ball that hits a side of its box in each tick; nobody asks for its events until tick 20."""
+    events = kd.Events(capacity=5, begin=False, end=False)
+    ball = kd.Stepper([[0.5]], [[1.0]], dt=1.0, constraints=[kd.Box(0.0, 1.0, 1.0)], events=events)
+    past = kd.Rollback(ball, ticks=2)
+    for tick in range(1, 21):
+        past.resimulate(tick, lambda world, tick: None)
+        past.rollback(past.ticks[0])
+        past.resimulate(tick, lambda world, tick: None)
+        assert ball.events.dropped == max(0, tick - 6)
+    with pytest.raises(ValueError, match="expected one from 18 to 20"):
+        ball.events.of(17)
+    assert ball.events.of(18)["tick"].tolist() == [18]
+    assert past.events(confirmed=18)["tick"].tolist() == [15, 16, 17, 18]
+    past.rollback(past.ticks[0])
+    past.resimulate(24, lambda world, tick: None)
+    assert ball.events.dropped == 14
+    assert past.events(confirmed=24)["tick"].tolist() == [19, 20, 21, 22, 23, 24]
+
+
 def test_restore_under_a_rollback():
     game = Game(kd.Stepper)
     past = kd.Rollback(game.world, ticks=20)
