@@ -1,6 +1,7 @@
 """Small wrong changes, one at a time: does a test see them?
 
 tools/mutants/*.toml lists them. `file`: below src/kickdrift. `old`: the exact text. `new`: what stands there instead.
+Text that has moved to another file is found there.
 `wrong`: what breaks. `tests`: who should see it, below tests/, beside the golden rows. `within`: a longer text that has
 `old` once, where the file has it several times. `equivalent`: why no test can see it.
 
@@ -19,7 +20,7 @@ import time
 import tomllib
 import zlib
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -64,10 +65,6 @@ for name, compute in cases[: int(sys.argv[1]) or None]:
 LIMIT = 900  # seconds: a mutant may loop for ever
 
 
-class MisplacedError(Exception):
-    """The text of a mutant is not in the source, or several times."""
-
-
 @dataclass(frozen=True)
 class Mutant:
     number: int
@@ -81,33 +78,42 @@ class Mutant:
     equivalent: str = ""
 
     def span(self, text):
-        """Where its text is in a file."""
-        within = self.within or self.old
-        for part, whole, what in ((within, text, self.file), (self.old, within, "`within`")):
-            if whole.count(part) != 1:
-                raise MisplacedError(f"{self.name}: expected once in {what}, found {whole.count(part)} times: {part!r}")
-        start = text.index(within) + within.index(self.old)
+        """Where its text is in that of its file."""
+        start = text.index(self.within or self.old) + (self.within or self.old).index(self.old)
         return start, start + len(self.old)
+
+    def placed(self, sources):
+        """The mutant with the file that has its text once: its own, or the only one of the folder's if it has moved."""
+        within = self.within or self.old
+        if within.count(self.old) != 1:
+            raise ValueError(f"{self.name}: expected `old` once in `within`, found {within.count(self.old)} times")
+        folder = self.file.partition("/")[0] + "/"
+        counts = {file: text.count(within) for file, text in sources.items() if within in text and folder in file}
+        counts = {self.file: counts[self.file]} if self.file in counts else counts
+        if list(counts.values()) != [1]:
+            raise ValueError(
+                f"{self.name}: expected once in {self.file}, or moved, found {counts or 'nowhere'}: {within!r}"
+            )
+        return replace(self, file=next(iter(counts)))
 
 
 def read_mutants():
     """All that are listed; refused if one of them does not apply."""
-    found = {}
+    root = common.ROOT / SOURCE
+    paths = [path for suffix in (*COMPILED, ".py") for path in sorted(root.rglob(f"*{suffix}"))]
+    sources = {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in paths}
+    found, errors = {}, []
     for path in sorted(LISTS.glob("*.toml")):
         for name, entry in tomllib.loads(path.read_text("utf-8")).items():
             if name in found:
                 raise SystemExit(f"{name}: listed twice")
-            # Numbers stay when others come and go, so that their files need not be compiled again.
-            found[name] = Mutant(zlib.crc32(name.encode()) >> 1, name, **entry)
-    misplaced = []
-    for mutant in found.values():
-        path = common.ROOT / SOURCE / mutant.file
-        try:
-            mutant.span(path.read_text("utf-8") if path.exists() else "")
-        except MisplacedError as error:
-            misplaced.append(str(error))
-    if misplaced:
-        raise SystemExit("\n".join(misplaced))
+            try:
+                # Numbers stay when others come and go, so that their files need not be compiled again.
+                found[name] = Mutant(zlib.crc32(name.encode()) >> 1, name, **entry).placed(sources)
+            except ValueError as error:
+                errors.append(str(error))
+    if errors:
+        raise SystemExit("\n".join(errors))
     return list(found.values())
 
 
