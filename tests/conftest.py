@@ -34,6 +34,15 @@ def pytest_cmdline_main(config):
         option.dist = "worksteal"
 
 
+def pytest_addoption(parser):
+    parser.addoption("--reversed", action="store_true", help="the last test first: none may need one before it")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("reversed"):
+        items.reverse()
+
+
 def pytest_collection_finish():
     """What was collected stays until the end: the garbage collector need not look at it again and again."""
     gc.collect()
