@@ -85,6 +85,19 @@ def by_looking_at_each_pair(x, v, dt, ticks):
     return sorted(found)
 
 
+def test_going_back_keeps_what_was_not_taken_by_then(Stepper):
+    """A ball that hits a side of its box in each tick."""
+    world = Stepper(
+        [[0.5]], [[1.0]], dt=1.0, constraints=[kd.Box(0.0, 1.0, 1.0)], events=kd.Events(begin=False, end=False)
+    )
+    world.step(3)
+    saved = world.snapshot()
+    world.step(2)
+    world.restore(saved)
+    world.step()
+    assert world.events.take()["tick"].tolist() == [1, 2, 3, 4]
+
+
 def test_what_had_no_room_stays_counted_when_its_tick_is_undone(Stepper):
     """There are four walls' events in a tick, and there is room for one; the tick is made twice."""
     box = kd.Box((-1, -1), (1, 1))
