@@ -51,6 +51,16 @@ def at_wall(wall, place, velocity, *more, **arguments):
     return world(forces=forces, steps=1, **arguments)
 
 
+def sliding(shapes, restitution):
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(4, 2, 2))
+    level = (np.sort(points, axis=1).swapaxes(0, 1)) if shapes is kd.Boxes else (points,)
+    level, forces = shapes(*level, restitution=restitution, radius=0.05), [kd.Gravity((1.0, -8.0))]
+    return world(
+        position=rng.normal(size=(60, 2)), velocity=np.zeros((60, 2)), steps=30, constraints=[level], forces=forces
+    )
+
+
 def two(distance, speed, **arguments):
     """Of radius 1, on a line."""
     balls = kd.ElasticCollisions(1.0, 0.5, **arguments)
@@ -60,6 +70,7 @@ def two(distance, speed, **arguments):
 FLOOR, ROOM = kd.Plane((0.0, 1.0), 0.0, 0.5, 0.5), kd.Box(0.0, 4.0, 0.5, 0.5)
 SLIT = kd.Boxes([(0.0, -1.0), (0.0, 0.03125)], [(2.0, 0.0), (2.0, 1.0)], 1.0)
 SLOPE = kd.Segments([[(0.0, 0.0), (2.0, 2.0)]], 0.5, 0.5)
+BALLS = kd.ElasticCollisions(1.0)
 AROUND = kd.Periodic(0.0, 8.0)
 MAGNET, SPRUNG = kd.Magnetic(1.0, 5.0), kd.AnchorSpring(2.0)
 JITTER, BATH = kd.Expression(x="noise(0)", y="noise(1)"), kd.Langevin(0.5, 2.0, seed=3)
@@ -133,6 +144,10 @@ BORDERS = {
         at_wall(FLOOR, (0.0, 0.0), (-1.0, -1.0), kd.Plane((1.0, 0.0), 0.0)),
         at_wall(FLOOR, (1.0, 0.0), (-1.0, -1.0), kd.Plane((1.0, 0.0), 0.0)),
     ),
+    "in a corner of planes, going out": (
+        at_wall(FLOOR, (-0.5, -0.5), (1.0, 1.0), kd.Plane((1.0, 0.0), 0.0), forces=[]),
+        at_wall(FLOOR, (-0.5, -0.5), (-1.0, -1.0), kd.Plane((1.0, 0.0), 0.0), forces=[]),
+    ),
     "in a corner, going out": (
         at_wall(ROOM, (-0.5, -0.5), (1.0, 1.0), forces=[]),
         at_wall(ROOM, (-0.5, -0.5), (-1.0, -1.0), forces=[]),
@@ -145,6 +160,8 @@ BORDERS = {
         at_wall(SLOPE, (1.0, 1.0), (0.0, -8.0)),
         at_wall(SLOPE, (1.0, 1.0), (8.0, 8.0)),
     ),
+    "sliding on segments": (sliding(kd.Segments, 0.0), sliding(kd.Segments, 0.5)),
+    "sliding on boxes": (sliding(kd.Boxes, 0.0), sliding(kd.Boxes, 0.5)),
     "in a box that is too narrow": (
         at_wall(kd.Box(0.0, 0.03125), (0.0, 0.0), (-64.0, 8.0)),
         at_wall(ROOM, (0.0, 0.0), (-64.0, 8.0)),
@@ -152,6 +169,10 @@ BORDERS = {
     "touching": (two(2.0, 1.0), two(2.0625, 1.0)),
     "touching and going apart": (two(1.9375, -1.0), two(2.0, -1.0)),
     "at one place": (two(0.0, 0.0), two(0.0625, 0.0)),
+    "at one place, not one after the other": (
+        world(position=[[0.5, 0.5], [9.0, 9.0], [0.5, 0.5]], velocity=np.zeros((3, 2)), constraints=[BALLS]),
+        world(position=[[0.5, 0.5], [0.5, 0.5], [9.0, 9.0]], velocity=np.zeros((3, 2)), constraints=[BALLS]),
+    ),
     "bullets that touch": (two(2.0, 1.0, swept=True), two(3.0, 99.0, swept=True)),
     "inside of a periodic box": (
         world(position=[[0.0, 7.5]], velocity=[[0.0, 1.0]], constraints=[AROUND]),
