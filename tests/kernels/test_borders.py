@@ -40,9 +40,11 @@ def stars(n, **arguments):
     return world(n, forces=[kd.NBody(0.5, softening=0.5)], mass=1.5, **arguments)
 
 
-def chain(pairs, bodies=None, **arguments):
+def chain(pairs, still=None, **arguments):
+    """still: where all bodies are, at rest."""
     index = np.stack([np.arange(pairs), np.arange(1, pairs + 1)], axis=1)
-    return world(bodies or pairs + 1, constraints=[kd.Distance(index, 1.0, iterations=2, **arguments)])
+    links = [kd.Distance(index, 1.0, iterations=2, **arguments)]
+    return world(pairs + 1, position=still, velocity=None if still is None else 0 * still, constraints=links)
 
 
 def at_wall(wall, place, velocity, *more, **arguments):
@@ -70,6 +72,7 @@ def two(distance, speed, **arguments):
 FLOOR, ROOM = kd.Plane((0.0, 1.0), 0.0, 0.5, 0.5), kd.Box(0.0, 4.0, 0.5, 0.5)
 SLIT = kd.Boxes([(0.0, -1.0), (0.0, 0.03125)], [(2.0, 0.0), (2.0, 1.0)], 1.0)
 SLOPE = kd.Segments([[(0.0, 0.0), (2.0, 2.0)]], 0.5, 0.5)
+THREE, DRIFT_KICK = [(0, 1), (1, 2), (2, 3)], kd.SemiImplicitEuler(form="drift_kick")
 BALLS = kd.ElasticCollisions(1.0)
 AROUND = kd.Periodic(0.0, 8.0)
 MAGNET, SPRUNG = kd.Magnetic(1.0, 5.0), kd.AnchorSpring(2.0)
@@ -120,6 +123,13 @@ BORDERS = {
     "few pairs": (chain(2), chain(3)),
     "few bodies that pairs hold": (chain(14), chain(15)),
     "pairs that pull before": (chain(20, compliance=0.01), chain(20, compliance=0.01, direction="after")),
+    "pairs at one place": (chain(2, np.zeros((3, 2))), chain(20, np.zeros((21, 2)))),
+    "all joints pull at velocities, too": (
+        world(6, constraints=[kd.Distance(THREE, 1.0)], integrator=DRIFT_KICK),
+        world(
+            6, constraints=[kd.Distance(THREE, 1.0), kd.Distance([(3, 4)], 1.0, compliance=0.01)], integrator=DRIFT_KICK
+        ),
+    ),
     "64 bodies of noise": (world(64, forces=[JITTER]), world(65, forces=[JITTER])),
     "64 bodies of a bath": (world(64, forces=[BATH]), world(65, forces=[BATH])),
     "exactly at a plane, going out": (
@@ -177,6 +187,10 @@ BORDERS = {
     "inside of a periodic box": (
         world(position=[[0.0, 7.5]], velocity=[[0.0, 1.0]], constraints=[AROUND]),
         world(position=[[7.90625, 0.0]], velocity=[[1.0, -1e-18]], constraints=[AROUND]),
+    ),
+    "exactly at the upper side": (
+        world(position=[[7.96875, 2.0]], velocity=[[1.0, 0.0]], constraints=[AROUND], steps=0),
+        world(position=[[7.9375, 2.0]], velocity=[[1.0, 0.0]], constraints=[AROUND], steps=0),
     ),
     "half a periodic box away": (
         world(position=[[0.0, 0.0], [4.0, 0.0]], forces=[kd.Springs([(0, 1)], 2.0, 1.0)], constraints=[AROUND]),
