@@ -235,8 +235,8 @@ def test_a_region_goes_on_where_what_came_before_it_is_switched_off(Stepper, ali
 
 def test_the_dead_are_not_sensed_and_the_next_in_a_row_has_its_own_id(Stepper):
     """Rows of the dead are zeros, and the region is around these."""
-    region = kd.Sensor((0.0, 0.0), 1.0)
-    world = Stepper([[5.0, 0.0]] * 3, alive=2, constraints=[region], events=kd.Events())
+    around = [kd.Sensor((0.0, 0.0), 1.0), kd.Plane((1.0, 0.0), 0.25)]
+    world = Stepper([[5.0, 0.0]] * 3, alive=2, constraints=around, events=kd.Events())
     world.kill(0)
     world.step(2)
     assert not len(world.events.take())
