@@ -202,6 +202,24 @@ def test_ids(twin):
 
 
 @pytest.mark.parametrize("twin", TWINS)
+def test_a_shift_leaves_the_rows_of_the_dead_zero(twin):
+    world = twin.Stepper(np.ones((3, 1)), alive=2)
+    world.shift([5.0])
+    assert world.position[2] == 0 != world.position[1]
+
+
+@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("change", [lambda world: world.set_mass(3.0), lambda world: world.add(kd.LinearDrag(0.5))])
+def test_springs_of_the_dead_stay_cut_when_the_world_is_bound_anew(twin, change):
+    world = twin.Stepper([[0.0], [2.0]], alive=2, forces=[kd.Springs([(0, 1)], 5.0, 1.0)])
+    world.kill(0)
+    world.step()
+    change(world)
+    world.step(3)
+    assert world.position.tolist() == [[0.0], [2.0]]
+
+
+@pytest.mark.parametrize("twin", TWINS)
 def test_rows_of_the_state_are_read_before_any_of_them_is_written(twin):
     world = twin.Stepper([[0.0], [0.0], [3.0], [4.0]], alive=[False, False, True, True])
     world.spawn(world.position[2::-2])
