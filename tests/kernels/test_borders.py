@@ -131,6 +131,7 @@ BORDERS = {
         ),
     ),
     "64 bodies of noise": (world(64, forces=[JITTER]), world(65, forces=[JITTER])),
+    "192 bodies of noise": (world(192, forces=[JITTER]), world(193, forces=[JITTER])),
     "64 bodies of a bath": (world(64, forces=[BATH]), world(65, forces=[BATH])),
     "exactly at a plane, going out": (
         at_wall(FLOOR, (0.0, 0.0), (2.0, -1.0), forces=[]),
@@ -196,9 +197,13 @@ BORDERS = {
         world(position=[[0.0, 0.0], [4.0, 0.0]], forces=[kd.Springs([(0, 1)], 2.0, 1.0)], constraints=[AROUND]),
         world(position=[[0.0, 0.0], [4.5, 0.0]], forces=[kd.Springs([(0, 1)], 2.0, 1.0)], constraints=[AROUND]),
     ),
-    "some are pinned": (
-        world(200, constraints=[kd.Pin([3, 196]), AROUND]),
-        world(200, constraints=[kd.Pin([]), AROUND]),
+    "bodies of a second tile that nothing moves": (
+        world(200, mass=np.where(np.arange(200) % 7 == 0, np.inf, 1.0), constraints=[AROUND]),
+        world(200, constraints=[AROUND]),
+    ),
+    "radii of a second tile": (
+        world(200, dim=1, constraints=[kd.Box(-5.0, 5.0, 0.5, radius=np.arange(200) / 400)]),
+        world(200, dim=1, constraints=[kd.Box(-5.0, 5.0, 0.5, radius=0.25)]),
     ),
 }
 
