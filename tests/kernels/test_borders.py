@@ -197,8 +197,8 @@ BORDERS = {
         world(position=[[0.0, 0.0], [4.0, 0.0]], forces=[kd.Springs([(0, 1)], 2.0, 1.0)], constraints=[AROUND]),
         world(position=[[0.0, 0.0], [4.5, 0.0]], forces=[kd.Springs([(0, 1)], 2.0, 1.0)], constraints=[AROUND]),
     ),
-    "bodies of a second tile that nothing moves": (
-        world(200, mass=np.where(np.arange(200) % 7 == 0, np.inf, 1.0), constraints=[AROUND]),
+    "the dead of a first tile": (
+        world(200, alive=np.arange(200) % 7 != 4, constraints=[AROUND]),
         world(200, constraints=[AROUND]),
     ),
     "radii of a second tile": (
