@@ -231,3 +231,29 @@ def test_a_region_goes_on_where_what_came_before_it_is_switched_off(Stepper, ali
         world.step()
         assert world.events.take()["kind"].tolist() == []
         assert len(world.touching()) == 0 or world.touching()["source"].tolist() == [int(enabled)] * 2
+
+
+def test_the_dead_are_not_sensed_and_the_next_in_a_row_has_its_own_id(Stepper):
+    """Rows of the dead are zeros, and the region is around these."""
+    around = [kd.Sensor((0.0, 0.0), 1.0), kd.Plane((1.0, 0.0), 0.25)]
+    world = Stepper([[5.0, 0.0]] * 3, alive=2, constraints=around, events=kd.Events())
+    world.kill(0)
+    world.step(2)
+    assert not len(world.events.take())
+    born = world.spawn([[0.5, 0.0]])
+    world.step()
+    events = world.events.take()
+    assert events["kind"].tolist() == [int(kd.ENTER)]
+    assert events["a"].tolist() == born.tolist()
+
+
+def test_times_go_on_after_a_change_of_rate(Stepper):
+    """A ball that hits a side of its box in each tick."""
+    box, events = kd.Box(0.0, 1.0, 1.0), kd.Events(begin=False, end=False)
+    world = Stepper([[0.5]], [[1.0]], dt=1.0, constraints=[box], events=events)
+    for dt in (1.0, 0.75, 1.5):
+        world.dt = dt
+        for _ in range(2):
+            before = world.time
+            world.step()
+            assert all(before < time <= world.time for time in world.events.take()["time"])

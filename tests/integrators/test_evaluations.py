@@ -54,6 +54,17 @@ def test_evaluations_per_step_are_as_declared(Stepper, integrator, forces):
     assert stepper.force_evaluations == 8 * declared + once + 3 * each_call
 
 
+@pytest.mark.parametrize("constraints", [[], [kd.Plane([1.0], -9.0)]])
+def test_a_call_in_parts_counts_as_one(constraints):
+    """So many bodies that the engine looks for Ctrl-C between the steps; forces kept from the last one count once."""
+    counts = set()
+    for n in (5, 2_000_000):
+        world = kd.Stepper(np.zeros((n, 1), np.float32), forces=[kd.Gravity([-1.0])], constraints=constraints)
+        world.step(12)
+        counts.add(world.force_evaluations)
+    assert len(counts) == 1
+
+
 @pytest.mark.parametrize(("integrator", "forces"), cases(INTEGRATORS, [SPRING], [SPRING, DRAG], [SPRING, QUADRATIC]))
 def test_the_count_is_that_of_the_evaluations_made(monkeypatch, integrator, forces):
     stepper = kd.reference.Stepper([[1.0, 2.0]], dt=0.01, integrator=integrator, forces=forces)

@@ -40,15 +40,27 @@ def stars(n, **arguments):
     return world(n, forces=[kd.NBody(0.5, softening=0.5)], mass=1.5, **arguments)
 
 
-def chain(pairs, bodies=None, **arguments):
+def chain(pairs, still=None, **arguments):
+    """still: where all bodies are, at rest."""
     index = np.stack([np.arange(pairs), np.arange(1, pairs + 1)], axis=1)
-    return world(bodies or pairs + 1, constraints=[kd.Distance(index, 1.0, iterations=2, **arguments)])
+    links = [kd.Distance(index, 1.0, iterations=2, **arguments)]
+    return world(pairs + 1, position=still, velocity=None if still is None else 0 * still, constraints=links)
 
 
 def at_wall(wall, place, velocity, *more, **arguments):
     forces = arguments.pop("forces", [kd.Gravity((0.0, -8.0))])
     arguments |= {"position": [place], "velocity": [velocity], "constraints": [wall, *more], "events": kd.Events()}
     return world(forces=forces, steps=1, **arguments)
+
+
+def sliding(shapes, restitution):
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(4, 2, 2))
+    level = (np.sort(points, axis=1).swapaxes(0, 1)) if shapes is kd.Boxes else (points,)
+    level, forces = shapes(*level, restitution=restitution, radius=0.05), [kd.Gravity((1.0, -8.0))]
+    return world(
+        position=rng.normal(size=(60, 2)), velocity=np.zeros((60, 2)), steps=30, constraints=[level], forces=forces
+    )
 
 
 def two(distance, speed, **arguments):
@@ -60,6 +72,8 @@ def two(distance, speed, **arguments):
 FLOOR, ROOM = kd.Plane((0.0, 1.0), 0.0, 0.5, 0.5), kd.Box(0.0, 4.0, 0.5, 0.5)
 SLIT = kd.Boxes([(0.0, -1.0), (0.0, 0.03125)], [(2.0, 0.0), (2.0, 1.0)], 1.0)
 SLOPE = kd.Segments([[(0.0, 0.0), (2.0, 2.0)]], 0.5, 0.5)
+THREE, DRIFT_KICK = [(0, 1), (1, 2), (2, 3)], kd.SemiImplicitEuler(form="drift_kick")
+BALLS = kd.ElasticCollisions(1.0)
 AROUND = kd.Periodic(0.0, 8.0)
 MAGNET, SPRUNG = kd.Magnetic(1.0, 5.0), kd.AnchorSpring(2.0)
 JITTER, BATH = kd.Expression(x="noise(0)", y="noise(1)"), kd.Langevin(0.5, 2.0, seed=3)
@@ -109,7 +123,15 @@ BORDERS = {
     "few pairs": (chain(2), chain(3)),
     "few bodies that pairs hold": (chain(14), chain(15)),
     "pairs that pull before": (chain(20, compliance=0.01), chain(20, compliance=0.01, direction="after")),
+    "pairs at one place": (chain(2, np.zeros((3, 2))), chain(20, np.zeros((21, 2)))),
+    "all joints pull at velocities, too": (
+        world(6, constraints=[kd.Distance(THREE, 1.0)], integrator=DRIFT_KICK),
+        world(
+            6, constraints=[kd.Distance(THREE, 1.0), kd.Distance([(3, 4)], 1.0, compliance=0.01)], integrator=DRIFT_KICK
+        ),
+    ),
     "64 bodies of noise": (world(64, forces=[JITTER]), world(65, forces=[JITTER])),
+    "192 bodies of noise": (world(192, forces=[JITTER]), world(193, forces=[JITTER])),
     "64 bodies of a bath": (world(64, forces=[BATH]), world(65, forces=[BATH])),
     "exactly at a plane, going out": (
         at_wall(FLOOR, (0.0, 0.0), (2.0, -1.0), forces=[]),
@@ -133,6 +155,10 @@ BORDERS = {
         at_wall(FLOOR, (0.0, 0.0), (-1.0, -1.0), kd.Plane((1.0, 0.0), 0.0)),
         at_wall(FLOOR, (1.0, 0.0), (-1.0, -1.0), kd.Plane((1.0, 0.0), 0.0)),
     ),
+    "in a corner of planes, going out": (
+        at_wall(FLOOR, (-0.5, -0.5), (1.0, 1.0), kd.Plane((1.0, 0.0), 0.0), forces=[]),
+        at_wall(FLOOR, (-0.5, -0.5), (-1.0, -1.0), kd.Plane((1.0, 0.0), 0.0), forces=[]),
+    ),
     "in a corner, going out": (
         at_wall(ROOM, (-0.5, -0.5), (1.0, 1.0), forces=[]),
         at_wall(ROOM, (-0.5, -0.5), (-1.0, -1.0), forces=[]),
@@ -145,6 +171,8 @@ BORDERS = {
         at_wall(SLOPE, (1.0, 1.0), (0.0, -8.0)),
         at_wall(SLOPE, (1.0, 1.0), (8.0, 8.0)),
     ),
+    "sliding on segments": (sliding(kd.Segments, 0.0), sliding(kd.Segments, 0.5)),
+    "sliding on boxes": (sliding(kd.Boxes, 0.0), sliding(kd.Boxes, 0.5)),
     "in a box that is too narrow": (
         at_wall(kd.Box(0.0, 0.03125), (0.0, 0.0), (-64.0, 8.0)),
         at_wall(ROOM, (0.0, 0.0), (-64.0, 8.0)),
@@ -152,18 +180,30 @@ BORDERS = {
     "touching": (two(2.0, 1.0), two(2.0625, 1.0)),
     "touching and going apart": (two(1.9375, -1.0), two(2.0, -1.0)),
     "at one place": (two(0.0, 0.0), two(0.0625, 0.0)),
+    "at one place, not one after the other": (
+        world(position=[[0.5, 0.5], [9.0, 9.0], [0.5, 0.5]], velocity=np.zeros((3, 2)), constraints=[BALLS]),
+        world(position=[[0.5, 0.5], [0.5, 0.5], [9.0, 9.0]], velocity=np.zeros((3, 2)), constraints=[BALLS]),
+    ),
     "bullets that touch": (two(2.0, 1.0, swept=True), two(3.0, 99.0, swept=True)),
     "inside of a periodic box": (
         world(position=[[0.0, 7.5]], velocity=[[0.0, 1.0]], constraints=[AROUND]),
         world(position=[[7.90625, 0.0]], velocity=[[1.0, -1e-18]], constraints=[AROUND]),
     ),
+    "exactly at the upper side": (
+        world(position=[[7.96875, 2.0]], velocity=[[1.0, 0.0]], constraints=[AROUND], steps=0),
+        world(position=[[7.9375, 2.0]], velocity=[[1.0, 0.0]], constraints=[AROUND], steps=0),
+    ),
     "half a periodic box away": (
         world(position=[[0.0, 0.0], [4.0, 0.0]], forces=[kd.Springs([(0, 1)], 2.0, 1.0)], constraints=[AROUND]),
         world(position=[[0.0, 0.0], [4.5, 0.0]], forces=[kd.Springs([(0, 1)], 2.0, 1.0)], constraints=[AROUND]),
     ),
-    "some are pinned": (
-        world(200, constraints=[kd.Pin([3, 196]), AROUND]),
-        world(200, constraints=[kd.Pin([]), AROUND]),
+    "the dead of a first tile": (
+        world(200, alive=np.arange(200) % 7 != 4, constraints=[AROUND]),
+        world(200, constraints=[AROUND]),
+    ),
+    "radii of a second tile": (
+        world(200, dim=1, constraints=[kd.Box(-5.0, 5.0, 0.5, radius=np.arange(200) / 400)]),
+        world(200, dim=1, constraints=[kd.Box(-5.0, 5.0, 0.5, radius=0.25)]),
     ),
 }
 

@@ -243,3 +243,14 @@ def test_arrays_of_any_kind_give_the_same(dtype):
         kd.math.sin(x, out=np.zeros((6, 4), dtype))
     with pytest.raises(TypeError):
         kd.math.sin(x, out=np.zeros((4, 6), np.int32 if dtype == np.float32 else np.int64))
+
+
+@pytest.mark.parametrize("shift", [1, 3, 40])
+def test_an_output_may_overlap_its_input(isa, shift):
+    for dtype in (np.float32, np.float64):
+        for ahead in (False, True):
+            numbers = np.linspace(0.1, 2, 300).astype(dtype)
+            low, high = numbers[:-shift], numbers[shift:]
+            given, out = (high, low) if ahead else (low, high)
+            expected = kd.math.exp(given.copy())
+            assert kd.math.exp(given, out=out).tobytes() == expected.tobytes()

@@ -473,3 +473,12 @@ def test_no_step_looks_at_no_number(ODEStepper):
     stepper.y[:] = np.nan
     stepper.step(0)
     assert stepper.tick == 1
+
+
+def test_of_several_that_overflow_the_first_is_named(ODEStepper):
+    """Also of those that are far apart, in different tiles."""
+    start = np.ones((1000, 3))
+    start[[3, 900]] = 1e200
+    with pytest.raises(kd.NonFiniteError) as caught:
+        ODEStepper(start, kd.flows.Lorenz(), dt=0.01, integrator="rk4").step(3)
+    assert caught.value.body == 3

@@ -94,3 +94,16 @@ def test_a_forged_one_is_left_to_the_longer_way(place):
     assert not world._restored_alone(bytes(saved[:-8]), True)
     assert not world._restored_alone(bytes(saved) + bytes(8), True)
     assert not world._restored_alone(bytes(saved[:40]), True)
+
+
+def test_a_history_of_steps_of_another_length_is_restored(isa):
+    """The step after a change of dt, and once more from a snapshot between both."""
+    ball = kd.Stepper([[0.0]], [[1.0]], dt=0.5, integrator="verlet", forces=[kd.AnchorSpring(2.0)])
+    ball.step(2)
+    ball.dt = 0.25
+    saved = ball.snapshot()
+    ball.step()
+    first = ball.position.tolist()
+    ball.restore(saved)
+    ball.step()
+    assert ball.position.tolist() == first

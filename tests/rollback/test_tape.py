@@ -242,3 +242,16 @@ def test_an_alarm_in_many_ticks_is_recorded():
         signal.signal(signal.SIGALRM, old)
     assert lost == 0
     assert struck > 20
+
+
+def test_a_tape_changes_nothing_of_what_is_drawn():
+    """Frames of several steps, of so many bodies that kernels keep the state before them."""
+    pictures = []
+    for taped in (False, True):
+        clock = kd.FixedClock(50, substeps=3)
+        world = kd.Stepper(np.zeros((500, 1)), np.ones((500, 1)), clock=clock, forces=[kd.Gravity([1.0])])
+        tape = kd.Tape(world) if taped else None
+        world.advance(0.05)
+        pictures.append(world.interpolate(0.25))
+        del tape
+    assert pictures[0].tobytes() == pictures[1].tobytes()

@@ -387,3 +387,10 @@ def test_clock_arguments(Stepper, FixedClock):
         with pytest.raises((TypeError, ValueError), match="seconds"):
             body.advance(frame)
         assert body.tick == 0
+
+
+def test_one_step_of_a_loop_over_a_clock_is_drawn_as_a_frame(isa):
+    ball = kd.Stepper([[0.0]], [[6.0]], dt=1 / 60)
+    for _ in ball.clock.steps(0.025):
+        ball.step()
+    assert ball.interpolate().round(9).tolist() == [[0.05]]

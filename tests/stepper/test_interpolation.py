@@ -211,3 +211,18 @@ def test_a_look_changes_no_byte_of_a_snapshot(Stepper):
     assert world.alpha == 0
     assert world.snapshot() == before
     assert Stepper([[0.0]], dt=1e-12).alpha == 0, "which no clock can count"
+
+
+@pytest.mark.parametrize("alive", [None, 1])
+def test_after_restore_nothing_is_drawn_from_another_past(alive):
+    """The state before the last step is that of another game then, which came to the same tick."""
+    ball = kd.Stepper([[0.0]], [[6.0]], dt=1 / 60, alive=alive)
+    start = ball.snapshot()
+    ball.step(2)
+    saved = ball.snapshot()
+    ball.restore(start)
+    ball.velocity[:] = -6.0
+    assert ball.advance(0.04) == 2
+    assert ball.interpolate(0.5) > ball.position
+    ball.restore(saved)
+    assert ball.interpolate(0.5) == ball.position

@@ -14,6 +14,7 @@ from plans import DTYPES, INTEGRATORS, Scene, assert_same_bits, held_scene, outc
 
 import kickdrift as kd
 from kickdrift import kernels
+from kickdrift.stepper.slots import LAST_GENERATION
 
 TWINS = [kd, kd.reference]
 
@@ -201,6 +202,50 @@ def test_ids(twin):
 
 
 @pytest.mark.parametrize("twin", TWINS)
+def test_a_shift_leaves_the_rows_of_the_dead_zero(twin):
+    world = twin.Stepper(np.ones((3, 1)), alive=2)
+    world.shift([5.0])
+    assert world.position[2] == 0 != world.position[1]
+
+
+@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("change", [lambda world: world.set_mass(3.0), lambda world: world.add(kd.LinearDrag(0.5))])
+def test_springs_of_the_dead_stay_cut_when_the_world_is_bound_anew(twin, change):
+    world = twin.Stepper([[0.0], [2.0]], alive=2, forces=[kd.Springs([(0, 1)], 5.0, 1.0)])
+    world.kill(0)
+    world.step()
+    change(world)
+    world.step(3)
+    assert world.position.tolist() == [[0.0], [2.0]]
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_rows_of_the_state_are_read_before_any_of_them_is_written(twin):
+    world = twin.Stepper([[0.0], [0.0], [3.0], [4.0]], alive=[False, False, True, True])
+    world.spawn(world.position[2::-2])
+    assert world.position.tolist() == [[3.0], [0.0], [3.0], [4.0]]
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_a_row_whose_ids_are_used_up_stays_free(twin):
+    world = twin.Stepper(np.zeros((2, 1)), alive=0)
+    world._book().generation[0] = LAST_GENERATION
+    assert world.spawn([[1.0]]).tolist() == [2**32 + 1]
+    with pytest.raises(kd.CapacityError):
+        world.spawn([[1.0]])
+
+
+@pytest.mark.parametrize("twin", TWINS)
+@pytest.mark.parametrize("ids", [[1, 1], np.array([1, 1]), np.array([1, 2**32 + 1])])
+def test_a_body_that_is_killed_twice_in_a_call_dies_once(twin, ids):
+    world = twin.Stepper(np.ones((2, 1)), np.ones((2, 1)), dt=1.0)
+    world.kill(ids)
+    world.step()
+    assert world.count == 1
+    assert world.position.tolist() == [[2.0], [0.0]]
+
+
+@pytest.mark.parametrize("twin", TWINS)
 @pytest.mark.parametrize("alive", [0, 2, 3])
 @pytest.mark.parametrize("mass", [None, 2.0, []])
 def test_a_muzzle_that_nobody_fires_from(twin, alive, mass):
@@ -232,6 +277,8 @@ def test_what_is_refused_changes_nothing(twin):
         (kd.CapacityError, "at most 1 bodies", lambda: world.spawn(np.zeros((2, 2)))),
         (ValueError, "position: expected finite", lambda: world.spawn([[np.nan, 0.0]])),
         (ValueError, "velocity: expected finite", lambda: world.spawn([[1.0, 0.0]], [np.inf, 0.0])),
+        (ValueError, "position: expected finite", lambda: world.spawn(np.array([[np.nan, 0.0]]))),
+        (ValueError, "velocity: expected finite", lambda: world.spawn(np.ones((1, 2)), np.array([[np.inf, 0.0]]))),
         (ValueError, r"position: expected shape \(2,\) or \(k, 2\)", lambda: world.spawn([1.0, 2.0, 3.0])),
         (ValueError, "position: expected shape", lambda: world.spawn(3.0)),
         (ValueError, "velocity: .* or 1 rows", lambda: world.spawn([[1.0, 0.0]], np.zeros((2, 2)))),
@@ -242,6 +289,7 @@ def test_what_is_refused_changes_nothing(twin):
         (kd.DeadBodyError, "slot 9", lambda: world.kill([0, 9])),
         (KeyError, "generation 2", lambda: world.kill(np.array([0, 2 * 2**32]))),
         (kd.DeadBodyError, "-1", lambda: world.kill(np.array([-1]))),
+        (kd.DeadBodyError, "-4294967296", lambda: world.slots([-(2**32)])),
         (kd.DeadBodyError, "generation", lambda: world.kill(np.array([2**63], np.uint64))),
         (ValueError, r"mask of shape \(3,\)", lambda: world.kill([True])),
         (TypeError, "ids: expected ids", lambda: world.kill(0.5)),

@@ -388,3 +388,12 @@ def test_a_stepper_is_made_once(Stepper):
     with pytest.raises(RuntimeError, match="made once"):
         bodies.__init__([[2.0]])
     assert bodies.position is position
+
+
+def test_a_velocity_that_overflows_before_its_position_is_found(Stepper):
+    pull = kd.Gravity([[0.0], [1e308], [0.0]])
+    world = Stepper(np.zeros((3, 1)), dt=10.0, integrator="explicit_euler", forces=[pull])
+    with pytest.raises(kd.NonFiniteError) as caught:
+        world.step()
+    assert caught.value.body == 1
+    assert np.isfinite(world.position).all()
