@@ -1,10 +1,12 @@
-"""The command line: python -m kickdrift demo NAME, compare PROBLEM, info. Alone it says what there is."""
+"""The command line, also python -m kickdrift: demo NAME, compare PROBLEM, info. Alone it says what there is."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from . import __version__, build_info
@@ -14,6 +16,8 @@ from .errors import KickdriftError
 
 # Exit codes of the process. argparse uses USAGE too.
 OK, FAILURE, USAGE, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 128 + 2, 128 + 13
+
+COLUMNS = 80  #: of the terminals that help is read in
 
 GUIDE = """\
 demos, with --plot FILE.png as a picture, and some with --window live:
@@ -56,14 +60,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error), FAILURE)
 
 
+class _Help(argparse.HelpFormatter):
+    """Fills paragraphs; lines that are indented stay as they are."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=COLUMNS)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.strip().split("\n\n")
+        return "\n\n".join(
+            part if "\n " in f"\n{part}" else textwrap.fill(part, COLUMNS, break_on_hyphens=False)
+            for part in paragraphs
+        )
+
+
+def _program() -> str:
+    """How the user has called this."""
+    started = os.path.splitext(os.path.basename(sys.argv[0]))[0]
+    return "kickdrift" if started == "kickdrift" else "python -m kickdrift"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m kickdrift",
+        prog=_program(),
         description="Fixed-step integrators for Python games and simulations.",
         epilog=GUIDE.format(demos="\n".join(_headlines())),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
-    parser.add_argument("--version", action="version", version=f"kickdrift {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"kickdrift {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="run a demonstration", description="Run a demonstration.")
@@ -75,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     info = commands.add_parser(
         "info", help="how this copy was built and what it runs on", description="Print kickdrift.build_info()."
     )
+    info.add_argument("--json", action="store_true", help="for programs")
     info.set_defaults(command=_info)
     return parser
 
@@ -84,7 +109,8 @@ def _headlines() -> list[str]:
     lines = []
     for name, module in DEMOS.items():
         headline = (module.__doc__ or "").partition("\n\n")[0].rstrip(".")
-        lines.append(f"  {name:10} {headline}{' (--window)' if name in LIVE else ''}")
+        line = f"  {name:10} {headline}{' (--window)' if name in LIVE else ''}"
+        lines.append(textwrap.fill(line, COLUMNS, subsequent_indent=" " * 13))
     return lines
 
 
@@ -98,7 +124,7 @@ def _add(
         help=headline[0].lower() + headline[1:].rstrip("."),
         description=f"{headline}\n\n{details}",
         epilog=f"examples:\n{module.EXAMPLES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     module.add_arguments(child)
     ways = child.add_mutually_exclusive_group()
@@ -125,6 +151,9 @@ def _demo(options: argparse.Namespace) -> int:
     known = figure.canvas.get_supported_filetypes()
     if suffix not in known:
         return _complain(f"--plot: expected a file name ending in one of {', '.join(known)}, got {options.plot}", USAGE)
+    folder = os.path.dirname(options.plot) or "."
+    if not os.path.isdir(folder):
+        return _complain(f"--plot: there is no folder {folder}", USAGE)
     print(demo.report(options), flush=True)
     demo.plot(options, figure)
     try:
@@ -143,6 +172,9 @@ def _watch(options: argparse.Namespace) -> int:
     except ImportError:
         return _complain("--window needs pygame-ce, the extra `demo`: pip install 'kickdrift[demo]'", USAGE)
     try:
+        pygame.display.init()
+        if pygame.display.get_driver() in ("dummy", "offscreen") and not os.environ.get("SDL_VIDEODRIVER"):
+            return _complain("--window: there is no display", FAILURE)
         show(demo.scene(options))
     except pygame.error as error:  # no display, say
         return _complain(f"--window: {error}", FAILURE)
@@ -151,6 +183,9 @@ def _watch(options: argparse.Namespace) -> int:
 
 def _info(options: argparse.Namespace) -> int:
     information = build_info()
+    if options.json:
+        print(json.dumps({"version": __version__, **information}, indent=2))
+        return OK
     width = max(map(len, information))
     for name, value in information.items():
         print(f"{name:{width}}  {', '.join(value) if isinstance(value, tuple) else value}")
@@ -158,7 +193,7 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"python -m kickdrift: error: {message}", file=sys.stderr)
+    print(f"{_program()}: error: {message}", file=sys.stderr)
     return code
 
 

@@ -387,3 +387,16 @@ def test_clock_arguments(Stepper, FixedClock):
         with pytest.raises((TypeError, ValueError), match="seconds"):
             body.advance(frame)
         assert body.tick == 0
+
+
+@pytest.mark.parametrize("module", [kd, kd.reference])
+def test_a_frame_without_a_time_is_measured(module, monkeypatch):
+    """In whole nanoseconds, from the frame before; the first takes no time, and frames with a time do not count."""
+    times = iter([10**18, 10**18 + 70_000_001, 10**18 + 120_000_000])
+    target = "kickdrift.engine.frames.monotonic_ns" if module is kd else "kickdrift.reference.stepper.monotonic_ns"
+    monkeypatch.setattr(target, lambda: next(times))
+    world = module.Stepper([[0.0]], hz=100)
+    assert (world.advance(), world.tick) == (0, 0)
+    assert world.advance(0.05) == 5
+    assert world.advance() == 7
+    assert len(list(world.ticks())) == 5

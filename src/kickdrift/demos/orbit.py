@@ -20,7 +20,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -114,7 +114,7 @@ def solar_system() -> tuple[np.ndarray, np.ndarray]:
     return position, velocity
 
 
-def stepper(name: str, dt: float) -> kd.Stepper:
+def stepper(name: Any, dt: float) -> kd.Stepper:
     position, velocity = solar_system()
     return kd.Stepper(position, velocity, mass=MASS, dt=dt, integrator=name, forces=[kd.NBody(GM)])
 
@@ -223,7 +223,7 @@ def _four_ways(dt: float) -> str:
     return "\n\n".join([heading, table(rows), *absent])
 
 
-def alone(force: Term, name: str, dt: float) -> tuple[str, float]:
+def alone(force: Term, name: Any, dt: float) -> tuple[str, float]:
     """Mercury in its plane, under a force; mass 1, so that force and acceleration are the same number.
 
     Returns the checksum in the end and the seconds that a step took.

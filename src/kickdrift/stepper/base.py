@@ -16,7 +16,7 @@ from ..constraints.periodic import periodic_among
 from ..declaration import Declaration, declared, once
 from ..forces.applied import AppliedForces
 from ..forces.base import Term
-from ..integrators import INTEGRATORS, Integrator, resolve
+from ..integrators import INTEGRATORS, Integrator, Name, resolve
 from ..integrators.base import shown
 from ..rollback import snapshots
 from ..rollback.impulses import ContactsPart, Impulses, has_contacts
@@ -58,7 +58,7 @@ class StepperBase(State):
         *,
         dt: float | Fraction | str | None = None,
         hz: float | Fraction | str | None = None,
-        integrator: str | Integrator | type[Integrator] = "velocity_verlet",
+        integrator: Name | Integrator | type[Integrator] = "velocity_verlet",
         forces: Iterable[Term] = (),
         constraints: Iterable[Constraint] = (),
         threads: int = 1,
