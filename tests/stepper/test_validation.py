@@ -290,7 +290,7 @@ def test_values_that_have_no_text_do_not_replace_the_error(refused):
             raise ZeroDivisionError
 
     refused(TypeError, r"^threads: expected an int, got <no text: ZeroDivisionError> \(Mute\)", threads=Mute())
-    refused(ValueError, r"integrator: .* got '\\ud800' \(str\)", integrator="\ud800")
+    refused(ValueError, r"integrator: got '\\ud800' \(str\)", integrator="\ud800")
     nested = []
     for _ in range(10**5):
         nested = [nested]
