@@ -109,7 +109,9 @@ def __getattr__(name):
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .validation import meant  # here, as errors are rare
+
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant(name, __all__)}")
 
 
 def __dir__():

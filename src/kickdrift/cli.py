@@ -1,10 +1,12 @@
-"""The command line: python -m kickdrift demo NAME, compare PROBLEM, info. Alone it says what there is."""
+"""The command line, also python -m kickdrift: demo NAME, compare PROBLEM, info. Alone it says what there is."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 
 from . import __version__, build_info
@@ -13,6 +15,8 @@ from .errors import KickdriftError
 
 # Exit codes of the process. argparse uses USAGE too.
 OK, FAILURE, USAGE, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 128 + 2, 128 + 13
+
+COLUMNS = 80  #: of the terminals that help is read in
 
 GUIDE = """\
 demos, with --plot FILE.png as a picture:
@@ -54,14 +58,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error), FAILURE)
 
 
+class _Help(argparse.HelpFormatter):
+    """Fills paragraphs; lines that are indented stay as they are."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=COLUMNS)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = text.strip().split("\n\n")
+        return "\n\n".join(
+            part if "\n " in f"\n{part}" else textwrap.fill(part, COLUMNS, break_on_hyphens=False)
+            for part in paragraphs
+        )
+
+
+def _program() -> str:
+    """How the user has called this."""
+    started = os.path.splitext(os.path.basename(sys.argv[0]))[0]
+    return "kickdrift" if started == "kickdrift" else "python -m kickdrift"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m kickdrift",
+        prog=_program(),
         description="Fixed-step integrators for Python games and simulations.",
         epilog=GUIDE.format(demos="\n".join(_headlines())),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
-    parser.add_argument("--version", action="version", version=f"kickdrift {__version__}")
+    parser.add_argument("-V", "--version", action="version", version=f"kickdrift {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="run a demonstration", description="Run a demonstration.")
@@ -73,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     info = commands.add_parser(
         "info", help="how this copy was built and what it runs on", description="Print kickdrift.build_info()."
     )
+    info.add_argument("--json", action="store_true", help="for programs")
     info.set_defaults(command=_info)
     return parser
 
@@ -82,7 +107,7 @@ def _headlines() -> list[str]:
     lines = []
     for name, module in DEMOS.items():
         headline = (module.__doc__ or "").partition("\n\n")[0].rstrip(".")
-        lines.append(f"  {name:10} {headline}")
+        lines.append(textwrap.fill(f"  {name:10} {headline}", COLUMNS, subsequent_indent=" " * 13))
     return lines
 
 
@@ -94,7 +119,7 @@ def _add(parsers: argparse._SubParsersAction[argparse.ArgumentParser], name: str
         help=headline[0].lower() + headline[1:].rstrip("."),
         description=f"{headline}\n\n{details}",
         epilog=f"examples:\n{module.EXAMPLES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     module.add_arguments(child)
     child.add_argument("--plot", metavar="FILE.png", help="draw a figure too (needs the extra `plot`: matplotlib)")
@@ -116,6 +141,9 @@ def _demo(options: argparse.Namespace) -> int:
     known = figure.canvas.get_supported_filetypes()
     if suffix not in known:
         return _complain(f"--plot: expected a file name ending in one of {', '.join(known)}, got {options.plot}", USAGE)
+    folder = os.path.dirname(options.plot) or "."
+    if not os.path.isdir(folder):
+        return _complain(f"--plot: there is no folder {folder}", USAGE)
     print(demo.report(options), flush=True)
     demo.plot(options, figure)
     try:
@@ -129,6 +157,9 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _info(options: argparse.Namespace) -> int:
     information = build_info()
+    if options.json:
+        print(json.dumps({"version": __version__, **information}, indent=2))
+        return OK
     width = max(map(len, information))
     for name, value in information.items():
         print(f"{name:{width}}  {', '.join(value) if isinstance(value, tuple) else value}")
@@ -136,7 +167,7 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"python -m kickdrift: error: {message}", file=sys.stderr)
+    print(f"{_program()}: error: {message}", file=sys.stderr)
     return code
 
 

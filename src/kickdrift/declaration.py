@@ -231,7 +231,8 @@ class Declaration(Frozen):
         for name in coefficients:
             if name not in self.coefficients:
                 known = ", ".join(self.coefficients) or "none that can be changed"
-                raise TypeError(f"{type(self).__name__}: expected coefficients ({known}), got {name!r}")
+                hint = validation.meant(name, self.coefficients)
+                raise TypeError(f"{type(self).__name__}: expected coefficients ({known}), got {name!r}{hint}")
         return dataclasses.replace(self, **coefficients)
 
     def equals(self, other: Declaration) -> bool:
@@ -322,15 +323,21 @@ def declared(
 ) -> tuple[Any, ...]:
     """The declarations of a kind as a tuple; anything else is refused."""
 
-    def names() -> str:
-        return ", ".join(sorted(cls.__name__ for cls in known(base)))
+    def refused(value: Any, wanted: str) -> TypeError:
+        names = sorted(cls.__name__ for cls in known(base))
+        hint = f"; did you mean [{type(value).__name__}(...)]?" if isinstance(value, base) else ""
+        if isinstance(value, type) and issubclass(value, base):
+            hint = f"; did you mean {value.__name__}(...)?"
+        elif callable(value) and argument == "forces":
+            hint = "; did you mean kd.Force(function)?"
+        text = f"{argument}: got {validation.show(value)}{hint}"
+        return TypeError(f"{text}{'' if hint.endswith('?') else ','} expected {wanted}{plural} ({', '.join(names)})")
 
     try:
         declarations = tuple(given)
     except (TypeError, NotImplementedError):  # the latter from a buffer of two dimensions
-        text = f"{argument}: expected a sequence of {plural} ({names()}), got {validation.show(given)}"
-        raise TypeError(text) from None
+        raise refused(given, "a sequence of ") from None
     for declaration in declarations:
         if not isinstance(declaration, base):
-            raise TypeError(f"{argument}: expected {plural} ({names()}), got {validation.show(declaration)}")
+            raise refused(declaration, "")
     return tuple(declaration.computed() for declaration in declarations) if compute else declarations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -36,6 +37,14 @@ def short(value: Any) -> str:
     text = text if len(text) <= 60 else text[:57] + "..."
     # Text that cannot be encoded cannot be printed or sent either.
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def meant(value: Any, choices: Iterable[str]) -> str:
+    """The choice that a misspelt word may stand for, as the end of an error message; "" where none is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(value.lower(), list(choices), 1) if isinstance(value, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def integer(name: str, value: Any, minimum: int | None = None, maximum: int | None = None) -> int:
@@ -76,7 +85,7 @@ def one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
     """One of several words."""
     if value not in choices:
         known = ", ".join(map(repr, choices))
-        raise ValueError(f"{name}: expected one of {known}, got {show(value)}")
+        raise ValueError(f"{name}: expected one of {known}, got {show(value)}{meant(value, choices)}")
 
 
 def real(

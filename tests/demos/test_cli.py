@@ -1,5 +1,6 @@
 """python -m kickdrift: what it prints, what it returns, and that it stays quiet when it should."""
 
+import json
 import math
 import os
 import signal
@@ -269,8 +270,34 @@ def test_long_work_has_a_bar_in_a_terminal(capsys, monkeypatch):
     assert "counting" in capsys.readouterr().err
 
 
-def test_version(capsys):
-    assert run(capsys, "--version") == (0, f"kickdrift {kd.__version__}\n", "")
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version(capsys, option):
+    assert run(capsys, option) == (0, f"kickdrift {kd.__version__}\n", "")
+
+
+def test_information_for_programs(capsys):
+    code, out, _ = run(capsys, "info", "--json")
+    assert code == 0
+    assert json.loads(out)["isas"] == list(kd.build_info()["isas"])
+
+
+def test_a_figure_that_cannot_be_written_is_said_before_any_work(capsys, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(spring, "report", lambda options: pytest.fail("worked in vain"))
+    code, _, err = run(capsys, "demo", "spring", "--plot", "no/such/folder/spring.png")
+    assert code == 2
+    assert "there is no folder no/such/folder" in err
+
+
+def test_a_script_of_its_own_calls_itself_by_its_name(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/usr/bin/kickdrift"])
+    assert run(capsys, "info", "--help")[1].startswith("usage: kickdrift info")
+
+
+@pytest.mark.parametrize("arguments", ["", "demo", "demo spring", "demo cloth", "demo orbit", "info"])
+def test_help_is_as_wide_as_a_terminal(capsys, arguments):
+    _, out, _ = run(capsys, *arguments.split(), "--help")
+    assert max(map(len, out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ FRAMES = (*SOLVING, "OverloadError")
 NAN, INF = float("nan"), float("inf")
 BAD = {
     "step": [-1, 1.5, None, "1", True, NAN, -(10**30), [1]],
-    "advance": [-1, NAN, INF, "1", None, True, 1j, -1e-300],
+    "advance": [-1, NAN, INF, "1", True, 1j, -1e-300],
     "dt": [0, NAN, INF, "x", None, True, 1e-320, Fraction(0), 10**400],
     "restore": [b"", b"kdsnap", None, 5, "text", b"\0" * 200],
     "record": [-1, 1.5, None, "3", True],

@@ -382,7 +382,7 @@ def test_clock_arguments(Stepper, FixedClock):
     with pytest.raises(TypeError, match="dt, hz: expected one of the two"):
         Stepper([[0.0]], dt=1 / 60, hz=60)
     assert Stepper([[0.0]], dt=0.02, clock=FixedClock(50)).dt == 0.02
-    for frame in (-1.0, np.nan, "1", None):
+    for frame in (-1.0, np.nan, "1"):
         body = Stepper([[0.0]], [[1.0]])
         with pytest.raises((TypeError, ValueError), match="seconds"):
             body.advance(frame)
@@ -394,3 +394,16 @@ def test_one_step_of_a_loop_over_a_clock_is_drawn_as_a_frame(isa):
     for _ in ball.clock.steps(0.025):
         ball.step()
     assert ball.interpolate().round(9).tolist() == [[0.05]]
+
+
+@pytest.mark.parametrize("module", [kd, kd.reference])
+def test_a_frame_without_a_time_is_measured(module, monkeypatch):
+    """In whole nanoseconds, from the frame before; the first takes no time, and frames with a time do not count."""
+    times = iter([10**18, 10**18 + 70_000_001, 10**18 + 120_000_000])
+    target = "kickdrift.engine.frames.monotonic_ns" if module is kd else "kickdrift.reference.stepper.monotonic_ns"
+    monkeypatch.setattr(target, lambda: next(times))
+    world = module.Stepper([[0.0]], hz=100)
+    assert (world.advance(), world.tick) == (0, 0)
+    assert world.advance(0.05) == 5
+    assert world.advance() == 7
+    assert len(list(world.ticks())) == 5

@@ -211,29 +211,30 @@ def test_every_real_number_is_a_dt(Stepper):
 
 
 def test_unknown_integrators_list_the_known_ones(refused):
-    message = f"^integrator: expected one of {KNOWN} or an instance of one, got "
-    refused(ValueError, message + "'euler'", integrator="euler")
-    refused(ValueError, message + "''", integrator="")
-    refused(ValueError, message + "'RK4'", integrator="RK4")
-    refused(TypeError, message + "None", integrator=None)
-    refused(TypeError, message + "4", integrator=4)
-    refused(TypeError, message, integrator=kd.integrators.Integrator())
-    refused(TypeError, message, integrator=kd.integrators.compositions.Composition())
-    refused(TypeError, message, integrator=kd.Gravity((0, 1)))
+    message, known = "^integrator: got ", f"; expected one of {KNOWN} or an instance of one$"
+    refused(ValueError, message + r"'oiler' \(str\)" + known, integrator="oiler")
+    refused(ValueError, message + r"'' \(str\)" + known, integrator="")
+    refused(ValueError, message + r"'RK5' \(str\); did you mean 'rk4'\?" + known, integrator="RK5")
+    refused(TypeError, message + "None .*" + known, integrator=None)
+    refused(TypeError, message + "4 .*" + known, integrator=4)
+    refused(TypeError, message + ".*" + known, integrator=kd.integrators.Integrator())
+    refused(TypeError, message + ".*" + known, integrator=kd.integrators.compositions.Composition())
+    refused(TypeError, message + ".*" + known, integrator=kd.Gravity((0, 1)))
     assert kd.Stepper([[0.0]], integrator=kd.RK4).integrator == kd.RK4()
 
 
 def test_unknown_terms_list_the_known_ones(refused):
     terms = ", ".join(sorted(cls.__name__ for cls in known(Term)))
     assert {"Gravity", "Springs", "Expression"} <= set(terms.split(", "))
-    many = f"^forces: expected a sequence of terms \\({terms}\\), got "
-    one = f"^forces: expected terms \\({terms}\\), got "
-    refused(TypeError, many + "Gravity", forces=kd.Gravity((0, 1)))
-    refused(TypeError, many + "None", forces=None)
-    refused(TypeError, one + "'gravity'", forces=["gravity"])
-    refused(TypeError, one + "<class", forces=[kd.Gravity])
-    refused(TypeError, one + "None", forces=[kd.Gravity((0, 1)), None])
-    refused(TypeError, many + "<memory", forces=memoryview(np.zeros((2, 2))))
+    many = f".* expected a sequence of terms \\({terms}\\)$"
+    one = f".* expected terms \\({terms}\\)$"
+    refused(TypeError, r"^forces: got Gravity.*; did you mean \[Gravity\(...\)\]\?" + many, forces=kd.Gravity((0, 1)))
+    refused(TypeError, "^forces: got None" + many, forces=None)
+    refused(TypeError, "^forces: got 'gravity'" + one, forces=["gravity"])
+    refused(TypeError, r"^forces: got <class .*; did you mean Gravity\(...\)\?" + one, forces=[kd.Gravity])
+    refused(TypeError, r"^forces: got <func.*; did you mean kd.Force\(function\)\?" + one, forces=[lambda *a: None])
+    refused(TypeError, "^forces: got None" + one, forces=[kd.Gravity((0, 1)), None])
+    refused(TypeError, "^forces: got <memory" + many, forces=memoryview(np.zeros((2, 2))))
 
 
 def test_threads_and_constraints(refused):
@@ -241,8 +242,8 @@ def test_threads_and_constraints(refused):
     refused(TypeError, r"^threads: expected an int, got 1.5 \(float\)", threads=1.5)
     refused(TypeError, r"^threads: expected an int, got True \(bool\)", threads=True)
     refused(ValueError, r"^threads: expected an int of at least 1, got about -2\*\*16610$", threads=-(10**5000))
-    refused(TypeError, "^constraints: expected a sequence of constraints .*, got None", constraints=None)
-    refused(TypeError, "^constraints: expected constraints .*, got 'pin'", constraints=["pin"])
+    refused(TypeError, "^constraints: got None .*expected a sequence of constraints ", constraints=None)
+    refused(TypeError, "^constraints: got 'pin' .*expected constraints ", constraints=["pin"])
 
 
 @pytest.mark.parametrize(
@@ -289,7 +290,7 @@ def test_values_that_have_no_text_do_not_replace_the_error(refused):
             raise ZeroDivisionError
 
     refused(TypeError, r"^threads: expected an int, got <no text: ZeroDivisionError> \(Mute\)", threads=Mute())
-    refused(ValueError, r"integrator: .* got '\\ud800' \(str\)", integrator="\ud800")
+    refused(ValueError, r"integrator: got '\\ud800' \(str\)", integrator="\ud800")
     nested = []
     for _ in range(10**5):
         nested = [nested]

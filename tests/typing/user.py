@@ -25,6 +25,10 @@ forces: list[Term] = [
 world = kd.Stepper(position, velocity, 2.0, dt=1 / 60, integrator="rk4", forces=forces, threads=2)
 kd.Stepper([[0.0]], hz=60, integrator=kd.GrootWarren(lam=0.65))
 kd.Stepper([[0.0]], dt=Fraction(1, 60), integrator=kd.Leapfrog)
+kd.Stepper([[0.0]], integrator="rk5")  # type: ignore[arg-type]  # a misspelt name is found before the program runs
+for scheme in kd.INTEGRATORS:
+    kd.Stepper([[0.0]], integrator=scheme)
+assert_type(world.advance(), int)
 world.dt = Fraction(1, 120)
 world.step()
 world.step(n=64)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from ..validation import flag, integer, real, show
+from ..validation import flag, integer, meant, real, show
 from .rates import HALF_RANGE, LONGEST_FRAME_NS, MOST_SUBSTEPS, NANO, SCALE_ONE, nanoseconds, parse_rate
 
 
@@ -283,9 +283,9 @@ def parse_option(argument: str, known: Mapping[str, type[_Kind]], given: Any) ->
         value = None if field is None or given is known[name] else getattr(given, field.name)
     field = known[name].parameter() if name in known else None
     if name not in known or (field is None and value is not None):
-        raise ValueError(
-            f"{argument}: expected one of {', '.join(cls().text for cls in known.values())}, got {show(given)}"
-        )
+        names = ", ".join(cls().text for cls in known.values())
+        hint = meant(name, known) if name not in known else ""
+        raise ValueError(f"{argument}: expected one of {names}, got {show(given)}{hint}")
     if field is None or value is None:
         return known[name]()
     amount: Amount = field.metadata["amount"]

@@ -93,14 +93,14 @@ class Run:
 # The problems.
 
 
-def _spring(integrator: str, dt: Any) -> World:
+def _spring(integrator: Any, dt: Any) -> World:
     return kd.Stepper([[1.0]], dt=dt, integrator=integrator, forces=[kd.AnchorSpring(1.0)])
 
 
 ECCENTRICITY = 0.5
 
 
-def _orbit(integrator: str, dt: Any) -> World:
+def _orbit(integrator: Any, dt: Any) -> World:
     near, speed = 1 - ECCENTRICITY, math.sqrt((1 + ECCENTRICITY) / (1 - ECCENTRICITY))
     return kd.Stepper([[near, 0.0]], [[0.0, speed]], dt=dt, integrator=integrator, forces=[kd.PointGravity(1.0)])
 
@@ -120,7 +120,7 @@ def _swing(t: float, position: np.ndarray, velocity: np.ndarray, out: np.ndarray
     np.negative(np.sin(position), out=out)
 
 
-def _pendulum(integrator: str, dt: Any) -> World:
+def _pendulum(integrator: Any, dt: Any) -> World:
     pull = kd.Acceleration(
         _swing, velocity_dependent=False, potential=lambda x: 1 - np.cos(x[:, 0]), jacobian=_swing_jacobian
     )
@@ -143,7 +143,7 @@ def _angle(t: float) -> list[list[float]]:
     return [[2 * math.asin(k * math.cos(phi) / math.sqrt(1 - (k * math.sin(phi)) ** 2))]]
 
 
-def _throw(integrator: str, dt: Any) -> World:
+def _throw(integrator: Any, dt: Any) -> World:
     forces = [kd.Gravity((0, -9.81)), kd.QuadraticDrag(0.01)]
     return kd.Stepper([[0.0, 0.0]], [[20.0, 20.0]], mass=0.5, dt=dt, integrator=integrator, forces=forces)
 
@@ -186,7 +186,7 @@ def _problem(text: str) -> Problem:
     given = found.get("world") or next(iter(found.values()))
     y = given.y if isinstance(given, kd.ODEStepper) else None
 
-    def make(integrator: str, dt: Any) -> World:
+    def make(integrator: Any, dt: Any) -> World:
         if isinstance(given, kd.ODEStepper):
             return kd.ODEStepper(np.array(y), given.rhs, dt=dt, integrator=integrator, jacobian=given.jacobian)
         return kd.Stepper(

@@ -11,7 +11,7 @@ import argparse
 import math
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Jump:
     path: np.ndarray  #: (k, 2) positions
 
 
-def jump(name: str, hz: int) -> Jump:
+def jump(name: Any, hz: int) -> Jump:
     """Fly for a little more than 2 s and find where the ground was hit."""
     player = kd.Stepper([[0.0, 0.0]], [[FORWARD, UP]], hz=hz, integrator=name, forces=[kd.Gravity((0.0, -G))])
     flight = player.record(steps=2 * hz + hz // 5)

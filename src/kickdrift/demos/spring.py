@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Run:
         return max((sample.energy_error for sample in self.samples), key=abs)
 
 
-def run(name: str, dt: float | Fraction, steps: int, rows: int) -> Run:
+def run(name: Any, dt: float | Fraction, steps: int, rows: int) -> Run:
     """Follow the mass for some steps and look at it some times, or until it flies out of all range."""
     spring = kd.Stepper([[START]], mass=MASS, dt=dt, integrator=name, forces=[kd.AnchorSpring(STIFFNESS)])
     every = -(-steps // rows)

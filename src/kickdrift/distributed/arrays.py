@@ -18,7 +18,7 @@ from ..declaration import declared, lazy
 from ..errors import ConvergenceError, NonFiniteError
 from ..forces.base import Term
 from ..forces.callbacks import PythonFunction
-from ..integrators import INTEGRATORS, resolve
+from ..integrators import INTEGRATORS, EquationName, Name, resolve
 from ..integrators.base import Integrator
 from ..integrators.euler import ImplicitEuler
 from ..ode.stepper import ODEStepper
@@ -40,7 +40,7 @@ def step(
     velocity: da.Array | None,
     steps: int,
     dt: float | Fraction | str | None = None,
-    integrator: str | Integrator | type[Integrator] = "velocity_verlet",
+    integrator: Name | Integrator | type[Integrator] = "velocity_verlet",
     mass: Any = 1.0,
     forces: Iterable[Term] = (),
     constraints: Iterable[Constraint] = (),
@@ -133,7 +133,7 @@ def step_ode(
     rhs: Flow | Function,
     steps: int,
     dt: float | Fraction | str,
-    integrator: str | Integrator = "rk4",
+    integrator: EquationName | Integrator = "rk4",
 ) -> da.Array:
     """Step independent trajectories of y' = f(t, y), in a dask array: y after `steps` steps from time 0.
 

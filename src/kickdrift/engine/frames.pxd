@@ -15,7 +15,9 @@ cdef class Frames(Core):
     cdef object around      # the numbers of the space that was drawn last
     cdef Torus torus
     cdef Array before[2]    # where they lie, while kernels write there
+    cdef object measured    # monotonic ns of the last frame without a time of its own, or None
 
+    cdef object seconds_of(self, object seconds)
     cdef int64_t frame(self, Clockwork clock, object seconds) except -1
     cdef int follow(self, Clockwork clock) except -1
     cdef int last_step(self, int64_t substeps) except -1

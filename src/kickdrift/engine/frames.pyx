@@ -13,6 +13,8 @@ from ..kernels.abi.plan cimport ROW, STRIDED, VERLET_BACKWARD, VERLET_CENTRAL, A
 from ..kernels.simd.rounding cimport require_rounding
 from .runner cimport View, copy_array, copy_views, locate, views
 
+from time import monotonic_ns
+
 import numpy as np
 
 from .. import validation
@@ -83,11 +85,20 @@ cdef class Ticks:
 cdef class Frames(Core):
     """The part of a Stepper that turns frames into steps and draws between two of them."""
 
-    def advance(self, object seconds):
+    cdef object seconds_of(self, object seconds):
+        """The time of a frame: that of the caller, or what has passed since the last one that was measured here."""
+        if seconds is not None:
+            return seconds
+        now, last = monotonic_ns(), self.measured
+        self.measured = now
+        return 0.0 if last is None else (now - last) / 1_000_000_000
+
+    def advance(self, object seconds=None):
         """Give the clock the time of a frame, run the steps that are due, and return their number.
 
-        seconds: the time since the last frame, e.g. pygame's `clock.tick() / 1000`. The rest of a step stays in the
-        clock, and `interpolate` uses it for drawing.
+        seconds: the time since the last frame, such as the `delta_time` of arcade. If left out, it is measured, from
+        the last frame that was measured, in nanoseconds: pygame's `clock.tick()` counts whole milliseconds. The first
+        such frame takes no time. The rest of a step stays in the clock, and `interpolate` uses it for drawing.
 
         Raises what the clock's `advance` and `step` raise. After an error, clock and stepper are at the last
         completed step; the other steps are still due. Thread-safety: as `step`.
@@ -99,12 +110,14 @@ cdef class Frames(Core):
         """
         self.lock()
         try:
-            return self.frame(self.clock if self.own is None else self.own, seconds)
+            return self.frame(self.clock if self.own is None else self.own, self.seconds_of(seconds))
         finally:
             self.unlock()
 
-    def ticks(self, object seconds):
+    def ticks(self, object seconds=None):
         """Give the clock the time of a frame, and loop over its steps: each runs after the body of the loop.
+
+        seconds: as for `advance`.
 
         Yields `tick`, the tick before the step. The step uses all changes that the body makes, and `interpolate`
         draws as after `advance`. After `break`, or an exception in the body, the step does not run. It is still due
@@ -122,7 +135,7 @@ cdef class Frames(Core):
         cdef Ticks loop = Ticks.__new__(Ticks)
         loop.world = self
         loop.clock = self.clock if self.own is None else self.own
-        loop.clock._feed(seconds)
+        loop.clock._feed(self.seconds_of(seconds))
         return loop
 
     def _watch(self, Clockwork clock):

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Literal
+
 from .. import validation
 from . import compositions, euler, exact, runge_kutta, verlet
 from .base import Integrator
 
-#: Of bodies: what `Stepper` takes.
-INTEGRATORS: dict[str, type[Integrator]] = {
+Name = Literal[
+    "explicit_euler", "semi_implicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "verlet", "velocity_verlet",
+    "groot_warren", "leapfrog", "energy_euler", "yoshida4", "pefrl", "yoshida6", "exact",
+]  # fmt: skip
+EquationName = Literal["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8"]
+
+#: Of bodies: what `Stepper` takes. Keys are Any to type checkers, which take them for a Name then.
+INTEGRATORS: dict[Any, type[Integrator]] = {
     cls.name: cls
     for cls in (
         euler.ExplicitEuler,
@@ -32,7 +41,7 @@ INTEGRATORS: dict[str, type[Integrator]] = {
 KINDS = {cls.kind for cls in INTEGRATORS.values()}
 
 #: Of equations: what `ODEStepper` takes.
-EQUATION_INTEGRATORS: dict[str, type[Integrator]] = {
+EQUATION_INTEGRATORS: dict[Any, type[Integrator]] = {
     cls.name: cls
     for cls in (
         euler.ExplicitEuler,
@@ -46,7 +55,7 @@ EQUATION_INTEGRATORS: dict[str, type[Integrator]] = {
 
 
 def resolve(
-    integrator: str | Integrator | type[Integrator], known: dict[str, type[Integrator]], place: str = ""
+    integrator: str | Integrator | type[Integrator], known: Mapping[Any, type[Integrator]], place: str = ""
 ) -> Integrator:
     """The integrator that a name, an instance or a class stands for, of those known to a stepper."""
     if isinstance(integrator, str) and integrator in known:
@@ -57,6 +66,6 @@ def resolve(
         return integrator
     named = isinstance(integrator, str) or (isinstance(integrator, Integrator) and hasattr(integrator, "name"))
     raise (ValueError if named else TypeError)(
-        f"integrator: expected one of {', '.join(known)}{place} or an instance of one, "
-        f"got {validation.show(integrator)}"
+        f"integrator: got {validation.show(integrator)}{validation.meant(integrator, known)}; "
+        f"expected one of {', '.join(known)}{place} or an instance of one"
     )

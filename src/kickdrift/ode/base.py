@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import time_steps, validation
 from ..flows import Expression, Flow, Native
-from ..integrators import EQUATION_INTEGRATORS, resolve
+from ..integrators import EQUATION_INTEGRATORS, EquationName, resolve
 from ..integrators.base import Integrator
 from ..rollback import snapshots
 from ..stepper.common import State
@@ -41,7 +41,7 @@ class ODEBase(State):
         *,
         dt: float | Fraction | str | None = None,
         hz: float | Fraction | str | None = None,
-        integrator: str | Integrator = "rk4",
+        integrator: EquationName | Integrator | type[Integrator] = "rk4",
         threads: int = 1,
         jacobian: Function | None = None,
         state: Mapping[str, np.ndarray] | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,8 @@ class Stepper(Living, Exclusive, StepperBase):
     >>> ball.position.tolist()
     [[0.0, 5.0]]
     """
+
+    _measured: int | None = None  # monotonic ns of the last frame without a time of its own
 
     _clock_type = FixedClock
     # The part that depends on dt, see `_numbers`.
@@ -254,9 +257,16 @@ class Stepper(Living, Exclusive, StepperBase):
 
     # Frames.
 
-    def advance(self, seconds: float) -> int:
+    def advance(self, seconds: float | None = None) -> int:
         """Feed the time of a frame to the clock, run the steps that are due, return how many."""
-        return self._exclusively(self._frame, seconds)
+        return self._exclusively(self._frame, self._seconds_of(seconds))
+
+    def _seconds_of(self, seconds: float | None) -> float:
+        """The time of a frame: that of the caller, or what has passed since the last one that was measured here."""
+        if seconds is not None:
+            return seconds
+        last, self._measured = self._measured, monotonic_ns()
+        return 0.0 if last is None else (self._measured - last) / 1_000_000_000
 
     def _frame(self, seconds: float) -> int:
         """All steps but the last in one call. Under a budget each runs by itself, as the time is checked before it."""
@@ -284,9 +294,9 @@ class Stepper(Living, Exclusive, StepperBase):
             clock._close()
         return (self.tick - first) // substeps
 
-    def ticks(self, seconds: float):
+    def ticks(self, seconds: float | None = None):
         """Feed the time of a frame to the clock; loop over its steps: each runs after the body of the loop."""
-        self.clock.feed(seconds)
+        self.clock.feed(self._seconds_of(seconds))
         return self._each_tick(self.clock)
 
     def _each_tick(self, clock: FixedClock):

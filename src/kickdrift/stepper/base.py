@@ -15,7 +15,7 @@ from ..constraints.base import Constraint
 from ..constraints.periodic import periodic_among
 from ..declaration import Declaration, declared, once
 from ..forces.base import Term
-from ..integrators import INTEGRATORS, resolve
+from ..integrators import INTEGRATORS, Name, resolve
 from ..integrators.base import Integrator, shown
 from ..rollback import snapshots
 from ..rollback.applied import AppliedForces
@@ -56,7 +56,7 @@ class StepperBase(State):
         *,
         dt: float | Fraction | str | None = None,
         hz: float | Fraction | str | None = None,
-        integrator: str | Integrator | type[Integrator] = "velocity_verlet",
+        integrator: Name | Integrator | type[Integrator] = "velocity_verlet",
         forces: Iterable[Term] = (),
         constraints: Iterable[Constraint] = (),
         threads: int = 1,
