@@ -90,7 +90,7 @@ cdef class Core(Runner):
     def _numbers(self, Binding binding, double h):
         """What of a binding depends on dt; `_commit` takes it over."""
         (self._plan if binding is None else binding.model).check_direction(h)
-        return (self.binding if binding is None else binding).numbers_for(h)
+        return (self.binding if binding is None else binding).numbers_for(h, self.binding)
 
     cdef int make_room(self) except -1:
         """Arrays to go back to; of tiles, in planes as these are."""

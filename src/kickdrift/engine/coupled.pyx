@@ -86,6 +86,15 @@ cdef class Coupled(Watch):
             coupled.bind_implicit(model, plan)
         return coupled
 
+    cdef bint serves(self, object model) except -1:
+        """Are the interactions and constraints of a model those that are bound here, and those that are off?"""
+        mine = self.model
+        return (
+            mine.interactions is model.interactions and mine.constraint_records is model.constraint_records
+            and mine.constraints == model.constraints and mine.at_rest is model.at_rest and mine.told == model.told
+            and mine.idle == model.idle and mine.inverse_mass is model.inverse_mass and mine.impulses is model.impulses
+        )
+
     cdef int keep_idle(self, object model, Coupled previous) except -1:
         """What is switched off stays bound."""
         if previous is None:

@@ -20,7 +20,7 @@ def still_true(plan: Plan, previous: Plan | None) -> dict[tuple[str, float], np.
         return {}
     changed = {
         name: any(
-            not (plan._columns[symbol] is previous._columns[symbol])
+            plan._columns[symbol] is not previous._columns[symbol]
             and not np.array_equal(plan._columns[symbol].total, previous._columns[symbol].total)
             for symbol in symbols
         )
