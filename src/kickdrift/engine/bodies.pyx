@@ -12,7 +12,7 @@ from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
 from ..kernels.abi.crew cimport Crew
 from .coupled cimport padded
-from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
+from .runner cimport Runner, View, Writes, copy_array, locate, views
 from .slots cimport Slots
 from ..kernels.loops.living cimport park
 

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, MEETING,
     PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, SHARED, SOFT, TRAITS, Collisions,
-    ConstraintCall, Contacts, Distance, Pin, Shapes,
+    Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -13,7 +13,7 @@ from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.crew cimport MOST_IN_CREW, Crew
 from .coefficients cimport space
 from .runner cimport look
-from .slots cimport Ends, Links, address
+from .slots cimport Ends, Links, address, write_sources
 from .walls cimport BoundConstraint, Common
 
 import numpy as np
@@ -155,7 +155,7 @@ cdef class BoundDistance(BoundConstraint):
         if self.ends is None:
             ends = self.ends = Ends()
             ends.add(self.bodies[0], self.bodies[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
-            self.write_sources()
+            write_sources(self.places, self.ends)
             ends.stages = self.distance.stages
             ends.to_stage = <int64_t*> ends.keep(stage)
             ends.stage = <const int64_t*> ends.keep(stage.copy())
@@ -345,7 +345,7 @@ cdef class BoundContacts(BoundGrid):
             self.ends.add(
                 self.rods[0], self.rods[1], self.tenants, self.contacts.declared, self.rods, &self.contacts.rods,
             )
-            self.write_sources()
+            write_sources(self.places, self.ends)
         links.contacts = &self.contacts
         return 0
 

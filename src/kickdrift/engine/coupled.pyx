@@ -170,7 +170,7 @@ cdef class Coupled(Watch):
         return self.bind_common(model, previous)
 
     cdef int bind_common(self, object model, Coupled previous) except -1:
-        """What all constraints read: who can be moved, who rests, and the walls that bodies are kept off as they part."""
+        """What all constraints read: who can be moved, who rests, and the walls that bodies are kept off."""
         cdef ConstraintCall* wall
         weights = next((each.fields["weight"] for each in model.constraint_records if "weight" in each.fields), None)
         self.weights_of = weights
@@ -183,7 +183,8 @@ cdef class Coupled(Watch):
             self.common.at_rest = address(self.at_rest)
         if self.weights is not None:
             self.common.weight = address(self.weights)
-        walls = [number for number, each in enumerate(model.constraint_records) if each.kind in ("box", "plane", "shapes")]
+        kinds = enumerate(each.kind for each in model.constraint_records)
+        walls = [number for number, kind in kinds if kind in ("box", "plane", "shapes")]
         if walls:
             wall = <ConstraintCall*> PyMem_Calloc(len(walls), sizeof(ConstraintCall))
             if wall == NULL:

@@ -11,7 +11,7 @@ from ..kernels.abi.ode cimport MAX_SLOPES, Newton, ODEPlan, ODETable
 from ..kernels.abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from .formulas cimport BoundFormula
-from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
+from .runner cimport Runner, View, Writes, copy_array, locate, views
 from .runner cimport PATIENCE, RELEASE
 
 from math import lcm, prod

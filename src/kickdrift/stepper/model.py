@@ -131,11 +131,11 @@ class Plan:
         parts = [self._part_of(each, changed) for each in self.constraints]
         self._corners = self._meeting(tuple([wall for part in parts for wall in part.walls]), previous)
         self.constraint_records = self._in_turn(self._with_corners(parts), previous)
-        self.linked = any([part.linked for part in parts])
+        self.linked = any(part.linked for part in parts)
         self.links = [ends for part in parts for ends in part.links]
         #: Of each body, where links hold any: see `add_links`.
         self.at_rest = self._shares_at_rest(previous)
-        if any([record.kind == "contacts" for record in self.constraint_records]):
+        if any(record.kind == "contacts" for record in self.constraint_records):
             from ..constraints.contacts import check_walls
 
             check_walls(self)
@@ -221,7 +221,7 @@ class Plan:
     def _drag(self, previous: Plan | None) -> None:
         """Constraints that pull in both halves of a step are told what drag there is."""
         self._undragged = self.constraint_records
-        if not self.drag or not any([record.splits for record in self._ties]):
+        if not self.drag or not any(record.splits for record in self._ties):
             return
         if previous is not None and self._undragged == previous._undragged and np.array_equal(self._c, previous._c):
             self.constraint_records = previous.constraint_records
