@@ -148,7 +148,6 @@ cdef class Coupled(Watch):
     cdef int bind_all_constraints(self, object model, Coupled previous, list writes) except -1:
         cdef BoundConstraint bound
         cdef dict known = {} if previous is None else previous.known
-        cdef list rods = [] if previous is None else previous.bound_constraints
         self.constraint = <ConstraintCall*> PyMem_Calloc(max(1, len(model.constraint_records)), sizeof(ConstraintCall))
         if self.constraint == NULL:
             raise MemoryError
@@ -160,7 +159,7 @@ cdef class Coupled(Watch):
                 bound is None or not bound.serves(model)
                 or not can_be_written(found[0], record, bound.places, bound.order, self.known, writes)
             ):
-                bound = bind_constraint(record, model, self.table, padded(model.n), rods)
+                bound = bind_constraint(record, model, self.table, padded(model.n))
             self.known[record.lineage] = record, bound
             self.bound_constraints.append(bound)
         for number, bound in enumerate(self.bound_constraints):

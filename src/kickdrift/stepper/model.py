@@ -384,8 +384,7 @@ class Plan:
         if previous is not None and list(map(id, previous.links)) == list(map(id, self.links)):
             return previous.at_rest
         at_rest = np.zeros(self.n, self.dtype)
-        for ends in self.links:
-            at_rest[ends] = 0.5 - self.integrator.velocity_lag
+        at_rest[np.concatenate(self.links)] = 0.5 - self.integrator.velocity_lag
         return at_rest
 
     def held(self) -> np.ndarray:
