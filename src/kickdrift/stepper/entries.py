@@ -80,7 +80,7 @@ def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
     return tuple(Entry(origin, origin.first, origin.at, True, origin.at, origin.first) for origin in origins)
 
 
-def acting(entries: Iterable[Entry]) -> dict[str, list[Any]]:
+def acting(entries: Iterable[Entry]) -> dict[str, Any]:
     """The terms and constraints that are switched on, as a plan takes them, and those that are off."""
     today = [entry.today for entry in entries if entry.enabled]
     idle = [entry.today for entry in entries if not entry.enabled]

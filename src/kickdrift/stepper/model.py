@@ -58,6 +58,12 @@ class Plan:
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
     mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
     finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
+    periodic: Any
+    torus: Any  #: the space that bodies are in, where it is no open one
+    drag: bool
+    _pins: list[Constraint]
+    _columns: dict[str, merging.Column]
+    _undragged: list[ConstraintRecord]
 
     def __init__(
         self,
@@ -80,10 +86,10 @@ class Plan:
         self.forces, self.constraints = tuple(forces), tuple(constraints)
         same = previous is not None and self.constraints == previous.constraints
         if same:
-            self.periodic, self.torus, self._pins = previous.periodic, previous.torus, previous._pins  # type: ignore[union-attr]
+            assert previous is not None
+            self.periodic, self.torus, self._pins = previous.periodic, previous.torus, previous._pins
         else:
             self.periodic = periodic_among(self.constraints)
-            #: The space that bodies are in, where it is no open one.
             self.torus = None if self.periodic is None else self.periodic.torus(dim, dtype)
             pins = (each for each in self.constraints if type(each).pins is not Constraint.pins)
             self._pins = [each for each in pins if len(each.pins)]
