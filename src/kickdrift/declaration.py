@@ -297,7 +297,7 @@ class Declaration(Frozen):
 
     def _scaled(self, plan: Plan, name: str, share: Literal["inverse_mass", "mobility"]) -> np.ndarray:
         """A coefficient times what the plan says of masses."""
-        return self._scalars(plan, name) * getattr(plan, share)  # type: ignore[no-any-return]
+        return self._scalars(plan, name) * getattr(plan, share)
 
     def _vectors(self, plan: Plan, name: str) -> np.ndarray:
         """(1, dim) or (n, dim)."""

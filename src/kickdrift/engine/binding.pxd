@@ -51,6 +51,6 @@ cdef class Binding:
     cdef Field coefficient(self, str symbol, const Field* known, dict before) except *
     cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1
     cdef double estimate(self) except -1
-    cdef StepNumbers numbers_for(self, double h)
+    cdef StepNumbers numbers_for(self, double h, Binding previous)
     cdef void take(self, StepNumbers numbers) noexcept
     cdef void prepare(self) noexcept

@@ -5,6 +5,7 @@ It is made whole, aside, before a stepper takes it over. Afterwards it changes i
 
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.math cimport floor
+from libc.string cimport memcpy
 
 from .coupled cimport Coupled
 from .coefficients cimport AppliedForces, field
@@ -88,7 +89,10 @@ cdef class Binding:
         return <Py_ssize_t> (0.125 * PATIENCE / self.cost) + 1
 
     cdef int bind_coupled(self, Py_ssize_t threads, Coupled previous) except -1:
-        self.coupled = Coupled.of(self.model, &self.kernels.coupled, &self.plan, threads, previous, self.writes)
+        if previous is not None and previous.serves(self.model):
+            self.coupled = previous
+        else:
+            self.coupled = Coupled.of(self.model, &self.kernels.coupled, &self.plan, threads, previous, self.writes)
         self.cost += self.coupled.cost
         self.fallible = self.coupled.workspace is None and self.coupled.fallible
         # What is held is pushed otherwise afterwards.
@@ -231,8 +235,14 @@ cdef class Binding:
         evaluations = self.model.integrator.force_evaluations_with_drag or iterations
         return max(10.0, self.plan.n * evaluations * (per_component * self.plan.dim + per_term * self.plan.terms))
 
-    cdef StepNumbers numbers_for(self, double h):
-        """What depends on dt, for this one."""
+    cdef StepNumbers numbers_for(self, double h, Binding previous):
+        """What depends on dt, for this one. previous: of which some may be the same."""
+        cdef bint same = (
+            previous is not None and previous is not self and previous.numbers is not None and previous.numbers.h == h
+            and previous.plan.scheme == self.plan.scheme
+            and (not self.model.interactions or len(previous.model.interactions) > 0)
+            and previous.plan.velocity_dependent == self.plan.velocity_dependent
+        )
         cdef StepNumbers numbers = StepNumbers.__new__(StepNumbers)
         model = self.model
         numbers.h = h
@@ -249,6 +259,11 @@ cdef class Binding:
         if self.plan.scheme == EXACT:
             for i, values in enumerate(model.flow(h)):
                 numbers.flow[<int> i] = field(&self.plan, values, numbers.arrays)
+        if same:
+            memcpy(numbers.constants, previous.numbers.constants, sizeof(numbers.constants))
+            memcpy(numbers.after, previous.numbers.after, sizeof(numbers.after))
+            memcpy(numbers.ticks, previous.numbers.ticks, sizeof(numbers.ticks))
+            return numbers
         if self.plan.kicks:
             drifts, kicks = model.composition(h)
             for i, seconds in enumerate(drifts):

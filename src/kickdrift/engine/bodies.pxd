@@ -23,8 +23,6 @@ cdef class Core(Runner):
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
     cdef Slots slots        # where bodies come and go, or None
-    cdef list state         # views of position, velocity, and the history if there is one
-    cdef list saved         # views of arrays to go back to, or None
     cdef EventStore store   # of those who meet, or None
     cdef double origin      # the time at which origin_tick was
     cdef int64_t origin_tick
@@ -32,15 +30,9 @@ cdef class Core(Runner):
     cdef int64_t drawn_tick  # where the last step of a frame ended: elsewhere there is no state before it
 
     cdef int step_in_frame(self, object n) except -1
-    cdef int make_room(self) except -1
     cdef void adopt(self, Binding binding) noexcept
     cdef int turn_clock(self, object rate, object tick, object anew) except -1
     cdef int raise_waiting(self) except -1
-    cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1
-    cdef int run_and_save(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1
-    cdef int raise_failure(self, const Job* failed) except -1
-    cdef int run(self, Py_ssize_t steps) except -1
     cdef int run_slots(self, Py_ssize_t steps) except -1
     cdef int make_slots(self) except -1
-    cdef int complete(self, Py_ssize_t steps, bint last) except -1

@@ -12,7 +12,7 @@ from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
 from ..kernels.abi.crew cimport Crew
 from .coupled cimport padded
-from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
+from .runner cimport Runner, View, Writes, copy_array, locate, views
 from .slots cimport Slots
 from ..kernels.loops.living cimport park
 
@@ -90,7 +90,7 @@ cdef class Core(Runner):
     def _numbers(self, Binding binding, double h):
         """What of a binding depends on dt; `_commit` takes it over."""
         (self._plan if binding is None else binding.model).check_direction(h)
-        return (self.binding if binding is None else binding).numbers_for(h)
+        return (self.binding if binding is None else binding).numbers_for(h, self.binding)
 
     cdef int make_room(self) except -1:
         """Arrays to go back to; of tiles, in planes as these are."""
@@ -381,7 +381,7 @@ cdef class Core(Runner):
         return 1
 
     @cython.final
-    cdef inline int run(self, Py_ssize_t steps) except -1:
+    cdef int run(self, Py_ssize_t steps) except -1:
         """Run steps; what happened is in self.job."""
         self.job.steps = steps
         self.job.tick = self.completed
@@ -411,7 +411,7 @@ cdef class Core(Runner):
             self.plan.run(self.plan, job, NULL)
 
     @cython.final
-    cdef inline int complete(self, Py_ssize_t steps, bint last) except -1:
+    cdef int complete(self, Py_ssize_t steps, bint last) except -1:
         """Count steps that all bodies have done; last: are they the last of the call, which raises errors?"""
         self.completed += steps
         # The first evaluation of a later part repeats the last one of the part before: it is counted once.
@@ -431,41 +431,11 @@ cdef class Core(Runner):
         self.raise_interrupt()
         raise NonFiniteError(self.job.bad_body, self.completed - 1, self.completed, "body", len(self.state) > 2)
 
-    cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1:
-        """Run steps, or fewer: up to where the first body could not go on, or half of them while one is not finite.
-
-        What is not finite shows at the end. So the tick is found by parts that are shorter each time.
-        """
-        cdef Py_ssize_t possible = steps
-        cdef bint unsolved = False
-        cdef Job failed
-        if self.saved is None:
-            self.make_room()
-        if self.coupled is not None and self.slots is None and self.job.before == NULL and len(self.state) == 2:
-            self.run_and_save(possible)
-        else:
-            copy_views(self.saved, self.state)
-            self.run(possible)
-        while self.job.failed_step < possible or (self.job.bad_body >= 0 and possible > 1):
-            unsolved = self.job.failed_step < possible
-            failed = self.job
-            possible = failed.failed_step if unsolved else possible // 2
-            copy_views(self.state, self.saved)
-            if possible == 0:
-                break
-            self.run(possible)
-        if possible < steps:
-            self.most = max(possible, 1)    # so that the next part is not much longer
-        if possible > 0:
-            self.complete(possible, not unsolved or self.job.bad_body >= 0)
-        if unsolved:
-            self.raise_interrupt()
-            self.raise_failure(&failed)
-        return possible
-
-    cdef int run_and_save(self, Py_ssize_t steps) except -1:
-        """Run steps by kernels that save the state before them, tile by tile, while it is in the fastest cache."""
+    cdef int save_and_run(self, Py_ssize_t steps) except -1:
+        """Kernels of walls save the state before the steps tile by tile, while it is in the fastest cache."""
         cdef Array[2] saved
+        if self.coupled is None or self.slots is not None or len(self.state) != 2:
+            return Runner.save_and_run(self, steps)
         saved[0], saved[1] = (<View> self.saved[0]).place, (<View> self.saved[1]).place
         self.job.before = &saved[0]
         try:

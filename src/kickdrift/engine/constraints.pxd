@@ -5,5 +5,5 @@ from .walls cimport BoundConstraint
 
 
 cdef BoundConstraint bind_constraint(
-    object constraint, object plan, const CoupledTable* table, Py_ssize_t padded, list tied,
+    object constraint, object plan, const CoupledTable* table, Py_ssize_t padded,
 )

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from ..kernels.abi.constraints cimport (
     BOX, COLLISIONS, COLOURS, CONTACT, CONTACTS, CORNERS, DISTANCE, HELD_ROW, MEETING,
     PAIRS_PER_BODY, PERIODIC, PIN, PLANE, SENSOR, SHAPES, SHAPES_PER_BODY, SHARED, SOFT, TRAITS, Collisions,
-    ConstraintCall, Contacts, Distance, Pin, Shapes,
+    Contacts, Distance, Pin, Shapes,
 )
 from ..kernels.abi.events cimport Told
 from ..kernels.simd.rounding cimport require_rounding
@@ -13,7 +13,7 @@ from ..kernels.abi.coupled cimport CoupledTable
 from ..kernels.abi.crew cimport MOST_IN_CREW, Crew
 from .coefficients cimport space
 from .runner cimport look
-from .slots cimport Ends, Links, address
+from .slots cimport Ends, Links, address, write_sources
 from .walls cimport BoundConstraint, Common
 
 import numpy as np
@@ -70,25 +70,15 @@ cdef class BoundDistance(BoundConstraint):
     cdef Distance distance
     cdef list pairs     # arrays of one item for each pair, as kernels read them
     cdef object bodies  # first and second bodies in that order
-    cdef object first, second, stage    # its pairs as they are taken, and in which stage each of them is
+    cdef object first, second           # its pairs as they are taken
     cdef object reading_pairs           # 1 for those whose bodies read it
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Distance* distance = &self.distance
-        cdef BoundDistance other
         cdef int64_t count = len(fields["first"])
         self.constraint.function, self.constraint.data = table.tie, distance
         self.first, self.second = fields["first"], fields["second"]
-        stage = None
-        for one in self.tied:
-            if not isinstance(one, BoundDistance):
-                continue
-            other = one
-            if np.array_equal(other.first, self.first) and np.array_equal(other.second, self.second):
-                stage = other.stage
-        if stage is None:
-            stage = stages(self.first, self.second, plan.n)
-        self.stage = stage
+        stage = stages(self.first, self.second, plan.n)
         # What pulls alike is one part of a stage, and neighbours in a vector are neighbours in memory then.
         direction = np.broadcast_to(fields["direction"], (count,))
         how = direction + (SOFT * (fields["compliance"] >= 0) if "compliance" in fields else 0)
@@ -155,7 +145,7 @@ cdef class BoundDistance(BoundConstraint):
         if self.ends is None:
             ends = self.ends = Ends()
             ends.add(self.bodies[0], self.bodies[1], self.tenants, stage[self.distance.stages], self.pairs, NULL)
-            self.write_sources()
+            write_sources(self.places, self.ends)
             ends.stages = self.distance.stages
             ends.to_stage = <int64_t*> ends.keep(stage)
             ends.stage = <const int64_t*> ends.keep(stage.copy())
@@ -345,7 +335,7 @@ cdef class BoundContacts(BoundGrid):
             self.ends.add(
                 self.rods[0], self.rods[1], self.tenants, self.contacts.declared, self.rods, &self.contacts.rods,
             )
-            self.write_sources()
+            write_sources(self.places, self.ends)
         links.contacts = &self.contacts
         return 0
 
@@ -403,15 +393,13 @@ require_entries(__name__, KINDS, Constraint)
 
 
 cdef BoundConstraint bind_constraint(
-    object constraint, object plan, const CoupledTable* table, Py_ssize_t padded, list tied,
+    object constraint, object plan, const CoupledTable* table, Py_ssize_t padded,
 ):
-    """A constraint of a plan, for states in planes of so many numbers. tied: others, of which rods may have stages."""
+    """A constraint of a plan, for states in planes of so many numbers."""
     cdef BoundConstraint bound
     kind, binds = KINDS[constraint.kind]
     bound = binds()
     bound.kept, bound.places = [], {}
     bound.constraint.kind = kind
-    bound.tied = tied
     bound.bind(constraint.fields, plan, table, padded)
-    bound.tied = None
     return bound

@@ -86,6 +86,15 @@ cdef class Coupled(Watch):
             coupled.bind_implicit(model, plan)
         return coupled
 
+    cdef bint serves(self, object model) except -1:
+        """Are the interactions and constraints of a model those that are bound here, and those that are off?"""
+        mine = self.model
+        return (
+            mine.interactions is model.interactions and mine.constraint_records is model.constraint_records
+            and mine.constraints == model.constraints and mine.at_rest is model.at_rest and mine.told == model.told
+            and mine.idle == model.idle and mine.inverse_mass is model.inverse_mass and mine.impulses is model.impulses
+        )
+
     cdef int keep_idle(self, object model, Coupled previous) except -1:
         """What is switched off stays bound."""
         if previous is None:
@@ -139,7 +148,6 @@ cdef class Coupled(Watch):
     cdef int bind_all_constraints(self, object model, Coupled previous, list writes) except -1:
         cdef BoundConstraint bound
         cdef dict known = {} if previous is None else previous.known
-        cdef list rods = [] if previous is None else previous.bound_constraints
         self.constraint = <ConstraintCall*> PyMem_Calloc(max(1, len(model.constraint_records)), sizeof(ConstraintCall))
         if self.constraint == NULL:
             raise MemoryError
@@ -151,7 +159,7 @@ cdef class Coupled(Watch):
                 bound is None or not bound.serves(model)
                 or not can_be_written(found[0], record, bound.places, bound.order, self.known, writes)
             ):
-                bound = bind_constraint(record, model, self.table, padded(model.n), rods)
+                bound = bind_constraint(record, model, self.table, padded(model.n))
             self.known[record.lineage] = record, bound
             self.bound_constraints.append(bound)
         for number, bound in enumerate(self.bound_constraints):
@@ -161,7 +169,7 @@ cdef class Coupled(Watch):
         return self.bind_common(model, previous)
 
     cdef int bind_common(self, object model, Coupled previous) except -1:
-        """What all constraints read: who can be moved, who rests, and the walls that bodies are kept off as they part."""
+        """What all constraints read: who can be moved, who rests, and the walls that bodies are kept off."""
         cdef ConstraintCall* wall
         weights = next((each.fields["weight"] for each in model.constraint_records if "weight" in each.fields), None)
         self.weights_of = weights
@@ -174,7 +182,8 @@ cdef class Coupled(Watch):
             self.common.at_rest = address(self.at_rest)
         if self.weights is not None:
             self.common.weight = address(self.weights)
-        walls = [number for number, each in enumerate(model.constraint_records) if each.kind in ("box", "plane", "shapes")]
+        kinds = enumerate(each.kind for each in model.constraint_records)
+        walls = [number for number, kind in kinds if kind in ("box", "plane", "shapes")]
         if walls:
             wall = <ConstraintCall*> PyMem_Calloc(len(walls), sizeof(ConstraintCall))
             if wall == NULL:

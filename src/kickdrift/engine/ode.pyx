@@ -13,7 +13,7 @@ from ..kernels.abi.formulas cimport BLOCK
 from ..kernels.abi.plan cimport DOPRI8, EXPLICIT_EULER, HEUN, IMPLICIT_EULER, MIDPOINT, RK4, TILE, Array, Job
 from ..kernels.simd.rounding cimport require_rounding
 from .formulas cimport BoundFormula
-from .runner cimport PATIENCE, RELEASE, Runner, View, Writes, copy_array, copy_views, locate, views
+from .runner cimport PATIENCE, RELEASE, Runner, View, Writes, copy_array, locate, views
 
 from math import lcm, prod
 
@@ -99,7 +99,6 @@ cdef class ODECore(Runner):
     cdef ODEPlan plan
     cdef Newton newton
     cdef Py_ssize_t item    # bytes of a number
-    cdef list state, saved  # a view of it, and of one to go back to
     cdef Scratch now        # the state at the start of a step
     cdef Scratch stage      # where the right-hand side is evaluated
     cdef Scratch rate       # what it wrote
@@ -289,48 +288,24 @@ cdef class ODECore(Runner):
         if self.fallible or steps > 1:
             return self.run_or_restore(steps)
         self.run(1)
-        self.complete(1)
+        self.complete(1, True)
         return 1
 
     # Flows.
 
-    cdef int complete(self, Py_ssize_t steps) except -1:
-        """Count steps that all trajectories have done."""
+    cdef int complete(self, Py_ssize_t steps, bint last) except -1:
         self.completed += steps
         self.evaluated += self.job.evaluations
-        self.raise_interrupt()
-        if self.job.bad_body >= 0:
-            raise NonFiniteError(self.job.bad_body, self.completed - 1, self.completed, "trajectory")
+        if last:
+            self.raise_interrupt()
+            if self.job.bad_body >= 0:
+                raise NonFiniteError(self.job.bad_body, self.completed - 1, self.completed, "trajectory")
         return 0
 
-    cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1:
-        """Run steps, or fewer, as that of bodies.pyx does."""
-        cdef Py_ssize_t possible = steps
-        cdef bint unsolved = False
-        cdef Job failed
-        if self.saved is None:
-            self.saved = views([np.empty_like(self._y)])
-        copy_views(self.saved, self.state)
-        self.run(possible)
-        while self.job.failed_step < possible or (self.job.bad_body >= 0 and possible > 1):
-            unsolved = self.job.failed_step < possible
-            failed = self.job
-            possible = failed.failed_step if unsolved else possible // 2
-            copy_views(self.state, self.saved)
-            if possible == 0:
-                break
-            self.run(possible)
-        if possible < steps:
-            self.most = max(possible, 1)
-        if possible > 0:
-            self.complete(possible)
-        if unsolved:
-            self.raise_interrupt()
-            raise ConvergenceError(failed.failed_body, self.completed, failed.residual, "trajectory")
-        return possible
+    cdef int raise_failure(self, const Job* failed) except -1:
+        raise ConvergenceError(failed.failed_body, self.completed, failed.residual, "trajectory")
 
     cdef int run(self, Py_ssize_t steps) except -1:
-        """Run steps; what happened is in self.job."""
         self.job.steps = steps
         return self.run_job(self.plan.n, steps * self.cost)
 

@@ -97,7 +97,9 @@ cdef class Runner:
     cdef double cost        # of one step of all rows, in nanoseconds
     cdef Py_ssize_t most    # steps between two looks for Ctrl-C
     cdef int64_t completed  # steps
-    cdef object tape        # what records each step, or None
+    cdef public object _tape    # what records each step, or None
+    cdef list state         # views of the arrays that are stepped
+    cdef list saved         # views of arrays to go back to, or None
     cdef int64_t evaluated  # how often forces or right-hand sides were
 
     cdef int find_kernels(self, object dtype) except -1
@@ -123,6 +125,12 @@ cdef class Runner:
     cdef int record(self, object tape) except -1
     cdef int go(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1
+    cdef int run(self, Py_ssize_t steps) except -1
+    cdef int complete(self, Py_ssize_t steps, bint last) except -1
+    cdef int raise_failure(self, const Job* failed) except -1
+    cdef int make_room(self) except -1
+    cdef int save_and_run(self, Py_ssize_t steps) except -1
+    cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1
 
     @cython.final
     cdef inline void unlock(self) noexcept:

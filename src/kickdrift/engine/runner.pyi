@@ -5,6 +5,7 @@ class Watch: ...
 
 @disjoint_base
 class Runner:
+    _tape: object
     @property
     def tick(self) -> int: ...
 

@@ -235,7 +235,7 @@ cdef class Runner:
         cdef bint timed
         if steps > LARGEST_TICK - self.completed:
             validation.steps(steps, self.completed)  # which refuses them
-        if self.tape is not None:
+        if self._tape is not None:
             return self.go_taped(steps)
         if self.rows == 0:
             self.completed += steps
@@ -259,7 +259,7 @@ cdef class Runner:
 
     cdef int go_taped(self, Py_ssize_t steps) except -1:
         """Run steps one by one, and let the tape see what is before and after each."""
-        tape, self.tape = self.tape, None
+        tape, self._tape = self._tape, None
         try:
             for _ in range(steps):
                 tape._before(self)
@@ -268,7 +268,7 @@ cdef class Runner:
                 finally:
                     self.record(tape)
         finally:
-            self.tape = tape
+            self._tape = tape
         return 0
 
     cdef int record(self, object tape) except -1:
@@ -284,14 +284,6 @@ cdef class Runner:
             raise interrupt
         return 0
 
-    @property
-    def _tape(self):
-        return self.tape
-
-    @_tape.setter
-    def _tape(self, tape):
-        self.tape = tape
-
     def _step(self, n):
         """`step(n)`, where the lock is held already."""
         self.go(validation.steps(n, self.completed))
@@ -299,6 +291,55 @@ cdef class Runner:
     cdef Py_ssize_t run_part(self, Py_ssize_t steps) except -1:
         """Run so many steps, or fewer, but at least one; count them; return how many they were."""
         raise NotImplementedError
+
+    cdef int run(self, Py_ssize_t steps) except -1:
+        """Run steps; what happened is in self.job."""
+        raise NotImplementedError
+
+    cdef int complete(self, Py_ssize_t steps, bint last) except -1:
+        """Count steps that all rows have done; last: are they the last of the call, which raises errors?"""
+        raise NotImplementedError
+
+    cdef int raise_failure(self, const Job* failed) except -1:
+        """What a row could not go on for."""
+        raise NotImplementedError
+
+    cdef int make_room(self) except -1:
+        """Arrays to go back to."""
+        self.saved = views([np.empty_like((<View> view).array) for view in self.state])
+        return 0
+
+    cdef int save_and_run(self, Py_ssize_t steps) except -1:
+        copy_views(self.saved, self.state)
+        return self.run(steps)
+
+    cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1:
+        """Run steps, or fewer: up to where the first row could not go on, or half of them while one is not finite.
+
+        What is not finite shows at the end. So the tick is found by parts that are shorter each time.
+        """
+        cdef Py_ssize_t possible = steps
+        cdef bint unsolved = False
+        cdef Job failed
+        if self.saved is None:
+            self.make_room()
+        self.save_and_run(possible)
+        while self.job.failed_step < possible or (self.job.bad_body >= 0 and possible > 1):
+            unsolved = self.job.failed_step < possible
+            failed = self.job
+            possible = failed.failed_step if unsolved else possible // 2
+            copy_views(self.state, self.saved)
+            if possible == 0:
+                break
+            self.run(possible)
+        if possible < steps:
+            self.most = max(possible, 1)    # so that the next part is not much longer
+        if possible > 0:
+            self.complete(possible, not unsolved or self.job.bad_body >= 0)
+        if unsolved:
+            self.raise_interrupt()
+            self.raise_failure(&failed)
+        return possible
 
     @property
     def tick(self):

@@ -28,7 +28,6 @@ cdef class BoundConstraint:
     cdef object last        # of these
     cdef object order       # of the numbers in these places, or None where it is that of the fields
     cdef Ends ends          # what ends with bodies, or None
-    cdef list tied          # while it is bound: other rods, whose stages serve where they have the same pairs
 
     cdef Told told          # what it has to report, where anybody wants to know
 
@@ -43,6 +42,5 @@ cdef class BoundConstraint:
     cdef int find_links(self, Links links) except -1
     cdef void join(self, const Common* common) noexcept
     cdef bint serves(self, object plan)
-    cdef int write_sources(self) except -1
     cdef void take_crew(self, Crew* crew) noexcept
     cdef int bind_wall(self, Wall* wall, dict fields, object dtype) except -1

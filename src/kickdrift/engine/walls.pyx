@@ -8,7 +8,7 @@ from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Contact, Told
 from ..kernels.simd.rounding cimport require_rounding
 from .coefficients cimport space
-from .slots cimport Links, write_sources
+from .slots cimport Links
 
 import numpy as np
 
@@ -94,11 +94,6 @@ cdef class BoundConstraint:
     cdef bint serves(self, object plan):
         """Does it serve this plan too, with the same fields?"""
         return True
-
-    cdef int write_sources(self) except -1:
-        """Fields are written to where they are laid out from too, when bodies die."""
-        write_sources(self.places, self.ends)
-        return 0
 
     cdef void join(self, const Common* common) noexcept:
         """Read what all constraints have in common: those of another binding may have had others."""

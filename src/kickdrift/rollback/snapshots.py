@@ -128,18 +128,8 @@ def checksum(stepper: State, kept: Kept) -> int:
     return digest(stepper, list(whole.reshape(count, stepper.n, stepper.dim)), kept.sections)
 
 
-def alone(stepper: State) -> tuple[Any, ...]:
-    """The text of a snapshot without sections, None where there are some, behind all that this depends on."""
-    time = stepper._exact_dt, stepper._origin, stepper._origin_tick
-    text = _text(stepper, (*time, stepper._offset.tobytes())) if parts.none(stepper) else None
-    return (stepper._plan, *time, stepper._offset, text)
-
-
 def save(stepper: State) -> bytes:
     """The snapshot of a stepper."""
-    whole = stepper._snapshot_alone()
-    if whole is not None:
-        return whole
     arrays = stepper._arrays()
     kept = keep(stepper, b"")
     form = _LITTLE[stepper.dtype]

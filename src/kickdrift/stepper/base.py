@@ -392,7 +392,7 @@ class StepperBase(State):
     _declared = once(entries.declared)
     _added = once(entries.added)
     _by_handle = once(entries.by_handle)
-    _entries = once(entries.entries)
+    _entries: Any = once(entries.entries)
     _take_given = entries.take_given
     set = changes.set
     current = changes.current

@@ -91,8 +91,7 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
             given = _of_rows(self, entries[place], coefficients, index)
         entry = entries[place]
         entries[place] = with_coefficients(self, entry, given, self._plan)
-        if entry.today is not None:
-            changed[id(entries[place].today)] = entry.today, given
+        changed[id(entries[place].today)] = self._plan._parts.get(id(entry.today)), given
     _change(self, tuple(entries), places, changed)
 
 
@@ -221,7 +220,7 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
     constraints = [entry for entry in self._entries if isinstance(entry.now, Constraint)]
     terms = self._entries[: len(self._entries) - len(constraints)]
     entries = (*self._entries, entry) if isinstance(first, Constraint) else (*terms, entry, *constraints)
-    changes = shifted(self, self._offset, entries)
+    changes = _remade(self, self._offset, entries)
     # Known for good from here on: whether the stepper has it is for the entries to say.
     give_name(self, origin, declaration)
     remember(self, origin)
@@ -249,7 +248,7 @@ def _remove(self: StepperBase, declaration: Declaration) -> None:
         return
     gone = _places(self, declaration)
     left = tuple(entry for place, entry in enumerate(self._entries) if place not in gone)
-    changes = shifted(self, self._offset, left)
+    changes = _remade(self, self._offset, left)
     for place in gone:
         self._entries[place].origin.removed = True
     _take(self, changes)
@@ -426,8 +425,14 @@ def shifted(
     **plan: Any,
 ) -> dict[str, Any]:
     """The changes that make the plan anew with an offset, entries and masses, or those that are there."""
-    entries = self._entries if entries is None else entries
-    entries = tuple([entry if entry.offset is offset else entry.shifted(offset) for entry in entries])
+    entries = tuple([entry.shifted(offset) for entry in (self._entries if entries is None else entries)])
+    return _remade(self, offset, entries, mass, **plan)
+
+
+def _remade(
+    self: StepperBase, offset: np.ndarray, entries: tuple[Entry, ...], mass: np.ndarray | None = None, **plan: Any
+) -> dict[str, Any]:
+    """The same with entries in the coordinates of the offset."""
     mass = self._plan.mass if mass is None else mass
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
@@ -444,14 +449,13 @@ def _change(
 ) -> None:
     """Go over to other entries; those at some places are checked also where they are switched off.
 
-    changed: by the id of what is other than before, what it was, and the coefficients in which it differs.
+    changed: see Plan.
     """
     if any(not entries[place].enabled for place in checked):
-        trial = [entries[place]._replace(enabled=True) for place in checked]
-        others = [entry for place, entry in enumerate(entries) if place not in checked]
+        trial = [entry._replace(enabled=entry.enabled or place in checked) for place, entry in enumerate(entries)]
         plan = self._plan
-        Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting([*others, *trial]), previous=plan)
-    changes = shifted(self, self._offset, entries, changed=changed)
+        Plan(plan.n, plan.dim, plan.dtype, plan.mass, plan.integrator, **acting(trial), previous=plan)
+    changes = _remade(self, self._offset, entries, changed=changed)
     impulses = changes["attributes"]["_impulses"]
     if self._impulses is not None and impulses is not None and impulses.level is not self._impulses.level:
         _check_moves(self, changes["attributes"]["_plan"], self._impulses.level, impulses.level)

@@ -65,14 +65,6 @@ class State:
         def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays that so many saved ones go to
         def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]: ...  # what such an offset changes
 
-    # What may be quicker, where a snapshot consists of header and arrays: see engine/snapshots.pyx.
-
-    def _snapshot_alone(self) -> bytes | None:
-        return None
-
-    def _restored_alone(self, snapshot: Any, clock_tick: bool) -> bool:
-        return False
-
     def _begin(self, exact_dt: Fraction, threads: int) -> None:
         self._threads = validation.integer("threads", threads, 1)
         self._exact_dt, self._dt = exact_dt, float(exact_dt)
@@ -266,8 +258,6 @@ class State:
         clock_rate = clock_rate and (clock is None or clock.deterministic)
         # It may have been given another rate, which no frame has told the stepper yet.
         other_rate = clock_rate and clock_tick and clock is not None and clock.substep_dt != self._dt
-        if not (other_rate or clock_anew) and self._restored_alone(snapshot, clock_tick):
-            return
         saved = snapshots.parse(self, snapshot)
         writes = [(to, None, array) for to, array in zip(self._targets(len(saved.arrays)), saved.arrays, strict=True)]
         resume = saved.tick, saved.started, saved.last_h

@@ -80,13 +80,12 @@ def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
     return tuple(Entry(origin, origin.first, origin.at, True, origin.at, origin.first) for origin in origins)
 
 
-def acting(entries: Iterable[Entry]) -> dict[str, list[Any]]:
+def acting(entries: Iterable[Entry]) -> dict[str, Any]:
     """The terms and constraints that are switched on, as a plan takes them, and those that are off."""
-    found: dict[str, list[Any]] = {"forces": [], "constraints": [], "idle": []}
-    for entry in entries:
-        which = "idle" if not entry.enabled else "forces" if isinstance(entry.today, Term) else "constraints"
-        found[which].append(entry.today)
-    return found
+    today = [entry.today for entry in entries if entry.enabled]
+    idle = [entry.today for entry in entries if not entry.enabled]
+    terms = next((number for number, each in enumerate(today) if not isinstance(each, Term)), len(today))
+    return {"forces": today[:terms], "constraints": today[terms:], "idle": idle}
 
 
 def same(a: Any, b: Any) -> bool:

@@ -41,11 +41,14 @@ _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 if TYPE_CHECKING:
     from .slots import Slots
 
+Changed = Mapping[int, tuple[Part | None, Collection[str]]]
+
 
 class Plan:
     """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions.
 
-    previous: a plan of which the parts are taken over that are the same.
+    previous: a plan of which the parts are taken over that are the same. changed: by the id of a declaration, the part
+    of what it was before, if there is one, and the coefficients in which it differs. idle: what is switched off.
     """
 
     #: The bodies whose coefficients are computed, where it is not all of them: see `of_rows`.
@@ -55,6 +58,12 @@ class Plan:
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
     mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
     finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
+    periodic: Any
+    torus: Any  #: the space that bodies are in, where it is no open one
+    drag: bool
+    _pins: list[Constraint]
+    _columns: dict[str, merging.Column]
+    _undragged: list[ConstraintRecord]
 
     def __init__(
         self,
@@ -66,7 +75,7 @@ class Plan:
         forces: Iterable[Term],
         constraints: Iterable[Constraint] = (),
         previous: Plan | None = None,
-        changed: Mapping[int, tuple[Declaration, Collection[str]]] = MappingProxyType({}),
+        changed: Changed = MappingProxyType({}),
         idle: Iterable[Declaration] = (),
     ) -> None:
         self.n, self.dim, self.dtype = n, dim, dtype
@@ -75,65 +84,86 @@ class Plan:
         self.integrator = integrator
         self._derive_masses(previous)
         self.forces, self.constraints = tuple(forces), tuple(constraints)
-        self.periodic = periodic_among(self.constraints)
-        #: The space that bodies are in, where it is no open one.
-        self.torus = None if self.periodic is None else self.periodic.torus(dim, dtype)
-        self._pins = [each for each in self.constraints if type(each).pins is not Constraint.pins and len(each.pins)]
+        same = previous is not None and self.constraints == previous.constraints
+        if same:
+            assert previous is not None
+            self.periodic, self.torus, self._pins = previous.periodic, previous.torus, previous._pins
+        else:
+            self.periodic = periodic_among(self.constraints)
+            self.torus = None if self.periodic is None else self.periodic.torus(dim, dtype)
+            pins = (each for each in self.constraints if type(each).pins is not Constraint.pins)
+            self._pins = [each for each in pins if len(each.pins)]
         known = self._known(previous)
-        #: By the id of its declaration, which the part keeps.
-        self._parts = {id(each): known[id(each)] for each in idle if id(each) in known}
-        self.idle = [*self._parts.values()]
+        #: What declarations add, by their ids, also those that are off. Each part keeps its declaration.
+        self._parts = known.copy() if known else {}
+        if previous is not None:
+            for gone in {*previous._parts}.difference(map(id, (*self.forces, *self.constraints, *idle))):
+                self._parts.pop(gone, None)
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused
-            of_forces = [self._part_of(each, known, changed) for each in self.forces]
-            self._held = held = [self._part_of(each, known, changed) for each in self.constraints]
-            self.records = [record for part in of_forces for record in part.records]
-            self.interactions = [interaction for part in of_forces for interaction in part.interactions]
-            self._corners = self._meeting(tuple([wall for part in held for wall in part.walls]), previous)
-        constraint_records = self._with_corners(held)
-        if sum(interaction.kind == "langevin" for interaction in self.interactions) > 1:
-            raise ValueError("forces: expected at most one Langevin, got more")
-        self.constraint_records = self._in_turn(constraint_records, previous)
-        check_company(self)
-        changed = previous is None or held != previous._held
-        if changed and any(record.kind == "contacts" for record in constraint_records):
-            from ..constraints.contacts import check_walls
+            self._push(previous if known else None, changed)
+            self._hold(previous if known and same else None, previous, changed)
+            check_company(self)
+            self._merge(previous)
+        self.integrator.check(self)
+        self._drag(previous)
+        self.idle = [self._parts[id(each)] for each in idle if id(each) in self._parts]
 
-            check_walls(self)
-        self.linked = any(part.linked for part in held)
+    def _push(self, previous: Plan | None, changed: Changed) -> None:
+        """What forces add. previous: a plan in which all parts are the same that are of the same declarations."""
+        if previous is not None and self.forces == previous.forces:
+            for name in ("records", "interactions", "applied", "_told_velocities", "_shares"):
+                setattr(self, name, getattr(previous, name))
+            return
+        parts = [self._part_of(each, changed) for each in self.forces]
+        self.records = [record for part in parts for record in part.records]
+        self.interactions = [interaction for part in parts for interaction in part.interactions]
+        #: Forces that users write into arrays of their own, (n, dim): see `held`.
+        self.applied = [force for part in parts for force in part.applied]
+        self._shares = [share for part in parts for share in part.affine]
         #: Do forces other than drag depend on velocities?
         self._told_velocities = any(record.velocity_dependent for record in self.records) or any(
             interaction.term.velocity_dependent for interaction in self.interactions
         )
-        self.links = [ends for part in held for ends in part.links]
-        #: Forces that users write into arrays of their own, (n, dim): see `held`.
-        self.applied = [force for part in of_forces for force in part.applied]
+        if sum(interaction.kind == "langevin" for interaction in self.interactions) > 1:
+            raise ValueError("forces: expected at most one Langevin, got more")
+
+    def _hold(self, same: Plan | None, previous: Plan | None, changed: Changed) -> None:
+        """What constraints add. same: a plan of which all of it can be taken over."""
+        if same is not None:
+            for name in ("constraint_records", "_corners", "_paired", "_ties", "linked", "links", "at_rest"):
+                setattr(self, name, getattr(same, name))
+            self.constraint_records = same._undragged
+            return
+        parts = [self._part_of(each, changed) for each in self.constraints]
+        self._corners = self._meeting(tuple([wall for part in parts for wall in part.walls]), previous)
+        self.constraint_records = self._in_turn(self._with_corners(parts), previous)
+        self.linked = any(part.linked for part in parts)
+        self.links = [ends for part in parts for ends in part.links]
         #: Of each body, where links hold any: see `add_links`.
         self.at_rest = self._shares_at_rest(previous)
+        if any(record.kind == "contacts" for record in self.constraint_records):
+            from ..constraints.contacts import check_walls
 
-        self._merge(previous)
-        self.integrator.check(self)
-        self._drag(previous)
+            check_walls(self)
 
-    def _part_of(
-        self, declaration: Any, known: dict[int, Part], changed: Mapping[int, tuple[Declaration, Collection[str]]]
-    ) -> Part:
+    def _part_of(self, declaration: Any, changed: Changed) -> Part:
         """What a declaration adds, taken over or compiled; of one that was changed, what follows from the change."""
-        part = known.get(id(declaration))
-        if part is None and id(declaration) in changed:
-            before, names = changed[id(declaration)]
-            if id(before) in known:
-                part = self._with_fields(known[id(before)], declaration, names)
+        part = self._parts.get(id(declaration))
         if part is None:
-            part = self._compile(declaration)
-            if id(declaration) in changed and id(before) in known:
-                part.follow(known[id(before)])
-        self._parts[id(declaration)] = part
+            before, names = changed.get(id(declaration), (None, ()))
+            if before is not None:
+                part = self._with_fields(before, declaration, names)
+            if part is None:
+                part = self._compile(declaration)
+                if before is not None:
+                    part.follow(before)
+            self._parts[id(declaration)] = part
         return part
 
     def _with_fields(self, part: Part, now: Any, names: Collection[str]) -> Part | None:
         """A part with other fields in its only record; None where more follows from these coefficients."""
         whole: tuple[Any, ...] = (*part.interactions, *part.constraint_records)
-        if len(whole) != 1:
+        if len(whole) != 1 or part.records or part.affine:
             return None
         (record,) = whole
         which = "interactions" if part.interactions else "constraint_records"
@@ -182,19 +212,22 @@ class Plan:
     def _in_turn(self, records: list[ConstraintRecord], previous: Plan | None) -> list[ConstraintRecord]:
         """All constraints as they act, whatever was declared when: of those of one turn in the order given."""
         self._paired = [record for record in records if record.kind in PAIRED]
-        others = [record for record in records if record.kind not in PAIRED]
         #: Of `Distance`, those that hold a body in common as one.
         self._ties: list[ConstraintRecord]
         if previous is not None and self._paired == previous._paired:
             self._ties = previous._ties
         else:
             self._ties = tied(self.n, self._paired, () if previous is None else previous._ties)
-        return sorted([*self._ties, *others], key=lambda record: TURNS.get(record.kind, SOLID))
+        turns: list[list[ConstraintRecord]] = [[], self._ties, [], [], [], []]
+        for record in records:
+            if record.kind not in PAIRED:
+                turns[TURNS.get(record.kind, SOLID)].append(record)
+        return [record for turn in turns for record in turn]
 
     def _drag(self, previous: Plan | None) -> None:
         """Constraints that pull in both halves of a step are told what drag there is."""
         self._undragged = self.constraint_records
-        if not any(record.splits for record in self._ties) or not self._c.any():
+        if not self.drag or not any(record.splits for record in self._ties):
             return
         if previous is not None and self._undragged == previous._undragged and np.array_equal(self._c, previous._c):
             self.constraint_records = previous.constraint_records
@@ -224,11 +257,10 @@ class Plan:
         few.forces = tuple(term for term in self.forces if not self._parts[id(term)].interactions)
         few._derive_masses(None)
         with np.errstate(over="ignore", invalid="ignore"):
-            few._parts = {id(term): few._compile(term) for term in few.forces}
-        few.records = [record for term in few.forces for record in few._parts[id(term)].records]
-        few.interactions, few.at_rest, few.linked, few.constraint_records, few.torus = [], None, False, [], None
-        few._told_velocities = any(record.velocity_dependent for record in few.records)
-        few._merge(None)
+            few._parts = {}
+            few.linked = False
+            few._push(None, {})
+            few._merge(None)
         names = ("g", "c", "w", "k", "p", "rate")
         return {name: getattr(few, name) for name in names} | {
             "1/mass": self._round("1/mass", few.inverse_mass),
@@ -238,10 +270,8 @@ class Plan:
 
     def _merge(self, previous: Plan | None) -> None:
         """Merge the affine terms, and find out what follows from that."""
-        shares = [share for term in self.forces for share in self._parts[id(term)].affine]
         known = {} if previous is None else previous._columns
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._columns = merging.columns(shares, self.dim, known, self._rounded_column)
+        self._columns = merging.columns(self._shares, self.dim, known, self._rounded_column)
         self.drag, self.wind = self._columns["c"].acts
         self.spring, self.damped, self.turned = (self._columns[symbol].acts[0] for symbol in ("k", "rate", "omega"))
         self._remembered = step_numbers.still_true(self, previous)
@@ -366,8 +396,7 @@ class Plan:
         if previous is not None and list(map(id, previous.links)) == list(map(id, self.links)):
             return previous.at_rest
         at_rest = np.zeros(self.n, self.dtype)
-        for ends in self.links:
-            at_rest[ends] = 0.5 - self.integrator.velocity_lag
+        at_rest[np.concatenate(self.links)] = 0.5 - self.integrator.velocity_lag
         return at_rest
 
     def held(self) -> np.ndarray:

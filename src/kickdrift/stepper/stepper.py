@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ..clock import FixedClock
 from ..engine.frames import Frames
-from ..engine.snapshots import restored_alone, snapshot_alone
 from .base import StepperBase
 
 
@@ -55,7 +54,6 @@ class Stepper(StepperBase, Frames):
     __module__ = "kickdrift"  # where users find it
 
     _clock_type = FixedClock
-    _snapshot_alone, _restored_alone = snapshot_alone, restored_alone
 
     if TYPE_CHECKING:
 
