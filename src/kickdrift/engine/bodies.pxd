@@ -20,6 +20,7 @@ cdef class Core(Runner):
     cdef Coupled coupled
     cdef const Coupling* coupling   # what is run: coupled bodies, or NULL for the plan
     cdef RunCoupled run_coupled
+    cdef bint leaping       # do only those tiles step that reach no static constraint?
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
     cdef Slots slots        # where bodies come and go, or None
@@ -39,6 +40,8 @@ cdef class Core(Runner):
     cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1
     cdef int run_and_save(self, Py_ssize_t steps) except -1
     cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1
+    cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1
+    cdef int leap(self, Py_ssize_t steps) except -1
     cdef int raise_failure(self, const Job* failed) except -1
     cdef int run(self, Py_ssize_t steps) except -1
     cdef int run_slots(self, Py_ssize_t steps) except -1

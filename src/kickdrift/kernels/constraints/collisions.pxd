@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t
 
 from .events cimport is_known_faster, key_of, report, senses
-from .walls cimport arrival, at_least_zero, bounce, each, replace, rub
+from .impacts cimport arrival, at_least_zero, bounce, each, limit_friction, replace
 from .broad_phase cimport find_pairs, find_ways
 from ..abi.constraints cimport Collisions, ConstraintCall
 from ..simd.vec cimport real
@@ -86,7 +86,7 @@ cdef inline void meet_walls(
     cdef int64_t number
     for number in range(data.walls):
         wall = &data.wall[number]
-        wall.function(wall.kind, h, n, dim, stride, before, gain, x, v, s, wall.data, owner)
+        wall.function(wall.kind, h, 0, n, dim, stride, before, gain, x, v, s, wall.data, owner)
 
 
 cdef inline int64_t list_pairs(int64_t n, const Collisions* data) noexcept nogil:
@@ -236,7 +236,7 @@ cdef inline bint meet(
     if friction > 0 and parting + speed > 0:
         for j in range(dim):
             lost[j] = past[j] + u[j]
-        rub(dim, lost, friction * (parting + speed))
+        limit_friction(dim, lost, friction * (parting + speed))
         for j in range(dim):
             u[j] = u[j] - lost[j]
             if touched:
