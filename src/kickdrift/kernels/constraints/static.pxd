@@ -156,11 +156,11 @@ cdef inline bint reaches_shapes(
 cdef inline bint reaches_region(const Sensor* sensor, int dim, const Extent* swept, const vec* like) noexcept nogil:
     """Does the box of all ways come near the region? Far out squares overflow, and quotients are of no use."""
     cdef double margin = slack_of(like) * size_of(dim, swept)
-    cdef double most = 1e8 if vec is f32vec else 1e60
+    cdef double largest = 1e8 if vec is f32vec else 1e60
     cdef double low, high, radius
     cdef int j
     if sensor.ball:
-        if not size_of(dim, swept) < most:
+        if not size_of(dim, swept) < largest:
             return True
         radius = number_of(<const vec*> sensor.upper, 0)
         margin += radius / 64
