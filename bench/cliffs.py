@@ -110,7 +110,7 @@ def wall(name: str, dim: int) -> object:
     far = where == "far"
     low, high, level = np.full(dim, -FAR), np.full(dim, FAR), -FAR if far else 0.0
     low[1] = level
-    floor = low - (0, 1, 0)[:dim], high
+    floor = low - (0, 1, 0)[:dim], high.copy()
     floor[1][1] = level
     return {
         "Plane": lambda: kd.Plane((0, 1, 0)[:dim], level, restitution=0),

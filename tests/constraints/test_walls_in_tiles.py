@@ -177,3 +177,109 @@ def test_rest_is_the_same_at_any_scale(isa, dtype):
             with said(power=power, isa=isa, tick=told.tick):
                 assert outcome(told, 1) == outcome(alone, 1)
                 assert_same_state(alone, told)
+
+
+def far_out(dim, far=1e5):
+    """Static constraints of every kind that bodies near the origin never reach, and sensors between them."""
+    up = np.eye(dim)[dim - 1]
+    found = [kd.Plane(up, -far), kd.Plane(-up, -far), kd.Box(-far, far), kd.Periodic(-far, far)]
+    found += [
+        kd.Sensor(np.full(dim, far), np.full(dim, 2 * far)),
+        kd.Sensor(center=np.full(dim, -far), radius=0.5 * far),
+    ]
+    if dim > 1:
+        found.append(kd.Boxes([np.full(dim, far), np.full(dim, -2 * far)], [np.full(dim, 2 * far), np.full(dim, -far)]))
+    if dim == 2:
+        found.append(kd.Segments([[(-far, -far), (far, -far)], [(far, far), (far, 2 * far)]]))
+    return found
+
+
+@pytest.mark.parametrize("integrator", INTEGRATORS, ids=repr)
+def test_what_is_far_changes_no_bit(isa, integrator):
+    for seed, (dtype, dim) in enumerate(product(DTYPES, (1, 2, 3))):
+        rng = np.random.default_rng(seed)
+        drawn = scene(rng, integrator, int(rng.choice([1, 5, 400])), dtype, dim)
+        n = len(drawn.position)
+        terms = [term for term in drawn.arguments["forces"] if not isinstance(term, kd.Force | kd.NBody)]
+        drawn.arguments["forces"] = terms
+        far = far_out(dim)
+        alive = rng.random(n) < 0.7 if n > 5 and rng.integers(2) else None
+        for constraints, events in product((far, [far[seed % len(far)]]), (None, kd.Events(8))):
+            free = drawn.make(kd.Stepper, alive=alive)
+            held = drawn.make(kd.Stepper, constraints=constraints, events=events, alive=alive)
+            for steps in (1, 4, 20):
+                ended = outcome(free, steps)
+                with said(scene=drawn, seed=seed, isa=isa, events=events, steps=steps):
+                    assert outcome(held, steps) == ended
+                    assert_same_bits(held.position, free.position)
+                    assert_same_bits(held.velocity, free.velocity)
+                    assert events is None or len(held.events.take()) == 0
+                if ended:
+                    break
+
+
+#: What stands where bodies cross 1, each at another tick or never, some to stand on it: all at exactly that place.
+BORDERS = {
+    "plane": lambda: [kd.Plane((0, 1), 1.0)],
+    "wide bodies": lambda: [kd.Plane((0, 1), 0.5, radius=0.5)],
+    "oblique": lambda: [kd.Plane((0, 2), 1.0), kd.Plane((3, 4), -50.0)],
+    "box": lambda: [kd.Box((-100, 1), (100, 200), radius=0.0)],
+    "torus": lambda: [kd.Periodic((-128, 1), (128, 129))],
+    "boxes": lambda: [kd.Boxes([(-100, -5)], [(100, 1)])],
+    "segments": lambda: [kd.Segments([[(-100, 1), (100, 1)]], radius=0.0)],
+    "sensor": lambda: [kd.Sensor((-100, -5), (100, 1))],
+    "ball": lambda: [kd.Sensor(center=(0, -63), radius=64)],
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("border", BORDERS)
+def test_bodies_at_exactly_the_border(isa, border, dtype):
+    """Of each tile a body comes to 1 at another tick: in the last of a call, in the next one, or not at all."""
+    n = 600
+    position = np.zeros((n, 2), dtype)
+    velocity = np.zeros((n, 2), dtype)
+    position[:, 1] = 40.0
+    arrival = {0: 8, 1: 9, 195: 16, 400: 17, 399: 7, 599: 24}
+    for body, ticks in arrival.items():
+        position[body, 1], velocity[body, 1] = 1 + 0.25 * ticks, -0.25
+    position[3, 1], velocity[3, 1] = 1.0, 0.0  # on it
+    position[4, 1] = np.nextafter(dtype(1), dtype(2))
+    for events, forces in product((None, kd.Events(64, begin=True, end=True)), ([], [kd.PointGravity(0.0)])):
+        arguments = {
+            "dt": 1.0, "integrator": "semi_implicit_euler", "forces": forces, "constraints": BORDERS[border](),
+            "events": events,
+        }  # fmt: skip
+        book = kd.reference.Stepper(position.copy(), velocity.copy(), **arguments)
+        ours = [kd.Stepper(position.copy(order), velocity.copy(order), **arguments) for order in "CF"]
+        for steps in (8, 8, 1, 7):
+            book.step(steps)
+            for world in ours:
+                world.step(steps)
+                with said(border=border, events=events, tick=world.tick, isa=isa):
+                    assert_same_bits(world.position, book.position)
+                    assert_same_bits(world.velocity, book.velocity)
+                    assert world.force_evaluations == book.force_evaluations
+        if events is not None:
+            expected = book.events.take().tobytes()
+            assert expected or border == "torus"
+            assert all(world.events.take().tobytes() == expected for world in ours)
+
+
+def test_far_tiles_stand_where_a_near_one_ends():
+    """A body overflows amid a call: those of other tiles stand at that tick too, as after one step after the other."""
+
+    def world():
+        position, velocity = np.zeros((600, 2)), np.ones((600, 2))
+        position[400], velocity[400] = 1e300, 1e307
+        constraints = [kd.Plane((0, 1), -1e3)]
+        return kd.Stepper(position, velocity, dt=1.0, constraints=constraints, events=kd.Events(8))
+
+    whole, parts = world(), world()
+    failed = outcome(whole, 40)
+    ended = None
+    while ended is None:
+        ended = outcome(parts, 1)
+    assert failed == ended
+    assert whole.tick == parts.tick < 40
+    assert_same_bits(whole.position, parts.position)

@@ -20,6 +20,7 @@ cdef class Core(Runner):
     cdef Coupled coupled
     cdef const Coupling* coupling   # what is run: coupled bodies, or NULL for the plan
     cdef RunCoupled run_coupled
+    cdef bint leaping       # do only those tiles step that reach no static constraint?
     cdef Py_ssize_t item    # bytes of a number
     cdef bint started       # is the history filled?
     cdef Slots slots        # where bodies come and go, or None
@@ -34,5 +35,7 @@ cdef class Core(Runner):
     cdef int turn_clock(self, object rate, object tick, object anew) except -1
     cdef int raise_waiting(self) except -1
     cdef Py_ssize_t run_workspace(self, Py_ssize_t steps) except -1
+    cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1
+    cdef int leap(self, Py_ssize_t steps) except -1
     cdef int run_slots(self, Py_ssize_t steps) except -1
     cdef int make_slots(self) except -1

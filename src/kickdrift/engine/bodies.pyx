@@ -12,7 +12,7 @@ from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport INTERRUPTED, NO_BRANCH, UNSOLVED
 from ..kernels.abi.crew cimport Crew
 from .coupled cimport padded
-from .runner cimport Runner, View, Writes, copy_array, locate, views
+from .runner cimport Runner, View, Writes, copy_array, copy_views, locate, views
 from .slots cimport Slots
 from ..kernels.loops.living cimport park
 
@@ -118,6 +118,8 @@ cdef class Core(Runner):
             self.coupling, self.run_coupled = &self.coupled.coupling, self.kernels.coupled.run
             if self.coupled.workspace is None:
                 self.coupled.coupling.plan = self.plan
+            if self.coupled.tiles is not None:
+                self.coupled.coupling.own = self.plan
             self.coupled.take_over(None if before is None else before.coupled, None)
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
@@ -372,6 +374,8 @@ cdef class Core(Runner):
         if self.plan.last_h != self.plan.h:
             # The history spans another dt; kernels take the constants for one pair of dt.
             steps = 1
+        if self.coupled is not None and self.coupled.tiles is not None:
+            return self.run_static(steps)
         if self.coupled is not None and self.coupled.workspace is not None:
             return self.run_workspace(steps)
         if self.fallible or steps > 1:
@@ -403,7 +407,9 @@ cdef class Core(Runner):
         self.coupled.take_crew(crew)
 
     cdef void call(self, Job* job) noexcept nogil:
-        if self.coupling != NULL:
+        if self.leaping:
+            self.kernels.coupled.leap(self.coupling, job, NULL)
+        elif self.coupling != NULL:
             self.run_coupled(self.coupling, job, NULL)
         elif self.applied != NULL and not self.plan.merges:
             run_applied(self.kernels, self.applied, self.plan, job)
@@ -468,6 +474,48 @@ cdef class Core(Runner):
         if job.code != 0:
             self.raise_failure(job)
         return done
+
+    cdef Py_ssize_t run_static(self, Py_ssize_t steps) except -1:
+        """Step bodies that report how they meet what stands still: in a workspace only tiles that may reach something.
+
+        The others are ahead where the workspace comes to an end before. They go back then, and take as many steps.
+        """
+        cdef Job* job = &self.job
+        cdef Job ended
+        if steps > 1:
+            if self.saved is None:
+                self.make_room()
+            copy_views(self.saved, self.state)
+        self.leap(steps)
+        if job.near == 0:
+            self.complete(steps, True)
+            return steps
+        self.coupled.looked = perf_counter()
+        self.coupled.enter(self.plan)
+        self.run(steps)
+        ended = self.job
+        job.done = ended.done = 0
+        if 0 < ended.failed_step < steps:
+            copy_views(self.state, self.saved)
+            self.leap(ended.failed_step)
+            self.job = ended
+        if ended.failed_step > 0:
+            self.coupled.leave(self.plan, ended.failed_step)
+            self.complete(ended.failed_step, ended.code == 0)
+        else:
+            self.evaluated += ended.evaluations
+        if ended.code != 0:
+            self.raise_failure(&ended)
+        return ended.failed_step
+
+    cdef int leap(self, Py_ssize_t steps) except -1:
+        """Steps of those tiles alone that reach no static constraint."""
+        self.leaping = True
+        try:
+            self.run(steps)
+        finally:
+            self.leaping = False
+        return 0
 
     cdef int raise_failure(self, const Job* failed) except -1:
         if failed.code == INTERRUPTED and self.coupled.interrupt is not None:

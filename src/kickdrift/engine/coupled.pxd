@@ -36,6 +36,7 @@ cdef class Coupled(Watch):
     cdef bint fallible              # may an interaction fail?
     # Of bodies that are stepped as one tile.
     cdef object workspace           # the registers of all bodies, or None where each tile is on its own
+    cdef bytearray tiles            # which of them are near static constraints, or None: `near` of the coupling
     cdef object newton              # the registers of implicit steps, or None
     cdef Plan[2] whole              # the plan of the bodies in the workspace, for each place of their state
     cdef Links links                # what hangs on bodies that may die, or None
@@ -54,7 +55,7 @@ cdef class Coupled(Watch):
         self, object model, const Plan* plan, Py_ssize_t threads, Coupled previous, list writes,
     ) except -1
     cdef int bind_all_constraints(self, object model, Coupled previous, list writes) except -1
-    cdef bint walls_alone(self, object model, const Plan* plan) except -1
+    cdef bint only_static(self, object model, const Plan* plan) except -1
     cdef bint is_only_put_back(self, object model) except -1
     cdef int bind_workspace(self, object model, bint implicit, Coupled previous) except -1
     cdef int bind_implicit(self, object model, const Plan* plan) except -1

@@ -14,7 +14,7 @@ from .constraints cimport bind_constraint
 from ..kernels.abi.crew cimport Crew
 from ..kernels.abi.events cimport Told
 from ..kernels.abi.registers cimport ALL_OUT, DX, HERE, PLACE, R, S, SPEED, STATE, V, X
-from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, Array, Job, Plan
+from ..kernels.abi.plan cimport ENERGY_EULER, EXACT, IMPLICIT_EULER, PLANES, ROW, STRIDED, TILE, Array, Job, Plan
 from ..kernels.integrators.traits cimport evaluates_first
 from ..kernels.simd.rounding cimport require_rounding
 from ..kernels.abi.coupled cimport TILE_INTERACTIONS, Coupling, InteractionCall
@@ -76,10 +76,16 @@ cdef class Coupled(Watch):
         coupled.crew_size = 1
         for bound in coupled.bound_constraints:
             coupled.crew_size = max(coupled.crew_size, min(threads, bound.sharers))
+            if bound.shares:
+                coupled.helpers = 1
         coupled.coupling.only_put_back = coupled.is_only_put_back(model)
         energy = plan.scheme == ENERGY_EULER and len(model.interactions) > 0
-        if whole or implicit or energy or not coupled.walls_alone(model, plan):
+        single = not model.constraint_records or (coupled.only_static(model, plan) and not model.told)
+        if whole or implicit or energy or not single:
             coupled.bind_workspace(model, implicit, previous)
+            if coupled.only_static(model, plan):
+                coupled.tiles = bytearray((plan.n + TILE - 1) // TILE + 1)
+                coupled.coupling.own, coupled.coupling.near = plan, coupled.tiles
         if energy:
             coupled.coupling.implicit = table.energy
         if implicit:
@@ -198,16 +204,17 @@ cdef class Coupled(Watch):
         """Is a periodic box all that holds bodies which are pushed?"""
         return len(model.interactions) > 0 and [record.kind for record in model.constraint_records] == ["periodic"]
 
-    cdef bint walls_alone(self, object model, const Plan* plan) except -1:
-        """Is there nothing but walls, which hold each body on its own? They are met tile by tile."""
+    cdef bint only_static(self, object model, const Plan* plan) except -1:
+        """Does nothing but static constraints act on the bodies, beside forces on each by itself?"""
         cdef BoundConstraint bound
         if len(model.constraint_records) == 0:
             return True
-        # Those who are told who met whom look at all bodies at once.
-        if model.told or model.interactions or plan.scheme == EXACT or plan.scheme >= IMPLICIT_EULER:
+        if model.interactions or plan.scheme >= IMPLICIT_EULER:
+            return False
+        if plan.scheme == EXACT and (model.records or model.turned or (plan.drag and not plan.velocity_dependent)):
             return False
         for bound in self.bound_constraints:
-            if not bound.by_tiles:
+            if not bound.static:
                 return False
         return True
 
@@ -372,8 +379,19 @@ cdef class Coupled(Watch):
             park(&self.whole[0], 0, plan.living.end)
 
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil:
-        """Copy it back, from where so many steps have left it."""
-        copy_state(plan, &self.whole[0 if self.coupling.in_place else steps % 2], self.item)
+        """Copy it back, from where so many steps have left it; only near tiles, where there are others."""
+        cdef const Plan* whole = &self.whole[0 if self.coupling.in_place else steps % 2]
+        cdef Py_ssize_t n = plan.n if plan.living == NULL else plan.living.end
+        cdef Py_ssize_t first = 0
+        cdef Plan to, source
+        if self.coupling.near == NULL:
+            copy_state(plan, whole, self.item)
+            return
+        while first < n:
+            if self.coupling.near[first // TILE]:
+                to, source = tile_of(plan, first, n), tile_of(whole, first, n)
+                copy_state(&to, &source, self.item)
+            first += TILE
 
     cdef void take_crew(self, Crew* crew) noexcept:
         cdef BoundConstraint bound
@@ -388,6 +406,17 @@ cdef class Coupled(Watch):
             error, interaction.error = interaction.error, None
             raise error
         raise CallbackError(self.model.interactions[failed.failed_part].term.label, failed.code)
+
+
+cdef Plan tile_of(const Plan* plan, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
+    """The state of the tile that begins with a body, of n."""
+    cdef Plan tile = plan[0]
+    tile.n, tile.living = min(<Py_ssize_t> TILE, n - first), NULL
+    tile.x.data += first * tile.x.body
+    tile.v.data += first * tile.v.body
+    if tile.s.data != NULL:
+        tile.s.data += first * tile.s.body
+    return tile
 
 
 cdef void copy_state(const Plan* to, const Plan* source, Py_ssize_t item) noexcept nogil:

@@ -21,7 +21,8 @@ cdef class BoundConstraint:
     cdef ConstraintCall constraint
     cdef double cost        # of holding all bodies, in nanoseconds
     cdef Py_ssize_t sharers     # threads that have enough to do with work that it hands out
-    cdef bint by_tiles      # does it hold each body on its own, by what `of_tile` in passes.pxd knows of a wall?
+    cdef bint static        # does it constrain each body by itself?
+    cdef bint shares        # has it a workspace that threads would share?
     cdef list kept          # the arrays that its data points to
     cdef dict places        # by name, of the fields that may be written again: where their numbers lie, (1, count)
     cdef object tenants     # for which bodies it is, or None

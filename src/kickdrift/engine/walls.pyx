@@ -118,7 +118,7 @@ cdef class BoundWall(BoundConstraint):
     cdef Wall wall
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
-        self.constraint.function, self.constraint.data = table.meet, &self.wall
+        self.constraint.function, self.constraint.data = table.wall, &self.wall
         if "normal" in fields:
             self.wall.normal = self.field(fields, "normal", plan.dtype)
             self.wall.offset = self.field(fields, "offset", plan.dtype)
@@ -126,7 +126,7 @@ cdef class BoundWall(BoundConstraint):
             self.wall.lower = self.field(fields, "lower", plan.dtype)
             self.wall.upper = self.field(fields, "upper", plan.dtype)
         self.bind_wall(&self.wall, fields, plan.dtype)
-        self.by_tiles = "sensor" not in fields
+        self.static = True
         self.cost = 10 * plan.n
         return 0
 
@@ -145,6 +145,7 @@ cdef class BoundShapes(BoundConstraint):
         self.constraint.function, self.constraint.data = table.meet, shapes
         self.lay_shapes(shapes, fields, plan.dtype)
         self.bind_wall(&shapes.wall, fields, plan.dtype)
+        self.static = True
         self.cost = 100 * plan.n
         return 0
 
@@ -164,6 +165,7 @@ cdef class BoundSensor(BoundConstraint):
         self.sensor.upper = self.keep(fields["upper"], plan.dtype)
         self.sensor.ball = fields["ball"][0]
         self.sensor.watched = <const uint8_t*> self.keep(fields["watched"], np.uint8)
+        self.static = True
         self.cost = 10 * plan.n
         return 0
 
@@ -182,7 +184,7 @@ cdef class BoundPeriodic(BoundConstraint):
         self.constraint.function, self.constraint.data = table.meet, &self.periodic
         self.kept.append(space(&self.periodic.torus, plan))
         self.periodic.weight = self.keep(np.ones(plan.n), plan.dtype)
-        self.by_tiles = True
+        self.static = True
         self.cost = 4 * plan.n
         return 0
 
@@ -215,7 +217,8 @@ cdef class BoundCorners(BoundConstraint):
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
         cdef Corners* data = &self.corners
         self.constraint.function, self.constraint.data = table.meet, data
-        data.faces = len(fields["offset"])
+        data.n, data.faces = plan.n, len(fields["offset"])
+        self.static = self.shares = True
         data.normal = self.keep(fields["normal"], plan.dtype)
         data.offset = self.keep(fields["offset"], plan.dtype)
         data.restitution = self.keep(fields["restitution"], plan.dtype)

@@ -125,10 +125,11 @@ ctypedef struct Sensor:
     const uint8_t* alive        # or NULL: all live
     Told* told
 
-# Corrects all n bodies after a step. before: where they were; gain: what the forces of the step have added
-# to their velocities; s: Verlet's previous positions, or NULL; owner: whom a Look asks.
+# Corrects bodies after a step: from `first` to `last` where the constraint is static, or all `last` of them. before:
+# positions before the step; gain: velocity changes by the forces of the step; s: Verlet's previous positions, or NULL;
+# owner: the argument of a Look.
 ctypedef int (*ConstraintFunction)(
-    ConstraintKind kind, double h, int64_t n, int64_t dim, int64_t stride,
+    ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride,
     const void* before, const void* gain, void* x, void* v, void* s, const void* data,
     void* owner,
 ) noexcept nogil
@@ -291,6 +292,7 @@ ctypedef struct Contacts:
 
 # Walls as planes, `faces` of them; of each with each body: restitution, friction, radius.
 ctypedef struct Corners:
+    int64_t n                   # bodies
     int64_t faces
     const void* normal
     const void* offset

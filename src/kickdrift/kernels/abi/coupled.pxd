@@ -1,6 +1,6 @@
 # What the kernels are told where bodies are not left alone: interactions and constraints.
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint8_t
 
 from .constraints cimport ConstraintCall, ConstraintFunction, FindAlike, Press
 from .events cimport Log
@@ -88,6 +88,10 @@ ctypedef struct Coupling:
     char* gain                  # of these one for constraints: what the forces of a step have added to v
     Py_ssize_t padded           # numbers in a plane
     bint in_place               # can nothing fail once a step has changed a number? One place is enough then
+    # Where nothing but static constraints couples bodies that report events: the plan of the caller's arrays, and of
+    # each tile, whether it may reach one of them in this call. The workspace is for these. Elsewhere NULL.
+    const Plan* own
+    uint8_t* near
     ImplicitStep implicit       # or NULL
     StepFew few                 # where the only interaction is attraction among few bodies; or NULL
     char* krylov                # its registers
@@ -101,6 +105,7 @@ ctypedef void (*RunCoupled)(const Coupling*, Job*, const void* like) noexcept no
 # For one kind of number.
 ctypedef struct CoupledTable:
     RunCoupled run
+    RunCoupled leap                 # see loops/coupled.pxd
     InteractionFunction springs     # see interactions.pxd
     InteractionFunction n_body
     StepFew three                   # or NULL, where `few` is as fast
@@ -109,7 +114,8 @@ ctypedef struct CoupledTable:
     NoisyFunction noisy_formula
     InteractionFunction pairs       # see pairs.pxd
     ConstraintFunction tie          # pins and distances
-    ConstraintFunction meet         # walls and collisions
+    ConstraintFunction wall         # planes and boxes
+    ConstraintFunction meet         # shapes, sensors, collisions, contacts, periodic boxes
     TellFunction tell               # see constraints/events.pxd
     Press press                     # contacts
     FindAlike find_alike            # of collisions and contacts

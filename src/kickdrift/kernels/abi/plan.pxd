@@ -88,7 +88,6 @@ ctypedef struct Term:
 ctypedef struct Row:
     Py_ssize_t first    # body
     char* planes        # or NULL
-    Py_ssize_t source   # of a job of one step: bytes from there to the planes that it begins with, see `moves_on`
     char* x
     char* v
     char* s
@@ -118,6 +117,7 @@ ctypedef struct Job:
     int code                    # other than 0 where an interaction failed, see abi/coupled.pxd
     int failed_part             # or constraint, where there is no branch for its kind
     Py_ssize_t done             # steps completed so far, where all bodies step together
+    Py_ssize_t near             # tiles that a leap has left as they were
 
 # What solving the implicit steps of a tile tells.
 ctypedef struct Newton:
@@ -152,11 +152,6 @@ ctypedef void (*Finish)(
 ctypedef void (*Between)(
     Moment moment, int scheme, const Plan*, const void* workspace, const void* state, const void* at_rest,
     const void* gain,
-) noexcept nogil
-
-# What walls make of a tile whose bodies they hold. old: velocities before the step; state: registers, from X on.
-ctypedef void (*Hold)(
-    const void* coupling, Py_ssize_t first, Py_ssize_t count, const void* old, void* state,
 ) noexcept nogil
 
 ctypedef struct Plan:
@@ -198,4 +193,3 @@ ctypedef struct Plan:
     Finish finish
     Between between
     Accelerate accelerate
-    Hold hold

@@ -8,7 +8,6 @@ ctypedef struct Workspace:
     char* start         # the others, from P on
     char* gain          # what the forces of a step have added to V, for constraints
     Py_ssize_t first, count
-    bint held           # is there nothing but walls that hold the bodies of a tile in vectors?
     bint opens          # does the last stage of a step make what the next begins with, while it has the state?
     bint opened         # has that of the step before done so?
     Py_ssize_t plane    # numbers from a component to the next

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from .events cimport is_known_faster, key_of, report, senses
-from .walls cimport arrival, at_least_zero, bounce, each, replace, rub
+from .impacts cimport arrival, at_least_zero, bounce, each, limit_friction, replace
 from .broad_phase cimport find_pairs, find_ways
 from ..abi.constraints cimport Collisions, ConstraintCall, Wall
 from ..simd.vec cimport real
@@ -92,7 +92,7 @@ cdef inline void collide_with_walls(
         call = &data.wall[number]
         wall = <Wall*> call.data  # with which those of shapes begin
         wall.only = data.moved
-        call.function(call.kind, h, n, dim, stride, before, gain, x, v, s, call.data, owner)
+        call.function(call.kind, h, 0, n, dim, stride, before, gain, x, v, s, call.data, owner)
         wall.only = NULL
 
 
@@ -244,7 +244,7 @@ cdef inline bint meet(
     if friction > 0 and parting + speed > 0:
         for j in range(dim):
             lost[j] = past[j] + u[j]
-        rub(dim, lost, friction * (parting + speed))
+        limit_friction(dim, lost, friction * (parting + speed))
         for j in range(dim):
             u[j] = u[j] - lost[j]
             if touched:

@@ -351,7 +351,8 @@ cdef inline bint is_watched(const Sensor* data, int64_t i) noexcept nogil:
 
 
 cdef inline int sense(
-    real h, int64_t n, int dim, int64_t stride, const real* before, const real* x, const Sensor* data,
+    real h, int64_t first, int64_t last, int dim, int64_t stride, const real* before, const real* x,
+    const Sensor* data,
 ) noexcept nogil:
     """Along the straight way of the step: when each body is in the region."""
     cdef const real* low = <const real*> data.lower
@@ -368,7 +369,7 @@ cdef inline int sense(
     cdef bint found
     if data.told == NULL:
         return 0
-    for i in range(n):
+    for i in range(first, last):
         if not is_watched(data, i):
             continue
         for c in range(dim):

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from .walls cimport replace
+from .impacts cimport replace
 from ..abi.constraints cimport Periodic
 from ..abi.plan cimport MAX_DIM
 from ..simd.vec cimport real
@@ -10,7 +10,7 @@ from ..space cimport inside
 
 
 cdef inline int wrap(
-    double h, int64_t n, int dim, int64_t stride, real* x, real* v, real* s, const Periodic* data,
+    double h, int64_t first, int64_t last, int dim, int64_t stride, real* x, real* v, real* s, const Periodic* data,
 ) noexcept nogil:
     """Bodies that have left the box come in on the other side."""
     cdef const real* weight = <const real*> data.weight
@@ -19,7 +19,7 @@ cdef inline int wrap(
     cdef int64_t i
     cdef int c
     cdef bint moved
-    for i in range(n):
+    for i in range(first, last):
         moved = False
         for c in range(dim):
             u[c] = v[c * stride + i]

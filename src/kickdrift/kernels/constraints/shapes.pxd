@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t
 from .events cimport (
     finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, takes_part, unmet, visit,
 )
+from .impacts cimport arrival, at_least_zero, each, limit_friction, meet_wall, replace
 from .outlines cimport away, touch
-from .walls cimport arrival, at_least_zero, each, meet_wall, replace, rub
 from ..abi.constraints cimport Shapes
 from ..abi.events cimport Contact, Log, Told
 from ..abi.plan cimport MAX_DIM
@@ -19,14 +19,14 @@ cdef enum:
 
 
 cdef inline int meet_shapes(
-    double step, int64_t n, int dim, int64_t stride, const real* before, const real* gain, real* x, real* v, real* s,
-    const Shapes* data,
+    double step, int64_t first, int64_t last, int dim, int64_t stride, const real* before, const real* gain, real* x,
+    real* v, real* s, const Shapes* data,
 ) noexcept nogil:
     cdef const real* weight = <const real*> data.wall.weight
     cdef int64_t i
     if data.count == 0:
         return 0
-    for i in range(n):
+    for i in range(first, last):
         if data.wall.only != NULL and not data.wall.only[i]:
             continue
         if takes_part(weight[i] > 0, data.wall.sensor, i):
@@ -157,7 +157,7 @@ cdef inline void turn(
         u[j] = u[j] - across * n[j]
         lost[j] = u[j]
     if mu > 0 and impulse > 0:
-        rub(dim, lost, mu * impulse)
+        limit_friction(dim, lost, mu * impulse)
         for j in range(dim):
             u[j] = u[j] - lost[j]
             y[j] = y[j] - time * lost[j]

@@ -1,455 +1,382 @@
-# Bodies that meet a wall: the formulas of kickdrift/reference/constraints/walls.py.
+# Bodies that collide with a wall, a vector of them at a time: kickdrift/reference/constraints/walls.py.
+#
+# One loop serves all dimensions. It asks whether there is another component: that costs less than arrays in memory.
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 
 from .events cimport key_of, report, senses, takes_part
-from ..abi.constraints cimport Corners, Each, Wall
-from ..abi.events cimport Told
-from ..simd.vec cimport real
+from .impacts cimport arrival, at_least_zero, each
+from ..abi.constraints cimport BOX, ConstraintKind, Each, Wall
 from ..abi.plan cimport MAX_DIM
-from ..forces.fields cimport dot, magnitude, root
+from ..simd.masks cimport all_zero, any_true, equals_zero, greater, greater_equal, select
+from ..simd.vec cimport f32vec, filled, load_part, product, real, spread, vec, vec_root, width
 
-cdef enum:
-    SWEEPS = 256    # over the walls of a corner, at most
+# The bodies that a wall constrains, in planes of `stride` numbers.
+ctypedef struct Bodies:
+    int64_t last            # behind the last of them
+    int64_t stride
+    double h
+    const void* gain        # velocity changes by the forces of the step
+    void* x
+    void* v
+    void* s                 # Verlet's previous positions, or NULL
 
-
-cdef inline real speed_at_wall(real depth, real fast, real pull, real h) noexcept nogil:
-    """How fast a body met the wall that it is `depth` beyond now; fast: its speed now."""
-    cdef real one = 1
-    cdef real two = 2
-    cdef real share
-    if pull < 0:
-        return root(at_least_zero(fast * fast - two * pull / h * depth))
-    share = two * pull / h * depth / fast / fast if fast > 0 else one
-    return fast * root(one - share) if share < one else <real> 0
-
-
-cdef inline real at_least_zero(real number) noexcept nogil:
-    return number if number > 0 else <real> 0
+# A vector of them.
+ctypedef struct Part:
+    int64_t first
+    int64_t numbers         # of them that are there
 
 
-cdef inline real arrival(real depth, real speed, real pull, real h, real longest, real* fast) noexcept nogil:
-    """How long ago, and how fast, a body met the wall that it is `depth` beyond now; speed: outwards, now."""
-    cdef real two = 2
-    cdef real time
-    fast[0] = 0
-    if not speed > 0:
-        return 0
-    fast[0] = speed_at_wall(depth, speed, pull, h)
-    time = two * depth / (fast[0] + speed)
-    return time if time <= longest else <real> 0
-
-
-cdef inline void bounce(
-    real depth, real speed, real pull, real slow, real restitution, real h, real longest, real pressed,
-    real* inside, real* inwards, real* time,
+cdef inline int wall(
+    ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride, const vec* before,
+    const vec* gain, vec* x, vec* v, vec* s, const Wall* data, void* owner,
 ) noexcept nogil:
-    """Where a body goes on that is `depth` beyond a wall; speed: outwards, now."""
-    cdef real two = 2
-    cdef real fast = magnitude(speed)
-    cdef real at_wall = speed_at_wall(depth, fast, pull, h)
-    cdef real back
-    inside[0] = 0 * depth
-    inwards[0] = time[0] = 0
-    if not speed > 0:
-        inwards[0] = at_wall
-        return
-    if at_wall <= slow:
-        time[0] = pressed
-        return
-    time[0] = two * depth / (at_wall + fast)
-    if not time[0] <= longest:
-        time[0] = 0
+    cdef Bodies bodies
+    bodies.last, bodies.stride, bodies.h = last, stride, h
+    bodies.gain, bodies.x, bodies.v, bodies.s = gain, x, v, s
+    if kind == BOX:
+        box(<int> dim, 2, data, &bodies, first, x)
+    else:
+        plane(<int> dim, data, &bodies, first, x)
+    return 0
+
+
+cdef inline vec* place(const void* planes, int64_t number, const vec* like) noexcept nogil:
+    """The vector that begins with this number."""
+    return <vec*> (<char*> planes + number * (<int64_t> sizeof(vec) // width(like)))
+
+
+cdef inline vec numbers_of(const Each* values, int64_t body, const vec* like) noexcept nogil:
+    """The numbers of a vector of bodies."""
+    if values.body == 0:
+        return spread(values.number, 0, like)
+    return place(values.number, body, like)[0]
+
+
+cdef inline bint is_constrained(const Wall* wall, bint is_movable, int64_t body) noexcept nogil:
+    """Has the wall an effect on a body in this call?"""
+    return (wall.only == NULL or wall.only[body]) and takes_part(is_movable, wall.sensor, body)
+
+
+cdef inline vec movable(const Wall* wall, int64_t body, int64_t last, const vec* like) noexcept nogil:
+    """> 0 where the wall has an effect on a body, and not behind the last one."""
+    cdef int64_t lane
+    cdef vec weight
+    load_part(&weight, <const char*> place(wall.weight, body, like), last - body)
+    if wall.sensor != NULL or wall.only != NULL:
+        for lane in range(min(<int64_t> width(like), last - body)):
+            if vec is f32vec:
+                (<float*> &weight)[lane] = is_constrained(wall, (<float*> &weight)[lane] > 0, body + lane)
+            else:
+                (<double*> &weight)[lane] = is_constrained(wall, (<double*> &weight)[lane] > 0, body + lane)
+    return weight
+
+
+cdef inline vec solid(const Wall* wall, int64_t body, vec met) noexcept nogil:
+    """Of bodies that touch the wall those that do not go through."""
+    cdef int64_t lane
+    if wall.sensor != NULL:
+        for lane in range(width(&met)):
+            if vec is f32vec:
+                if (<float*> &met)[lane] > 0 and senses(wall.sensor, body + lane):
+                    (<float*> &met)[lane] = 0
+            elif (<double*> &met)[lane] > 0 and senses(wall.sensor, body + lane):
+                (<double*> &met)[lane] = 0
+    return met
+
+
+cdef inline void load_bodies(int dim, const Bodies* bodies, int64_t i, vec* y, vec* u, vec* g) noexcept nogil:
+    """Positions, velocities, and the changes of these."""
+    cdef int j
+    for j in range(MAX_DIM):
+        if j < dim:
+            y[j] = place(bodies.x, j * bodies.stride + i, y)[0]
+            u[j] = place(bodies.v, j * bodies.stride + i, y)[0]
+            g[j] = place(bodies.gain, j * bodies.stride + i, y)[0]
+
+
+cdef inline void store_bodies(
+    int dim, vec these, const Bodies* bodies, int64_t i, const vec* y, const vec* u,
+) noexcept nogil:
+    """`replace` of impacts.pxd where `these` is > 0."""
+    cdef vec h = filled(bodies.h, y)
+    cdef vec zero = filled(0, y)
+    cdef vec* x
+    cdef vec* v
+    cdef vec* s
+    cdef int j
+    for j in range(MAX_DIM):
+        if j < dim:
+            x = place(bodies.x, j * bodies.stride + i, y)
+            v = place(bodies.v, j * bodies.stride + i, y)
+            if bodies.s != NULL:
+                s = place(bodies.s, j * bodies.stride + i, y)
+                s[0] = select(greater(these, zero), s[0] + (y[j] - x[0]) - h * (u[j] - v[0]), s[0])
+            x[0] = select(greater(these, zero), y[j], x[0])
+            v[0] = select(greater(these, zero), u[j], v[0])
+
+
+cdef inline bint is_smooth(const Each* friction, const vec* like) noexcept nogil:
+    """Is there no friction for any body?"""
+    return friction.body == 0 and not any_true(greater(spread(friction.number, 0, like), filled(0, like)))
+
+
+cdef inline vec will_rest(vec depth, vec speed, vec pull, vec h) noexcept nogil:
+    """1 where it takes no root to see that a body met the wall no faster than it is pulled, and 0 elsewhere.
+
+    speed: > 0. At the wall it was at most this; and its square was less by 2 pull / h depth, give or take some
+    roundings of the square of the speed. What is less than pull squared by far more than that is less when it is
+    rounded, too. Squares that may have overflown or lost digits do not count.
+    """
+    cdef vec one = filled(1, &h)
+    cdef vec zero = filled(0, &h)
+    cdef vec square = speed * speed
+    cdef vec bound = pull * (pull + filled(2, &h) / h * depth)
+    cdef vec far = select(greater(bound - filled(0.00390625, &h) * bound, square), one, zero)
+    far = select(greater(square, filled(8e-28, &h)), far, zero)
+    far = select(greater(filled(1e27, &h), bound), far, zero)
+    return select(greater_equal(pull, speed), one, far)
+
+
+cdef inline vec meet_wall(
+    vec depth, vec v, vec gain, vec part, vec restitution, vec h, vec lag, vec* inside, vec* inwards, vec* time,
+) noexcept nogil:
+    """`meet_wall` of impacts.pxd, > 0 where a body collides; part: > 0 where it may. Without branches."""
+    cdef vec zero = filled(0, &h)
+    cdef vec one = filled(1, &h)
+    cdef vec two = filled(2, &h)
+    cdef vec speed = v + lag * gain
+    cdef vec pull = select(greater(gain, zero), gain, zero)
+    cdef vec met = select(greater(depth, zero), one, select(equals_zero(depth), select(greater(speed, zero), one, zero), zero))
+    cdef vec fast, at_wall, lost, share, ago, back, over, bounces
+    cdef vec rests = select(greater(speed, zero), will_rest(depth, speed, pull, h), zero)
+    met = select(greater(part, zero), met, zero)
+    inside[0], inwards[0] = zero * depth, zero
+    time[0] = pressed(h, lag)
+    if not any_true(greater(met, rests)):
+        return met
+    fast = select(greater(zero, speed), -speed, speed)
+    over = gain / h
+    lost = two * gain / h * depth
+    share = select(greater(fast, zero), lost / fast / fast, one)
+    share = select(greater(zero, gain), fast * fast - lost, one - share)
+    share = select(greater(share, zero), share, zero)
+    at_wall = select(greater(zero, gain), one, fast) * vec_root(share)
+    ago = two * depth / (at_wall + fast)
+    ago = select(greater_equal(h, ago), ago, zero)
     back = restitution * at_wall
-    if back <= pull / h * time[0] / two:
-        return
-    inside[0] = (back - pull / h / two * time[0]) * time[0]
-    inwards[0] = back - pull / h * time[0]
+    # Not those that meet it slowly, or would be outside again.
+    bounces = select(greater(at_wall, pull), one, zero)
+    time[0] = select(greater(speed, zero), select(greater(bounces, zero), ago, time[0]), zero)
+    bounces = select(greater_equal(over * ago / two, back), zero, bounces)
+    bounces = select(greater(speed, zero), bounces, zero)
+    inside[0] = select(greater(bounces, zero), (back - over / two * ago) * ago, inside[0])
+    fast = select(greater(bounces, zero), back - over * ago, zero)
+    fast = select(greater(speed, zero), fast, at_wall)  # those that are on their way back
+    inwards[0] = select(greater(fast, zero), fast + lag * gain, zero)
+    return met
 
 
-cdef inline bint meet_wall(
-    real depth, real v, real gain, real restitution, real h, real lag, real* inside, real* inwards, real* time,
-) noexcept nogil:
-    """Does a body meet the wall? Then where it goes on, as `bounce` says."""
-    cdef real speed = v + lag * gain
-    if not (depth > 0 or (depth == 0 and speed > 0)):
-        return False
-    if 0 < speed <= gain:
-        # It met the wall no faster than it moves now, and so rests. `bounce` finds the same, by a root and a quotient.
-        inside[0], inwards[0], time[0] = 0 * depth, 0, pressed(h, lag)
-        return True
-    bounce(depth, speed, gain, at_least_zero(gain), restitution, h, h, pressed(h, lag), inside, inwards, time)
-    inwards[0] = inwards[0] + lag * gain if inwards[0] > 0 else <real> 0
-    return True
-
-
-cdef inline void rub(int count, real* v, real limit) noexcept nogil:
+cdef inline void limit_friction(int count, vec* v, vec limit) noexcept nogil:
     """Replace a velocity along a wall by the part that friction takes away: at most `limit`."""
-    cdef real speed = root(dot(count, v, v))
-    cdef real share
-    cdef int k
-    if not speed <= limit:
-        share = limit / speed
-        for k in range(count):
-            v[k] = share * v[k]
-
-
-cdef inline real each(const Each* values, int64_t i, real like) noexcept nogil:
-    """The number of a body; `like` only tells the type."""
-    return (<const real*> values.number)[i * values.body]
-
-
-cdef inline void replace(
-    int dim, real h, int64_t stride, int64_t i, const real* y, const real* u, real* x, real* v, real* s,
-) noexcept nogil:
-    """Give a body another position and velocity, and Verlet the previous position that goes with them."""
+    cdef vec square = product(count, v, v)
+    cdef vec speed, share
     cdef int j
-    for j in range(dim):
-        if s != NULL:
-            s[j * stride + i] = s[j * stride + i] + (y[j] - x[j * stride + i]) - h * (u[j] - v[j * stride + i])
-        x[j * stride + i] = y[j]
-        v[j * stride + i] = u[j]
+    if all_zero(square):
+        return
+    speed = vec_root(square)
+    share = limit / speed
+    for j in range(MAX_DIM):
+        if j < count:
+            v[j] = select(greater_equal(limit, speed), v[j], share * v[j])
 
 
-cdef inline int box(
-    double step, int64_t n, int64_t dim, int64_t stride, const real* gain, real* x, real* v, real* s, const Wall* data,
+cdef inline vec pressed(vec h, vec lag) noexcept nogil:
+    return h * (filled(1, &h) / filled(2, &h) + lag)
+
+
+cdef inline void plane(
+    int dim, const Wall* wall, const Bodies* bodies, int64_t i, const vec* like,
 ) noexcept nogil:
-    cdef const real* lower = <const real*> data.lower
-    cdef const real* upper = <const real*> data.upper
-    cdef const real* weight = <const real*> data.weight
-    cdef real low, high, r
-    cdef int64_t i, j
-    cdef bint inner
-    for i in range(n):
-        if data.only != NULL and not data.only[i]:
-            continue
-        r = each(&data.radius, i, <real> 0)
-        inner = True
-        for j in range(dim):
-            low = lower[j] + r
-            high = upper[j] - r
-            inner = inner and x[j * stride + i] > low and x[j * stride + i] < high
-        if not inner and takes_part(weight[i] > 0, data.sensor, i):
-            box_body(step, <int> dim, stride, i, gain, x, v, s, data)
-    return 0
-
-
-cdef inline void box_body(
-    double step, int dim, int64_t stride, int64_t i, const real* gain, real* x, real* v, real* s, const Wall* data,
-) noexcept nogil:
-    cdef real h = <real> step
-    cdef real lag = <real> data.lag
-    cdef real e = each(&data.restitution, i, h)
-    cdef real mu = each(&data.friction, i, h)
-    cdef real r = each(&data.radius, i, h)
-    cdef real y[MAX_DIM]
-    cdef real u[MAX_DIM]
-    cdef real g[MAX_DIM]
-    cdef real along[MAX_DIM]
-    cdef real low, high, sign, place, other, impulse, inside, inwards, time
-    cdef int j, k, side, count
-    for j in range(dim):
-        y[j] = x[j * stride + i]
-        u[j] = v[j * stride + i]
-        g[j] = gain[j * stride + i]
-    for j in range(dim):
-        low = (<const real*> data.lower)[j] + r
-        high = (<const real*> data.upper)[j] - r
-        for side in range(2):
-            sign = 1 if side else -1
-            place = high if side else low
-            other = low if side else high
-            if not meet_wall(sign * (y[j] - place), sign * u[j], sign * g[j], e, h, lag, &inside, &inwards, &time):
-                continue
-            impulse = sign * u[j] + inwards
-            if data.told != NULL:
-                tell_box(dim, i, 2 * j + side, sign, place + sign * r, h, y, u, g, impulse, place, data)
-            if senses(data.sensor, i):
-                continue
-            y[j] = place - sign * inside
-            u[j] = -sign * inwards
-            if sign * (y[j] - other) < 0:
-                y[j] = other
-            if not (mu > 0 and impulse > 0 and dim > 1):
-                continue
-            count = 0
-            for k in range(dim):
-                if k != j:
-                    along[count] = u[k]
-                    count += 1
-            rub(count, &along[0], mu * impulse)
-            count = 0
-            for k in range(dim):
-                if k != j:
-                    u[k] = u[k] - along[count]
-                    y[k] = y[k] - time * along[count]
-                    count += 1
-    replace(dim, h, stride, i, y, u, x, v, s)
-
-
-cdef inline real pressed(real h, real lag) noexcept nogil:
-    """For how long what is taken of a velocity all through a step has moved the position in it."""
-    cdef real one = 1
-    cdef real two = 2
-    return h * (one / two + lag)
-
-
-cdef inline int plane(
-    double step, int64_t n, int64_t dim, int64_t stride, const real* gain, real* x, real* v, real* s, const Wall* data,
-) noexcept nogil:
-    cdef const real* normal = <const real*> data.normal
-    cdef const real* weight = <const real*> data.weight
-    cdef real place = (<const real*> data.offset)[0]
-    cdef real depth
-    cdef int64_t i, j
-    for i in range(n):
-        if data.only != NULL and not data.only[i]:
-            continue
-        depth = normal[0] * x[i]
-        for j in range(1, dim):
-            depth = depth + normal[j] * x[j * stride + i]
-        depth = place + each(&data.radius, i, depth) - depth
-        if depth >= 0 and takes_part(weight[i] > 0, data.sensor, i):
-            plane_body(depth, step, <int> dim, stride, i, gain, x, v, s, data)
-    return 0
-
-
-cdef inline void plane_body(
-    real depth, double step, int dim, int64_t stride, int64_t i,
-    const real* gain, real* x, real* v, real* s, const Wall* data,
-) noexcept nogil:
-    cdef const real* n = <const real*> data.normal
-    cdef real h = <real> step
-    cdef real lag = <real> data.lag
-    cdef real mu = each(&data.friction, i, h)
-    cdef real y[MAX_DIM]
-    cdef real u[MAX_DIM]
-    cdef real g[MAX_DIM]
-    cdef real lost[MAX_DIM]
-    cdef real across, pull, impulse, inside, inwards, time
+    cdef vec offset = spread(wall.offset, 0, like)
+    cdef vec size = offset + numbers_of(&wall.radius, i, like)
+    cdef bint per_body = wall.radius.body != 0
+    cdef vec normal[MAX_DIM]
+    cdef vec height = size
     cdef int j
-    for j in range(dim):
-        y[j] = x[j * stride + i]
-        u[j] = v[j * stride + i]
-        g[j] = gain[j * stride + i]
-    across = dot(dim, n, u)
-    pull = dot(dim, n, g)
-    if not meet_wall(depth, -across, -pull, each(&data.restitution, i, h), h, lag, &inside, &inwards, &time):
+    for j in range(MAX_DIM):
+        normal[j] = spread(wall.normal, j if j < dim else 0, like)
+    while True:
+        # Skip vectors that are clear of the plane, with as little as possible for each.
+        while i < bodies.last:
+            if per_body:
+                size = offset + numbers_of(&wall.radius, i, like)
+            height = normal[0] * place(bodies.x, i, like)[0]
+            if dim > 1:
+                height = height + normal[1] * place(bodies.x, bodies.stride + i, like)[0]
+            if dim > 2:
+                height = height + normal[2] * place(bodies.x, 2 * bodies.stride + i, like)[0]
+            if any_true(greater_equal(size, height)):
+                break
+            i += width(like)
+        if i >= bodies.last:
+            break
+        collide_with_plane(dim, size - height, normal, wall, bodies, i)
+        i += width(like)
+
+
+cdef inline void collide_with_plane(
+    int dim, vec depth, const vec* normal, const Wall* wall, const Bodies* bodies, int64_t i,
+) noexcept nogil:
+    cdef vec zero = filled(0, normal)
+    cdef vec y[MAX_DIM]
+    cdef vec u[MAX_DIM]
+    cdef vec g[MAX_DIM]
+    cdef vec lost[MAX_DIM]
+    cdef vec across, pull, inside, inwards, time, met, mu, impulse, slides
+    cdef int j
+    load_bodies(dim, bodies, i, y, u, g)
+    across, pull = product(dim, normal, u), product(dim, normal, g)
+    met = meet_wall(
+        depth, -across, -pull, movable(wall, i, bodies.last, normal), numbers_of(&wall.restitution, i, normal),
+        filled(bodies.h, normal), filled(wall.lag, normal), &inside, &inwards, &time,
+    )
+    if not any_true(greater(met, zero)):
         return
     impulse = inwards - across
-    if data.told != NULL:
-        tell_plane(dim, i, depth, across, pull, h, y, u, impulse, data)
-    if senses(data.sensor, i):
-        return
-    for j in range(dim):
-        y[j] = y[j] + (depth + inside) * n[j]
-        u[j] = u[j] - across * n[j]
-        lost[j] = u[j]
-    if mu > 0 and impulse > 0:
-        rub(dim, lost, mu * impulse)
-        for j in range(dim):
-            u[j] = u[j] - lost[j]
-            y[j] = y[j] - time * lost[j]
-    for j in range(dim):
-        u[j] = u[j] + inwards * n[j]
-    replace(dim, h, stride, i, y, u, x, v, s)
+    if wall.told != NULL:
+        if vec is f32vec:
+            report_planes[float](
+                width(normal), dim, i, <float> bodies.h, <const float*> &met, <const float*> &depth,
+                <const float*> &across, <const float*> &pull, <const float*> y, <const float*> u,
+                <const float*> &impulse, wall,
+            )
+        else:
+            report_planes[double](
+                width(normal), dim, i, bodies.h, <const double*> &met, <const double*> &depth,
+                <const double*> &across, <const double*> &pull, <const double*> y, <const double*> u,
+                <const double*> &impulse, wall,
+            )
+    for j in range(MAX_DIM):
+        if j < dim:
+            y[j] = y[j] + (depth + inside) * normal[j]
+            u[j] = u[j] - across * normal[j]
+            lost[j] = u[j]
+    if not is_smooth(&wall.friction, normal):
+        mu = numbers_of(&wall.friction, i, normal)
+        slides = select(greater(mu, zero), select(greater(impulse, zero), met, zero), zero)
+        limit_friction(dim, lost, mu * impulse)
+        for j in range(MAX_DIM):
+            if j < dim:
+                u[j] = select(greater(slides, zero), u[j] - lost[j], u[j])
+                y[j] = select(greater(slides, zero), y[j] - time * lost[j], y[j])
+    for j in range(MAX_DIM):
+        if j < dim:
+            u[j] = u[j] + inwards * normal[j]
+    store_bodies(dim, solid(wall, i, met), bodies, i, y, u)
 
 
-# Corners.
-
-cdef inline int corners(
-    double step, int64_t n, int64_t dim, int64_t stride, const real* gain, real* x, real* v, real* s,
-    const Corners* data,
+cdef inline void box(
+    int dim, int sides, const Wall* wall, const Bodies* bodies, int64_t i, const vec* like,
 ) noexcept nogil:
-    """Bodies that several walls hold at once: each wall pushes as much as it must, given how much the others push."""
-    cdef const real* normal = <const real*> data.normal
-    cdef const real* offset = <const real*> data.offset
-    cdef const real* radius = <const real*> data.radius
-    cdef const real* weight = <const real*> data.weight
-    cdef real* size = <real*> data.size
-    cdef real along
-    cdef int64_t i, k
-    cdef int count, j
-    for i in range(n):
-        if not weight[i] > 0:
-            continue
-        count = 0
-        for k in range(data.faces):
-            along = normal[k * dim] * x[i]
-            for j in range(1, <int> dim):
-                along = along + normal[k * dim + j] * x[j * stride + i]
-            size[count] = offset[k] + radius[k * n + i]
-            if data.through != NULL and data.through[k * n + i] != 0:
+    cdef bint per_body = wall.radius.body != 0
+    cdef bint inner
+    cdef vec low[MAX_DIM]
+    cdef vec high[MAX_DIM]
+    bounds_of(dim, wall, i, low, high)
+    while i < bodies.last:
+        if per_body:
+            bounds_of(dim, wall, i, low, high)
+        inner = not any_true(greater_equal(low[0], place(bodies.x, i, like)[0]) | greater_equal(place(bodies.x, i, like)[0], high[0]))
+        if dim > 1:
+            inner = inner and not any_true(greater_equal(low[1], place(bodies.x, bodies.stride + i, like)[0]) | greater_equal(place(bodies.x, bodies.stride + i, like)[0], high[1]))
+        if dim > 2:
+            inner = inner and not any_true(greater_equal(low[2], place(bodies.x, 2 * bodies.stride + i, like)[0]) | greater_equal(place(bodies.x, 2 * bodies.stride + i, like)[0], high[2]))
+        if not inner:
+            collide_with_box(dim, sides, low, high, wall, bodies, i)
+        i += width(like)
+
+
+cdef inline void bounds_of(int dim, const Wall* wall, int64_t i, vec* low, vec* high) noexcept nogil:
+    """The corners between which bodies do not touch the box."""
+    cdef vec r = numbers_of(&wall.radius, i, low)
+    cdef int j
+    for j in range(dim):
+        low[j] = spread(wall.lower, j, low) + r
+        high[j] = spread(wall.upper, j, low) - r
+
+
+cdef inline void collide_with_box(
+    int dim, int sides, const vec* low, const vec* high, const Wall* wall, const Bodies* bodies, int64_t i,
+) noexcept nogil:
+    """sides: 2, which compilers are not to know, as they would write down all that follows for each."""
+    cdef vec zero = filled(0, low)
+    cdef vec one = filled(1, low)
+    cdef vec e = numbers_of(&wall.restitution, i, low)
+    cdef vec mu = numbers_of(&wall.friction, i, low)
+    cdef bint rough = dim > 1 and not is_smooth(&wall.friction, low)
+    cdef vec y[MAX_DIM]
+    cdef vec u[MAX_DIM]
+    cdef vec g[MAX_DIM]
+    cdef vec lost[MAX_DIM]
+    cdef vec sign, bound, other, there, inside, inwards, time, met, impulse, slides
+    cdef vec outside = zero
+    cdef int j, k, side
+    load_bodies(dim, bodies, i, y, u, g)
+    for j in range(dim):
+        outside = select(greater(y[j], low[j]), select(greater(high[j], y[j]), outside, one), one)
+    outside = select(greater(movable(wall, i, bodies.last, low), zero), outside, zero)
+    for j in range(dim):
+        for side in range(sides):
+            sign = one if side else -one
+            bound = high[j] if side else low[j]
+            other = low[j] if side else high[j]
+            met = meet_wall(
+                sign * (y[j] - bound), sign * u[j], sign * g[j], outside, e, filled(bodies.h, low),
+                filled(wall.lag, low), &inside, &inwards, &time,
+            )
+            if not any_true(greater(met, zero)):
                 continue
-            if size[count] - along >= 0:
-                data.there[count] = <int32_t> k
-                count += 1
-        if count > 1:
-            corner_body(step, <int> dim, n, stride, i, count, gain, x, v, s, data)
-    return 0
+            impulse = sign * u[j] + inwards
+            if wall.told != NULL:
+                if vec is f32vec:
+                    report_boxes[float](
+                        width(low), dim, i, 2 * j + side, <float> bodies.h, <const float*> &met,
+                        <const float*> &bound, <const float*> y, <const float*> u, <const float*> g,
+                        <const float*> &impulse, wall,
+                    )
+                else:
+                    report_boxes[double](
+                        width(low), dim, i, 2 * j + side, bodies.h, <const double*> &met, <const double*> &bound,
+                        <const double*> y, <const double*> u, <const double*> g, <const double*> &impulse, wall,
+                    )
+            met = solid(wall, i, met)
+            there = bound - sign * inside
+            there = select(greater(zero, sign * (there - other)), other, there)
+            y[j] = select(greater(met, zero), there, y[j])
+            u[j] = select(greater(met, zero), -sign * inwards, u[j])
+            if not rough:
+                continue
+            k = 0 if j > 0 else 1               # the first of the other components, and after that the last
+            lost[0], lost[1] = u[k], u[2 if j < 2 else 1] if dim > 2 else zero
+            slides = select(greater(mu, zero), select(greater(impulse, zero), met, zero), zero)
+            limit_friction(dim - 1, lost, mu * impulse)
+            u[k] = select(greater(slides, zero), u[k] - lost[0], u[k])
+            y[k] = select(greater(slides, zero), y[k] - time * lost[0], y[k])
+            if dim > 2:
+                k = 2 if j < 2 else 1
+                u[k] = select(greater(slides, zero), u[k] - lost[1], u[k])
+                y[k] = select(greater(slides, zero), y[k] - time * lost[1], y[k])
+    store_bodies(dim, outside, bodies, i, y, u)
 
 
-cdef inline void corner_body(
-    double step, int dim, int64_t n, int64_t stride, int64_t i, int count, const real* gain,
-    real* x, real* v, real* s, const Corners* data,
+# Reports, body by body: vectors are given as the numbers of their lanes.
+
+cdef inline void impact_at_wall(
+    real depth, real v, real gain, real h, real impulse, int64_t i, const Wall* data, real* ago, real* fast,
+    real* slow, real* given,
 ) noexcept nogil:
-    cdef real h = <real> step
-    cdef real lag = <real> data.lag
-    cdef real zero = 0
-    cdef real* size = <real*> data.size
-    cdef real* push = <real*> data.push
-    cdef const real* normal
-    cdef real y[MAX_DIM]
-    cdef real u[MAX_DIM]
-    cdef real g[MAX_DIM]
-    cdef real lost[MAX_DIM]
-    cdef real pull, speed, mu, time
-    cdef int64_t face
-    cdef int k, j
-    for j in range(dim):
-        y[j] = x[j * stride + i]
-        u[j] = v[j * stride + i]
-        g[j] = gain[j * stride + i]
-    for k in range(count):
-        face = data.there[k]
-        normal = <const real*> data.normal + face * dim
-        speed = -dot(dim, normal, g)
-        pull = at_least_zero(speed)
-        speed = lag * speed - dot(dim, normal, u)
-        if (<const real*> data.restitution)[face * n + i] > 0 and speed > pull + pull:
-            return
-    if data.told == NULL:
-        settle(dim, count, y, data)
-        for k in range(count):
-            size[k] = zero
-        settle(dim, count, u, data)
-    else:
-        settle_and_tell(dim, h, n, stride, i, count, x, v, y, u, g, data)
-    for k in range(count):
-        face = data.there[k]
-        normal = <const real*> data.normal + face * dim
-        mu = (<const real*> data.friction)[face * n + i]
-        if not (mu > 0 and push[k] > 0):
-            continue
-        time = rubbed_for(dim, h, n, stride, i, face, normal, x, v, g, data)
-        speed = dot(dim, normal, u)
-        for j in range(dim):
-            lost[j] = u[j] - speed * normal[j]
-        rub(dim, lost, mu * push[k])
-        for j in range(dim):
-            u[j] = u[j] - lost[j]
-            y[j] = y[j] - time * lost[j]
-    replace(dim, h, stride, i, y, u, x, v, s)
-
-
-cdef inline real rubbed_for(
-    int dim, real h, int64_t n, int64_t stride, int64_t i, int64_t face, const real* normal, const real* x,
-    const real* v, const real* g, const Corners* data,
-) noexcept nogil:
-    """For how long what a wall of a corner takes of a velocity has moved the position: `time` of `bounce`."""
-    cdef real lag = <real> data.lag
-    cdef real gain = -dot(dim, normal, g)
-    cdef real size = (<const real*> data.offset)[face] + (<const real*> data.radius)[face * n + i]
-    cdef real depth = normal[0] * x[i]
-    cdef real speed = normal[0] * v[i]
-    cdef real ago, fast
-    cdef int j
-    for j in range(1, dim):
-        depth = depth + normal[j] * x[j * stride + i]
-        speed = speed + normal[j] * v[j * stride + i]
-    ago = arrival(size - depth, lag * gain - speed, gain, h, h, &fast)
-    return ago if fast > at_least_zero(gain) else pressed(h, lag)
-
-
-cdef inline void settle_and_tell(
-    int dim, real h, int64_t n, int64_t stride, int64_t i, int count, const real* x, const real* v, real* y, real* u,
-    const real* g, const Corners* data,
-) noexcept nogil:
-    """The same, and walls report what they have stopped."""
-    cdef real* size = <real*> data.size
-    cdef const real* push = <const real*> data.push
-    cdef const real* normal
-    cdef real was[MAX_DIM]
-    cdef real went[MAX_DIM]
-    cdef real weight = (<const real*> data.weight)[i]
-    cdef int64_t face
-    cdef int k, j
-    settle(dim, count, y, data)
-    for k in range(count):
-        size[k] = 0
-    settle(dim, count, u, data)
-    for j in range(dim):
-        was[j] = x[j * stride + i]
-        went[j] = v[j * stride + i]
-    for k in range(count):
-        face = data.there[k]
-        normal = <const real*> data.normal + face * dim
-        size[k] = (<const real*> data.offset)[face] + (<const real*> data.radius)[face * n + i]
-        report_plane(
-            data.told[face], data.number[face], dim, i, normal, size[k], (<const real*> data.radius)[face * n + i],
-            was, went, g, h, <real> data.lag, push[k], weight,
-        )
-
-
-cdef inline void report_plane(
-    Told* told, int64_t number, int dim, int64_t i, const real* n, real size, real r, const real* x, const real* v,
-    const real* g, real h, real lag, real push, real weight,
-) noexcept nogil:
-    """Report that a wall of a corner was met, on behalf of that wall."""
-    cdef real across = dot(dim, n, v)
-    cdef real gain = dot(dim, n, g)
-    cdef real depth = size - dot(dim, n, x)
-    cdef real speed = -across - lag * gain
-    cdef real one = 1
-    cdef real point[MAX_DIM]
-    cdef real normal[MAX_DIM]
-    cdef real ago, fast
-    cdef int j
-    if not (depth > 0 or speed > 0):
-        return
-    ago = arrival(depth, speed, -gain, h, h, &fast)
-    for j in range(dim):
-        point[j] = x[j] + (depth - r) * n[j] - ago * (v[j] - across * n[j])
-        normal[j] = -one * n[j]
-    report(
-        told, i * told.slots + number, key_of(i, -1 - number), ago, ago, fast, at_least_zero(-gain), push / weight,
-        dim, point, normal,
-    )
-
-
-cdef inline void settle(int dim, int count, real* y, const Corners* data) noexcept nogil:
-    """The nearest to y with dot(normal, y) >= size for all walls of the corner, and how much each has pushed."""
-    cdef const real* size = <const real*> data.size
-    cdef real* pushes = <real*> data.push
-    cdef const real* normal
-    cdef real push, change
-    cdef bint changed
-    cdef int _sweep, k, j
-    for k in range(count):
-        pushes[k] = 0 * y[0]
-    for _sweep in range(SWEEPS):
-        changed = False
-        for k in range(count):
-            normal = <const real*> data.normal + data.there[k] * dim
-            push = pushes[k] + (size[k] - dot(dim, normal, y))
-            push = push if push > 0 else 0 * push
-            change = push - pushes[k]
-            if change != 0:
-                changed = True
-            pushes[k] = push
-            for j in range(dim):
-                y[j] = y[j] + change * normal[j]
-        if not changed:
-            break
-
-
-# What is reported of those who meet.
-
-cdef inline void tell_wall(
-    real depth, real v, real gain, real h, real impulse, int dim, int64_t i, int64_t number, real* ago,
-    real* fast, real* slow, real* given, const Wall* data,
-) noexcept nogil:
-    """How long ago a body met the wall and how fast, what is slow there, and the impulse that it was given."""
+    """The time since a body touched the wall, its speed there, the speed that is at rest there, and the impulse."""
     cdef real speed = v + <real> data.lag * gain
     ago[0] = arrival(depth, speed, gain, h, h, fast)
     slow[0] = at_least_zero(gain)
@@ -462,40 +389,57 @@ cdef inline void tell_wall(
         given[0] = impulse / (<const real*> data.weight)[i]
 
 
-cdef inline void tell_box(
-    int dim, int64_t i, int64_t number, real sign, real bound, real h, const real* y, const real* u, const real* g,
-    real impulse, real place, const Wall* data,
+cdef inline void report_boxes(
+    int64_t lanes, int dim, int64_t first, int64_t number, real h, const real* met, const real* bound, const real* y,
+    const real* u, const real* g, const real* impulse, const Wall* data,
 ) noexcept nogil:
+    """Report the bodies that touch a side of a box."""
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
     cdef real ago, fast, slow, given
+    cdef real sign = 1 if number % 2 else -1
     cdef int64_t j = number // 2
+    cdef int64_t i, lane, at
     cdef int k
-    tell_wall(
-        sign * (y[j] - place), sign * u[j], sign * g[j], h, impulse, dim, i, number, &ago, &fast, &slow, &given, data,
-    )
-    for k in range(dim):
-        point[k] = bound if k == j else y[k] - ago * u[k]
-        normal[k] = sign if k == j else <real> 0
-    report(
-        data.told, i * data.told.slots + number, key_of(i, -1 - number), ago, ago, fast, slow, given,
-        dim, point, normal,
-    )
+    for lane in range(lanes):
+        if not met[lane] > 0:
+            continue
+        i, at = first + lane, j * lanes + lane
+        impact_at_wall(
+            sign * (y[at] - bound[lane]), sign * u[at], sign * g[at], h, impulse[lane], i, data, &ago, &fast, &slow,
+            &given,
+        )
+        for k in range(dim):
+            point[k] = y[k * lanes + lane] - ago * u[k * lanes + lane]
+            normal[k] = 0
+        point[j], normal[j] = bound[lane] + sign * each(&data.radius, i, h), sign
+        report(
+            data.told, i * data.told.slots + number, key_of(i, -1 - number), ago, ago, fast, slow, given, dim, point,
+            normal,
+        )
 
 
-cdef inline void tell_plane(
-    int dim, int64_t i, real depth, real across, real pull, real h, const real* y, const real* u, real impulse,
-    const Wall* data,
+cdef inline void report_planes(
+    int64_t lanes, int dim, int64_t first, real h, const real* met, const real* depth, const real* across,
+    const real* pull, const real* y, const real* u, const real* impulse, const Wall* data,
 ) noexcept nogil:
+    """Report the bodies that touch a plane."""
     cdef const real* n = <const real*> data.normal
     cdef real point[MAX_DIM]
     cdef real normal[MAX_DIM]
-    cdef real ago, fast, slow, given
+    cdef real ago, fast, slow, given, inner
     cdef real one = 1
-    cdef real inner = depth - each(&data.radius, i, h)
+    cdef int64_t i, lane
     cdef int j
-    tell_wall(depth, -across, -pull, h, impulse, dim, i, 0, &ago, &fast, &slow, &given, data)
-    for j in range(dim):
-        point[j] = y[j] + inner * n[j] - ago * (u[j] - across * n[j])
-        normal[j] = -one * n[j]
-    report(data.told, i, key_of(i, -1), ago, ago, fast, slow, given, dim, point, normal)
+    for lane in range(lanes):
+        if not met[lane] > 0:
+            continue
+        i = first + lane
+        impact_at_wall(
+            depth[lane], -across[lane], -pull[lane], h, impulse[lane], i, data, &ago, &fast, &slow, &given,
+        )
+        inner = depth[lane] - each(&data.radius, i, h)
+        for j in range(dim):
+            point[j] = y[j * lanes + lane] + inner * n[j] - ago * (u[j * lanes + lane] - across[lane] * n[j])
+            normal[j] = -one * n[j]
+        report(data.told, i, key_of(i, -1), ago, ago, fast, slow, given, dim, point, normal)

@@ -4,15 +4,14 @@ from libc.stdint cimport int64_t
 
 from ..constraints.collisions cimport collisions
 from ..constraints.contacts cimport contacts
+from ..constraints.corners cimport corners
 from ..constraints.events cimport sense
 from ..constraints.periodic cimport wrap
 from ..constraints.shapes cimport meet_shapes
 from ..constraints.telling cimport tell
-from ..constraints.walls cimport box, corners, plane
 from ..abi.constraints cimport (
-    BOX, COLLISIONS, CONTACTS, CORNERS, PERIODIC, PLANE, SENSOR, SHAPES, Collisions, Contacts, Corners, ConstraintCall,
-    ConstraintKind,
-    Periodic, Sensor, Shapes, Wall,
+    COLLISIONS, CONTACTS, CORNERS, PERIODIC, SENSOR, SHAPES, Collisions, Contacts, Corners, ConstraintCall,
+    ConstraintKind, Periodic, Sensor, Shapes,
 )
 from ..abi.coupled cimport NO_BRANCH
 from ..abi.events cimport Log
@@ -20,26 +19,22 @@ from ..simd.vec cimport real
 
 
 cdef inline int held(
-    ConstraintKind kind, double h, int64_t n, int64_t dim, int64_t stride,
+    ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride,
     const real* before, const real* gain, real* x, real* v, real* s, const void* data,
     void* owner,
 ) noexcept nogil:
-    if kind == BOX:
-        return box(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
-    if kind == PLANE:
-        return plane(h, n, dim, stride, gain, x, v, s, <const Wall*> data)
     if kind == PERIODIC:
-        return wrap(h, n, <int> dim, stride, x, v, s, <const Periodic*> data)
+        return wrap(h, first, last, <int> dim, stride, x, v, s, <const Periodic*> data)
     if kind == CORNERS:
-        return corners(h, n, dim, stride, gain, x, v, s, <const Corners*> data)
+        return corners(h, first, last, dim, stride, gain, x, v, s, <const Corners*> data)
     if kind == CONTACTS:
-        return contacts(h, n, dim, stride, before, gain, x, v, s, <const Contacts*> data, owner)
+        return contacts(h, last, dim, stride, before, gain, x, v, s, <const Contacts*> data, owner)
     if kind == SENSOR:
-        return sense(<real> h, n, <int> dim, stride, before, x, <const Sensor*> data)
+        return sense(<real> h, first, last, <int> dim, stride, before, x, <const Sensor*> data)
     if kind == SHAPES:
-        return meet_shapes(h, n, <int> dim, stride, before, gain, x, v, s, <const Shapes*> data)
+        return meet_shapes(h, first, last, <int> dim, stride, before, gain, x, v, s, <const Shapes*> data)
     if kind == COLLISIONS:
-        return collisions(h, n, dim, stride, before, gain, x, v, s, <const Collisions*> data, owner)
+        return collisions(h, last, dim, stride, before, gain, x, v, s, <const Collisions*> data, owner)
     return NO_BRANCH
 
 

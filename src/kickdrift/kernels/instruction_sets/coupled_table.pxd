@@ -13,7 +13,7 @@ from ..forces.interactions cimport n_body_tangent, springs_tangent
 from ..forces.pairs cimport add_pairs
 from ..integrators.energy cimport energy_together
 from ..integrators.newton_krylov cimport together
-from ..loops.coupled cimport run
+from ..loops.coupled cimport leap, run
 from ..loops.few cimport run_few
 from ..ode.steps cimport check, correct, finite, first_bad, increments, quotients, set_step, solve, sweep
 from ..simd.quads cimport f32quad, f64quad
@@ -92,6 +92,7 @@ cdef inline void step_some(
 cdef inline void fill_coupled(Kernels* kernels, const real* like, const vec* wide) noexcept nogil:
     """For one kind of number, which `like` and `wide` tell."""
     kernels.coupled.run = <RunCoupled> run[vec]
+    kernels.coupled.leap = <RunCoupled> leap[vec]
     kernels.coupled.implicit = <ImplicitStep> together[vec]
     kernels.coupled.energy = <ImplicitStep> energy_together[vec]
     kernels.coupled.few = <StepFew> step_some[vec]

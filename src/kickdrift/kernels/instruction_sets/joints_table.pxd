@@ -9,12 +9,12 @@ from ..simd.vec cimport real
 
 
 cdef inline int tied(
-    ConstraintKind kind, double h, int64_t n, int64_t dim, int64_t stride,
+    ConstraintKind kind, double h, int64_t first, int64_t last, int64_t dim, int64_t stride,
     const real* before, const real* gain, real* x, real* v, real* s, const void* data,
     void* owner,
 ) noexcept nogil:
     if kind == PIN:
         return pin(dim, stride, before, x, v, s, <const Pin*> data)
     if kind == DISTANCE:
-        return distance(h, n, dim, stride, before, x, v, <const Distance*> data, owner)
+        return distance(h, last, dim, stride, before, x, v, <const Distance*> data, owner)
     return NO_BRANCH

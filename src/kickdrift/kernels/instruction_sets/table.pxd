@@ -3,16 +3,16 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from ..abi.constraints cimport Collisions, FindAlike, Found, Press
+from ..abi.constraints cimport Collisions, ConstraintFunction, FindAlike, Found, Press
 from ..abi.coupled cimport Coupling, InteractionFunction, StepFew
 from ..abi.interactions cimport NBody, Springs
 from ..abi.ode cimport ODEPlan, ODERun
-from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Hold, Job, Plan, Run, Solve
+from ..abi.plan cimport ENERGY_EULER, IMPLICIT_EULER, Accelerate, Between, Finish, Job, Plan, Run, Solve
 from ..abi.tables cimport NOTHING, SCHEME, Digest, Kernels, Merge, Missing, Prepare
 from ..checksum cimport digest
 from ..constraints.alike cimport find_alike
 from ..constraints.contact_lanes cimport press
-from ..constraints.wall_vectors cimport hold
+from ..constraints.walls cimport wall
 from ..forces.applied cimport merge
 from ..forces.fields cimport has_branches
 from ..forces.interactions cimport n_body, springs
@@ -42,7 +42,6 @@ cdef inline void prepare(Plan* plan, const Kernels* kernels, const vec* like) no
     plan.accelerate = <Accelerate> accelerate_planes[vec]
     plan.finish = <Finish> finish[vec]
     plan.between = <Between> between[vec]
-    plan.hold = <Hold> hold[vec]
     plan.passes = <void (*)(const void*, Job*, const void*) noexcept nogil> kernels.coupled.run
     plan.solve = NULL
     if plan.scheme == IMPLICIT_EULER:
@@ -136,6 +135,7 @@ cdef inline void fill(Kernels* kernels, const real* like, const vec* wide) noexc
     kernels.coupled.springs = <InteractionFunction> add_springs[real]
     kernels.coupled.n_body = <InteractionFunction> add_n_body[vec]
     kernels.coupled.three = <StepFew> step_three[vec] if QUADS else NULL
+    kernels.coupled.wall = <ConstraintFunction> wall[vec]
     kernels.coupled.press = <Press> press[vec]
     kernels.coupled.find_in_plane = <FindAlike> find_in_plane[vec]
     kernels.coupled.lanes = width(wide)

@@ -57,14 +57,6 @@ cdef inline void turn_tile(const Plan* plan, Py_ssize_t first, Py_ssize_t count,
         turn_planes(plan, 2, first, (count + width(r) - 1) // width(r), r)
 
 
-cdef inline bint moves_on(int scheme, bint drag) noexcept nogil:
-    """May a step of a tile leave the state where it is, and write the next one elsewhere?
-
-    It costs nothing where the first stage reads each number just before it writes it. Walls want to know both states.
-    """
-    return scheme == KICK_DRIFT or (scheme == VELOCITY_VERLET and drag)
-
-
 cdef inline void open_tile(
     int scheme, bint drag, const Plan* plan, const vec* k, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
@@ -79,7 +71,7 @@ cdef inline void open_tile(
 
 cdef inline void finish_stage(
     int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, const Term* term,
-    const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, const vec* state, vec* r,
+    const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
     """What a stage makes of `base` and the last term. each: is that `per_body`? opens: is the opening to be done, too?
 
@@ -109,7 +101,7 @@ cdef inline void finish_stage(
     for n in range(vectors):
         for j in range(dim):
             i = j * plane + n
-            x[j], v[j] = state[X * row + i], state[V * row + i]
+            x[j], v[j] = r[X * row + i], r[V * row + i]
             if fsal(scheme, drag):
                 p[j] = r[P * row + i]
             if opens:
@@ -133,48 +125,48 @@ cdef inline void finish_stage(
 
 cdef inline void finish_kind(
     int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, const Term* term,
-    const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, const vec* state, vec* r,
+    const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
     if each:
         finish_stage(
-            scheme, drag, kind, True, dim, number, ends, opens, term, base, k, kick, first, vectors, state, r,
+            scheme, drag, kind, True, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
         )
     else:
         finish_stage(
-            scheme, drag, kind, False, dim, number, ends, opens, term, base, k, kick, first, vectors, state, r,
+            scheme, drag, kind, False, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
         )
 
 
 cdef inline void finish_known(
     int scheme, bint drag, int kind, bint each, int dim, int number, bint ends, bint opens, const Term* term,
-    const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, const vec* state, vec* r,
+    const Field* base, const vec* k, const vec* kick, Py_ssize_t first, Py_ssize_t vectors, vec* r,
 ) noexcept nogil:
     """`finish_stage` with constants that are known only now."""
     if kind == NO_TERM:
         finish_stage(
-            scheme, drag, NO_TERM, False, dim, number, ends, opens, term, base, k, kick, first, vectors, state, r,
+            scheme, drag, NO_TERM, False, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
         )
     elif kind == POINT_GRAVITY:
         finish_kind(
-            scheme, drag, POINT_GRAVITY, each, dim, number, ends, opens, term, base, k, kick, first, vectors, state, r,
+            scheme, drag, POINT_GRAVITY, each, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
         )
     elif kind == QUADRATIC_DRAG:
         finish_kind(
-            scheme, drag, QUADRATIC_DRAG, each, dim, number, ends, opens, term, base, k, kick, first, vectors, state, r,
+            scheme, drag, QUADRATIC_DRAG, each, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
         )
     elif kind == VORTEX:
         finish_kind(
-            scheme, drag, VORTEX, each, dim, number, ends, opens, term, base, k, kick, first, vectors, state, r,
+            scheme, drag, VORTEX, each, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
         )
     else:
         finish_kind(
-            scheme, drag, kind, each, dim, number, ends, opens, term, base, k, kick, first, vectors, state, r,
+            scheme, drag, kind, each, dim, number, ends, opens, term, base, k, kick, first, vectors, r,
         )
 
 
 cdef inline void step_planes(
     int scheme, bint drag, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first,
-    Py_ssize_t count, Py_ssize_t source, vec* r,
+    Py_ssize_t count, vec* r,
 ) noexcept nogil:
     """Step a loaded tile through the job. Each stage passes over it once for each term, the last time to its end.
 
@@ -183,9 +175,7 @@ cdef inline void step_planes(
     cdef Py_ssize_t plane = TILE // width(r)
     cdef Py_ssize_t row = MAX_DIM * plane
     cdef Py_ssize_t vectors = (count + width(r) - 1) // width(r)
-    cdef const vec* state = r + source if moves_on(scheme, drag) else r
-    # The accelerations of both places are in one, so that fewer places share the fastest cache.
-    cdef vec* a = r + min(source, 0) + S * row if moves_on(scheme, drag) else r + S * row
+    cdef vec* a = r + S * row
     cdef int before = max(plan.terms - 1, 0)    # terms that have a pass of their own
     cdef bint once = before == 0 and not (plan.drag or plan.spring)
     cdef const Term* term = &plan.term[before]
@@ -208,13 +198,12 @@ cdef inline void step_planes(
         for kick in range(kicks(scheme, plan)):
             for number in range(each_kick):
                 if not once:
-                    plan.accelerate(plan, before, first, count, TILE, state + X * row, state + V * row, a)
+                    plan.accelerate(plan, before, first, count, TILE, r + X * row, r + V * row, a)
                 finish_known(
                     scheme, drag, kind, each, dim, number, number == each_kick - 1,
                     has_opening(scheme, drag) and once and number == 0 and kick == 0, term, &base, k,
-                    kick_constants(k, kick), first, vectors, state, r,
+                    kick_constants(k, kick), first, vectors, r,
                 )
-                state = r
         if plan.turned:
             turn_tile(plan, first, count, r)
         if plan.damped:
@@ -223,13 +212,13 @@ cdef inline void step_planes(
 
 cdef inline void step_tile(
     int scheme, int dim, const Plan* plan, const Job* job, const vec* k, Py_ssize_t first, Py_ssize_t count,
-    Py_ssize_t source, vec* r,
+    vec* r,
 ) noexcept nogil:
     """Step a loaded tile: schemes that are others where forces depend on velocity have two loops."""
     if splits_on_drag(scheme) and plan.velocity_dependent:
-        step_planes(scheme, splits_on_drag(scheme), dim, plan, job, k, first, count, source, r)
+        step_planes(scheme, splits_on_drag(scheme), dim, plan, job, k, first, count, r)
     else:
-        step_planes(scheme, False, dim, plan, job, k, first, count, source, r)
+        step_planes(scheme, False, dim, plan, job, k, first, count, r)
 
 
 cdef inline void step_alone(
@@ -237,17 +226,16 @@ cdef inline void step_alone(
 ) noexcept nogil:
     """Here compilers may assume that no store changes a coefficient."""
     cdef Py_ssize_t first = row.first
-    cdef Py_ssize_t source = row.source // <Py_ssize_t> sizeof(r[0])    # in vectors
     if alone is f32alone:
         if plan.dim == 3:
-            step_tile(scheme, 3, plan, job, <const f32vec*> k, first, count, source, <f32vec*> r)
+            step_tile(scheme, 3, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
         else:
-            step_tile(scheme, 2, plan, job, <const f32vec*> k, first, count, source, <f32vec*> r)
+            step_tile(scheme, 2, plan, job, <const f32vec*> k, first, count, <f32vec*> r)
     else:
         if plan.dim == 3:
-            step_tile(scheme, 3, plan, job, <const f64vec*> k, first, count, source, <f64vec*> r)
+            step_tile(scheme, 3, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
         else:
-            step_tile(scheme, 2, plan, job, <const f64vec*> k, first, count, source, <f64vec*> r)
+            step_tile(scheme, 2, plan, job, <const f64vec*> k, first, count, <f64vec*> r)
 
 
 cdef inline void accelerate_planes(

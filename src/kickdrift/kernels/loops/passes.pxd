@@ -9,11 +9,12 @@ from libc.string cimport memcpy, memset
 from ..abi.registers cimport A, OUT, P, S, V, X, Y
 from ..abi.workspace cimport KEEP, START, Workspace
 from ..abi.constraints cimport (
-    CONTACTS, DISTANCE, PERIODIC, Contacts, Distance, Each, ConstraintCall, Periodic, Wall,
+    CONTACTS, DISTANCE, Contacts, Distance,
 )
+from ..constraints.static cimport Extent, constrain_tile, find_gain, is_static, measure, reaches_any
 from ..simd.vec cimport vec, width
 from ..abi.plan cimport (
-    ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, TURNING, VELOCITY_VERLET, Job, Plan,
+    ALTERNATE, COMPOSITION, DAMPING, DRIFT_KICK, KICK_DRIFT, OPENING, ROW, TILE, TURNING, VELOCITY_VERLET, Job, Plan,
 )
 from ..integrators.steps cimport has_opening, stages, start
 from ..noise cimport stir
@@ -151,8 +152,8 @@ cdef inline void put_back(const Coupling* coupling, const Workspace* workspace, 
     """The only constraint, a periodic box, before the last evaluation of a step, which serves the next one too."""
     cdef char* s = workspace.next + S * size(workspace, like) if verlet(coupling.plan.scheme) else NULL
     coupling.constraint[0].function(
-        coupling.constraint[0].kind, coupling.plan.h, coupling.plan.n, coupling.plan.dim, workspace.plane, NULL, NULL,
-        workspace.next + X * size(workspace, like), workspace.next + V * size(workspace, like), s,
+        coupling.constraint[0].kind, coupling.plan.h, 0, coupling.plan.n, coupling.plan.dim, workspace.plane, NULL,
+        NULL, workspace.next + X * size(workspace, like), workspace.next + V * size(workspace, like), s,
         coupling.constraint[0].data, coupling.owner,
     )
 
@@ -201,9 +202,12 @@ cdef inline int lone_step(
     lone.tick = job.tick + step
     lone.start = job.start and step == 0
     lone.begin = job.begin and step == 0
-    memcpy(workspace.next, workspace.now, (3 if plan.s.data != NULL else 2) * size(workspace, like))
     plan.damped = False  # damping comes after the constraints
-    plan.run(plan, &lone, like)
+    if coupling.near == NULL:
+        memcpy(workspace.next, workspace.now, (3 if plan.s.data != NULL else 2) * size(workspace, like))
+        plan.run(plan, &lone, like)
+    else:
+        step_near(coupling, plan, &lone, workspace, like)
     plan.damped = damped
     if lone.failed_step == 1:
         job.evaluations += lone.evaluations
@@ -213,27 +217,56 @@ cdef inline int lone_step(
     return UNSOLVED
 
 
-cdef inline const void* of_tile(
-    const ConstraintCall* constraint, Py_ssize_t first, Wall* there, Periodic* box, const vec* like,
+cdef inline bint is_near(const Coupling* coupling, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+    """Is any tile from a body to another to be stepped in the workspace?"""
+    return coupling.near == NULL or any_of(coupling.near + first // TILE, (last + TILE - 1) // TILE - first // TILE)
+
+
+cdef inline void step_near(
+    const Coupling* coupling, const Plan* plan, Job* job, const Workspace* workspace, const vec* like,
 ) noexcept nogil:
-    """What a constraint reads, for bodies from one on: of tiles but the first, these are walls and periodic boxes."""
-    cdef Py_ssize_t offset = first * <Py_ssize_t> sizeof(vec) // width(like)
-    if first == 0:
-        return constraint.data
-    if constraint.kind == PERIODIC:
-        box[0] = (<const Periodic*> constraint.data)[0]
-        box.weight = <const char*> box.weight + offset
-        return box
-    there[0] = (<const Wall*> constraint.data)[0]
-    move_on(&there.restitution, offset)
-    move_on(&there.friction, offset)
-    move_on(&there.radius, offset)
-    there.weight = <const char*> there.weight + offset
-    return there
+    """A step of whole rows that have a near tile: what becomes of others there is of no account."""
+    cdef Py_ssize_t item = sizeof(vec) // width(like)
+    cdef Py_ssize_t first = 0
+    cdef Py_ssize_t at
+    cdef Job part
+    cdef int number, j
+    job.evaluations = 0
+    job.failed_step = 1
+    while first < job.last:
+        part = job[0]
+        part.first, part.last = first, min(first + ROW, job.last)
+        if is_near(coupling, first, part.last):
+            for number in range(3 if plan.s.data != NULL else 2):
+                for j in range(plan.dim):
+                    at = (number * workspace.row + j * workspace.plane + first) * item
+                    memcpy(workspace.next + at, workspace.now + at, (part.last - first) * item)
+            plan.run(plan, &part, like)
+            job.evaluations = max(job.evaluations, part.evaluations)
+        first += ROW
 
 
-cdef inline void move_on(Each* values, Py_ssize_t offset) noexcept nogil:
-    values.number = <const char*> values.number + values.body * offset
+cdef inline void constrain_by_tiles(
+    const Coupling* coupling, int begin, int end, const Workspace* workspace, vec* like,
+) noexcept nogil:
+    """The static constraints from `begin` to `end`, tile by tile."""
+    cdef const Plan* plan = coupling.plan
+    cdef Py_ssize_t item = sizeof(vec) // width(like)
+    cdef Py_ssize_t first = 0
+    cdef Py_ssize_t count
+    cdef Extent before, now
+    while first < workspace.count:
+        count = min(<Py_ssize_t> TILE, workspace.count - first)
+        if not is_near(coupling, first, first + count):
+            first += TILE
+            continue
+        measure(plan, first, count, workspace.plane, <const vec*> (workspace.now + first * item), &before)
+        measure(plan, first, count, workspace.plane, <const vec*> (workspace.next + first * item), &now)
+        if reaches_any(coupling, begin, end, first, count, &before, &now, like):
+            if coupling.own != NULL:
+                find_gain(plan.dim, first, count, workspace, like)
+            constrain_tile(coupling, begin, end, first, count, workspace, &before, &now, like)
+        first += TILE
 
 
 cdef inline int constrain(
@@ -245,30 +278,32 @@ cdef inline int constrain(
     cdef const vec* old = <const vec*> (workspace.now + V * size(workspace, like))
     cdef const vec* v = <const vec*> (workspace.next + V * size(workspace, like))
     cdef vec* gain = <vec*> workspace.gain
-    cdef Wall wall
-    cdef Periodic box
     cdef const vec* at_rest = NULL
     cdef Py_ssize_t i
     cdef int64_t untold
-    cdef int number
-    if workspace.held:
-        plan.hold(coupling, workspace.first, workspace.count, old, workspace.next)
-    elif coupling.constraints > 0:
+    cdef int number = 0
+    cdef int begin
+    if coupling.constraints > 0 and coupling.own == NULL:
         for i in range(plan.dim * workspace.plane // width(like)):
             gain[i] = v[i] - old[i]
-    for number in range(0 if workspace.held else coupling.constraints):
+    while number < coupling.constraints:
+        begin = number
+        while number < coupling.constraints and is_static(&coupling.constraint[number]):
+            number += 1
+        if number > begin:
+            constrain_by_tiles(coupling, begin, number, workspace, like)
+            continue
         job.code = coupling.constraint[number].function(
-            coupling.constraint[number].kind, plan.h, workspace.count if coupling.workspace == NULL else plan.n,
-            plan.dim, workspace.plane,
+            coupling.constraint[number].kind, plan.h, 0, plan.n, plan.dim, workspace.plane,
             workspace.now + X * size(workspace, like), workspace.gain, workspace.next + X * size(workspace, like),
-            workspace.next + V * size(workspace, like), s,
-            of_tile(&coupling.constraint[number], workspace.first, &wall, &box, like), coupling.owner,
+            workspace.next + V * size(workspace, like), s, coupling.constraint[number].data, coupling.owner,
         )
         if job.code != 0:
             job.failed_part = number
             break
         if coupling.constraint[number].kind == DISTANCE:
             at_rest = <const vec*> (<const Distance*> coupling.constraint[number].data).at_rest
+        number += 1
     if coupling.log != NULL:
         coupling.log.tick = job.tick + step + 1
         coupling.log.time = coupling.origin + (coupling.log.tick - coupling.origin_tick) * plan.h
@@ -337,11 +372,19 @@ cdef inline Py_ssize_t advance_few(
 cdef inline bint sound(const Coupling* coupling, Job* job, const Workspace* workspace, vec* like) noexcept nogil:
     """Is the state of all bodies finite? Else `job` says whose is not."""
     cdef const Plan* plan = plan_of(coupling, workspace.now)
-    if not is_finite(sum_state(
-        plan.dim, workspace.count, workspace.plane // width(like), <const vec*> workspace.now,
-        <const vec*> (workspace.now + V * size(workspace, like)),
-    )):
-        job.bad_body = first_bad(plan, 0, workspace.count, like)
+    cdef Py_ssize_t part = workspace.count if coupling.near == NULL else TILE
+    cdef Py_ssize_t first = 0
+    cdef Py_ssize_t last
+    cdef const char* place
+    while first < workspace.count and job.bad_body < 0:
+        last = min(first + part, workspace.count)
+        place = workspace.now + first * <Py_ssize_t> sizeof(vec) // width(like)
+        if is_near(coupling, first, last) and not is_finite(sum_state(
+            plan.dim, last - first, workspace.plane // width(like), <const vec*> place,
+            <const vec*> (place + V * size(workspace, like)),
+        )):
+            job.bad_body = first_bad(plan, first, last, like)
+        first = last
     return job.bad_body < 0
 
 

@@ -199,7 +199,7 @@ cdef inline void run_tiles(const Plan* plan, Job* job, vec* like) noexcept nogil
                 locate_planes(plan, first, j, r, &row)
                 check = check + step(plan, job, k, &row, 0, count)
         elif plan.scheme < IMPLICIT_EULER:
-            row.first, row.planes, row.source = first, <char*> r, 0
+            row.first, row.planes = first, <char*> r
             step(plan, job, k, &row, 0, count)
             check = check + sum_planes(plan.dim, count, r)
         else:

@@ -1,0 +1,112 @@
+# Impacts of bodies on what does not move, and friction there: formulas of kickdrift/reference/constraints/walls.py.
+
+from libc.stdint cimport int64_t
+
+from ..abi.constraints cimport Each
+from ..forces.fields cimport dot, magnitude, root
+from ..simd.vec cimport real
+
+
+cdef inline real speed_at_wall(real depth, real fast, real pull, real h) noexcept nogil:
+    """The speed with which a body met the wall that it is `depth` beyond now; fast: its speed now."""
+    cdef real one = 1
+    cdef real two = 2
+    cdef real share
+    if pull < 0:
+        return root(at_least_zero(fast * fast - two * pull / h * depth))
+    share = two * pull / h * depth / fast / fast if fast > 0 else one
+    return fast * root(one - share) if share < one else <real> 0
+
+
+cdef inline real at_least_zero(real number) noexcept nogil:
+    return number if number > 0 else <real> 0
+
+
+cdef inline real arrival(real depth, real speed, real pull, real h, real longest, real* fast) noexcept nogil:
+    """The time since a body met the wall that it is `depth` beyond now, and its speed there; speed: outwards, now."""
+    cdef real two = 2
+    cdef real time
+    fast[0] = 0
+    if not speed > 0:
+        return 0
+    fast[0] = speed_at_wall(depth, speed, pull, h)
+    time = two * depth / (fast[0] + speed)
+    return time if time <= longest else <real> 0
+
+
+cdef inline void bounce(
+    real depth, real speed, real pull, real slow, real restitution, real h, real longest, real pressed,
+    real* inside, real* inwards, real* time,
+) noexcept nogil:
+    """The state that a body goes on with that is `depth` beyond a wall; speed: outwards, now."""
+    cdef real two = 2
+    cdef real fast = magnitude(speed)
+    cdef real at_wall = speed_at_wall(depth, fast, pull, h)
+    cdef real back
+    inside[0] = 0 * depth
+    inwards[0] = time[0] = 0
+    if not speed > 0:
+        inwards[0] = at_wall
+        return
+    if at_wall <= slow:
+        time[0] = pressed
+        return
+    time[0] = two * depth / (at_wall + fast)
+    if not time[0] <= longest:
+        time[0] = 0
+    back = restitution * at_wall
+    if back <= pull / h * time[0] / two:
+        return
+    inside[0] = (back - pull / h / two * time[0]) * time[0]
+    inwards[0] = back - pull / h * time[0]
+
+
+cdef inline bint meet_wall(
+    real depth, real v, real gain, real restitution, real h, real lag, real* inside, real* inwards, real* time,
+) noexcept nogil:
+    """Does a body collide with the wall? Then the state that it goes on with, as in `bounce`."""
+    cdef real speed = v + lag * gain
+    if not (depth > 0 or (depth == 0 and speed > 0)):
+        return False
+    if 0 < speed <= gain:
+        # It met the wall no faster than it moves now, and so rests. `bounce` finds the same, by a root and a quotient.
+        inside[0], inwards[0], time[0] = 0 * depth, 0, pressed(h, lag)
+        return True
+    bounce(depth, speed, gain, at_least_zero(gain), restitution, h, h, pressed(h, lag), inside, inwards, time)
+    inwards[0] = inwards[0] + lag * gain if inwards[0] > 0 else <real> 0
+    return True
+
+
+cdef inline void limit_friction(int count, real* v, real limit) noexcept nogil:
+    """Replace a velocity along a wall by the part that friction takes away: at most `limit`."""
+    cdef real speed = root(dot(count, v, v))
+    cdef real share
+    cdef int k
+    if not speed <= limit:
+        share = limit / speed
+        for k in range(count):
+            v[k] = share * v[k]
+
+
+cdef inline real each(const Each* values, int64_t i, real like) noexcept nogil:
+    """The number of a body; `like` only gives the type."""
+    return (<const real*> values.number)[i * values.body]
+
+
+cdef inline void replace(
+    int dim, real h, int64_t stride, int64_t i, const real* y, const real* u, real* x, real* v, real* s,
+) noexcept nogil:
+    """Give a body another position and velocity, and Verlet the previous position that goes with them."""
+    cdef int j
+    for j in range(dim):
+        if s != NULL:
+            s[j * stride + i] = s[j * stride + i] + (y[j] - x[j * stride + i]) - h * (u[j] - v[j * stride + i])
+        x[j * stride + i] = y[j]
+        v[j * stride + i] = u[j]
+
+
+cdef inline real pressed(real h, real lag) noexcept nogil:
+    """For how long what is taken of a velocity all through a step has moved the position in it."""
+    cdef real one = 1
+    cdef real two = 2
+    return h * (one / two + lag)

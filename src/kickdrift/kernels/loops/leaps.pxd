@@ -1,0 +1,223 @@
+# Tiles whose bodies meet nothing but static constraints: they take all steps of a call while they are in the cache.
+#
+# A tile leaps where forces are affine: from its greatest speed and acceleration follows how far its bodies may come in
+# some steps. Where nothing is in reach they take these in one go, in registers. Else they go step by step, and what
+# they reach is asked after each.
+
+from libc.math cimport fabs
+from libc.string cimport memcpy
+
+from ..abi.coupled cimport Coupling
+from ..abi.plan cimport COMPOSITION, COMPOSITION_RK4, MAX_DIM, Job, Plan, Row
+from ..abi.registers cimport S, V, X
+from ..abi.workspace cimport Workspace
+from ..constraints.static cimport Extent, constrain_tile, find_gain, measure, number_of, reaches_any
+from ..forces.fields cimport affine, field_vec
+from ..integrators.traits cimport verlet
+from ..simd.masks cimport greater, maximum, select
+from ..simd.vec cimport f32vec, filled, vec, width
+from .fused cimport damp_planes
+from .living cimport any_of
+from .passes cimport coupled_step
+from .planes cimport aligned
+from .tiles cimport affine_only, in_planes, locate_planes
+
+cdef enum:
+    LONGEST = 4096  # steps of a leap: more would add up too many rounding errors
+    PATIENCE = 8    # steps before a tile that could not leap tries again
+
+# How bodies move at most along one axis.
+ctypedef struct Motion:
+    double speed
+    double acceleration
+    double drag             # 1/s
+    double spring           # 1/s2
+
+
+cdef inline double greatest_of(vec q) noexcept nogil:
+    cdef double found = 0
+    cdef Py_ssize_t lane
+    for lane in range(width(&q)):
+        found = max(found, number_of(&q, lane))
+    return found
+
+
+cdef inline vec magnitude_of(vec q) noexcept nogil:
+    return select(greater(filled(0, &q), q), -q, q)
+
+
+cdef inline void find_motion(
+    const Plan* plan, int j, Py_ssize_t first, Py_ssize_t count, const vec* r, Py_ssize_t plane, Motion* motion,
+) noexcept nogil:
+    """The greatest magnitudes among the bodies of a tile; Verlet's velocity is that from the previous position too."""
+    cdef const vec* x = r + (X * MAX_DIM + j) * plane
+    cdef const vec* v = r + (V * MAX_DIM + j) * plane
+    cdef const vec* s = r + (S * MAX_DIM + j) * plane
+    cdef vec zero = filled(0, r)
+    cdef vec last = filled(plan.last_h, r)
+    cdef vec speed = zero
+    cdef vec acceleration = zero
+    cdef vec drag = zero
+    cdef vec spring = zero
+    cdef vec c = zero
+    cdef vec k = zero
+    cdef vec w = zero
+    cdef vec p = zero
+    cdef Py_ssize_t n, body
+    for n in range((count + width(r) - 1) // width(r)):
+        body = first + n * width(r)
+        if plan.drag:
+            c, w = field_vec(&plan.c, j, body, r), field_vec(&plan.w, j, body, r)
+            drag = maximum(magnitude_of(c), drag)
+        if plan.spring:
+            k, p = field_vec(&plan.k, j, body, r), field_vec(&plan.p, j, body, r)
+            spring = maximum(magnitude_of(k), spring)
+        speed = maximum(magnitude_of(v[n]), speed)
+        if verlet(plan.scheme):
+            speed = maximum(magnitude_of((x[n] - s[n]) / last), speed)
+        acceleration = maximum(magnitude_of(affine(plan.drag, True, plan.spring, x[n], v[n], field_vec(&plan.g, j, body, r), c, w, k, p)), acceleration)
+    motion.speed, motion.acceleration = greatest_of(speed), greatest_of(acceleration)
+    motion.drag, motion.spring = greatest_of(drag), greatest_of(spring)
+
+
+cdef inline double time_of(const Plan* plan, Py_ssize_t steps) noexcept nogil:
+    """So long do steps drift or kick at most, back and forth; each may look ahead by another step."""
+    cdef double drift = fabs(plan.h)
+    cdef double kick = 0
+    cdef int i
+    if plan.scheme == COMPOSITION or plan.scheme == COMPOSITION_RK4:
+        drift = fabs(plan.constants[0])
+        for i in range(plan.kicks):
+            kick += fabs(plan.constants[1 + 2 * i])
+            drift += fabs(plan.constants[2 + 2 * i])
+    return (steps + 1) * max(max(drift, kick), fabs(plan.last_h))
+
+
+cdef inline bint extend(
+    const Plan* plan, Py_ssize_t steps, const Motion* motion, const Extent* now, Extent* there, const vec* like,
+) noexcept nogil:
+    """The extent of a tile over so many steps; False where there is no bound.
+
+    With the greatest speed W and acceleration A on the way, and after a time T: W <= V + T A, the way is T W at most,
+    and A <= a + c (W + V) + k T W. Here V and a are those at the start.
+    """
+    cdef double t = time_of(plan, steps)
+    cdef double epsilon = 1.2e-7 if vec is f32vec else 2.3e-16
+    cdef double share, way
+    cdef int j
+    for j in range(plan.dim):
+        share = t * (motion[j].drag + motion[j].spring * t)
+        if not share < 0.5:
+            return False
+        way = motion[j].speed + t * (motion[j].acceleration + motion[j].drag * motion[j].speed)
+        way = 1.01 * t * way / (1 - share)
+        way += 16 * epsilon * (steps + 8) * (max(fabs(now.low[j]), fabs(now.high[j])) + way)
+        there.low[j], there.high[j] = now.low[j] - way, now.high[j] + way
+        if not (way - way == 0):
+            return False
+    return True
+
+
+cdef inline Py_ssize_t free_steps(
+    const Coupling* coupling, Py_ssize_t steps, Py_ssize_t first, Py_ssize_t count, const vec* r, Py_ssize_t plane,
+    const Extent* now,
+) noexcept nogil:
+    """So many steps, or fewer, in which a tile reaches nothing; 0 where that is not known."""
+    cdef const Plan* plan = coupling.plan
+    cdef Motion motion[MAX_DIM]
+    cdef Extent there
+    cdef int j
+    steps = min(steps, <Py_ssize_t> LONGEST)
+    for j in range(plan.dim):
+        find_motion(plan, j, first, count, r, plane, &motion[j])
+    while steps > 1:
+        if extend(plan, steps, motion, now, &there, r):
+            if not reaches_any(coupling, 0, coupling.constraints, first, count, &there, &there, r):
+                return steps
+        steps //= 4
+    return 0
+
+
+cdef inline void step_by_loops(
+    const Coupling* coupling, const Plan* plan, Job* job, Py_ssize_t first, Py_ssize_t count, vec* r,
+) noexcept nogil:
+    """Steps of a tile without constraints, by the loops of rows.pxd and fused.pxd."""
+    cdef vec (*step)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil
+    cdef const vec* k = aligned(coupling.plan.prepared, r)     # a copy may be aligned otherwise
+    cdef Row row
+    cdef int j
+    step = <vec (*)(const Plan*, const Job*, const vec*, const Row*, Py_ssize_t, Py_ssize_t) noexcept nogil> plan.step
+    if affine_only(plan):
+        for j in range(plan.dim):
+            locate_planes(plan, first, j, r, &row)
+            step(plan, job, k, &row, 0, count)
+    else:
+        row.first, row.planes = first, <char*> r
+        step(plan, job, k, &row, 0, count)
+    job.evaluations += job.steps * (plan.stages + plan.fsal) + job.start
+
+
+cdef inline Py_ssize_t advance_static(
+    const Coupling* coupling, Job* job, Workspace* workspace, bint stops, vec* like,
+) noexcept nogil:
+    """All steps of a tile, from `now` on; stops: only up to one after which it reaches something. The steps done."""
+    cdef const Plan* plan = coupling.plan
+    cdef const Plan* simple = plan
+    cdef Py_ssize_t first = workspace.first
+    cdef Py_ssize_t count = workspace.count
+    cdef Py_ssize_t plane = workspace.plane // width(like)
+    cdef Py_ssize_t vectors = (count + width(like) - 1) // width(like)
+    cdef bint leaps = affine_only(plan)
+    cdef bint looped = leaps or in_planes(plan)
+    cdef bint young = job.begin and any_of(plan.living.young + first, count)
+    cdef Py_ssize_t step = 0
+    cdef Py_ssize_t wait = 0
+    cdef Py_ssize_t i
+    cdef int j, number
+    cdef Job part
+    cdef Plan undamped
+    cdef Extent before, now
+    workspace.opened = workspace.opens = False
+    if plan.damped:     # after the constraints
+        undamped = plan[0]
+        undamped.damped = False
+        simple = &undamped
+    measure(plan, first, count, workspace.plane, <const vec*> workspace.now, &now)
+    while step < job.steps:
+        part = job[0]
+        part.evaluations = 0
+        part.start = job.start and step == 0
+        part.begin = young and step == 0
+        part.tick += step
+        part.steps = 1
+        if leaps and wait == 0 and not part.start and not part.begin:
+            part.steps = free_steps(coupling, job.steps - step, first, count, <vec*> workspace.now, plane, &now)
+            if part.steps > 0:
+                step_by_loops(coupling, plan, &part, first, count, <vec*> workspace.now)
+                job.evaluations += part.evaluations
+                step += part.steps
+                measure(plan, first, count, workspace.plane, <const vec*> workspace.now, &now)
+                continue
+            part.steps, wait = 1, PATIENCE
+        wait -= wait > 0
+        if looped and not part.begin:
+            for number in range(X, S + 1 if plan.s.data != NULL else S):
+                for j in range(plan.dim):
+                    i = (number * MAX_DIM + j) * plane
+                    memcpy(<vec*> workspace.next + i, <vec*> workspace.now + i, vectors * sizeof(vec))
+            step_by_loops(coupling, simple, &part, first, count, <vec*> workspace.next)
+        else:
+            coupled_step(coupling, &part, 0, workspace, like)
+        job.evaluations += part.evaluations
+        before = now
+        measure(plan, first, count, workspace.plane, <const vec*> workspace.next, &now)
+        if reaches_any(coupling, 0, coupling.constraints, first, count, &before, &now, like):
+            if stops:
+                return step
+            find_gain(plan.dim, first, count, workspace, like)
+            constrain_tile(coupling, 0, coupling.constraints, first, count, workspace, &before, &now, like)
+        if plan.damped:
+            damp_planes(plan, first, vectors, <vec*> workspace.next)
+        workspace.now, workspace.next = workspace.next, workspace.now
+        step += 1
+    return step
