@@ -207,8 +207,6 @@ cdef class Coupled(Watch):
     cdef bint only_static(self, object model, const Plan* plan) except -1:
         """Does nothing but static constraints act on the bodies, beside forces on each by itself?"""
         cdef BoundConstraint bound
-        if len(model.constraint_records) == 0:
-            return True
         if model.interactions or plan.scheme >= IMPLICIT_EULER:
             return False
         if plan.scheme == EXACT and (model.records or model.turned or (plan.drag and not plan.velocity_dependent)):

@@ -147,7 +147,8 @@ cdef inline vec meet_wall(
     cdef vec two = filled(2, &h)
     cdef vec speed = v + lag * gain
     cdef vec pull = select(greater(gain, zero), gain, zero)
-    cdef vec met = select(greater(depth, zero), one, select(equals_zero(depth), select(greater(speed, zero), one, zero), zero))
+    cdef vec meets_at_zero = select(equals_zero(depth), select(greater(speed, zero), one, zero), zero)
+    cdef vec met = select(greater(depth, zero), one, meets_at_zero)
     cdef vec fast, at_wall, lost, share, ago, back, over, bounces
     cdef vec rests = select(greater(speed, zero), will_rest(depth, speed, pull, h), zero)
     met = select(greater(part, zero), met, zero)
@@ -193,6 +194,10 @@ cdef inline void limit_friction(int count, vec* v, vec limit) noexcept nogil:
 
 cdef inline vec pressed(vec h, vec lag) noexcept nogil:
     return h * (filled(1, &h) / filled(2, &h) + lag)
+
+
+cdef inline bint any_outside(vec q, vec low, vec high) noexcept nogil:
+    return any_true(greater_equal(low, q) | greater_equal(q, high))
 
 
 cdef inline void plane(
@@ -287,11 +292,11 @@ cdef inline void box(
     while i < bodies.last:
         if per_body:
             bounds_of(dim, wall, i, low, high)
-        inner = not any_true(greater_equal(low[0], place(bodies.x, i, like)[0]) | greater_equal(place(bodies.x, i, like)[0], high[0]))
+        inner = not any_outside(place(bodies.x, i, like)[0], low[0], high[0])
         if dim > 1:
-            inner = inner and not any_true(greater_equal(low[1], place(bodies.x, bodies.stride + i, like)[0]) | greater_equal(place(bodies.x, bodies.stride + i, like)[0], high[1]))
+            inner = inner and not any_outside(place(bodies.x, bodies.stride + i, like)[0], low[1], high[1])
         if dim > 2:
-            inner = inner and not any_true(greater_equal(low[2], place(bodies.x, 2 * bodies.stride + i, like)[0]) | greater_equal(place(bodies.x, 2 * bodies.stride + i, like)[0], high[2]))
+            inner = inner and not any_outside(place(bodies.x, 2 * bodies.stride + i, like)[0], low[2], high[2])
         if not inner:
             collide_with_box(dim, sides, low, high, wall, bodies, i)
         i += width(like)

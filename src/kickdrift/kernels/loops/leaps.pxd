@@ -55,6 +55,7 @@ cdef inline void find_motion(
     cdef const vec* s = r + (S * MAX_DIM + j) * plane
     cdef vec zero = filled(0, r)
     cdef vec last = filled(plan.last_h, r)
+    cdef vec a
     cdef vec speed = zero
     cdef vec acceleration = zero
     cdef vec drag = zero
@@ -75,7 +76,8 @@ cdef inline void find_motion(
         speed = maximum(magnitude_of(v[n]), speed)
         if verlet(plan.scheme):
             speed = maximum(magnitude_of((x[n] - s[n]) / last), speed)
-        acceleration = maximum(magnitude_of(affine(plan.drag, True, plan.spring, x[n], v[n], field_vec(&plan.g, j, body, r), c, w, k, p)), acceleration)
+        a = affine(plan.drag, True, plan.spring, x[n], v[n], field_vec(&plan.g, j, body, r), c, w, k, p)
+        acceleration = maximum(magnitude_of(a), acceleration)
     motion.speed, motion.acceleration = greatest_of(speed), greatest_of(acceleration)
     motion.drag, motion.spring = greatest_of(drag), greatest_of(spring)
 
