@@ -109,9 +109,8 @@ def __getattr__(name):
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{name}":
                 raise
-    from .validation import meant  # here, as errors are rare
-
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant(name, __all__)}")
+    hint = _import_module(".validation", __name__).meant(name, __all__)  # imported here, because errors are rare
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
 def __dir__():
