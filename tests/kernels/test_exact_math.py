@@ -229,7 +229,7 @@ def test_compositions_are_correctly_rounded(name, dtype):
 
 
 def test_all_compositions_are_in_the_book():
-    kinds = {name for name, cls in kd.INTEGRATORS.items() if issubclass(cls, kd.integrators.Composition)}
+    kinds = {name for name, cls in kd.INTEGRATORS.items() if issubclass(cls, kd.integrators.compositions.Composition)}
     assert kinds == BOOK.keys()
 
 

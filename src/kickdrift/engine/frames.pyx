@@ -234,7 +234,7 @@ cdef class Frames(Core):
             and (<View> self.previous[1]).place.body == plan.v.body
         )
         return (
-            self.slots is None and self.tape is None and (same or plan.layout == STRIDED)
+            self.slots is None and self._tape is None and (same or plan.layout == STRIDED)
             and (self.coupled is None or self.coupled.workspace is None)
             and (substeps == 1 or (substeps <= self.most and plan.last_h == plan.h))
         )
