@@ -130,6 +130,10 @@ cdef class BoundWall(BoundConstraint):
         self.cost = 10 * plan.n
         return 0
 
+    cdef int find_links(self, Links links) except -1:
+        self.wall.alive = links.slots.alive
+        return 0
+
     cdef void hear(self, Told* told) noexcept:
         self.wall.told = told
 
@@ -147,6 +151,10 @@ cdef class BoundShapes(BoundConstraint):
         self.bind_wall(&shapes.wall, fields, plan.dtype)
         self.static = True
         self.cost = 100 * plan.n
+        return 0
+
+    cdef int find_links(self, Links links) except -1:
+        self.shapes.wall.alive = links.slots.alive
         return 0
 
     cdef void hear(self, Told* told) noexcept:

@@ -101,6 +101,7 @@ ctypedef struct Wall:
     double lag
     const uint8_t* sensor       # of each body: 1 where it reports and goes through, 2 where it goes through; or NULL
     const uint8_t* only         # of each body: is it constrained in this call? NULL: all are
+    const uint8_t* alive        # of each body; NULL: all are
     Told* told                  # or NULL
 
 # Shapes in a tree: a node with a count is a leaf, the others have two nodes below, at `first` and after it.

@@ -53,11 +53,6 @@ cdef inline bint senses(const unsigned char* sensor, int64_t i) noexcept nogil:
     return sensor != NULL and sensor[i] == 1
 
 
-cdef inline bint takes_part(bint movable, const unsigned char* sensor, int64_t i) noexcept nogil:
-    """Does a wall take notice of a body? 1: it reports, and goes through; 2: it goes through."""
-    return movable if sensor == NULL or sensor[i] == 0 else sensor[i] == 1
-
-
 cdef inline bint is_known_faster(Told* told, int64_t place, double speed, double depth, double impulse) noexcept nogil:
     """Was a meeting reported that was no slower than one at this depth? Then only the impulse is added to it."""
     cdef Contact* contact

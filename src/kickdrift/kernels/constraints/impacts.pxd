@@ -2,9 +2,19 @@
 
 from libc.stdint cimport int64_t
 
-from ..abi.constraints cimport Each
+from .events cimport senses
+from ..abi.constraints cimport Each, Wall
 from ..forces.fields cimport dot, magnitude, root
 from ..simd.vec cimport real
+
+
+cdef inline bint is_constrained(const Wall* wall, bint movable, int64_t body) noexcept nogil:
+    """Does a wall act on a body in this call, or report it? Sensors need not be movable, but active."""
+    if wall.only != NULL and not wall.only[body]:
+        return False
+    if wall.sensor == NULL or wall.sensor[body] == 0:
+        return movable
+    return senses(wall.sensor, body) and (wall.alive == NULL or wall.alive[body])
 
 
 cdef inline real speed_at_wall(real depth, real fast, real pull, real h) noexcept nogil:

@@ -3,9 +3,9 @@
 from libc.stdint cimport int64_t
 
 from .events cimport (
-    finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, takes_part, unmet, visit,
+    finish_telling, keep_touching, key_of, met_at, other_of, report, senses, slack, unmet, visit,
 )
-from .impacts cimport arrival, at_least_zero, each, limit_friction, meet_wall, replace
+from .impacts cimport arrival, at_least_zero, each, is_constrained, limit_friction, meet_wall, replace
 from .outlines cimport away, touch
 from ..abi.constraints cimport Shapes
 from ..abi.events cimport Contact, Log, Told
@@ -27,9 +27,7 @@ cdef inline int meet_shapes(
     if data.count == 0:
         return 0
     for i in range(first, last):
-        if data.wall.only != NULL and not data.wall.only[i]:
-            continue
-        if takes_part(weight[i] > 0, data.wall.sensor, i):
+        if is_constrained(&data.wall, weight[i] > 0, i):
             meet_body(<real> step, dim, stride, i, before, gain, x, v, s, data)
     return 0
 

@@ -4,8 +4,8 @@
 
 from libc.stdint cimport int64_t
 
-from .events cimport key_of, report, senses, takes_part
-from .impacts cimport arrival, at_least_zero, each
+from .events cimport key_of, report, senses
+from .impacts cimport arrival, at_least_zero, each, is_constrained
 from ..abi.constraints cimport BOX, ConstraintKind, Each, Wall
 from ..abi.plan cimport MAX_DIM
 from ..simd.masks cimport all_zero, any_true, equals_zero, greater, greater_equal, select
@@ -51,11 +51,6 @@ cdef inline vec numbers_of(const Each* values, int64_t body, const vec* like) no
     if values.body == 0:
         return spread(values.number, 0, like)
     return place(values.number, body, like)[0]
-
-
-cdef inline bint is_constrained(const Wall* wall, bint is_movable, int64_t body) noexcept nogil:
-    """Has the wall an effect on a body in this call?"""
-    return (wall.only == NULL or wall.only[body]) and takes_part(is_movable, wall.sensor, body)
 
 
 cdef inline vec movable(const Wall* wall, int64_t body, int64_t last, const vec* like) noexcept nogil:

@@ -78,7 +78,7 @@ class Wall:
         sensor = [0] * len(weight) if sensor is None else sensor
         self.sensor = [s == 1 for s in sensor]
         bodies = range(len(weight)) if bodies is None else bodies
-        self.free = [i for i in bodies if (weight[i] > 0 if sensor[i] == 0 else sensor[i] == 1)]
+        self.free = [i for i in bodies if (weight[i] > 0 if sensor[i] == 0 else sensor[i] == 1 and system.alive[i])]
 
     def coefficients(self, i):
         """Restitution, friction and radius of a body."""
