@@ -99,8 +99,8 @@ class Pairs:
     def corrected(self, pair, d):
         """Return the correction of the separation d of a rigid pair.
 
-        A pair that has turned by more than 60 degrees, or is corrected by more than half of its length in the step, uses
-        the direction after the step: with the direction before it, tension would add energy.
+        A pair that has turned by more than 60 degrees, or is corrected by more than half of its length in the step,
+        uses the direction after the step: with the direction before it, tension would add energy.
         """
         wanted, zero = self.length[pair], self.system.real(0)
         r = sqrt(dot(d, d))
