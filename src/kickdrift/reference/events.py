@@ -59,7 +59,7 @@ class Log:
             record = next(
                 record
                 for record in system.plan.constraint_records
-                if record.kind != "corners" and system.plan.source(record) == source  # contacts in corners are recorded for the walls
+                if record.kind != "corners" and system.plan.source(record) == source  # recorded for its walls
             )
             met, was = contacts.get(source, {}), set(self.touching.get(source, []))
             touches, place = TOUCHING[record.kind](system, record.fields)
