@@ -263,7 +263,7 @@ class System(Body):
             self._run_parts(n)
 
     def begin(self) -> None:
-        """Initialize the history of active bodies; if it is already filled, only of those spawned since the last step."""
+        """Initialize the history of active bodies, or if it is filled, of those spawned since the last step."""
         start = STARTS.get(self.integrator.kind)
         v, history = self.v, self.history
         young = np.zeros(self.n, np.bool_) if self.slots is None else self.slots.young[: self.n] != 0

@@ -385,7 +385,7 @@ class Plan:
         self._add("walls", wall)
 
     def add_links(self, *bodies: np.ndarray, at_rest: bool) -> None:
-        """Register linked bodies. at_rest: whether a share of a step's velocity change remains in the velocity at rest."""
+        """Register linked bodies. at_rest: whether a share of a step's delta_v remains in their velocity at rest."""
         self._part.linked = True
         if at_rest:
             self._add("links", *bodies)
