@@ -192,7 +192,7 @@ class Body:
         return self.scalar(rows) if rows.ndim == 1 else self._vector(rows)
 
 
-#: Below this number, stepping bodies one by one is faster than in a batch.
+#: Up to this number, stepping bodies one by one is faster than in a batch.
 FEW = 4
 
 
