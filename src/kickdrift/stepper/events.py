@@ -60,7 +60,7 @@ class Events:
     The walls of a `Box` have the numbers 0 for lower x, 1 for upper x, 2 for lower y, and so on. A `Plane` has number
     0.
 
-    After an impact, two bodies stay in contact while the gap between them at the end of each tick is at most 1/1024 of the
+    After an impact, two bodies stay in contact while the gap left by each tick is at most 1/1024 of the
     sum of their radii, or rounding. A pair that collides and separates in one tick is a BEGIN and an END. END has speed
     and impulse 0. Its time is that of the separation where that is known: if the contact began in the same tick, and
     if one of the two is a sensor; else it is the beginning of the tick. If a pair collides several times in a tick,
