@@ -26,12 +26,12 @@ from .vector import Vector, largest, sqrt
 
 
 def function(system, interaction, t, x, v):
-    """A function of the user: it is shown arrays and writes into one of zeros."""
+    """Evaluate a user's function on arrays; it writes into a zeroed array."""
     return shown(system, interaction.term.evaluate, t, x, v)
 
 
 def shown(system, evaluate, t, *vectors):
-    """The values that a function writes into an array of zeros."""
+    """Return the values that a function writes into a zeroed array."""
     arrays = [np.array(rows, dtype=system.plan.dtype) for rows in vectors]
     for array in arrays:
         array.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Events in plain Python: the reports of constraints in a step, and the events made from them."""
+"""Events in plain Python: contacts recorded by constraints in a step, and the events derived from them."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from .constraints.touching import TOUCHING
 
 
 class Contact(NamedTuple):
-    """How two met in a step: how long before its end, and until when; how fast; where and in which direction.
+    """A contact in a step: times since impact and since separation, approach speed, impulse, point and normal.
 
-    Until when: also so long before the end; or less than 0 where they push on.
+    Both times are relative to the end of the step; the separation time `left` is negative while the contact is active.
     """
 
     ago: Any
     left: Any
     speed: Any
-    slow: Any  #: who comes together no faster rests
+    slow: Any  #: approach speeds up to this are resting contact
     impulse: Any
     point: Any
     normal: Any
 
 
 class Log:
-    """The events of a stepper, and who touches."""
+    """The events of a stepper, and the pairs in contact."""
 
     def __init__(self, asked: Events, dim: int):
         self.asked, self.dim = asked, dim
         self.rows: list[tuple] = []
         self.dropped = 0
-        #: Of each constraint: the keys of those who touch.
+        #: Keys of the pairs in contact, by number of the constraint.
         self.touching: dict[int, list[int]] = {}
 
     def take(self) -> np.ndarray:
@@ -40,11 +40,11 @@ class Log:
         return np.array(rows, fields(self.dim))
 
     def cut(self, tick: int) -> None:
-        """Forget what was after a tick."""
+        """Drop events after a tick."""
         self.rows = [row for row in self.rows if row[0] <= tick]
 
     def follow(self, before, now) -> None:
-        """The constraints are others: those who touched go with theirs, or with the one of the same number."""
+        """Carry pairs in contact over to changed constraints: to the same constraint, else to the same number."""
         old, new, touching = reporting(before), reporting(now), {}
         numbers = {id(before.constraints[source]): source for source in old}
         for source, kind in new.items():
@@ -54,12 +54,12 @@ class Log:
         self.touching = touching
 
     def tell(self, system, contacts: dict[int, dict[int, Contact]]) -> None:
-        """The end of a step: contacts of each constraint, by key, become events."""
+        """Derive the events of a step from the contacts, which are by constraint and key."""
         for source, kind in reporting(system.plan).items():
             record = next(
                 record
                 for record in system.plan.constraint_records
-                if record.kind != "corners" and system.plan.source(record) == source  # walls report for corners
+                if record.kind != "corners" and system.plan.source(record) == source  # recorded for its walls
             )
             met, was = contacts.get(source, {}), set(self.touching.get(source, []))
             touches, place = TOUCHING[record.kind](system, record.fields)
@@ -75,7 +75,7 @@ class Log:
                     self.dropped += 1
 
     def visit(self, system, source, region, each, contact, was, now, place) -> None:
-        """The events of one pair in a step."""
+        """Record the events of one pair in a step."""
         begin, end = (region or self.asked.begin), (region or self.asked.end)
         zero = system.real(0)
         if contact is None:
@@ -86,7 +86,7 @@ class Log:
             met = False
         else:
             met = True
-        again = was and not contact.impulse > 0  # who goes through, and has pushed nothing, comes together once
+        again = was and not contact.impulse > 0  # sensor contacts hit only once
         fast = contact.speed > self.asked.hits_above and contact.speed > contact.slow
         if met and not region and fast and not again:
             self.add(system, HIT, source, each, contact.ago, contact)
@@ -103,7 +103,7 @@ class Log:
         tick = system.tick + 1
         time = system.stepper._time_of(tick) - float(ago)
         a, b = slots(each)
-        lives = system.stepper._slots  # who has died since is told by the id it had
+        lives = system.stepper._slots  # bodies despawned since keep their id
         ids = [
             slot if slot < 0 else (1 if lives is None else int(lives.generation[slot])) << 32 | slot for slot in (a, b)
         ]
@@ -113,13 +113,13 @@ class Log:
 
 
 class Reports:
-    """The reports of the constraints of a system in a step."""
+    """The contacts recorded by the constraints of a system in a step."""
 
     def __init__(self) -> None:
         self.contacts: dict[int, dict[int, Contact]] = {}
 
     def add(self, source, slot_a, slot_b, ago, left, speed, slow, impulse, point, normal) -> None:
-        """Of several meetings in a step the fastest one counts, and all impulses."""
+        """Record a contact; of several contacts of a pair the fastest is kept, with the sum of the impulses."""
         own = self.contacts.setdefault(source, {})
         each = key(slot_a, slot_b)
         before = own.get(each)

@@ -254,7 +254,7 @@ def trig_reduced(x: float) -> tuple[int, float, float]:
 
 
 def exactly_reduced(x: float) -> tuple[int, float, float]:
-    """The same for any x, with 190 bits after the point of x 2/pi (Payne and Hanek 1983).
+    """Reduce any x, with 190 fractional bits of x 2/pi (Payne and Hanek 1983).
 
     x is a whole number times 2**e. Of 2/pi those bits count whose products with it are neither multiples of 4 nor
     too small: 192 of them.
@@ -299,7 +299,7 @@ def cos_parts(r: float, low: float, z: float) -> tuple[float, float]:
 
 
 def sin(x: float) -> float:
-    """By quarters of a turn: sin or cos of what is left, or minus these.
+    """Evaluate sin or cos of the reduced argument, by quadrant.
 
     >>> sin(1.0), sin(1e300), sin(-0.0)
     (0.8414709848078965, -0.8178819121159085, -0.0)
@@ -309,7 +309,7 @@ def sin(x: float) -> float:
 
 
 def cos(x: float) -> float:
-    """The same, a quarter of a turn on.
+    """Evaluate sin or cos of the reduced argument, by quadrant.
 
     >>> cos(1.0), cos(1e300), cos(float("inf"))
     (0.5403023058681398, -0.5753861119575491, nan)

@@ -1,6 +1,6 @@
-"""Bodies that push each other: springs between pairs, and gravity among all.
+"""Forces between bodies: springs, pair potentials, and gravity among all bodies.
 
-Each is an interaction as in `callbacks.py`. What a body is pushed by is summed in a fixed order, from zero on.
+Each is an interaction as in `callbacks.py`. The forces on a body are summed in a fixed order, starting from zero.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def pair_potential(system, interaction, t, x, v):
 
 
 def nothing(system, interaction, t, x, v):
-    """Of what acts beside the forces."""
+    """Return no acceleration: for terms that act outside of the force sum, such as thermostats."""
     return [zero(system) for _ in x]
 
 
@@ -119,7 +119,7 @@ def n_body_tangent(system, interaction, t, x, v, far, fast):
 
 
 def coefficients(system, interaction):
-    """(i, j), k, rest, c of each spring that is not cut."""
+    """Return (i, j), k, rest, c of each spring whose bodies are active."""
     pairs = [(int(i), int(j)) for i, j in interaction.fields["pairs"]]
     springs = zip(pairs, *(numbers(system, interaction, name, len(pairs)) for name in ("k", "rest", "c")), strict=True)
     if system.slots is None:
@@ -134,7 +134,7 @@ def coefficients(system, interaction):
 
 
 def numbers(system, interaction, name, n):
-    """A coefficient of a plan, which may have one row for all, as one number for each."""
+    """Broadcast a coefficient of a plan, with one row or n rows, to one number per item."""
     field = interaction.fields[name]
     return [system.real(field[i if len(field) > 1 else 0]) for i in range(n)]
 

@@ -7,7 +7,7 @@ from .vector import Vector
 def draw(x, v, x_new, v_new, weights, real, out, torus=None):
     """out[i] = x + (wx (x' - x) + (wv v + wv' v')) for each body; velocities take part if they weigh.
 
-    In a periodic box x' - x is the way to the nearest image, and what is drawn is in the box.
+    In a periodic box x' - x is the minimum-image displacement, and results are wrapped into the box.
     """
     space = space_of(torus, real)
     wx, wv, wv_new = map(real, weights)

@@ -10,7 +10,7 @@ from ..rollback import snapshots
 
 
 def taped(step: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
-    """`_step`, one by one where a tape records what is before and after each."""
+    """Wrap `_step`: while a tape records, run single steps with its hooks before and after each."""
 
     @wraps(step)
     def _step(self: Any, n: int) -> None:
@@ -33,7 +33,7 @@ def taped(step: Callable[[Any, int], None]) -> Callable[[Any, int], None]:
 
 
 class Exclusive:
-    """Whatever reads or changes the state has the stepper for itself; a second call is refused."""
+    """Exclusive access to a stepper's state; a concurrent call is rejected."""
 
     _busy = False
     _tape: Any = None

@@ -1,4 +1,4 @@
-"""Points that are near each other, in plain Python: all pairs are compared."""
+"""Neighbour queries in plain Python, by brute force over all pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .vector import Vector, dot
 
 
 class Index:
-    """The same questions as in `kickdrift.Neighbours`: points by their rows, and a radius."""
+    """Index of points with the queries of `kickdrift.Neighbours`."""
 
     def __init__(self, points: np.ndarray, rows: np.ndarray | None, radius: float, *grid: Any) -> None:
         self._torus = grid[-1]
@@ -25,14 +25,14 @@ class Index:
         self._rows = list(range(len(points))) if rows is None else rows.tolist()
         self._radius = radius
 
-    @np.errstate(all="ignore")  # points may be too far away for a square
+    @np.errstate(all="ignore")  # squares of large distances overflow
     def _squares(self, place):
-        """How far away each point is, squared."""
+        """Return the squared distance of each point."""
         d = self._space.nearest(self._columns - place)
         return dot(d, d)
 
     def _near(self, place, first=0):
-        """The rows of the points that are near a place, from a point on."""
+        """Return the rows, from `first` on, of the points within the radius of a position."""
         near = np.flatnonzero(self._squares(place) <= self._radius * self._radius)
         return [self._rows[i] for i in near.tolist() if i >= first]
 
@@ -72,7 +72,7 @@ class Index:
             share[k], i[k] = min(found, default=(1.0, -1))
 
     def _images(self, x, origin, motion, reach):
-        """A point, and in a periodic box its images wherever the way may touch them."""
+        """Return a point, or in a periodic box all images that the motion may touch."""
         if self._torus is None:
             return [x]
         places = []
@@ -88,7 +88,7 @@ class Index:
 
 
 def meeting(d, motion, reach):
-    """The share of a motion after which what is d away comes as near as `reach`; None where it does not."""
+    """Return the fraction of a motion until a point at separation d is at distance `reach`, or None."""
     square, along, outside = dot(motion, motion), dot(d, motion), dot(d, d) - reach * reach
     if outside <= 0:
         return 0.0
@@ -100,7 +100,7 @@ def meeting(d, motion, reach):
 
 
 def filled(out, first, second):
-    """Lists in the arrays that were given, or in new ones."""
+    """Copy lists to the output arrays, or to new ones."""
     i, j = broad_phase.fit(out, (len(first), len(second)))
     i[:], j[:] = first, second
     return i, j

@@ -1,4 +1,4 @@
-"""Implicit Euler where bodies see each other: one system for the velocities of all of them.
+"""Implicit Euler with forces between bodies: one system of equations for all velocities.
 
     f(u) = u - v - h a(x + h u, u) = 0
 

@@ -1,4 +1,4 @@
-"""Normal numbers that depend on a seed, the tick and the body alone, and what a bath makes of velocities."""
+"""Standard normal numbers that depend only on seed, tick and body; and the Langevin thermostat."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TURN = 6.283185307179586
 
 
 def philox(counter: list[int], key: list[int]) -> list[int]:
-    """Four numbers of 32 bits: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011)."""
+    """Compute four 32-bit numbers: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011)."""
     a, b, c, d = counter
     k, m = key
     for _ in range(10):
@@ -22,7 +22,7 @@ def philox(counter: list[int], key: list[int]) -> list[int]:
 
 
 def normals(seed: int, tick: int, body: int, which: int, generation: int = 1) -> tuple[float, float]:
-    """Two of them (Box and Muller 1958), in float64. body: its slot; generation: the upper half of its id.
+    """Compute two normal numbers (Box and Muller 1958), in float64. body: slot; generation: upper half of the id.
 
     which: 0 and 1 are those of `Langevin`, 2 those of `noise(k)`, whose k is the seed.
     """
@@ -35,7 +35,7 @@ def normals(seed: int, tick: int, body: int, which: int, generation: int = 1) ->
 
 
 def bath(interaction: Any, real: Any, dim: int, body: int, tick: int, h: Any, generation: int) -> tuple[Any, list[Any]]:
-    """The share of a velocity that a step leaves, and the noise that it adds to each component."""
+    """Return the factor of friction on a velocity in a step, and the noise added to each component."""
     friction, heat = (
         float(field[body if len(field) > 1 else 0]) for field in map(interaction.fields.get, ("friction", "heat"))
     )

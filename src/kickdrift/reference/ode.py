@@ -258,7 +258,7 @@ class ODEStepper(Exclusive, ODEBase):
         return {"_h": h}
 
     def _commit(self, *, writes=(), numbers=None, resume=None, constants=None, attributes=None) -> None:
-        """Change several things; the compiled twin does it in one go."""
+        """Apply several changes; the compiled implementation does it atomically."""
         for array, _, values in writes:
             array[...] = values
         if resume is not None:

@@ -1,8 +1,7 @@
-"""Bodies that come and go, in plain Python: births and deaths, and what of a plan is cut by them.
+"""Spawn and despawn in plain Python, and their effect on the constraints of a plan.
 
-The rows of the dead are zeros, whatever was written there; they are in no pair and in nobody's way, and what
-functions write for them is not heeded. Springs, distances and pins hold those bodies alone that they were declared
-for.
+Rows of inactive bodies are zeroed. These bodies take no part in pairs and collisions, and forces that functions
+write for them are ignored. Springs, distances and pins act only on the generation of bodies they were declared for.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Living:
-    """Births and deaths of a Stepper in plain Python."""
+    """Spawn and despawn for the reference Stepper."""
 
     if TYPE_CHECKING:
         _slots: Slots | None
@@ -33,7 +32,7 @@ class Living:
         dtype: np.dtype
 
     def spawn(self, position: Any, velocity: Any = 0.0, mass: Any = None) -> np.ndarray:
-        """Bodies are born in the lowest free slots; their ids."""
+        """Spawn bodies in the lowest free slots; return their ids."""
         return self._exclusively(self._spawn, position, velocity, mass)
 
     def _spawn(self, position: Any, velocity: Any, mass: Any) -> np.ndarray:
@@ -48,7 +47,7 @@ class Living:
         return slots.spawn(rows)
 
     def kill(self, ids: Any) -> None:
-        """Bodies die: their rows become zeros."""
+        """Despawn bodies and zero their rows."""
         self._exclusively(self._kill, ids)
 
     def _kill(self, ids: Any) -> None:
@@ -57,7 +56,7 @@ class Living:
         self._park()
 
     def _park(self) -> None:
-        """The rows of the dead become zeros, and histories that are yet to begin."""
+        """Zero the rows of inactive bodies, and histories not yet started."""
         if self._slots is not None:
             if self._history is not None:
                 self._history[self._slots.young[: self._slots.n] == 1] = 0
@@ -66,12 +65,12 @@ class Living:
                     array[self._slots.dead] = 0
 
 
-#: Coefficients that have no item for each pin or pair.
+#: Coefficients without an item per pin or pair.
 FOR_ALL = ("iterations", "response")
 
 
 def present_fields(system: Any, record: Any) -> dict[str, Any]:
-    """The coefficients of a constraint without what is cut; the dead weigh 0, and nobody on account of a cut pin."""
+    """Return the coefficients of a constraint for active members; inactive bodies get inverse mass 0."""
     fields = {name: field for name, field in record.fields.items() if name != "tenants"}
     if system.slots is None:
         return fields
@@ -89,14 +88,14 @@ def present_fields(system: Any, record: Any) -> dict[str, Any]:
 
 
 def uncut(system: Any, record: Any) -> np.ndarray:
-    """Which bodies or pairs a constraint still holds."""
+    """Return a mask of the bodies or pairs on which a constraint is active."""
     fields = record.fields
     bodies = fields["indices"] if record.kind == "pin" else np.stack([fields["first"], fields["second"]], axis=1)
     return system.slots.uncut(bodies, fields.get("tenants"))
 
 
 def weights(system: Any) -> np.ndarray:
-    """1/m of each body; 0 for those that are pinned, and for the dead."""
+    """Return 1/m of each body; 0 for pinned and inactive bodies."""
     slots, plan = system.slots, system.plan
     weight = np.where(slots.alive, plan.inverse_mass, 0.0)
     for record in plan.constraint_records:
@@ -106,7 +105,7 @@ def weights(system: Any) -> np.ndarray:
 
 
 def present_at_rest(system: Any) -> np.ndarray | None:
-    """What bodies read at rest where links hold them, see `Plan.add_links`: of links that are not cut."""
+    """Return the resting velocity shares of linked bodies, see `Plan.add_links`, for active links."""
     slots, plan = system.slots, system.plan
     if slots is None or plan.at_rest is None:
         return plan.at_rest

@@ -1,4 +1,4 @@
-"""The space that bodies are in: open, or a periodic box in which the ways between bodies lead to the nearest image."""
+"""The simulation space: open, or a periodic box in which separations are those of the minimum image."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ class Space:
     torus: Torus | None = None
 
     def nearest(self, d: Vector) -> Vector:
-        """The way from one body to another, or to the nearest image of that."""
+        """Return the minimum-image displacement."""
         return d
 
     def inside(self, x: Vector) -> Vector:
-        """A place, or where it is in the box."""
+        """Wrap a position into the box."""
         return x
 
     def seen(self, x: Vector) -> np.ndarray:
-        """Of bodies, whose numbers are arrays: are they where others may be near?"""
+        """Return a mask of the bodies whose positions are valid for the broad phase; components are arrays."""
         return np.array(True)
 
 
 class Box(Space):
-    """A periodic box; real: the numbers to compute with."""
+    """A periodic box; real: the scalar type."""
 
     def __init__(self, torus: Torus, real):
         self.torus = torus
@@ -39,7 +39,7 @@ class Box(Space):
         return Vector([c - width * self.whole(c * share) for c, (_, _, width, share) in zip(d, self.axes, strict=True)])
 
     def whole(self, turns):
-        """The nearest whole number, the even one of two: a number so large has no digits behind the point."""
+        """Round half to even, by adding a number so large that the sum has no fractional digits."""
         return (turns + self.much) - self.much
 
     def inside(self, x):

@@ -1,4 +1,4 @@
-"""The stepper in plain Python: the specification that the kernels are held to, bit for bit."""
+"""The stepper in plain Python: the specification that the kernels must match bitwise."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 class Stepper(Living, Exclusive, StepperBase):
     """`kickdrift.Stepper` in plain Python: the same arguments, the same bits, made to be read.
 
-    Computes with NumPy's scalars of the state's dtype, one number after the other; with arrays of them where several
-    bodies go the same way through a step.
+    Computes with NumPy scalars of the state's dtype, or with arrays where several bodies have the same control flow.
 
     >>> from kickdrift import Gravity, reference
     >>> ball = reference.Stepper([[0.0, 10.0]], dt=0.5, forces=[Gravity((0, -10))])
@@ -103,11 +102,11 @@ class Stepper(Living, Exclusive, StepperBase):
         slots=None,
         touching=None,
     ) -> None:
-        """Change several things; the compiled twin does it in one go."""
+        """Apply several changes; the compiled implementation does it atomically."""
         if clock_anew is not None:
             self._clock._begin_again(*clock_anew)
         if clock_rate is not None:
-            self._clock.set_hz(clock_rate)  # may refuse it, so it comes first
+            self._clock.set_hz(clock_rate)  # may raise, therefore first
         if clock_tick is not None:
             self._clock.set_tick(clock_tick)
         for array, rows, values in writes:
@@ -200,7 +199,7 @@ class Stepper(Living, Exclusive, StepperBase):
             raise ConvergenceError(body, self.tick, residual)
 
     def _advance(self, n: int):
-        """Step each living body n times. If one stops before, change nothing, and say after how many steps and why."""
+        """Step each active body n times. If one fails, change nothing; return the completed steps and the reason."""
         alone = bodies(self)
         for body in alone:
             body.run(n)
@@ -217,7 +216,7 @@ class Stepper(Living, Exclusive, StepperBase):
         return n, None
 
     def _store(self, body: Body, *vectors: Any) -> None:
-        """The positions, velocities and history of a body, or of several, go to where they belong."""
+        """Store positions, velocities and history of one body, or of a batch."""
         for array, vector in zip((self._position, self._velocity, self._history), vectors, strict=True):
             if array is not None and vector is not None:
                 array[body.index] = np.transpose(vector)

@@ -1,4 +1,4 @@
-"""The systems that integrators work on: one body, several that are alike, or all bodies as one."""
+"""The systems that integrators step: one body, a batch of uniform bodies, or all bodies together."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
 
 class Body:
-    """One body on its way through the steps of a call: what the schemes work on.
+    """One independent body during the steps of a call, or a batch of bodies with identical control flow.
 
-    Or several that go the same way through a step, for which the same formulas do: index is an array then, and what is
-    a number of one body is a column, with a number for each.
+    In a batch, index is an array, and each component is a column with one number per body.
     """
 
     def __init__(self, stepper: Stepper, index: Any, young: bool = False):
@@ -37,7 +36,7 @@ class Body:
         self.real = real = plan.dtype.type
         self.x, self.v = self._state(stepper._position), self._state(stepper._velocity)
         self.history: Any = self._state(stepper._history) if stepper._started and stepper._history is not None else None
-        self.young = young  #: was it born after the last step?
+        self.young = young  #: whether it was spawned after the last step
         self.integrator = plan.integrator
         self.velocity_dependent = plan.velocity_dependent
         self.constrained = bool(plan.constraint_records)
@@ -68,7 +67,7 @@ class Body:
             self.composition = [[real(number) for number in row] for row in stepper._composition]
         self.evaluations = 0
         self.done = 0
-        self.failure: tuple[int, float] | None = None  #: of the step that cannot be solved: whose it is, and residual
+        self.failure: tuple[int, float] | None = None  #: of a step that did not converge: body, residual
         self._kept: Vector | None = None
         self.completed = self.x, self.v, self.history
 
@@ -87,36 +86,36 @@ class Body:
 
     @property
     def finite(self) -> bool:
-        """Is the state that the last step has left finite? What is so before the first step is not asked."""
+        """Return whether the state after the last step is finite; true before the first step."""
         return self.done == 0 or bool(np.isfinite([*self.x, *self.v]).all())
 
     def begin(self) -> None:
-        """Fill the history, where there is one: as long before as the last step was."""
+        """Initialize the history, if the scheme has one, for a previous step of the last dt."""
         start = STARTS.get(self.integrator.kind)
         if start is not None and (self.history is None or self.young):
             start(self, self.last_h)
         self.young = False
 
     def step(self, h: Any) -> None:
-        """One step by the book, between two halves of what turns velocities."""
+        """Run one step of the scheme between two half rotations of the velocity."""
         self.turn()
         SCHEMES[self.integrator.kind](self, h)
         self.turn()
 
     def complete(self) -> None:
-        """The end of a step: damping, unless constraints come before it, and then the count."""
+        """Finish a step: apply damping, unless constraints precede it, and count the step."""
         if self.decay is not None and not self.constrained:
             self.damp(self.decay)
         self.count()
 
     def count(self) -> None:
-        """Keep the present state, to go back to it."""
+        """Save the present state, for recovery if a later step fails."""
         self.tick += 1
         self.done += 1
         self.completed = self.x, self.v, self.history
 
     def turn(self) -> None:
-        """Half a step of magnetic fields and rotating frames; of Verlet the last way turns too."""
+        """Rotate by half a step of magnetic fields and rotating frames; for Verlet also the last displacement."""
         if self.rotation is None:
             return
         self.v = self.rotation(self.v)
@@ -125,36 +124,36 @@ class Body:
 
     @property
     def continues_positions(self) -> bool:
-        """Does a step go on from the previous position, as Verlet's does?"""
+        """Whether a step continues from the previous position, as in Verlet."""
         return self.integrator.history == "previous position"
 
     def stirred(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
-        """The middle of a drift under `velocity_verlet`: only where bodies are pushed there is noise."""
+        """Apply the thermostat in mid-drift under `velocity_verlet`: none for independent bodies."""
         return x, v
 
     def around(self, x: Vector, v: Vector, history: Any = None) -> tuple[Vector, Any]:
-        """The end of a drift: only where bodies are pushed something is between it and what follows."""
+        """Wrap positions at the end of a drift: no effect on independent bodies."""
         return x, history
 
     def a(self, x: Vector, v: Vector, after: Any = 0) -> Vector:
-        """The acceleration so long after the last tick: the affine part, then the other terms in their order."""
+        """Compute the acceleration at `after` s after the last tick: the affine part, then the other terms in order."""
         self.evaluations += 1
         return self.alone(x, v)
 
     def alone(self, x: Vector, v: Vector) -> Vector:
-        """The part of it that no other body has to do with."""
+        """Compute the acceleration without interactions between bodies."""
         a = self.affine.acceleration(x, v)
         for term in self.terms:
             a = term.acceleration(a, x, v)
         return a
 
     def keep(self, a: Vector) -> Vector:
-        """Remember an acceleration for the next step of this call, where nothing can change it."""
+        """Cache an acceleration for the next step of this call, if nothing can change it."""
         self._kept = None if self.velocity_dependent or self.constrained else a
         return a
 
     def kept(self, x: Vector, v: Vector) -> Vector:
-        """The acceleration at the start of a step: the remembered one, or a new one."""
+        """Return the acceleration at the start of a step, from the cache if possible."""
         return self.a(x, v) if self._kept is None else self._kept
 
     def jacobian(self, x: Vector, v: Vector):
@@ -172,13 +171,13 @@ class Body:
         return dphi
 
     def damp(self, decay) -> None:
-        """v *= exp(-rate h); Verlet's velocity is the way from the previous position."""
+        """Apply v *= exp(-rate h); for Verlet to the displacement from the previous position."""
         self.v = decay * self.v
         if self.continues_positions:
             self.history = self.x - decay * (self.x - self.history)
 
     def _state(self, rows: np.ndarray) -> Vector:
-        """What is its own of an array with one row for each body."""
+        """Select the body's rows of an array with one row per body."""
         return Vector(rows[self.index].T)
 
     # Rows of a plan's arrays, which have one row for all bodies or one for each.
@@ -193,12 +192,12 @@ class Body:
         return self.scalar(rows) if rows.ndim == 1 else self._vector(rows)
 
 
-#: So few bodies are done sooner one by one.
+#: Up to this number, stepping bodies one by one is faster than in a batch.
 FEW = 4
 
 
 def bodies(stepper: Stepper) -> list[Body]:
-    """The living, where they are left alone: those together that go the same way through a step, or one by one."""
+    """Return independent active bodies, batched by control flow where that is faster."""
     slots = stepper._slots
     alive = np.arange(stepper.n) if slots is None else np.flatnonzero(slots.alive)
     young = np.zeros(stepper.n, np.bool_) if slots is None else slots.young[: stepper.n] != 0
@@ -209,10 +208,10 @@ def bodies(stepper: Stepper) -> list[Body]:
 
 
 class System(Body):
-    """All bodies as one, where they are not left alone: what is a number of one body is a column of n numbers.
+    """All bodies as one system, if they interact or are constrained; each component is a column of n numbers.
 
-    Forces may be evaluated for all of them at once, and constraints follow each step. `gain` is what the
-    forces of the step have added to each velocity, before any constraint.
+    Forces may be evaluated for all bodies at once, and constraints follow each step. `gain` is the velocity change
+    of each body by the forces of the step, before any constraint.
     """
 
     source = -1  #: the number of the constraint that is being applied
@@ -228,7 +227,7 @@ class System(Body):
         self.weights = self.scalar(self.plan.weight)
         living = np.ones(self.n, np.bool_) if self.slots is None else self.slots.alive
         self.alive = living.astype(np.bool_)
-        #: The impulses of contacts and of rods with which the step begins, and those with which it ends.
+        #: Impulses of contacts and of rods for warm starting, at the beginning and at the end of the step.
         self.remembered: dict[tuple[int, int], Any] = {}
         self.remembered_rods: list[Any] = []
         if stepper._impulses is not None:
@@ -239,7 +238,7 @@ class System(Body):
         self._next: Any = None
 
     def remember(self, pushing: dict[tuple[int, int], Any], pull: list[Any]) -> None:
-        """The data that the next step begins with, after this one."""
+        """Store the impulses that warm-start the next step."""
         self._next = pushing, pull
 
     def count(self) -> None:
@@ -249,7 +248,7 @@ class System(Body):
 
     @once
     def parts(self) -> list[Body]:
-        """Each body by itself, dead or alive: for what is not computed in columns."""
+        """Single bodies, active or not, for computations that are not done in columns."""
         return [Body(self.stepper, index) for index in range(self.n)]
 
     def joined(self, vectors: Any) -> Vector:
@@ -264,7 +263,7 @@ class System(Body):
             self._run_parts(n)
 
     def begin(self) -> None:
-        """The same, of the living alone, and of those born after the last step where the others have a history."""
+        """Initialize the history of active bodies, or if it is filled, of those spawned since the last step."""
         start = STARTS.get(self.integrator.kind)
         v, history = self.v, self.history
         young = np.zeros(self.n, np.bool_) if self.slots is None else self.slots.young[: self.n] != 0
@@ -276,13 +275,13 @@ class System(Body):
 
     @property
     def wraps_early(self) -> bool:
-        """Are bodies put back into a periodic box before the last evaluation of a step, which serves the next one?"""
+        """Whether positions are wrapped before the last force evaluation of a step, which the next step reuses."""
         kept = self.integrator.name == "velocity_verlet" or getattr(self.integrator, "velocity", "") == "central"
         alone = [record.kind for record in self.plan.constraint_records] == ["periodic"]
         return bool(self.plan.interactions) and alone and kept and not self.velocity_dependent
 
     def around(self, x: Vector, v: Vector, history: Any = None) -> tuple[Vector, Any]:
-        """The end of a drift: the place, and the previous one, in a periodic box."""
+        """Wrap positions and previous positions into the periodic box at the end of a drift."""
         if not self.wraps_early:
             return x, history
         before = self.x, self.v, self.history
@@ -295,18 +294,18 @@ class System(Body):
         return x, history
 
     def keep(self, a: Vector) -> Vector:
-        """The same; a periodic box changes no acceleration."""
+        """Cache an acceleration for the next step; wrapping into a periodic box does not change it."""
         super().keep(a)
         if self.wraps_early:
             self._kept = a
         return a
 
     def of_the_living(self, vectors: Vector) -> Vector:
-        """Zeros for the dead, whatever there is."""
+        """Zero the vectors of inactive bodies, NaN included."""
         return either(self.alive, vectors, Vector([self.real(0)] * self.dim))
 
     def step(self, h: Any) -> None:
-        """One step by the book; where it is implicit, for all bodies at once."""
+        """Run one step of the scheme; implicit schemes solve for all bodies at once."""
         if self.integrator.kind == "implicit_euler":
             newton_krylov.implicit_euler(self, h)
         elif self.integrator.kind == "energy_euler":
@@ -321,7 +320,7 @@ class System(Body):
         return self.integrator.kind == "velocity_verlet" and not self.velocity_dependent
 
     def _baths(self) -> Any:
-        """What a bath leaves of the velocity of each body, and what it adds; nothing happens to the dead."""
+        """Thermostat per body: friction factor and noise; no effect on inactive bodies."""
         for interaction in self.plan.interactions:
             if interaction.kind == "langevin":
                 for i, alive in enumerate(self.alive):
@@ -329,7 +328,7 @@ class System(Body):
                         yield i, *bath(interaction, self.real, self.dim, i, self.tick, self.h, self.generation(i))
 
     def stir(self) -> None:
-        """Friction and noise of a whole step; Verlet's velocity is the way from the previous position."""
+        """Apply the thermostat for a whole step; for Verlet to the displacement from the previous position."""
         x, v, s = self.rows()
         for i, keep, kick in self._baths():
             v[i] = keep * v[i] + Vector(kick)
@@ -338,7 +337,7 @@ class System(Body):
         self.put(x, v, s)
 
     def stirred(self, x: Vector, v: Vector, a: Vector) -> tuple[Vector, Vector]:
-        """The same in the middle of the drift (BAOAB): x and v are after a whole drift and a whole kick by a."""
+        """Apply the thermostat in mid-drift (BAOAB): x and v are those after a whole drift and a whole kick by a."""
         if not self._stirs_midway:
             return x, v
         half = self.h / 2
@@ -351,7 +350,7 @@ class System(Body):
         return self.joined(xs), self.joined(vs)
 
     def _run_parts(self, n: int) -> None:
-        """The same where bodies meet in constraints only: each takes its steps by itself; the dead rest at zero."""
+        """Run n steps of bodies that interact by constraints only: each body is integrated separately."""
         parts = bodies(self.stepper)
         while self.done < n and self.finite:
             for part in parts:
@@ -371,7 +370,7 @@ class System(Body):
             self.complete()
 
     def gathered(self, parts: list[Body], name: str) -> Vector:
-        """The columns of all bodies, from what those that live have."""
+        """Assemble the columns of all bodies from those of the active ones."""
         columns = Vector(np.zeros((self.dim, self.n), self.real))
         for part in parts:
             for column, own in zip(columns, getattr(part, name), strict=True):
@@ -379,7 +378,7 @@ class System(Body):
         return columns
 
     def complete(self) -> None:
-        """The end of a step: the constraints, in their order, and then damping."""
+        """Finish a step: apply the constraints in order, then damping."""
         before = split(self.completed[0])
         self.gain = split(self.v - self.completed[1])
         self.reports = Reports()
@@ -392,28 +391,28 @@ class System(Body):
         self.count()
 
     def apply(self, record, function, before, **chosen) -> None:
-        """Apply a constraint; its reports are its own."""
+        """Apply a constraint; contacts recorded meanwhile get its number."""
         outer, self.source = self.source, self.plan.source(record)
         function(self, before, **present_fields(self, record), **chosen)
         self.source = outer
 
     @property
     def reporting(self) -> bool:
-        """Is anybody told who meets whom?"""
+        """Whether events are enabled."""
         return self.stepper._log is not None
 
     def report(self, *told) -> None:
-        """How two met, as the constraint says that is being applied; see `Contact`."""
+        """Record a contact of the constraint that is being applied; see `Contact`."""
         if self.reporting:
             self.reports.add(self.source, *told)
 
     def report_for(self, source, *told) -> None:
-        """The same on behalf of another constraint."""
+        """Record a contact of another constraint."""
         if self.reporting:
             self.reports.add(source, *told)
 
     def has_room(self, i, number, most) -> bool:
-        """May a body report that it met this one? Those that it has met already count, and no more than so many."""
+        """Return whether a body may record this contact: a known one, or one of at most `most` others."""
         if not self.reporting:
             return False
         own = self.reports.contacts.get(self.source, {})
@@ -424,7 +423,7 @@ class System(Body):
         return split(self.x), split(self.v), split(self.history) if self.continues_positions else None
 
     def put(self, x: list[Vector], v: list[Vector], s: list[Vector] | None) -> None:
-        """Take over what a constraint has made of `rows()`."""
+        """Store the results of a constraint, which come from `rows()`."""
         self.x, self.v = self.joined(x), self.joined(v)
         if s is not None:
             self.history = self.joined(s)
@@ -440,7 +439,7 @@ class System(Body):
         return self.of_the_living(a)
 
     def work(self, x: Vector, y: Vector) -> Any:
-        """What the interactions' potentials per unit of mass are at y less than at x: a column."""
+        """Compute the work from x to y per unit of mass, from the interactions' potentials: a column."""
         total = None
         for interaction in self.plan.interactions:
             here, there = (
@@ -452,21 +451,21 @@ class System(Body):
         return total
 
     def time(self, after: Any) -> float:
-        """So long after the last tick."""
+        """Return the time at `after` s after the last tick."""
         self.stepper._tick = self.tick  # for functions that look at it
         self.noise_tick = self.tick + math.floor(float(after) / float(self.h))
         return self.stepper._time_of(self.tick) + float(after)
 
     def generation(self, i: int) -> int:
-        """Which of the bodies it is that live in a slot one after the other, from 1 on."""
+        """Return the generation of a slot, from 1 on."""
         return 1 if self.slots is None else int(self.slots.generation[i])
 
     def noise(self, k: int, i: int) -> Any:
-        """`noise(k)` of a body: of the tick at which, or after which, forces are evaluated."""
+        """Compute `noise(k)` of a body at the last tick, constant until the next one."""
         return self.real(normals(k, self.noise_tick, i, 2, self.generation(i))[0])
 
     def damp(self, decay) -> None:
-        """As for one body; what hangs on links keeps the velocity that it reads at rest."""
+        """Apply damping; linked bodies keep the velocity that they have at rest."""
         if self.at_rest is None:
             super().damp(decay)
             return
@@ -477,5 +476,5 @@ class System(Body):
 
 
 def chosen(index: Any, vector: Vector) -> Vector:
-    """Of columns of all bodies what belongs to one, or the columns of several."""
+    """Select the vector of one body, or the columns of several, from the columns of all."""
     return Vector([column[index] for column in vector])

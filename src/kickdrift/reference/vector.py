@@ -57,7 +57,7 @@ class Vector(tuple[Any, ...]):
         return Vector([a / divisor for a in self])
 
     def rows(self, dim: int) -> list[Vector]:
-        """The vectors of dim components that lie in this one, one after the other."""
+        """Split a long vector into consecutive vectors of dim components."""
         return [Vector(self[i : i + dim]) for i in range(0, len(self), dim)]
 
 
@@ -80,12 +80,12 @@ def split(columns: Vector) -> list[Vector]:
 
 
 def stacked(vectors: Iterable[Vector], real: type | None = None) -> Vector:
-    """The other way round: columns of numbers of a type."""
+    """Combine the vectors of single bodies into columns, of the given scalar type."""
     return Vector([np.array(column, real) for column in zip(*vectors, strict=True)])
 
 
 def either(condition: Any, yes: Vector, no: Vector) -> Vector:
-    """Of each body what one vector of columns has for it, or what another has."""
+    """Select per body from two vectors of columns, by condition."""
     return Vector([np.where(condition, a, b) for a, b in zip(yes, no, strict=True)])
 
 

@@ -1,4 +1,4 @@
-"""The forces in users' arrays, in snapshots."""
+"""Snapshot section of `AppliedForce` arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .parts import Part
 
 
 class AppliedForces(Part):
-    """The section of the forces in users' arrays: their contents, in the order of the terms."""
+    """The contents of the force arrays written by users, in the order of the terms."""
 
     name = "applied"
 
@@ -23,13 +23,13 @@ class AppliedForces(Part):
         return not stepper._plan.applied
 
     def most(self, stepper: Any) -> int:
-        """Of all that the stepper knows: a snapshot may be from when it had others."""
+        """Count all registered terms: the snapshot may be from a time when others were active."""
         added = [old.first for origins in stepper.__dict__.get("_added", {}).values() for old in origins]
         known = sum(isinstance(term, AppliedForce) for term in (*stepper._handles, *added))
         return known * stepper.n * stepper.dim * int(stepper.dtype.itemsize)
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
-        return {"applied": data}  # of which terms, another part says
+        return {"applied": data}  # the terms are in another section
 
     def check(self, stepper: Any, saved: Any) -> None:
         data, plan = saved.changes.pop("applied"), saved.changes["plan"]

@@ -1,4 +1,4 @@
-"""The events of the last ticks, which a Rollback keeps while it lives."""
+"""The events of the last ticks, kept by a Rollback."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class EventHistory:
-    """The events of the ticks that a Rollback can go back to, and those that it has not handed out yet.
+    """The events of ticks that a Rollback can restore, and those not returned by `Rollback.events` yet.
 
-    A step reports into the stepper. At each saved state the history takes that over, so every step begins with the
-    whole room of `Events(capacity)`, the first time and in each replay. Going back to a tick keeps the events of that
-    tick and of earlier ones. So the events of a tick are the same in each replay.
+    A step records events in the stepper's buffer. Each saved state empties the buffer into the history, therefore
+    every step has the full `Events(capacity)`, also in a replay. Restoring a tick keeps the events of that tick and of
+    earlier ones. The events of a tick are therefore the same in each replay.
     """
 
     def __init__(self, stepper: StepperBase) -> None:
@@ -26,9 +26,9 @@ class EventHistory:
         #: By tick, ascending; ticks without events are left out.
         self._rows: dict[int, np.ndarray] = {}
         self._count = 0
-        #: Up to which tick events were handed out.
+        #: Tick up to which `confirm` has returned the events.
         self._confirmed = -1
-        #: The oldest tick that is asked for; up to which tick events may be gone: that of the last forgotten state.
+        #: The oldest tick that can be queried; the tick of the last dropped state, up to which events may be dropped.
         self._oldest, self._floor = int(stepper.tick), -(2**62)
         self._own()
 
@@ -37,14 +37,14 @@ class EventHistory:
 
     @property
     def owns(self) -> bool:
-        """Does the stepper report to this one? The latest one made that lives is the one."""
+        """Whether this history receives the stepper's events: it is the latest one that still exists."""
         other = owner(self._stepper)
         if other is None:
             self._own()
         return other is None or other is self
 
     def withdraw(self, tick: int) -> None:
-        """Take over what the stepper has to report, and forget the events after a tick."""
+        """Move the stepper's events to the history, and drop events after a tick."""
         fresh = self._stepper._exclusively(self._stepper._take_events)
         numbers = fresh["tick"]
         self._cut(min(tick, int(numbers[0]) - 1) if len(fresh) else tick)
@@ -59,14 +59,14 @@ class EventHistory:
             self._count -= len(self._rows.popitem()[1])
 
     def saved(self, tick: int, oldest: int) -> None:
-        """A state was saved at a tick; the oldest one that is kept."""
+        """Update the history after a state was saved. oldest: tick of the oldest saved state."""
         self.withdraw(tick)
         self._floor = self._oldest if oldest > self._oldest else min(self._floor, oldest - 1)
         self._oldest = oldest
         self._forget()
 
     def _forget(self) -> None:
-        """Forget what nobody asks for any more, and what was never asked for where there is no room."""
+        """Drop events that cannot be queried any more, and unconfirmed ones beyond the capacity."""
         capacity = self._stepper._events.capacity
         while self._rows:
             tick, rows = next(iter(self._rows.items()))
@@ -78,7 +78,7 @@ class EventHistory:
             self._count -= len(rows)
 
     def of(self, tick: int, ticks: int) -> np.ndarray:
-        """The events of some ticks, the last of which is `tick`."""
+        """Return the events of `ticks` ticks up to `tick`."""
         now = int(self._stepper.tick)
         self.withdraw(now)
         if not self._oldest <= tick <= now or tick - ticks < self._floor:
@@ -87,7 +87,7 @@ class EventHistory:
         return self._joined([self._rows[each] for each in range(tick - ticks + 1, tick + 1) if each in self._rows])
 
     def confirm(self, tick: int) -> np.ndarray:
-        """The events up to a tick, each handed out once."""
+        """Return the events up to a tick, each once."""
         self.withdraw(int(self._stepper.tick))
         rows = [rows for each, rows in self._rows.items() if self._confirmed < each <= tick]
         self._confirmed = max(self._confirmed, tick)
@@ -98,7 +98,7 @@ class EventHistory:
         return np.concatenate([np.zeros(0, fields(self._stepper.dim)), *rows])
 
     def take_back(self, other: EventHistory) -> None:
-        """Own the events again, also those that another history took meanwhile."""
+        """Take ownership of the events again, including those that another history received meanwhile."""
         other.withdraw(int(self._stepper.tick))
         self._cut(next(iter(other._rows), 2**62) - 1)
         self._rows |= other._rows

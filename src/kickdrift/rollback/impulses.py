@@ -1,4 +1,4 @@
-"""The impulses of contacts and joints, from which the next step begins: where they are kept, and their section."""
+"""Impulses of contacts and joints for warm starting: storage and snapshot section."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from ..stepper.slots import Slots
 
 _HEAD = struct.Struct("<q")
-#: Near pairs that a body has at most, on average.
+#: Maximal average number of near pairs per body.
 PAIRS_PER_BODY = 16
 
 
 class Impulses:
-    """The arrays for the impulses of a plan: made once, so that it outlives every binding.
+    """The impulse arrays of a plan; they outlive its bindings.
 
-    A step reads one place and writes the other; `state` says which is which, once the step is done. Of the pairs of a
-    place that push each other there are as many as `state` says, in ascending order; walls, and then shapes, have
-    numbers after those of the bodies. `push` has the impulse along the line between two, the load that it does not
-    give way to, and the impulse across it as a vector; `pull` those of rods.
+    Double-buffered: a step reads one buffer and writes the other, then swaps them in `state`, which also has the
+    number of active pairs in each. Pairs are in ascending order; walls, then shapes, are numbered after the bodies.
+    `push` has the normal impulse, the load that causes no compression, and the friction impulse as a vector; `pull`
+    has the impulses of rods.
     """
 
-    #: Of each side of those that these have followed, which it is here, or -1; None where all are what they were.
+    #: Per wall and shape of the previous impulses its number here, or -1; None if unchanged.
     moved: np.ndarray | None = None
 
     def __init__(self, plan: Plan) -> None:
@@ -43,16 +43,16 @@ class Impulses:
         self.ends, self.tenants = np.stack([fields["first"], fields["second"]], axis=1), fields["tenants"]
         self.dim, self.dtype = plan.dim, plan.dtype
         self.capacity = (PAIRS_PER_BODY + self.faces + min(self.sides - self.faces, SHAPES_PER_BODY)) * plan.n
-        #: The place to read from; how many pairs there are in each place.
+        #: Index of the buffer to read; number of pairs in each buffer.
         self.state = np.zeros((3, 1), np.int64)
         self.pair = [np.zeros((self.capacity, 2), np.int32) for _ in range(2)]
         self.push = [np.zeros((self.capacity, 2 + plan.dim), plan.dtype) for _ in range(2)]
         self.pull = [np.zeros((self.rods, 1), plan.dtype) for _ in range(2)]
 
     def followed(self, plan: Plan, shifted: bool) -> Impulses:
-        """Those that this plan goes on with: of bodies, walls and rods that are the same, and of shapes still there.
+        """Return the impulses for a new plan: those of unchanged bodies, walls, rods and shapes.
 
-        shifted: is the origin of coordinates another one? Then shapes are known by their numbers.
+        shifted: whether the origin of coordinates has changed; shapes are then matched by number.
         """
         fields = _fields(plan)
         if (self.n, self.faces, self.dtype) != (plan.n, len(fields["offset"]), plan.dtype):
@@ -64,7 +64,7 @@ class Impulses:
         if self.level.same(level):
             return self
         now = np.arange(len(self.level)) if shifted and len(level) == len(self.level) else self.level.numbers_in(level)
-        if np.array_equal(now, np.arange(len(level))):  # the same arrays serve both
+        if np.array_equal(now, np.arange(len(level))):  # reuse the arrays
             other = copy.copy(self)
             other.level, other.moved = level, None
             return other
@@ -82,7 +82,7 @@ class Impulses:
         return other
 
     def _with_rods(self, other: Impulses) -> Impulses:
-        """These with the rods of others: those that are the same go on with their impulses."""
+        """Return these impulses with another plan's rods; unchanged rods keep their impulses."""
         new, place = copy.copy(self), int(self.state[0, 0])
         new.rods, new.ends, new.tenants = other.rods, other.ends, other.tenants
         new.state, new.pair, new.push = (
@@ -102,7 +102,7 @@ class Impulses:
         return [row.tobytes() for row in np.concatenate([self.ends, self.tenants], axis=1)]
 
     def renumbered(self, plan: Plan, touching: list[tuple[int, np.ndarray]]) -> list[tuple[int, np.ndarray]]:
-        """Who touches by a plan that these have followed, (number of the constraint, keys), as the shapes are now."""
+        """Renumber the shapes in (constraint number, keys of pairs in contact) of the previous plan."""
         sources = [plan.source(record) for record in plan.constraint_records if record.kind == "contacts"]
         assert self.moved is not None
         numbered = []
@@ -115,7 +115,7 @@ class Impulses:
         return numbered
 
     def now(self, slots: Slots | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs that push each other, with what impulses; and the impulses of rods."""
+        """Return the active pairs, their impulses, and the impulses of rods."""
         place = int(self.state[0, 0])
         count = int(self.state[1 + place, 0])
         return self.lasting(slots, self.pair[place][:count], self.push[place][:count], self.pull[place])
@@ -123,7 +123,7 @@ class Impulses:
     def lasting(
         self, slots: Slots | None, pair: np.ndarray, push: np.ndarray, pull: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The same, without those of bodies that died since, and of the next in their slots: they have ended."""
+        """Drop impulses of bodies despawned since the step, whose slots may have been reused."""
         if slots is None:
             return pair, push, pull
         old = np.concatenate([(slots.alive & (slots.young[: self.n] == 0)), np.ones(self.sides, np.bool_)])
@@ -131,7 +131,7 @@ class Impulses:
         return pair[still], push[still], np.where(slots.uncut(self.ends, self.tenants)[:, None], pull, 0 * pull)
 
     def writes(self, pair: np.ndarray, push: np.ndarray, pull: np.ndarray) -> list[tuple[np.ndarray, None, np.ndarray]]:
-        """The writes that `_commit` makes to put these in place."""
+        """Return the array writes by which `_commit` stores these impulses."""
         count = len(pair)
         state = np.array([[0], [count], [0]])
         return [
@@ -143,7 +143,7 @@ class Impulses:
 
 
 class Level:
-    """Where the shapes of contacts are, in their parts."""
+    """The geometry of contact shapes, by part."""
 
     def __init__(self, fields: dict[str, np.ndarray]) -> None:
         none = np.zeros((0, 1))
@@ -159,10 +159,10 @@ class Level:
         return all(a is b or np.array_equal(a, b) for a, b in zip(*arrays, strict=True))
 
     def numbers_in(self, other: Level) -> np.ndarray:
-        """Of each shape its number in another level, or -1.
+        """Map each shape to its number in another level, or -1.
 
-        It is the one at the same place; where there is none, that of its own number in its part, if there are as many
-        of the same kind: then it has moved.
+        Shapes match by position. Otherwise they match by number within the part, if the part has as many shapes of the
+        same kind: the shape has then moved.
         """
         found, places = np.full(len(self), -1), [level._places() for level in (self, other)]
         waiting: dict[bytes, list[int]] = {}
@@ -180,9 +180,9 @@ class Level:
         return found
 
     def moved_into(self, before: Level, fields: dict[str, np.ndarray], position: np.ndarray) -> tuple[int, int] | None:
-        """A shape that has moved into a body, and is there by more than its radius: (its number, the body), or None.
+        """Find a shape that was moved into a body by more than the body's radius: (shape, body), or None.
 
-        fields: those of the record whose shapes these are.
+        fields: the fields of the record of these shapes.
         """
         position, part = position.astype(np.float64), np.repeat(np.arange(len(self.begin) - 1), np.diff(self.begin))
         for old, number in enumerate(before.numbers_in(self)):
@@ -210,8 +210,8 @@ class Level:
 
 
 def outside(position: np.ndarray, one: np.ndarray, other: np.ndarray, segment: bool) -> np.ndarray:
-    """How far each of these places is from a segment or box; less than 0 in a box."""
-    with np.errstate(over="ignore", invalid="ignore"):  # bodies that are nowhere are in nothing
+    """Return the signed distance of each position from a segment or box; negative inside a box."""
+    with np.errstate(over="ignore", invalid="ignore"):  # non-finite positions are inside nothing
         if segment:
             way = other - one
             share = np.clip((position - one) @ way / max(float(way @ way), 1e-300), 0, 1)
@@ -229,7 +229,7 @@ def _fields(plan: Plan) -> dict[str, np.ndarray]:
 
 
 def _sides(fields: dict[str, np.ndarray]) -> int:
-    """How many walls and shapes there are."""
+    """Return the number of walls and shapes."""
     return len(fields["offset"]) + len(fields.get("shape_lower", ()))
 
 
@@ -252,12 +252,12 @@ class ContactsPart(Part):
         return stepper._impulses is None
 
     def most(self, stepper: StepperBase) -> int:  # type: ignore[override]
-        # Walls and rods may be others when the snapshot was taken: a thousand walls, a million rods.
+        # The snapshot may be from a time with other constraints: at most a thousand walls, a million rods.
         pairs = (PAIRS_PER_BODY + 1000) * stepper.n
         return _HEAD.size + pairs * (8 + (2 + stepper.dim) * stepper.dtype.itemsize) + 10**6 * stepper.dtype.itemsize
 
     def parse(self, stepper: StepperBase, data: bytes) -> dict[str, Any]:  # type: ignore[override]
-        return {"contacts": data}  # of which bodies, another part says
+        return {"contacts": data}  # the bodies are in another section
 
     def check(self, stepper: StepperBase, saved: Any) -> None:  # type: ignore[override]
         data, slots = saved.changes.pop("contacts"), stepper._slots

@@ -6,9 +6,9 @@ A stepper lists its parts in `_parts`, in the order in which their sections are 
 2. Append it to `_parts` where the stepper is made, before anything is saved.
 3. Forge its section in `tests/rollback/test_sections.py`: whatever is no work of `save` must be refused.
 
-`save` is canonical: equal worlds, equal bytes, on every platform. What is as it was declared is not said, so that who
-does not use a part has no section, and `parse` of no bytes goes back to what was declared. Snapshots, checksums,
-Rollback, pickle, copies and tapes then have the part in them without more ado.
+`save` is canonical: equal worlds give equal bytes on every platform. Declared values are not written: an unused part
+has no section, and `parse` of no bytes restores the declared values. Snapshots, checksums, Rollback, pickle, copies
+and tapes include every part automatically.
 """
 
 from __future__ import annotations

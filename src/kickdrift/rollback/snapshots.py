@@ -10,9 +10,8 @@
 
 All numbers are little-endian, nothing is left unset, and equal states have equal bytes.
 
-A snapshot may come from a stranger, who can compute checksums as well as anyone. So `parse` believes nothing: it
-accepts the bytes that `save` writes and no others, bounds what it works on before it does, and leaves the stepper
-alone.
+Snapshots are untrusted input, and checksums can be forged. `parse` therefore accepts only bytes that `save` could have
+written, checks sizes before it processes them, and does not modify the stepper.
 """
 
 from __future__ import annotations
@@ -238,7 +237,7 @@ def _header(data: bytes) -> _Header:
         raise SnapshotError(f"snapshot: expected it to begin with {_MAGIC!r}, got {magic!r}")
     if magic[-1] != _VERSION:
         raise SnapshotError(f"snapshot: expected one of version {_VERSION}, got one of version {magic[-1]}")
-    # Nothing has a checksum too: a length that leaves no header would pass for an undamaged one.
+    # An empty header has a valid CRC: reject lengths that leave no header.
     if (
         not start <= length <= min(len(data), start + _LONGEST_TEXT)
         or zlib.crc32(data[_PROLOGUE.size : length]) != check
@@ -278,7 +277,7 @@ def _array(dtype: np.dtype, data: bytes, place: int, rows: int, dim: int) -> np.
     array = np.frombuffer(data, form, rows * dim, place).reshape(rows, dim)
     if array.flags.aligned:
         return array.astype(dtype, copy=False)
-    # Bytes may lie anywhere.
+    # The bytes may be unaligned.
     fresh = np.empty((rows, dim), form)
     fresh.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)[place : place + fresh.nbytes]
     return fresh.astype(dtype, copy=False)
@@ -335,7 +334,7 @@ def _parse_text(stepper: State, text: bytes) -> tuple[Fraction, Fraction, int, n
     if type(origin_tick) is not int:
         raise SnapshotError(f"snapshot: expected origin_tick to be an int, got {validation.show(origin_tick)}")
     offset = _offset(fields.get("offset"), len(stepper._offset))
-    # One text for one state: what is left out, said twice, added or written otherwise shows here.
+    # The text is canonical: comparing with the rewritten text detects missing, duplicate, added or reformatted items.
     if not 0 <= origin_tick < TICKS or _written(stepper, exact_dt, origin, origin_tick, offset) != text:
         raise SnapshotError("snapshot: the text is not as snapshot() writes it")
     return exact_dt, origin, origin_tick, offset

@@ -1,4 +1,4 @@
-"""A recording of a run: where it began, what was changed between ticks, and what each tick came to."""
+"""A recording of a run: initial snapshot, changes between ticks, and a checksum of each tick."""
 
 from __future__ import annotations
 
@@ -91,15 +91,15 @@ class Tape:
         self._change, self._begun = _difference(stepper, self._last, now), (now.tick, len(self._records))
 
     def _after(self, stepper: State) -> None:
-        """Record a tick that is done: once, though this is interrupted and called again."""
+        """Record a completed tick, exactly once even if this is interrupted and called again."""
         now, (tick, recorded) = snapshots.keep(stepper), self._begun
-        # A step that could not be solved was none: what was changed before it is noticed again.
+        # A step that failed to converge is not recorded: the changes before it are found again at the next one.
         if now.tick != tick:
             if len(self._records) == recorded:
                 self._records.append(_Record(now.tick, snapshots.checksum(stepper, now), *self._change))
             self._last = now
 
-    # Going through it.
+    # Replay.
 
     def replay(self, stepper: Any) -> None:
         """Run the recording on a stepper that was made like the recorded one.

@@ -1,4 +1,4 @@
-"""The common part of the compiled stepper and the reference: everything except the arithmetic."""
+"""Base of the compiled stepper and the reference implementation: everything except the arithmetic."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _PARTS = (SavedChanges(), SlotsPart(), AppliedForces(), ContactsPart())
 
 
 class StepperBase(State):
-    """Checks the arguments once and describes the stepper.
+    """Check the arguments once and describe the stepper.
 
-    An implementation provides what is declared below: `_bind()` is called once the arrays are known,
-    `_binding(plan)` and `_numbers(binding, h)` describe what is stepped, and `_commit` takes them over.
+    A subclass implements the methods declared below. `_bind()` is called once the arrays are known.
+    `_binding(plan)` and `_numbers(binding, h)` compute the inputs of a step, and `_commit` applies them.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class StepperBase(State):
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
         self._given = validation.state_arrays(position, velocity)
-        # Views: if the caller gives his own arrays another shape, these stay as they are.
+        # Views keep their shape if the caller reshapes the original arrays.
         self._position, self._velocity = (array.view() for array in self._given)
         n, dim = self._position.shape
         self._clock, exact_dt = self._clock_and_step(clock, dt, hz, self._position.dtype)
@@ -106,18 +106,18 @@ class StepperBase(State):
         self._claim(self._clock)
         self._warn_of()
 
-    #: What of those who meet is reported.
+    #: The `Events` configuration; None if events are disabled.
     _events: Any = None
-    #: The history of a Rollback that they go to, as a weak reference; how many had no room there.
+    #: Weak reference to the Rollback's event history that receives the events; number of events it had no room for.
     _event_history: Any = None
     _events_forgotten = 0
 
-    #: What the stepper was made with, terms before constraints: as it was given, and with lengths measured.
+    #: The constructor's declarations, terms before constraints: as passed, and with rest lengths measured.
     _handles: tuple[Declaration, ...]
     _firsts: tuple[Declaration, ...]
-    #: What snapshots say of the changes, and for which entries and masses.
+    #: Cache of the snapshot section of changes, with the entries and masses that it was written for.
     _changes_written: tuple[tuple[Entry, ...], np.ndarray, bytes] | None = None
-    #: None as long as all of the first bodies live, and ids were not asked for.
+    #: None while all initial bodies are active and ids have not been requested.
     _slots: Slots | None = None
 
     if TYPE_CHECKING:
@@ -134,19 +134,19 @@ class StepperBase(State):
         _history: np.ndarray | None
 
         @property
-        def _previous(self) -> tuple[np.ndarray, np.ndarray] | None: ...  # the state that drawing starts from
+        def _previous(self) -> tuple[np.ndarray, np.ndarray] | None: ...  # the state that interpolation starts from
 
         def restart(self) -> None: ...
-        def _move(self, body: int, position: ArrayLike) -> None: ...  # what `_move_rows` does, of one
+        def _move(self, body: int, position: ArrayLike) -> None: ...  # `_move_rows` for a single body
         def record(self, steps: int, every: int = 1) -> Trajectory: ...
         def _bind(self) -> None: ...
-        def _watch(self, clock: Any) -> None: ...  # `step` looks at what it counts
+        def _watch(self, clock: Any) -> None: ...  # `step` reads this clock's counters
         def _binding(self, plan: Plan, state: Any = None) -> Any: ...
         def _rebound(self, history: np.ndarray | None) -> dict[str, Any]: ...
-        def _park(self) -> None: ...  # make the rows of the dead zeros
+        def _park(self) -> None: ...  # zero the rows of inactive bodies
         def _last_step(self, substeps: int) -> None: ...
         def _take_events(self) -> np.ndarray: ...
-        def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # keys of those who touch, by number of the constraint
+        def _touching(self) -> list[tuple[int, np.ndarray]]: ...  # (constraint number, keys of touching pairs)
 
         @property
         def _events_dropped(self) -> int: ...
@@ -169,12 +169,12 @@ class StepperBase(State):
 
     @property
     def n(self) -> int:
-        """How many bodies."""
+        """Number of bodies, including free rows."""
         return self._plan.n
 
     @property
     def dim(self) -> int:
-        """How many dimensions, 1 to 3."""
+        """Number of dimensions, 1 to 3."""
         return self._plan.dim
 
     @property
@@ -207,9 +207,8 @@ class StepperBase(State):
     def touching(self) -> np.ndarray:
         """The pairs that touch now: a structured array with the fields source, a, b, slot_a and slot_b of `Events`.
 
-        It is empty where no constraint that is switched on reports who touches: `Pin`, `Distance` and `Sensor` do not.
-        Raises RuntimeError during a step, for a stepper made without `events=`, and where neither BEGIN nor END was
-        asked for.
+        It is empty if no enabled constraint reports contacts: `Pin`, `Distance` and `Sensor` do not. Raises
+        RuntimeError during a step, for a stepper made without `events=`, and if both BEGIN and END are disabled.
 
         >>> import kickdrift as kd
         >>> ball = kd.Stepper([[1.0]], [[-1.0]], dt=1, constraints=[kd.Box(0, 9, restitution=0)], events=kd.Events())
@@ -222,7 +221,7 @@ class StepperBase(State):
         return touching(self)
 
     def _choose_dt(self, exact: Fraction) -> None:
-        if self._clock is not None:  # as it can count it
+        if self._clock is not None:  # round to a step that the clock can represent
             exact = time_steps.time_step(exact * self._clock.substeps, None) / self._clock.substeps
         self._change_dt(exact, **self._clock_change(exact))
 
@@ -233,7 +232,7 @@ class StepperBase(State):
                 warnings.warn(doubt, RuntimeWarning, stacklevel=3)
 
     def _clock_change(self, exact: Fraction) -> dict[str, Any]:
-        """The change of the clock, if there is one, that goes with another dt."""
+        """Return the change of the clock, if there is one, that another dt requires."""
         if self._clock is None:
             return {}
         step = exact * self._clock.substeps
@@ -241,20 +240,20 @@ class StepperBase(State):
             raise ValueError(f"hz: expected a step that the clock can count, got one of {validation.show(step)} s")
         return {"clock_rate": 1 / step}
 
-    #: Where contacts keep theirs, if there are any.
+    #: Impulse storage of contacts; None without contacts.
     _impulses: Impulses | None = None
 
     def _impulses_for(self, plan: Plan, shifted: bool = False) -> Impulses | None:
-        """The impulses that a plan goes on with: those that there are, where they are of the same contacts.
+        """Return the impulse storage for a plan, carrying over the impulses of unchanged contacts.
 
-        shifted: are its coordinates other ones?
+        shifted: whether the origin of the coordinates has changed.
         """
         if not has_contacts(plan):
             return None
         own = self._impulses
         return Impulses(plan) if own is None else own.followed(plan, shifted)
 
-    # The clock, which frames are fed to.
+    # The clock.
 
     def _clock_and_step(self, clock: Any, dt: Any, hz: Any, dtype: np.dtype) -> tuple[Any, Fraction]:
         if clock is None:
@@ -269,7 +268,7 @@ class StepperBase(State):
         return clock, step
 
     def _claim(self, clock: Any) -> None:
-        """Make the clock this stepper's own, as long as it lives."""
+        """Bind the clock to this stepper for the stepper's lifetime."""
         if clock is not None:
             self._refuse_shared(clock)
             clock._stepper = weakref.ref(self)
@@ -282,9 +281,9 @@ class StepperBase(State):
 
     @property
     def clock(self) -> Any:
-        """The FixedClock that `advance` feeds; made when first needed, where none was given.
+        """The FixedClock that `advance` feeds; created at first use if none was passed.
 
-        Raises ValueError where there can be none: a clock counts steps of 0.12 ns to 4 years, see `FixedClock`.
+        Raises ValueError if dt is out of a clock's range, 0.12 ns to 4 years: see `FixedClock`.
         """
         if self._clock is None:
             if not time_steps.countable(self._exact_dt):
@@ -298,12 +297,12 @@ class StepperBase(State):
         return self._clock
 
     def _follow_clock(self) -> None:
-        """Take over the step of a clock whose rate was changed, or which measures it."""
+        """Adopt the clock's current step, after a change of rate or under policy "variable"."""
         self._change_dt(self.clock._substep_exact)
 
     @property
     def _frame_step(self) -> float:
-        """Seconds between the two states that drawing mixes."""
+        """Seconds between the two states that `interpolate` blends."""
         return self._dt * (self._clock.substeps if self._clock is not None else 1)
 
     @property
@@ -314,8 +313,8 @@ class StepperBase(State):
     def energy(self) -> tuple[float, float]:
         """(kinetic, potential) energy of all bodies in J, in float64 whatever the dtype.
 
-        Bodies of infinite mass, and those that do not live, are left out. Raises ValueError where a term has no
-        potential, RuntimeError during a step.
+        Bodies of infinite mass and inactive bodies are left out. Raises ValueError if a term has no potential,
+        RuntimeError during a step.
 
         >>> import kickdrift as kd
         >>> kd.Stepper([[0.0, 2.0]], [[3.0, 0.0]], mass=2, forces=[kd.Gravity((0, -10))]).energy()
@@ -330,7 +329,7 @@ class StepperBase(State):
         return self._plan.energy(self._position, self._velocity, self._slots)
 
     def _time_of(self, tick: int) -> float:
-        """The time that forces are told, in float64 arithmetic."""
+        """Compute the time that is passed to forces, in float64 arithmetic."""
         return validation.as_float(self._origin) + (tick - self._origin_tick) * self._dt
 
     def _with_masses(self, rows: np.ndarray, mass: np.ndarray) -> None:
@@ -338,7 +337,7 @@ class StepperBase(State):
         if ((self._plan.mass + np.zeros(self.n))[rows] != mass).any():
             changes.change_mass(self, mass, rows)
 
-    # Bodies that come and go. Births and deaths are done by what derives.
+    # Spawn and despawn: the subclasses implement the operations.
 
     def _book(self) -> Slots:
         if self._slots is None:
@@ -347,7 +346,7 @@ class StepperBase(State):
 
     @property
     def alive(self) -> np.ndarray:
-        """Which rows hold a living body: a read-only view that is always up to date, bool of shape (n,).
+        """Mask of the active rows: a read-only view that is always up to date, bool of shape (n,).
 
         >>> import kickdrift as kd
         >>> world = kd.Stepper([[0.0], [0.0], [0.0]], alive=1)
@@ -363,31 +362,31 @@ class StepperBase(State):
         """The id of each row's body, -1 for a free row: a read-only view that is always up to date, int64 of shape
         (n,).
 
-        An id is generation << 32 | row. The generation counts the bodies that the row has held, from 1 on. No two
-        bodies of a world have the same id, even if they had the same row. Ids are at least 2**32, and rows are below.
+        An id is generation << 32 | row. The generation counts the bodies spawned in the row, from 1 on. No two bodies
+        of a world have the same id, even if they had the same row. Ids are at least 2**32, rows are less.
         """
         return self._book().ids
 
     @property
     def count(self) -> int:
-        """How many bodies live."""
+        """Number of active bodies."""
         return self.n if self._slots is None else int(np.count_nonzero(self._slots.mask))
 
     def _rows_of(self, index: Any) -> Any:
-        """An index of rows, with ids replaced by their rows: every id is at least 2**32, and no row is."""
+        """Replace ids in an index by their rows: every id is at least 2**32, every row is less."""
         if isinstance(index, (list, np.ndarray, int, np.integer)):
             try:
                 array = np.asarray(index)
             except ValueError:
-                return index  # which chooses no rows, as whoever takes them says
+                return index  # invalid as an index: the caller raises the error
             if array.dtype.kind in "iu" and array.size and array.max() >= 2**32:
                 return self.slots(index)
         return index
 
     slots = find_slots
 
-    # Changes between two ticks. The first four are made when they are first asked for: who changes nothing does not
-    # wait for them.
+    # Changes between two ticks. The first four are computed at first use, because a stepper that is never changed
+    # does not need them.
 
     _declared = once(entries.declared)
     _added = once(entries.added)
@@ -406,7 +405,7 @@ class StepperBase(State):
     _move_rows = moves.move_rows
     shift = moves.shift
 
-    # Saving and going back.
+    # Snapshots.
 
     def _arrays(self) -> list[np.ndarray]:
         self._park()

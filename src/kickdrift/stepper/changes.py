@@ -1,10 +1,10 @@
 """Changes between two ticks: coefficients, terms, constraints, masses and the arrays themselves.
 
-A stepper keeps an entry for each declaration, in the order in which they act. An entry is never changed: a change
-makes other entries, a plan of them and a binding of that, all aside, and `_commit` takes over the whole. So a stepper
-that was changed is one that was made so, and what is refused has changed nothing.
+A stepper has one entry per declaration, in the order of evaluation. Entries are immutable. A change builds new entries,
+their plan and its binding separately, and `_commit` replaces all of them at once. A changed stepper is therefore equal
+to one constructed that way, and a rejected change has no effect.
 
-What has no underscore and a stepper as `self` is an attribute of steppers, see base.py.
+Functions without an underscore that take a stepper as `self` become its methods in base.py.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def set(self: StepperBase, declaration: Declaration, /, *unnamed: Any, index: An
     declaration: the object that you gave to the stepper, or the one that `forces` or `constraints` shows for it.
     It stays the same object after a change. If the stepper has it twice, both change. Joints of `Contacts` are
     such objects too. coefficients: any arguments of its constructor except functions, pairs, walls and joints, in
-    the same units and shapes. Places are in today's coordinates, if the stepper was shifted. Lengths that were
+    the same units and shapes. Positions are in the current coordinates, if the stepper was shifted. Lengths that were
     measured stay the same, unless you give them; None measures them again. index: the bodies whose coefficients
     change, as for `set_mass`: an int, slice, array of ints or mask, or ids. The coefficients are then one for all
-    of these or one for each. If left out, all bodies change. Coefficients are copied: to change an array that you
-    gave does nothing, `set` does it.
+    of these or one for each. If left out, all bodies change. Coefficients are copied: changing an array that you
+    passed has no effect, call `set` instead.
 
     Setting one number for all bodies takes microseconds. Rates of `Damping`, and drag and stiffness under
     `exact`, take some 40 microseconds for each distinct value. Raises TypeError or ValueError as the constructors
@@ -83,7 +83,7 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
         _change(self, joints.changed(self, parts, other))
         return
     entries, places = [*self._entries], _places(self, declaration)
-    if index is not None and "index" in declaration.coefficients:  # the parameter of a formula
+    if index is not None and "index" in declaration.coefficients:  # a parameter of an expression, not body indices
         coefficients, index = {**coefficients, "index": index}, None
     given, changed = coefficients, {}
     for place in places:
@@ -96,7 +96,7 @@ def _set(self: StepperBase, declaration: Declaration, coefficients: dict[str, An
 
 
 def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], index: Any) -> dict[str, Any]:
-    """The coefficients of all bodies, with those of some as given."""
+    """Return coefficients for all bodies, replacing those of the indexed ones."""
     if isinstance(index, np.ndarray):
         index = validation.plain("index", index)
     rows = np.ravel(validation.rows(self._rows_of(index), self.n))
@@ -105,7 +105,7 @@ def _of_rows(self: StepperBase, entry: Entry, coefficients: dict[str, Any], inde
 
 
 def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, Any], plan: Plan) -> Entry:
-    """An entry with other coefficients, told in today's coordinates."""
+    """Return an entry with changed coefficients, which are in the current coordinates."""
     origin, offset = entry.origin, self._offset
     base, at = entry.now, entry.at
     if at is not offset and not base.places.isdisjoint(coefficients) and (at != offset).any():
@@ -120,13 +120,13 @@ def with_coefficients(self: StepperBase, entry: Entry, coefficients: dict[str, A
     else:
         then = at_offset(origin.first, at - origin.at)
         if entry.joints is None and not differences(now, then):
-            now, at = origin.first, origin.at  # what is as declared is said in one way only
+            now, at = origin.first, origin.at  # canonical form of unchanged coefficients
     today = now if at is offset else at_offset(now, offset - at)
     return Entry(origin, now, at, entry.enabled, offset, today, entry.joints)
 
 
 def current(self: StepperBase, declaration: D) -> D:
-    """A force or constraint with today's values, after `set`, and in today's coordinates.
+    """Return a force or constraint with its current values, after `set`, in the current coordinates.
 
     Raises ValueError if the stepper does not have it, RuntimeError during a step.
 
@@ -149,7 +149,7 @@ def _current(self: StepperBase, declaration: Declaration) -> Declaration | None:
 
 
 def enable(self: StepperBase, declaration: Declaration, enabled: bool = True) -> None:
-    """Switch a force or constraint on or off, from the next step on. Its place and values stay the same.
+    """Enable or disable a force or constraint, from the next step on. Its order and values stay the same.
 
     Raises TypeError, ValueError or RuntimeError as `set` does; nothing has changed then.
 
@@ -208,7 +208,7 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
     if self._slots is not None:
         first = first.held(self._slots)
     origin = Origin(None, declaration, first, self._offset)
-    # Equal ones that come and go in turn are one to snapshots: what is done again has the same bytes again.
+    # Reuse the origin of an equal, removed declaration: repeating a change then gives an identical snapshot.
     absent = [old for old in (*self._declared, *self._added.get(origin.token, ())) if id(old) not in present]
     alike = (old for old in absent if old.first.equals(first) and old.token == origin.token)
     origin = next(alike, origin)
@@ -221,14 +221,14 @@ def _add(self: StepperBase, declaration: Term | Constraint) -> None:
     terms = self._entries[: len(self._entries) - len(constraints)]
     entries = (*self._entries, entry) if isinstance(first, Constraint) else (*terms, entry, *constraints)
     changes = _remade(self, self._offset, entries)
-    # Known for good from here on: whether the stepper has it is for the entries to say.
+    # The registration is permanent; the entries alone decide whether the declaration is active.
     give_name(self, origin, declaration)
     remember(self, origin)
     _take(self, changes)
 
 
 def remove(self: StepperBase, declaration: Declaration) -> None:
-    """Remove a force or constraint, from the next step on. Snapshots from before bring it back.
+    """Remove a force or constraint, from the next step on. Restoring an earlier snapshot adds it again.
 
     Raises ValueError if the stepper does not have it, RuntimeError during a step; nothing has changed then.
 
@@ -294,7 +294,7 @@ def change_mass(self: StepperBase, value: ArrayLike, index: Any) -> None:
 
 
 def told_once(self: StepperBase, mass: np.ndarray) -> np.ndarray:
-    """Equal masses in one form: the array that there is, or a single number where one was declared."""
+    """Return the canonical form of masses: equal worlds must have equal snapshots."""
     bodies = np.zeros(self.n)
     for known in (self._first_plan.mass, self._plan.mass):
         if self.n == 0 or (mass + bodies == known + bodies).all():
@@ -313,11 +313,11 @@ def rebind(self: StepperBase, position: np.ndarray, velocity: np.ndarray) -> Non
 
     position, velocity: arrays of the same dtype and dimension, with any layout. Their contents are the state from
     now on. They have as many rows as before, or more, unless a coefficient or mass is given per body: then `set` or
-    `set_mass` one number for all bodies, rebind, and tell those of each afterwards. What was given per body when the
-    stepper was made stays so. In a world where bodies come and go, the new rows are free.
+    `set_mass` one number for all bodies, rebind, and set per-body values afterwards. Constructor arguments that were
+    given per body stay so. In a world with spawn and kill, the new rows are free.
 
-    The integrator's history begins anew, as after `restart`, unless the values are the same as before. Drawing
-    always begins anew. With more rows, snapshots from before no longer fit. Raises TypeError or ValueError for
+    The integrator's history is reset, as after `restart`, unless the values are the same as before. Interpolation
+    is always reset. With more rows, earlier snapshots no longer fit. Raises TypeError or ValueError for
     other arrays, RuntimeError during a step; nothing has changed then.
 
     >>> import numpy as np, kickdrift as kd
@@ -372,7 +372,7 @@ def _rebind(self: StepperBase, position: Any, velocity: Any) -> None:
 
 
 def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Plan:
-    """The same for more bodies, where nothing is told per body. declared: is it what the stepper was made with?"""
+    """Extend a plan without per-body coefficients to n bodies. declared: whether it is the constructor's plan."""
     way = (
         "a stepper that was made with one number for all bodies can grow, and be told numbers of each afterwards"
         if declared
@@ -386,11 +386,11 @@ def _grown(self: StepperBase, plan: Plan, n: int, declared: bool = False) -> Pla
         raise ValueError(f"position: expected {self.n} bodies, as before, got {n}: {error}; {way}") from error
 
 
-# How all of them are done.
+# Shared implementation.
 
 
 def _places(self: StepperBase, declaration: Any) -> list[int]:
-    """Where the entries of a declaration are."""
+    """Return the indices of a declaration's entries."""
     if not isinstance(declaration, Declaration):
         raise TypeError(f"declaration: expected a term or constraint, got {validation.show(declaration)}")
     origins = self._by_handle.get(declaration, ())
@@ -412,7 +412,7 @@ def _places(self: StepperBase, declaration: Any) -> list[int]:
 
 
 def _standing(self: StepperBase, declaration: Any) -> list[Any]:
-    """A declaration with today's values, where it is switched on: once for each time that it was given."""
+    """Return the declaration's current values, once per enabled entry."""
     entries = [self._entries[place] for place in _places(self, declaration)]
     return [entry.today for entry in entries if entry.enabled]
 
@@ -424,7 +424,7 @@ def shifted(
     mass: np.ndarray | None = None,
     **plan: Any,
 ) -> dict[str, Any]:
-    """The changes that make the plan anew with an offset, entries and masses, or those that are there."""
+    """Return the changes that rebuild the plan with an offset, entries and masses; defaults are the current ones."""
     entries = tuple([entry.shifted(offset) for entry in (self._entries if entries is None else entries)])
     return _remade(self, offset, entries, mass, **plan)
 
@@ -432,7 +432,7 @@ def shifted(
 def _remade(
     self: StepperBase, offset: np.ndarray, entries: tuple[Entry, ...], mass: np.ndarray | None = None, **plan: Any
 ) -> dict[str, Any]:
-    """The same with entries in the coordinates of the offset."""
+    """Return the changes that rebuild the plan with entries that are already in the coordinates of the offset."""
     mass = self._plan.mass if mass is None else mass
     old = self._plan
     model = Plan(old.n, old.dim, old.dtype, mass, old.integrator, **acting(entries), previous=old, **plan)
@@ -447,7 +447,7 @@ def _change(
     checked: Iterable[int] = (),
     changed: Mapping[int, Any] = MappingProxyType({}),
 ) -> None:
-    """Go over to other entries; those at some places are checked also where they are switched off.
+    """Replace the entries; those at the given indices are validated even if disabled.
 
     changed: see Plan.
     """
@@ -465,7 +465,7 @@ def _change(
 
 
 def _check_moves(self: StepperBase, plan: Plan, before: Level, now: Level) -> None:
-    """Refuse shapes that are set into bodies: they have no velocity, and would go through."""
+    """Reject shapes moved into bodies: the shapes have no velocity, and the bodies would tunnel through them."""
     fields = next(record.fields for record in plan.constraint_records if record.kind == "contacts")
     alive = np.ones(plan.n, np.bool_) if self._slots is None else self._slots.alive.astype(np.bool_)
     found = now.moved_into(before, fields | {"weight": fields["weight"] * alive}, self._position)

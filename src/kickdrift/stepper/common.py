@@ -20,18 +20,18 @@ _ZERO = Fraction(0)
 
 
 class State:
-    """Keeps the exact time, records, and saves; what is stepped and how is left to what derives.
+    """Exact time, recording and snapshots. Subclasses define the state and how it is stepped.
 
-    What derives calls `_begin(dt, threads)` and provides what is declared below.
+    A subclass calls `_begin(dt, threads)` and implements the methods declared below.
     """
 
-    #: The clock that frames are fed to, where there is one.
+    #: The clock that `advance` feeds; None if there is none.
     _clock: Any = None
-    #: How far everything was shifted, component by component, where that can be.
+    #: Accumulated offset of `shift`, per component; empty if the stepper cannot be shifted.
     _offset: np.ndarray = np.zeros(0)
-    #: May there be a history, so that `_started` says whether it is filled?
+    #: Whether the integrator may have a history; `_started` then tells if it is filled.
     _starts = True
-    #: What else belongs to the world and its snapshots.
+    #: Further parts of the world that snapshots contain.
     _parts: tuple[parts.Part, ...] = ()
 
     if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class State:
         @property
         def dtype(self) -> np.dtype: ...
 
-        _tape: Any  # which records what it does, or None
+        _tape: Any  # the active recorder, or None
         _plan: Any  # of bodies, see model.py
         _started: bool  # is the history filled?
         _last_h: float  # the step that it spans
@@ -53,17 +53,17 @@ class State:
         def step(self, n: int = 1) -> None: ...
         def _step(self, n: int) -> None: ...  # only for callers that hold the stepper's lock
         def _exclusively(self, function: Callable[..., Any], *given: Any) -> Any: ...  # RuntimeError while it steps
-        def _numbers(self, binding: Any, h: float) -> Any: ...  # what depends on dt, for `_commit`
-        def _commit(self, *args: Any, **changes: Any) -> None: ...  # several changes as one, see bodies.pyx
-        def _copies(self) -> bytes: ...  # the arrays of the state, as they are saved
+        def _numbers(self, binding: Any, h: float) -> Any: ...  # coefficients that depend on dt, for `_commit`
+        def _commit(self, *args: Any, **changes: Any) -> None: ...  # apply several changes atomically, see bodies.pyx
+        def _copies(self) -> bytes: ...  # the state arrays in snapshot format
         def _digest(self, values: np.ndarray, place: int) -> int: ...
-        def _sampled(self) -> tuple[np.ndarray, ...]: ...  # what `record` keeps
+        def _sampled(self) -> tuple[np.ndarray, ...]: ...  # the arrays that `record` samples
         def _trajectory(self, time: np.ndarray, *samples: np.ndarray) -> Any: ...
-        def _arrays(self) -> list[np.ndarray]: ...  # what later steps depend on
-        def _array_count(self, started: bool) -> int: ...  # of these, with the history filled or not
-        def _described(self) -> dict[str, Any]: ...  # whose snapshots it takes, as JSON
-        def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays that so many saved ones go to
-        def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]: ...  # what such an offset changes
+        def _arrays(self) -> list[np.ndarray]: ...  # the arrays that later steps depend on
+        def _array_count(self, started: bool) -> int: ...  # number of these arrays
+        def _described(self) -> dict[str, Any]: ...  # identity of compatible snapshots, for JSON
+        def _targets(self, count: int) -> list[np.ndarray]: ...  # the arrays that `count` saved arrays are restored to
+        def _shifted(self, offset: np.ndarray, **plan: Any) -> dict[str, Any]: ...  # changes for another offset
 
     def _begin(self, exact_dt: Fraction, threads: int) -> None:
         self._threads = validation.integer("threads", threads, 1)
@@ -74,10 +74,10 @@ class State:
         self._snapshot_text: tuple[Any, bytes] | None = None
 
     def _take_state(self, given: Mapping[str, np.ndarray] | None, **taken: np.ndarray) -> None:
-        """The user's own arrays; taken: those of the stepper."""
+        """Register the user's arrays. taken: the stepper's own arrays."""
         arrays = user_arrays(given, taken)
         self._user_given = MappingProxyType(arrays)
-        # Views of the arrays that are stepped: their shape cannot be changed, and the arrays below not be resized.
+        # Views of the state arrays: they keep their shape, and prevent a resize of the original arrays.
         self._user_arrays = {name: np.asarray(arrays[name]).view() for name in sorted(arrays)}
         if arrays:
             self._user_text = described(self._user_arrays)
@@ -119,24 +119,24 @@ class State:
         self._exclusively(self._choose_dt, time_steps.signed_step(value, None, self.dtype))
         self._warn_of()
 
-    # From here on, names with an underscore are only for callers that hold the stepper's lock.
+    # Methods below with an underscore require that the caller has locked the stepper.
 
     @once
     def _identity(self) -> dict[str, Any]:
         return self._described()
 
     def _warn_of(self) -> None:
-        """Say what cannot go well with this step; called by what users call."""
+        """Warn of coefficients that are unsuitable for this dt."""
 
     def _choose_dt(self, exact: Fraction) -> None:
         self._change_dt(exact, **self._clock_change(exact))
 
     def _clock_change(self, exact: Fraction) -> dict[str, Any]:
-        """The change of the clock, if there is one, that goes with another dt."""
+        """Return the change of the clock, if there is one, that another dt requires."""
         return {}
 
     def _change_dt(self, exact: Fraction, **more: Any) -> None:
-        """Go on with another step; time stays continuous."""
+        """Change dt; time stays continuous."""
         origin = {"_origin": time_steps.exact_time(self._time_exact()), "_origin_tick": self.tick}
         step = {"_dt": float(exact), "_exact_dt": exact}
         self._commit(numbers=self._numbers(None, float(exact)), attributes=origin | step, **more)
@@ -145,7 +145,7 @@ class State:
         return Fraction(*self._time_ratio())
 
     def _time_ratio(self) -> tuple[int, int]:
-        """A fraction that need not be in lowest terms: to look for common factors takes most of the time."""
+        """Return the time as a fraction that may not be in lowest terms: the gcd would take most of the time."""
         origin, dt = self._origin, self._exact_dt
         passed = (self.tick - self._origin_tick) * dt.numerator * origin.denominator
         return origin.numerator * dt.denominator + passed, origin.denominator * dt.denominator
@@ -159,7 +159,7 @@ class State:
         return validation.ratio(*self._time_ratio())
 
     def record(self, steps: int, every: int = 1) -> Any:
-        """Run `steps` steps, and keep the state now and after each `every` of them. Raises what `step` raises.
+        """Run `steps` steps; sample the state now and after every `every` steps. Raises the same errors as `step`.
 
         If a step raises an error, the samples so far are in the error's attribute `trajectory`.
 
@@ -209,7 +209,7 @@ class State:
         """Everything that later steps depend on, as bytes that any machine can `restore`.
 
         That is the state, the integrator's history, tick, dt and the clock's tick. What else the clock has is not
-        included: the time that waits for the next step, its scale, and whether it is paused. Coefficients that were
+        included: unconsumed time, its scale, and whether it is paused. Coefficients that were
         changed since the stepper was made are included, of all others only a digest. Raises RuntimeError during a step.
 
         >>> import kickdrift as kd
@@ -226,13 +226,13 @@ class State:
         """Go to the state of a snapshot of this or an equal stepper, in the same arrays.
 
         dt comes from the snapshot too, and with it the rate of the clock, unless that follows the frames. Events of
-        later ticks that nobody took are dropped: the steps make them anew.
+        later ticks that were not taken are dropped: the steps will record them again.
 
-        clock: does the clock begin again too, as for another game? It has its first scale then, is not paused, no time
-        waits, and tick and time are those of the snapshot. If not, scale and pause stay as they are.
+        clock: whether to reset the clock too, as for a new game. It then has its initial scale, is not paused, has no
+        unconsumed time, and takes tick and time from the snapshot. If false, scale and pause stay as they are.
 
         Raises SnapshotError, and changes nothing, if the snapshot is damaged, or was made by a stepper with another
-        size, integrator or other coefficients, or if its dt does not suit the clock. Drawing begins anew. Raises
+        size, integrator or other coefficients, or if its dt does not suit the clock. Interpolation is reset. Raises
         RuntimeError during a step, and with `clock` also inside a frame.
 
         >>> import kickdrift as kd
@@ -251,12 +251,12 @@ class State:
     def _restore(
         self, snapshot: bytes, clock_tick: bool = True, clock_rate: bool = True, clock_anew: bool = False
     ) -> None:
-        """Go to a snapshot, with the clock's tick and rate or without."""
+        """Restore a snapshot, optionally with the clock's tick and rate."""
         clock = self._clock
         clock_anew = clock_anew and clock is not None
-        # Under policy "variable" dt is the length of the last frame, and not the rate of the clock.
+        # Under policy "variable" dt is the length of the last frame, which must not become the clock's rate.
         clock_rate = clock_rate and (clock is None or clock.deterministic)
-        # It may have been given another rate, which no frame has told the stepper yet.
+        # The clock's rate may have changed since the stepper's last frame.
         other_rate = clock_rate and clock_tick and clock is not None and clock.substep_dt != self._dt
         saved = snapshots.parse(self, snapshot)
         writes = [(to, None, array) for to, array in zip(self._targets(len(saved.arrays)), saved.arrays, strict=True)]
@@ -272,7 +272,7 @@ class State:
         if plan or (saved.offset is not self._offset and (saved.offset != self._offset).any()):
             try:
                 shifted = self._shifted(saved.offset, **plan)
-            except ValueError as error:  # not every offset leaves coefficients finite
+            except ValueError as error:  # the offset may overflow coefficients
                 what = "plan" if plan else "offset"
                 raise SnapshotError(f"snapshot: its {what} is refused here: {error}") from error
             attributes |= shifted.pop("attributes")
@@ -297,9 +297,9 @@ class State:
             if not clock_anew and (other_rate or (clock_rate and other_dt)):
                 changes |= self._clock_change(saved.exact_dt)
             self._commit(resume=resume, **changes)
-        except ValueError as error:  # not every dt is a rate for a clock
+        except ValueError as error:  # the clock may be unable to represent dt
             raise SnapshotError(f"snapshot: its dt of {saved.exact_dt} s is refused here: {error}") from error
 
     def __copy__(self) -> Any:
-        # Two steppers on the same arrays would each undo what the other did.
+        # Two steppers on the same arrays would overwrite each other's results.
         return copy.deepcopy(self)

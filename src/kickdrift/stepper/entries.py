@@ -1,4 +1,4 @@
-"""The terms and constraints of a stepper: as they were given, and as they are now."""
+"""The terms and constraints of a stepper: as declared, and with their current values."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from ..forces.base import Term
 if TYPE_CHECKING:
     from .base import StepperBase
 
-#: How many that were added and removed since a stepper knows, to find them in snapshots: different ones, and how many
-#: of each that look alike there, and are not.
+#: Limits on removed declarations that are remembered for restoring snapshots: distinct tokens, and declarations per
+#: token, which are equal in a snapshot but different objects.
 MOST_ADDED, MOST_ALIKE = 4096, 64
 
 
 class Origin:
-    """A declaration as it was given, when the stepper was made or later."""
+    """A declaration as passed to the constructor or to `add`."""
 
     def __init__(self, number: int | None, handle: Declaration, first: Declaration, at: np.ndarray) -> None:
-        self.number = number  #: among those that the stepper was made with; None where it was added
-        self.handle = handle  #: by which it is changed: the last one, where equal ones were added in turn
-        self.first = first  #: the same, with lengths measured
-        self.at = at  #: the stepper's offset then: places are told in coordinates of that
-        self.removed = False  #: has it ever been?
+        self.number = number  #: index in the constructor's declarations; None if added later
+        self.handle = handle  #: the user's object; the latest of equal ones added in turn
+        self.first = first  #: the declaration with lengths measured
+        self.at = at  #: the stepper's offset then, whose coordinates positions are in
+        self.removed = False  #: whether it was ever removed
 
     @once
     def token(self) -> str:
-        """A key that is different for each declaration, and the same on every machine."""
-        from hashlib import blake2b  # which brings OpenSSL: as long as a tenth of our import
+        """Key that identifies the declared values, identical on every machine."""
+        from hashlib import blake2b  # loads OpenSSL: a tenth of the import time
 
         digest = blake2b(type(self.first).__name__.encode(), digest_size=16)
         told = self.first.told()
@@ -48,40 +48,40 @@ class Origin:
 
 
 class Entry(NamedTuple):
-    """A declaration that a stepper has, with today's values."""
+    """A declaration of a stepper with its current values."""
 
     origin: Origin
     now: Declaration  #: `origin.first`, unless it was changed
-    at: np.ndarray  #: the offset whose coordinates `now` is told in
+    at: np.ndarray  #: the offset whose coordinates `now` is in
     enabled: bool
-    offset: np.ndarray | None  #: today's
-    today: Declaration | None  #: `now` in today's coordinates
+    offset: np.ndarray | None  #: the current offset
+    today: Declaration | None  #: `now` in the current coordinates
     joints: tuple[tuple[Declaration, bool] | None, ...] | None = None  #: of `Contacts`, unless as declared: joints.py
 
     @property
     def added(self) -> bool:
-        """Was it added since the stepper was made?"""
+        """Whether it was added after construction."""
         return self.origin.number is None
 
     def shifted(self, offset: np.ndarray) -> Entry:
-        """The same in the coordinates of an offset."""
+        """Return the entry in the coordinates of an offset."""
         if self.offset is offset or (self.offset is not None and np.array_equal(self.offset, offset)):
             return self
         return self._replace(offset=offset, today=at_offset(self.now, offset - self.at))
 
 
 def at_offset(declaration: Declaration, way: np.ndarray) -> Declaration:
-    """The same in coordinates that are so far off."""
+    """Return a declaration in coordinates displaced by `way`."""
     return declaration.shifted(way) if way.any() else declaration
 
 
 def entered(origins: Iterable[Origin]) -> tuple[Entry, ...]:
-    """The entries of what a stepper is made with, as it was given."""
+    """Create the initial entries of the constructor's declarations."""
     return tuple(Entry(origin, origin.first, origin.at, True, origin.at, origin.first) for origin in origins)
 
 
 def acting(entries: Iterable[Entry]) -> dict[str, Any]:
-    """The terms and constraints that are switched on, as a plan takes them, and those that are off."""
+    """Return enabled terms and constraints, and disabled ones, as arguments of `Plan`."""
     today = [entry.today for entry in entries if entry.enabled]
     idle = [entry.today for entry in entries if not entry.enabled]
     terms = next((number for number, each in enumerate(today) if not isinstance(each, Term)), len(today))
@@ -89,7 +89,7 @@ def acting(entries: Iterable[Entry]) -> dict[str, Any]:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Are two coefficients the same, to the bit?"""
+    """Return whether two coefficients are bitwise equal."""
     if a is b:
         return True
     if isinstance(a, tuple) and isinstance(b, tuple):
@@ -102,24 +102,24 @@ def same(a: Any, b: Any) -> bool:
 
 
 def differences(now: Declaration, then: Declaration) -> dict[str, Any]:
-    """The coefficients of a declaration that are not those of another; and for whom it is now, if it is for others."""
+    """Return the coefficients in which a declaration differs from another, and its generations if these differ."""
     names = [*now.coefficients, "tenants"] if "indices" in now.coefficients else now.coefficients
     return {name: getattr(now, name) for name in names if not same(getattr(now, name), getattr(then, name))}
 
 
-# What a stepper keeps of them, made when it is first asked for: who changes nothing does not wait for it.
+# Attributes of steppers, computed at first use: a stepper that is never changed does not need them.
 
 
 def declared(self: StepperBase) -> tuple[Origin, ...]:
-    """All that the stepper was made with; snapshots find what was removed since."""
-    # The stepper's own, where it is still that: what is the same object needs no comparison.
+    """Return the origins of the constructor's declarations, including removed ones, for snapshots."""
+    # Reuse the stepper's own offset if possible: identical objects need no comparison.
     offset = np.zeros(self._plan.dim) if self._offset.any() else self._offset
     pairs = zip(self._handles, self._firsts, strict=True)
     return tuple(Origin(number, *pair, offset) for number, pair in enumerate(pairs))
 
 
 def added(self: StepperBase) -> dict[str, tuple[Origin, ...]]:
-    """The declarations that were added later, by token."""
+    """Return the declarations added after construction, by token."""
     return {}
 
 
@@ -131,7 +131,7 @@ def by_handle(self: StepperBase) -> WeakKeyDictionary[Declaration, tuple[Origin,
 
 
 def entries(self: StepperBase) -> tuple[Entry, ...]:
-    """In the order in which they act, forces before constraints."""
+    """Return the entries in the order of evaluation, forces before constraints."""
     return tuple(entry.shifted(self._offset) for entry in entered(self._declared))
 
 
@@ -143,7 +143,7 @@ def give_name(self: StepperBase, origin: Origin, handle: Declaration) -> None:
 
 
 def given_so_far(self: StepperBase) -> tuple[Any, ...]:
-    """For pickle and copies: the handles of what was declared; those of what was added, with what became of it."""
+    """Return, for pickle and copies, the handles of declarations, and those of added ones with their state."""
     added = [origin for origins in self._added.values() for origin in origins]
     return (
         [origin.handle for origin in self._declared],
@@ -164,11 +164,11 @@ def take_given(self: StepperBase, given: tuple[Any, ...]) -> None:
 
 
 def remember(self: StepperBase, origin: Origin) -> None:
-    """Know an origin for as long as a snapshot may ask for it; of those that come and go, only so many."""
+    """Register an origin for restoring snapshots, up to the limits on removed ones."""
     if origin.number is not None:
         return
     known = self._added.pop(origin.token, ())
-    self._added[origin.token] = known if origin in known else (*known, origin)  # which makes the token the newest
+    self._added[origin.token] = known if origin in known else (*known, origin)  # moves the token to the end
     present = {id(origin), *(id(entry.origin) for entry in self._entries)}
     absent = [old for old in known if id(old) not in present][: max(0, len(self._added[origin.token]) - MOST_ALIKE)]
     for token in [*self._added][: max(0, len(self._added) - MOST_ADDED)]:
@@ -179,7 +179,7 @@ def remember(self: StepperBase, origin: Origin) -> None:
 
 
 def _forget(self: StepperBase, origin: Origin) -> None:
-    """Let go of an origin, and of what it is known by: that would not go by itself, as an origin keeps it."""
+    """Drop an origin and its handle, which the origin itself would keep alive."""
     alike = tuple(old for old in self._added.get(origin.token, ()) if old is not origin)
     if alike:
         self._added[origin.token] = alike

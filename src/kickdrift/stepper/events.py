@@ -1,4 +1,4 @@
-"""Events: which bodies met, and how a stepper reports it."""
+"""Contact events of a stepper."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from .base import StepperBase
     from .model import Plan
 
-#: So many bytes of events there may be at most.
+#: Maximal size of the event buffer in bytes.
 _MOST_BYTES = 2**40
-#: So many others may touch a body, on average over all bodies.
+#: Maximal average number of contacts per body.
 MOST_TOUCHING = 16
 
 
 class Kind(IntEnum):
     """The kind of an event: HIT, BEGIN, END, ENTER or LEAVE; also in `kickdrift` itself, as `kd.HIT`."""
 
-    HIT = 1  #: two came together faster than `hits_above`
-    BEGIN = 2  #: two touch that did not
-    END = 3  #: two that touched do not any more
-    ENTER = 4  #: a body came into a `Sensor`
-    LEAVE = 5  #: and left it
+    HIT = 1  #: impact faster than `hits_above`
+    BEGIN = 2  #: contact begins
+    END = 3  #: contact ends
+    ENTER = 4  #: a body enters a `Sensor`
+    LEAVE = 5  #: a body leaves a `Sensor`
 
 
 HIT, BEGIN, END, ENTER, LEAVE = Kind
@@ -38,37 +38,37 @@ HIT, BEGIN, END, ENTER, LEAVE = Kind
 
 @dataclass(frozen=True)
 class Events:
-    """Reports which bodies meet: `Stepper(..., events=Events())`, then `stepper.events.take()`.
+    """Record contact events: `Stepper(..., events=Events())`, then `stepper.events.take()`.
 
     capacity: how many events fit between two calls of `take()`. Events that come when it is full are counted in
-    `stepper.events.dropped`, and so are pairs of a crowd that touch if there is no room to remember them.
-    hits_above: m/s; bodies that come together faster are a HIT, and slower ones are left out. The default is for games,
-    where slow touches make no sound. To count all meetings, as in physics, take 0. begin, end: whether BEGIN and END
-    are reported. For these, snapshots and checksums contain which bodies touched a tick ago.
+    `stepper.events.dropped`, and so are pairs in contact beyond the capacity for tracked contacts.
+    hits_above: m/s; impacts with a higher approach speed are a HIT, slower ones are left out. The default is for games,
+    where slow impacts make no sound. To count all impacts, as in physics, use 0. begin, end: whether BEGIN and END
+    are recorded. For these, snapshots and checksums contain the pairs in contact.
 
     `take()` returns a structured array of shape (k,), one row per event, each once, sorted by tick, source, slot_a,
     slot_b and kind. Its fields:
     tick, int64, of the stepper after the step;
-    time, s, of the touch within the step;
+    time, s, of the contact within the step;
     kind, one of `HIT`, `BEGIN`, `END`, `ENTER`, `LEAVE`;
     source, the number of the constraint;
     a and b, int64: ids of bodies, generation << 32 | slot; b is -1 - number for a wall or shape;
     slot_a, slot_b: rows of bodies, -1 - number for a wall or shape;
     point, m, and normal, from a to b, of shape (dim,);
-    speed, m/s, at which they came together;
-    impulse, N s, along the normal, the sum of the tick.
+    speed, m/s, the approach speed;
+    impulse, N s, the normal impulse, summed over the tick.
     The walls of a `Box` have the numbers 0 for lower x, 1 for upper x, 2 for lower y, and so on. A `Plane` has number
     0.
 
-    Two bodies that met touch each other as long as each tick leaves them no farther apart than 1/1024 of the sum of
-    their radii, or rounding. A pair that meets and parts in one tick is a BEGIN and an END. END has no speed and no
-    impulse. Its time is the moment of parting where that is known: for two that meet in the same tick, and for two of
-    which one is a sensor; else it is the beginning of the tick. If a pair meets several times in a tick, time, point,
-    normal and speed are those of the fastest meeting. A pair that meets no faster than the forces of one step push it
-    rests, and is no HIT.
+    After an impact, two bodies stay in contact while the gap left by each tick is at most 1/1024 of the
+    sum of their radii, or rounding. A pair that collides and separates in one tick is a BEGIN and an END. END has speed
+    and impulse 0. Its time is that of the separation where that is known: if the contact began in the same tick, and
+    if one of the two is a sensor; else it is the beginning of the tick. If a pair collides several times in a tick,
+    time, point, normal and speed are those of the fastest impact. An approach speed of no more than the velocity change
+    by the forces of one step is resting contact, and no HIT.
 
-    For bodies with `sensor` set the impulse is 0, and a pair is one HIT, when it comes together. A pair that touches
-    from the start, such as one that was put there, is a BEGIN in its first tick: the time is the beginning of that
+    For bodies with `sensor` set the impulse is 0, and a pair is one HIT, when the overlap begins. A pair that overlaps
+    from the start, for example after a teleport, is a BEGIN in its first tick: the time is the beginning of that
     tick, the speed is 0, and there is no HIT. ENTER and LEAVE come only from `Sensor`; their normal is 0, and their
     speed is that of the body.
 
@@ -200,27 +200,27 @@ def fields(dim: int) -> np.dtype:
 
 
 def key(slot_a: int, slot_b: int) -> int:
-    """One number for a body and what it meets: another one, or -1 - number."""
+    """Encode a pair in one number: a body, and another body or -1 - number of a wall or shape."""
     return (slot_a << 32) + slot_b + 2**31
 
 
 def slots(key: int) -> tuple[int, int]:
-    """The two that a key is of."""
+    """Decode the pair of a key."""
     return key >> 32, (key & (2**32 - 1)) - 2**31
 
 
 class Reporting(NamedTuple):
-    """How a constraint reports."""
+    """The event settings of a constraint."""
 
-    pairs: bool  #: do bodies meet each other?
-    walls: int  #: how many walls or shapes it has
-    at_once: int  #: how many of them a body may touch at once
-    region: bool  #: does it report who enters and leaves?
-    capacity: int  #: so many may touch at once
+    pairs: bool  #: whether it records contacts between bodies
+    walls: int  #: number of walls or shapes
+    at_once: int  #: maximal simultaneous contacts of a body with them
+    region: bool  #: whether it records ENTER and LEAVE
+    capacity: int  #: maximal number of pairs in contact
 
 
 def reporting(plan: Plan) -> dict[int, Reporting]:
-    """The constraints that report, by their number, in the order in which they act."""
+    """Return the constraints that record events, by number, in the order of evaluation."""
     found = {}
     for record in plan.constraint_records:
         walls = record.constraint.sides(plan)
@@ -232,7 +232,7 @@ def reporting(plan: Plan) -> dict[int, Reporting]:
 
 
 class Touching(Part):
-    """The pairs that touch, in snapshots: number of the constraint, count, and keys; int64, little-endian."""
+    """The snapshot section of pairs in contact: constraint number, count, and keys; int64, little-endian."""
 
     name = "touching"
 
@@ -241,7 +241,7 @@ class Touching(Part):
         return b"".join(np.array([source, len(keys), *keys.tolist()], "<i8").tobytes() for source, keys in kept)
 
     def most(self, stepper: Any) -> int:
-        # Other constraints may be there when the snapshot is taken: a thousand.
+        # The snapshot may be from a time with other constraints: at most a thousand.
         return 1000 * (16 + 8 * MOST_TOUCHING * stepper.n)
 
     def parse(self, stepper: Any, data: bytes) -> dict[str, Any]:
@@ -257,7 +257,7 @@ class Touching(Part):
             numbers = numbers[2 + count :]
 
         def check(attributes: dict[str, Any]) -> list[Any]:
-            """Refuse those who cannot touch by the plan that the snapshot goes back to."""
+            """Reject pairs that cannot be in contact under the restored plan."""
             kinds = reporting(attributes.get("_plan", stepper._plan))
             for source, keys in kept:
                 if source not in kinds or len(keys) > kinds[source].capacity:
@@ -273,6 +273,6 @@ class Touching(Part):
 
 
 def owner(stepper: StepperBase) -> EventHistory | None:
-    """The history that the stepper reports to, if there is one."""
+    """Return the Rollback history that receives the stepper's events, or None."""
     reference = stepper._event_history
     return None if reference is None else reference()

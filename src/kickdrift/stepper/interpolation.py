@@ -1,4 +1,4 @@
-"""How positions between two states are mixed for drawing."""
+"""Weights of interpolation between two states."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def weights(mode: str, alpha: float, h: float) -> Weights:
 
 
 def canvas(out: Any, stepper: StepperBase, rows: int) -> np.ndarray:
-    """`out` as an array that a stepper may draw so many bodies to."""
+    """Check `out`, and return it as an array for the interpolated positions of `rows` bodies."""
     if type(out) is np.ndarray:
         array = out
     else:

@@ -1,7 +1,7 @@
-"""Joints of `Contacts`, which are changed, switched off and removed as what stands by itself.
+"""Joints of `Contacts`, which can be changed, disabled and removed individually.
 
-The entry of `Contacts` says of each joint that was given what it is now, whether it is enabled, or None where it was
-removed. What acts are the joints of the declaration in that entry.
+The entry of `Contacts` stores for each declared joint (current values, enabled), or None if it was removed. The joints
+of the entry's declaration are the enabled ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .entries import Entry, at_offset, differences
 if TYPE_CHECKING:
     from .base import StepperBase
 
-#: Of one joint: what it is now, and is it enabled? None where it was removed.
+#: A joint: (current values, enabled), or None if removed.
 Joint = tuple[Any, bool] | None
 
 
@@ -26,7 +26,7 @@ def states(entry: Entry) -> tuple[Joint, ...]:
 
 
 def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
-    """Where a joint is: the place of the entry, and its number there. Empty where it is none."""
+    """Find a joint: (index of the entry, index in the entry); empty if the declaration is not a joint."""
     places, gone = [], False
     for place, entry in enumerate(self._entries):
         if entry.origin.first.kind != "contacts":
@@ -43,7 +43,7 @@ def found(self: StepperBase, declaration: Any) -> list[tuple[int, int]]:
 
 
 def changed(self: StepperBase, places: list[tuple[int, int]], change: Callable[[Any, Any], Joint]) -> tuple[Entry, ...]:
-    """The entries with other joints. change: of what a joint is, and of what it was first, what it is then."""
+    """Return the entries with changed joints. change: function from (joint, declared joint) to the new joint."""
     entries = [*self._entries]
     for place, number in places:
         entry = entries[place]
@@ -54,7 +54,7 @@ def changed(self: StepperBase, places: list[tuple[int, int]], change: Callable[[
 
 
 def with_joints(entry: Entry, joints: tuple[Joint, ...]) -> Entry:
-    """The entry with these joints. Those that are off are checked too."""
+    """Return the entry with these joints. Disabled joints are checked too."""
     origin = entry.origin
     first, now, at = origin.first, entry.now, entry.at
     dataclasses.replace(now, joints=tuple(state[0] for state in joints if state is not None))  # type: ignore[call-arg]
@@ -63,7 +63,7 @@ def with_joints(entry: Entry, joints: tuple[Joint, ...]) -> Entry:
     if joints == tuple((joint, True) for joint in first.joints):  # type: ignore[attr-defined]
         told = None
         if not differences(now, at_offset(first, at - origin.at)):
-            now, at = first, origin.at  # what is as declared is said in one way only
+            now, at = first, origin.at  # canonical form of unchanged joints
     else:
         told = joints
     today = None if entry.offset is None else at_offset(now, entry.offset - at)
@@ -71,7 +71,7 @@ def with_joints(entry: Entry, joints: tuple[Joint, ...]) -> Entry:
 
 
 def encoded(entry: Entry, plain: Callable[[Any], Any]) -> list[Any]:
-    """For snapshots: of each joint nothing, or whether it is off and what is not as declared."""
+    """Encode joints for snapshots: per joint null if removed, or whether it is disabled and what differs."""
     told: list[Any] = []
     for state, first in zip(states(entry), entry.origin.first.joints, strict=True):  # type: ignore[attr-defined]
         if state is None:

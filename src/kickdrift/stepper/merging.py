@@ -1,7 +1,7 @@
 """How the affine terms of a plan become one: a = g - c (v - w) - k (x - p); the rate of damping, and of turning.
 
-Each symbol is a column of its own, which is computed again only where what adds to it is other. All is computed in
-float64, in the order given.
+Each symbol has its own column, which is recomputed only if its contributions have changed. Everything is computed in
+float64, in declared order.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def columns(
     known: dict[str, Column],
     rounded: Callable[[str, np.ndarray], np.ndarray],
 ) -> dict[str, Column]:
-    """Columns by symbol. known: those of another plan; what is of the same contributions is taken over."""
+    """Compute columns by symbol. known: columns of another plan, reused if their contributions are the same."""
     mine: dict[str, list[Share]] = {symbol: [] for symbol in _MEANS}
     for share in shares:
         mine[share[0]].append(share)
@@ -63,6 +63,6 @@ def _weighted(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Add a weight and its value to a running total and weighted mean."""
     total = total + weight
-    # In this form equal values stay what they are and a single one is taken over unrounded.
+    # This form of the mean keeps equal values exact, and a single value unrounded.
     share = np.divide(weight + np.zeros_like(total), total, out=np.zeros_like(total), where=total > 0)
     return total, mean + share[:, None] * (value - mean)

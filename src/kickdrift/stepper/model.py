@@ -31,10 +31,10 @@ from .pieces import ConstraintRecord, InteractionRecord, Part, Record
 from .tying import PAIRED, tied
 
 _F64 = np.dtype(np.float64)
-#: What leans on others follows them: on what is pinned all do, bodies that meet on what ties them, walls and contacts
-#: have the last word on where bodies are; then it is told where they went, and they are put back into the box.
+#: Order of constraints by kind: pins first, then distances, collisions, walls and contacts, which decide the final
+#: positions; sensors record these, and periodic boundaries wrap them.
 TURNS = {"pin": 0, "distance": 1, "compliant_distance": 1, "collisions": 2, "sensor": 4, "periodic": 5}
-SOLID = 3  #: all others
+SOLID = 3  #: turn of all other kinds: walls, shapes and contacts
 #: Magnitudes that are rounded to float32 without overflow or underflow.
 _ORDINARY = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 
@@ -47,14 +47,14 @@ Changed = Mapping[int, tuple[Part | None, Collection[str]]]
 class Plan:
     """The compiled form of integrator, forces, constraints and masses for n bodies in dim dimensions.
 
-    previous: a plan of which the parts are taken over that are the same. changed: by the id of a declaration, the part
-    of what it was before, if there is one, and the coefficients in which it differs. idle: what is switched off.
+    previous: a plan whose unchanged parts are reused. changed: by id of a declaration, its previous part, if any, and
+    the changed coefficients. idle: disabled declarations.
     """
 
-    #: The bodies whose coefficients are computed, where it is not all of them: see `of_rows`.
+    #: The bodies whose coefficients are computed; None for all: see `of_rows`.
     rows: np.ndarray | None = None
-    told: bool = False  #: is it reported who meets whom?
-    impulses: Any = None  #: where contacts keep theirs; the stepper has them
+    told: bool = False  #: whether events are enabled
+    impulses: Any = None  #: impulse storage of contacts, owned by the stepper
     inverse_mass: np.ndarray  #: 1/m; zero for infinitely heavy bodies, which no force moves
     mobility: np.ndarray  #: 1, or 0 for infinitely heavy bodies: what gravities are multiplied with
     finite_mass: np.ndarray  #: m, or 0 for infinitely heavy bodies: they take no part in the energy
@@ -94,7 +94,7 @@ class Plan:
             pins = (each for each in self.constraints if type(each).pins is not Constraint.pins)
             self._pins = [each for each in pins if len(each.pins)]
         known = self._known(previous)
-        #: What declarations add, by their ids, also those that are off. Each part keeps its declaration.
+        #: Parts by id of the declaration, disabled ones included. Each part references its declaration.
         self._parts = known.copy() if known else {}
         if previous is not None:
             for gone in {*previous._parts}.difference(map(id, (*self.forces, *self.constraints, *idle))):
@@ -109,7 +109,7 @@ class Plan:
         self.idle = [self._parts[id(each)] for each in idle if id(each) in self._parts]
 
     def _push(self, previous: Plan | None, changed: Changed) -> None:
-        """What forces add. previous: a plan in which all parts are the same that are of the same declarations."""
+        """Collect the parts of forces. previous: a plan whose parts of the same declarations are identical."""
         if previous is not None and self.forces == previous.forces:
             for name in ("records", "interactions", "applied", "_told_velocities", "_shares"):
                 setattr(self, name, getattr(previous, name))
@@ -120,7 +120,7 @@ class Plan:
         #: Forces that users write into arrays of their own, (n, dim): see `held`.
         self.applied = [force for part in parts for force in part.applied]
         self._shares = [share for part in parts for share in part.affine]
-        #: Do forces other than drag depend on velocities?
+        #: Whether forces other than linear drag depend on velocities.
         self._told_velocities = any(record.velocity_dependent for record in self.records) or any(
             interaction.term.velocity_dependent for interaction in self.interactions
         )
@@ -128,7 +128,7 @@ class Plan:
             raise ValueError("forces: expected at most one Langevin, got more")
 
     def _hold(self, same: Plan | None, previous: Plan | None, changed: Changed) -> None:
-        """What constraints add. same: a plan of which all of it can be taken over."""
+        """Collect the parts of constraints. same: a plan whose constraint records can be reused."""
         if same is not None:
             for name in ("constraint_records", "_corners", "_paired", "_ties", "linked", "links", "at_rest"):
                 setattr(self, name, getattr(same, name))
@@ -147,7 +147,7 @@ class Plan:
             check_walls(self)
 
     def _part_of(self, declaration: Any, changed: Changed) -> Part:
-        """What a declaration adds, taken over or compiled; of one that was changed, what follows from the change."""
+        """Return the part of a declaration: reused, updated for a change, or compiled."""
         part = self._parts.get(id(declaration))
         if part is None:
             before, names = changed.get(id(declaration), (None, ()))
@@ -161,7 +161,7 @@ class Plan:
         return part
 
     def _with_fields(self, part: Part, now: Any, names: Collection[str]) -> Part | None:
-        """A part with other fields in its only record; None where more follows from these coefficients."""
+        """Return a part with replaced fields in its only record; None if these coefficients affect more than that."""
         whole: tuple[Any, ...] = (*part.interactions, *part.constraint_records)
         if len(whole) != 1 or part.records or part.affine:
             return None
@@ -182,7 +182,7 @@ class Plan:
         return other
 
     def _meeting(self, walls: tuple[Any, ...], previous: Plan | None) -> Part:
-        """The constraint that holds bodies in corners, for all walls together."""
+        """Return the corner constraint of all walls together."""
         if (
             previous is not None
             and previous.mass is self.mass
@@ -201,7 +201,7 @@ class Plan:
         return part
 
     def _with_corners(self, parts: list[Part]) -> list[ConstraintRecord]:
-        """All constraints in their order; corners come before the first of the walls."""
+        """Return all constraints in declared order, with corners before the first wall."""
         constraint_records: list[ConstraintRecord] = []
         for part in parts:
             if part.walls and part.walls[0] is self._corners.walls[0]:
@@ -210,9 +210,9 @@ class Plan:
         return constraint_records
 
     def _in_turn(self, records: list[ConstraintRecord], previous: Plan | None) -> list[ConstraintRecord]:
-        """All constraints as they act, whatever was declared when: of those of one turn in the order given."""
+        """Sort all constraints by `TURNS`; those of one turn stay in declared order."""
         self._paired = [record for record in records if record.kind in PAIRED]
-        #: Of `Distance`, those that hold a body in common as one.
+        #: `Distance` records, joined where they share a body.
         self._ties: list[ConstraintRecord]
         if previous is not None and self._paired == previous._paired:
             self._ties = previous._ties
@@ -225,7 +225,7 @@ class Plan:
         return [record for turn in turns for record in turn]
 
     def _drag(self, previous: Plan | None) -> None:
-        """Constraints that pull in both halves of a step are told what drag there is."""
+        """Set the drag of both ends for compliant distances under velocity Verlet."""
         self._undragged = self.constraint_records
         if not self.drag or not any(record.splits for record in self._ties):
             return
@@ -301,14 +301,14 @@ class Plan:
         if previous is None or previous.mass is not self.mass or previous.n != self.n:
             return {}
         if previous.periodic is not self.periodic:
-            return {}  # bodies see each other otherwise
+            return {}  # other separations between bodies
         if self._pins == previous._pins:
             weights = (
                 (name, vars(previous)[name]) for name in ("weights", "rounded_weights") if name in vars(previous)
             )
             vars(self).update(weights)
             return previous._parts
-        # All constraints lean on what is pinned; so that nothing is forgotten, none is taken over.
+        # Every constraint depends on the pins: if these change, no constraint is reused.
         return {key: part for key, part in previous._parts.items() if not (part.constraint_records or part.linked)}
 
     def _compile(self, declaration: Any) -> Part:
@@ -320,7 +320,7 @@ class Plan:
 
     @once
     def weights(self) -> np.ndarray:
-        """1/m of each body; 0 for those that no constraint moves."""
+        """Return 1/m of each body; 0 for those that no constraint moves."""
         weights = weights_of(self, np.arange(self.n))
         weights.flags.writeable = False
         return weights
@@ -373,7 +373,7 @@ class Plan:
         return Neighbours(position, reach, alive, periodic=self.periodic).pairs()
 
     def source(self, record: ConstraintRecord) -> int:
-        """The number of the constraint that a record is of."""
+        """Return the number of a record's constraint."""
         return self._numbers[id(record.constraint)]
 
     @once
@@ -381,11 +381,11 @@ class Plan:
         return {id(constraint): number for number, constraint in reversed([*enumerate(self.constraints)])}
 
     def add_wall(self, wall: Any) -> None:
-        """One of those that hold bodies after each step, and meet each other in corners."""
+        """Register a wall, which takes part in corners."""
         self._add("walls", wall)
 
     def add_links(self, *bodies: np.ndarray, at_rest: bool) -> None:
-        """Bodies that links hold up. at_rest: do they read a share of what forces add to their velocity in a step?"""
+        """Register linked bodies. at_rest: whether a share of a step's delta_v remains in their velocity at rest."""
         self._part.linked = True
         if at_rest:
             self._add("links", *bodies)

@@ -1,4 +1,4 @@
-"""Moving bodies without stepping them."""
+"""Teleport bodies, and shift the origin of the coordinates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _teleport(self: StepperBase, index: Any, position: ArrayLike) -> None:
             self._move(index, position)
             return
         except (TypeError, ValueError, IndexError, OverflowError):
-            pass  # the slower way says what is wrong
+            pass  # the general code below raises the error
     self._move_rows(index, position)
 
 
@@ -48,7 +48,7 @@ def move_rows(self: StepperBase, index: Any, position: ArrayLike) -> None:
     values = validation.numbers("position", position)
     chosen = validation.rows(index[0] if isinstance(index, tuple) and index else index, self.n)
     rows = np.ravel(chosen)
-    if isinstance(index, tuple):  # which may choose components too
+    if isinstance(index, tuple):  # a tuple may also index components
         rows = np.unique(rows)
         moved = self._position.copy()
         components = validation.rows(index, self.n, self.dim)

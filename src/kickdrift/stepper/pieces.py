@@ -1,4 +1,4 @@
-"""What a plan is made of: what each declaration adds to it."""
+"""Records and parts: the components of a plan."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False, match_args=False)
 class InteractionRecord:
-    """A term that writes what it does to many bodies into zeros, which are added then.
+    """A term that writes the forces on all bodies into a zeroed array, which is then added.
 
-    That is a function of the user, or a term by which bodies see each other.
+    It is a user's function, or a force between bodies.
     """
 
     kind: str
     term: Any
-    factor: np.ndarray  #: what its numbers are multiplied with: 1/m, or 1 where it is an acceleration
+    factor: np.ndarray  #: multiplier: 1/m of forces, 1 of accelerations
     fields: dict[str, np.ndarray]
-    #: What was changed is bound to what was bound before.
+    #: Identity across changes: a changed record keeps its binding.
     lineage: object = field(default_factory=object)
 
 
@@ -43,38 +43,38 @@ class ConstraintRecord:
     kind: str
     constraint: Any
     fields: dict[str, np.ndarray]
-    members: tuple[ConstraintRecord, ...] = ()  #: those of which it was joined, if any: see `tying`
+    members: tuple[ConstraintRecord, ...] = ()  #: the records it was joined from, if any: see `tying`
     lineage: object = field(default_factory=object)
 
     @once
     def moved(self) -> np.ndarray:
-        """Of `Distance`: the bodies that it can move."""
+        """Movable bodies of a `Distance` record."""
         ends = [self.fields[end][self.fields[f"move_{end}"] > 0] for end in ("first", "second")]
         return np.concatenate(ends)
 
     @property
     def splits(self) -> bool:
-        """Does it pull in both halves of a step alike?"""
+        """Whether it applies equal impulses in both halves of a step."""
         return self.kind == "compliant_distance" and 2 in self.fields["direction"]
 
 
 class Part:
-    """The part of a plan that comes from one declaration. It depends on no other but pins, and can be reused."""
+    """The contribution of one declaration to a plan. It is reusable, as it depends on no others except pins."""
 
     declaration: Any = None
-    # Tuples that are added to, each in the part's own `__dict__` from the first one on.
+    # Class-level defaults: an addition creates the instance attribute.
     #: (symbol, coefficient, what it is the weight of): see `merging`.
     affine: tuple[Share, ...] = ()
     records: tuple[Record, ...] = ()
     interactions: tuple[InteractionRecord, ...] = ()
     constraint_records: tuple[ConstraintRecord, ...] = ()
-    links: tuple[np.ndarray, ...] = ()  #: the bodies that links hold up
+    links: tuple[np.ndarray, ...] = ()  #: linked bodies
     linked = False
-    walls: tuple[Any, ...] = ()  #: which meet in corners
+    walls: tuple[Any, ...] = ()  #: walls that take part in corners
     applied: tuple[np.ndarray, ...] = ()  #: forces that users write into arrays of their own, (n, dim)
 
     def follow(self, before: Part) -> None:
-        """Constraints that were changed are bound to what was bound before, where no other array is needed."""
+        """Keep the bindings of changed constraints if their arrays still fit."""
         if self.constraint_records and len(self.constraint_records) == len(before.constraint_records):
             pairs = zip(self.constraint_records, before.constraint_records, strict=True)
             self.constraint_records = tuple([replace(new, lineage=old.lineage) for new, old in pairs])

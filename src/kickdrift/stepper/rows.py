@@ -1,4 +1,4 @@
-"""Coefficients of some bodies: what `set` makes of `index=`."""
+"""Coefficients of indexed bodies: the `index=` argument of `set`."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 def with_rows(
     first: Declaration, today: Declaration, coefficients: dict[str, Any], rows: np.ndarray, n: int, dim: int
 ) -> dict[str, Any]:
-    """Coefficients of all bodies, those of some rows as given.
+    """Return coefficients for all bodies, with those of some rows replaced.
 
-    first, today: the declaration as it was given, and as it is. What is one for all in the first, and is the same in
-    all rows now, is told once: equal worlds have equal snapshots.
+    first, today: the declaration as declared, and with its current values. A coefficient that was declared uniform
+    and is equal in all rows becomes uniform again, for canonical snapshots.
     """
     whole = {}
     for name, given in coefficients.items():
         vector = _is_vector(today, name)
         label = f"{type(today).__name__}({name})"
-        # It is checked as the constructor does.
+        # `changed` validates the value as the constructor does.
         value, all_of_them = (np.asarray(getattr(one, name)) for one in (today.changed({name: given}), today))
         if vector:
             value = validation.per_body_vectors(label, value, len(rows), dim)

@@ -29,7 +29,7 @@ _KINDS = {"f": "<f8", "i": "<i8", "u": "<u8", "b": "|b1"}
 
 
 class SavedChanges(parts.Part):
-    """The part of a snapshot that goes back over `set`, `enable`, `add`, `remove` and `set_mass`."""
+    """The snapshot section that undoes `set`, `enable`, `add`, `remove` and `set_mass` on restore."""
 
     name = "changes"
 
@@ -69,14 +69,14 @@ class SavedChanges(parts.Part):
 
 
 def _longest(origin: Origin, n: int, dim: int) -> int:
-    """How long what is said of one may get: twice the bytes of each coefficient, and names."""
+    """Return the maximal length of a declaration's JSON: twice the bytes of each coefficient, and names."""
     size = 512 + 64 * dim + sum(_longest(Origin(None, one, one, origin.at), n, dim) for one in _joints(origin.first))
     for name in (*origin.first.coefficients, *(["indices"] if "indices" in origin.first.coefficients else [])):
         array = np.asarray(getattr(origin.first, name))
         most = max(n * dim, n, array.size if array.dtype != object else 0, 64)
         pairs = getattr(origin.first, "pairs", None)
         size += 128 + 16 * max(most, 0 if pairs is None else len(pairs))
-        if name == "shapes":  # others may be there when the snapshot is taken: a million
+        if name == "shapes":  # the snapshot may have other shapes: at most a million
             size += 10**6 * 64 * dim
     return size
 
@@ -103,7 +103,7 @@ def _encoded(stepper: Any, entries: tuple[Entry, ...], mass: np.ndarray) -> byte
         told["terms"] = [_of(entry) for entry in entries]
     if not told:
         return b""
-    import json  # which who changes nothing does not wait for
+    import json  # slow to import, and only needed after changes
 
     return json.dumps(told, separators=(",", ":"), sort_keys=True).encode()
 
@@ -145,7 +145,7 @@ def _array(told: Any) -> np.ndarray:
 
 
 def _value(told: Any) -> Any:
-    """A coefficient, as a constructor takes it."""
+    """Decode a coefficient to a constructor argument."""
     if isinstance(told, dict):
         from ..constraints.shapes import Boxes, Segments  # few programs have them
 
@@ -187,7 +187,7 @@ def _decoded(stepper: Any, data: bytes) -> tuple[tuple[Entry, ...], np.ndarray]:
 
 
 def _told_apart(stepper: Any, told: list[Any]) -> dict[str, list[Origin]]:
-    """Which of those that were added are meant, in order; raises SnapshotError where unlike ones look alike.
+    """Match added declarations by token, in order; raises SnapshotError if the match is ambiguous.
 
     As long as none was removed, they came in one order: a snapshot has the first of them. Otherwise it is known which
     it has where it has all there are, or as many as the stepper. Of so many alike some may have been forgotten.
@@ -235,7 +235,7 @@ def _entry(stepper: Any, told: dict[str, Any], added: dict[str, list[Origin]], u
 
 
 def _tenants(now: Any, told: Any) -> np.ndarray | None:
-    """For whom bodies are held: a generation for each of them."""
+    """Decode the generations of the bodies that a constraint belongs to."""
     if told is None:
         return None
     held = now.indices
@@ -247,7 +247,7 @@ def _tenants(now: Any, told: Any) -> np.ndarray | None:
 
 
 def _found(stepper: Any, of: Any, added: dict[str, list[Origin]], used: set[int]) -> Origin:
-    """The one that is meant."""
+    """Return the origin that a snapshot refers to."""
     declared = list(stepper._declared[of : of + 1]) if type(of) is int and of >= 0 else []
     for origin in declared or added.get(of, []):
         if id(origin) not in used:

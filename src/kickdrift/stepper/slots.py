@@ -1,7 +1,7 @@
-"""Bodies that come and go: which rows are slots that a body lives in, and what it is called.
+"""Spawn and despawn: slots, their generations, and the ids of bodies.
 
-A body keeps its row as long as it lives. The lowest free slots are taken first, so that mask and generations are all
-that births depend on: there is no list of free slots, and what goes back in time goes back whole.
+A body keeps its row while it is active. The lowest free slots are used first. Spawning therefore depends only on mask
+and generations, there is no free list, and restoring these two arrays restores the whole state.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from .common import State
 
 ROW = 384  # as in kernels/abi/plan.pxd
-#: Of a slot that has seen so many bodies no other is born there: ids stay positive.
+#: A slot that reaches this generation is not used again: ids stay positive.
 LAST_GENERATION = 2**31 - 1
 
 
 class Slots:
-    """The arrays of both steppers. All but the last two are only for callers that hold the stepper's lock."""
+    """Slot arrays of both steppers. All but the last two require that the caller has locked the stepper."""
 
     def __init__(self, n: int, alive: np.ndarray | None = None) -> None:
-        rows = -(-max(n, 1) // ROW) * ROW  # kernels look at whole rows
+        rows = -(-max(n, 1) // ROW) * ROW  # kernels read whole blocks of ROW slots
         self.n = n
         self.mask, self.young = (kernels.aligned_zeros((1, rows), np.dtype(np.uint8))[0] for _ in range(2))
-        self.generation = np.zeros(n, np.int64)  #: how many bodies each slot has seen
+        self.generation = np.zeros(n, np.int64)  #: number of bodies spawned in each slot
         self.id = np.full(n, -1, np.int64)
         self.alive = _read_only(self.mask[:n].view(np.bool_))
         self.ids = _read_only(self.id)
@@ -41,12 +41,12 @@ class Slots:
         self.become(alive, alive.astype(np.int64), np.zeros(n, np.bool_))
 
     def become(self, alive: np.ndarray, generation: np.ndarray, young: np.ndarray) -> None:
-        """Take over other masks and generations."""
+        """Replace masks and generations."""
         self.mask[: self.n], self.young[: self.n], self.generation[:] = alive, young, generation
         self.id[:] = np.where(alive, generation << 32 | np.arange(self.n), -1)
 
     def grown(self, n: int) -> Slots:
-        """The same with more rows, which are free."""
+        """Return a copy with n rows; the new ones are free."""
         more = Slots(n, np.zeros(n, np.bool_))
         arrays = self.alive, self.generation, self.young[: self.n]
         more.become(*(np.concatenate([array, np.zeros(n - self.n, array.dtype)]) for array in arrays))
@@ -57,14 +57,14 @@ class Slots:
         return np.flatnonzero(self.mask[: self.n] == 0)
 
     def free(self, wanted: int) -> np.ndarray:
-        """The lowest free slots; raises CapacityError where they are too few."""
+        """Return the lowest free slots; raises CapacityError if there are too few."""
         rows = np.flatnonzero((self.mask[: self.n] == 0) & (self.generation < LAST_GENERATION))
         if len(rows) < wanted:
             raise CapacityError(wanted, len(rows))
         return rows[:wanted]
 
     def spawn(self, rows: np.ndarray) -> np.ndarray:
-        """Bodies are born in these slots: their ids."""
+        """Spawn bodies in these slots; return their ids."""
         self.generation[rows] += 1
         self.mask[rows], self.young[rows] = 1, 1
         self.id[rows] = self.generation[rows] << 32 | rows
@@ -74,7 +74,7 @@ class Slots:
         self.mask[rows], self.young[rows], self.id[rows] = 0, 0, -1
 
     def find(self, ids: np.ndarray) -> np.ndarray:
-        """The slots of bodies by id, or by slot where they live; -1 for those that do not."""
+        """Return the slots of bodies given by id or slot; -1 for inactive ones."""
         slots = ids & (2**32 - 1)
         there = np.where(slots < self.n, slots, 0)
         if self.n == 0:
@@ -84,21 +84,21 @@ class Slots:
         return np.where(lives, slots, -1)
 
     def tenants(self, bodies: np.ndarray) -> np.ndarray | None:
-        """For whom something is that is declared now: for those that live, or are the next to be born in free slots.
+        """Return the generations that a new declaration belongs to: the active ones, or the next ones of free slots.
 
-        None, as for what a stepper is made with, where these are the first in all of them.
+        None if all are the first generation, as for constructor arguments.
         """
         tenants = self.generation[bodies] + (self.mask[bodies] == 0)
         return None if (tenants == 1).all() else tenants
 
     def uncut(self, bodies: np.ndarray, tenants: np.ndarray | None) -> np.ndarray:
-        """Of what holds bodies, (k,), or pairs, (k, 2): whether all are those that it was declared for, and live."""
+        """Return a mask of the members, (k,) bodies or (k, 2) pairs, that are active and of the declared generation."""
         lasts = (self.mask[bodies] == 1) & (self.generation[bodies] == (1 if tenants is None else tenants))
         return lasts if lasts.ndim == 1 else lasts.all(axis=1)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be made writable, because its buffer is read-only."""
+    """Return a view that cannot be made writable, because its buffer is read-only."""
     return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
 
 
@@ -141,7 +141,7 @@ def as_ids(name: str, given: Any) -> np.ndarray:
 
 
 def chosen(slots: Slots, which: Any) -> np.ndarray:
-    """The rows that `kill` is told, ascending, each once."""
+    """Return the rows selected by the argument of `kill`, ascending and unique."""
     array = validation.plain("ids", which)
     if array.dtype == np.bool_:
         if array.shape != (slots.n,):
@@ -170,7 +170,7 @@ def living(alive: Any, n: int) -> np.ndarray | None:
 
 
 def newborn(position: Any, velocity: Any, mass: Any, dim: int, dtype: np.dtype) -> tuple[Any, Any, Any]:
-    """Positions and velocities (k, dim) in the dtype of the state, and masses (k,) or None."""
+    """Check the arguments of `spawn`: positions and velocities (k, dim) in the state's dtype, masses (k,) or None."""
     x, v = _vectors("position", position, dim, dtype), _vectors("velocity", velocity, dim, dtype)
     if x.ndim == 0:
         raise ValueError(f"position: expected shape ({dim},) or (k, {dim}), got {validation.show(position)}")
@@ -196,9 +196,9 @@ def _vectors(name: str, given: Any, dim: int, dtype: np.dtype) -> np.ndarray:
 
 
 class SlotsPart(Part):
-    """The section of masks and generations: of each slot how many bodies it has seen, and whether one lives there.
+    """The snapshot section of masks and generations: per slot its generation, and whether it is active.
 
-    Where all live that there were at first, nothing is said.
+    The section is empty while all initial bodies are active.
     """
 
     name = "slots"
@@ -214,7 +214,7 @@ class SlotsPart(Part):
         return slots.generation.astype("<u4").tobytes() + state.tobytes()
 
     def _state(self, stepper: State, slots: Slots) -> np.ndarray:
-        """1 where a body lives, 3 where its history is yet to begin."""
+        """Encode slots: 1 active, 3 active with a history not yet started, 0 free."""
         mask = slots.mask[: slots.n]
         begins = stepper._started and stepper._array_count(True) > 2
         return mask + 2 * slots.young[: slots.n] if begins else mask
@@ -241,7 +241,7 @@ class SlotsPart(Part):
         return {"slots": (state > 0, generation, state == 3)}
 
     def check(self, stepper: State, saved: Any) -> None:
-        """The dead are zeros, and histories begin where there are any."""
+        """Check that inactive rows are zero, and that only integrators with a history have unstarted ones."""
         if "slots" not in saved.changes:
             return
         alive, _, young = saved.changes["slots"]

@@ -1,4 +1,4 @@
-"""Pairs of several `Distance` that hold bodies in common: one system, as if one declaration had them all."""
+"""Joining of `Distance` constraints that share bodies into one system."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .pieces import ConstraintRecord
 
 #: The kinds of `Distance`.
 PAIRED = ("distance", "compliant_distance")
-#: What stands in the place of what a record does not say: it is rigid, and of the first bodies in their slots.
+#: Defaults of absent fields: rigid, and for the first generation of each slot.
 ABSENT = {"compliance": -1.0, "drag_first": 0.0, "drag_second": 0.0, "tenants": 1}
 
 
 def tied(n: int, records: Sequence[ConstraintRecord], known: Sequence[ConstraintRecord]) -> list[ConstraintRecord]:
-    """Records of distances among n bodies, with one record in the place of those that share a body that they can move.
+    """Join distance records that share a movable body into one record each.
 
-    What pulls at a body after another did undoes some of what that did; so all pull in turn until they agree. Of one
-    record that has nothing in common with others nothing changes. known: records from before, which are taken over
-    where they are of the same ones.
+    Correcting one constraint violates others at the same body, therefore connected constraints are iterated together.
+    A record that shares no body is unchanged. known: previous records, which are reused if they have the same
+    members.
     """
     if len(records) < 2:
         return list(records)
@@ -28,8 +28,8 @@ def tied(n: int, records: Sequence[ConstraintRecord], known: Sequence[Constraint
     holders = np.repeat(np.arange(len(records)), list(map(len, moved)))
     bodies = np.concatenate(moved)
     first = np.zeros(n, np.int64)
-    first[bodies[::-1]] = holders[::-1]  # of each body: the first record that can move it
-    owner = [*range(len(records))]  # of each record: one before it in its system, or itself
+    first[bodies[::-1]] = holders[::-1]  # per body: the first record that can move it
+    owner = [*range(len(records))]  # per record: parent in a union-find forest
     for one, other in zip(
         holders[linked := first[bodies] != holders].tolist(), first[bodies][linked].tolist(), strict=True
     ):
@@ -61,10 +61,10 @@ def _pairs(system: Sequence[ConstraintRecord]) -> np.ndarray:
 
 
 def _joined(system: Sequence[ConstraintRecord], lineages: dict[tuple[int, ...], object]) -> ConstraintRecord:
-    """One record of several.
+    """Join several records into one.
 
-    Its pairs come by their bodies, and so do not depend on which declaration has them and on what was added when.
-    Those that are to be coloured follow, colour by colour. All are corrected as often as those that ask for most.
+    Pairs are sorted by their bodies, independent of the declarations and of the order in which they were added. Pairs
+    with graph colouring follow, colour by colour. The number of iterations is the largest of all records.
     """
     from ..constraints.joints import colours  # there already, and not loaded where nothing is tied
 

@@ -1,4 +1,4 @@
-"""Bodies that meet each other, pair after pair."""
+"""Collisions between bodies, solved pair by pair."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .filters import Filter
 from .shapes import shapes
 from .walls import WALLS, arrival, at_least, bounce, replace, rub
 
-#: What bodies may lean on.
+#: Constraints that bodies can rest on.
 SOLID = {**WALLS, "shapes": shapes}
-#: So many times the earliest touches of a step are looked for anew.
+#: Maximal rounds of continuous collision detection in a step.
 ROUNDS = 64
 
 
@@ -32,10 +32,10 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
     pairs = [pair for pair in near if seen.meet(*pair)]
     way = system.space.nearest
     since, last = [system.h] * len(x), [-1] * len(x)
-    moved: set[int] = set()  # since walls were applied last
+    moved: set[int] = set()  # since the last pass over the walls
 
     def move(i, j, sweep, time=None):
-        """Solve a pair if it collides."""
+        """Resolve the collision of a pair, if any. time: time since impact, if already known."""
         d, size = way(x[j] - x[i]), radius[i] + radius[j]
         overlap = size * size - dot(d, d)
         if not overlap > 0 and time is None:
@@ -55,16 +55,16 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
         replace(system, x, v, s, j, x[j] + share_j * apart, v[j] + share_j * turned)
 
     def touch(i, j):
-        """How long ago two came to touch, after what they have met already; 0 where they did not."""
+        """Return the time since impact of a pair, after both bodies' previous impacts; 0 without one."""
         if seen.senses(i, j) or not weight[i] + weight[j] > 0 or (last[i] == j and last[j] == i):
             return system.real(0)
         time = when(way(x[j] - x[i]), v[j] - v[i], radius[i] + radius[j])
         return time if time <= since[i] and time <= since[j] else system.real(0)
 
     times: dict = {}
-    turned = set(range(len(x)))  # in the last round
+    turned = set(range(len(x)))  # bodies whose velocity changed in the last round
     for _ in range(0 if swept is None else ROUNDS):
-        # The earliest touch of each body; those that are the earliest for both happen, and what follows is found anew.
+        # Resolve impacts that are the earliest of both bodies, then search again: the others may no longer occur.
         earliest: dict = {}
         for i, j in pairs:
             if i in turned or j in turned:
@@ -92,7 +92,7 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
             move(i, j, sweep)
         if not moved:
             break
-        # Walls support stacks within this step. Other bodies stay as they are: a wall may round what rests on it.
+        # Apply the walls within the sweep, to support stacks. Only moved bodies: a wall may round a resting position.
         system.put(x, v, s)
         for record in system.plan.constraint_records:
             if record.kind in SOLID:
@@ -103,12 +103,12 @@ def collisions(system, before, radius, restitution, weight, iterations, lag, fri
 
 
 def each(system, numbers):
-    """One number for each body."""
+    """Broadcast a coefficient to all bodies."""
     return [system.real(number) for number in numbers] * (len(system.alive) if len(numbers) == 1 else 1)
 
 
 def tell(system, met, x, v, i, j, radius, weight):
-    """Report how two met."""
+    """Record the contact of a pair."""
     if not system.reporting:
         return
     ago, speed, depth, pull, slow, change, n = met
@@ -118,7 +118,7 @@ def tell(system, met, x, v, i, j, radius, weight):
 
 
 def notice(system, d, u, x, v, i, j, radius):
-    """Report two that touch in the step, of which one pushes nothing. Those that touched before it have no speed."""
+    """Record the contact of a pair with a sensor. A pair in contact since before the step has speed 0."""
     if not system.reporting:
         return
     size, zero = radius[i] + radius[j], system.real(0)
@@ -128,7 +128,7 @@ def notice(system, d, u, x, v, i, j, radius):
         root = sqrt(under_root)
         ago, left = (root - together) / square, (zero - root - together) / square
     elif not square > 0 and overlap > 0:
-        ago, left = system.h + system.h, zero  # neither moves: they have touched since before the step
+        ago, left = system.h + system.h, zero  # no relative motion: in contact since before the step
     else:
         return
     left = left if left > 0 else zero
@@ -147,7 +147,7 @@ def notice(system, d, u, x, v, i, j, radius):
 
 
 def when(d, u, size):
-    """How long ago two came to touch that are d apart and go on with u; 0 where they never did."""
+    """Return the time since impact of a pair at separation d and relative velocity u; 0 without an impact."""
     overlap, together, square = size * size - dot(d, d), -dot(d, u), dot(u, u)
     under_root = together * together + square * overlap
     if not square > 0 or not under_root >= 0:
@@ -156,13 +156,13 @@ def when(d, u, size):
 
 
 def pairs_on_the_way(x, v, radius, h, alive, space):
-    """Who comes near whom within the step, as `few_pairs` has them: one is as large as itself and half of its way."""
+    """Broad phase of swept bodies, see `few_pairs`: half of the displacement is added to the radius."""
     places, speeds, radii = stacked(x), stacked(v), np.array(radius)
     way = (h * speeds) / 2
     seen = alive & space.seen(places - way)
 
     def near(i):
-        """For each body: does it come near this one?"""
+        """Return a mask of the bodies whose swept sphere overlaps that of body i."""
         d, u = space.nearest(places - x[i]), speeds - v[i]
         time = quotient(dot(d, u), dot(u, u))
         time = np.where(time > h, h, time)
@@ -172,23 +172,24 @@ def pairs_on_the_way(x, v, radius, h, alive, space):
 
 
 def near_pairs(x, radius, alive=None, space=None):
-    """Who is near whom, as `few_pairs` has them."""
+    """Broad phase of bodies at their present positions, see `few_pairs`."""
     alive = np.ones(len(x), np.bool_) if alive is None else np.asarray(alive)
     space = Space() if space is None else space
     places, radii = stacked(x), np.array(radius)
     alive = alive & space.seen(places)
 
     def near(i):
-        """For each body: does it meet this one?"""
+        """Return a mask of the bodies that overlap body i."""
         return alive[i] & alive & is_near(space.nearest(places - x[i]), radius[i] + radii)
 
     return few_pairs(near, radius)
 
 
 def few_pairs(near, size):
-    """Who meets whom, i < j, in order: of those near that are larger, or as large and of higher index, the first few.
+    """Select pairs i < j in order: per body, the first few neighbours that are larger, or equal with a higher index.
 
-    Bodies that do not overlap much have no more. So time stays linear in a crowd, and what is far away changes nothing.
+    Bodies without deep overlap have no more neighbours. The limit bounds the time in dense crowds, and it is local:
+    distant bodies do not affect the selection.
     """
     pairs, met = [], [0] * len(size)
     for i in range(len(size)):
@@ -206,12 +207,12 @@ def is_near(d, size):
 
 
 def meet(d, u, size, overlap, gain, restitution, friction, h, lag, first, axis, given=None):
-    """None, or what to add to the way d and the velocity u from one body to the other, and how they met.
+    """Resolve a collision: corrections of the separation d and the relative velocity u, and contact data; or None.
 
-    size: the sum of their radii; overlap: its square less that of the way; gain: what the forces of the step have
-    added to the velocity of each. lag: the velocity is that of the position after so many more steps.
-    first: may they have met without having been seen to? Then those that part may be halfway through.
-    axis: along which those part that are at the same place. given: how long ago they touched, where that is known.
+    size: sum of the radii. overlap: size² - |d|². gain: velocity change of each body by the forces of the step.
+    lag: number of steps by which the velocity is ahead of the position. first: whether the impact may have been
+    missed; separating bodies may then have passed the point of closest approach. axis: of the normal for coincident
+    centers. given: time since impact, if known.
     """
     zero = 0 * h
     together, time = -dot(d, u), zero
@@ -228,7 +229,7 @@ def meet(d, u, size, overlap, gain, restitution, friction, h, lag, first, axis, 
     speed = -dot(n, u)
     depth = speed * time if touched else size - r
     if speed <= 0 and not depth > -h * speed:
-        return None  # in the next step they are apart
+        return None  # the present velocities separate them within the next step
 
     gains = [dot(n, g) for g in gain]
     pull = gains[0] - gains[1]
@@ -239,7 +240,7 @@ def meet(d, u, size, overlap, gain, restitution, friction, h, lag, first, axis, 
         parting = parting + lag * pull
     past, turned = u + speed * n, zero * u
     if not touched and r < size:
-        # Further apart, the same angular momentum goes with less speed past each other.
+        # Moving the bodies apart lowers the tangential speed, because angular momentum is conserved.
         k = r / size
         turned = (k - 1) * past
         e = restitution if parting > 0 or restitution == 1 else zero

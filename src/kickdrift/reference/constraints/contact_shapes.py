@@ -1,6 +1,6 @@
-"""Shapes that bodies rest on: in each substep one that is near is a wall, through its place nearest to the body.
+"""Shape contacts: in each substep a nearby shape acts as a plane through its point closest to the body.
 
-A shape is convex and lies behind that wall, so whoever stays in front of it does not touch the shape.
+Shapes are convex and lie behind that plane, therefore a body in front of it cannot touch the shape.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 from ..vector import Vector, dot, sqrt
 from .shapes import Shapes
 
-#: So many shapes a body may touch in a step: the nearest ones.
+#: Maximal shape contacts per body and step: the closest ones.
 SHAPES_PER_BODY = 8
 
 
 class Level:
-    """The shapes of `Contacts`, numbered one part after the other."""
+    """The shapes of `Contacts`, numbered consecutively part by part."""
 
     def __init__(self, system, segments, begin, lower, upper, enabled, reach, friction, through):
         self.system, self.begin = system, begin
@@ -30,7 +30,7 @@ class Level:
                 "enabled": enabled[first:last],
             }
             self.parts.append(Shapes(system, own | {"segments": segments[part : part + 1], "reach": reach[part]}))
-        #: Of each shape that is there: its number, its part, its ends.
+        #: (number, part, two end points or corners) of each existing shape.
         self.all: list[tuple[int, int, Any, Any]] = []
         for part, shapes in enumerate(self.parts):
             ends: list[Any] = shapes.ends
@@ -38,7 +38,7 @@ class Level:
         self.known = {number: (part, a, b) for number, part, a, b in self.all}
 
     def away(self, y, number):
-        """How far a place is from a shape, and in which direction."""
+        """Return the distance and direction from a shape to a point."""
         part, a, b = self.known[number]
         return self.parts[part].away(y, a, b)
 
@@ -46,9 +46,9 @@ class Level:
         return self.parts[self.known[number][0]].reach[i]
 
     def near(self, i, start, end, free, alive):
-        """The shapes that a body may touch in a step, in order: (number, does it only report?).
+        """Return the shapes that a body may touch in a step, in order: (number, whether it is a sensor contact).
 
-        It goes no farther than it would alone. free: may it be moved?
+        The body is assumed to move no farther than without contacts. free: whether it has finite mass.
         """
         way = end - start
         length, found = sqrt(dot(way, way)), []
@@ -63,9 +63,9 @@ class Level:
         return sorted((number, senses) for _, number, senses in sorted(found)[:SHAPES_PER_BODY])
 
     def kept(self, i, start, end):
-        """Where a body comes to in a substep: a fast one no farther than where it touches a shape.
+        """Return the position of a body after a substep: a fast body stops at its first impact with a shape.
 
-        And after which share of the substep that is; None where it touches none.
+        The second result is the fraction of the substep until the impact, or None without one.
         """
         motion = end - start
         square, least = dot(motion, motion), None
@@ -74,7 +74,7 @@ class Level:
             reach = shapes.reach[i]
             if self.through[part][i] != 0 or not 16 * square > reach * reach:
                 continue
-            # Who is already in it, as those are that rest, is kept from its middle.
+            # A body that already overlaps the shape, as in resting contact, is kept out of its middle.
             distance, size = shapes.away(start, a, b)[0], reach - reach / 64
             size = size if distance >= size else reach / 2
             if distance >= size:
@@ -85,18 +85,18 @@ class Level:
 
 
 def lean(level, touching, p, u, gain, given, count, eager, calm):
-    """The walls that bodies lean on, where they are now. touching: contacts with shapes, those of a body together.
+    """Update the contact planes of all shape contacts. touching: shape contacts, grouped by body.
 
-    given: the substeps, of so many, whose forces velocities have been given.
+    given, count: number of substeps whose forces the velocities include, and of all substeps.
     """
     for i, group in groupby(touching, lambda contact: contact.i):
         lean_one(level, list(group), p[i], u[i], gain[i], given, count, eager, calm)
 
 
 def lean_one(level, group, y, u, gain, given, count, eager, calm):
-    """The shapes of one body: those that are near push, and where two meet only the nearer one.
+    """Update the shape contacts of one body; where two shapes join, only the closer one stays active.
 
-    So what rolls along a row of shapes does not stumble over their ends.
+    This prevents ghost collisions of bodies that roll along a row of shapes.
     """
     zero = 0 * level.reach(group[0].i, group[0].shape)
     still = Vector([zero] * len(y))
@@ -115,7 +115,7 @@ def lean_one(level, group, y, u, gain, given, count, eager, calm):
     apart = [gap > level.reach(c.i, c.shape) / 4 for gap, c in zip(gaps, group, strict=True)]
 
     def covers(k, m):
-        """Is the place of shape m that is nearest to the body in shape k too, which is nearer?"""
+        """Return whether the point of shape m closest to the body also lies in the closer shape k."""
         if apart[k] or not (gaps[k] < gaps[m] or (gaps[k] == gaps[m] and k < m)):
             return False
         return level.away(places[m], group[k].shape)[0] <= level.reach(group[m].i, group[m].shape) / 64
@@ -137,12 +137,12 @@ def lean_one(level, group, y, u, gain, given, count, eager, calm):
 
 
 def hand_over(contact, other):
-    """What one carried, the other carries from now on."""
+    """Transfer the impulses and the load of one contact to another."""
     if contact.most > 0 and contact.speed > other.speed:
         other.speed, other.slow, other.pull = contact.speed, contact.slow, contact.pull
     other.push, other.load = other.push + contact.push, other.load + contact.load
     other.rub = other.rub + contact.rub
-    if contact.most > 0 and not other.most > 0:  # the same touch goes on
+    if contact.most > 0 and not other.most > 0:  # the transferred contact continues
         other.ago, other.fast, other.point, other.way = contact.ago, contact.fast, contact.point, contact.way
         other.known = contact.known
     other.most = other.push if other.push > other.most else other.most

@@ -1,4 +1,4 @@
-"""Bodies that rest on each other: Soft Step (Catto 2024, Solver2D), with circles, spheres, planes and rods."""
+"""Resting contact: Soft Step (Catto 2024, Solver2D), with circles, spheres, planes and rods."""
 
 from __future__ import annotations
 
@@ -14,60 +14,60 @@ from .filters import Filter
 from .impacts import apply, bounce, goes_on, meet
 from .joints import numbers
 
-#: Colours of which a body knows which are taken; what finds none of them free comes after all others.
+#: Colours of the graph colouring. Contacts for which none is free are solved last.
 COLOURS = 64
-#: Sweeps that take away the speed of pushing out. Two take twice as much from the waves of a pile as one does.
+#: Relaxation sweeps, which remove the push-out velocity. Two sweeps damp waves in a pile twice as much as one.
 RELAXING = 2
-#: And for those that hang together with some that are deep in each other, by an eighth of their diameter.
+#: Relaxation sweeps for groups with a deep contact: an overlap of more than an eighth of the diameter.
 DEEP = 8
-#: Contacts that pushed a step ago are over-relaxed, so that waves in a pile die out sooner (Young 1954: any factor
-#: below 2 takes energy); friction is under-relaxed, so that what slides down comes to rest. Blows are as they are.
+#: Over-relaxation of contacts that persist from the last step damps waves in a pile (Young 1954: every factor
+#: below 2 dissipates energy). Under-relaxed friction brings sliding bodies to rest. Impacts are not relaxed.
 EAGER, CALM = 1.25, 0.9
-#: The sweeps that take away the speed of pushing out are over-relaxed by 1.12 times as much, by 1.4. More than two
-#: sweeps that are over-relaxed would throw a pile about: where there are eight, they are taken as they are, by 1.
+#: Factors on EAGER in relaxation sweeps: two sweeps at 1.4 in total; the eight sweeps of deep groups at 1, because
+#: more than two over-relaxed sweeps destabilize a pile.
 RELAXED, PLAIN = 1.12, 0.8
-#: Contacts swing by so much of an oscillation in a substep at most, and rods by less. They swing by a quarter of it.
+#: Maximal phase in rad that the oscillation of a soft contact, or of a rod, advances in a substep.
 CONTACT_ANGLE, ROD_ANGLE = 0.6 * np.pi, 0.5 * np.pi
-#: Deep contacts are harder: they are pushed out at 1 + 5 r times the speed, which is r times the fastest there is.
-#: Not more than at twice the speed: beyond that, what lies between a floor and a very heavy body would rattle.
+#: Deep contacts are stiffer: a push-out speed of r times the limit is multiplied by 1 + 5 r, but at most by 2.
+#: Larger factors make a body jitter between a floor and a very heavy body.
 HARD = 5
-#: So many substeps make contacts so stiff that they do without a carried load as long as they are compressed little.
+#: From this number of substeps on, contacts are stiff enough to need no carried load at small compression.
 FINE = 8
-#: The load is that of the last so many steps.
+#: Time constant of the carried load, in steps.
 STEPS = 36
 
 
 class Contact:
-    """Two bodies that touch or may do so in this step, or a body i and a wall or shape: their numbers follow.
+    """A possible contact in this step: bodies i and j, or body i and a wall or shape, numbered after the bodies.
 
-    n: from i to j, of length 1; size: how far they are apart along it when they touch; w: inverse masses. In a
-    periodic box n is that to the nearest image of j, and size is told with the way from there to j.
-    push: along n, and rub: across it, the impulses of the last substep.
+    n: unit normal from i to j. size: separation along n at touch. w_i, w_j: inverse masses. In a periodic box n points
+    to the minimum image of j, and size includes the displacement from there to j. push and rub: normal impulse and
+    friction impulse of the last substep.
     """
 
     n: Any
-    shape: int | None  # its number
+    shape: int | None  # number of the shape
     push: Any
     rub: Any
-    load: Any  # that it does not give way to
-    most: Any  # that it pushed with in the step
-    speed: Any  # at which they come together before the step; from their touch on, at that
-    pull: Any  # what forces gave of that in a substep
-    slow: Any  # what the forces of the step may give of it
-    group: int  # of those that hang together
-    known: bool  # did they push a step ago?
-    total: Any  # of the impulses along n of the substeps that are over
-    ago: Any  # how long before the end of the step they came to touch,
-    fast: Any  # how fast,
-    point: Any  # where,
-    way: Any  # and in which direction: from i to j
+    load: Any  # part of the normal impulse that causes no compression
+    most: Any  # largest normal impulse in the step
+    speed: Any  # approach speed before the step; after the impact: at the impact
+    pull: Any  # change of the approach speed by forces, per substep
+    slow: Any  # largest change of the approach speed by the forces of a step
+    group: int  # connected component
+    known: bool  # whether the contact persists from the last step
+    total: Any  # sum of the normal impulses of the completed substeps
+    ago: Any  # time from the impact to the end of the step
+    fast: Any  # approach speed at the impact
+    point: Any  # position of the impact
+    way: Any  # normal at the impact, from i to j
 
     def __init__(self, i, j, size, width, w_i, w_j, restitution, friction):
         self.i, self.j, self.size, self.w_i, self.w_j = i, j, size, w_i, w_j
-        self.fastest = 2 * width  # m/s, by which overlap is pushed out: deep ones are not to burst
+        self.fastest = 2 * width  # m/s, limit of the push-out speed: deep overlaps must not burst
         self.mass = self.along = self.across = 1 / (w_i + w_j)
         self.restitution, self.friction, self.shape = restitution, friction, None
-        self.space = Space()  # in which a body sees walls: where they are, once
+        self.space = Space()  # walls have no periodic images
         self.touch = size
 
 
@@ -75,7 +75,7 @@ def contacts(
     system, before, radius, restitution, friction, weight, normal, offset, wall_friction, first, second, length,
     compliance, number, sweeps, stiffness, substeps, lag, through=None, **more,
 ):  # fmt: skip
-    """Move what touches through the substeps of the step; what touches nothing is left as the integrator has it."""
+    """Step the bodies in contact through the substeps; other bodies keep the integrator's result."""
     shapes = {name.removeprefix("shape_"): field for name, field in more.items() if name.startswith("shape_")}
     filters = {name: field for name, field in more.items() if not name.startswith("shape_")}
     level = Level(system, **shapes) if shapes else None
@@ -86,7 +86,7 @@ def contacts(
     )
     normal, wall_friction = numbers(system, *normal), numbers(system, *wall_friction)
     h = system.h / system.real(count)
-    # Positions and velocities on the way, of bodies and then of walls and shapes. What nothing moves goes its way.
+    # Positions and velocities within the step: bodies, walls, shapes. Bodies of infinite mass keep their motion.
     zero = system.real(0)
     still = Vector([zero] * dim)
     beyond = n + len(offset)
@@ -137,14 +137,14 @@ def contacts(
     group(found, list(zip(first, second, strict=True)), weight)
     leaning = [contact for contact in found if contact.shape is not None]
     rods = list(zip(first, second, length, compliance, strict=True))
-    # Of all rods that were declared, of which these are the ones that hold bodies still.
+    # Indexed by declared rod; `rods` contains only those between active bodies.
     pull = [system.real(each) for each in system.remembered_rods]
 
     soft, scale, rod_soft, rod_scale = stiffness_of(h, stiffness)
     one, half, parts, lag = system.real(1), system.real(0.5), system.real(count), system.real(lag[0])
     lead = lag * parts
     for substep in range(count):
-        left = h * system.real(count - substep)  # of the step
+        left = h * system.real(count - substep)  # time to the end of the step
         for i in range(n):
             if weight[i] > 0:
                 u[i] = u[i] + gain[i]
@@ -180,7 +180,7 @@ def contacts(
             pull[number[rod]] = pull[number[rod]] - change
             apply(u, i, j, weight[i], weight[j], -change * way)
         forces = given, parts, lead
-        deep = set()  # groups
+        deep = set()  # groups with a deep contact
         for contact in coloured:
             if solve(contact, p, u, h, soft, scale, one, left, radius, *forces):
                 deep.add(contact.group)
@@ -190,10 +190,10 @@ def contacts(
                 place, share = level.kept(i, p[i], place)
                 if share is not None:
                     touched[i] = True
-                    u[i] = u[i] - (one - share) * gain[i]  # as fast as it came there
+                    u[i] = u[i] - (one - share) * gain[i]  # remove the forces after the impact
             p[i] = place
-        # What has corrected lengths is done with positions. If it stayed in the impulses that the next substep begins
-        # with, it would add up for as long as a length is off: nearly straight rods would be thrown about.
+        # Remove the impulses that corrected lengths once the positions are updated. Warm starting with them would
+        # accumulate the correction while a length is off, and destabilize nearly straight chains of rods.
         for rod, (i, j, _length, alpha) in enumerate(rods):
             if not alpha > 0:
                 apply(u, i, j, weight[i], weight[j], (kept[number[rod]] - pull[number[rod]]) * ways[rod][0])
@@ -224,7 +224,7 @@ def contacts(
             continue
         closing = -dot(u[contact.j] - u[contact.i], contact.n)
         if closing > 0 and not contact.known:
-            impulse = impulse + contact.mass * closing  # the rest of a blow that comes at the end of the step
+            impulse = impulse + contact.mass * closing  # rest of an impact at the end of the step
         left = contact.ago if closing < 0 or not contact.push > 0 else system.real(-1)
         told = contact.i, contact.j if contact.j < n else n - 1 - contact.j
         system.report(*told, contact.ago, left, contact.fast, contact.slow, impulse, contact.point, contact.way)
@@ -245,13 +245,13 @@ def contacts(
 
 
 def to_and_fro(count, sweeps):
-    """0 to count - 1 and back, so often: what one end of a chain feels comes to the other in one sweep."""
+    """Iterate over 0 to count - 1, alternating in direction: a sweep propagates an impulse along a whole chain."""
     for sweep in range(sweeps):
         yield from range(count) if sweep % 2 == 0 else reversed(range(count))
 
 
 def stop_rods(rods, ways, number, pull, u, weight, sweeps):
-    """Velocities that change no length of rods, forwards and backwards; springs are left as they are."""
+    """Remove velocities along rigid rods in alternating sweeps; compliant rods are skipped."""
     for rod in to_and_fro(len(rods), sweeps):
         i, j, _length, alpha = rods[rod]
         if not alpha > 0:
@@ -262,10 +262,9 @@ def stop_rods(rods, ways, number, pull, u, weight, sweeps):
 
 
 def candidates(system, x, p, radius, weight, normal, offset, alive, seen, through, level):
-    """Who may touch in this step: pairs i < j of bodies, and bodies with walls and shapes, whose numbers follow.
+    """Broad phase: pairs i < j of bodies, and bodies with walls and shapes, which are numbered after the bodies.
 
-    (i, j, do they only report?). through: of each wall and body, 1 where it reports and goes through, 2 where it goes
-    through.
+    Returns (i, j, whether it is a sensor contact). through: per wall and body, 1 for a sensor contact, 2 for none.
     """
     n = len(x)
     partners: list[list[tuple[int, bool]]] = [[] for _ in range(n)]
@@ -274,7 +273,7 @@ def candidates(system, x, p, radius, weight, normal, offset, alive, seen, throug
             partners[i].append((j, seen.senses(i, j)))
     for i in range(n):
         for face in range(len(offset)):
-            # Now, or before the step.
+            # Near the wall after the step or before it.
             reach = offset[face] + radius[i] + radius[i] / 4
             way = Vector(normal[face])
             passes = 0 if through is None else through[face][i]
@@ -290,15 +289,15 @@ def candidates(system, x, p, radius, weight, normal, offset, alive, seen, throug
 
 
 def touches(contact, ago, fast, place, radius):
-    """They came to touch when body i was at this place."""
+    """Store the impact of a contact; place: the position of body i at that time."""
     contact.ago, contact.fast, contact.way = ago, fast, contact.n
     contact.point = place + radius[contact.i] * contact.n
 
 
 def notice_wall(system, before, x, i, number, normal, offset, r):
-    """Report a body that goes through a wall in the step, on the straight way that it is taken to have gone.
+    """Record the sensor contact of a body with a wall, assuming straight motion in the step.
 
-    Who touched before the step has no speed.
+    A body in contact since before the step has speed 0.
     """
     size = offset + r
     depth, first, zero = size - dot(normal, x), size - dot(normal, before), system.real(0)
@@ -315,7 +314,7 @@ def notice_wall(system, before, x, i, number, normal, offset, r):
 
 
 def notice_shape(system, level, before, x, i, shape, number, r):
-    """The same at a shape."""
+    """Record the sensor contact of a body with a shape, assuming straight motion in the step."""
     part, a, b = level.known[shape]
     shapes, motion = level.parts[part], x - before
     if not shapes.away(before, a, b)[0] >= shapes.reach[i]:
@@ -332,9 +331,9 @@ def notice_shape(system, level, before, x, i, shape, number, r):
 
 
 def in_colours(found, weight):
-    """Contacts of one colour have no body in common, so that these may be taken in any order, or at once.
+    """Colour the contact graph: contacts of one colour share no body, and can be solved in any order or in parallel.
 
-    Each is given the lowest colour that is free of both, in the order of their numbers.
+    Greedy colouring: in order, each contact gets the lowest colour that is free at both of its bodies.
     """
     taken = [0] * len(weight)
     colours: list[list[Contact]] = [[] for _ in range(COLOURS + 1)]
@@ -353,7 +352,7 @@ def in_colours(found, weight):
 
 
 def group(found, rods, weight):
-    """Number those that hang together by what may be moved: what is far away is to change nothing."""
+    """Number the connected components over movable bodies: results must not depend on distant bodies."""
     n, above = len(weight), list(range(len(weight)))
 
     def top(i):
@@ -369,12 +368,12 @@ def group(found, rods, weight):
 
 
 def stiffness_of(h, stiffness):
-    """How fast overlap is pushed out (1/s), and the share of an impulse that is given: of contacts, and of rods.
+    """Return push-out rate (1/s) and impulse scale of soft constraints: for contacts, then for rods.
 
-    A soft contact gives way to what it carries: at rest it is as deep as a spring of this stiffness would be.
+    A soft contact is compressed by its load: at rest, as much as a spring of this stiffness.
 
-    stiffness: the angle by which contacts would swing in a second, and the damping ratios of contacts and of rods.
-    They are springs as stiff as substeps allow, where no less is wanted; rods are stiffer by twice as much.
+    stiffness: angular frequency of contacts in rad/s, and the damping ratios of contacts and of rods. The frequency
+    is limited to what the substeps can resolve; that of rods is twice as high.
     """
     results = []
     for times, most, ratio in zip((1, 2), (CONTACT_ANGLE, ROD_ANGLE), stiffness[1:], strict=True):
@@ -387,7 +386,7 @@ def stiffness_of(h, stiffness):
 
 
 def direct(contact, p, n):
-    """Where the bodies are now says in which direction they push; walls keep theirs."""
+    """Compute the normal of a contact between bodies from their positions; normals of walls and shapes are kept."""
     if contact.j < n:
         way = p[contact.j] - p[contact.i]
         d = contact.space.nearest(way)
@@ -400,10 +399,10 @@ def direct(contact, p, n):
 
 
 def solve(contact, p, u, h, soft, scale, times, left, radius, given, count, lead):
-    """One impulse: along the normal so that they come no closer than they touch, across it by friction.
+    """Apply one normal impulse and one friction impulse; return whether the overlap is deep.
 
-    Are they deep in each other? times: those that are over-relaxed, by so much more. left: of the step, from where
-    they are now. given, count, lead: see `meet`.
+    times: extra factor of over-relaxed contacts. left: time from the present positions to the end of the step.
+    given, count, lead: see `meet`.
     """
     i, j, n = contact.i, contact.j, contact.n
     mass = times * contact.along if contact.along > contact.mass else contact.along
@@ -413,12 +412,12 @@ def solve(contact, p, u, h, soft, scale, times, left, radius, given, count, lead
     if gap > 0 and (soft > 0 or contact.most > 0):
         wanted = contact.push - mass * (speed + gap / h)
     elif gap > 0:
-        wanted = 0 * gap  # they come to touch when bodies move again
+        wanted = 0 * gap  # no contact before the positions change
     elif not soft > 0:
         wanted = contact.push - mass * speed
     else:
         out = soft * gap
-        less = HARD * out + contact.fastest > 0  # than twice as fast
+        less = HARD * out + contact.fastest > 0  # below the limit of twice the speed
         out = (1 - HARD * out / contact.fastest if less else 2) * out
         out = out if out > -contact.fastest else -contact.fastest
         wanted = scale * (contact.push - mass * (speed + out)) + contact.load * (1 - scale)
@@ -449,15 +448,15 @@ def solve(contact, p, u, h, soft, scale, times, left, radius, given, count, lead
 
 
 def carried(contact, h, substeps):
-    """The load that a contact does not give way to from the next step on.
+    """Compute the load that causes no compression of a contact from the next step on.
 
-    Nine tenths of what it carries beyond ten bodies like its own, as it was over the last 36 steps, and never more
-    than nine tenths of what it carries now: heavy bodies would sink into light ones. Fewer bodies need it not, and
-    where nothing rubs it would let a pile creep.
+    It is 90 % of the normal impulse beyond the weight of ten such bodies, averaged over 36 steps, and at most 90 % of
+    the present one. Without it, heavy bodies sink into light ones. Lighter loads do not need it, and without friction
+    it would let a pile creep.
 
-    A load that follows late feeds waves: they grow by 0.45 / (36 dt) a second, and contacts take the less from a wave
-    the longer it is. It keeps piles of more than some 100 layers from rest. Where substeps are fine it begins only
-    beyond the impulse m v / (40 h) of a substep of h seconds, where v is two diameters a second.
+    The delay of the average feeds waves: they grow at a rate of 0.45 / (36 dt) per second, and contacts damp long waves
+    least. Piles of more than about 100 layers therefore do not come to rest. From `FINE` substeps on, the load starts
+    only beyond the impulse m v / (40 h) of a substep of h seconds, where v is two diameters per second.
     """
     light = 10 * contact.mass * contact.slow / type(h)(substeps)
     slight = contact.mass * contact.fastest / (40 * h)

@@ -1,10 +1,10 @@
-"""Filters: which bodies meet each other."""
+"""Collision filtering by category, mask and sensor."""
 
 from __future__ import annotations
 
 
 class Filter:
-    """category, mask and sensor of bodies, as the fields of a constraint say; all meet all where they say nothing."""
+    """category, mask and sensor of bodies from the fields of a constraint; without them all bodies collide."""
 
     def __init__(self, n, fields):
         def each(name, default):
@@ -15,9 +15,9 @@ class Filter:
         self.sensor = each("sensor", 0)
 
     def meet(self, i, j):
-        """Both must agree."""
+        """Return whether the masks of both bodies accept the other's category."""
         return bool(self.category[i] & self.mask[j] and self.category[j] & self.mask[i])
 
     def senses(self, i, j):
-        """Do they report, and push nothing?"""
+        """Return whether the pair is a sensor contact: recorded, without impulses."""
         return bool(self.sensor[i] or self.sensor[j])

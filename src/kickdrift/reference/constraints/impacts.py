@@ -1,4 +1,4 @@
-"""What restitution leaves where bodies of `Contacts` meet: the speed at the touch counts, not that before the step."""
+"""Restitution of `Contacts`: it acts on the approach speed at the impact, not on that before the step."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from ..vector import dot, sqrt
 
 
 def meet(contact, closing, gap, h, given, count, lead, ahead):
-    """They come to touch, and come together so fast in this substep: how fast do they meet, and what pulls them?
+    """Compute the approach speed at an impact in this substep, and the acceleration along the normal.
 
-    Under a steady pull the square of the speed less 2 pull gap / h does not change. Here it is that of semi-implicit
-    Euler, where the speed that goes with a place is half a pull off; that of the step's beginning is the integrator's.
+    Under constant acceleration, speed² - 2 pull gap / h is conserved. Substeps use semi-implicit Euler, whose velocity
+    is off by half a pull at each position; the initial velocity of the step is that of the integrator.
 
-    contact.speed: that before the step; given: the substeps whose forces it has been given; lead: how many its velocity
-    is ahead by, as the integrator has it; ahead: have bodies moved with it, too?
+    contact.speed: approach speed before the step. given: number of substeps whose forces the velocity includes. lead:
+    number of substeps by which the integrator's velocity is ahead. ahead: whether positions include `closing`, too.
     """
     most = contact.slow / count
-    pull = (closing - contact.speed) / given  # of a substep; others may have pushed
+    pull = (closing - contact.speed) / given  # per substep; other contacts may contribute
     pull = pull if pull < most else most
     pull = pull if pull > -most else -most
     start = closing - given * pull
@@ -27,9 +27,9 @@ def meet(contact, closing, gap, h, given, count, lead, ahead):
 
 
 def bounce(contact, p, u, h, lead):
-    """What restitution leaves of the speed at which they met, where that is more than the forces of a step give.
+    """Apply restitution to impacts that are faster than the velocity change by the forces of a step.
 
-    They stay together until the end of the step. The speed is that for the place where they are then.
+    Bodies stay in contact until the end of the step. The speed is corrected for their positions at that time.
     """
     if contact.restitution > 0 and contact.speed > contact.slow and contact.most > 0:
         i, j, n = contact.i, contact.j, contact.n
@@ -45,7 +45,7 @@ def bounce(contact, p, u, h, lead):
 
 
 def goes_on(contact, u):
-    """Do they push at the end of the step, so that the next one begins with it? Not after an impact: they part."""
+    """Return whether to warm-start the next step with this contact: it is active, and does not separate."""
     parts = contact.restitution > 0 and dot(u[contact.j] - u[contact.i], contact.n) > contact.slow
     return contact.push > 0 and not parts
 

@@ -1,4 +1,4 @@
-"""Constraints that tie bodies to a place, or to each other."""
+"""Pin and distance constraints."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ def distance(
     system, before, first, second, length, move_first, move_second, direction, iterations,
     compliance=None, drag_first=None, drag_second=None, response=None,
 ):  # fmt: skip
-    """Move each pair to its length, one after the other, and let velocities follow.
+    """Correct the length of one pair after another, then update the velocities.
 
-    Pairs come in the order in which they are taken: as they are given, or sorted by the colours of `colours`
-    (kickdrift/constraints/joints.py), or as `tied` has it where several declarations hold a body
-    (kickdrift/stepper/tying.py).
-    direction, one or one of each pair: 0 for the one after the step (Jakobsen), 1 for that before it (SHAKE), 2 for
-    that and velocities which change no length (RATTLE). compliance: < 0 for pairs that have none, which are rigid.
+    Pairs are in the order of the solver: as declared, sorted by colour (`colours` in kickdrift/constraints/joints.py),
+    or as joined by `tied` (kickdrift/stepper/tying.py) if several declarations share a body.
+    direction of corrections, one or per pair: 0 after the step (Jakobsen), 1 before the step (SHAKE), 2 before the
+    step, with velocity projection (RATTLE). compliance: negative for rigid pairs.
     """
     pairs = Pairs(system, first, second, length, direction)
     if compliance is None:
@@ -53,7 +52,7 @@ def distance(
         return
     x, v, s = system.rows()
     pairs.aim(x)
-    # As hard as a pair has pulled in the first half of the step it pulls in the second: what is off is then found.
+    # Start the second half of the step with the impulse of the first half, then solve for the remaining error.
     for pair, (i, j) in enumerate(pairs.ends):
         if pairs.direction[pair] == 2 and rigid[pair] and not pairs.loose[pair]:
             change = pairs.pulled[pair] / system.h
@@ -76,10 +75,10 @@ def distance(
 
 
 class Pairs:
-    """Pairs of bodies on their way to their lengths.
+    """State of the distance solver.
 
-    pulled: how far each was pulled so far in this step. loose: those that turned or were pulled too far at once, whose
-    velocities are left as Jakobsen has them.
+    pulled: accumulated correction of each pair in this step. loose: pairs that turned or were corrected too far,
+    which get no velocity projection.
     """
 
     def __init__(self, system, first, second, length, direction):
@@ -90,7 +89,7 @@ class Pairs:
         self.pulled, self.loose = [system.real(0)] * self.count, [False] * self.count
 
     def aim(self, x):
-        """From the first body of each pair to the second, of length 1, or 0 where they are at the same place."""
+        """Compute the unit vector from first to second body of each pair; 0 for coincident bodies."""
         self.ways = []
         for i, j in self.ends:
             d = self.system.space.nearest(x[j] - x[i])
@@ -98,17 +97,17 @@ class Pairs:
             self.ways.append((1 / r if r > 0 else 0 * r) * d)
 
     def corrected(self, pair, d):
-        """What a rigid pair loses of d, the way from one body to the other.
+        """Return the correction of the separation d of a rigid pair.
 
-        A pair that has turned by more than 60 degrees, or is pulled by more than half of its length in the step, is
-        corrected along the direction after it: tension beyond that would swing bodies up.
+        A pair that has turned by more than 60 degrees, or is corrected by more than half of its length in the step,
+        uses the direction after the step: with the direction before it, tension would add energy.
         """
         wanted, zero = self.length[pair], self.system.real(0)
         r = sqrt(dot(d, d))
         f = (r - wanted) / r if r > 0 else zero
         if self.direction[pair] == 0:
             return f * d
-        # Of the two ways along n to where |d - share n| is the length, the shorter.
+        # The smaller root of |d - share n| = length.
         n = self.ways[pair]
         along, far = dot(d, n), (r - wanted) * (r + wanted)
         left = along * along - far
@@ -130,10 +129,10 @@ class Pairs:
 
 
 class Soft:
-    """Pairs with compliance (XPBD): `force` is Lagrange's multiplier, times h², that each was given in this step.
+    """Pairs with compliance (XPBD): `force` is the accumulated Lagrange multiplier of the step, times h².
 
-    With direction 2 the pair pulls in both halves of the step alike. response: what drag leaves of a pull on the
-    position, and of one on the velocity that is left for the end of the step: see `left_by_drag`.
+    With direction 2 a pair applies equal impulses in both halves of the step. response: the share that drag leaves of
+    an impulse's effect on the position, and on the final velocity: see `left_by_drag`.
     """
 
     def __init__(self, system, move_first, move_second, drag_first, drag_second, response, compliance):
@@ -145,7 +144,7 @@ class Soft:
         self.force, self.pull = [self.zero] * len(compliance), [self.zero] * len(compliance)
 
     def shares(self, rigid, response):
-        """By how much a pull moves the bodies of each pair, by what drag leaves of it; rigid ones go all the way."""
+        """Return the displacement of both bodies per correction, reduced by drag; rigid pairs are not reduced."""
         return [
             [
                 w if hard else w * left_by_drag(c, self.h, *response)
@@ -172,28 +171,28 @@ class Soft:
         return share * n + f * d
 
     def slowed(self, pair, along, total):
-        """What is to be lost of the velocity along a pair."""
+        """Return the velocity correction along a pair."""
         alpha = self.alpha[pair]
-        missing = self.pull[pair] + self.force[pair] / self.h  # of what it pulled with at the beginning of the step
+        missing = self.pull[pair] + self.force[pair] / self.h  # difference to the impulse of the first half
         change = (along - alpha * missing) / (total + alpha)
         self.pull[pair] = self.pull[pair] + change
         return change
 
 
 def left_by_drag(c, h, first, second):
-    """The share of a steady pull that is left in a step, by an integrator's series in c h; never less than a tenth."""
+    """Return the share of a constant force's effect that drag leaves: the integrator's series in c h, at least 0.1."""
     z, least = c * h, type(h)(0.1)
     more = 1 - z * (first - z * second) - least
     return least + (more if more > 0 else 0 * more)
 
 
 def follow(system, x, v, s):
-    """Velocities that go with new positions. Verlet's next step follows by itself."""
+    """Derive velocities from corrected positions. Position Verlet needs no correction."""
     was, _, _ = system.rows()
     v = [v[i] + (x[i] - was[i]) / system.h for i in range(len(x))]
     system.put(x, v, s)
 
 
 def numbers(system, *arrays):
-    """Arrays as lists of numbers to compute with."""
+    """Convert arrays to lists of scalars of the state's dtype."""
     return [[system.real(number) for number in array] for array in arrays]

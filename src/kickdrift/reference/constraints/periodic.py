@@ -1,4 +1,4 @@
-"""Bodies that leave a periodic box come in on the other side."""
+"""Periodic boundary conditions: bodies that leave the box re-enter on the opposite side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions that report who goes through them."""
+"""Sensor regions, which record the bodies that pass through them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..vector import Vector, dot, sqrt
 
 
 def sensor(system, before, lower, upper, ball, watched, weight=None):
-    """Along the straight way of the step: when a body is in the region."""
+    """Record when bodies are inside the region, assuming straight motion in the step."""
     x, _, _ = system.rows()
     low, high = (Vector([system.real(a) for a in rows[0]]) for rows in (lower, upper))
     for i in range(len(x)):

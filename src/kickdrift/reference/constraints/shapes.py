@@ -1,4 +1,4 @@
-"""Shapes that stand still: bodies bounce off them on their way through the step, however fast they are."""
+"""Static shapes, with continuous collision detection."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from itertools import combinations, product
 from ..vector import Vector, dot, sqrt
 from .walls import Wall, arrival, at_least, replace, rub
 
-#: So many times a body may bounce in a step; then it stays where it met the last shape.
+#: Maximal impacts of a body per step; it then stays at the last impact.
 BOUNCES = 8
 
 
 class Shapes:
-    """The shapes of a constraint: segments from a to b, or boxes from a to b; and how near bodies may come."""
+    """The shapes of a constraint: segments from a to b or boxes with corners a and b; and contact distances."""
 
     def __init__(self, system, fields):
         self.system = system
@@ -26,14 +26,14 @@ class Shapes:
         self.reach = reach * (len(system.alive) if len(reach) == 1 else 1)
 
     def away(self, y, a, b):
-        """How far y is from a shape, and in which direction; from its inside, along the shortest way out."""
+        """Return distance and outward normal from a shape to y; inside, those of the closest face."""
         return self.away_from_segment(y, a, b) if self.segments else self.away_from_box(y, a, b)
 
     def away_from_segment(self, y, a, b):
         zero, e = self.system.real(0), b - a
         along, square = dot(y - a, e), dot(e, e)
         if 0 < along < square:
-            # Beside it. The normal does not depend on how far y is: that may be next to nothing.
+            # Beside the segment. The distance may be tiny, therefore the normal is not computed from it.
             size = sqrt(square)
             w = Vector([(zero - e[1]) / size, e[0] / size])
             q = dot(w, y - a)
@@ -54,7 +54,7 @@ class Shapes:
         return zero - depth, Vector([zero + sign if j == axis else zero for j in range(len(y))])
 
     def touch(self, y, motion, r, a, b, through):
-        """The share of a motion after which y comes as near as r; or None. through: None where it is so near before."""
+        """Return the fraction of a motion until y is at distance r, or None. through: None if it starts closer."""
         distance, n = self.away(y, a, b)
         if distance < r:
             return self.system.real(0) if not through and dot(n, motion) < 0 else None
@@ -68,7 +68,7 @@ class Shapes:
         return first
 
     def around_segment(self, y, motion, r, a, b):
-        """Its two sides and its two ends."""
+        """Continuous collision detection with the two sides and two ends of a segment."""
         e = b - a
         square = dot(e, e)
         yield self.round(y - a, motion, r)
@@ -89,7 +89,7 @@ class Shapes:
             yield t
 
     def around_box(self, y, motion, r, a, b):
-        """Its faces, edges and corners: beyond one, two or three pairs of its faces."""
+        """Continuous collision detection with faces, edges and corners: outside of one, two or three pairs of faces."""
         dim = len(y)
         for j in range(dim):
             if motion[j] > 0:
@@ -109,12 +109,12 @@ class Shapes:
                         yield t
 
     def is_within(self, y, motion, t, a, b, but):
-        """Is a place between all pairs of faces but these?"""
+        """Return whether the point at fraction t is between all pairs of faces except those in `but`."""
         others = [j for j in range(len(y)) if j not in but]
         return all(a[j] <= y[j] + t * motion[j] and y[j] + t * motion[j] <= b[j] for j in others)
 
     def round(self, d, motion, r):
-        """When what is d away from a point comes as near as r."""
+        """Return the fraction of a motion until a body at separation d from a point is at distance r."""
         square, along, outside = dot(motion, motion), dot(d, motion), dot(d, d) - r * r
         under_root = along * along - square * outside
         if not along < 0 or not under_root >= 0 or not outside >= 0:
@@ -153,7 +153,7 @@ def shapes(
 
 
 def go_through(system, wall, shapes, i, start, y, u):
-    """Report the shape that a body which is not held comes to first, and all that it is in at the end of the step."""
+    """Record sensor contacts of a body: the first shape it reaches, and all it overlaps at the end of the step."""
     one, motion = system.real(1), y - start
 
     def come(number, t):
@@ -171,15 +171,15 @@ def go_through(system, wall, shapes, i, start, y, u):
         t = shapes.touch(start, motion, shapes.reach[i], a, b, through=True)
         if t is not None:
             come(number, t)
-        elif system.has_room(i, -1 - name, BOUNCES):  # it was in there before the step
+        elif system.has_room(i, -1 - name, BOUNCES):  # overlap since before the step
             zero, r = wall.zero, wall.coefficients(i)[2]
             system.report(i, -1 - name, system.h, zero, zero, zero, zero, y - r * n, -1 * n)
 
 
 def first_touch(shapes, i, start, y, through=False, last=None):
-    """The share of the way, the shape and the place of the first touch; of two at once the first shape counts.
+    """Find the first impact: (fraction of the motion, shape, position); of simultaneous ones the first shape.
 
-    The shape that was touched last is left out: it is convex, and the way leads along the plane of touch or away.
+    last: the previous shape is skipped: shapes are convex, and the body moves along its contact plane or away.
     """
     motion, first, which = y - start, None, None
     for number, (_, a, b) in enumerate(shapes.ends):
@@ -192,7 +192,7 @@ def first_touch(shapes, i, start, y, through=False, last=None):
 
 
 def turn(system, wall, shapes, i, number, ago, depth, y, u, n, at):
-    """What becomes of a body that is found `depth` beyond the plane of touch."""
+    """Resolve the collision of a body that is `depth` beyond the contact plane."""
     e, mu, _ = wall.coefficients(i)
     across, gain = dot(n, u), dot(n, system.gain[i])
     found = wall.meet(depth, -across, -gain, e)
@@ -210,7 +210,7 @@ def turn(system, wall, shapes, i, number, ago, depth, y, u, n, at):
 
 
 def tell(system, wall, shapes, i, number, ago, depth, u, n, impulse, at):
-    """Report a touch; of each body no more than there is room for. Who goes through leaves after the step."""
+    """Record a contact, up to the limit per body. A sensor contact ends after the step."""
     name = shapes.ends[number][0]
     if not system.has_room(i, -1 - name, BOUNCES):
         return

@@ -1,7 +1,7 @@
-"""Who touches at the end of a step: one function for each kind of constraint that reports.
+"""Contact tests at the end of a step: one function for each kind of constraint that records events.
 
-Each is given the system and the fields of the constraint. It returns two functions of the key of a pair that touched
-before, or met in the step: whether it touches now, and (point, normal).
+Each takes the system and the fields of the constraint. It returns two functions of a pair's key, for pairs in contact
+before or during the step: whether they are in contact now, and (point, normal).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def pairs(system, fields):
 
 
 def walls(system, fields):
-    """Box and Plane: how far out a body is, and in which direction."""
+    """Contacts with `Box` and `Plane`."""
     x, _, _ = system.rows()
     slack = 4096 * system.epsilon
 
@@ -44,7 +44,7 @@ def walls(system, fields):
         return system.real(fields["radius"][i if len(fields["radius"]) > 1 else 0])
 
     def outside(i, number):
-        """How far out, what is as good as nothing, and the normal, outwards."""
+        """Return (depth beyond the wall, magnitude for the rounding tolerance, outward normal)."""
         if "normal" in fields:
             return beyond(system, x[i], fields["normal"][0], fields["offset"][0], radius(i))
         j, sign = number // 2, system.real(2 * (number % 2) - 1)
@@ -67,7 +67,7 @@ def walls(system, fields):
 
 
 def beyond(system, y, normal, offset, r):
-    """How far a body is out of a plane, what is as good as nothing, and the normal, outwards."""
+    """Return (depth beyond a plane, magnitude for the rounding tolerance, outward normal)."""
     n, place = Vector([system.real(a) for a in normal]), system.real(offset)
     large = abs(place)
     for a, b in zip(n, y, strict=True):
@@ -76,7 +76,7 @@ def beyond(system, y, normal, offset, r):
 
 
 def contacts(system, fields):
-    """Pairs, walls as planes, and shapes."""
+    """Contacts of `Contacts`: pairs, planes and shapes."""
     x, _, _ = system.rows()
     touch_pair, place_pair = pairs(system, fields)
     faces, begin = len(fields["offset"]), fields.get("shape_begin", [])
@@ -107,7 +107,7 @@ def contacts(system, fields):
         return x[i] + system.real(fields["radius"][i]) * normal, normal
 
     def at_shape(i, number):
-        """The functions of its part, and the key there."""
+        """Return the two functions of the shape's part, and the key within that part."""
         part = max(part for part in range(len(parts)) if begin[part] <= number)
         return parts[part], key(i, -1 - (number - int(begin[part])))
 
@@ -115,7 +115,7 @@ def contacts(system, fields):
 
 
 def fields_of(fields, part):
-    """What `shapes` reads, of one part of the shapes of contacts."""
+    """Select the fields of one part of contact shapes, as arguments of `shapes`."""
     first, last = fields["shape_begin"][part : part + 2]
     own = {name: fields[f"shape_{name}"][first:last] for name in ("lower", "upper", "enabled")}
     segments, reach = fields["shape_segments"][part : part + 1], fields["shape_reach"][part]
@@ -135,7 +135,7 @@ def region(system, fields):
 
 
 def within(system, fields):
-    """Is a place in the region of a sensor?"""
+    """Overlaps with the region of a sensor."""
     low, high = ([system.real(a) for a in fields[name][0]] for name in ("lower", "upper"))
 
     def in_box(y):
@@ -181,5 +181,5 @@ TOUCHING: dict[str, Any] = {
     "sensor": region,
     "shapes": shapes,
 }
-TELLING = [cls for cls in known(Constraint) if cls.sides is not Constraint.sides]  # that report whom they meet
+TELLING = [cls for cls in known(Constraint) if cls.sides is not Constraint.sides]  # walls, shapes
 require_entries(__name__, TOUCHING, {kind for cls in TELLING for kind in kinds_of(cls)})

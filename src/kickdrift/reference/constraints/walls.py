@@ -1,4 +1,4 @@
-"""Bodies that meet a wall: how they turn, and how they rub."""
+"""Collisions with walls: restitution and friction."""
 
 from __future__ import annotations
 
@@ -8,48 +8,48 @@ from ..vector import Vector, dot, sqrt
 
 
 def bounce(depth, speed, pull, slow, restitution, h, longest, pressed):
-    """Where a body goes on that is `depth` beyond a wall; speed: outwards, now.
+    """Reflect a body that is `depth` beyond a wall; speed: outward normal speed at the end of the step.
 
-    Returns how far inside it is, how fast it moves inwards, and for how long what friction takes of a velocity
-    has moved the position: since the touch, and `pressed` of those that rest.
+    Returns the distance inside the wall, the inward speed, and the time for which friction has affected the
+    position: the time since impact, or `pressed` in resting contact.
 
-    `pull` is what the forces of the step have added to the speed outwards: the way back from `depth` to the
-    wall is a parabola of the acceleration pull / h. A body that met the wall no faster than `slow` rests.
-    `longest`: how long ago it may have done so; else it stays on the wall.
+    pull: change of the outward speed by the forces of the step; the trajectory from the wall to `depth` is a
+    parabola of acceleration pull / h. slow: up to this impact speed the body comes to rest. longest: limit of the
+    time since impact; beyond it the body stays on the wall.
     """
     zero = 0 * h
-    still = 0 * depth  # no number where the body came from infinity: a state that overflowed shall stay one
+    still = 0 * depth  # NaN if depth is infinite: an overflow must stay visible
     fast = abs(speed)
     at_wall = speed_at_wall(depth, fast, pull, h)
     if not speed > 0:
-        return still, at_wall, zero  # it is on its way back
+        return still, at_wall, zero  # already moving inwards
     if at_wall <= slow:
         return still, zero, pressed
     time = 2 * depth / (at_wall + fast)
     if not time <= longest:
         time = zero
     inwards = restitution * at_wall
-    if inwards <= pull / h * time / 2:  # it would be outside again
+    if inwards <= pull / h * time / 2:  # the forces have pushed it back to the wall
         return still, zero, time
     return (inwards - pull / h / 2 * time) * time, inwards - pull / h * time, time
 
 
 def speed_at_wall(depth, fast, pull, h):
-    """How fast a body met the wall that it is `depth` beyond now; fast: its speed now."""
+    """Compute the impact speed of a body that is `depth` beyond a wall; fast: its present speed."""
     zero = 0 * h
-    if pull < 0:  # away from the wall: it was faster there
+    if pull < 0:  # decelerated since the impact
         return sqrt(at_least(fast * fast - 2 * pull / h * depth, zero))
-    share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # of the energy, lost on the way back
+    share = 2 * pull / h * depth / fast / fast if fast > 0 else 1 + zero  # energy gained since the impact
     return fast * sqrt(1 - share) if share < 1 else zero
 
 
 def at_least(number, zero):
-    """The number, or zero where it is less."""
+    """Return max(number, 0); NaN gives 0."""
     return number if number > 0 else zero
 
 
 def arrival(depth, speed, pull, h, longest):
-    """How long ago, and how fast, a body met the wall that it is `depth` beyond now; speed: outwards, now."""
+    """Compute time since impact and impact speed of a body `depth` beyond a wall; speed: outwards, at present."""
     zero = 0 * h
     if not speed > 0:
         return zero, zero
@@ -59,13 +59,13 @@ def arrival(depth, speed, pull, h, longest):
 
 
 def rub(v, limit):
-    """What friction takes of a velocity along a wall: at most `limit`."""
+    """Return the velocity change by Coulomb friction, whose magnitude is at most `limit`."""
     speed = sqrt(dot(v, v))
     return v if speed <= limit else limit / speed * v
 
 
 class Wall:
-    """What walls of all shapes have in common: coefficients and the state that they work on."""
+    """Coefficients and state shared by all wall constraints."""
 
     def __init__(self, system, restitution, friction, radius, weight, lag, sensor=None, bodies=None):
         self.h = system.h
@@ -74,45 +74,45 @@ class Wall:
         self._system = system
         self._rows = restitution, friction, radius
         self.weight = [system.real(w) for w in weight]
-        #: Of each body: 1 where it reports and goes through, 2 where it goes through.
+        #: Per body: 1 for a sensor contact, 2 for no contact, 0 for collisions.
         sensor = [0] * len(weight) if sensor is None else sensor
         self.sensor = [s == 1 for s in sensor]
         bodies = range(len(weight)) if bodies is None else bodies
         self.free = [i for i in bodies if (weight[i] > 0 if sensor[i] == 0 else sensor[i] == 1 and system.alive[i])]
 
     def coefficients(self, i):
-        """Restitution, friction and radius of a body."""
+        """Return restitution, friction and radius of a body."""
         return [self._system.real(row[i if len(row) > 1 else 0]) for row in self._rows]
 
     def meet(self, depth, v, gain, restitution):
-        """None, or what `bounce` says of a body.
+        """Return the result of `bounce` for a body, or None without contact.
 
-        depth, v and gain: of the position, the velocity and what forces added to it, outwards. The
-        velocity is that of the position after `lag` more steps.
+        depth, v and gain: outward components of position, velocity, and velocity change by forces. The velocity is
+        `lag` steps ahead of the position.
         """
         speed = v + self.lag * gain
         if not (depth > 0 or (depth == 0 and speed > 0)):
             return None
         slow = at_least(gain, self.zero)
         inside, inwards, time = bounce(depth, speed, gain, slow, restitution, self.h, self.h, self.pressed)
-        # At rest is at rest, whatever time velocities belong to.
+        # A resting speed of 0 needs no correction for the lag.
         return inside, inwards + self.lag * gain if inwards > 0 else self.zero, time
 
     def tell(self, i, number, depth, v, gain, impulse, normal, surface):
-        """Report that a body met a wall. surface: from how long ago to the place of touch."""
+        """Record the contact of a body with a wall. surface: function from time since impact to contact point."""
         if not self._system.reporting:
             return
         speed = v + self.lag * gain
         slow = at_least(gain, self.zero)
         ago, fast = arrival(depth, speed, gain, self.h, self.h)
-        if self.sensor[i] and depth > 0 and not ago > 0:  # it goes through, and touched before the step
+        if self.sensor[i] and depth > 0 and not ago > 0:  # sensor contact since before the step
             ago, fast = self.h, self.zero
         impulse = self.zero if self.sensor[i] else impulse / self.weight[i]
         self._system.report(i, -1 - number, ago, ago, fast, slow, impulse, surface(ago), normal)
 
     @property
     def pressed(self):
-        """For how long what is taken of a velocity all through a step has moved the position in it."""
+        """Time for which a velocity change spread over the whole step has affected the position."""
         return self.h * (0.5 + self.lag)
 
 
@@ -125,7 +125,7 @@ def box(system, before, lower, upper, restitution, friction, radius, weight, lag
         y, u = list(x[i]), list(v[i])
         for j in range(system.dim):
             low, high = lower[j] + r, upper[j] - r
-            for sign, place, other in ((-1, low, high), (1, high, low)):  # outwards, the wall, and that opposite
+            for sign, place, other in ((-1, low, high), (1, high, low)):  # outward sign, this wall, the opposite one
                 gain = system.gain[i]
                 found = wall.meet(sign * (y[j] - place), sign * u[j], sign * gain[j], e)
                 if found is None:
@@ -184,16 +184,16 @@ def plane(system, before, normal, offset, restitution, friction, radius, weight,
     system.put(x, v, s)
 
 
-#: How often the walls of a corner are gone through at most, until nothing moves any more.
+#: Maximal iterations over the walls of a corner until convergence.
 SWEEPS = 256
 
 
 def corners(system, before, normal, offset, restitution, friction, radius, weight, lag, wall, number, through=None):
-    """Bodies that several walls hold at once: each wall pushes as much as it must, given how much the others push.
+    """Solve bodies in contact with several walls at once, for the normal impulses of all these walls.
 
-    One after the other, each wall would send a body back into the one before, or up along it. A body that comes
-    to a wall which would throw it back, with more speed than the forces of two steps give, is left to the walls.
-    What walls have stopped they report here. through: of each wall and body, 0 where it is held.
+    Solved separately, each wall would push a body into the previous one, or along it. Bouncing bodies, whose approach
+    speed exceeds the velocity change by the forces of two steps, are left to the single walls. Contacts are recorded
+    here, as those of the single walls. through: per wall and body, 0 for collisions.
     """
     x, v, s = system.rows()
     lag, zero = system.real(lag[0]), system.real(0)
@@ -234,7 +234,7 @@ def corners(system, before, normal, offset, restitution, friction, radius, weigh
 
 
 def report_plane(system, source, number, i, n, size, r, x, v, lag, push, weight):
-    """Report that a wall of a corner was met, on behalf of that wall."""
+    """Record the contact with one wall of a corner, as a contact of that wall."""
     across, gain, depth, zero = dot(n, v), dot(n, system.gain[i]), size - dot(n, x), system.real(0)
     speed = -across - lag * gain
     if not (depth > 0 or speed > 0):
@@ -247,7 +247,7 @@ def report_plane(system, source, number, i, n, size, r, x, v, lag, push, weight)
 
 
 def settle(y, walls):
-    """The nearest to y with dot(n, y) >= size for all walls, and how much each has pushed."""
+    """Project y to the closest point with dot(n, y) >= size for all walls; return it and each wall's push."""
     pushes = [0 * y[0]] * len(walls)
     for _ in range(SWEEPS):
         changed = False
@@ -265,7 +265,7 @@ def settle(y, walls):
 
 
 def replace(system, x, v, s, i, y, u):
-    """Give a body another position and velocity, and Verlet the previous position that goes with them."""
+    """Set position and velocity of a body, and the matching previous position for Verlet."""
     if s is not None:
         s[i] = s[i] + (y - x[i]) - system.h * (u - v[i])
     x[i], v[i] = y, u
