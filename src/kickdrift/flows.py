@@ -387,8 +387,8 @@ class Expression:
             out[:, column] = result
 
 
-#: Relative increment of difference quotients, and the least size of a component, relative to the largest, that
-#: scales its own increment. Both are powers of two, near the square root and the fourth root of the precision.
+#: Relative increment of difference quotients, and the lower bound of the size that scales it, relative to the
+#: largest component. Both are powers of two, near the square root and the fourth root of the precision.
 QUOTIENT = {"float32": (2.0**-12, 2.0**-6), "float64": (2.0**-26, 2.0**-13)}
 
 
