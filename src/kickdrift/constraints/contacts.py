@@ -314,7 +314,7 @@ def check_sides(plan: Plan, record: ConstraintRecord) -> None:
 def _check_images(
     fields: dict[str, np.ndarray], part: int, kind: int, reach: float, box: list[np.ndarray], around: np.ndarray
 ) -> None:
-    """Refuse shapes of one part that act at one side of a periodic box only; `near`: reach of bodies."""
+    """Refuse shapes of one part that act at one side of a periodic box only."""
     begin, (low, high) = fields["shape_begin"], box
     here = np.concatenate([np.full(end - first, number) for number, (first, end) in enumerate(pairwise(begin))])
     alike = (fields["shape_segments"][here] == kind) & (fields["shape_enabled"] != 0)
