@@ -1,6 +1,6 @@
-"""Side by side with what a user would pick instead: `python -m bench`.
+"""Benchmarks against alternatives: `python -m bench`.
 
-A `Scene` is work that ours and the peers all do, a peer is a module in `peers` that does it its way, a case in
-`cases.py` sets a scene against peers and goals. Everything runs interleaved in one process, and only after it was
-checked that it computes the same thing.
+A `Scene` is a workload, a peer is a module in `peers` that implements it with another library, and a case in
+`cases.py` compares a scene with peers and goals. All run interleaved in one process, after a check that their results
+agree.
 """

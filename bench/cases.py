@@ -1,4 +1,4 @@
-"""What is measured, against whom, and how far ahead we want to be."""
+"""Benchmark cases: scenes, peers and goals."""
 
 from dataclasses import dataclass, field
 from itertools import product
@@ -12,9 +12,9 @@ DTYPES = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Case:
-    """Scenes, and for each rival the ratio of its time to ours that we want at least (None: for information).
+    """Scenes, and for each peer the goal: the least ratio of its time to ours (None: for information).
 
-    `changes` are rivals of our own: the same scene with other settings.
+    `changes` are variants of kickdrift: the same scene with other settings.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Case:
 
 
 def scenes(**choices: Any) -> list[Scene]:
-    """A scene for each combination of the choices; one that is no tuple is the only one."""
+    """Return a scene for each combination of choices; a choice that is not a tuple is a single value."""
     lists = [choice if isinstance(choice, tuple) else (choice,) for choice in choices.values()]
     return [Scene(**dict(zip(choices, combination, strict=True))) for combination in product(*lists)]
 

@@ -28,9 +28,9 @@ FORCES = (*NAMES, *(f"{name} per body" for name in NAMES), *UNIFORM, "applied")
 WALLS = ("Plane", "Box", "Boxes", "Segments", "Sensor")
 MOST, MOST_TEN = 1.5, 3.0
 FAR = 1e6  # m
-DT = 1e-6  # s: however long it is measured, bodies hardly move, so that all turns see the same
+DT = 1e-6  # s; tiny, because bodies must hardly move: each round then measures the same state
 STEPS = 16
-MANY = 10**5  # worlds so large are not kept for the next question
+MANY = 10**5  # larger worlds are not cached between questions
 LADDER = tuple(10**exponent for exponent in range(7))
 
 
@@ -39,7 +39,7 @@ class World:
     """Bodies and what acts on them, by name."""
 
     forces: tuple[str, ...] = ()
-    walls: tuple[str, ...] = ()  # one of WALLS and "near" or "far"
+    walls: tuple[str, ...] = ()  # pairs of a key of WALLS and "near" or "far"
     n: int = 1000
     integrator: str = "velocity_verlet"
     dim: int = 3
@@ -80,7 +80,7 @@ def run(world: World) -> Callable[[], object]:
         alive=world.n if world.alive else None,
         events=kd.Events(hits_above=1.0) if world.events else None,
     )
-    stepper.step(world.steps)  # memory is there, and lists are made
+    stepper.step(world.steps)  # warm-up: allocates memory and builds lists
     return partial(stepper.step, world.steps)
 
 
@@ -105,7 +105,7 @@ def force(name: str, rng: np.random.Generator, n: int, dim: int, dtype: str) -> 
 
 
 def wall(name: str, dim: int) -> object:
-    """Bodies of a world with something near lie on it, at y = 0."""
+    """Return a wall or shape; bodies rest on near ones, at y = 0."""
     kind, where = name.split()
     far = where == "far"
     low, high, level = np.full(dim, -FAR), np.full(dim, FAR), -FAR if far else 0.0
@@ -122,7 +122,7 @@ def wall(name: str, dim: int) -> object:
 
 
 class Question(NamedTuple):
-    """May the whole take so many times as long as its parts together?"""
+    """A bound on the time of a whole, as a multiple of the summed times of its parts."""
 
     whole: World
     parts: tuple[World, ...]
@@ -198,7 +198,7 @@ def ask(question: Question, rounds: int, least: float) -> Row:
     runs = {"whole": question.whole.run()} | {str(part): part.run() for part in question.parts}
     whole, *parts = measure(runs, rounds, least, process_time).values()
     together = [sum(times) for times in zip(*parts, strict=True)]
-    if 1 < ratio(whole, together).median / question.most < 2:  # once more, longer: others work on the machine, too
+    if 1 < ratio(whole, together).median / question.most < 2:  # repeat longer, against noise
         whole, *parts = measure(runs, 2 * rounds + 3, 2 * least, process_time).values()
         together = [sum(times) for times in zip(*parts, strict=True)]
     if question.whole.n >= MANY:

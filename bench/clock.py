@@ -70,7 +70,7 @@ def head(title, *cells):
 
 
 class Goals:
-    """What was to be reached, what was, in the order in which it was measured."""
+    """Goals and measured values, in the order of measurement."""
 
     def __init__(self):
         self.rows = []
@@ -142,7 +142,7 @@ def totals(goals, seconds):
             f"{clock.tick:,} (`advance`, {clock.fed_ns - seconds * 10**9:+d} ns fed), {absolute.tick:,} (`advance_to`)",
         )
         goals.add(f"{name}, `advance_to`: steps", f"{truth:,}", f"{absolute.tick:,}", absolute.tick == truth)
-    # What the floats add up to, exactly; the clock may be behind by what it has not yet fed of a nanosecond.
+    # The exact sum of the floats; the clock may lag by less than a nanosecond that is not yet counted.
     behind = Fraction(1 / 144) * len(day) * 10**9 - clock.fed_ns
     goals.add(
         f"{seconds:,} s of 1/144 s frames, `advance`: behind the exact sum of the floats",
@@ -221,7 +221,7 @@ def best(statement, number=100_000, repeat=7, **names):
 
 
 def bodies(n, dim, dtype, layout="row", **arguments):
-    """Bodies under gravity and drag, the same each time."""
+    """Make bodies under gravity and drag, with a fixed seed."""
     rng = np.random.default_rng(1)
     lay_out = np.asfortranarray if layout == "component" else np.ascontiguousarray
     position, velocity = (lay_out(rng.normal(size=(n, dim)).astype(dtype)) for _ in range(2))
@@ -277,7 +277,7 @@ def saving(goals, rounds):
         world = bodies(10_000, dim, dtype)
         saved = world.snapshot()
         source, target = np.frombuffer(saved, np.uint8), np.empty(len(saved), np.uint8)
-        # One after the other of so many that none is in a cache any more.
+        # Cycle through enough copies to exceed the caches.
         many = np.ones((max(2, 2**28 // len(saved)), len(saved)), np.uint8)
         place = [0]
 

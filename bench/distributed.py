@@ -24,14 +24,14 @@ FORCES = [kd.Gravity((0, -9.81)), kd.LinearDrag(0.1), kd.PointGravity(100.0, cen
 
 
 def start(first, last):
-    """Positions and velocities of bodies by their numbers, with + - * / alone."""
+    """Return positions and velocities of bodies by index, computed with + - * / only."""
     number = np.arange(first, last, dtype=np.float64)
     position = np.stack([number % 997 / 10, number % 1009 / 10], axis=1)
     return position, position[:, ::-1] / 100
 
 
 def peak():
-    """The most memory that this process has had, in bytes."""
+    """Return the peak memory of this process in bytes."""
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -123,7 +123,7 @@ def run(count, steps, **options):
 
 
 def loop(count, steps):
-    """What a loop in this process makes of the same cases."""
+    """Compute the cases in a loop in this process."""
     results = []
     for case in worlds(count):
         world = prey(**case)
@@ -181,7 +181,7 @@ def chunk_costs(repeats):
     from distributed import Client, LocalCluster
 
     def empty(chunks, client=None):
-        """Seconds on the wall and of all processors, for each chunk."""
+        """Return wall time and total CPU time per chunk, in seconds."""
 
         def used():
             return time.process_time() + (sum(client.run(time.process_time).values()) if client else 0)

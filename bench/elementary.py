@@ -38,7 +38,7 @@ def shares(dtype: str, rounds: int) -> list[str]:
             "ours": lambda f=ours, given=given: f(*given),
             "theirs": lambda f=theirs, given=given: f(*given),
         }
-        # Turns are short, and the shortest of each count: neighbours only ever add to them.
+        # Minima of short rounds, because noise from other processes only adds time.
         times = measure(runs, rounds, least=1e-4)
         cells.append(f"{min(times['theirs']) / min(times['ours']):.2f}")
     return cells

@@ -1,4 +1,4 @@
-"""What a user pays before and around the work: an import, files, and the call itself."""
+"""Overheads: import time, file size and call overhead."""
 
 import compileall
 import importlib.util
@@ -27,7 +27,7 @@ cdef class Empty:
 
 @cache
 def empty_step():
-    """The bound method, or None where Cython or a compiler is missing: compiled with the flags of the package."""
+    """Return an empty compiled method, built with the flags of the package; None without Cython or a compiler."""
     try:
         from Cython.Compiler.Main import compile_single
         from Cython.Compiler.Options import CompilationOptions
@@ -81,7 +81,7 @@ print(between - start, imported - between, time.perf_counter() - between)
 
 def imports(rounds: int) -> list[Row]:
     """`import kickdrift` once NumPy is imported, against NumPy's own, in fresh processes."""
-    compileall.compile_dir(Path(kd.__file__).parent, quiet=2)  # as pip does when it installs
+    compileall.compile_dir(Path(kd.__file__).parent, quiet=2)  # as pip does at installation
     command = [sys.executable, "-c", PROGRAM]
     texts = [subprocess.run(command, check=True, capture_output=True, text=True).stdout for _ in range(rounds)]
     theirs, *ours = (list(times) for times in zip(*(map(float, text.split()) for text in texts), strict=True))

@@ -1,4 +1,4 @@
-"""What forces of one's own cost: Python functions, and C functions beside the terms they imitate."""
+"""Costs of user-defined forces: Python functions, and C functions against equivalent built-in forces."""
 
 import ctypes
 import statistics
@@ -48,7 +48,7 @@ def python_rows(rounds: int) -> list[Row]:
 
 
 def library(dtype: str, folder: str) -> ctypes.CDLL:
-    """The forces for one dtype, for the instruction set in use."""
+    """Compile the forces for one dtype and the current instruction set."""
     target = str(Path(folder, f"{dtype}.so"))
     real = {"float32": "float", "float64": "double"}[dtype]
     source = str(Path(__file__).parent / "peers" / "forces.c")
@@ -82,7 +82,7 @@ def native_rows(rounds: int) -> list[Row]:
                     for stepper in (built_in, own):
                         stepper.step(3)
                     assert np.array_equal(built_in.position, own.position), (name, integrator, dtype)
-                    # Affine terms never leave the registers.
+                    # Affine forces stay in registers.
                     most = {"nothing": None, "well": 1.3}.get(name, 4)
                     how = f"{integrator.replace('_', ' ')}, step(64), {bits(dtype)}"
                     runs = {"own": partial(own.step, 64), "the built-in term": partial(built_in.step, 64)}

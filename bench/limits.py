@@ -47,7 +47,7 @@ def library(dtype: str) -> ctypes.CDLL:
 
 
 def passes(name: str, dtype: str, times: int, numbers: int, arrays: int) -> Callable[[], object]:
-    """A function of machine.c on so many arrays of so many numbers."""
+    """Return a call of a function of machine.c on arrays of this number and length."""
     size = ISAS[kd.build_info()["isa"]][1]
     kept = [aligned_zeros((1, numbers), np.dtype(dtype)) for _ in range(arrays)]
     vectors = numbers * np.dtype(dtype).itemsize // size
@@ -81,7 +81,7 @@ def functions(rounds: int) -> list[tuple[str, str, str]]:
     for dtype in DTYPES:
         for integrator, name, arrays in (("semi_implicit_euler", "euler", 3), ("velocity_verlet", "verlet", 6)):
             stepper = bodies(1000, dtype, kd.Force(nothing, velocity_dependent=False), integrator)
-            stepper.step(300)  # until it knows how seldom to look for Ctrl-C
+            stepper.step(300)  # warm-up: calibrates how often the step checks for Ctrl-C
             runs = {
                 "ours": partial(stepper.step, 100),
                 "function": lambda: [nothing(0.0, array, array, array) for _ in range(100)],

@@ -1,4 +1,4 @@
-"""A living world: what births, deaths, changes and loops over ticks cost: `python -m bench.living`.
+"""Costs of spawn, despawn, changes at run time and loops over ticks: `python -m bench.living`.
 
 `--before DIR` measures making a stepper beside that of another tree too, which is built in place.
 """
@@ -42,12 +42,12 @@ def world(n: int, **more: object) -> kd.Stepper:
 
 
 def short(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
-    """`measure` in many short turns: most of them are not interrupted, also where others work."""
+    """Measure in many short rounds, most of which other processes do not interrupt."""
     return measure(runs, 10 * rounds, least=3e-4)
 
 
 def beside(title: str, runs: dict[str, Run], most: float | None, rounds: int) -> Row:
-    """The first of two beside the second, of whose time it may take so much."""
+    """Compare the first of two with the second; `most`: the largest ratio of their times."""
     return at_most(f"{title}: {next(iter(runs))}", short(runs, rounds), most)
 
 
@@ -66,7 +66,7 @@ def loops(rounds: int) -> list[Row]:
 
 
 def aligned(values: np.ndarray) -> np.ndarray:
-    """A copy that begins with a cache line: vectors that straddle two take up to twice as long, ours or theirs."""
+    """Return a copy aligned to cache lines, because vectors across two lines take up to twice as long."""
     copy = kernels.aligned_zeros(values.shape, values.dtype)
     copy[...] = values
     return copy
@@ -87,7 +87,7 @@ def forces(rounds: int) -> list[Row]:
 
 
 def made_in(path: Path) -> float:
-    """The seconds that a tree takes to make a stepper."""
+    """Return the seconds in which a source tree makes a stepper."""
     command = [sys.executable, "-c", MAKE]
     return float(subprocess.run(command, env={"PYTHONPATH": str(path)}, capture_output=True, check=True).stdout)
 
@@ -111,7 +111,7 @@ def changes(rounds: int, before: str) -> list[Row]:
     title = "1,000 bodies"
     rows = [beside(title, runs, 0.1, rounds)]
     if before:
-        # Both in processes of their own: garbage is collected in the course of it, and there is more of it here.
+        # Separate processes, because garbage collection would take longer in this one.
         paths = (Path(kd.__file__).parent.parent, Path(before) / "src")
         times = [[made_in(path) for path in paths] for _ in range(3)]
         now, then = map(min, zip(*times, strict=True))

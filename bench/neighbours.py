@@ -27,7 +27,7 @@ def clouds(rng, dim, count):
 
 
 def places(rng, points):
-    """Where is asked."""
+    """Return query points."""
     dim = points.shape[1]
     yield "inside", rng.random((PLACES, dim))
     yield "beside", rng.choice(points, PLACES) + rng.normal(size=(PLACES, dim)) * 1e-4
@@ -36,7 +36,7 @@ def places(rng, points):
 
 
 def row(name, ours, theirs, rounds, each, unit):
-    """A line of the table; how many times as fast ours is."""
+    """Print a row of the table; return the ratio of speeds."""
     times = measure({"ours": ours, "theirs": theirs}, rounds, least=0)
     mine, other = (min(seconds) * each for seconds in times.values())
     print(f"{name:50} {mine:8.3f} {other:8.3f} {unit} {other / mine:6.2f}", flush=True)
@@ -44,7 +44,7 @@ def row(name, ours, theirs, rounds, each, unit):
 
 
 def compare(dim, count, rounds):
-    """The speed of each row, as a multiple of cKDTree's."""
+    """Return the speed of each row relative to cKDTree."""
     from scipy.spatial import cKDTree
 
     rng = np.random.default_rng(1)

@@ -181,9 +181,9 @@ def main() -> None:
     }
     expected = runs["kickdrift, Lorenz()"]()
     for name, run in runs.items():
-        # Chaos multiplies rounding differences by some e^(0.9 t).
+        # Chaos amplifies rounding differences by about e^(0.9 t).
         assert np.allclose(run(), expected, atol=1e-3), name
-    rounds = measure(runs, options.rounds, least=0)  # a turn is one run
+    rounds = measure(runs, options.rounds, least=0)  # a round is one run
     times = {name: statistics.median(each) for name, each in rounds.items()}
     ours = times["kickdrift, Lorenz()"]
     print(f"{options.trajectories:,} Lorenz trajectories x {options.steps:,} RK4 steps, float64, one thread")

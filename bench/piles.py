@@ -20,7 +20,7 @@ SCENES = ("box", "V", "narrow V")
 
 
 def planes(scene, width):
-    """Normals and offsets of the walls, and the point above which balls begin."""
+    """Return normals and offsets of the walls, and the point above which balls start."""
     if scene == "box":
         return [((0, 1), 0.0), ((1, 0), -width / 2), ((-1, 0), -width / 2)]
     angle = math.radians(45 if scene == "V" else 75)
@@ -29,7 +29,7 @@ def planes(scene, width):
 
 
 def start(scene, count):
-    """Places above each other in rows that fit, slightly off."""
+    """Return start positions in rows, slightly perturbed."""
     rng = np.random.default_rng(1)
     width = 24 * math.sqrt(count) * (1 if scene == "box" else 0.8)
     places, y = [], 80.0
@@ -73,7 +73,7 @@ def theirs(scene, count, iterations=10):
 
 
 def overlap(position, scene, count):
-    """How deep two balls are in each other, or one in a wall, at most."""
+    """Return the largest overlap of two balls, or of a ball and a wall."""
     pairs = kd_pairs(position)
     deep = 2 * RADIUS - np.sqrt(((position[pairs[:, 0]] - position[pairs[:, 1]]) ** 2).sum(axis=1))
     _, width = start(scene, count)
@@ -82,7 +82,7 @@ def overlap(position, scene, count):
 
 
 def kd_pairs(position):
-    """Pairs that may touch, by cells."""
+    """Return candidate pairs from a grid."""
     cells = {}
     for i, place in enumerate(np.floor(position / 25).astype(int).tolist()):
         cells.setdefault(tuple(place), []).append(i)
@@ -99,7 +99,7 @@ def kd_pairs(position):
 
 
 def timed(steps, times):
-    """Seconds a step takes of each, in turns."""
+    """Return seconds per step of each, measured in turns."""
     best = [math.inf] * len(steps)
     for _ in range(3):
         for number, step in enumerate(steps):
@@ -111,7 +111,7 @@ def timed(steps, times):
 
 
 def run(scene, count, substeps=(4, 8), peer=True, seconds=SECONDS):
-    """Rows of (who, overlap, speed, ms a step)."""
+    """Return rows of (library, overlap, speed, ms per step)."""
     rows, steps = [], []
     for number in substeps:
         world = ours(scene, count, substeps=number)

@@ -36,7 +36,7 @@ N, STEPS, H, SOFTENING = 100_000, 64, 1 / 60, 0.5
 
 @dataclass
 class Plan:
-    """What was drawn; a coefficient is a number, an array of one per body or per component, or of both."""
+    """A random plan; a coefficient is a number, or an array per body, per component or both."""
 
     dim: int
     dtype: str
@@ -84,7 +84,7 @@ def ours(plan: Plan) -> tuple[list[np.ndarray], Callable[[], object]]:
 
 
 class Writer:
-    """The C for a plan: statements for one body i, and the arrays of coefficients that they read."""
+    """Generator of C for a plan: statements for one body i, and the coefficient arrays that they read."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -92,7 +92,7 @@ class Writer:
         self.a = self.acceleration()
 
     def coefficient(self, values: np.ndarray, j: int) -> str:
-        """A literal, or a place in an array."""
+        """Return a literal, or an array element."""
         per_body = values.shape[:1] == (self.plan.n,)
         if values.ndim > per_body:
             values = values[..., j]
@@ -102,7 +102,7 @@ class Writer:
         return f"k{len(self.arrays) - 1}[i]"
 
     def each(self, pattern: str) -> str:
-        """A statement for each component."""
+        """Return a statement for each component."""
         return " ".join(pattern.replace("#", str(j)) for j in range(self.plan.dim))
 
     def acceleration(self) -> str:
@@ -127,7 +127,7 @@ class Writer:
         return "\n".join(lines)
 
     def step(self) -> str:
-        """What a step does to one body, in the scheme's own order."""
+        """Return the statements of a step of one body, in the order of the scheme."""
         a, drag = self.a, any(name.endswith("drag") for name in self.plan.forces)
         if self.plan.scheme == "semi_implicit_euler":
             return f"{a} {self.each('v# += h * a#; x# += h * v#;')}"
@@ -194,7 +194,7 @@ def theirs(plan: Plan, flags: tuple[str, ...], folder: str) -> tuple[list[np.nda
 
 
 def race(plan: Plan, rounds: int) -> list[Row]:
-    """A row for each build of the C, checked first."""
+    """Return a row for each build of the C, after a check of its results."""
     mine, step = ours(plan)
     step()
     runs = {"ours": step}

@@ -1,7 +1,7 @@
-"""What a machine could give at most: how fast it copies memory of the size that a scene works on.
+"""Roofline model: the memory bandwidth for the working set of a scene.
 
-A call reads the state once and writes it once, whatever the number of its steps, as tiles stay in the caches. So a row
-near the limit waits for memory, and a row far below it for arithmetic.
+A call reads and writes the state once, for any number of steps, because tiles stay in the caches. A row near the limit
+is bound by memory, a row far below it by arithmetic.
 """
 
 from functools import cache
@@ -33,7 +33,7 @@ OPERATIONS = {
 
 @cache
 def bandwidth(size: int) -> float:
-    """Bytes read and written per second, at best, as `size` bytes are copied to as many again and again."""
+    """Return the peak copy bandwidth in bytes read and written per second, for arrays of `size` bytes."""
     source, to = np.ones(max(1, size // 8)), np.ones(max(1, size // 8))
     calls = max(1, (1 << 24) // max(size, 1))
     best = float("inf")
@@ -46,7 +46,7 @@ def bandwidth(size: int) -> float:
 
 
 def work(scene: Scene, seconds: float) -> dict[str, float]:
-    """Bytes and operations per second of calls that take so long, and which share of the limit these bytes are."""
+    """Return bytes and operations per second of calls of this duration, and the share of the bandwidth limit."""
     numbers = scene.n * 3
     state = 2 * numbers * np.dtype(scene.dtype).itemsize
     moved = 2 * state / seconds

@@ -18,7 +18,7 @@ TOLERANCE = {"float32": 1e-3, "float64": 1e-9}
 
 
 def check(name: str, scene: Scene, ours: Contestant, theirs: Contestant, exact: bool) -> None:
-    """Both have done the work once: they must have computed the same thing."""
+    """Check that both computed the same result, after each ran once."""
     for what in ("position", "velocity"):
         mine, other = (np.asarray(getattr(contestant, what)()) for contestant in (ours, theirs))
         close = TOLERANCE[scene.dtype]
@@ -29,14 +29,14 @@ def check(name: str, scene: Scene, ours: Contestant, theirs: Contestant, exact: 
 
 
 def label(case: Case, scene: Scene) -> str:
-    """A scene in a few words."""
+    """Return a short description of a scene."""
     integrator = scene.integrator.replace("_", " ")
     bodies = "1 body" if scene.n == 1 else f"{scene.n:,} bodies"
     return f"{bodies}, {case.title}, {integrator}, step({scene.steps}), {scene.layout}-major, {bits(scene.dtype)}"
 
 
 def rows(case: Case, scene: Scene, rounds: int) -> list[Row]:
-    """Check and measure one scene with all its rivals."""
+    """Check and measure one scene with all its peers."""
     title = label(case, scene)
     rivals: dict[str, Contestant] = {}
     goals: dict[str, float | None] = {}
@@ -51,7 +51,7 @@ def rows(case: Case, scene: Scene, rounds: int) -> list[Row]:
     for isa in kernels.isas:
         if isa != scene.isa:
             name = f"ours, {isa}"
-            # Nothing may be slower than the baseline, give or take the noise of equal times.
+            # No instruction set may be slower than the baseline, within noise.
             rivals[name], goals[name] = replace(scene, isa=isa).ours(), 0.97 if isa == "baseline" else None
     ours = scene.ours()
     ours.run()
@@ -61,7 +61,7 @@ def rows(case: Case, scene: Scene, rounds: int) -> list[Row]:
     runs = {"ours": ours.run, **{name: rival.run for name, rival in rivals.items()}}
     compared = compare(title, runs, goals, rounds, missing)
     for row in compared:
-        if row.ours_seconds is not None and scene.n >= 10_000:  # fewer wait for calls
+        if row.ours_seconds is not None and scene.n >= 10_000:  # below that, call overhead dominates
             row.work = roofline.work(scene, row.ours_seconds)
     return compared
 

@@ -1,4 +1,4 @@
-"""What is computed: the work that ours and the peers all do."""
+"""Scenes: workloads for kickdrift and its peers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import kickdrift as kd
 from kickdrift import kernels
 
 H = 1 / 60
-# No component comes to rest: numbers that vanish would be denormal, and slow, in the end.
+# No component decays to zero, because denormal numbers are slow.
 GRAVITY = (0.5, -9.81, 0.25)
 DRAG = 0.1
 MU, CENTER, SOFTENING = 50.0, (1.0, 2.0, 3.0), 0.5
@@ -20,7 +20,7 @@ STRENGTH, AXIS = 2.0, (0.0, 0.0, 1.0)
 
 
 class Contestant(NamedTuple):
-    """One way to do the work of a scene: `run` does it once, on its own arrays of shape (n, 3)."""
+    """An implementation of a scene: `run` computes it once, on its own arrays of shape (n, 3)."""
 
     run: Callable[[], object]
     position: Callable[[], np.ndarray]
@@ -29,7 +29,7 @@ class Contestant(NamedTuple):
 
 @dataclass(frozen=True)
 class Scene:
-    """Bodies in three dimensions, what pushes them, how they move, and how many steps a call makes."""
+    """Bodies in three dimensions: their forces, integrator and steps per call."""
 
     integrator: str = "semi_implicit_euler"
     force: str = "drag"  # gravity and linear drag; or alone: "well", a point mass, "wind", QuadraticDrag, "vortex"
@@ -37,7 +37,7 @@ class Scene:
     steps: int = 64
     layout: str = "component"  # or "row"
     dtype: str = "float32"
-    per_body: str = ""  # "drag", "mass": one each instead of one for all
+    per_body: str = ""  # "drag" or "mass" given per body
     threads: int = 1
     isa: str = kernels.isa
 
@@ -46,7 +46,7 @@ class Scene:
         return np.dtype(self.dtype).type
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """The same numbers each time."""
+        """Return initial positions and velocities, with a fixed seed."""
         rng = np.random.default_rng(1)
         lay_out = np.asfortranarray if self.layout == "component" else np.ascontiguousarray
         return tuple(lay_out(rng.normal(size=(self.n, 3)).astype(self.dtype)) for _ in range(2))
@@ -68,6 +68,6 @@ class Scene:
             )
         finally:
             kernels.isa = chosen
-        # Small calls are measured as a user writes them, without what `partial` adds.
+        # Single steps are called directly, without the overhead of `partial`.
         run = stepper.step if self.steps == 1 else partial(stepper.step, self.steps)
         return Contestant(run, lambda: stepper.position, lambda: stepper.velocity)

@@ -1,4 +1,4 @@
-"""What is printed: one row for each comparison, as Markdown or JSON."""
+"""Output: one row per comparison, as Markdown or JSON."""
 
 import json
 import platform
@@ -17,7 +17,7 @@ HEADER = ("case", "ours", "against", "theirs", "theirs / ours", "middle half", "
 
 @dataclass
 class Row:
-    """One comparison; `goal` and `met` stay empty where it is for information."""
+    """One comparison; `goal` and `met` are empty if it is for information."""
 
     case: str
     ours: str
@@ -29,7 +29,7 @@ class Row:
     goal: str = ""
     met: bool | None = None
     ours_seconds: float | None = None  #: the median
-    work: dict[str, float] | None = None  #: of ours: bytes and operations per second, share of the limit
+    work: dict[str, float] | None = None  #: of kickdrift: bytes and operations per second, share of the limit
 
     def cells(self) -> tuple[str, ...]:
         median = "" if self.ratio is None else f"{self.ratio:.2f}"
@@ -47,7 +47,7 @@ class Row:
 def compare(
     title: str, runs: dict[str, Callable[[], object]], goals: dict[str, float | None], rounds: int, missing: list[str]
 ) -> list[Row]:
-    """Measure "ours" and the rivals in turns: a row for each with a goal, and for each that is not installed."""
+    """Measure "ours" and the peers in turns; return a row for each goal, and for each peer not installed."""
     times = measure(runs, rounds)
     median = {name: sorted(values)[len(values) // 2] for name, values in times.items()}
     middle = {name: seconds(value) for name, value in median.items()}
@@ -66,7 +66,7 @@ def compare(
 def at_most(
     title: str, times: dict[str, list[float]], most: float | None, spare: float = 0.0,
 ) -> Row:  # fmt: skip
-    """The first of two beside the second, of whose time it may take so many, and `spare` seconds more."""
+    """Compare the first of two with the second: the limit is `most` times its time plus `spare` seconds."""
     (_, ours), (peer, theirs) = times.items()
     r = ratio(ours, theirs)
     middle = [sorted(values)[len(values) // 2] for values in (ours, theirs)]
@@ -77,12 +77,12 @@ def at_most(
 
 
 def bits(dtype: str) -> str:
-    """f32 or f64."""
+    """Return f32 or f64."""
     return dtype.replace("loat", "")
 
 
 def seconds(value: float) -> str:
-    """A time in the unit that suits it."""
+    """Format a time in a suitable unit."""
     for unit, scale in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= scale:
             return f"{value / scale:.3g} {unit}"
@@ -98,7 +98,7 @@ def header() -> str:
 
 
 def machine(versions: dict[str, str]) -> dict[str, str]:
-    """Processor, versions and instruction set."""
+    """Return processor, versions and instruction set."""
     info = kd.build_info()
     return {
         "processor": processor(),
@@ -110,7 +110,7 @@ def machine(versions: dict[str, str]) -> dict[str, str]:
 
 
 def processor() -> str:
-    """Its maker, family and name, as far as the system tells."""
+    """Return maker, family and name of the processor, if the system provides them."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -121,14 +121,14 @@ def processor() -> str:
 
 
 def save(path: str, about: dict[str, str], rows: list[Row]) -> None:
-    """Everything as JSON, with the command that produced it."""
+    """Save all rows as JSON, with the command that produced them."""
     written = [asdict(row) for row in rows]
     content = {"command": sys.argv, "date": str(date.today()), "machine": about, "rows": written}
     Path(path).write_text(json.dumps(content, indent=1) + "\n")
 
 
 def plot(path: str, about: dict[str, str], rows: list[Row]) -> None:
-    """The table as a picture: for each row, how many times as long the others take."""
+    """Plot the ratio of times for each row."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,4 +1,4 @@
-"""How it is measured: in rounds in which every contestant has its turn, on a machine that is not ours alone."""
+"""Interleaved timing, for machines shared with other work."""
 
 import gc
 import statistics
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Ratio(NamedTuple):
-    """Of two times measured in the same rounds: the median and the middle half."""
+    """Ratio of two times measured in the same rounds: median and quartiles."""
 
     median: float
     low: float
@@ -19,7 +19,7 @@ class Ratio(NamedTuple):
 def measure(
     runs: dict[str, Callable[[], object]], rounds: int, least: float = 4e-3, clock: Callable[[], float] = perf_counter
 ) -> dict[str, list[float]]:
-    """Seconds per call, by name, one for each round; a turn lasts at least `least` seconds."""
+    """Return seconds per call for each round, by name; each round lasts at least `least` seconds."""
     calls = {name: _calibrate(run, least, clock) for name, run in runs.items()}
     times: dict[str, list[float]] = {name: [] for name in runs}
     gc.collect()
@@ -48,7 +48,7 @@ def _turn(run: Callable[[], object], calls: int, clock: Callable[[], float]) -> 
 
 
 def ratio(times: list[float], ours: list[float]) -> Ratio:
-    """Their time by ours, round by round: above 1 ours is faster."""
+    """Return the ratio of their time to ours per round; above 1 ours is faster."""
     ratios = [theirs / mine for theirs, mine in zip(times, ours, strict=True)]
     low, median, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
     return Ratio(median, low, high)

@@ -1,4 +1,4 @@
-"""Bodies that see each other, and orbits: scenes of their own, against peers that were made for just that."""
+"""Interacting bodies and orbits, against specialized peers."""
 
 from collections.abc import Callable
 from functools import partial, wraps
@@ -15,7 +15,7 @@ Case = Callable[[int], list[Row]]
 
 
 def needs(*names: str) -> Callable[[Case], Case]:
-    """A case that says so where this kickdrift lacks what it is about."""
+    """Skip a case with a message if this kickdrift lacks a required name."""
     missing = [name for name in names if not hasattr(kd, name)]
 
     def choose(case: Case) -> Case:
@@ -29,7 +29,7 @@ def needs(*names: str) -> Callable[[Case], Case]:
 
 
 def agree(title: str, ours: np.ndarray, theirs: np.ndarray, most: float) -> float:
-    """How far apart they are, by the largest number; it is an error if that is too much."""
+    """Return the relative difference of two results; raise an error above `most`."""
     apart = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
     if not apart <= most:
         raise SystemExit(f"{title}: the peer computes something else than ours: they are {apart:g} apart")
@@ -37,7 +37,7 @@ def agree(title: str, ours: np.ndarray, theirs: np.ndarray, most: float) -> floa
 
 
 def rivals(*names: str) -> tuple[dict[str, object], list[str]]:
-    """The modules of the peers, and those that are not installed."""
+    """Return the modules of the peers, and the names of those not installed."""
     return {name: peers.module(name) for name in names if peers.installed(name)}, [
         name for name in names if not peers.installed(name)
     ]
@@ -57,7 +57,7 @@ def few(rounds: int) -> list[Row]:
 
 
 def cluster(rounds: int, n: int, steps: int, goals: dict[str, float | None]) -> list[Row]:
-    """Bodies at random, that make so many steps in a turn."""
+    """Measure random bodies, with this number of steps per call."""
     title = f"n-body gravity, {n:,} bodies, leapfrog, step({steps}), f64"
     rng = np.random.default_rng(1)
     position, velocity = rng.normal(size=(n, 3)), rng.normal(0, 0.3, (n, 3))
@@ -102,7 +102,7 @@ RADIUS, SPEED, STEP = 0.5, 5.0, 1 / 60
 
 
 def circles(n: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Circles that do not touch, 30 % of the area of a square, on a shaken grid."""
+    """Return circles that do not touch, 30 % of the area of a square, on a perturbed grid."""
     rng = np.random.default_rng(1)
     side = float(np.sqrt(n * np.pi * RADIUS**2 / 0.3))
     count = int(np.ceil(np.sqrt(n)))
@@ -134,8 +134,8 @@ def gas(rounds: int, n: int) -> list[Row]:
     for name, module in found.items():
         contestants[name] = module.Space(position, velocity, RADIUS, side, STEP)
         contestants[f"{name}, spatial hash"] = module.Space(position, velocity, RADIUS, side, STEP, hashed=True)
-    # Billiards are chaos: in a second they do the same on the average only. pymunk lets circles overlap, so that
-    # they get about further: by a tenth or two at this step, less at smaller ones.
+    # Billiards are chaotic: only averages agree after a second. pymunk lets circles overlap, which increases
+    # their displacement: by a tenth or two at this step, less at smaller ones.
     way = {}
     for name, contestant in contestants.items():
         for _ in range(60):
@@ -159,7 +159,7 @@ def crowds(rounds: int) -> list[Row]:
     each = {n: sorted(times[str(n)])[rounds // 2] / n for n in sizes}
     title, rows = str(crowds.__doc__), []
     for n in sizes[1:]:
-        # 1,000 circles stay in the first-level cache: more take longer each, but not with their number.
+        # 1,000 circles fit into the L1 cache: larger numbers take longer per circle, but do not grow with n.
         grown = each[n] / each[1000]
         goal = "at most 2 times as much"
         rows.append(Row(title, seconds(each[1000]), f"{n:,}", seconds(each[n]), grown, goal=goal, met=grown <= 2))
@@ -178,7 +178,7 @@ def cloth(rounds: int) -> list[Row]:
 
 
 def hanging(rounds: int, side: int, dtype: str, close: float) -> list[Row]:
-    """Ours pair after pair, as the rival does it, and colour after colour, where pairs do not wait for each other."""
+    """Measure ours in the order given, as the peer does, and coloured, where pairs are independent."""
     index = np.arange(side * side).reshape(side, side)
     across = np.stack([index[:, :-1], index[:, 1:]], axis=-1).reshape(-1, 2)
     down = np.stack([index[:-1], index[1:]], axis=-1).reshape(-1, 2)
@@ -209,7 +209,7 @@ def hanging(rounds: int, side: int, dtype: str, close: float) -> list[Row]:
             for _ in range(30):
                 theirs.step()
                 ours.step()
-            # Another order is another iterate on the way to the same cloth.
+            # Another order converges to the same cloth through other iterates.
             agree(title, ours.position, theirs.x, close if order == "given" else 0.1)
             runs[name] = partial(repeat, theirs.step, steps)
         rows += compare(title, runs, {rival: goal} | ({"one thread": 1} if threads > 1 else {}), rounds, missing)
@@ -225,7 +225,7 @@ def orbits(rounds: int) -> list[Row]:
     """1,000 orbits of period 1, once round to 1e-6, f64"""
     title = str(orbits.__doc__)
     rng = np.random.default_rng(1)
-    mu, eccentricity = 4 * np.pi**2, rng.uniform(0, 0.3, 1000)  # Kepler: the half axis is 1
+    mu, eccentricity = 4 * np.pi**2, rng.uniform(0, 0.3, 1000)  # Kepler's third law with semi-major axis 1
     position, velocity = np.zeros((1000, 2)), np.zeros((1000, 2))
     position[:, 0] = 1 - eccentricity
     velocity[:, 1] = np.sqrt(mu * (1 + eccentricity) / (1 - eccentricity))

@@ -1,4 +1,4 @@
-"""The suite on builds that look at themselves: sanitizers, bounds checks, line coverage."""
+"""The test suite on instrumented builds: sanitizers, bounds checks, line coverage."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ SERIAL = (*QUIET, "-p", "no:xdist")
 
 
 def build(mode):
-    """A copy of the tree with this KICKDRIFT_BUILD built in place."""
+    """Build a copy of the tree in place with this KICKDRIFT_BUILD."""
     tree = common.copy_of_tree(mode)
     common.run(
         sys.executable, "setup.py", "--quiet", "build_ext", "--inplace",
@@ -20,34 +20,34 @@ def build(mode):
 
 
 def sanitized():
-    """Where the build with sanitizers is, and the environment that it runs in."""
+    """Return the tree built with sanitizers, and its environment."""
     tree, environment = build("sanitize")
     libraries = [common.said("gcc", f"-print-file-name=lib{name}.so").strip() for name in ("asan", "ubsan")]
     environment |= {
         "LD_PRELOAD": " ".join(libraries),
-        "PYTHONMALLOC": "malloc",  # arenas of Python's own would hide where arrays end
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",  # Python frees little at exit
+        "PYTHONMALLOC": "malloc",  # arenas of pymalloc would hide overruns of arrays
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",  # CPython does not free all memory at exit
         "UBSAN_OPTIONS": "print_stacktrace=1",
     }
     return tree, environment
 
 
 def sanitize(*tests):
-    """AddressSanitizer and UndefinedBehaviorSanitizer; they end the run at their first finding."""
+    """Run under AddressSanitizer and UndefinedBehaviorSanitizer, which abort at the first error."""
     tree, environment = sanitized()
     common.run(sys.executable, "-m", "pytest", *QUIET, *tests, cwd=tree, env=environment)
 
 
 def debug(*tests):
-    """Cython's checks of bounds and of uninitialised views."""
+    """Run with Cython's checks of bounds and of uninitialised views."""
     tree, environment = build("debug")
     common.run(sys.executable, "-m", "pytest", *QUIET, *tests, cwd=tree, env=environment)
 
 
 def coverage(*tests):
-    """Lines of .py and .pyx that the suite runs. What is inline in .pxd files is beyond Cython's tracing."""
+    """Measure line coverage of .py and .pyx; Cython cannot trace inline functions of .pxd files."""
     tree, environment = build("trace")
-    # The core that is the default from 3.14 on knows no plugins.
+    # The default core from Python 3.14 on supports no plugins.
     environment |= {"COVERAGE_CORE": "ctrace", "COVERAGE_RCFILE": tree / "tools" / "coveragerc"}
     tool = (sys.executable, "-m", "coverage")
     common.run(*tool, "erase", cwd=tree, env=environment)

@@ -1,4 +1,4 @@
-"""What the proofs share: a copy of the tree to build in, environments, and a compiler that is told more."""
+"""Shared by the proofs: a copy of the tree, virtual environments and compiler wrappers."""
 
 import os
 import shlex
@@ -9,14 +9,14 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-WORK = ROOT / "build" / "prove"  # kept: builds go on where they stopped
+WORK = ROOT / "build" / "prove"  # persistent, for incremental builds
 IGNORED = shutil.ignore_patterns(
     ".git", "build", "dist", ".venv*", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", "*.so", "*.pyd"
 )
 
 
 def run(*command, **options):
-    """Run a command, shown first; the program ends where it fails. `env` is added to the environment."""
+    """Print and run a command; exit on failure. `env` is added to the environment."""
     command = [str(word) for word in command]
     added = {name: str(value) for name, value in options.pop("env", {}).items()}
     shown = [f"{name}={shlex.quote(value)}" for name, value in added.items()] + [shlex.join(command)]
@@ -29,15 +29,15 @@ def run(*command, **options):
 
 
 def said(*command, **options):
-    """What a command prints."""
+    """Return the output of a command."""
     return run(*command, stdout=subprocess.PIPE, **options).stdout
 
 
 def copy_of_tree(name, copy=shutil.copy2):
-    """The sources without what was built; what an earlier copy built stays beside them. `copy` copies a file."""
+    """Copy the sources without build products; build products of an earlier copy stay. `copy` copies a file."""
     place = WORK / name
     if (place / "src").exists():
-        for path in [*(place / "src").rglob("*.p*"), *(place / "tests").rglob("*.py")]:  # what was deleted or renamed
+        for path in [*(place / "src").rglob("*.p*"), *(place / "tests").rglob("*.py")]:  # deleted or renamed files
             if path.is_file() and not (ROOT / path.relative_to(place)).exists():
                 path.unlink()
     shutil.copytree(ROOT, place, ignore=IGNORED, dirs_exist_ok=True, copy_function=copy)
@@ -45,7 +45,7 @@ def copy_of_tree(name, copy=shutil.copy2):
 
 
 def environment(name, python=sys.executable, packages=()):
-    """The interpreter of a fresh virtual environment with these packages."""
+    """Return the interpreter of a new virtual environment with these packages."""
     place = WORK / "environments" / name
     shutil.rmtree(place, ignore_errors=True)
     if python == sys.executable:
@@ -59,10 +59,10 @@ def environment(name, python=sys.executable, packages=()):
 
 
 def compiler(name, command, *flags):
-    """A compiler that is told these flags after all others: the path of a script."""
+    """Return the path of a script that runs a compiler with these flags after all others."""
     path = WORK / "compilers" / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Zig writes the names of processors with underscores.
+    # Zig spells processor names with underscores.
     rename = "case $word in -march=x86-64-v4) word=-march=x86_64_v4;; esac; " if "ziglang" in command else ""
     loop = f'for word; do shift; {rename}set -- "$@" "$word"; done\n' if rename else ""
     path.write_text(f'#!/bin/sh\n{loop}exec {command} "$@" {shlex.join(flags)}\n')

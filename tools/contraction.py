@@ -1,4 +1,4 @@
-"""A compiler that contracts a * b + c: is each module that it builds refused at import?"""
+"""Check that modules built by a compiler that contracts a * b + c are refused at import."""
 
 import platform
 import sys
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import common
 
-PRETEND = ("-O1", "-fexpensive-optimizations", "-ffp-contract=fast", "-mfma")  # the least at which GCC contracts
-INTEGERS = {"kickdrift.engine.cython_utility", "kickdrift.kernels.instruction_sets.processor"}  # compute with no other
+PRETEND = ("-O1", "-fexpensive-optimizations", "-ffp-contract=fast", "-mfma")  # the fewest flags at which GCC contracts
+INTEGERS = {"kickdrift.engine.cython_utility", "kickdrift.kernels.instruction_sets.processor"}  # no floats
 
-# One module of the unsound build in a sound package, so that no other is refused before it.
+# Import one module of the unsound build in a sound package, because another could be refused first.
 IMPORT = """
 import sys
 from importlib.util import module_from_spec, spec_from_file_location

@@ -1,7 +1,7 @@
-"""The same bits on every processor, by every compiler, at every level of optimisation: one table of digests.
+"""Bitwise reproducibility across processors, compilers and optimisation levels: a table of digests.
 
 Other processors are emulated by qemu, with Debian's Python for them. Clang comes as `zig cc`, from PyPI.
-Windows and macOS are compiled for, and no more: nothing here could run it.
+For Windows and macOS the code is only compiled, because it cannot run here.
 """
 
 import platform
@@ -13,16 +13,16 @@ from pathlib import Path
 
 import common
 
-PYTHON = "python3.11"  # what Debian 12 has
+PYTHON = "python3.11"  # the version in Debian 12
 ZIG = f"{sys.executable} -m ziglang cc"
-# In Debug mode, zig has undefined behaviour trapped.
+# In Debug mode, zig traps undefined behaviour.
 CLANG = "-fno-sanitize=undefined"
-SCALAR = "-DKICKDRIFT_SCALAR"  # vectors of one, as Microsoft's compiler has them
+SCALAR = "-DKICKDRIFT_SCALAR"  # vectors of one lane, as for MSVC
 
 
 @dataclass(frozen=True)
 class Processor:
-    """One that is emulated: Debian's name for it, and NumPy's wheels or, where there are none, Debian's NumPy."""
+    """An emulated processor: Debian's name for it, and NumPy wheels or, without wheels, Debian's NumPy."""
 
     debian: str
     qemu: str
@@ -38,13 +38,13 @@ class Processor:
         return self.place / "root"
 
     def install(self):
-        """Debian's Python for this processor, unpacked into a directory."""
+        """Unpack Debian's Python for this processor into a directory."""
         if not (self.root / "usr/bin" / PYTHON).exists():
             packages = [PYTHON, f"lib{PYTHON}-dev", "libstdc++6" if self.wheels else "python3-numpy"]
             apt = configured_apt(self.place, self.debian)
             common.run(*apt, "install", "--yes", "--download-only", *packages)
             for package in (self.place / "cache/archives").glob("*.deb"):
-                # Compilers bring a C library of their own.
+                # Cross compilers include their own C library.
                 if not package.name.startswith(("libc6-dev", "linux-libc-dev", "libcrypt-dev", "libnsl-dev")):
                     common.run("dpkg", "-x", package, self.root)
         if self.wheels and not (self.place / "site/numpy").exists():
@@ -57,7 +57,7 @@ class Processor:
             shutil.unpack_archive(wheel, self.place / "site", "zip")
 
     def build_environment(self):
-        """What makes setup.py take this Python for the one that it builds for."""
+        """Return the environment with which setup.py builds for this Python."""
         name = f"_sysconfigdata__{self.triplet}"
         folder = self.place / "sysconfig"
         folder.mkdir(exist_ok=True)
@@ -70,11 +70,11 @@ class Processor:
         }
 
     def python(self):
-        """The command that runs this Python, and its environment."""
+        """Return the command that runs this Python, and its environment."""
         libraries = self.root / "usr/lib" / self.triplet
         path = f"LD_LIBRARY_PATH={libraries}/blas:{libraries}/lapack"
         command = (f"qemu-{self.qemu}-static", "-L", self.root, "-E", path, self.root / "usr/bin" / PYTHON)
-        # NumPy 1.24 has the promotion of NumPy 2, for whoever asks.
+        # Enables the promotion rules of NumPy 2 in NumPy 1.24.
         return command, {"PYTHONPATH": self.place / "site", "NPY_PROMOTION_STATE": "weak"}
 
 
@@ -88,15 +88,15 @@ class Target:
 
     name: str
     command: str  # the compiler
-    flags: tuple[str, ...] = ()  # told last, so that they win
+    flags: tuple[str, ...] = ()  # last, to override others
     processor: Processor | None = None  # None: this machine's
 
     def build(self, tree):
-        """The directory with the built package."""
+        """Build, and return the directory with the package."""
         label = self.name.replace(" ", "-").replace(",", "")
         cc = common.compiler(label, self.command, *self.flags)
         environment = self.processor.build_environment() if self.processor else {}
-        # Zig's run-time library cannot tell processors apart.
+        # Zig's run-time library lacks CPU detection.
         linker = cc if self.processor else "gcc"
         common.run(
             sys.executable, "setup.py", "--quiet", "build", "--build-lib", f"out/{label}", "--build-temp",
@@ -106,7 +106,7 @@ class Target:
         return tree / "out" / label
 
     def rows(self, tree):
-        """A row of the table for each instruction set."""
+        """Return a row of the table for each instruction set."""
         command, environment = self.processor.python() if self.processor else ((sys.executable,), {})
         path = f"{self.build(tree)}:{environment.get('PYTHONPATH', '')}"
         text = common.said(
@@ -119,7 +119,7 @@ GROUPS = {
     "native": [
         Target("x86-64, gcc -O3", common.gcc()),
         Target("x86-64, gcc -O1", common.gcc(), ("-O1",)),
-        # GCC 12's vectoriser makes a * b - c, a * b + c side by side one vfmaddsub, whatever -ffp-contract says.
+        # GCC 12's vectoriser fuses adjacent a * b - c and a * b + c to vfmaddsub, despite -ffp-contract.
         Target("x86-64, gcc -O3, vectors of one as for MSVC", common.gcc(), (SCALAR, "-fno-tree-vectorize")),
         Target("x86-64, clang -O3", ZIG, (CLANG,)),
         Target("x86-64, clang -O1", ZIG, (CLANG, "-O1")),
@@ -137,7 +137,7 @@ GROUPS = {
 
 
 def configured_apt(place, architecture, sources=False):
-    """apt-get with lists and packages of its own, from where this machine's comes: the system is not touched."""
+    """Return an apt-get command with separate lists and packages and this machine's sources, apart from the system."""
     for folder in ("lists/partial", "cache/archives/partial", "sources"):
         (place / folder).mkdir(parents=True, exist_ok=True)
     (place / "status").touch()
@@ -165,7 +165,7 @@ def configured_apt(place, architecture, sources=False):
 
 
 def windows_headers():
-    """CPython's headers as they are on Windows, from its source."""
+    """Return CPython's headers for Windows, from its source."""
     place = common.WORK / "debian" / "source"
     include = place / "include"
     if not include.exists():
@@ -182,7 +182,7 @@ def windows_headers():
 
 
 def compile_only(tree, name, target, host, include, flags=()):
-    """The number of object files of all modules."""
+    """Compile all modules, and report the number of object files."""
     cc = common.compiler(name, f"{ZIG} -target {target}", CLANG, *flags)
     environment = {"_PYTHON_HOST_PLATFORM": host, "CFLAGS": include, "CC": cc, "LDSHARED": "true"}
     common.run(
@@ -193,13 +193,13 @@ def compile_only(tree, name, target, host, include, flags=()):
 
 
 def windows(tree):
-    include = f"-I{windows_headers()} -DMS_WIN64"  # which only MSVC's branch of pyconfig.h would set
+    include = f"-I{windows_headers()} -DMS_WIN64"  # pyconfig.h sets it only for MSVC
     yield compile_only(tree, "x86_64-windows-gnu", "x86_64-windows-gnu", "win-amd64", include)
     yield compile_only(tree, "aarch64-windows-gnu", "aarch64-windows-gnu", "win-arm64", include)
 
 
 def macos(tree):
-    """Linux's headers for the same processor serve: both systems agree in the sizes of all types."""
+    """Compile for macOS with Linux headers of the same processor, because the sizes of all types agree."""
     AARCH64.install()
     include = common.WORK / "debian" / "macos"
     shutil.copytree(AARCH64.root / "usr/include" / PYTHON, include, dirs_exist_ok=True)
@@ -211,7 +211,7 @@ COMPILE_ONLY = {"windows": windows, "macos": macos}
 
 
 def scalar():
-    """Is the C of all modules C without vectors too? The compiler reads it, and writes nothing."""
+    """Check that the C of all modules compiles without vector types; generate no output."""
     tree = common.copy_of_tree("contraction")  # where .ci/run has just translated it
     cc = common.compiler("scalar", "gcc", SCALAR, "-fsyntax-only")
     common.run(
@@ -221,7 +221,7 @@ def scalar():
 
 
 def main(*names):
-    """Of these groups, or of all: native, aarch64, s390x, windows, macos."""
+    """Run these groups, or all: native, aarch64, s390x, windows, macos."""
     names = names or (*GROUPS, *COMPILE_ONLY)
     if unknown := set(names) - {*GROUPS, *COMPILE_ONLY}:
         raise SystemExit(f"unknown: {', '.join(unknown)}; expected {', '.join((*GROUPS, *COMPILE_ONLY))}")
@@ -244,7 +244,7 @@ def main(*names):
 
 
 def collected(folder):
-    """The digests of other machines: files that tests/golden.py wrote."""
+    """Return the digests of other machines, from files of tests/golden.py."""
     files = sorted(Path(folder).rglob("*.tsv"))
     rows = [(file.stem, *line.split("\t")) for file in files for line in file.read_text("utf-8").splitlines()]
     if not rows:
@@ -254,7 +254,7 @@ def collected(folder):
 
 
 def verdict(rows):
-    """How many rows are not as golden.txt has it."""
+    """Return the number of rows that differ from golden.txt."""
     wrong = [row[0] for row in rows if row[-1] != "equal" or row[-2] != rows[0][-2]]
     if rows:
         print(f"not equal to golden.txt: {', '.join(wrong)}" if wrong else f"all {len(rows)} equal golden.txt")

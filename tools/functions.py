@@ -24,14 +24,14 @@ import numpy as np
 
 FILE = Path(__file__).parent.parent / "tests" / "functions.txt"
 NAMES = ("sin", "cos", "tan", "exp", "log", "tanh", "cbrt")
-#: What f(-x) is, where that follows from f(x).
+#: Parity: f(-x) = sign * f(x).
 MIRRORED = {"sin": -1, "cos": 1, "tan": -1, "tanh": -1, "cbrt": -1}
 SLICE, HALF = 2**22, 2**31
-DOUBTS = 1000  # in a slice, of which there are none or one
+DOUBTS = 1000  # capacity per slice; usually there is at most one
 
 
 def oracle(folder):
-    """The C function that knows the nearest floats."""
+    """Compile the oracle, a C function for the nearest floats."""
     library = str(Path(folder, "nearest.so"))
     source = str(Path(__file__).with_name("nearest.c"))
     if not os.path.exists(library):
@@ -44,7 +44,7 @@ def oracle(folder):
 
 
 def exact(name, x):
-    """The nearest float, by mpmath."""
+    """Return the nearest float, by mpmath."""
     from mpmath import mp, mpf
 
     with mp.workprec(400):
@@ -58,12 +58,12 @@ def exact(name, x):
 
 
 def plain(results):
-    """Results with one NaN for all."""
+    """Return results with all NaN made equal."""
     return np.where(np.isnan(results), np.float32(0), results).astype("<f4", copy=False)
 
 
 def nearest(name, first, folder):
-    """The nearest floats for a slice of arguments."""
+    """Return the nearest floats for a slice of arguments."""
     out, doubtful = np.empty(SLICE, np.float32), np.empty(DOUBTS, np.uint32)
     found = oracle(folder)(NAMES.index(name), first, SLICE, out.ctypes.data, doubtful.ctypes.data, DOUBTS)
     assert found <= DOUBTS, f"{name}: {found} doubtful arguments from {first:#x} on"

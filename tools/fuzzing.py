@@ -22,23 +22,23 @@ import common
 sys.path.insert(0, str(common.ROOT / "tests"))
 import fuzz as fuzzers
 
-TAIL = 4000  # characters of what a process said before it died
+TAIL = 4000  # characters of the output of a crashed process
 
 
 class Subject:
-    """A fuzzer that runs in processes, and what came of it."""
+    """A fuzzer that runs in processes, and its results."""
 
     def __init__(self, name, tree, environment, options):
         self.name, self.tree, self.environment, self.options = name, tree, environment, options
         self.examples = self.operations = self.comparisons = self.crashes = 0
-        self.finds = {}  # what kind: (how often, the first seed, the trace)
+        self.finds = {}  # kind: (count, first seed, trace)
 
     def command(self, seed, *arguments):
         without = ["--without", self.options.without] if self.options.without else []
         return [sys.executable, "-m", "fuzz", self.name, "--seed", str(seed), *without, *arguments]
 
     def run(self, seed, seconds):
-        """One process after the other, until the time is over: a crash ends only its own."""
+        """Run one process after the other until the time is over; a crash ends only its own process."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0 and self.crashes < 20:
             last = self.process(seed, left)
@@ -47,7 +47,7 @@ class Subject:
             seed = last + 1
 
     def process(self, seed, seconds):
-        """The seed at which it died, or None."""
+        """Run a process; return the seed of a crash, or None."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("KICKDRIFT_", "PYTHON"))}
         environment |= {name: str(value) for name, value in self.environment.items()}
         process = subprocess.Popen(
@@ -63,7 +63,7 @@ class Subject:
             try:
                 said = json.loads(line)
             except ValueError:
-                continue  # a print of somebody else
+                continue  # output of other code
             last = said.get("seed", last)
             if "found" in said:
                 self.find(said["found"], said["seed"], said["trace"])
@@ -83,7 +83,7 @@ class Subject:
         return last
 
     def find(self, message, seed, trace):
-        # Finds of one kind differ in their numbers, and in how they were come by.
+        # Findings of one kind differ only in numbers and in their traces.
         kind = re.sub(r"b'.*|b\".*|0x[0-9a-f.p+-]+|[-+]?[\d.]+(e[-+]?\d+)?", "#", message.partition(" -- ")[0])[:100]
         count, first, text = self.finds.get(kind, (0, seed, trace))
         self.finds[kind] = count + 1, first, text

@@ -1,4 +1,4 @@
-"""Small wrong changes, one at a time: does a test see them?
+"""Mutation testing with listed mutants.
 
 tools/mutants/*.toml lists them. `file`: below src/kickdrift. `old`: the exact text. `new`: what stands there instead.
 Text that has moved to another file is found there.
@@ -62,8 +62,8 @@ for name, compute in cases[: int(sys.argv[1]) or None]:
     if name in expected and found != expected[name]:
         raise SystemExit(name)
 """
-BORDERS = "kernels/test_borders.py"  # looks at all conditions of kernels
-LIMIT = 900  # seconds: a mutant may loop for ever
+BORDERS = "kernels/test_borders.py"  # tests all conditions of kernels
+LIMIT = 900  # seconds, because a mutant may loop forever
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Mutant:
     equivalent: str = ""
 
     def span(self, text):
-        """Where its text is in that of its file."""
+        """Return the position of its text in the file."""
         start = text.index(self.within or self.old) + (self.within or self.old).index(self.old)
         return start, start + len(self.old)
 
@@ -99,7 +99,7 @@ class Mutant:
 
 
 def read_mutants():
-    """All that are listed; refused if one of them does not apply."""
+    """Read the listed mutants; raise an error if one does not apply."""
     root = common.ROOT / SOURCE
     paths = [path for suffix in (*COMPILED, ".py") for path in sorted(root.rglob(f"*{suffix}"))]
     sources = {path.relative_to(root).as_posix(): path.read_text("utf-8") for path in paths}
@@ -109,7 +109,7 @@ def read_mutants():
             if name in found:
                 raise SystemExit(f"{name}: listed twice")
             try:
-                # Numbers stay when others come and go, so that their files need not be compiled again.
+                # Numbers do not depend on other mutants, which avoids recompilation of their files.
                 found[name] = Mutant(zlib.crc32(name.encode()) >> 1, name, **entry).placed(sources)
             except ValueError as error:
                 errors.append(str(error))
@@ -119,11 +119,11 @@ def read_mutants():
 
 
 def with_switch(text, start, mutants, compiled):
-    """All texts that may stand there, and what chooses."""
+    """Return an expression or statement that selects between the original and its mutants."""
     before = text[text.rfind("\n", 0, start) + 1 : start]
     after = text[start + len(mutants[0].old) :].partition("\n")[0]
     whole = not before.strip() and not after.partition("#")[0].strip()
-    # Cython takes what a comparison chooses for an object, unless it is said to be none.
+    # Cython types the result of a conditional expression as object unless it is cast.
     logical = any(re.search(r"^not |^(True|False)$| (and|or|[<>]=?|[!=]=) ", mutant.new) for mutant in mutants)
     cast = "<bint> " if compiled and logical and " if " not in mutants[0].old else ""
     found = textwrap.dedent(before + mutants[0].old) if whole else f"{cast}({mutants[0].old})"
@@ -138,7 +138,7 @@ def with_switch(text, start, mutants, compiled):
 
 
 def mutated(file, text, mutants):
-    """The text of a file with all its mutants; several may be of one place."""
+    """Return the text of a file with all its mutants; several may change the same text."""
     compiled = file.endswith(COMPILED)
     places = {}
     for mutant in mutants:
@@ -157,7 +157,7 @@ def mutated(file, text, mutants):
 
 
 def build(mutants):
-    """A copy of the tree with all mutants in it, built; only what has changed is compiled again."""
+    """Build a copy of the tree with all mutants, incrementally."""
     texts = {}
     for file in sorted({mutant.file for mutant in mutants}):
         text = (common.ROOT / SOURCE / file).read_text("utf-8")
@@ -165,7 +165,7 @@ def build(mutants):
 
     def copy(source, to):
         new = texts.get(Path(source).relative_to(common.ROOT)) or Path(source).read_bytes()
-        if not Path(to).exists() or Path(to).read_bytes() != new:  # what is newer would be compiled again
+        if not Path(to).exists() or Path(to).read_bytes() != new:  # a new timestamp would cause recompilation
             Path(to).write_bytes(new)
             shutil.copymode(source, to)
 
@@ -179,14 +179,14 @@ def build(mutants):
 
 
 class Runner:
-    """Runs golden rows and tests of a tree under one mutant or another."""
+    """Runner of golden rows and tests of a tree with a selected mutant."""
 
     def __init__(self, tree, rows):
         self.tree, self.rows = tree, rows
-        self.sound = {}  # by the id of a test: does it pass without mutants?
+        self.sound = {}  # test id: whether it passes without mutants
 
     def run(self, mutant, *command):
-        """The process that has ended, or None after too long a time."""
+        """Return the finished process, or None after a timeout."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("KICKDRIFT_", "PYTHON"))}
         environment |= {"PYTHONPATH": str(self.tree / "src"), "KICKDRIFT_MUTANT": str(mutant)}
         try:
@@ -198,7 +198,7 @@ class Runner:
             return None
 
     def golden(self, mutant):
-        """What golden rows see, or nothing."""
+        """Return the golden row that detects the mutant, or nothing."""
         done = self.run(mutant, "-c", GOLDEN, str(self.rows))
         if done is None:
             return "golden rows take for ever"
@@ -207,7 +207,7 @@ class Runner:
         return f"golden row {done.stdout.strip().splitlines()[-1]}" if done.returncode else ""
 
     def tests(self, mutant, files):
-        """What tests see, or nothing; those that fail without mutants do not count."""
+        """Return the test that detects the mutant, or nothing; ignore tests that fail without mutants."""
         if not files:
             return ""
         paths = [str(Path("tests", file)) for file in files]
@@ -233,13 +233,13 @@ class Runner:
             skipped += ["--deselect", name]
 
     def verdict(self, mutant, everything):
-        """(who sees it, or nothing; seconds)"""
+        """Return (the test or row that detects it, or nothing; seconds)."""
         begun = time.monotonic()
         kernel = mutant.file.startswith("kernels")
         files = [BORDERS] * kernel + mutant.tests.split()
         looks = [lambda: self.golden(mutant.number), lambda: self.tests(mutant.number, files)]
         seen = ""
-        for look in looks if kernel else looks[::-1]:  # what is likelier to see it comes first
+        for look in looks if kernel else looks[::-1]:  # the check more likely to detect it runs first
             seen = seen or look()
         if not seen and everything:
             seen = self.tests(mutant.number, [""])

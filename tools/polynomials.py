@@ -11,7 +11,7 @@ from mpmath import atan, cbrt, chebyfit, cos, exp, log, mp, mpf, sin, sqrt
 from kickdrift.reference import functions
 
 mp.dps = 50
-MORE = mpf("1.0001")  # arguments may be a little beyond what they are reduced to
+MORE = mpf("1.0001")  # margin for rounding in the argument reduction
 
 
 def exp_rest(r):

@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def description(text, urls):
-    """The text, with the address of [project.urls] Documentation in front of its links."""
+    """Return the text with links relative to [project.urls] Documentation."""
     if pages := urls.get("Documentation", "").rstrip("/"):
         text = re.sub(r"\]\(docs/(?:[^()]*/)?([\w-]+\.(?:webp|png))\)", rf"]({pages}/_images/\1)", text)
         return re.sub(r"\]\(docs/([\w/-]+)\.md(#[\w-]+)?\)", rf"]({pages}/\1.html\2)", text)

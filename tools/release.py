@@ -1,4 +1,4 @@
-"""What a release still lacks, and where each of it is set: once, in the file that is named."""
+"""List the missing prerequisites of a release, and the file in which each is set."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ CHECKED = ("pyproject.toml", "CITATION.cff", "CHANGELOG.md", "tools/conda-forge/
 
 
 def lacking(texts, tags=()):
-    """[(file, what to set in it, what for)] of the texts of the files of CHECKED."""
+    """Return [(file, setting, purpose)] that are missing in the texts of the files of CHECKED."""
     project = tomllib.loads(texts["pyproject.toml"])["project"]
     urls, (version,) = project.get("urls", {}), re.findall(r'^__version__ = "(.*)"', texts[VERSION], re.MULTILINE)
     (cited,) = re.findall(r"^version: (.*)$", texts["CITATION.cff"], re.MULTILINE)

@@ -10,26 +10,26 @@
 In a game: `world.advance(seconds)` with the time of each frame, and draw what `world.interpolate()` returns.
 
 Worlds
-  Stepper             bodies that forces push: step, advance, ticks, interpolate; spawn, kill; set, enable, add
+  Stepper             bodies under forces: step, advance, ticks, interpolate; spawn, kill; set, enable, add
   ODEStepper, flows   many trajectories of y' = f(t, y)
   Trajectory, ODETrajectory   what `record` returns
-  kick, drift, damp   the steps alone, for loops of your own
+  kick, drift, damp   single substeps, for your own loops
 
 Forces
   Gravity, PointGravity, Vortex, RotatingFrame, Magnetic   fields
   LinearDrag, QuadraticDrag, Damping                       air and friction
-  AnchorSpring, Springs, NBody                             springs, and bodies that attract each other
+  AnchorSpring, Springs, NBody                             springs, and gravity between bodies
   AppliedForce, Force, Acceleration, NativeForce           your own: an array, Python, machine code
-  Langevin, PairPotential                                  a heat bath, and short-range pairs
-  Expression, Potential                                    your own as text; math has their functions
+  Langevin, PairPotential                                  a thermostat, and short-range pair forces
+  Expression, Potential                                    your own as expressions; math has their functions
 
 Constraints
-  Pin, Distance, Box, Plane, ElasticCollisions   hooks, ropes and cloth, walls, floors, balls that meet
-  Contacts, Segments, Boxes                      piles that rest, and shapes that stand still
-  Periodic                                       a box whose opposite sides are one
+  Pin, Distance, Box, Plane, ElasticCollisions   pins, ropes and cloth, walls, floors, elastic balls
+  Contacts, Segments, Boxes                      resting piles, and static shapes
+  Periodic                                       periodic boundary conditions
 
 Events
-  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE; Neighbours finds points that are near each other
+  Events, Sensor, and the kinds HIT, BEGIN, END, ENTER, LEAVE; Neighbours searches for near points
 
 Time
   FixedClock                          how many steps are due in a frame
@@ -39,11 +39,11 @@ Going back
   Stepper.snapshot, restore, checksum; Rollback, Tape, sync_test
 
 Integrators
-  INTEGRATORS lists them by name; "velocity_verlet" is the default. A class where there is something to choose,
-  such as GrootWarren(lam=0.65). Dopri8 is for ODEStepper.
+  INTEGRATORS lists them by name; "velocity_verlet" is the default. Classes have parameters, such as
+  GrootWarren(lam=0.65). Dopri8 is for ODEStepper.
 
-Errors are all a KickdriftError, and the closest built-in one too. `build_info()` says how this copy was built,
-`get_include()` where the C headers are, `reference` is all of it in plain Python, to be read.
+All errors derive from KickdriftError and from the closest built-in. `build_info()` describes this build,
+`get_include()` is the folder of the C headers, and `reference` is a readable implementation in plain Python.
 
 `python -m kickdrift` shows demos. The pages in docs/ begin with the first ten minutes.
 """
@@ -54,7 +54,7 @@ from .kernels import build_info as build_info
 
 __version__ = "0.2.0"
 
-# Module: public names, imported when they are first used. `__init__.pyi` shows the same to type checkers.
+# Public names by module, imported lazily. `__init__.pyi` declares them for type checkers.
 _NAMES = {
     "clock": "FixedClock",
     "clock.options": "Backlog Budget Drop ExactSteps Locked Match Raise Resync Variable",
@@ -114,5 +114,5 @@ def __getattr__(name):
 
 
 def __dir__():
-    # Also what is imported when it is asked for, and no modules of the inside.
+    # Includes lazy names, and hides internal modules.
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -1,4 +1,4 @@
-"""The command line, also python -m kickdrift: demo NAME, compare PROBLEM, info. Alone it says what there is."""
+"""The command line, also python -m kickdrift: demo NAME, compare PROBLEM, info. Without arguments it lists them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .errors import KickdriftError
 # Exit codes of the process. argparse uses USAGE too.
 OK, FAILURE, USAGE, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 128 + 2, 128 + 13
 
-COLUMNS = 80  #: of the terminals that help is read in
+COLUMNS = 80  #: width of help texts
 
 GUIDE = """\
 demos, with --plot FILE.png as a picture:
@@ -47,11 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # `... | head` has seen enough.
+        # The reader closed the pipe, as in `... | head`.
         _discard_output()
         return CLOSED_PIPE
     except OSError as error:
-        # A full disk, say.
+        # For example a full disk.
         _discard_output()
         return _complain(str(error), FAILURE)
     except KickdriftError as error:
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Help(argparse.HelpFormatter):
-    """Fills paragraphs; lines that are indented stay as they are."""
+    """Formatter that fills paragraphs and keeps indented lines."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=COLUMNS)
@@ -73,7 +73,7 @@ class _Help(argparse.HelpFormatter):
 
 
 def _program() -> str:
-    """How the user has called this."""
+    """Return the program name as the user called it."""
     started = os.path.splitext(os.path.basename(sys.argv[0]))[0]
     return "kickdrift" if started == "kickdrift" else "python -m kickdrift"
 
@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _headlines() -> list[str]:
-    """A line for each demo."""
+    """Return one line per demo."""
     lines = []
     for name, module in DEMOS.items():
         headline = (module.__doc__ or "").partition("\n\n")[0].rstrip(".")
@@ -112,7 +112,7 @@ def _headlines() -> list[str]:
 
 
 def _add(parsers: argparse._SubParsersAction[argparse.ArgumentParser], name: str, module: Demo) -> None:
-    """A command that a module makes: its docstring is its help."""
+    """Add the command of a demo module, with its docstring as help."""
     headline, _, details = (module.__doc__ or "").partition("\n\n")
     child = parsers.add_parser(
         name,
@@ -131,7 +131,7 @@ def _demo(options: argparse.Namespace) -> int:
     if options.plot is None:
         print(demo.report(options))
         return OK
-    # Before any work is done, because this is what may be missing.
+    # Imported before any work, because matplotlib is optional.
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -172,7 +172,7 @@ def _complain(message: str, code: int) -> int:
 
 
 def _discard_output() -> None:
-    # Buffered output cannot be written any more. Otherwise Python would try again at exit, and complain.
+    # Redirect to the null device, else Python flushes its buffer at exit and prints another error.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -1,7 +1,7 @@
-"""The common base of force terms and constraints: checked coefficients, in the shapes that plans need.
+"""The common base of forces and constraints: checked coefficients, in the shapes that plans need.
 
-Other layers know a declaration by the `kind` that its class names: each has a table from kinds to what it does with
-them. Whether a table has all of them is checked when a module is imported, see `require_entries`.
+Other layers look a declaration up by the `kind` of its class, each in a table of its own. `require_entries` checks
+at import that a table is complete.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Value = TypeVar("Value")
 class once(cached_property[Value]):  # noqa: N801
     """`functools.cached_property` without the lock that Python 3.11 has in that.
 
-    All objects of a class share it there, and one thread that is interrupted while it holds it stops all others for
-    good. Two threads that ask for the first time at once both compute the value here.
+    All objects of a class share that lock, and a thread that is interrupted inside it blocks all others forever.
+    Without it, two threads that read the value first at the same time both compute it.
     """
 
     if not TYPE_CHECKING:
@@ -43,16 +43,16 @@ class once(cached_property[Value]):  # noqa: N801
 
 
 class Frozen:
-    """Base of frozen dataclasses. One that adds no fields needs no decorator, which takes its time in each import.
+    """Base of frozen dataclasses. A subclass without new fields needs no decorator, which would slow the import.
 
-    Its repr() has no guard against recursion, as that which `dataclass` writes has: an exception at the wrong moment,
-    as Ctrl-C is one, leaves that guard closed. From then on the object, and whatever lies at its address later, is
-    "...". Snapshots know integrators and flows by their repr().
+    Its repr() has no recursion guard, unlike the repr() that `dataclass` generates. An exception at the wrong moment,
+    such as Ctrl-C, leaves that guard set: the object, and any later one at its address, then prints as "...".
+    Snapshots identify integrators and flows by their repr().
     """
 
     def __init_subclass__(cls) -> None:
         if "__repr__" not in vars(cls):
-            cls.__repr__ = Frozen.__repr__  # type: ignore[method-assign]  # or `dataclass` would write one
+            cls.__repr__ = Frozen.__repr__  # type: ignore[method-assign]  # else `dataclass` generates one
 
     def __repr__(self: Any) -> str:
         fields = (f"{field.name}={getattr(self, field.name)!r}" for field in dataclasses.fields(self) if field.repr)
@@ -66,19 +66,19 @@ class Frozen:
 
 
 def tenants() -> Any:
-    """Of what holds bodies: for which body in each of their slots it is declared. None is for the first in all."""
+    """Declare the field for the generation of each slot that a constraint belongs to; None: generation 1."""
     return dataclasses.field(default=None, kw_only=True, repr=False)
 
 
-#: The tables of kinds so far: the module, the base of what is in it, and the table.
+#: The registered tables of kinds: module, base class of the declarations, table.
 TABLES: list[tuple[str, type[Any], Collection[str]]] = []
 
 
 def require_entries(module: str, table: Collection[str], declared: type[Any] | Collection[str]) -> None:
-    """ImportError for a module whose table has no entry for one that is declared, or one for none of them.
+    """Raise ImportError for a table with a missing entry or one that matches no declared name.
 
-    declared: the names; or the base of the classes that have a `kind`. Some of these are declared when their module
-    is first asked for: they are looked for in the tables then.
+    declared: the names, or the base of the classes that have a `kind`. Modules are imported lazily: a class that is
+    defined later is checked when it is defined.
     """
     if isinstance(declared, type):
         classes = [declared]
@@ -91,7 +91,7 @@ def require_entries(module: str, table: Collection[str], declared: type[Any] | C
 
 
 def kinds_of(cls: type[Any]) -> tuple[str, ...]:
-    """The kinds of a class: mostly one."""
+    """Return the kinds of a class, usually one."""
     return (cls.kind,) if isinstance(cls.kind, str) else cls.kind
 
 
@@ -108,30 +108,31 @@ def numbers(
     per_body: Literal["number", "vector"] | None = None,
     **field: Any,
 ) -> Any:
-    """A coefficient: a number, a vector or one of these per body, within bounds; or a place.
+    """A coefficient: a number, a vector or one of these per body, within bounds.
 
-    per_body: what `set` with `index=` takes for each of some bodies, if it may be told per body.
+    place: whether it is a coordinate, which `shifted` moves. per_body: the form of one body's value in `set` with
+    `index=`; None if the coefficient cannot be given per body.
     """
     return dataclasses.field(metadata={"bounds": (minimum, maximum), "place": place, "per_body": per_body}, **field)
 
 
 def noticed(default: Any) -> Any:
-    """What bodies are taken notice of by, a number per body, which the class itself checks."""
+    """Declare a collision filter field, a number per body, which the class itself checks."""
     return dataclasses.field(default=default, metadata={"per_body": "number"})
 
 
 def place(**field: Any) -> Any:
-    """Coordinates, or walls and shapes that have some, which the class itself checks."""
+    """Declare a field of coordinates, or of walls and shapes that have some; the class itself checks it."""
     return dataclasses.field(metadata={"place": True}, **field)
 
 
 def lazy(value: Any) -> bool:
-    """Is it a dask array, whose numbers are still to be computed?"""
+    """Return whether the value is a dask array that is not yet computed."""
     return hasattr(value, "__dask_graph__")
 
 
 def _refuse(declaration: Declaration, name: str, value: Any) -> None:
-    """`__setattr__` of declarations: a plan was made of them."""
+    """Replace `__setattr__` of declarations: a plan was compiled from them."""
     title = type(declaration).__name__
     if name in declaration.coefficients:
         handle = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", title).lower()
@@ -139,15 +140,15 @@ def _refuse(declaration: Declaration, name: str, value: Any) -> None:
     raise dataclasses.FrozenInstanceError(f"{title} cannot be changed, and {name!r} is none of its coefficients")
 
 
-#: Fields that are no coefficients: what a declaration is made of.
+#: Structural fields, which are not coefficients.
 _CONSISTS_OF = frozenset(("pairs", "tenants", "force", "walls", "joints"))
-#: Fields of these names must be declared as places, or `shift` would leave them where they were.
+#: Fields of these names must be declared with `place`, else `shift` would not move them.
 _COORDINATES = frozenset(("anchor", "center", "lower", "normal", "offset", "points", "shapes", "upper", "walls"))
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def declaration(**options: bool) -> Callable[[type[Value]], type[Value]]:
-    """Make a class a frozen dataclass that says what to do instead where somebody sets an attribute."""
+    """Make a class a frozen dataclass whose error for setting an attribute names the alternative."""
 
     def made(cls: type[Value]) -> type[Value]:
         cls = dataclass(frozen=True, eq=False, repr=False, **options)(cls)
@@ -159,21 +160,21 @@ def declaration(**options: bool) -> Callable[[type[Value]], type[Value]]:
 
 @declaration()
 class Declaration(Frozen):
-    """Base of what a stepper is told in `forces` and `constraints`: it adds itself to a plan.
+    """Base of the entries of `forces` and `constraints`; `compile` adds one to a plan.
 
-    Coefficients become float64 arrays, checked and read-only. What is no real number raises TypeError,
-    what is not finite or below its minimum ValueError. What has the wrong length or dimension raises
-    ValueError when a stepper is made. All name the argument. Dask arrays are kept for `kickdrift.distributed`,
-    which hands each chunk of bodies its rows; any other stepper computes them.
+    Coefficients become float64 arrays, checked and read-only. A value that is not a real number raises TypeError. A
+    value that is not finite or out of bounds raises ValueError. A wrong length or dimension raises ValueError when a
+    stepper is made. All messages name the argument. Dask arrays stay lazy for `kickdrift.distributed`, which passes
+    each chunk of bodies its rows; any other stepper computes them.
     """
 
-    #: The name by which the reference and the engine know it, or several; "" for what is merged with others.
+    #: Key in the tables of reference and engine, or several keys; "" for forces merged into the affine part.
     kind: ClassVar[Any] = ""
-    #: Does what it does to a body depend on that body alone, whatever its number? Then chunks can be stepped apart.
+    #: Each body depends only on itself, not on its index: chunks of bodies can be stepped separately.
     alone: ClassVar[bool] = False
-    #: The coefficients of which nothing is checked but their bounds. All, where there is no `__post_init__` of its own.
+    #: Coefficients with no check besides their bounds: all, for a class without its own `__post_init__`.
     independent: ClassVar[frozenset[str]] = frozenset()
-    #: What fields say, by their names: bounds of numbers, and what `shifted` changes.
+    #: From the metadata of the fields: bounds of numbers, and the coordinates that `shifted` moves.
     bounds: ClassVar[dict[str, tuple[float, float]]] = {}
     places: ClassVar[frozenset[str]] = frozenset()
     _per_body: ClassVar[dict[str, str]] = {}
@@ -186,7 +187,7 @@ class Declaration(Frozen):
 
     @classmethod
     def _describe(cls) -> None:
-        """Collect what the fields of a class say."""
+        """Collect the metadata of the fields of a class."""
         fields = {field.name: field.metadata for field in dataclasses.fields(cls)}
         cls.bounds = {name: says["bounds"] for name, says in fields.items() if "bounds" in says}
         cls.places = frozenset(name for name, says in fields.items() if says.get("place"))
@@ -207,22 +208,22 @@ class Declaration(Frozen):
     def _checked(self, name: str, value: Any) -> np.ndarray:
         return validation.numbers(f"{type(self).__name__}({name})", value, *self.bounds[name])
 
-    # How a stepper changes it.
+    # Changes at run time.
 
     @property
     def coefficients(self) -> tuple[str, ...]:
-        """The arguments of its constructor that can be changed later: not functions, pairs, walls and joints."""
+        """Names of constructor arguments that can be changed later: not functions, pairs, walls and joints."""
         return self._coefficients
 
     @property
     def per_body(self) -> dict[str, str]:
-        """The coefficients that may be one per body, each "number" or "vector": numbers before vectors."""
+        """Coefficients that may be given per body, each "number" or "vector"; numbers before vectors."""
         return self._per_body
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
-        """The same with other coefficients, checked as the constructor does."""
+        """Return a copy with other coefficients, checked as in the constructor."""
         if self.independent.issuperset(coefficients):
-            # Nothing else is checked there: only what is new needs to be.
+            # The constructor checks only bounds here: unchanged coefficients need no second check.
             other: Self = object.__new__(type(self))
             other.__dict__.update(
                 self.__dict__, **{name: self._checked(name, coefficients[name]) for name in coefficients}
@@ -236,49 +237,49 @@ class Declaration(Frozen):
         return dataclasses.replace(self, **coefficients)
 
     def equals(self, other: Declaration) -> bool:
-        """May it replace another declaration with the same contents?"""
+        """Return whether it may replace another declaration with equal contents."""
         return type(self) is type(other)
 
     def told(self) -> dict[str, Any]:
-        """Its contents, as arrays, numbers and text: equal for equal declarations of a class."""
+        """Return the contents as arrays, numbers and strings: equal for equal declarations of a class."""
         told = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         if told.get("tenants", self) is None:
             del told["tenants"]
         return told
 
     def computed(self) -> Self:
-        """The same, without dask arrays."""
+        """Return a copy with dask arrays computed."""
         arrays = {name: np.asarray(value) for name, value in vars(self).items() if lazy(value)}
         return dataclasses.replace(self, **arrays) if arrays else self
 
     def doubts(self, plan: Plan, dt: float) -> str | None:
-        """What cannot go well with steps of dt, as a warning says it."""
+        """Return a warning about instability with steps of dt, or None."""
         return None
 
     def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
-        """The same, with what was left open taken from where the bodies are when a stepper is made, in such a box."""
+        """Return a copy with omitted coefficients measured from the initial positions, by minimum image in a box."""
         return self
 
     def held(self, slots: Slots) -> Self:
-        """The same for the bodies that are in their slots now, or the next ones; kept by those that hold bodies."""
+        """Return a copy bound to the current (or next) generation of each slot. Constraints and springs override it."""
         return self
 
     def compile(self, plan: Plan) -> None:
-        """Add this to a plan."""
+        """Add the declaration to a plan."""
         raise NotImplementedError
 
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
-        """The fields of its record that depend on these coefficients; None where anything else does.
+        """Return the record fields that depend on these coefficients; None if anything else depends on them.
 
-        before: all of its fields with other coefficients. What is returned is what `compile` would add, and checked as
-        there. `set` then writes it to where kernels read it, and makes nothing anew.
+        before: all fields of the record before the change. The result equals what `compile` would add, with the same
+        checks. `set` then writes it in place into the arrays that kernels read, without a new plan.
         """
         return None
 
     def shifted(self, offset: np.ndarray) -> Self:
-        """The same in coordinates whose origin lies at -offset."""
+        """Return a copy in coordinates whose origin lies at -offset."""
         told = {name: value for name in self.places if (value := getattr(self, name)) is not None}
         moved = {
             name: tuple(part.shifted(offset) for part in value) if isinstance(value, tuple) else value + offset
@@ -296,11 +297,11 @@ class Declaration(Frozen):
         return array if plan.rows is None or len(array) == 1 else array[plan.rows]
 
     def _scaled(self, plan: Plan, name: str, share: Literal["inverse_mass", "mobility"]) -> np.ndarray:
-        """A coefficient times what the plan says of masses."""
+        """Return a coefficient times the inverse mass or mobility of the plan."""
         return self._scalars(plan, name) * getattr(plan, share)
 
     def _vectors(self, plan: Plan, name: str) -> np.ndarray:
-        """(1, dim) or (n, dim)."""
+        """Return a coefficient as vectors of shape (1, dim) or (n, dim)."""
         array: np.ndarray = getattr(self, name)
         if array.shape == (plan.dim,):
             return array.reshape(1, plan.dim)
@@ -309,19 +310,19 @@ class Declaration(Frozen):
 
 
 def known(base: type[Any]) -> set[type[Any]]:
-    """The kinds that may be given: classes of this package that no other of its classes derives from."""
+    """Return the classes that users can instantiate: the leaves below `base` in this package."""
     package = __package__ + "."
-    for module in sys.modules[__package__]._NAMES:  # so that all of them exist
+    for module in sys.modules[__package__]._NAMES:  # lazy modules define their classes on import
         if module.startswith(("constraints.", "forces.")):
             import_module(package + module)
-    derived = [cls for cls in base.__subclasses__() if cls.__module__.startswith(package)]  # users may derive others
+    derived = [cls for cls in base.__subclasses__() if cls.__module__.startswith(package)]  # not subclasses of users
     return set().union(*map(known, derived)) or {base}
 
 
 def declared(
     argument: str, plural: str, base: type[Any], given: Iterable[Any], compute: bool = True
 ) -> tuple[Any, ...]:
-    """The declarations of a kind as a tuple; anything else is refused."""
+    """Return the declarations as a tuple; raise TypeError for anything else."""
 
     def refused(value: Any, wanted: str) -> TypeError:
         names = sorted(cls.__name__ for cls in known(base))
@@ -335,7 +336,7 @@ def declared(
 
     try:
         declarations = tuple(given)
-    except (TypeError, NotImplementedError):  # the latter from a buffer of two dimensions
+    except (TypeError, NotImplementedError):  # NotImplementedError: a two-dimensional buffer
         raise refused(given, "a sequence of ") from None
     for declaration in declarations:
         if not isinstance(declaration, base):

@@ -1,19 +1,19 @@
 """The errors, one class for each kind.
 
-Every class derives from `KickdriftError` and from the closest built-in, so that callers who
-know nothing of kickdrift still catch what they expect to.
+Every class derives from `KickdriftError` and from the closest built-in, so that
+handlers for the built-in exceptions catch them too.
 """
 
 
 class KickdriftError(Exception):
-    """Base of all errors that kickdrift raises on its own account."""
+    """Base of all errors that kickdrift defines."""
 
 
 class NonFiniteError(KickdriftError, FloatingPointError):
     """A state is infinite or not a number.
 
-    `body` is the first such body (of an ODEStepper: trajectory). It was finite at `first_tick`; at the next one,
-    `last_tick`, it is not, and there the stepper stands.
+    `body` is the first such body (of an ODEStepper: trajectory). It was finite at `first_tick` and is not at
+    the next tick, `last_tick`, where the stepper remains.
     """
 
     def __init__(self, body: int, first_tick: int, last_tick: int, kind: str = "body", history: bool = False):
@@ -35,8 +35,8 @@ class NonFiniteError(KickdriftError, FloatingPointError):
 class ConvergenceError(KickdriftError, ArithmeticError):
     """An implicit step was not solved.
 
-    `body` is the first body that failed (of an ODEStepper: trajectory), `tick` the tick from which the
-    step was tried (the stepper stands there) and `residual` the largest component of
+    `body` is the first body that failed (of an ODEStepper: trajectory), `tick` the tick at which the
+    step began (the stepper remains there) and `residual` the largest component of
     v' - v - h a(x', v') in m/s (of y' - y - h f(t', y')).
     """
 
@@ -85,7 +85,7 @@ class CallbackError(KickdriftError, RuntimeError):
 
 
 class CapacityError(KickdriftError, RuntimeError):
-    """More bodies were to be spawned than rows are free: `wanted` and `free` say how many."""
+    """More bodies were spawned than slots are free: `wanted` and `free` are the numbers."""
 
     def __init__(self, wanted: int, free: int) -> None:
         super().__init__(

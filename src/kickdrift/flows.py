@@ -1,7 +1,7 @@
-"""Right-hand sides for ODEStepper in compiled code: built-in ones, y' = f(y), and those of users.
+"""Compiled right-hand sides for ODEStepper: built-in flows, y' = f(y), and native callbacks.
 
-Each flow names its parameters and where it comes from. The formulas themselves are written twice: in
-`kickdrift.reference.flows` to be read, in `kickdrift.kernels.flows` to be fast.
+Each flow names its parameters and its source. The equations are implemented twice: in `kickdrift.reference.flows` as
+the readable reference, in `kickdrift.kernels.flows` for speed.
 
 Flows are dimensionless: y and time are in the units in which the equation is published.
 """
@@ -42,11 +42,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Flow(Frozen):
-    """Base of all flows; parameters are finite floats, for all trajectories alike."""
+    """Base of all flows; parameters are finite floats, shared by all trajectories."""
 
     dim: ClassVar[int] = 3
     source: ClassVar[str]
-    #: The name by which the reference and the engine know it.
+    #: Key in the tables of reference and engine.
     kind: ClassVar[str] = ""
 
     def __init_subclass__(cls) -> None:
@@ -59,7 +59,7 @@ class Flow(Frozen):
             object.__setattr__(self, field.name, validation.real(label, getattr(self, field.name)))
 
     def parameters(self, dtype: np.dtype) -> list[float]:
-        """The parameters, rounded to the dtype in which the flow is computed."""
+        """Return the parameters, rounded to the dtype in which the flow is computed."""
         values = [getattr(self, field.name) for field in dataclasses.fields(self)]
         with np.errstate(over="ignore", under="ignore"):
             rounded = [float(dtype.type(value)) for value in values]
@@ -71,7 +71,7 @@ class Flow(Frozen):
         return rounded
 
     def constants(self, dtype: np.dtype) -> list[float]:
-        """The numbers that kernels compute with: the parameters, and others that the formulas need."""
+        """Return the constants of the kernel: the parameters, and others that the equations need."""
         return self.parameters(dtype)
 
 
@@ -106,10 +106,9 @@ class Rossler(Flow):
 class Thomas(Flow):
     """x' = sin y - b x, y' = sin z - b y, z' = sin x - b z: a walk through a labyrinth of feedbacks.
 
-    libm's sine is not the same on all platforms. This flow has its own, made of + - * alone and
-    written down in `kickdrift.reference.flows`: within 2 ulp of the true one for |x| <= 30 (the
-    attractor stays within 5), within 2 ulp of 1 up to 10^8 in float64 and 10^3 in float32, and
-    without meaning beyond.
+    libm's sine differs between platforms. This flow uses its own sine, made of + - * only and defined in
+    `kickdrift.reference.flows`. Its error is below 2 ulp for |x| <= 30 (the attractor stays within 5), and below
+    2 ulp of 1 up to 10^8 in float64 and 10^3 in float32. Larger arguments give meaningless results.
     """
 
     b: float = 0.208186
@@ -121,7 +120,7 @@ class Thomas(Flow):
 
 @dataclass(frozen=True)
 class Halvorsen(Flow):
-    """x' = -a x - 4 y - 4 z - y², and so on in turn: cyclically symmetric chaos."""
+    """x' = -a x - 4 y - 4 z - y², and its cyclic permutations: cyclically symmetric chaos."""
 
     a: float = 1.89
     source = "A. D. Halvorsen, in Sprott 2003, Chaos and Time-Series Analysis, table A.11"
@@ -170,10 +169,10 @@ _PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459"
 
 @cache
 def sine_constants(dtype: np.dtype) -> tuple[float, ...]:
-    """1/pi, the number that rounds, pi in three parts, pi/2, 1/2, 1, 2, and Taylor's coefficients.
+    """Return 1/pi, the rounding constant, pi in three parts, pi/2, 1/2, 1, 2, and the Taylor coefficients.
 
-    The number that rounds is so large that adding it leaves no bits after the point. Of pi's parts
-    the first two have so few bits that their products with a whole number of half-turns are exact.
+    Adding the rounding constant rounds to an integer. Argument reduction is that of Cody and Waite: the first two
+    parts of pi are short enough that their products with a whole number of half-turns are exact.
     """
     bits, few = (24, 14) if dtype == np.float32 else (53, 25)
     with localcontext(Context(prec=60)):
@@ -182,25 +181,25 @@ def sine_constants(dtype: np.dtype) -> tuple[float, ...]:
         exact = [1 / _PI, Decimal(3 * 2 ** (bits - 2)), pi_1, pi_2, _PI - pi_1 - pi_2, _PI / 2]
         exact += [Decimal("0.5"), Decimal(1), Decimal(2)]
         exact += [(-1) ** k / Decimal(math.factorial(2 * k + 1)) for k in range(1, 11)]
-        # Through float64 to float32: rounding twice shifts no last bit here that matters.
+        # Double rounding through float64 to float32 changes no bit that matters here.
         return tuple(float(dtype.type(float(value))) for value in exact)
 
 
 class Native:
-    """The right-hand side of y' = f(t, y) as a function in machine code, for all trajectories at once.
+    """The right-hand side of y' = f(t, y) as a native callback, for all trajectories at once.
 
-    function: a numba `cfunc`, a function pointer of ctypes or cffi, a `scipy.LowLevelCallable`, or a PyCapsule as
-    `kickdrift.native` makes it from Cython, of the type that kickdrift/native.h (see `get_include`) has:
+    function: a numba `cfunc`, a function pointer of ctypes or cffi, a `scipy.LowLevelCallable`, or a PyCapsule that
+    `kickdrift.native` makes from Cython. Its type is declared in kickdrift/native.h (see `get_include`):
 
         int f(double t, int64_t first, int64_t count, int64_t dim, const T *y, T *out, void *user_data)
 
-    Component j of trajectory first + i is at [i * dim + j] of y and of out, which is full of zeros. What is
-    returned other than 0 raises CallbackError, at the last completed tick.
+    Component j of trajectory first + i is at [i * dim + j] of y and of out, which starts at zero. A return
+    value other than 0 raises CallbackError, at the last completed tick.
     user_data: a contiguous array, an object or pointer of ctypes or cffi, a PyCapsule or an address; kept alive.
-    dtype: float32 or float64, of the arrays that it is for; needed where the function does not tell.
+    dtype: float32 or float64, of its arrays; required if the type of the function does not imply it.
 
-    Called from Python as any right-hand side is: native(t, y, out). Raises TypeError or ValueError for what is
-    no such function, or for other arrays. Wrong code crashes.
+    It can be called from Python like any right-hand side: native(t, y, out). Raises TypeError or ValueError for any
+    other function or other arrays. Wrong native code can crash Python.
 
     >>> import kickdrift as kd
     >>> @kd.flows.Native.prototype("float64")  # compiled code in earnest: this calls Python
@@ -222,13 +221,13 @@ class Native:
 
     @property
     def dtype(self) -> np.dtype:
-        """float32 or float64: what it computes with."""
+        """The dtype of its arrays: float32 or float64."""
         assert self.pointer.dtype is not None
         return self.pointer.dtype
 
     @staticmethod
     def prototype(dtype: Any) -> Any:
-        """The type of such a function for ctypes: a decorator, or what to cast a pointer to."""
+        """Return the ctypes function type: a decorator, or the type to cast a pointer to."""
         return native.prototype(native.FLOW, np.dtype(dtype))
 
     def __call__(self, t: float, y: np.ndarray, out: np.ndarray) -> None:
@@ -238,19 +237,19 @@ class Native:
             raise self.failure(code)
 
     def failure(self, code: int) -> CallbackError:
-        """The error to raise for this return value."""
+        """Return the error for a return value other than 0."""
         return CallbackError(
             f"flows.Native {getattr(self.function, '__qualname__', type(self.function).__name__)}", code
         )
 
 
 class Expression:
-    """The right-hand side of y' = f(t, y) as formulas, with the same bits on every platform.
+    """The right-hand side of y' = f(t, y) as formulas, bitwise reproducible on every platform.
 
-    Keywords with texts are the components. Their names are the variables of the formulas, and their order is the
+    Keywords with strings are the components. Their names are the variables of the formulas, and their order is the
     order of the components in the state; give as many as there are dimensions. Keywords with numbers, or one number
     per trajectory, shape (n,), are parameters. Formulas are those of `kickdrift.Expression`, with these names and t.
-    `implicit_euler` uses derivatives by rule.
+    `implicit_euler` uses symbolic derivatives.
 
     It can be called from Python like any right-hand side: flow(t, y, out). Raises ValueError for a mistake in a
     formula, and its message shows the column; TypeError for parameters that are not real numbers.
@@ -271,11 +270,11 @@ class Expression:
             raise ValueError("Expression: expected a formula for each component, got none")
         if "t" in self.texts:
             raise ValueError("Expression(t): expected another name for a component, this one is a variable")
-        self.operations  # noqa: B018 - what is wrong is found now
+        self.operations  # noqa: B018 - parse now: report mistakes in the constructor
 
     @property
     def dim(self) -> int:
-        """How many components a state has."""
+        """Number of components of a state."""
         return len(self.texts)
 
     @once
@@ -287,14 +286,14 @@ class Expression:
 
     @once
     def operations(self) -> Program:
-        """The derivatives by t."""
+        """The program for the time derivatives."""
         from .forces.formula.program import finished
 
         return finished(*self._nodes)
 
     @once
     def derivatives(self) -> Program:
-        """The matrix of derivatives by the components, but for what is 0 everywhere: results are called "x y"."""
+        """The program for the Jacobian matrix; "x y" is dx'/dy, and entries that are always 0 are omitted."""
         from .forces.formula.derivatives import tangent
         from .forces.formula.program import MOST, TooLongError, finished
 
@@ -312,7 +311,7 @@ class Expression:
             raise ValueError("Expression: too long for its derivatives") from None
 
     def program(self) -> str:
-        """The list of operations that is run for each trajectory, as text.
+        """Return the list of operations that is run for each trajectory, as text.
 
         >>> import kickdrift as kd
         >>> print(kd.flows.Expression(x="v", v="-k*x", k=4.0).program())
@@ -338,8 +337,8 @@ class Expression:
 
     @property
     def identity(self) -> str:
-        """Its contents: the list of operations and the parameters."""
-        import hashlib  # as in model.py
+        """Digest of the contents: the list of operations and the parameters."""
+        import hashlib  # slow to import
 
         digest = hashlib.blake2b(self.digest.encode(), digest_size=16)
         for name, value in self.parameters.items():
@@ -347,7 +346,7 @@ class Expression:
         return f"Expression {digest.hexdigest()}"
 
     def fields(self, n: int, dtype: np.dtype) -> dict[str, np.ndarray]:
-        """The parameters for n trajectories: one number for all, or one for each."""
+        """Return the parameters for n trajectories, each of shape (1,) or (n,)."""
         fields = {}
         for name, array in self.parameters.items():
             label = f"Expression({name})"
@@ -360,7 +359,10 @@ class Expression:
     def code(
         self, n: int, dtype: np.dtype, rows: bool = False, derivatives: bool = False
     ) -> tuple[Code, list[Any], list[np.ndarray]]:  # as Formula.code
-        """Of planes, or of rows: of the equations, or of their matrices of derivatives."""
+        """Return the kernel code of the equations or of their Jacobian.
+
+        rows: for an array of structures instead of a structure of arrays.
+        """
         from .engine.formulas import LIMITS
         from .forces.formulas import coded
 
@@ -385,14 +387,13 @@ class Expression:
             out[:, column] = result
 
 
-#: How far apart the states are whose difference quotient is a derivative, as a share of the state,
-#: and how small a component may get, beside the largest, before it no longer counts: powers of two
-#: near the square and the fourth root of the precision.
+#: Relative increment of difference quotients, and the lower bound of the size that scales it, relative to the
+#: largest component. Both are powers of two, near the square root and the fourth root of the precision.
 QUOTIENT = {"float32": (2.0**-12, 2.0**-6), "float64": (2.0**-26, 2.0**-13)}
 
 
 def refuse(name: str, result: Any, out: np.ndarray) -> None:
-    """Explain what a function that returned something should have done."""
+    """Raise TypeError for a function that returned a result instead of writing to `out`."""
     got = f"an array of shape {result.shape}" if isinstance(result, np.ndarray) else validation.show(result)
     raise TypeError(
         f"{name}: expected it to write to out, of shape {out.shape}, and return None, but it returned {got}; "

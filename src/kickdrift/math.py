@@ -1,17 +1,17 @@
-"""sin, exp and their like over arrays: the same bits on every platform, every instruction set and every length.
+"""Elementary functions of arrays, bitwise reproducible on every platform, instruction set and array length.
 
-libm's functions, and so NumPy's, differ in the last bit from one system to the next. These are made of + - * /, square
-roots and moves of bits alone, in one fixed order, which `kickdrift.reference.functions` writes down in plain Python.
+libm's functions, and so NumPy's, differ in the last bit from one system to the next. These use only + - * /, square
+roots and bit operations, in one fixed order, which `kickdrift.reference.functions` defines in plain Python.
 
-float64: below 1 ulp, everywhere. float32: computed in float64 and rounded; for sin, cos, tan, exp, log, tanh and cbrt
-that is the nearest float for each of the 2**32 arguments. Arguments of sin, cos and tan may be as large as floats are.
-Special values (nan, inf, -0, subnormal numbers) are those of C's functions of these names; nothing is raised.
+float64: error below 1 ulp. float32: computed in float64 and rounded; for sin, cos, tan, exp, log, tanh and cbrt
+the result is correctly rounded for all 2**32 arguments. sin, cos and tan accept arguments of any size.
+Special values (nan, inf, -0, subnormal numbers) give the results of the C functions; no exception is raised.
 
-Each takes a number (and returns one), or what NumPy makes an array of real numbers of, of any shape; two broadcast.
-float32 in, float32 out: where all arrays are; numbers of Python take the dtype of the other argument. All else is
+Each accepts a number (and returns one) or an array of real numbers of any shape; two arguments broadcast.
+If all arrays are float32, the result is float32; Python numbers adopt the dtype of the other argument. Otherwise it is
 float64.
-out: an array of the result's shape and dtype to write to, which is returned. Several threads may call them.
-TypeError for what are no real numbers, and for an `out` of another dtype; ValueError for one of another shape.
+out: an array of the result's shape and dtype, which is written and returned. Thread-safety: any number of threads.
+Raises TypeError for arguments that are not real numbers and for an `out` of another dtype, ValueError for its shape.
 
 >>> import kickdrift as kd
 >>> kd.math.sin(1.0), kd.math.pow(2.0, 0.5)
@@ -85,7 +85,7 @@ def log(x: Any, out: np.ndarray | None = None) -> Any:
 
 
 def pow(x: Any, y: Any, out: np.ndarray | None = None) -> Any:
-    """x to the power of y: nan for x < 0, unless y is a whole number; 1 for y = 0, whatever x is.
+    """x to the power of y: nan for x < 0, unless y is a whole number; 1 for y = 0 and any x.
 
     >>> import kickdrift as kd
     >>> kd.math.pow(-2.0, [3.0, -1.0, 0.5, 0.0]).tolist()
@@ -95,7 +95,7 @@ def pow(x: Any, y: Any, out: np.ndarray | None = None) -> Any:
 
 
 def sqrt(x: Any, out: np.ndarray | None = None) -> Any:
-    """The square root, nan below 0; the nearest float, as everywhere.
+    """The square root, correctly rounded; nan below 0.
 
     >>> import kickdrift as kd
     >>> kd.math.sqrt(2.0)
@@ -164,7 +164,7 @@ def _general(name: str, out: np.ndarray | None, *given: Any) -> Any:
 
 
 def _real(name: str, value: Any) -> np.ndarray:
-    """An array of float32 or float64; other real numbers become float64."""
+    """Convert to an array of float32 or float64; other real numbers become float64."""
     array = validation.plain(name, value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: expected real numbers, got {validation.show(value)}")

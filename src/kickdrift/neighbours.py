@@ -1,4 +1,4 @@
-"""Points that are near each other: pairs, points around a place, the nearest, and the first in the way."""
+"""Neighbour search: pairs, points near a position, nearest points, and casts of balls."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 class Neighbours:
-    """Finds which points are near each other, with a grid that is sorted once, when this is made. For the nearest
-    points there is a tree, which is made when these are first asked for.
+    """Neighbour search among points, with a grid that the constructor sorts once. `nearest` uses a tree, which its
+    first call builds.
 
     position: m, shape (n, dim), dim 1 to 3, real numbers of any dtype, such as a stepper's `position`. It is copied,
-    so later changes have no effect: make new neighbours for a new tick. radius: m, > 0, a number. Points are near
+    so later changes have no effect: make a new object for a new tick. radius: m, > 0, a number. Points are near
     each other if they are no farther apart than this. alive: a mask of shape (n,), such as a stepper's `alive`.
     Points that are not alive, or not numbers, are near nothing.
 
-    periodic: a `Periodic`, such as that of a stepper. Points are then near each other across its sides too. Points and
-    places outside the box count as their images inside. A cast continues through the sides as often as its motion
-    says, and looks at all points. The radius may be half of the width at most.
+    periodic: a `Periodic`, such as that of a stepper. Distances are then minimum images. Positions outside the box are
+    wrapped. A cast continues across the sides for the whole of its motion, and tests all points. The radius may be half
+    of the width at most.
 
-    The answers are rows of points, int64. They depend only on the numbers: ascending, ties by row. All is computed in
-    float64. `out=` takes the two arrays to write to; the part of them that is used is returned.
+    The results are indices of points, int64. They depend only on the input: ascending, ties by index. All is computed
+    in float64. `out=` is two arrays to write to; views of the part written are returned.
 
     Raises TypeError or ValueError, naming the argument. Thread-safety: it never changes, so any number of threads may
     use it. Source: a counting sort into cells of the radius (Green 2010, Particle Simulation using CUDA); a k-d tree
@@ -47,7 +47,7 @@ class Neighbours:
     ([0, 1], [1, 2])
     """
 
-    __module__ = "kickdrift"  # where users find it
+    __module__ = "kickdrift"  # its public module
 
     _index_type: Any = Index
 
@@ -80,13 +80,13 @@ class Neighbours:
         rows = None if alive is None else np.flatnonzero(_mask(alive, self._n))
         self._points, self._rows = points if rows is None else points[rows], rows
         buckets, step = ring(self._n if rows is None else len(rows), self._dim)
-        # Wider than the radius by more than rounding can hide.
+        # The margin over the radius exceeds rounding errors.
         per_cell = min(1 / self._radius / (1 + 1 / 64), 1e300)
         self._index = self._index_type(self._points, rows, self._radius, per_cell, buckets, step, self._torus)
 
     @property
     def n(self) -> int:
-        """How many points there were, dead ones included."""
+        """Number of points, including those not alive."""
         return self._n
 
     @property
@@ -95,7 +95,7 @@ class Neighbours:
         return self._radius
 
     def pairs(self, out: tuple[Ints, Ints] | None = None) -> tuple[Ints, Ints]:
-        """(i, j): all pairs of points that are near each other, i < j, in ascending order.
+        """Return (i, j): all pairs of points that are near each other, i < j, in ascending order.
 
         out: two int64 arrays with room for them.
 
@@ -107,7 +107,7 @@ class Neighbours:
         return self._index.pairs(_given(out, (np.int64, np.int64)))
 
     def of(self, points: ArrayLike, out: tuple[Ints, Ints] | None = None) -> tuple[Ints, Ints]:
-        """(i, start): the points near each of these places. For place k these are i[start[k]:start[k + 1]],
+        """Return (i, start): the points near each query point. For query k these are i[start[k]:start[k + 1]],
         ascending.
 
         points: m, shape (k, dim), or (dim,) for one. out: two int64 arrays, with room for them and for k + 1.
@@ -121,11 +121,11 @@ class Neighbours:
         return self._index.of(places, _given(out, (np.int64, np.int64)))
 
     def nearest(self, points: ArrayLike, k: int = 1, out: tuple[Ints, Floats] | None = None) -> tuple[Ints, Floats]:
-        """(i, distance): the k points nearest to each of these places, nearest first, however far they are.
+        """Return (i, distance): the k points nearest to each query point, nearest first, at any distance.
 
         points: m, shape (m, dim), or (dim,) for one. k: how many. Both results have shape (m, k); if there are fewer
-        points, i is -1 and the distance infinite. out: arrays of that shape, int64 and float64. `radius` has no part
-        in it. The first call makes a tree of the points: some 2 ms for 10,000.
+        points, i is -1 and the distance infinite. out: arrays of that shape, int64 and float64. `radius` is not
+        used. The first call builds a tree of the points.
 
         >>> import kickdrift as kd
         >>> i, distance = kd.Neighbours([[0.0], [5.0], [0.5]], radius=1).nearest([[4.0]], k=2)
@@ -140,7 +140,7 @@ class Neighbours:
 
     @cached_property
     def _tree(self) -> Any:
-        """Made when it is first asked: twice, if two threads are the first, and alike."""
+        """Build the tree lazily. Two threads may both build it on first use; the results are equal."""
         finite = np.flatnonzero(np.isfinite(self._points).all(axis=1))
         rows = finite if self._rows is None else self._rows[finite]
         return Nearest(self._points[finite], rows, self._torus)
@@ -148,11 +148,12 @@ class Neighbours:
     def cast(
         self, origin: ArrayLike, motion: ArrayLike, radius: float = 0.0, out: tuple[Ints, Floats] | None = None
     ) -> tuple[Any, Any]:
-        """(i, share): the first point in the way of a ball that moves from origin to origin + motion.
+        """Return (i, share): the first point hit by a ball that moves from origin to origin + motion.
 
-        A point is in the way if the ball comes as near as both radii together, its own and that of the neighbours.
-        share: how much of the motion comes before that, 0 to 1; 0 if the ball begins that near. If nothing is in the
-        way, i is -1 and share is 1. So the ball stops at origin + share * motion.
+        A point is hit if its distance from the ball's center falls to the sum of both radii, the ball's and
+        `self.radius`.
+        share: the fraction of the motion before the hit, 0 to 1; 0 if the ball starts that near. Without a hit, i is -1
+        and share is 1. The ball stops at origin + share * motion.
 
         origin: m, shape (dim,), which gives an int and a float, or (k, dim) for int64 and float64 arrays of shape (k,).
         motion: m, (dim,) or the shape of origin. radius: m, >= 0. out: arrays of shape (k,), int64 and float64.
@@ -182,7 +183,7 @@ class Neighbours:
 
 
 def _points(name: str, given: ArrayLike) -> np.ndarray:
-    """A contiguous float64 array of shape (n, dim): a copy."""
+    """Return a copy as a contiguous float64 array of shape (n, dim)."""
     try:
         array = validation.plain(name, given)
     except ValueError:
@@ -202,7 +203,7 @@ def _mask(alive: ArrayLike, n: int) -> np.ndarray:
 
 
 def _given(out: Any, dtypes: tuple[type, type], shape: tuple[int, ...] | None = None) -> Any:
-    """The arrays to write to, where some were given; of any length where no shape is said."""
+    """Check the arrays of `out`, if given; shape None accepts any length."""
     if out is None:
         return None
     if not isinstance(out, (tuple, list)) or len(out) != 2:

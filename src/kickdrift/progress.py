@@ -1,4 +1,4 @@
-"""Shows the progress of long work on standard error: a bar in a terminal (rich), otherwise a line now and then."""
+"""Progress of long work on standard error: a bar in a terminal (rich), otherwise periodic lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Is told of each finished case."""
+    """Callback for each finished case."""
 
     def advance(self) -> None: ...
     def say(self, text: str) -> None: ...
@@ -27,7 +27,7 @@ class _Silent:
 
 
 class _Lines:
-    """For files, notebooks and terminals without rich."""
+    """Periodic lines, for files, notebooks and terminals without rich."""
 
     def __init__(self, total: int | None, what: str, of: str, every: float) -> None:
         self.total, self.what, self.of, self.every, self.done = total, what, of, every, 0
@@ -36,7 +36,7 @@ class _Lines:
     def advance(self) -> None:
         self.done += 1
         now = time.monotonic()
-        # The last is told too, of work that was long enough to be told of.
+        # Always print the last line, if the work took long enough to print any.
         if now - self.told >= self.every or (self.done == self.total and now - self.begun >= self.every):
             self.told = now
             rate = self.done / (now - self.begun)
@@ -54,7 +54,7 @@ class _Lines:
 def shown(
     total: int | None, wanted: bool, what: str = "sweep", of: str = "cases", every: float | None = None
 ) -> Iterator[Progress]:
-    """Show progress on standard error while the block runs: `what` is being done, and it has so many `of`."""
+    """Show progress on standard error while the block runs; what: label, of: unit of the count."""
     every = EVERY if every is None else every
     if not wanted or sys.stderr is None:
         yield _Silent()
@@ -79,7 +79,7 @@ def shown(
         *(what, progress.BarColumn(), progress.MofNCompleteColumn(), Rate()),
         *(progress.TimeElapsedColumn(), "left", progress.TimeRemainingColumn()),
     )
-    # A sweep's bar stays; that of a command goes when what it prints comes.
+    # The bar of a sweep stays; that of a command is removed before its output.
     with progress.Progress(*columns, console=console, transient=every < EVERY) as bar:
         task = bar.add_task(what, total=total)
 
@@ -94,7 +94,7 @@ def shown(
 
 
 def over(items: Iterable[T], what: str, of: str) -> Iterator[T]:
-    """The items, one after the other; progress is shown where they take longer than `PATIENCE`."""
+    """Iterate over items, and show progress if they take longer than `PATIENCE`."""
     items = list(items)
     with shown(len(items), True, what, of, PATIENCE) as bar:
         for item in items:

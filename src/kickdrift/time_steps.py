@@ -1,4 +1,4 @@
-"""The step of time that a number or text means, as an exact fraction: the rule for all clocks and steppers."""
+"""Conversion of time steps to exact fractions, for all clocks and steppers."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import numpy as np
 
 from .validation import as_float, real, show
 
-#: A clock counts steps of num / den seconds, in 64 bits, with num and den up to these. They leave room for
-#: the default settings, and num * 10**9 and den * (substeps) stay far enough below 2**63.
+#: Limits of num and den of a clock's step, num / den seconds. With the default settings, num * 10**9 and
+#: den * substeps stay far enough below 2**63 to be counted in 64 bits.
 LARGEST_SECONDS = 2**27
 LARGEST_PARTS = 2**33
-#: How long the text of a number may be, and how large the terms of a fraction: finer than the smallest
-#: float, 2**-1074, and larger than the largest.
+#: Largest length of a number as text, and bits of numerator and denominator: the range exceeds that of floats,
+#: 2**-1074 to 2**1024.
 _LONGEST_TEXT = 64
 _LARGEST_BITS = 1100
 
 
 def time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
-    """The step in seconds from `dt` or `hz`: `_time_step`, which remembers those of plain numbers and text."""
+    """Return the step in seconds from `dt` or `hz`: `_time_step`, cached for plain numbers and text."""
     if all(value is None or type(value) in (float, int, str, Fraction) for value in (dt, hz)):
         return _remembered_step(dt, hz, dtype)
     return _time_step(dt, hz, dtype)
 
 
 def signed_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
-    """The same, and a step back in time where `dt` is negative: clocks count forwards alone, steppers go both ways."""
+    """Return the step in seconds, negative for a negative `dt`: steppers run both ways, clocks only forwards."""
     if hz is None:
         if isinstance(dt, str) and dt.strip().startswith("-"):
             return -time_step(dt.strip()[1:], None, dtype)
@@ -41,13 +41,13 @@ def signed_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
 
 
 def _time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
-    """The step in seconds from `dt` or `hz`, as the exact fraction that is meant; the rule for all clocks and steppers.
+    """Return the step in seconds from `dt` or `hz` as an exact fraction.
 
-    Text, ints and fractions are what they say. A float stands for the simplest fraction that rounds to it
-    (1/60 is a sixtieth, not the binary number closest to one), so that time = tick * dt is exact. Simple is what
-    chance does not bring: num * den up to 2**48; up to 10**6 it may also be off by 1e-9 (relative), as typed
-    numbers are. Other floats stand for themselves. What has terms too large for a clock to count is then the
-    nearest fraction that it can count, if that is within 1e-9; otherwise it stays, and there is no clock for it.
+    Strings, ints and fractions are exact. A float stands for the simplest fraction that rounds to it (1/60 is a
+    sixtieth, not the binary number closest to one), which makes time = tick * dt exact. Simple means that it is
+    unlikely by chance: num * den up to 2**48. Up to 10**6 a relative error of 1e-9 is accepted, for numbers typed in
+    decimals. Other floats are exact. Terms too large for a clock are rounded to the nearest fraction that it can
+    count, if that is within 1e-9; otherwise the step stays exact, and has no clock.
 
     >>> time_step(1 / 60, None), time_step("1001/60000", None), time_step(None, 0.0166666666667)
     (Fraction(1, 60), Fraction(1001, 60000), Fraction(60, 1))
@@ -60,7 +60,7 @@ def _time_step(dt: Any, hz: Any, dtype: np.dtype | None = None) -> Fraction:
     exact = _fraction(name, value)
     step = _countable(exact if hz is None else 1 / exact)
     if dtype is not None:
-        # Steps are computed in the dtype of the state, which may have a smaller range.
+        # Steps are computed in the dtype of the state: its range limits dt.
         limits = np.finfo(dtype)
         if not float(limits.tiny) <= as_float(step) <= float(limits.max):
             raise ValueError(f"{name}: expected a step within the range of {dtype}, got {show(value)}")
@@ -71,7 +71,7 @@ _remembered_step = lru_cache(64, typed=True)(_time_step)
 
 
 def what_clocks_count() -> str:
-    """The steps that a clock can count, as messages say it."""
+    """Describe the countable steps, for error messages."""
     return (
         f"a step that a clock can count, from 0.12 ns to 4 years: a fraction of a second with a numerator of at most"
         f" {LARGEST_SECONDS:,} and a denominator of at most {LARGEST_PARTS:,}"
@@ -79,12 +79,12 @@ def what_clocks_count() -> str:
 
 
 def countable(step: Fraction) -> bool:
-    """Can a clock count steps of so many seconds?"""
+    """Return whether a clock can count this step."""
     return 0 < step.numerator <= LARGEST_SECONDS and step.denominator <= LARGEST_PARTS
 
 
 def _countable(step: Fraction) -> Fraction:
-    """The step itself, or the nearest one that a clock can count, where there is one within 1e-9."""
+    """Return the nearest countable step if it is within 1e-9, else the step itself."""
     if countable(step):
         return step
     most = min(LARGEST_PARTS, LARGEST_SECONDS * step.denominator // step.numerator)
@@ -95,7 +95,7 @@ def _countable(step: Fraction) -> Fraction:
 
 
 def _fraction(name: str, value: Any) -> Fraction:
-    """The positive fraction that a number or text stands for."""
+    """Return the positive fraction for a number or string."""
     if isinstance(value, str):
         exact = _read(name, value)
     elif isinstance(value, Rational) and not isinstance(value, int | np.integer):
@@ -120,7 +120,7 @@ def _fraction(name: str, value: Any) -> Fraction:
 
 
 def _read(name: str, text: str) -> Fraction:
-    """The number that a text says. It is bounded first: a power of ten may take few digits and a lot of time."""
+    """Parse a number. Check its size first, because a short power of ten can be expensive to expand."""
     exponent = re.search(r"[eE]([+-]?[\d_]+)", text) if len(text) <= _LONGEST_TEXT else None
     try:
         if len(text) <= _LONGEST_TEXT and (exponent is None or abs(int(exponent[1])) <= _LARGEST_BITS):
@@ -131,24 +131,24 @@ def _read(name: str, text: str) -> Fraction:
 
 
 def _meant(number: float) -> Fraction:
-    """The simple fraction that rounds to a positive float or is within 1e-9, or else the float itself."""
+    """Return the simple fraction that rounds to a positive float or is within 1e-9, else the float itself."""
     top, bottom = number.as_integer_ratio()
     near = _simplest(top * (10**9 - 1), bottom * 10**9, top * (10**9 + 1), bottom * 10**9)
     if near.numerator * near.denominator <= 10**6:
         return near
     above = math.nextafter(number, math.inf)
     if above < math.inf:
-        # From half-way to the float below up to half-way to the one above.
+        # The interval that rounds to this float ends half-way to its neighbours.
         a, b = math.nextafter(number, 0.0).as_integer_ratio()
         c, d = above.as_integer_ratio()
         simple = _simplest(top * b + a * bottom, 2 * bottom * b, top * d + c * bottom, 2 * bottom * d)
-        if simple.numerator * simple.denominator <= 2**48 and float(simple) == number:  # half-way may round away
+        if simple.numerator * simple.denominator <= 2**48 and float(simple) == number:  # ties may round away
             return simple
     return Fraction(top, bottom)
 
 
 def _simplest(low: int, under: int, high: int, below: int) -> Fraction:
-    """The fraction of smallest terms from low / under to high / below, all positive, by continued fractions."""
+    """Return the simplest fraction from low / under to high / below, all positive, by continued fractions."""
     before, last = (0, 1), (1, 0)
     while True:
         part = -(-low // under)
@@ -157,12 +157,12 @@ def _simplest(low: int, under: int, high: int, below: int) -> Fraction:
         before, last = last, (before[0] + part * last[0], before[1] + part * last[1])
         if found:
             return Fraction(*last)
-        # The rest is between 0 and 1: go on with its reciprocal.
+        # The fractional part is below 1: continue with its reciprocal.
         low, under, high, below = below, high - part * below, under, low - part * under
 
 
 def exact_time(time: Fraction) -> Fraction:
-    """An exact time whose terms do not grow without bound over many changes of dt.
+    """Return a time whose numerator and denominator stay bounded over many changes of dt.
 
     Beyond denominators of 2**1100 it is rounded to a multiple of 2**-1100 s, which is finer than any float.
     """
@@ -172,7 +172,7 @@ def exact_time(time: Fraction) -> Fraction:
 
 
 def _short(value: Any) -> str:
-    """The beginning of what repr says, without type; of an int with too many digits what can be said."""
+    """Return the truncated repr of a value; an int with too many digits is described by its size."""
     if isinstance(value, str) and len(value) > 60:
         return f"{value[:57]!r}... ({len(value)} characters)"
     try:

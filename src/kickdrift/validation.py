@@ -1,7 +1,7 @@
-"""Checks of numbers and arrays that users hand in.
+"""Validation of numbers and arrays from users.
 
-Each returns the value in the one form that the rest of the package works with, or raises with a
-message that names the argument, what was expected and what came.
+Each function returns the value in the one form that the rest of the package uses, or raises an exception. Its message
+names the argument, the expected value and the value given.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import numpy as np
 
 _REAL_KINDS = "iuf"
 _REALS = (np.dtype(np.float64), np.dtype(np.float32))
-_EXACT = 2**53  # up to which every int is a float
+_EXACT = 2**53  # every int up to here is exact in float64
 
 
 def show(value: Any) -> str:
-    """A value as it appears in an error message: short, with type."""
+    """Format a value for an error message: short, with its type."""
     return f"{short(value)} ({type(value).__name__})"
 
 
 def short(value: Any) -> str:
-    """A value as it appears in an error message; where it has no text, what it is, so that no other error is raised."""
+    """Format a value for an error message. If its repr() fails, name the failure instead of raising."""
     try:
         text = repr(value)
     except Exception as error:
-        if isinstance(value, int):  # Python refuses to write out thousands of digits
+        if isinstance(value, int):  # Python limits the digits of int to str
             text = f"about {'-' if value < 0 else ''}2**{value.bit_length()}"
         else:
             text = f"<no text: {type(error).__name__}>"
@@ -40,7 +40,7 @@ def short(value: Any) -> str:
 
 
 def meant(value: Any, choices: Iterable[str]) -> str:
-    """The choice that a misspelt word may stand for, as the end of an error message; "" where none is near."""
+    """Suggest the choice closest to a misspelt word, as the end of an error message; "" if none is close."""
     from difflib import get_close_matches
 
     near = get_close_matches(value.lower(), list(choices), 1) if isinstance(value, str) else []
@@ -48,7 +48,7 @@ def meant(value: Any, choices: Iterable[str]) -> str:
 
 
 def integer(name: str, value: Any, minimum: int | None = None, maximum: int | None = None) -> int:
-    """An int within bounds; NumPy's are ints too, bool is none."""
+    """Return an int within bounds. NumPy integers are accepted, bools are not."""
     if isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) == np.bool_:
         raise TypeError(f"{name}: expected an int, got {show(value)}")
     try:
@@ -67,7 +67,7 @@ LARGEST_TICK = 2**62 - 1
 
 
 def steps(n: Any, tick: int) -> int:
-    """How many steps to run from a tick on."""
+    """Return the number of steps to run, which must not pass the largest tick."""
     number = integer("n", n, 0)
     if number > LARGEST_TICK - tick:
         raise ValueError(f"n: expected at most {LARGEST_TICK - tick} steps from tick {tick} on, got {show(n)}")
@@ -75,14 +75,14 @@ def steps(n: Any, tick: int) -> int:
 
 
 def flag(name: str, value: Any) -> bool:
-    """A bool, or one of NumPy's."""
+    """Return a bool; NumPy bools are accepted."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name}: expected True or False, got {show(value)}")
     return bool(value)
 
 
 def one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """One of several words."""
+    """Raise ValueError if the value is none of the choices."""
     if value not in choices:
         known = ", ".join(map(repr, choices))
         raise ValueError(f"{name}: expected one of {known}, got {show(value)}{meant(value, choices)}")
@@ -91,8 +91,8 @@ def one_of(name: str, value: object, choices: tuple[str, ...]) -> None:
 def real(
     name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf, above: float = -math.inf
 ) -> float:
-    """A finite float within bounds, which belong to the range but for `above`; NumPy's scalars are numbers too."""
-    # NumPy registers its real scalars as numbers.Real, and its booleans not.
+    """Return a finite float; `minimum` and `maximum` are inclusive, `above` is not. NumPy scalars are accepted."""
+    # NumPy registers its real scalars as numbers.Real, but not its booleans.
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name}: expected a real number, got {show(value)}")
     number = as_float(value)
@@ -105,7 +105,7 @@ def real(
 
 
 def ratio(a: int, b: int) -> float:
-    """a / b, rounded once, infinite where it is too large for a float."""
+    """Return a / b, rounded once; infinity on overflow."""
     try:
         return a / b
     except OverflowError:
@@ -113,7 +113,7 @@ def ratio(a: int, b: int) -> float:
 
 
 def as_float(value: Any) -> float:
-    """float(value), infinite where it is too large for one."""
+    """Return float(value); infinity on overflow."""
     try:
         return float(value)
     except OverflowError:
@@ -121,9 +121,9 @@ def as_float(value: Any) -> float:
 
 
 def plain(name: str, value: Any) -> np.ndarray:
-    """numpy.asarray, for what has no mask: nothing here would heed it.
+    """Return numpy.asarray(value); refuse masked arrays, because the mask would be ignored.
 
-    Also of an ndarray: what derives from it may say of itself what it likes, and kernels must know where memory ends.
+    Subclasses of ndarray are converted too: they can override shape and strides, which kernels rely on.
     """
     if isinstance(value, np.ndarray) and "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):
         raise TypeError(
@@ -134,7 +134,7 @@ def plain(name: str, value: Any) -> np.ndarray:
 
 
 def holds_bool(value: Any) -> bool:
-    """Is a bool among the numbers of a list or tuple? NumPy would take it for a number."""
+    """Return whether a list or tuple contains a bool, which NumPy would convert to a number."""
     if not isinstance(value, (list, tuple)):
         return False
     for each in value:
@@ -147,15 +147,15 @@ def holds_bool(value: Any) -> bool:
 
 
 def _check_kind(name: str, value: Any, array: np.ndarray, kinds: str = _REAL_KINDS, what: str = "real numbers") -> None:
-    """array: what NumPy has made of the value."""
+    """Raise TypeError for another kind of dtype; array: the value after conversion by NumPy."""
     if array.dtype.kind not in kinds or holds_bool(value):
         raise TypeError(f"{name}: expected {what}, got {show(value)}")
 
 
 def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = math.inf) -> np.ndarray:
-    """A finite float64 array of any shape; a read-only copy."""
+    """Return a finite float64 array of any shape; a read-only copy."""
     kind = type(value)
-    if kind is tuple or kind is float or kind is int:  # as most are
+    if kind is tuple or kind is float or kind is int:  # fast path for the common case
         least, most = minimum if minimum > -_EXACT else -_EXACT, maximum if maximum < _EXACT else _EXACT
         for number in value if kind is tuple else (value,):
             kind = type(number)
@@ -171,7 +171,7 @@ def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = 
         raise ValueError(f"{name}: expected numbers in a regular array, got {show(value)}") from None
     _check_kind(name, value, array)
     array = np.array(array, dtype=np.float64)
-    if array.size <= 4:  # many times as fast without NumPy
+    if array.size <= 4:  # NumPy's call overhead dominates for few numbers
         few = array.ravel().tolist()
         finite, least, most = all(map(math.isfinite, few)), min(few, default=0.0), max(few, default=0.0)
     else:
@@ -187,7 +187,7 @@ def numbers(name: str, value: Any, minimum: float = -math.inf, maximum: float = 
 
 
 def per_body(name: str, array: np.ndarray, n: int, what: str = "body") -> np.ndarray:
-    """One number for all bodies (or `what` they are), or one for each: shape (1,) or (n,)."""
+    """Return a coefficient as shape (1,), shared, or (n,), one per body (`what` in messages)."""
     if array.ndim == 0:
         return array.reshape(1)
     if array.shape != (n,):
@@ -196,7 +196,7 @@ def per_body(name: str, array: np.ndarray, n: int, what: str = "body") -> np.nda
 
 
 def pairs(name: str, value: Any) -> np.ndarray:
-    """Pairs of two bodies each, by their indices: a read-only int64 copy of shape (pairs, 2)."""
+    """Return pairs of body indices: a read-only int64 copy of shape (pairs, 2)."""
     try:
         array = plain(name, value)
     except ValueError:
@@ -215,7 +215,7 @@ def pairs(name: str, value: Any) -> np.ndarray:
 
 
 def indices(name: str, value: Any) -> np.ndarray:
-    """Indices of bodies: a read-only int64 copy of shape (k,)."""
+    """Return body indices: a read-only int64 copy of shape (k,)."""
     try:
         array = plain(name, value)
     except ValueError:
@@ -231,7 +231,7 @@ def indices(name: str, value: Any) -> np.ndarray:
 
 
 def rows(index: Any, *shape: int) -> np.ndarray:
-    """What an index of NumPy's chooses among so many rows, or among the items of an array, which are numbered."""
+    """Return the flat positions that a NumPy index selects in an array of this shape."""
     try:
         return np.asarray(np.arange(math.prod(shape)).reshape(shape)[index])
     except (IndexError, TypeError, ValueError) as error:
@@ -240,7 +240,7 @@ def rows(index: Any, *shape: int) -> np.ndarray:
 
 
 def within(name: str, indices: np.ndarray, n: int) -> np.ndarray:
-    """The indices, or pairs of them, where all of their bodies exist."""
+    """Return the indices, or pairs of indices; raise ValueError if one is out of range."""
     outside = np.argwhere((indices < 0) | (indices >= n))
     if len(outside):
         row = outside[0, 0]
@@ -250,9 +250,9 @@ def within(name: str, indices: np.ndarray, n: int) -> np.ndarray:
 
 
 def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarray:
-    """One vector for all bodies, or one for each: shape (1, dim) or (n, dim).
+    """Return vectors of shape (1, dim), shared, or (n, dim), one per body.
 
-    A scalar serves as a vector where it can only mean one thing: zero, or dim = 1.
+    A scalar is accepted as a vector if it is unambiguous: zero, or dim = 1.
     """
     if array.ndim == 0 and (dim == 1 or array == 0):
         return np.array([[float(array)] * dim])
@@ -267,7 +267,7 @@ def per_body_vectors(name: str, array: np.ndarray, n: int, dim: int) -> np.ndarr
 
 
 def state_arrays(position: Any, velocity: Any, living: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Position and velocity as the arrays that are stepped in place; living: whose rows must be finite, if not all."""
+    """Return position and velocity as arrays to step in place; living: mask of the rows that must be finite."""
     position = _state_array("position", position, living=living)
     if velocity is None:
         velocity = np.zeros_like(position)
@@ -285,7 +285,7 @@ def state_arrays(position: Any, velocity: Any, living: np.ndarray | None = None)
 
 
 def _in_dtype(numbers: Any, dtype: np.dtype) -> Any:
-    """A list of real numbers as an array of the dtype that goes with it; what is none is refused later."""
+    """Convert a list of real numbers to an array of this dtype; return other values unchanged, to be refused later."""
     try:
         array = np.asarray(numbers)
         with np.errstate(over="ignore"):  # refused as not finite
@@ -295,7 +295,7 @@ def _in_dtype(numbers: Any, dtype: np.dtype) -> Any:
 
 
 def trajectories(y: Any) -> np.ndarray:
-    """The state of an ODEStepper as the array that is stepped in place."""
+    """Return the state of an ODEStepper as an array to step in place."""
     return _state_array("y", y, sys.maxsize, "trajectory")
 
 
@@ -312,7 +312,7 @@ def _state_array(
         dims = f"1 to {most}" if most < sys.maxsize else "at least 1"
         raise ValueError(f"{name}: expected shape (n, dim) with dim {dims}, got {array.shape}")
     if array.dtype.kind in "iu":
-        # Integers cannot hold a step; a list of them is as common as it is innocent.
+        # Steps need fractions; lists of ints are common, so convert instead of raising.
         array = array.astype(np.float64)
     elif not isinstance(value, np.ndarray) and not _is_buffer(value):
         array = np.array(array, dtype=np.float64 if array.dtype.kind == "f" else None)
@@ -347,13 +347,13 @@ def _is_buffer(value: Any) -> bool:
 
 
 def overlaps_itself(array: np.ndarray) -> bool:
-    """Do items of an array of shape (n, dim) share memory?"""
+    """Return whether items of an array of shape (n, dim) share memory."""
     (n, dim), (body, component) = array.shape, array.strides
     if n <= 1 or array.size == 0:
         return dim > 1 and n > 0 and component == 0
     if dim == 1:
         return body == 0
-    # Regular strides tile memory without overlap when one of them spans the whole other axis.
+    # Strided items do not overlap if one stride spans the whole other axis.
     body, component, item = abs(body), abs(component), array.itemsize
     rows_apart = body >= component * (dim - 1) + item and component >= item
     planes_apart = component >= body * (n - 1) + item and body >= item
@@ -361,12 +361,12 @@ def overlaps_itself(array: np.ndarray) -> bool:
 
 
 _LEAST_MASS = float(np.finfo(np.float64).tiny)
-"""In kg; of smaller ones the reciprocal overflows."""
+"""The least mass in kg: the reciprocal of a subnormal number can overflow."""
 
 
 def masses(mass: Any, n: int) -> np.ndarray:
-    """Masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy."""
-    if type(mass) is float and mass >= _LEAST_MASS:  # as most are
+    """Return masses in kg: shape (1,) or (n,), positive, numpy.inf allowed; a read-only copy."""
+    if type(mass) is float and mass >= _LEAST_MASS:  # fast path for the common case
         array = np.array([mass])
         array.flags.writeable = False
         return array

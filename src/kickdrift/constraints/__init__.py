@@ -1,4 +1,4 @@
-"""WHAT holds the bodies: constraints, which follow each step."""
+"""Constraints, which are applied after each step."""
 
 from .base import Constraint
 

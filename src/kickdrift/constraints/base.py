@@ -1,12 +1,12 @@
-"""WHAT holds the bodies: one small declaration per constraint.
+"""Base classes of constraints.
 
-Constraints are applied after each step, in the order of their kinds (`TURNS` in stepper/model.py), and of one kind
-in the order given; `Damping` comes after them. They keep nothing from one step to the next, but for `Contacts`, whose
-impulses are in snapshots.
+Constraints are applied after each step, in the order of their kinds (`TURNS` in stepper/model.py), and within a kind
+in the order given; `Damping` comes after them. Only `Contacts` keeps state between steps: its impulses, which
+snapshots contain.
 
-Bodies that are pinned or infinitely heavy are moved by no other constraint; the rest share a correction
-by the inverse of their masses. Under `verlet`, whose next step follows positions and not velocities, the
-previous position is moved so that it agrees with what a constraint has made of both.
+No constraint moves pinned or infinitely heavy bodies. The others share a correction by the inverse of their masses.
+`verlet` derives the next step from positions, not velocities. There constraints also correct the previous position,
+to agree with the corrected position and velocity.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ if TYPE_CHECKING:
 
 
 class Constraint(Declaration):
-    """Base of all constraints, which follow each step."""
+    """Base of all constraints."""
 
     @property
     def pins(self) -> np.ndarray:
-        """The indices of the bodies that this keeps where they are."""
+        """Indices of the bodies that this constraint pins."""
         return np.zeros(0, np.int64)
 
-    #: Do bodies that meet each other report it?
+    #: Collisions between bodies are recorded as events.
     meets = False
 
     def sides(self, plan: Plan) -> int | None:
-        """How many walls or shapes this has that report whom they meet; None where nothing reports."""
+        """Return the number of walls or shapes that record events, or None if it records none."""
         return None
 
     def most_sides(self, plan: Plan) -> int:
-        """How many of them a body may touch at once."""
+        """Return the largest number of walls or shapes that one body can touch at a time."""
         return min(self.sides(plan) or 0, 8)
 
 
 ALL_BITS = 2**64 - 1
-#: Shapes that a body in contacts may touch in a step: the nearest ones.
+#: Contacts of one body with shapes per step, at most; the nearest shapes are used.
 SHAPES_PER_BODY = 8
 
 
 def bits(name: str, value: Any) -> np.ndarray:
-    """Bits as uint64, a number or one per body; a read-only copy."""
+    """Return bits as uint64, a number or one per body; a read-only copy."""
     array = validation.plain(name, value)
-    unsure = array.dtype == object or isinstance(value, (list, tuple))  # such as numbers beyond 2**63
+    unsure = array.dtype == object or isinstance(value, (list, tuple))  # ints beyond 2**63 become objects
     if (array.dtype.kind not in "iu" and not unsure) or validation.holds_bool(value):
         raise TypeError(f"{name}: expected ints of up to 64 bits, got {validation.show(value)}")
     if array.ndim > 1:
@@ -70,7 +70,7 @@ def bits(name: str, value: Any) -> np.ndarray:
 
 
 def flags(name: str, value: Any) -> np.ndarray:
-    """True or False, or one per body; a read-only copy."""
+    """Return a bool or one per body; a read-only copy."""
     array = np.array(validation.plain(name, value))
     if array.dtype != bool:
         raise TypeError(f"{name}: expected True or False, or bool of shape (n,), got {validation.show(value)}")
@@ -81,10 +81,10 @@ def flags(name: str, value: Any) -> np.ndarray:
 
 
 class Filtered(Constraint):
-    """Base of what takes notice of bodies by what they are.
+    """Base of constraints with collision filters.
 
-    It has the fields `category`, `mask` and `sensor`. Of two bodies each must have a category that is in the other's
-    mask; a wall or shape takes notice of bodies whose category is in their mask, of which one may be the wall's own.
+    Subclasses have the fields `category`, `mask` and `sensor`. Two bodies collide if the category of each is in the
+    mask of the other. A body collides with a wall or shape if its category is in the mask given for that body.
     """
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class Filtered(Constraint):
                 object.__setattr__(self, name, check(f"{type(self).__name__}({name})", getattr(self, name)))
 
     def _filters(self, plan: Plan) -> dict[str, np.ndarray]:
-        """As fields, where they say anything."""
+        """Return the record fields of filters that differ from the defaults."""
         category, mask = self._scalars(plan, "category"), self._scalars(plan, "mask")
         sensor = self._scalars(plan, "sensor")
         found: dict[str, np.ndarray] = {}
@@ -105,13 +105,13 @@ class Filtered(Constraint):
         return found
 
     def _noticed(self, plan: Plan) -> np.ndarray:
-        """Of each body: does a wall or shape take notice of it?"""
+        """Return for each body whether its category passes the mask of a wall or shape."""
         noticed = (self._scalars(plan, "category") & self._scalars(plan, "mask")) != 0
         return np.broadcast_to(noticed, (plan.n,))
 
 
 def pinned(plan: Plan) -> np.ndarray:
-    """All bodies that are pinned: generation << 32 | index, ascending; the generation is 1 where none is told."""
+    """Return all pinned bodies as generation << 32 | index, ascending; the generation defaults to 1."""
     ids = [np.zeros(0, np.int64)]
     for constraint in plan._pins:
         pins = validation.within("Pin(indices)", constraint.pins, plan.n)
@@ -126,7 +126,7 @@ def pinned(plan: Plan) -> np.ndarray:
 
 
 def weights(plan: Plan, bodies: np.ndarray | None = None, tenants: np.ndarray | None = None) -> np.ndarray:
-    """1/m of bodies, of all where none are told; 0 for those that no constraint moves."""
+    """Return 1/m of bodies, by default of all; 0 for pinned and infinitely heavy bodies."""
     return plan.weights if bodies is None else weights_of(plan, bodies, tenants)
 
 
@@ -138,11 +138,11 @@ def weights_of(plan: Plan, bodies: np.ndarray, tenants: np.ndarray | None = None
 
 
 def told_apart(tenants: np.ndarray | None) -> dict[str, np.ndarray]:
-    """The part of a plan for these, or None."""
+    """Return the record field with generations, or no field for None."""
     return {} if tenants is None else {"tenants": tenants}
 
 
 def countable(name: str, plan: Plan, most: int = 2**31) -> None:
-    """Kernels count bodies that see each other, or their numbers, in 32 bits."""
+    """Check that indices and counts of bodies fit into the 32 bits that kernels use."""
     if plan.n >= most:
         raise ValueError(f"{name}: expected fewer than {most} bodies, got {plan.n}")

@@ -1,9 +1,8 @@
-"""Where bodies that may meet are looked for: classes of size, each with cells of its own, and a ring of buckets.
+"""Broad phase: a hierarchical grid with one cell size per size class, hashed into buckets.
 
-The cells of a class are wider than any pair reaches whose larger body is in it, so that a body finds all partners of
-its own class and of those that are larger in its own cell and in those around it. Cells are counted off along one
-axis after the other into the ring, where far ones may share a bucket: what is there by chance is told apart by its
-class and its distance.
+The cell width of a class exceeds the reach of any pair whose larger body is in it. A body therefore finds all
+candidates of its own and larger size classes in its own cell and the adjacent ones. The hash is linear in the cell
+coordinates. Distant cells may share a bucket: such false candidates are rejected by size class and distance.
 """
 
 from __future__ import annotations
@@ -18,40 +17,40 @@ import numpy as np
 if TYPE_CHECKING:
     from .periodic import Torus
 
-#: So many partners each body takes, of those that are larger, or as large and of higher index.
+#: Pairs per body with larger bodies, or equal ones of higher index, at most. It bounds the cost of a crowd.
 CROWD = 16
-#: Classes of size at most; the last one takes all that is smaller still.
+#: Size classes at most; the last one includes all smaller sizes.
 MOST_CLASSES = 15
-#: Cells from the origin up to which rounding is small beside them. Farther out they become wider.
+#: Cell number up to which rounding is small relative to a cell. Farther out cells become wider.
 FAR = 2**46
 
 
 class Grid:
-    """The grid for bodies of such radii, and n of them; torus: the space of a periodic box."""
+    """Cell sizes and hash for bodies of these radii; torus: the space of a periodic box."""
 
     def __init__(self, radius: np.ndarray, dim: int, torus: Torus | None = None):
         radius = np.asarray(radius, np.float64)
-        #: Of each body: 0 for the largest. Points, which have no size, meet none of their own: theirs is the last.
+        #: Size class per body: 0 for the largest. Points cannot overlap each other: their class is the last.
         self.size_class = np.zeros(len(radius), np.uint8)
-        #: 1 / width of the cells of each class but that of the points.
+        #: 1 / cell width per size class, except that of points.
         self.per_cell: list[float] = []
         rest = radius > 0
         while rest.any():
             number, widest = len(self.per_cell), float(radius[rest].max())
             self.size_class[rest] = number
             rest &= (radius <= widest / 4) & (number + 1 < MOST_CLASSES)
-            # Wider than any reach, 5/4 of two radii, by more than rounding can hide.
+            # The margin over the reach, 5/4 of two radii, exceeds rounding errors.
             self.per_cell.append(min(1 / widest / (2.5 * (1 + 1 / 64)), 1e300))
         self.size_class[radius == 0] = len(self.per_cell)
         self.buckets, self.step = ring(len(radius), dim)
-        #: In a periodic box: of each class along each axis, how many cells, and 1 / width.
+        #: Periodic only: number of cells and 1 / width, per size class and axis.
         self.laid: list[list[tuple[int, float]]] = []
         if torus is not None:
             self.lower, self.width = torus.lower.tolist(), torus.width.tolist()
             self.laid = [laid_around(self.width, per_cell, self.buckets) for per_cell in self.per_cell]
 
     def cells(self, place: list[float], size_class: int, body: int) -> list[int]:
-        """The cells at a place, which is in the box if there is one."""
+        """Return the cell coordinates of a position, which must be inside a periodic box."""
         if not self.laid:
             return [cell(number, self.per_cell[size_class], body) for number in place]
         found = []
@@ -66,7 +65,7 @@ class Grid:
         return found
 
     def around(self, cells: list[int], size_class: int) -> list[list[int]]:
-        """Along each axis the cells beside a cell, and itself."""
+        """Return along each axis the cell itself and its neighbours."""
         if not self.laid:
             return [[number - 1, number, number + 1] for number in cells]
         return [
@@ -83,14 +82,14 @@ class Grid:
         return bucket
 
 
-#: Cells along an axis of a periodic box at most: rounding of places is small beside their width then, in float32 too.
+#: Cells along an axis of a periodic box, at most: rounding of positions stays below a cell width, in float32 too.
 MOST_CELLS = 2**16
 
 
 def laid_around(width: list[float], per_cell: float, buckets: int) -> list[tuple[int, float]]:
-    """Along each axis of a periodic box, how many cells, which fill it, and 1 / width; no more cells than buckets.
+    """Return per axis of a periodic box the number of cells, at most `buckets`, and 1 / width.
 
-    Open axes, of width 0, have as many as there is room for: cells that are so far apart are one.
+    Open axes, of width 0, have the largest number of cells; cells farther apart than that share a number.
     """
     count = [int(min(max(w * per_cell, 1), MOST_CELLS)) if w > 0 else MOST_CELLS for w in width]
     while math.prod(count) > buckets:
@@ -100,23 +99,23 @@ def laid_around(width: list[float], per_cell: float, buckets: int) -> list[tuple
 
 
 def ring(count: int, dim: int) -> tuple[int, list[int]]:
-    """How many buckets so many bodies have, and from a cell to the next along each axis, in buckets."""
+    """Return the number of buckets and the hash multiplier of each axis."""
     buckets = 256
     while buckets < 2 * count:
         buckets *= 2
-    # Whole cells around a body share no bucket: the steps spread them evenly (Roberts 2018, The unreasonable
+    # These multipliers spread adjacent cells over different buckets (Roberts 2018, The unreasonable
     # effectiveness of quasirandom sequences).
     shares = {1: (), 2: (0.6180339887498949,), 3: (0.7548776662466927, 0.5698402909980532)}[dim]
     return buckets, [1, *(int(share * buckets) | 1 for share in shares)]
 
 
 def cell(place: float, per_cell: float, body: int) -> int:
-    """The number of the cell at a coordinate. What is no number is near nothing, and is spread by index."""
+    """Return the cell number of a coordinate; NaN and infinity are spread over cells by the index of the body."""
     c = place * per_cell
     if -FAR <= c <= FAR:
         return math.floor(c)
     if math.isfinite(c):
-        # Cells of 2^-46 of the coordinate, at least: 46 of the 52 digits of a float64.
+        # Logarithmic cells of about 2^-46 of the coordinate: 46 of the 52 mantissa bits of a float64.
         number = FAR + ((_bits(abs(c)) - _bits(float(FAR))) >> 6)
         return number if c > 0 else -1 - number
     return _bits(place) if math.isfinite(place) else body
@@ -127,7 +126,7 @@ def _bits(number: float) -> int:
 
 
 def fit(out: Any, counts: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """As much of the arrays that were given, or of new ones, as is wanted."""
+    """Return views of the given arrays, or new arrays, of the lengths wanted."""
     if out is None:
         first, second = (np.empty(count, np.int64) for count in counts)
         return first, second

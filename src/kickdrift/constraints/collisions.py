@@ -1,4 +1,4 @@
-"""Bodies that bounce off each other."""
+"""Elastic collisions between bodies."""
 
 from __future__ import annotations
 
@@ -19,49 +19,46 @@ if TYPE_CHECKING:
 
 @declaration()
 class ElasticCollisions(Filtered):
-    """Bodies that bounce off each other: spheres, circles in the plane, segments on a line.
+    """Collisions between bodies: spheres, circles in the plane, segments on a line.
 
-    radius: m, >= 0, scalar or (n,). restitution: 0 to 1, the share of the approach speed that is left after a
-    collision. friction: Coulomb's coefficient >= 0. A collision changes the speed of two bodies past each other by at
-    most this share of the change along the line between them. Both are scalar or (n,). Of two bodies the larger
-    restitution counts, and the geometric mean of the frictions.
+    radius: m, >= 0, scalar or (n,). restitution: 0 to 1, the ratio of separation speed to approach speed. friction:
+    Coulomb's coefficient >= 0, which limits the tangent impulse to this multiple of the normal impulse. Both are scalar
+    or (n,). Two bodies use the larger restitution and the geometric mean of the frictions.
 
-    category, mask: bits, a number or (n,), up to 64. Two bodies meet if the category of each is in the mask of the
-    other. sensor: a bool or (n,). Such bodies are reported as events, but push nothing, and nothing pushes them.
+    category, mask: bits, a number or (n,), up to 64. Two bodies collide if the category of each is in the mask of
+    the other. sensor: a bool or (n,). Collisions of sensors are recorded as events, without impulses.
 
     After each step, all pairs closer than 5/4 of the sum of their radii are processed in the order of their indices,
-    i < j. The next sweep goes backwards, and so on, until no pair overlaps or `iterations` sweeps are done. So a blow
-    can run through a row of touching balls within one step (Newton's cradle). After each sweep the walls of the
-    stepper hold bodies that were pushed into them. For piles use `Contacts`: here more layers need more iterations,
-    or a smaller dt, so that they do not sink into themselves.
+    i < j. The order alternates between sweeps, until no pair overlaps or `iterations` sweeps are done. An impact can
+    propagate through a row of touching balls within one step (Newton's cradle). After each sweep the walls of the
+    stepper are applied too. For piles use `Contacts`: here more layers need more iterations, or a smaller dt, to
+    avoid overlap.
 
-    In a crowd the number of pairs is bounded. Each body looks for those of larger radius, and for those as large and of
-    higher index, and meets the first 16 of them that are near, in the order of their indices. Bodies that do not
-    overlap much have no more. So a step takes time in proportion to n, and such heaps come apart over several steps;
-    and a crowd elsewhere changes nothing.
+    The number of pairs is bounded: at most 16 per body, with bodies of larger radius, or of equal radius and higher
+    index, in the order of their indices. Bodies that do not overlap much have fewer. A step therefore takes time
+    proportional to n, and dense heaps separate over several steps, without effect on bodies elsewhere.
 
     If two bodies overlap, the moment in the step when they touched is computed. The impulse acts at that moment,
     along the line between their centres, and both move on for the rest of the step. Momentum, angular momentum and,
     at restitution 1, kinetic energy are conserved to rounding, also under uniform forces. Bodies that already
-    overlapped before the step are moved apart by the inverse of their masses. This would change their angular
-    momentum, so their speed past each other is reduced, and restitution says how much of it they get back as speed of
-    parting. Below restitution 1, bodies stay together if they meet no faster than the forces of this step push them
-    together.
+    overlapped before the step are moved apart by the inverse of their masses. To conserve angular
+    momentum their tangential speed is reduced, and restitution is the share that they get back as separation speed.
+    Below restitution 1, bodies stay together if the forces of this step account for their approach speed.
 
-    Angular momentum is not exact under forces that are not uniform, because these act for the whole step. In a pile
-    at rest, velocities are those that some steps' forces give, although no position changes: at most one of two
-    bodies, six in a column of ten, more under heavy ones or with `Distance`. In `Contacts` they are zero at rest.
+    Angular momentum is not exact under nonuniform forces, because these act for the whole step. A pile at rest shows
+    velocities of a few steps of gravity, although no position changes: at most one step for two bodies, six in a
+    column of ten, more under heavy bodies or with `Distance`. With `Contacts` they are zero at rest.
 
-    A body that goes through another within one step is not noticed. So keep radii above |v| dt, or say swept=True.
-    Then bodies are followed along their way through the step, with the velocities of its end. The earliest touches
-    come first, and their consequences are searched again, up to 64 times. Pairs are those that come near each other on
-    the way, in a crowd the first 16 of a body as above: its radius is then its own and half of its way. Put walls after
-    this constraint: a body that bounced off a wall is followed from there on.
+    Tunnelling, a pass through another body within one step, is not detected: keep radii above |v| dt, or use
+    swept=True for continuous collision detection. It follows bodies along their displacement in the step, with the
+    velocities at its end. Impacts are processed in order of time, and searched again after each round, up to 64 times.
+    Pairs, at most 16 per body, are those that come near each other in the step: the radius of a body is then enlarged
+    by half of its displacement. Put walls after this constraint: a body is followed from its last bounce off a wall.
 
-    Bodies i < j at the same place part along axis (j - i - 1) % dim. Time and memory are proportional to n, however
-    far apart bodies are. In each step bodies are sorted into grids, one for each class of size; radii differ by up to
-    4 in a class. There are 15 classes, and the last one takes all smaller sizes. Raises TypeError or ValueError for
-    wrong numbers, and for fewer than one iteration.
+    Bodies i < j at the same position separate along axis (j - i - 1) % dim. Time and memory are proportional to n,
+    however far apart bodies are. Each step sorts bodies into grids, one per size class; radii in a class differ by a
+    factor of up to 4. There are 15 classes, and the last one includes all smaller sizes. Raises TypeError or ValueError
+    for wrong numbers, and for fewer than one iteration.
 
     >>> import kickdrift as kd
     >>> balls = kd.Stepper([[0.0], [2.5]], [[4.0], [0.0]], dt=0.25, constraints=[ElasticCollisions(1.0)])

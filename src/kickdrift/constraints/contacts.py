@@ -1,4 +1,4 @@
-"""Bodies that rest on each other."""
+"""Contacts of bodies at rest: piles, columns, bridges."""
 
 from __future__ import annotations
 
@@ -28,77 +28,73 @@ if TYPE_CHECKING:
 
 @declaration()
 class Contacts(Filtered):
-    """Bodies that rest on each other: piles, columns, rope bridges (Soft Step: Catto 2024, Solver2D; Box2D 3).
+    """Resting contacts: piles, columns, rope bridges (Soft Step: Catto 2024, Solver2D; Box2D 3).
 
-    radius: m, >= 0, scalar or (n,): spheres, circles in the plane, segments on a line. They do not turn.
-    restitution: 0 to 1, scalar or (n,), the share of the approach speed that is left after a blow; of two bodies the
-    larger counts. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls; of two bodies
-    the geometric mean counts. walls: `Box` and `Plane`; shapes: `Segments` and `Boxes`, the level that bodies rest on.
-    Of these only the places count, thickness, which shapes are enabled, friction if it is above 0, and category, mask
-    and sensor.
+    radius: m, >= 0, scalar or (n,): spheres, circles in the plane, segments on a line. They do not rotate.
+    restitution: 0 to 1, scalar or (n,), the ratio of separation speed to approach speed; two bodies use the larger
+    one. friction: Coulomb's coefficient >= 0, scalar or (n,), between bodies and with walls; two bodies
+    use the geometric mean. walls: `Box` and `Plane`; shapes: `Segments` and `Boxes`, the level that bodies rest on.
+    Of these, only coordinates, thickness, enabled, friction if above 0, category, mask and sensor are used.
     joints: `Distance` constraints that are solved together with the contacts. They are rods, or springs if they have
-    compliance. In each substep they are processed forwards and backwards, as often as the largest of their iterations
-    says. What corrects lengths is not carried over into the next substep, so nearly straight joints rest.
-    category, mask, sensor: as for `ElasticCollisions`. Bodies that are sensors go through walls and shapes too.
+    compliance. Each substep solves them forwards and backwards, with the largest of their iterations. The velocity that
+    corrects lengths is not carried over into the next substep, which lets nearly straight joints rest.
+    category, mask, sensor: as for `ElasticCollisions`. Sensor bodies pass through walls and shapes too.
 
-    A step is cut into `substeps`. In each substep, the forces of the step give their share. Then every contact
-    pushes, beginning with its impulse of the last substep: it removes the speed of approach and a part of the
-    overlap, at most two diameters a second. Then bodies move. At last contacts remove the speed that came from
-    pushing bodies apart, in two sweeps.
+    A step is divided into `substeps`. Each substep adds its share of the velocity change by forces. Then contacts are
+    solved, warm-started with the impulses of the last substep: they remove approach speed and a part of the overlap,
+    at most two diameters a second. Then positions are integrated. Two relaxation sweeps remove the velocity that
+    came from correcting overlap.
 
-    Of shapes each body touches the 8 nearest ones. Where two meet, such as the tiles of a floor, only the nearer one
-    pushes, so that bodies roll over joints, and over steps of 1/64 of their radius. Fast bodies stop where they touch a
-    shape, and do not go through at any speed.
+    Each body touches at most the 8 nearest shapes. Where two adjoin, such as the tiles of a floor, only the nearer one
+    has an impulse, which lets bodies roll over seams, and over steps of 1/64 of their radius. Continuous collision
+    detection stops bodies where they touch a shape, at any speed.
 
-    A wall or shape that stops the same bodies has to be in `walls` or `shapes`: one that stands beside this constraint
-    is refused. One for other bodies may stand there: for those that are sensors here, or meet none by their category
-    and mask and by those of the walls and shapes.
+    A wall or shape for the same bodies has to be in `walls` or `shapes`: as a separate constraint it is refused. It may
+    be a separate constraint for other bodies: sensors, or bodies that collide with nothing here by category and mask.
 
-    Beside `Periodic` bodies and joints reach to the nearest image. Any two radii together may be half of the width at
-    most. Walls and shapes stand where they are, once. So walls have to be the same all the way, such as a floor below a
-    box that wraps from left to right, or out of reach. A shape within 5/4 of a radius of a side that wraps needs its
-    image at the other side among `shapes`, or it reaches across the box and as far beyond both sides. Shapes that are
-    farther beyond a side are not seen, however fast a body goes there.
+    With `Periodic`, bodies and joints use the minimum image. The sum of any two radii may be half of the width at
+    most. Walls and shapes have no images. Walls must be invariant along axes that wrap, such as a floor below a box
+    that wraps from left to right, or out of reach. A shape within 5/4 of a radius of a side that wraps needs a copy at
+    the opposite side in `shapes`, unless it spans the box and as far beyond both sides. Shapes farther beyond a side
+    are ignored, at any speed of a body.
 
-    Events number the walls one after the other: the sides of a box as it numbers them, then those of the next wall,
-    then the shapes. A HIT is two that come together and did not push each other a step ago; its impulse is that of the
-    tick, with the rest of a blow that comes at the end of it. Two touch also where they push, though they are about to
-    close a gap.
+    Events number the walls consecutively: the sides of a box as in `Box`, then those of the next wall, then the shapes.
+    A HIT is recorded for two that approach and had no contact impulse in the last step. Its impulse is the sum over
+    the tick, including the restitution impulse at its end. A pair counts as touching also if it has an impulse while a
+    gap is still closing.
 
     Contacts are springs of `hertz` and `damping_ratio`. If left out, they are as stiff as the substeps allow, 0.3 of
     their rate. At rest a force F compresses a contact by F (1/m + 1/m') (dt / substeps)² / 4.4; deep contacts are up
-    to twice as hard. With friction, nine tenths of the load above the weight of ten bodies like these is carried
-    without compression, after some 36 steps; from 8 substeps on, of the load above an impulse of m v / (40 h) in a
-    substep of h seconds, v being two diameters a second, if that is more. More substeps make piles stiffer, and allow
-    heavy bodies on light ones. With fewer than 8, piles of more than some 60 layers may swing on.
-    Contacts that pushed in the step before are over-relaxed by 1.25, in the two last sweeps by 1.4 (Young 1954), and
-    their friction is under-relaxed by 0.9, if they come together no faster than the forces of the step make them. So
-    waves in a pile die out sooner.
+    to twice as stiff. With friction, 90 % of the excess load causes no further overlap after some 36 steps. The excess
+    begins at the weight of ten such bodies; from 8 substeps on, at an impulse of m v / (40 h) in a substep of h
+    seconds, v being two diameters a second, if that is more. More substeps make piles stiffer, and allow heavy bodies
+    on light ones. With fewer than 8, piles of more than some 60 layers may keep oscillating.
+    Persistent contacts whose approach speed the forces of the step account for are over-relaxed by 1.25, in the two
+    last sweeps by 1.4 (Young 1954), and their friction is under-relaxed by 0.9. This damps waves in a pile sooner.
 
-    Bodies that touch nothing in a step move exactly as the integrator says. The others start again from their places
-    before the step, and move through the substeps with the velocity changes that the forces gave them in it. For them
-    this is semi-implicit Euler at dt / substeps, whatever the integrator. Their velocity is the one at the end of the
-    step, and at rest it is zero. For gases and billiards, where energy counts, use `ElasticCollisions`.
+    Bodies that touch nothing in a step move exactly as the integrator says. The others restart from their positions
+    before the step, and the substeps apply the velocity change by forces of the step in equal parts. For them this is
+    semi-implicit Euler at dt / substeps, whatever the integrator. Their velocity is that at the end of the step, and
+    zero at rest. For gases and billiards, where energy counts, use `ElasticCollisions`.
 
-    `set` takes other `shapes`: a shape at the same place goes on with its impulses. So does one that is somewhere
-    else, if as many of the same kind are in its place in the sequence. It has no velocity: bodies are pushed out of
-    its new place as out of any overlap, and carried by no friction. What moves by more than some 1/16 of a radius in
-    a step sinks into what stands on it, and is refused where it is farther in a body than its radius. Who touched a
-    shape that is gone is told no END. Joints are handles: `set`, `enable` and `remove` take them as they take
-    constraints.
+    `set` accepts other `shapes`. Shapes with unchanged coordinates keep their impulses. Moved shapes keep them too if
+    their part of the sequence has the same kind and length. A moved shape has no velocity: bodies are separated from it
+    as from any overlap, and friction does not carry them. If it moves by more than some 1/16 of a radius in a step, it
+    sinks into bodies on it; deeper in a body than its radius, it is refused. Removal of a touched shape records no END.
+    Joints are handles: `set`, `enable` and `remove` accept them like constraints.
 
-    Restitution counts with the speed at the touch, and the height to which a body comes back is as if it had bounced
-    there. It stays at the touch until the end of the step.
+    Restitution uses the speed at the time of impact, and the rebound height is that of a bounce there. The body stays
+    at the point of impact until the end of the step.
 
-    The impulses are part of the state, of snapshots and of checksums. Contacts are sorted into colours in each step,
-    in the order of the bodies' indices, so the result depends on nothing else. Those of a colour have no body in
-    common that anything moves: they are solved side by side in vectors, by one thread. Pairs that are near each
-    other are found as by `ElasticCollisions`, with the same bound in a crowd. Pinned and infinitely heavy bodies push
-    others, and nothing pushes them. Place this constraint after others that correct positions.
+    The impulses are part of the state, of snapshots and of checksums. Each step colours the graph of contacts in the
+    order of the bodies' indices, which makes results reproducible. Contacts of a colour share no movable body: they
+    are solved together in vectors, by one thread. The broad phase is that of `ElasticCollisions`, with the same bound
+    on pairs per body. Pinned and infinitely heavy bodies act as static. Put this constraint after others that correct
+    positions.
 
     Raises TypeError or ValueError for wrong numbers, for walls, shapes and joints of other kinds, for fewer than one
-    substep, for shapes that `set` moves farther into a body than its radius, for a wall beside it, for walls and
-    shapes that end at a side of `Periodic`, and where there are two of this kind in a stepper.
+    substep, for shapes that `set` moves farther into a body than its radius, for a separate wall for
+    the same bodies, for walls and shapes that end at a side of `Periodic`, and for two `Contacts` in a stepper.
 
     >>> import kickdrift as kd
     >>> pile = kd.Stepper([[0.0, 1.0], [0.0, 3.0]], dt=1 / 60, forces=[kd.Gravity((0, -9.81))],
@@ -161,7 +157,7 @@ class Contacts(Filtered):
         return dataclasses.replace(self, joints=tuple(joint.held(slots) for joint in self.joints))
 
     def told(self) -> dict[str, Any]:
-        """Walls, shapes and joints are told one by one."""
+        """Return the contents, with nested walls, shapes and joints flattened."""
         told = super().told()
         for name in ("walls", "shapes", "joints"):
             for number, part in enumerate(told.pop(name)):
@@ -188,14 +184,14 @@ class Contacts(Filtered):
         if not set(names) <= softness | {"restitution", "friction"}:
             return None
         if self.shapes and "friction" in names:
-            return None  # theirs follows from it
+            return None  # the friction of shapes derives from it
         fields = {} if softness.isdisjoint(names) else {"stiffness": self._stiffness()}
         if "restitution" in names:
             fields["restitution"] = np.broadcast_to(self._scalars(plan, "restitution"), (plan.n,))
         return fields | (self._frictions(plan) if "friction" in names else {})
 
     def _frictions(self, plan: Plan) -> dict[str, np.ndarray]:
-        """Of bodies, and of each wall with each of them: that of the body, where the wall has none."""
+        """Return frictions per body, and per wall and body; a wall without friction uses that of the body."""
         friction = np.broadcast_to(self._scalars(plan, "friction"), (plan.n,))
         rows = [np.zeros((0, plan.n))]
         for wall in self.walls:
@@ -213,7 +209,7 @@ class Contacts(Filtered):
         passes = [np.zeros((0, plan.n), np.uint8)]
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,)).astype(np.uint8)
         for wall in self.walls:
-            order = np.argsort(wall.numbers(plan))  # as they are reported
+            order = np.argsort(wall.numbers(plan))  # in the order of event numbers
             normal, offset = (rows[order] for rows in wall.faces(plan))
             through = np.maximum(wall._through(plan), sensor)
             passes.append(np.broadcast_to(through, (len(offset), plan.n)))
@@ -250,7 +246,7 @@ class Contacts(Filtered):
         )
 
     def _level(self, plan: Plan, radius: np.ndarray, friction: np.ndarray, sensor: np.ndarray) -> dict[str, np.ndarray]:
-        """The shapes, one part after the other: numbers of each part, with each body, and of each shape."""
+        """Return record fields of the shapes, concatenated: per part, per part and body, and per shape."""
         if not self.shapes:
             return {}
         found: dict[str, list[np.ndarray]] = {name: [] for name in ("friction", "through")}
@@ -271,7 +267,7 @@ class Contacts(Filtered):
 
 
 def check_walls(plan: Plan) -> None:
-    """Refuse walls that stop bodies beside contacts: what each of the two does, the other would undo."""
+    """Refuse separate walls for bodies of contacts, because each would undo the corrections of the other."""
     resting = [record.constraint for record in plan.constraint_records if record.kind == Contacts.kind]
     if len(resting) > 1:
         raise ValueError("constraints: expected one Contacts at most, got two")
@@ -290,7 +286,7 @@ def check_walls(plan: Plan) -> None:
 
 
 def check_sides(plan: Plan, record: ConstraintRecord) -> None:
-    """Refuse walls and shapes that bodies would meet at one side of a periodic box, and not through the other."""
+    """Refuse walls and shapes that act at one side of a periodic box but not across the opposite side."""
     fields, torus = record.fields, plan.torus
     assert torus is not None
     around = np.flatnonzero(torus.width > 0)
@@ -301,7 +297,7 @@ def check_sides(plan: Plan, record: ConstraintRecord) -> None:
         across = [axis for axis in around if abs(normal[axis]) > 1e-9]
         if not across or not held.size:
             continue
-        # The least distance of any place in the box, where the plane is not open to other places.
+        # Least distance of any point in the box, over the periodic axes.
         least = sum(a * (low[axis] if a > 0 else high[axis]) for axis, a in enumerate(normal) if axis in around)
         alone = not any(normal[axis] for axis in range(plan.dim) if axis not in around)
         if not (alone and least - fields["offset"][face] >= TOUCHED * held.max()):
@@ -318,7 +314,7 @@ def check_sides(plan: Plan, record: ConstraintRecord) -> None:
 def _check_images(
     fields: dict[str, np.ndarray], part: int, kind: int, reach: float, box: list[np.ndarray], around: np.ndarray
 ) -> None:
-    """The same for the shapes of one part, which are of one kind; bodies touch what is so near."""
+    """Refuse shapes of one part that act at one side of a periodic box only."""
     begin, (low, high) = fields["shape_begin"], box
     here = np.concatenate([np.full(end - first, number) for number, (first, end) in enumerate(pairwise(begin))])
     alike = (fields["shape_segments"][here] == kind) & (fields["shape_enabled"] != 0)
@@ -326,7 +322,7 @@ def _check_images(
     known = np.stack([one[alike], other[alike]], axis=1)
 
     def touched(ends: np.ndarray) -> np.ndarray:
-        """Of each: does it come near any body in the box?"""
+        """Return for each shape whether a body in the box can reach it."""
         near = (ends.min(axis=1) <= high + reach) & (ends.max(axis=1) >= low - reach)
         return np.asarray(near[:, around].all(axis=1))
 
@@ -347,7 +343,7 @@ def _check_images(
                     )
 
 
-#: Of its reach: how near a shape is that a body may touch in a step, however little it moves.
+#: Shapes within this multiple of a body's reach are contact candidates, even if the body hardly moves.
 TOUCHED = 1.25
-#: Damping ratio of rods, which never let go and so need less: more of what they are off is taken at once.
+#: Damping ratio of rods. Bilateral constraints need less damping: each substep corrects more of the error.
 ROD_DAMPING = 5.0

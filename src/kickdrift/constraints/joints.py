@@ -1,4 +1,4 @@
-"""Constraints that tie bodies to a place, or to each other."""
+"""Joints: constraints that fix bodies to a position, or their distance to each other."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Pin(Constraint):
 
     indices: an int or ints of shape (k,). Each body may be in one pin of a stepper only.
 
-    After each step a pinned body is back where it was before, at rest. For all other constraints it is infinitely
-    heavy. To move it, write its position between steps. Bodies in its way are then pushed aside, but get no momentum
-    from it. For a bat or a lift use a body with mass=numpy.inf and a velocity instead. Raises TypeError or ValueError
+    After each step a pinned body is reset to its previous position, at rest. All other constraints treat it as
+    infinitely heavy. To move it, write its position between steps. It then displaces bodies that it overlaps, without
+    momentum. For a bat or a lift use a body with mass=numpy.inf and a velocity instead. Raises TypeError or ValueError
     for wrong indices, and for an index that is given twice.
 
     >>> import kickdrift as kd
@@ -70,39 +70,38 @@ class Distance(Constraint):
 
     direction: the line along which bodies are moved. "before" is the line between them before the step (SHAKE:
     Ryckaert, Ciccotti, Berendsen 1977). It is as exact as `verlet` itself, second order in dt, and keeps the energy
-    of what swings if the iterations have converged. There is an exception: a pair that turned by more than 60 degrees
-    in the step, or was stretched by more than half of its length, is moved along the line after the step. Otherwise
-    bodies under high tension would swing up. "after" uses the line after the step for all pairs (Jakobsen 2001,
+    of what swings if the iterations have converged. Exception: a pair that rotated by more than 60 degrees in the
+    step, or stretched by more than half of its length, is corrected along the line after the step. Otherwise bodies
+    under high tension would gain energy. "after" uses the line after the step for all pairs (Jakobsen 2001,
     Advanced Character Physics). It is first order, and loses energy.
 
-    order: "given" takes pairs in the order given, "coloured" colour by colour, and in the order given within a colour.
-    Each pair has the first colour that no pair before it has that shares a body with it. So pairs of a colour have no
-    body in common, and are computed side by side, which takes some two thirds of the time for cloth. After each
-    iteration bodies are elsewhere than in the other order, on the way to the same lengths. Either way the bits are the
-    same on every machine and for any number of threads. A correction at the end of a rope, whose pairs are given from
-    there, passes through all of it in one iteration; coloured it takes many. Pairs that end with a body leave the
-    colours of the others as they were. `Contacts` takes `joints` in this order too. Whatever the order, a stepper with
-    `threads` shares pairs where 512 or more in a row have no body in common.
+    order: "given" solves pairs in the order given, "coloured" by a greedy edge colouring of their graph, and in the
+    order given within a colour. Pairs of a colour share no body and are solved in vectors, in some two thirds of the
+    time for cloth. Both orders converge to the same lengths, through different intermediate positions. Both are bitwise
+    reproducible on every machine and for any number of threads. In the order given, a correction propagates from the
+    first pair of a rope to its end in one iteration; coloured, it takes many. Removal of a body does not change the
+    colours of other pairs. `Contacts` uses this order for its `joints` too. In either order, a stepper with `threads`
+    splits runs of 512 or more pairs that share no body.
 
-    Several of them that hold a body which can be moved are one system. Its pairs are taken by their bodies, the lower
-    one first, whoever declares them and whenever, and then those that are "coloured", colour by colour; all as often as
-    the one with the most iterations. A `Distance` that shares no such body keeps its own order.
+    Several `Distance` constraints that share a movable body form one system. Its pairs are sorted by their bodies,
+    lower index first, independent of declaration order; then "coloured" ones by colour. All use the largest of the
+    iterations. A `Distance` that shares no movable body keeps its own order.
 
     compliance: the inverse of a spring's stiffness in m/N, scalar or (k,); 0 is rigid. With it this is XPBD (Macklin,
     Müller, Chentanez 2016). Its result, once converged, depends neither on iterations nor on dt.
 
     Positions are corrected, and velocities follow: v += (x' - x) / h. With integrators whose velocity belongs to the
-    end of the step, such as `velocity_verlet`, each pair pulls in the second half of the step as hard as in the first,
-    and what is left of velocities along it is removed, in as many iterations (RATTLE: Andersen 1983). So a body that
-    hangs still has no velocity.
+    end of the step, such as `velocity_verlet`, each pair gets the same impulse in the second half of the step as in the
+    first, and the remaining relative velocity along it is removed, in as many iterations (RATTLE: Andersen 1983). A
+    body that hangs at rest has velocity zero.
 
-    Where what hangs together also lies on something, let `Contacts` have it among its `joints`: solved one after the
-    other, each undoes a part of what the other has done, and velocities at rest are not bounded.
+    For connected bodies that also rest on others, put the pairs into `joints` of `Contacts`. As separate constraints
+    each undoes a part of the other's corrections, and velocities at rest are not bounded.
 
     Otherwise a hanging body shows a velocity of up to one step of gravity: with direction="after", and for pairs with
     compliance under `explicit_euler`, `verlet` with "central" velocities and `semi_implicit_euler` other than
     "kick_drift". `Damping` ignores this velocity, drag does not. Under `verlet`, drag in a stepper with distances
-    uses the velocity of the last step, (x - x_prev) / h. Two bodies at the same place have no direction, and are not
+    uses the velocity of the last step, (x - x_prev) / h. Two bodies at the same position have no direction, and are not
     moved.
 
     Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers.
@@ -143,10 +142,10 @@ class Distance(Constraint):
         length = coefficients.get("length")
         if length is None or len(coefficients) > 1:
             other = super().changed(coefficients)
-            if "_colours" in vars(self):  # pairs stay what they are
+            if "_colours" in vars(self):  # pairs are unchanged
                 other.__dict__["_colours"] = self._colours
             return other
-        other = object.__new__(type(self))  # pairs need no other check
+        other = object.__new__(type(self))  # pairs are checked already
         values = validation.numbers("Distance(length)", length, minimum=0.0)
         other.__dict__.update({**self.__dict__, "length": values})
         return other
@@ -155,7 +154,7 @@ class Distance(Constraint):
         if self.length is not None:
             return self
         first, second = validation.within("Distance(pairs)", np.asarray(self.pairs), len(position)).T
-        with np.errstate(over="ignore", invalid="ignore"):  # what is no longer finite is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
             d = position.astype(np.float64)[second] - position.astype(np.float64)[first]
             if periodic is not None:
                 d = periodic.torus(position.shape[1]).nearest(d)
@@ -181,10 +180,10 @@ class Distance(Constraint):
         else:
             splits = self.direction == "before" and plan.integrator.splits_pulls
             fields["move_first"], fields["move_second"] = weight_first, weight_second
-            # Drag belongs to the plan, which knows it after all forces are merged.
+            # Placeholders: the plan knows the drag after all forces are merged.
             fields["drag_first"] = fields["drag_second"] = np.zeros(len(first))
             fields["response"] = np.array(plan.integrator.responses_to_drag)
-            # The pull at the beginning of the step moves bodies by half as much, and has another half at the end.
+            # Doubled where the impulse is split into two halves, because only the first half changes positions.
             fields["compliance"] = self._each("compliance")[free] * (2 if splits else 1)
         fields |= told_apart(None if self.tenants is None else self.tenants[free])
         kind = self.kind[self.compliance is not None]
@@ -205,7 +204,7 @@ class Distance(Constraint):
         return {"length": np.broadcast_to(self._each("length")[:1], before["length"].shape)}
 
     def rods(self, plan: Plan) -> tuple[np.ndarray, ...]:
-        """Pairs that can be moved: first and second body, length, compliance, and for which bodies in their slots."""
+        """Return movable pairs: first and second body, length, compliance, and generations of slots."""
         pairs = validation.within("Distance(pairs)", np.asarray(self.pairs), plan.n)
         free = self._moved(weights(plan, pairs, self.tenants))
         compliance = np.zeros(len(pairs)) if self.compliance is None else self._each("compliance")
@@ -213,7 +212,7 @@ class Distance(Constraint):
         return *pairs[free].T, self._each("length")[free], compliance[free], tenants[free]
 
     def _moved(self, weight: np.ndarray) -> np.ndarray:
-        """The numbers of the pairs that can be moved, in the order in which they are taken."""
+        """Return the indices of movable pairs, in the order of solution."""
         moved = np.flatnonzero(weight.sum(axis=1) > 0)
         return moved if self.order == "given" else moved[np.argsort(self._colours[moved], kind="stable")]
 
@@ -222,7 +221,7 @@ class Distance(Constraint):
         return colours(np.asarray(self.pairs))
 
     def _each(self, name: str) -> np.ndarray:
-        """One value per pair."""
+        """Return one value per pair."""
         array, count = np.asarray(getattr(self, name)), len(np.asarray(self.pairs))
         if array.ndim and array.shape != (count,):
             raise ValueError(
@@ -232,13 +231,13 @@ class Distance(Constraint):
 
 
 def colours(pairs: np.ndarray) -> np.ndarray:
-    """For each pair the first colour that no pair before it has that shares a body with it: greedy edge colouring."""
-    taken = [0] * (int(pairs.max(initial=-1)) + 1)  # of each body, as bits
+    """Return a greedy edge colouring: each pair gets the lowest colour free at both of its bodies."""
+    taken = [0] * (int(pairs.max(initial=-1)) + 1)  # colours per body, as bits
     found = []
     for first, second in zip(*pairs.T.tolist(), strict=True):
         ones, others = taken[first], taken[second]
         both = ones | others
-        colour = ~both & (both + 1)  # the lowest bit that is 0 there
+        colour = ~both & (both + 1)  # the lowest clear bit
         taken[first], taken[second] = ones | colour, others | colour
         found.append(colour.bit_length() - 1)
     return np.array(found, np.int64)

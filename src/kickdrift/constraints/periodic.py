@@ -1,4 +1,4 @@
-"""A box whose opposite sides are one: who leaves it on one side comes in on the other."""
+"""Periodic boundary conditions and the minimum image."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Torus(NamedTuple):
-    """The space of a periodic box: numbers of shape (dim,), all 0 along axes that are open."""
+    """Geometry of a periodic box: arrays of shape (dim,), zero along open axes."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -27,12 +27,12 @@ class Torus(NamedTuple):
     per_width: np.ndarray
 
     def nearest(self, way: np.ndarray) -> np.ndarray:
-        """Ways between bodies, (k, dim) in float64, to the nearest images instead; the same bits as in a step."""
+        """Return displacements by minimum image, (k, dim) in float64, bitwise equal to those of a step."""
         turns = way * self.per_width
         return way - self.width * ((turns + WHOLE[8]) - WHOLE[8])
 
     def inside(self, place: np.ndarray) -> np.ndarray:
-        """Places, (k, dim) in float64, in the box."""
+        """Return positions, (k, dim) in float64, wrapped into the box."""
         turns = (place - self.lower) * self.per_width
         with np.errstate(invalid="ignore"):
             moved = place - self.width * np.floor(turns)
@@ -41,38 +41,38 @@ class Torus(NamedTuple):
         return np.where(out, moved, place)
 
 
-#: By the size of a number: what is added to one and taken away again to round it to a whole number.
+#: Rounding constant per item size: adding and subtracting it rounds to an integer.
 WHOLE = {8: 1.5 * 2.0**52, 4: 1.5 * 2.0**23}
-#: From how many widths on a body is too far out to be near others: its digits say too little of where in the box it is.
+#: Limit in widths outside of the box, per item size. Beyond it rounding loses the position within the box.
 FAR_OUT = {8: 2.0**37, 4: 2.0**8}
 
 
 @declaration()
 class Periodic(Constraint):
-    """A periodic box: bodies that leave it on one side come in on the other, and see each other across its sides.
+    """Periodic boundary conditions: bodies that leave on one side re-enter on the other, and interact across the sides.
 
     lower, upper: m, a vector of shape (dim,) or one number for all components, lower < upper. An axis from -inf to inf
     is open: kd.Periodic((0, -inf), (800, inf)) wraps from left to right, and not from floor to ceiling.
 
-    After each step, behind all other constraints, whatever their order, lower <= x < upper holds in each component:
-    whole widths are added or taken away, and velocities stay. Under `verlet` the previous position moves along.
-    Where there are forces of pairs and no other constraint, `velocity_verlet` and `verlet` with "central" velocities do
-    so before they evaluate the forces at the new place, which then serve the next step too.
+    After each step and all other constraints, in any order of declaration, positions are wrapped to lower <= x < upper
+    by whole widths; velocities are unchanged. Under `verlet` the previous position is shifted equally. With pair forces
+    and no other constraint, `velocity_verlet` and `verlet` with "central" velocities wrap before they evaluate the
+    forces at the new position, which the next step reuses.
 
-    A body that is put more than 256 widths outside in float32, or 1e11 in float64, or gets there within a step, is near
-    no other until it is back in the box: so few of its digits say where in the box it is.
+    A body more than 256 widths outside in float32, or 1e11 in float64, is near no other until it is wrapped: rounding
+    loses its position within the box.
 
-    `ElasticCollisions`, `Contacts`, `PairPotential`, `Springs` and `Distance` go from a body to the nearest image of
-    the other (Metropolis et al. 1953), also where integrators look outside of the box within a step. For that the sum
-    of two radii and the cutoff may be half of the width at most. Springs and rods that are longer than that turn to
-    another image, and lengths that are measured are those to the nearest. All else sees bodies where they are, once:
-    fields, walls, shapes, sensors and functions of users. `interpolate` draws along the shortest way, in the box, so
-    a body that wraps leaves no streak; it may go through half of the width in a step at most. `Neighbours` takes the
-    same box. Momentum and energy stay what they would be; angular momentum means nothing here.
+    `ElasticCollisions`, `Contacts`, `PairPotential`, `Springs` and `Distance` use the minimum image (Metropolis et
+    al. 1953), also at positions outside of the box within a step. The sum of two radii and the cutoff may be half of
+    the width at most. Springs and rods longer than that switch to another image, and measured lengths use the minimum
+    image. Fields, walls, shapes, sensors and callbacks ignore images. `interpolate` draws along the shortest
+    displacement, in the box: a body that wraps leaves no streak, if it moves by at most half of the width in a step.
+    `Neighbours` accepts the same box. Momentum and energy are conserved as without a box; angular momentum is not
+    defined.
 
-    Raises TypeError or ValueError for a box that is inside out or has no width. A stepper refuses two of them, beside
+    Raises TypeError or ValueError unless lower < upper. A stepper refuses two of them, beside
     `NBody`, whose attraction reaches all images, and bodies or cutoffs that are too large for it. Walls and shapes of
-    `Contacts` that would not hold bodies on both sides alike are refused: see there.
+    `Contacts` that differ across opposite sides are refused, see `Contacts`.
 
     >>> import kickdrift as kd
     >>> ship = kd.Stepper([[9.0]], [[4.0]], dt=0.5, constraints=[Periodic(0, 10)])
@@ -107,7 +107,7 @@ class Periodic(Constraint):
             )
 
     def torus(self, dim: int, dtype: np.dtype | type = np.float64) -> Torus:
-        """The space for bodies of such a dtype."""
+        """Return the geometry for bodies of this dtype."""
         edges = []
         for name in ("lower", "upper"):
             array = np.asarray(getattr(self, name))
@@ -132,11 +132,11 @@ class Periodic(Constraint):
 
 
 def _bounds(name: str, value: Any) -> np.ndarray:
-    """Numbers, of which some may be infinite; a read-only copy."""
+    """Return numbers, which may be infinite; a read-only copy."""
     try:
         given = np.array(validation.plain(name, value), np.float64)
     except (TypeError, ValueError):
-        return validation.numbers(name, value)  # says what is wrong
+        return validation.numbers(name, value)  # raises the error
     infinite = np.isinf(given)
     if not infinite.any():
         return validation.numbers(name, value)
@@ -146,7 +146,7 @@ def _bounds(name: str, value: Any) -> np.ndarray:
 
 
 def periodic_among(constraints: Iterable[Any]) -> Periodic | None:
-    """The periodic box of a stepper, if it has one."""
+    """Return the periodic box of a stepper, or None."""
     found = [constraint for constraint in constraints if isinstance(constraint, Periodic)]
     if len(found) > 1:
         raise ValueError("constraints: expected one Periodic at most, got two")
@@ -154,7 +154,7 @@ def periodic_among(constraints: Iterable[Any]) -> Periodic | None:
 
 
 def check_company(plan: Plan) -> None:
-    """Refuse what cannot be in one stepper with a periodic box."""
+    """Refuse forces and constraints that are incompatible with a periodic box."""
     if plan.torus is None:
         return
     if any(interaction.kind == "n_body" for interaction in plan.interactions):
@@ -182,5 +182,5 @@ def check_company(plan: Plan) -> None:
 
 
 def _least_width(torus: Torus) -> float:
-    """Of the axes that are not open."""
+    """Return the least width of the axes that are not open."""
     return float(min((w for w in torus.width.tolist() if w > 0), default=math.inf))

@@ -1,4 +1,4 @@
-"""Regions that report who goes through them."""
+"""Sensor regions, which record events."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @declaration()
 class Sensor(Filtered):
-    """A region that reports which bodies come in and leave. It pushes nothing.
+    """A region that records an event for each body that enters or leaves. It changes no motion.
 
     Sensor(lower, upper): a box, vectors of shape (dim,) or numbers for all components, in m. Sensor(center, radius):
     a ball, a vector and a number >= 0. Arguments may be given by name.
 
-    A body counts as a point, and its way in a step as straight, so even the fastest body is not missed. The events
+    A body counts as a point, and its displacement in a step as straight; even the fastest body is detected. The events
     have the kinds `ENTER` and `LEAVE`, with b = -1. The stepper needs `events=`; without it a sensor does nothing. A
-    body that is inside when the first step begins enters then.
+    body that is inside when the first step begins enters at that time.
 
-    category, mask: bits, a number or (n,): bodies whose category is in the mask are reported.
+    category, mask: bits, a number or (n,): only bodies whose category is in the mask are recorded.
 
     Raises TypeError or ValueError for anything that is not a region.
 
@@ -52,7 +52,7 @@ class Sensor(Filtered):
         lower, upper = self.lower, self.upper
         numbers = self.center is self.radius is None and lower is not None and upper is not None
         if numbers and np.ndim(lower) == 1 and np.ndim(upper) == 0:  # type: ignore[arg-type]
-            # A vector and a number: a ball.
+            # Positional vector and number: center and radius.
             for name, value in (("center", lower), ("radius", upper), ("lower", None), ("upper", None)):
                 object.__setattr__(self, name, value)
         given = {name: getattr(self, name) for name in ("lower", "upper", "center", "radius")}
@@ -78,7 +78,7 @@ class Sensor(Filtered):
     def changed(self, coefficients: dict[str, Any]) -> Self:
         told = {name: coefficients.get(name, getattr(self, name)) for name in ("lower", "upper", "radius")}
         if told["radius"] is None and np.ndim(told["upper"]) == 0 and np.ndim(told["lower"]) == 1:
-            # The box that it is, not a ball: those are told by position alone.
+            # Broadcast, else the constructor would read a vector and a number as a ball.
             coefficients = {**coefficients, "upper": np.broadcast_to(told["upper"], np.shape(told["lower"]))}
         return super().changed(coefficients)
 

@@ -1,4 +1,4 @@
-"""Shapes that stand still: platforms, bricks, the walls of a level."""
+"""Static shapes: platforms, bricks, the walls of a level."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from ..stepper.model import Plan
 
-#: Shapes in a leaf of the tree in which they are found.
+#: Shapes per leaf of the bounding volume tree.
 LEAF = 4
 
 
 class Shapes(Wall):
-    """Base of shapes that stand still."""
+    """Base of static shapes."""
 
     kind = "shapes"
 
@@ -29,14 +29,14 @@ class Shapes(Wall):
         return len(self._ends(plan)[0])
 
     def _ends(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-        """Two places of each shape, of shape (k, dim)."""
+        """Return two points of each shape (ends or corners), each of shape (k, dim)."""
         raise NotImplementedError
 
     def fields_of(
         self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]
     ) -> dict[str, np.ndarray] | None:
         if not self.places.isdisjoint(names) or "radius" in names:
-            return None  # the tree, and how near they come
+            return None  # the tree and the margins depend on them
         return super().fields_of(plan, names, before)
 
     def check(self, plan: Plan) -> None:
@@ -44,7 +44,7 @@ class Shapes(Wall):
         raise NotImplementedError
 
     def described(self, plan: Plan, radius: np.ndarray) -> dict[str, np.ndarray]:
-        """Where the shapes are, which of them are there, and how near bodies of these radii come."""
+        """Return record fields: coordinates of shapes, which are enabled, and margins for these radii."""
         name = type(self).__name__
         countable(name, plan)
         lower, upper = self._ends(plan)
@@ -53,7 +53,7 @@ class Shapes(Wall):
             raise ValueError(
                 f"{name}(enabled): expected a bool or shape ({len(lower)},), one per shape, got shape {enabled.shape}"
             )
-        # Not even points are so thin that rounding takes them to the other side.
+        # A minimum margin, even for points: rounding must not carry a body through a shape.
         skin = max(1.0, float(np.abs([lower, upper]).max(initial=0))) * 4096 * float(np.finfo(plan.dtype).eps)
         return {
             "segments": np.array([name == "Segments"], np.uint8),
@@ -74,13 +74,14 @@ class Segments(Shapes):
 
     points: m, shape (k, 2, 2): k segments with two ends each. Neighbours may share an end. restitution, friction,
     radius, category, mask, sensor: as for `Box`, a number or one per body. thickness: m, >= 0, of all segments; ends
-    are round. enabled: a bool, or one per segment of shape (k,); False takes a segment out.
+    are round. enabled: a bool, or one per segment of shape (k,); False disables a segment.
 
-    Bodies come no nearer than their radius. Each is followed along its straight way through the step, from touch to
-    touch, up to 8 of them. So even the fastest body does not go through. It bounces as from a `Plane` at the place of
-    touch. A body that is inside a wall is put outside along the shortest way. Put shapes after constraints that move
-    bodies, such as `ElasticCollisions`. The shapes near a body are found in a tree. In events b is -1 - the number of
-    the segment. Raises TypeError or ValueError for wrong numbers, and if the bodies are not in two dimensions.
+    Bodies come no nearer than their radius. Continuous collision detection follows each along its straight
+    displacement in the step, through up to 8 impacts: even the fastest body does not tunnel. It bounces as from a
+    `Plane` at the point of impact. A body inside a wall is moved outside along the shortest displacement. Put shapes
+    after constraints that move bodies, such as `ElasticCollisions`. The shapes near a body are found in a tree. In
+    events b is -1 - the number of the segment. Raises TypeError or ValueError for wrong numbers, and if the bodies are
+    not in two dimensions.
 
     >>> import kickdrift as kd
     >>> roof = kd.Segments([[(-1, 0), (1, 0)]])
@@ -123,9 +124,9 @@ class Boxes(Shapes):
     """Solid boxes along the axes, which bodies bounce off from outside: bricks, platforms, level geometry.
 
     lower, upper: m, shape (k, dim). restitution, friction, radius, category, mask, sensor: as for `Box`. enabled: a
-    bool, or one per box of shape (k,); False takes a box out, such as a brick that was hit. Corners are as round as
-    the body. All else is as for `Segments`. Raises TypeError or ValueError for wrong numbers, and for boxes whose
-    lower corner is above the upper one.
+    bool, or one per box of shape (k,); False disables a box, such as a brick that was hit. Corners are rounded by
+    the radius of the body. For collisions and events see `Segments`. Raises TypeError or ValueError for wrong numbers,
+    and for boxes whose lower corner is above the upper one.
 
     >>> import kickdrift as kd
     >>> bricks = kd.Boxes([(0, 0), (3, 0)], [(2, 1), (5, 1)], radius=0.5, enabled=[True, False])
@@ -164,10 +165,10 @@ class Boxes(Shapes):
 
 
 def tree(lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """A tree of boxes around shapes, by halves along the longest axis: shapes in order; bounds, first, count of nodes.
+    """Build a bounding volume tree by median splits along the longest axis: return order, bounds, first, count.
 
     bounds: lower and upper corners, shape (nodes, 2, dim). A node with a count is a leaf, whose shapes begin at
-    `first`; the others have two nodes below, at `first` and after it.
+    `first`; any other node has two children, at `first` and `first` + 1.
     """
     order = np.arange(len(lower))
     middle = lower + (upper - lower) / 2

@@ -1,4 +1,4 @@
-"""Walls that bodies bounce off: on all sides, and with one side."""
+"""Walls that bodies bounce off: boxes from inside, and planes."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from ..stepper.model import Plan
 
 
-#: What is one for all bodies or one for each.
+#: Coefficients that are scalar or per body.
 _EACH = ("restitution", "friction", "radius")
 
 
 class Wall(Filtered):
-    """Base of what bodies bounce off."""
+    """Base of walls and shapes, which bodies bounce off."""
 
-    #: Never compiled itself: the kind of the record that `add_corners` makes of several walls. Subclasses set theirs.
+    #: The record kind of `add_corners`. This base class itself is not compiled; subclasses have other kinds.
     kind = "corners"
     independent = frozenset({"restitution", "friction"})
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-        """The wall as planes: normals of length 1, shape (faces, dim), and offsets."""
+        """Return the wall as planes: normals of length 1, shape (faces, dim), and offsets."""
         raise NotImplementedError
 
     def numbers(self, plan: Plan) -> np.ndarray:
-        """By which number each of these planes is reported."""
+        """Return the event number of each plane."""
         raise NotImplementedError
 
     def _through(self, plan: Plan) -> np.ndarray:
-        """Of each body: 0 where it is held, 1 where it reports and goes through, 2 where it goes through."""
+        """Return for each body 0: collides, 1: passes and records events, 2: passes."""
         sensor = np.broadcast_to(self._scalars(plan, "sensor"), (plan.n,))
         return np.where(self._noticed(plan), sensor.astype(np.uint8), np.uint8(2))
 
@@ -51,7 +51,7 @@ class Wall(Filtered):
         return fields if self.places.isdisjoint(names) else fields | self._places(plan)
 
     def _places(self, plan: Plan) -> dict[str, np.ndarray]:
-        """Where it is, as kernels are told."""
+        """Return the record fields with the coordinates."""
         raise NotImplementedError
 
     def _compile(self, plan: Plan, **places: np.ndarray) -> None:
@@ -68,21 +68,20 @@ class Wall(Filtered):
 class Box(Wall):
     """Walls on all sides: lower + radius <= x <= upper - radius in each component.
 
-    lower, upper: m, a vector of shape (dim,) or one number for all components. restitution: 0 to 1, the share of the
-    speed across a wall that is left after a bounce. friction: Coulomb's coefficient >= 0. A bounce changes the speed
-    along the wall by at most this share of the change across the wall, and never reverses it. radius: m, >= 0. The
+    lower, upper: m, a vector of shape (dim,) or one number for all components. restitution: 0 to 1, the ratio of
+    normal speed after a bounce to that before. friction: Coulomb's coefficient >= 0, which limits the tangent impulse
+    to this multiple of the normal impulse; it never reverses the tangential velocity. radius: m, >= 0. The
     last three are scalar or (n,).
-    category, mask: bits, a number or (n,). A body whose category is not in the mask goes through. sensor: a bool or
-    (n,). Such a body is reported as an event, and goes through.
+    category, mask: bits, a number or (n,). A body whose category is not in the mask passes through. sensor: a bool or
+    (n,). Such a body passes through, and an event is recorded.
 
-    A body that is outside after a step has met the wall within the step. Its way is the parabola that the forces of
-    the step give. It bounces where the parabola meets the wall, and moves on for the rest of the step. So under
-    uniform forces, bounces of restitution 1 keep the energy to rounding, at any dt and with any integrator except
-    `energy_euler`, whose speed does not follow its positions.
+    A body that is outside after a step has hit the wall within the step. Its path is the parabola under the forces of
+    the step. It bounces where the parabola crosses the wall, and moves for the rest of the step. Under uniform forces,
+    bounces of restitution 1 conserve energy to rounding, at any dt and with any integrator except `energy_euler`,
+    whose speed does not follow its positions.
 
-    A body comes to rest, with no speed across the wall, if it meets the wall no faster than the forces push it in one
-    step, or if it would meet the wall again in the same step. A body that was outside before the step is put on the
-    wall.
+    A body comes to rest, with zero normal velocity, if the forces of one step account for its impact speed, or if it
+    would hit the wall again in the same step. A body that was outside before the step is moved to the wall.
 
     Raises TypeError or ValueError for a box whose lower corner is above its upper one, or that is too narrow for a
     body.
@@ -122,7 +121,7 @@ class Box(Wall):
             raise ValueError(f"Box(radius): expected at most half the width of {width.min():g} m, got {radius.max():g}")
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-        """The wall as planes: normals of length 1, shape (faces, dim), and offsets."""
+        """Return the wall as planes: normals of length 1, shape (faces, dim), and offsets."""
         places = self._places(plan)
         axes = np.eye(plan.dim)
         return np.concatenate([axes, -axes]), np.concatenate([places["lower"][0], -places["upper"][0]])
@@ -151,11 +150,12 @@ class Box(Wall):
 
 @declaration()
 class Plane(Wall):
-    """A wall with one side: normal · x >= offset, and further in by the radius.
+    """A half-space boundary: normal · x >= offset + radius, with the normal scaled to length 1.
 
     normal: shape (dim,), of any length other than zero, pointing to the side where bodies may be. offset: a number,
     in m if the normal has length 1; both are divided by the length. restitution, friction, radius, category, mask,
-    sensor: as for `Box`, and bodies bounce as there. Raises TypeError or ValueError for any other normal or offset.
+    sensor: as for `Box`, and bodies bounce as from a `Box`. Raises TypeError or ValueError for any other normal or
+    offset.
 
     >>> import kickdrift as kd
     >>> slope = Plane((-1, 2), 0, restitution=0, friction=0.6)
@@ -169,7 +169,7 @@ class Plane(Wall):
 
     kind = "plane"
 
-    normal: ArrayLike = numbers(place=True)  # without it an offset is none
+    normal: ArrayLike = numbers(place=True)  # declared with `offset`, which depends on its length
     offset: ArrayLike = numbers(place=True)
     restitution: ArrayLike = numbers(minimum=0.0, maximum=1.0, default=1.0, per_body="number")
     friction: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
@@ -198,11 +198,11 @@ class Plane(Wall):
         return 1
 
     def faces(self, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-        """The wall as a plane: its normal of length 1, shape (1, dim), and its offset."""
+        """Return the plane: its normal of length 1, shape (1, dim), and its offset."""
         normal = np.asarray(self.normal)
         if normal.shape != (plan.dim,):
             raise ValueError(f"Plane(normal): expected shape ({plan.dim},), got {normal.shape}")
-        size = np.abs(normal).max()  # so that no square overflows
+        size = np.abs(normal).max()  # avoids overflow of squares
         length = math.sqrt(dot(normal / size, normal / size))
         return (normal / size / length).reshape(1, plan.dim), np.asarray(self.offset).reshape(1) / size / length
 
@@ -218,8 +218,8 @@ def dot(u: np.ndarray, v: np.ndarray) -> float:
 
 
 def add_corners(plan: Plan, walls: list[Wall]) -> None:
-    """Before the first of several walls: what holds bodies that lie in a corner. The corners of a box are square."""
-    walls = [wall for wall in walls if isinstance(wall, Box | Plane)]  # shapes hold on their own
+    """Add a record before several walls that constrains bodies in corners; a single box needs none."""
+    walls = [wall for wall in walls if isinstance(wall, Box | Plane)]  # shapes treat corners themselves
     if plan.dim == 1 or not any(isinstance(wall, Plane) for wall in walls) or len(walls) < 2:
         return
     faces = [wall.faces(plan) for wall in walls]
@@ -245,7 +245,7 @@ def add_corners(plan: Plan, walls: list[Wall]) -> None:
         **each,
         weight=weights(plan),
         lag=np.array([plan.integrator.velocity_lag]),
-        # Which of the walls each plane is of, and which of its sides.
+        # For each plane the index of its wall, and its event number.
         wall=np.repeat(np.arange(len(walls)), [len(offset) for _, offset in faces]),
         number=np.concatenate([wall.numbers(plan) for wall in walls]),
     )

@@ -1,6 +1,6 @@
 """The demos of `python -m kickdrift demo NAME`: one module each, written with the public API only.
 
-A demo joins by a line in `DEMOS`. Its docstring is its `--help`.
+To add a demo, add a line to `DEMOS`. Its docstring is its `--help`.
 """
 
 from __future__ import annotations

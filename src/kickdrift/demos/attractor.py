@@ -33,24 +33,24 @@ EXAMPLES = """\
 
 HZ = 200  #: steps per unit of time
 TIMES = range(0, 41, 5)  #: of the table
-MIXED = 40  #: by then the cloud has forgotten where it started
+MIXED = 40  #: time after which the distribution no longer depends on the start
 LYAPUNOV = 0.9056  #: Sprott 2003, Chaos and Time-Series Analysis, table A.5
-APART, SETTLE, WATCH = 1e-11, 8, 12  #: of pairs: their distance, then units of time
+APART, SETTLE, WATCH = 1e-11, 8, 12  #: of pairs: initial distance; transient and measurement, in units of time
 
 
 def cloud(options: argparse.Namespace) -> kd.ODEStepper:
-    """All trajectories, close together."""
+    """Make a stepper with all trajectories close together."""
     start = np.random.default_rng(1).uniform(-5e-7, 5e-7, (options.trajectories, 3)) + np.array([1.0, 1.0, 20.0])
     return kd.ODEStepper(start, kd.flows.Lorenz(), hz=HZ, threads=options.threads)
 
 
 def lyapunov(weather: kd.ODEStepper) -> tuple[float, float]:
-    """How fast neighbours part: half of the trajectories become those of the other half. The mean, and its error."""
+    """Return the Lyapunov exponent and its standard error, from pairs that start at distance APART."""
     half = weather.n // 2
     one, other = weather.y[:half], weather.y[half : 2 * half]
     other[...] = one
     other[:, 0] += APART
-    weather.step(SETTLE * HZ)  # towards the direction that grows
+    weather.step(SETTLE * HZ)  # aligns the difference with the fastest growing direction
     before = np.linalg.norm(other - one, axis=1)
     weather.step(WATCH * HZ)
     rates = np.log(np.linalg.norm(other - one, axis=1) / before) / WATCH
@@ -87,7 +87,7 @@ def report(options: argparse.Namespace) -> str:
 
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
-    """Where the trajectories are, at four times and over a long time."""
+    """Plot the density of trajectories, at four times and over a long time."""
     figure.set_size_inches(12, 6.4)
     grid = figure.add_gridspec(2, 4, width_ratios=(1, 1, 1.9, 1.9))
     weather = cloud(options)
@@ -112,12 +112,12 @@ BOX = (-25.0, 25.0, 0.0, 50.0)  #: of x and z
 
 
 def _density(y: np.ndarray, bins: int) -> np.ndarray:
-    """How many trajectories are in each bin of x and z; those outside are left out."""
+    """Count the trajectories in each bin of x and z; ignore those outside."""
     left, right, bottom, top = BOX
     return np.histogram2d(y[:, 2], y[:, 0], bins, ((bottom, top), (left, right)))[0]
 
 
 def _draw(panel: object, density: np.ndarray) -> None:
-    # Logarithmic, so that the rare edges are seen beside the crowded wings; a single trajectory is seen too.
+    # A logarithmic scale makes sparse edges and single trajectories visible.
     shade = np.log1p(density * (200 / max(1.0, float(density.max()))))
     panel.imshow(shade, origin="lower", extent=BOX, aspect="auto", cmap="magma", interpolation="nearest")  # type: ignore[attr-defined]

@@ -33,16 +33,16 @@ HZ = 60
 RADIUS = 0.125  #: m
 SPACE = 0.2  #: m^2 for each ball, of which it covers 25 %
 TIMES = (0, 1, 2, 5, 10, 20)  #: s, of the table
-MIXED = 20  #: s; by then nothing is left of the start
+MIXED = 20  #: s, after which the speeds no longer depend on the start
 
 
 def width(count: int) -> float:
-    """Of the box, in m."""
+    """Return the width of the box in m."""
     return math.sqrt(SPACE * count)
 
 
 def gas(count: int, walls: bool = True) -> kd.Stepper:
-    """Balls on a grid that fills the box."""
+    """Make balls on a grid that fills the box."""
     side = math.ceil(math.sqrt(count))
     place = (np.arange(count)[:, None] // np.array([1, side]) % side + 0.5) * (width(count) / side)
     angle = np.random.default_rng(1).uniform(0, 2 * math.pi, count)
@@ -56,19 +56,19 @@ def speeds(balls: kd.Stepper) -> np.ndarray:
 
 
 def scale(balls: kd.Stepper) -> float:
-    """The s of Maxwell and Boltzmann: that of the energy, and no fit."""
+    """Return the s of the Maxwell-Boltzmann distribution, from the energy and not from a fit."""
     return math.sqrt((balls.velocity**2).sum(axis=1).mean() / 2)
 
 
 def distance(v: np.ndarray, s: float) -> float:
-    """Kolmogorov's: how far the share of balls below a speed is, at most, from what it should be."""
+    """Return the Kolmogorov-Smirnov distance between the speeds and the distribution."""
     share = 1 - np.exp(-(np.sort(v) ** 2) / (2 * s * s))
     steps = np.arange(len(v) + 1) / len(v)
     return float(max(np.abs(share - steps[1:]).max(), np.abs(share - steps[:-1]).max()))
 
 
 def momentum(balls: kd.Stepper) -> np.ndarray:
-    """Of all balls together, with masses of 1 kg, in kg m/s."""
+    """Return the total momentum in kg m/s; masses are 1 kg."""
     return balls.velocity.sum(axis=0)
 
 
@@ -102,7 +102,7 @@ def report(options: argparse.Namespace) -> str:
 
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
-    """The balls at a moment, and their speeds over many."""
+    """Plot the balls at one time, and a histogram of speeds over many."""
     from matplotlib.collections import EllipseCollection
 
     figure.set_size_inches(12, 5.8)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 
 def count(of: str, like: int, least: int = 1) -> Callable[[str], int]:
-    """An argparse type for a number of things."""
+    """Make an argparse type for a count."""
 
     def parse(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
@@ -24,7 +24,7 @@ def listed(items: Sequence[object]) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], labels: int = 1, gap: str = "  ") -> str:
-    """A header and rows; the columns of labels flush left, the others, numbers, flush right."""
+    """Format a header and rows, with label columns aligned left and numbers right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         gap.join(
@@ -37,7 +37,7 @@ def table(rows: Sequence[Sequence[str]], labels: int = 1, gap: str = "  ") -> st
 
 
 def abreast(blocks: Sequence[tuple[str, str]]) -> str:
-    """Titled tables of equal height, side by side."""
+    """Join titled tables of equal height side by side."""
     columns = []
     for title, block in blocks:
         lines = [title, *block.splitlines()]
@@ -47,14 +47,14 @@ def abreast(blocks: Sequence[tuple[str, str]]) -> str:
 
 
 def fixed(value: float, digits: int = 3) -> str:
-    """With so many decimals, or in powers of ten where that would take too much room."""
+    """Format with fixed decimals, or with an exponent if that is too wide."""
     if abs(value) >= 1e4:
         return f"{value:.1e}"
     return f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: no minus sign before a zero
 
 
 def percent(share: float) -> str:
-    """A signed share in percent, from tiny to exploding; what is rounding alone is zero."""
+    """Format a signed share in percent; rounding errors become zero."""
     value = 100 * share
     if abs(value) < 1e-9:
         return "0"

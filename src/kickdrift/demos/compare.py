@@ -50,15 +50,15 @@ EXAMPLES = """\
 """
 
 World = Any  # a Stepper or an ODEStepper
-LOOKS = 200  #: at how many times a run is compared
-FINER = 4  #: how many times smaller the steps of the reference are than the smallest of the figure
+LOOKS = 200  #: number of times at which a run is compared
+FINER = 4  #: ratio of the smallest step of the figure to that of the reference
 SHARES = [Fraction(2) ** power for power in range(2, -4, -1)]  #: of dt, in the figure
-FRICTION = (kd.LinearDrag, kd.QuadraticDrag)  # all that takes energy, and has no potential
+FRICTION = (kd.LinearDrag, kd.QuadraticDrag)  # dissipative forces, without a potential
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem: `make` returns a fresh stepper, and `exact` the positions at a time, if a formula is known."""
+    """A problem: `make` returns a new stepper, and `exact` the positions at a time, if known in closed form."""
 
     name: str
     text: str
@@ -76,17 +76,17 @@ class Run:
     name: str
     dt: float
     steps: int
-    error: float  #: of the worst body; infinite where it stopped
+    error: float  #: of the worst body; infinite if the run stopped
     median: float  #: of all bodies
     evaluations: int
     times: np.ndarray
-    energy: np.ndarray | None  #: its error, as a share of that at the start
+    energy: np.ndarray | None  #: relative energy error
     seconds: float = math.nan
-    stopped: str = ""  #: why
+    stopped: str = ""  #: the reason, if the run stopped
 
     @property
     def drift(self) -> float | None:
-        """The largest error of the energy, with its sign."""
+        """Largest energy error, signed."""
         return None if self.energy is None else float(max(self.energy, key=abs))
 
 
@@ -106,7 +106,7 @@ def _orbit(integrator: Any, dt: Any) -> World:
 
 
 def _on_the_ellipse(t: float) -> list[list[float]]:
-    """Kepler's equation, E - e sin E = t, by Newton's method."""
+    """Solve Kepler's equation, E - e sin E = t, by Newton's method."""
     anomaly = t + ECCENTRICITY * math.sin(t)
     for _ in range(50):
         anomaly -= (anomaly - ECCENTRICITY * math.sin(anomaly) - t) / (1 - ECCENTRICITY * math.cos(anomaly))
@@ -135,7 +135,7 @@ def _angle(t: float) -> list[list[float]]:
     """sin(x / 2) = k cn(t) / dn(t) with k = sin(x0 / 2): Abramowitz and Stegun 1964, 16.4."""
     k = math.sin(RELEASED / 2)
     a, b, c = [1.0], math.sqrt(1 - k * k), [k]
-    for _ in range(8):  # digits double in each
+    for _ in range(8):  # quadratic convergence
         a, b, c = [*a, (a[-1] + b) / 2], math.sqrt(a[-1] * b), [*c, (a[-1] - b) / 2]
     phi = 2 ** (len(a) - 1) * a[-1] * t
     for big, small in zip(a[:0:-1], c[:0:-1], strict=True):
@@ -160,7 +160,7 @@ PROBLEMS = {
 
 
 def _problem(text: str) -> Problem:
-    """A problem by its name, or the stepper of a file."""
+    """Return a problem by name, or from the stepper of a file."""
     if text in PROBLEMS:
         return PROBLEMS[text]
     known = ", ".join(PROBLEMS)
@@ -168,7 +168,7 @@ def _problem(text: str) -> Problem:
         raise argparse.ArgumentTypeError(f"expected one of {known}, or a FILE.py, got {text!r}")
     if not Path(text).is_file():
         raise argparse.ArgumentTypeError(f"there is no file {text!r}")
-    own, sys.argv = sys.argv, [text]  # a program that reads its arguments finds none of ours
+    own, sys.argv = sys.argv, [text]  # hides our arguments from the program
     try:
         names = runpy.run_path(text, run_name="__kickdrift__")
     except SystemExit as error:
@@ -213,7 +213,7 @@ def _state(world: World) -> np.ndarray:
 
 
 def _energy_of(world: World) -> Callable[[World], float] | None:
-    """A function that measures the energy of such steppers; None if a force has no potential and is no friction."""
+    """Return a function for the energy, or None if a force is neither conservative nor friction."""
     if isinstance(world, kd.ODEStepper):
         return None
     kept = []
@@ -229,24 +229,24 @@ def _energy_of(world: World) -> Callable[[World], float] | None:
 
     def energy(now: World) -> float:
         scale.position[:], scale.velocity[:] = now.position, now.velocity
-        with np.errstate(over="ignore", invalid="ignore"):  # an explosion is shown as what it is
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow of an unstable run is shown as infinity
             return sum(scale.energy())
 
     return energy
 
 
 def _looks(steps: int) -> list[int]:
-    """After which steps a run is looked at."""
+    """Return the step numbers at which a run is sampled."""
     return sorted({round(steps * look / LOOKS) for look in range(LOOKS + 1)})
 
 
 class Comparison:
-    """A problem for so many seconds, and its exact solution."""
+    """A problem over a duration, and its exact solution."""
 
     def __init__(self, problem: Problem, dt: Any, duration: float, finest: Fraction) -> None:
         self.problem = problem
         self.dt = dt if isinstance(dt, Fraction) else Fraction(dt)
-        # Whole steps, also of the largest in the figure.
+        # A multiple of the largest step in the figure.
         most = int(SHARES[0])
         self.steps = max(most, most * round(duration / float(self.dt) / most))
         world = problem.make(problem.names[0], float(self.dt))
@@ -258,11 +258,11 @@ class Comparison:
             self._refine(world)
 
     def _refine(self, world: World) -> None:
-        """Follow the reference, and keep what it shows at all times that are looked at."""
+        """Run the reference, and save its state at all sample times."""
         share = self.finest / FINER
         name = "rk4" if isinstance(world, kd.ODEStepper) else "yoshida6"
         fine = self.problem.make(name, self.dt * share)
-        # In steps of dt: each share of them is looked at after its own.
+        # Sample times in units of dt, for all step sizes.
         moments = {now * size for size in SHARES for now in _looks(int(self.steps / size))}
         for moment in sorted(moments):
             fine.step(int(moment / share) - fine.tick)
@@ -276,11 +276,11 @@ class Comparison:
         return np.array(state), self.truths[moment][1] if self.truths else self.start
 
     def run(self, name: str, share: Fraction = Fraction(1), clock: bool = False) -> Run:
-        """One integrator with steps of so many dt; ValueError where it is not for such forces."""
+        """Run one integrator with steps of share * dt; raise ValueError if it does not support the forces."""
         world = self.problem.make(name, self.dt * share)
         steps = int(self.steps / share)
         times, energies, stopped = [], [], ""
-        errors = np.zeros(len(_state(world)))  # of each body the largest so far
+        errors = np.zeros(len(_state(world)))  # running maximum per body
         for look in _looks(steps):
             try:
                 world.step(look - world.tick)
@@ -289,7 +289,7 @@ class Comparison:
                 errors[:] = math.inf
                 break
             state, energy = self._truth(look * share)
-            with np.errstate(over="ignore"):  # an explosion is shown as what it is
+            with np.errstate(over="ignore"):  # overflow of an unstable run is shown as infinity
                 errors = np.maximum(errors, np.sqrt(((_state(world) - state) ** 2).sum(axis=1)))
             times.append(float(look * share * self.dt))
             if self.energy is not None:
@@ -297,7 +297,7 @@ class Comparison:
                     energies.append((self.energy(world) - energy) / (abs(self.start) or 1))
         seconds = math.nan
         if not stopped:
-            # In one call, as it would be run: some integrators evaluate once more in each call.
+            # A single call, as in use: some integrators need an extra evaluation per call.
             seconds, world = self._clocked(name, share, steps, 3 if clock else 1)
         evaluations = world.evaluations if isinstance(world, kd.ODEStepper) else world.force_evaluations
         energy_errors = np.array(energies) if self.energy is not None else None
@@ -316,7 +316,7 @@ class Comparison:
 
 
 def compare(comparison: Comparison, names: Iterable[str]) -> tuple[list[Run], dict[str, str]]:
-    """The runs, that with the smallest median error first; and why integrators refuse."""
+    """Return the runs sorted by median error, and the reasons why integrators refuse."""
     runs, refused = [], {}
     for name in over(names, "compare", "integrators"):
         try:
@@ -389,7 +389,7 @@ def report(options: argparse.Namespace) -> str:
 
 
 def _series(comparison: Comparison, name: str) -> list[Run]:
-    """An integrator with the steps of the figure, the largest first; without those that stopped."""
+    """Run an integrator with the steps of the figure, largest first, without runs that stopped."""
     runs = [comparison.run(name, share) for share in SHARES]
     return [run for run in runs if math.isfinite(run.error)]
 
@@ -424,7 +424,7 @@ def _json(comparison: Comparison, runs: list[Run], refused: dict[str, str]) -> s
 
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
-    """The error against its cost, and the energy over time."""
+    """Plot the error against its cost, and the energy error over time."""
     comparison, names = _begin(options, SHARES[-1])
     runs, _ = compare(comparison, names)
     shown = comparison.energy is not None
@@ -446,7 +446,7 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
             **style,
         )
         if shown and run.energy is not None:
-            # The largest so far: curves that touch zero at every swing hide the others.
+            # The running maximum, because curves that cross zero in each period hide the others.
             largest = np.maximum.accumulate(np.abs(run.energy))
             panels[1].semilogy(run.times[largest > 0], np.clip(largest[largest > 0], least, 1e6), **style)
     text = f"{options.problem.name}, {comparison.steps * float(comparison.dt):.4g} s"

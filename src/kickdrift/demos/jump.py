@@ -29,7 +29,7 @@ EXAMPLES = """\
 
 RATES = (30, 60, 144)
 G, UP, FORWARD = 9.81, 9.81, 5.0
-SAME = 1e-9  #: m; less than that is rounding
+SAME = 1e-9  #: m; smaller differences are rounding
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class Jump:
 
 
 def jump(name: Any, hz: int) -> Jump:
-    """Fly for a little more than 2 s and find where the ground was hit."""
+    """Simulate a little more than 2 s and find the landing point."""
     player = kd.Stepper([[0.0, 0.0]], [[FORWARD, UP]], hz=hz, integrator=name, forces=[kd.Gravity((0.0, -G))])
     flight = player.record(steps=2 * hz + hz // 5)
     x, y = flight.position[:, 0].T
-    # Between the last sample above the ground and the next: on the parabola through three samples.
+    # The landing is a root of the parabola through three samples.
     last = int(np.argmax(y[2:] <= 0)) + 1
     slope, bend = (y[last + 1] - y[last - 1]) / 2, (y[last + 1] - 2 * y[last] + y[last - 1]) / 2
     share = (slope + math.sqrt(slope * slope - 4 * bend * y[last])) / (-2 * bend)
@@ -60,13 +60,13 @@ def jump(name: Any, hz: int) -> Jump:
 
 
 def spread(jumps: list[Jump]) -> float:
-    """How far apart the landing places at the different rates are, in m."""
+    """Return the largest difference of landing points between the rates, in m."""
     places = [each.place for each in jumps]
     return max(places) - min(places)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
+    """Add no options."""
 
 
 def report(options: argparse.Namespace) -> str:
@@ -109,7 +109,7 @@ def _verdict(jumps: dict[str, list[Jump]]) -> str:
 
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
-    """The whole jump above, the landing below; a column for each of three methods."""
+    """Plot the jump above and the landing below, one column for each of three methods."""
     names = ("explicit_euler", "semi_implicit_euler", "velocity_verlet")
     figure.set_size_inches(11, 6.2)
     panels = figure.subplots(2, len(names), sharey="row", squeeze=False)
@@ -118,7 +118,7 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
         for panel in column:
             panel.plot(FORWARD * time, UP * time - G / 2 * time * time, color="0.8", linewidth=5, label="in truth")
             for hz, colour, size in zip(RATES, ("tab:red", "tab:blue", "black"), (9, 6, 3), strict=True):
-                # Dots of different sizes: where the rates agree all of them are still seen.
+                # Different marker sizes keep coinciding points visible.
                 dots = {"marker": "o", "markersize": size} if panel is column[1] else {}
                 panel.plot(*jump(name, hz).path.T, color=colour, linewidth=1, label=f"{hz} Hz", **dots)
             panel.set_xlabel("distance x (m)")

@@ -47,7 +47,7 @@ class Loop:
 
     @property
     def call(self) -> str:
-        """The call that makes the clock of this loop, as text."""
+        """The constructor call of this loop's clock, as text."""
         rate = [] if self.hz is None else [str(self.hz)]
         settings = [f"{key}={json.dumps(value) if value else value}" for key, value in self.settings.items()]
         return f"FixedClock({', '.join(rate + settings)})"
@@ -67,7 +67,7 @@ LOOPS = (
 
 
 def frames() -> list[float]:
-    """The time of each frame, in s: the differences of noisy time stamps, the same on every machine."""
+    """Return frame times in s, from noisy time stamps; reproducible on every machine."""
     stamps, now = [0.0], Fraction(0)
     noise = random.Random(1)
     for period, count in ((Fraction(1, 60), 600), (Fraction(HITCH), 1), (Fraction(1, 144), 1440)):
@@ -86,27 +86,27 @@ class Run:
     real: np.ndarray  #: s, at the end of each frame
     steps: np.ndarray
     simulated: np.ndarray  #: s
-    energy: np.ndarray  #: as a multiple of what there was at the start
-    clamped: float  #: s that the clock cut off
-    dropped: float  #: s that it threw away
+    energy: np.ndarray  #: relative to the energy at the start
+    clamped: float  #: s, cut off by the clock
+    dropped: float  #: s, dropped by the clock
 
     @property
     def drift(self) -> np.ndarray:
-        """How far the simulation is ahead of real time, in s."""
+        """Lead of the simulation over real time, in s."""
         return self.simulated - self.real
 
     def speed(self, part: str) -> float:
-        """Simulated over real seconds in a part."""
+        """Return the ratio of simulated to real time in a part."""
         simulated, real = (np.diff(time, prepend=0.0)[PARTS[part]].sum() for time in (self.simulated, self.real))
         return float(simulated / real)
 
     def irregular(self, part: str) -> int:
-        """Frames of a part with other than one step."""
+        """Count the frames of a part without exactly one step."""
         return int(np.count_nonzero(self.steps[PARTS[part]] != 1))
 
 
 def run(loop: Loop) -> Run:
-    """Play all frames."""
+    """Run all frames through a loop."""
     spring = kd.Stepper([[1.0]], clock=loop.clock(), forces=[kd.AnchorSpring.from_frequency(SPRING)])
     times = frames()
     at_start = sum(spring.energy())
@@ -128,7 +128,7 @@ def run(loop: Loop) -> Run:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
+    """Add no options."""
 
 
 def report(options: argparse.Namespace) -> str:
@@ -190,7 +190,7 @@ COLOURS = ("tab:orange", "tab:brown", "tab:red", "tab:purple", "black", "tab:blu
 
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
-    """Drift and energy over time."""
+    """Plot drift and energy over time."""
     runs = [run(loop) for loop in LOOPS]
     figure.set_size_inches(11, 5)
     drift, energy = figure.subplots(1, 2)

@@ -37,7 +37,7 @@ ROWS = 20  #: a longer run is printed at every second, third, ... step
 
 
 def exact(time: float) -> tuple[float, float]:
-    """Position and velocity as the formula has them."""
+    """Return position and velocity of the exact solution."""
     return START * math.cos(OMEGA * time), -START * OMEGA * math.sin(OMEGA * time)
 
 
@@ -45,7 +45,7 @@ class Sample(NamedTuple):
     time: float
     position: float
     velocity: float
-    energy_error: float  #: as a share of the energy at the start
+    energy_error: float  #: relative to the energy at the start
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,18 @@ class Run:
 
     @property
     def energy_error(self) -> float:
-        """The largest one, with its sign."""
+        """Largest energy error, signed."""
         return max((sample.energy_error for sample in self.samples), key=abs)
 
 
 def run(name: Any, dt: float | Fraction, steps: int, rows: int) -> Run:
-    """Follow the mass for some steps and look at it some times, or until it flies out of all range."""
+    """Run some steps and sample at some of them; stop if the state overflows."""
     spring = kd.Stepper([[START]], mass=MASS, dt=dt, integrator=name, forces=[kd.AnchorSpring(STIFFNESS)])
     every = -(-steps // rows)
     samples = []
     at_start = sum(spring.energy())
     while True:
-        with np.errstate(over="ignore"):  # an explosion is shown as what it is
+        with np.errstate(over="ignore"):  # overflow of an unstable run is shown as infinity
             energy_error = sum(spring.energy()) / at_start - 1
         samples.append(Sample(spring.time, float(spring.position[0, 0]), float(spring.velocity[0, 0]), energy_error))
         if spring.tick == steps:
@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _seconds(text: str) -> float | Fraction:
     try:
         value = Fraction(text) if "/" in text else float(text)
-        if kd.Stepper([[0.0]], dt=value).dt < 0:  # it knows which dt it can serve
+        if kd.Stepper([[0.0]], dt=value).dt < 0:  # the constructor checks dt
             raise ValueError("back in time")
     except (ValueError, ZeroDivisionError) as error:
         raise argparse.ArgumentTypeError(f"expected seconds, such as 0.5 or 1/60, got {text!r}") from error
@@ -107,14 +107,14 @@ def report(options: argparse.Namespace) -> str:
         f"A mass on a spring, a = -x/2, let go at x = 20 m: {options.steps} steps of {options.dt} s, shown {shown}.\n"
         f"Energy: the error of kinetic + potential energy, as a share of what there was at the start."
     )
-    # As many integrators side by side as the terminal is wide.
+    # Columns of integrators that fit the terminal.
     count = max(1, (shutil.get_terminal_size((110, 24)).columns - 21) // 28)
     bands = [_band(runs[first : first + count]) for first in range(0, len(runs), count)]
     return "\n\n".join([heading, *bands, _summary(runs)])
 
 
 def _band(runs: Sequence[Run]) -> str:
-    """The exact solution, and beside it some integrators."""
+    """Format the exact solution beside some integrators."""
     times = [sample.time for sample in max((run.samples for run in runs), key=len)]
     truth = [[f"{time:g}", *map(fixed, exact(time))] for time in times]
     blocks = [("exact solution", table([["t (s)", "x (m)", "v (m/s)"], *truth], labels=0, gap=" "))]
@@ -126,7 +126,7 @@ def _band(runs: Sequence[Run]) -> str:
 
 
 def _summary(runs: Sequence[Run]) -> str:
-    """All integrators, the most exact first."""
+    """Format the errors of all integrators, smallest first."""
     rows = [["integrator", "order", "forces/step", "symplectic", "largest x error (m)", "largest energy error"]]
     for run in sorted(runs, key=lambda run: run.position_error):
         method, error = run.integrator, percent(run.energy_error)
@@ -136,7 +136,7 @@ def _summary(runs: Sequence[Run]) -> str:
 
 
 def plot(options: argparse.Namespace, figure: Figure) -> None:
-    """One panel per integrator, on the same axes: what explodes leaves its panel."""
+    """Plot one panel per integrator on equal axes; unstable runs leave their panel."""
     columns = 5
     rows = -(-len(kd.INTEGRATORS) // columns)
     figure.set_layout_engine("constrained", w_pad=0.1)  # room between the last number of an axis and the next axis
@@ -147,7 +147,7 @@ def plot(options: argparse.Namespace, figure: Figure) -> None:
     for panel, name in zip(panels.flat, kd.INTEGRATORS, strict=False):
         result = run(name, options.dt, options.steps, rows=5000)
         time = [sample.time for sample in result.samples]
-        # Far outside the panel is far enough; numbers near the end of the float range upset matplotlib.
+        # Clipped far outside of the panel, because matplotlib fails near the limits of floats.
         position = np.clip([sample.position for sample in result.samples], -100 * START, 100 * START)
         panel.plot(fine, START * np.cos(OMEGA * fine), color="0.75", linewidth=3, label="exact solution")
         dots = "." if len(time) <= 60 else ""

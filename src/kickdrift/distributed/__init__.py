@@ -1,8 +1,7 @@
-"""Beyond one machine: bodies in Dask's arrays, and many worlds on any executor. Needs the extra `distributed`.
+"""Distributed computing: bodies in Dask arrays, and parameter sweeps on any executor. Needs the extra `distributed`.
 
-`step` and `step_ode` step bodies, or trajectories, that do not see each other, chunk by chunk. `sweep` runs a
-world for each of many cases. No bit of a result depends on how bodies are cut into chunks, on how many
-workers there are or on which of them ran what.
+`step` and `step_ode` step bodies, or trajectories, that do not interact, chunk by chunk. `sweep` runs a
+world for each of many cases. Results are bitwise reproducible for any chunks and any number of workers.
 """
 
 try:

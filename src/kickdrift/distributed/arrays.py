@@ -1,4 +1,4 @@
-"""Bodies in Dask's arrays: each chunk is stepped by a stepper of its own, wherever Dask puts it."""
+"""Bodies in Dask arrays: each chunk has its own stepper, on the worker that Dask chooses."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def step(
     forces: Iterable[Term] = (),
     constraints: Iterable[Constraint] = (),
 ) -> tuple[da.Array, da.Array]:
-    """Step bodies that do not see each other, in Dask's arrays: (position, velocity) after `steps` steps from time 0.
+    """Step bodies that do not interact, in Dask arrays: return (position, velocity) after `steps` steps from time 0.
 
     position: a dask array of shape (n, dim) in m, dim 1 to 3, float32 or float64, in chunks of any number of bodies.
     velocity: the same in m/s, or None for zeros. mass: kg, a number, an array or a dask array of shape (n,).
     dt, integrator, forces: as for `Stepper`; coefficients with one row per body may be arrays or dask arrays.
     constraints: `Box` and `Plane`.
 
-    Nothing is computed before Dask is asked to, and the given arrays stay as they are. The bits are those of one
-    `Stepper`. Each chunk needs room for itself four times.
+    Evaluation is lazy, and the given arrays are not changed. Results are bitwise equal to those of one `Stepper`. Each
+    chunk needs four times its own memory.
 
-    Raises TypeError or ValueError, naming the argument, for what cannot be stepped. What couples bodies is refused:
+    Raises TypeError or ValueError, naming the argument, for unsupported arguments. Interactions are refused:
     `NBody`, `Springs`, constraints between bodies, and functions under `implicit_euler`, which solves for all bodies
-    at once. Python functions are called with a chunk at a time; one that gives other values for half of a
-    chunk raises ValueError when that chunk is computed. `WorkerError` is raised on a worker with another kickdrift.
+    at once. Python functions are called with a chunk at a time; a function whose values differ for half of
+    a chunk raises ValueError when that chunk is computed. `WorkerError` is raised on a worker with another kickdrift.
     Thread-safety: any number of threads may call it and compute its arrays.
 
     >>> import dask.array as da, kickdrift as kd
@@ -83,7 +83,7 @@ def step(
     rows: list[da.Array] = []
 
     def cut(name: str, value: Any) -> int | None:
-        """The place in `rows` of a coefficient with one row per body, from the end for one number each; else None."""
+        """Return the index in `rows` of a coefficient per body, negative for scalars per body; None if shared."""
         if value.shape in ((), (dim,), (3,)) and value.shape != (n,):
             return None
         if value.shape not in ((n,), (n, dim)):
@@ -96,7 +96,7 @@ def step(
         return len(rows) - 1 if value.ndim == 2 else -len(rows)
 
     def plain(value: Any) -> Any:
-        """An array; a small dask array is computed."""
+        """Return an array; compute small dask arrays."""
         return value if lazy(value) and value.shape in ((n,), (n, dim)) else np.asarray(value)
 
     mass = plain(mass)
@@ -120,7 +120,7 @@ def step(
             places = {field: place for field, place in places.items() if place is not None}
             rest = values | dict.fromkeys(places, 0.0)
             recipe[argument].append((dataclasses.replace(declaration, **rest), places))
-    # A wrong argument is named now, and not when a chunk is computed.
+    # A trial stepper reports wrong arguments now, not when a chunk is computed.
     trial = [[given for given, _ in recipe[kind] if not isinstance(given, PythonFunction)] for kind, _ in kinds]
     Stepper(np.ones((1, dim), position.dtype), None, recipe["mass"][0], dt=dt, integrator=scheme, forces=trial[0],
             constraints=trial[1])  # fmt: skip
@@ -139,9 +139,9 @@ def step_ode(
 
     y: a dask array of shape (n, dim), float32 or float64, in chunks of any number of trajectories.
     rhs, dt, integrator: as for `ODEStepper`; a Python function is called with a chunk at a time, and must treat
-    each trajectory alone: else ValueError is raised when a chunk is computed.
+    trajectories independently, else ValueError is raised when a chunk is computed.
 
-    Lazy, with the bits of one `ODEStepper`. Raises TypeError or ValueError for what cannot be stepped, and
+    Lazy, and bitwise equal to one `ODEStepper`. Raises TypeError or ValueError for unsupported arguments, and
     `WorkerError` on a worker with another kickdrift. Thread-safety: as for `step`.
 
     >>> import dask.array as da, kickdrift as kd
@@ -152,13 +152,13 @@ def step_ode(
     """
     y = _rows("y", y, None)
     recipe = {"steps": validation.integer("steps", steps, 0), "rhs": rhs, "dt": dt, "integrator": integrator}
-    ODEStepper(np.ones((1, y.shape[1]), y.dtype), rhs, dt=dt, integrator=integrator)  # as above
+    ODEStepper(np.ones((1, y.shape[1]), y.dtype), rhs, dt=dt, integrator=integrator)  # reports wrong arguments now
     state: da.Array = _by_chunk(_step_ode_chunk, [y], [], recipe)[0]
     return state
 
 
 def _rows(name: str, array: Any, most: int | None, like: da.Array | None = None) -> da.Array:
-    """A dask array with one row per body, cut between rows alone."""
+    """Return a dask array with one row per body, chunked along rows only."""
     if not isinstance(array, da.Array):
         raise TypeError(
             f"{name}: expected a dask array, got {type(array).__name__}; da.from_array({name}, chunks=(100_000, -1)) "
@@ -173,7 +173,7 @@ def _rows(name: str, array: Any, most: int | None, like: da.Array | None = None)
     if array.dtype not in (np.float32, np.float64):
         raise TypeError(f"{name}: expected float32 or float64, got {array.dtype}")
     if like is None:
-        # Where n is that small, a vector and one number for each body may look alike: never cut.
+        # For n <= 3 a vector and scalars per body can have the same shape: keep one chunk.
         return array.rechunk({0: -1, 1: -1} if array.shape[0] <= 3 else {1: -1})
     if array.shape != like.shape:
         raise ValueError(f"{name}: expected the shape of position, {like.shape}, got {array.shape}")
@@ -183,7 +183,7 @@ def _rows(name: str, array: Any, most: int | None, like: da.Array | None = None)
 
 
 def _by_chunk(function: Any, state: list[da.Array], rows: list[da.Array], recipe: dict[str, Any]) -> da.Array:
-    """The results of `function` for all chunks, as one array of shape (len(state), n, dim)."""
+    """Return the results of `function` for all chunks, as one array of shape (len(state), n, dim)."""
     return da.map_blocks(
         function,
         *state,
@@ -254,7 +254,7 @@ def _step_ode_chunk(
 
 @contextlib.contextmanager
 def _named(block_info: Any) -> Iterator[None]:
-    """Name bodies by their numbers among all where something goes wrong."""
+    """Convert body indices in errors from chunk to global indices."""
     (first, last), _ = block_info[0]["array-location"]
     try:
         yield
@@ -275,6 +275,6 @@ def _require_alone(name: str, function: Any, state: np.ndarray) -> None:
     for out, given in ((whole, state.copy()), (part, state[:, :half].copy())):
         given.flags.writeable = False
         function(0.0, *given, out)
-    # Not to the bit: what NumPy's functions round to may depend on where a vector begins.
+    # A tolerance, because rounding of NumPy's functions may depend on memory alignment.
     if not np.allclose(whole[:half], part, rtol=1e-5, atol=0, equal_nan=True):
         raise ValueError(f"{name}: gives other values for a part of the bodies, so it couples them: {WHAT_TO_DO}")

@@ -16,9 +16,9 @@ from ..errors import KickdriftError, SnapshotError
 from . import workers
 from .store import Store
 
-#: Seconds between two looks for a stop, and between two snapshots of a case that is running.
+#: Seconds between checks for a stop, and between snapshots of a running case.
 LOOK, SAVE = 0.1, 5.0
-#: What a worker of the sweep's own pool looks at between slices of a case.
+#: Stop event of a worker in the sweep's own pool, checked between slices of a case.
 stop: Any = None
 STOPPED = "stopped"
 
@@ -26,8 +26,8 @@ STOPPED = "stopped"
 class CaseError(KickdriftError, RuntimeError):
     """The result of a case that raised an error.
 
-    `case` has its parameters, `error` is what was raised (None where that cannot be pickled), `traceback` the text
-    that Python would have printed.
+    `case` has its parameters, `error` is the exception (None if it cannot be pickled), `traceback` its formatted
+    traceback.
     """
 
     def __init__(self, case: dict[str, Any], message: str, error: BaseException | None = None, text: str = "") -> None:
@@ -40,7 +40,7 @@ class CaseError(KickdriftError, RuntimeError):
 
     @classmethod
     def of(cls, case: dict[str, Any], error: BaseException) -> CaseError:
-        """The report of what a case raised."""
+        """Make the report of an exception in a case."""
         text = "".join(traceback.format_exception(error))
         try:
             kept: BaseException | None = cloudpickle.loads(cloudpickle.dumps(error))
@@ -61,7 +61,7 @@ class Job:
     expected: dict[str, object]
 
     def packed(self) -> bytes:
-        """For any process: also with functions that are written in `__main__` or in a notebook."""
+        """Pickle the job for any process, including functions defined in `__main__` or a notebook."""
         packed: bytes = cloudpickle.dumps(self)
         return packed
 
@@ -73,7 +73,7 @@ def _unpacked(packed: bytes) -> Job:
 
 
 def watch(started: Any, event: Any) -> None:
-    """Runs first in each worker of the sweep's own pool. Only the process that waits for results handles Ctrl-C."""
+    """Initialize a worker of the sweep's own pool. It ignores Ctrl-C, which the parent process handles."""
     import signal
 
     global stop
@@ -83,7 +83,7 @@ def watch(started: Any, event: Any) -> None:
 
 
 def run(packed: bytes | Job, case: dict[str, Any], key: str) -> Any:
-    """The result of a case, a CaseError, or STOPPED; WorkerError is raised."""
+    """Return the result of a case, a CaseError, or STOPPED; raise WorkerError for another build."""
     job = _unpacked(packed) if isinstance(packed, bytes) else packed
     workers.require(job.expected)
     try:
@@ -103,11 +103,11 @@ def _run(job: Job, case: dict[str, Any], key: str) -> Any:
             world.restore(part["snapshot"])
             done, seen = part["done"], part["seen"]
         except SnapshotError:
-            pass  # `build` was changed: begin anew
+            pass  # `build` was changed: restart the case
     pace, saved = 16, time.monotonic()
     while True:
         if job.every is not None and done % job.every == 0 and len(seen) == done // job.every:
-            seen.append(copy.deepcopy(job.observe(world)))  # it may be an array that goes on changing
+            seen.append(copy.deepcopy(job.observe(world)))  # the result may be a view of the changing state
         if done == job.steps:
             return seen if job.every is not None else copy.deepcopy(job.observe(world))
         end = job.steps if job.every is None else min(job.steps, (done // job.every + 1) * job.every)

@@ -1,8 +1,7 @@
 """The folder of a sweep: one file for each finished case, and one for each that is running.
 
-Files are put in place as a whole, so that a process that is killed leaves no half of a file. Their names are digests of
-the case, so that a case is found again whatever its number. They are pickles where no .npz will do: open none of a
-stranger's.
+Files are written atomically: a killed process leaves no partial file. File names are digests of the case, independent
+of its number. Results that do not fit .npz are pickles: do not open a store from an untrusted source.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ _TRAJECTORIES = (Trajectory, ODETrajectory)
 
 
 class Store:
-    """A folder that all workers see."""
+    """A folder shared by all workers."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder).resolve()
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def finish(self, key: str, result: Any) -> None:
-        """Keep a result: arrays and what `record` returns as .npz, anything else as a pickle."""
+        """Save a result: arrays and what `record` returns as .npz, anything else as a pickle."""
         arrays = _arrays(result)
         if arrays is None:
             self._write(f"{key}.pickle", lambda file: pickle.dump(result, file, protocol=5))
@@ -39,11 +38,11 @@ class Store:
         (self.folder / f"{key}.part").unlink(missing_ok=True)
 
     def has(self, key: str) -> bool:
-        """Is this case finished?"""
+        """Return whether a case is finished."""
         return any((self.folder / f"{key}{suffix}").exists() for suffix in (".npz", ".pickle"))
 
     def result(self, key: str) -> Any:
-        """The result of a finished case."""
+        """Return the result of a finished case."""
         file = self.folder / f"{key}.npz"
         try:
             if file.exists():
@@ -57,11 +56,11 @@ class Store:
             ) from error
 
     def save(self, key: str, part: dict[str, Any]) -> None:
-        """Keep where a running case is."""
+        """Save the progress of a running case."""
         self._write(f"{key}.part", lambda file: pickle.dump(part, file, protocol=5))
 
     def part(self, key: str) -> Any:
-        """Where a case was, or None."""
+        """Return the saved progress of a case, or None."""
         try:
             return pickle.loads((self.folder / f"{key}.part").read_bytes())
         except FileNotFoundError:
@@ -78,7 +77,7 @@ class Store:
 
 
 def key_of(case: dict[str, Any], *rest: Any) -> str:
-    """A digest of a case and of what is done with it: the same on every day and every machine."""
+    """Return a digest of a case and its job, equal on every machine and in every process."""
     told = [_told(function) if callable(function) else function for function in rest]
     return str(dask.base.tokenize(sorted(case.items()), told))
 

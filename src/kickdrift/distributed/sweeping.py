@@ -1,4 +1,4 @@
-"""A world for each of many cases, on this machine's processes or on any executor."""
+"""Parameter sweeps, on a local process pool or on any executor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .store import Store, key_of
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
-#: Cases that wait at an executor: enough for many workers, and few enough for any memory.
+#: Cases submitted ahead to an executor: enough for many workers, and bounded to limit memory.
 AHEAD = 256
 
 #: A case with its number and its key.
@@ -37,27 +37,27 @@ def sweep(
     progress: bool = True,
     store: str | os.PathLike[str] | None = None,
 ) -> Iterator[Any]:
-    """Run a world for each case, and yield what was observed, in the order of the cases.
+    """Run a world for each case, and yield the observations, in the order of the cases.
 
     build: build(**case) returns a `Stepper` or `ODEStepper`. cases: dicts of arguments for it; any iterable.
-    observe: observe(stepper) returns what is to be kept, anything that pickles. It is called after `steps` steps;
-    with `every=k` at the start and after each k steps, and the result is a list, as `record` would keep it.
+    observe: observe(stepper) returns the result, anything that pickles. It is called after `steps` steps;
+    with `every=k` at the start and after each k steps, and the result is a list, at the times of `record`.
     executor: any `concurrent.futures.Executor`, such as Dask's `client.get_executor()` or mpi4py's
     `MPIPoolExecutor`; it is left open. Without one, a process for each processor of this machine; a script needs its
     `if __name__ == "__main__":` then, as with any process pool.
     progress: show a bar with rate and time left on standard error (lines, where that is no terminal).
-    store: a folder that all workers see. Finished cases are kept there, arrays and what `record` returns as .npz, and
-    every five seconds a snapshot of each that is running. The same call goes on from there, to the same bits. Cases
-    are told apart by their arguments, `steps`, `every`, and the code of `build` and `observe`, but not of what
-    these call: after a change there take another folder.
+    store: a folder shared by all workers. It contains finished cases, arrays and what `record` returns as .npz, and
+    every five seconds a snapshot of each that is running. The same call resumes from there, with bitwise equal results.
+    Cases are identified by their arguments, `steps`, `every`, and the code of `build` and `observe`, but not of the
+    functions that these call: use another folder after a change there.
 
-    Where a case raises, a `CaseError` with its parameters is yielded in place of its result, and the others go on;
-    with a store it is tried again the next time. A worker that dies costs its cases what they did since their last
-    snapshot; they are run again, under Dask and without an executor; other executors are broken then, and
+    If a case raises, its result is a `CaseError` with its parameters, and the others continue; with a store the next
+    call retries it. If a worker dies, its cases lose the progress since their last snapshot. Under Dask and without an
+    executor they are repeated; other executors are broken then, and
     `concurrent.futures.BrokenExecutor` is raised. A `WorkerError` ends the sweep: that worker has another kickdrift.
-    Closing the iterator, or Ctrl-C, stops the workers of this machine, which save where they are.
-    Raises TypeError or ValueError, naming the argument, at once, and for a case when its turn comes.
-    Thread-safety: the iterator is one thread's at a time.
+    Closing the iterator, or Ctrl-C, stops the workers of this machine, which save their progress.
+    Raises TypeError or ValueError, naming the argument, at once, and for a case when it is
+    reached. Thread-safety: one thread at a time per iterator.
 
     >>> import kickdrift as kd
     >>> from concurrent.futures import ThreadPoolExecutor
@@ -119,12 +119,12 @@ def _report(bar: Progress, result: Any) -> None:
 
 
 def _finished(job: Job, cases: Iterator[Numbered], pool: _Processes | _Given) -> Iterator[tuple[int, Any]]:
-    """Each case's number and result, as they come."""
-    # Threads take functions as they are, whatever these refer to.
+    """Yield each case's number and result, in order of completion."""
+    # Threads need no pickling: functions may refer to anything.
     packed = job if isinstance(pool.executor, futures.ThreadPoolExecutor) else job.packed()
     again, pending = deque[Numbered](), dict["Future[Any]", Numbered]()
     while True:
-        # After a pool broke, its cases run one at a time. This shows which one kills its worker.
+        # After a pool broke, its cases run one at a time, to identify the one that kills its worker.
         alone = bool(again)
         while len(pending) < (1 if alone else pool.ahead):
             item = again.popleft() if again else next(cases, None)
@@ -171,7 +171,7 @@ def _finished(job: Job, cases: Iterator[Numbered], pool: _Processes | _Given) ->
 
 
 class _Given:
-    """An executor of the caller's."""
+    """The caller's executor."""
 
     own, ahead = False, AHEAD
 
@@ -197,14 +197,14 @@ class _Given:
 
 
 class _Processes:
-    """A process for each processor of this machine, replaced when one dies."""
+    """A process pool with one process per processor, replaced when a process dies."""
 
     own = True
 
     def __init__(self) -> None:
         count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.count, self.ahead = count, 4 * count
-        # Forked children of a process with threads may hang; Dask, rich and NumPy have threads.
+        # Spawn, because forked children of a process with threads may hang; Dask, rich and NumPy have threads.
         self.context = multiprocessing.get_context("spawn")
         self.started = self.context.Event()
 

@@ -1,4 +1,4 @@
-"""Is a worker the same build as the machine that sends it work?"""
+"""Check that workers have the same build of kickdrift as the machine that sends them work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..stepper.stepper import Stepper
 
 
 class WorkerError(KickdriftError, RuntimeError):
-    """A worker would compute with another kickdrift than the machine that sent it work.
+    """A worker has another build of kickdrift than the machine that sent it work.
 
     `worker` is its name, `differences` has (here, there) for each fact in which the two differ.
     """
@@ -36,10 +36,10 @@ class WorkerError(KickdriftError, RuntimeError):
 
 @functools.cache
 def identity() -> dict[str, object]:
-    """Facts that must be equal in two processes: the build, a forced instruction set, and the bits of a short plan.
+    """Return facts that must be equal in two processes: the build, a forced instruction set, and a digest of results.
 
-    Machines may differ in the instruction sets that they have: the bits are the same in all of them. One that was
-    forced with KICKDRIFT_ISA on one side alone is a mistake.
+    Machines may have different instruction sets, because results are bitwise equal in all of them. An instruction set
+    forced with KICKDRIFT_ISA on one side only is a mistake.
     """
     info = build_info()
     isas = info["isas"]
@@ -67,14 +67,14 @@ def _name() -> str:
 
         try:
             worker = get_worker()
-        except ValueError:  # none of Dask's
+        except ValueError:  # not a Dask worker
             return place
         return f"{worker.name} at {worker.address} ({place})"
     return place
 
 
 def _digest() -> int:
-    """The bits of a short run: both dtypes, full vectors and what is left over, square roots, decay, equations."""
+    """Return a digest of a short run: both dtypes, full vectors and remainders, square roots, decay, equations."""
     total = 0
     for dtype in (np.float32, np.float64):
         position: np.ndarray = np.array(range(1, 75), dtype).reshape(37, 2)

@@ -14,8 +14,8 @@ from math import factorial
 
 import numpy as np
 
-# 60 digits leave more than 40 beyond a float64's 17: rounding is then right but for ties that do
-# not occur. The exponent range is decimal's own, so that exp(-10**6) is no underflow.
+# 60 digits are more than 40 beyond a float64's 17: rounding is then correct, except for ties, which do
+# not occur. The exponent range is wide, to keep exp(-10**6) from underflow.
 _CONTEXT = Context(prec=60, Emax=10**9, Emin=-(10**9))
 
 
@@ -24,13 +24,13 @@ def cube_root_of_two() -> Decimal:
 
 
 def scaled(coefficients: Callable[[], tuple[list[Decimal], ...]], h: float) -> list[list[float]]:
-    """The lists that `coefficients()` returns, times h."""
+    """Return the lists of `coefficients()` times h."""
     with localcontext(_CONTEXT):
         return [[float(c * Decimal(h)) for c in row] for row in coefficients()]
 
 
 def decays(rates: np.ndarray, h: float) -> np.ndarray:
-    """exp(-rate h) for each rate."""
+    """Return exp(-rate h) for each rate."""
     return _each(_decay, rates, h)[0]
 
 
@@ -39,7 +39,7 @@ def _decay(rate: float, h: float) -> list[Decimal]:
 
 
 def half_tangents(omega: np.ndarray, h: float) -> np.ndarray:
-    """tan(|omega| h / 2) times the direction of omega, for each row (k, 3): what rotates by |omega| h (Boris 1970)."""
+    """Return tan(|omega| h / 2) times the direction of omega, shape (k, 3), for rotations by |omega| h (Boris 1970)."""
     return np.ascontiguousarray(_each(_tangent, *omega.T, h).T)
 
 
@@ -53,7 +53,7 @@ def _tangent(x: float, y: float, z: float, h: float) -> list[Decimal]:
 
 
 def _sine_and_cosine(angle: Decimal) -> tuple[Decimal, Decimal]:
-    """By Taylor's series of a small part of the angle, which is doubled again."""
+    """Return sine and cosine by Taylor series of the halved angle and repeated doubling."""
     with localcontext() as context:
         halvings = max(0, angle.adjusted() + 3) * 4
         context.prec += halvings
@@ -62,7 +62,7 @@ def _sine_and_cosine(angle: Decimal) -> tuple[Decimal, Decimal]:
         while term.adjusted() > small.adjusted() - context.prec:
             sine += term
             term *= small / (order + 1)
-            rest += term  # 1 - cos, which loses no digits
+            rest += term  # 1 - cos, to avoid cancellation
             term *= -small / (order + 2)
             order += 2
         for _ in range(halvings):
@@ -71,27 +71,27 @@ def _sine_and_cosine(angle: Decimal) -> tuple[Decimal, Decimal]:
 
 
 def decay_rates(losses: np.ndarray) -> np.ndarray:
-    """-ln(1 - loss) for each loss: the decay rate that takes this share away per unit of time."""
+    """Return -ln(1 - loss) for each loss: the decay rate with this loss per unit of time."""
     return _each(_decay_rate, losses)[0]
 
 
 def _decay_rate(loss: float) -> list[Decimal]:
     with localcontext() as context:
-        context.prec += max(0, -Decimal(loss).adjusted())  # 1 - loss has all digits of a small loss
+        context.prec += max(0, -Decimal(loss).adjusted())  # 1 - loss is exact, also for a small loss
         return [-(1 - Decimal(loss)).ln()]
 
 
 def oscillator_flows(c: np.ndarray, k: np.ndarray, h: float) -> np.ndarray:
-    """The flow of x'' = -c x' - k (x - p) over h, as (C, S, P, Q) for each pair (c, k).
+    """Return the flow of x'' = -c x' - k (x - p) over h, as (C, S, P, Q) for each pair (c, k).
 
     With a the acceleration at the start, exactly
 
         v(h) = C v + S a        x(h) = x + P v + Q a
 
     where S solves S'' = -c S' - k S, S(0) = 0, S'(0) = 1, Q is the integral of S, C = S' + c S
-    and P = S + c Q. These are entire functions of c and k: one formula serves under-, over- and
-    critically damped, undamped and free motion, where the usual ones in cos, cosh and 1/k each
-    fail at the seams.
+    and P = S + c Q. These are entire functions of c and k: one formula covers under-, over- and
+    critically damped, undamped and free motion. The usual formulas in cos, cosh and 1/k are
+    singular at the transitions.
     """
     c, k = np.broadcast_arrays(c, k)
     return _each(_flow, c, k, h, many=lambda c, k, _: _flows(c, k, h))
@@ -100,7 +100,7 @@ def oscillator_flows(c: np.ndarray, k: np.ndarray, h: float) -> np.ndarray:
 def _flow(drag: float, spring: float, step: float) -> list[Decimal]:
     c, k, h = Decimal(drag), Decimal(spring), Decimal(step)
     # Power series on an interval short enough that 24 terms reach full precision, then doubling:
-    # the flow over 2h is the flow over h, twice. Each doubling may cost a bit, hence the reserve.
+    # the flow over 2h is the flow over h, twice. Each doubling may lose a bit, hence the extra precision.
     doublings = 0
     while abs(c * h) > Decimal("0.01") or k * h * h > Decimal("0.0001"):
         h /= 2
@@ -116,20 +116,20 @@ def _flow(drag: float, spring: float, step: float) -> list[Decimal]:
             derivative, last = -c * derivative - k * last, derivative
             power *= h / (order + 1)
         for _ in range(doublings):
-            # (x, v, a) -> the same over h, with a(h) = -k S v + S' a.
+            # Compose the flow (x, v, a) with itself; a(h) = -k S v + S' a.
             p, cc = s + c * q, ds + c * s
             q, s, ds = q + p * s + q * ds, cc * s + s * ds, ds * ds - k * s * s
         return [ds + c * s, s, s + c * q, q]
 
 
 def _flows(drag: np.ndarray, spring: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
-    """What `_flow` comes to for many at once, rounded, and for which of them that is certain.
+    """Return the rounded flows of many pairs, and a mask of those whose rounding is certain.
 
-    The same way, in units of the interval: its length h drops out, with c h for c, k h² for k, S / h and Q / h².
+    The algorithm is that of `_flow` in units of the interval: c h for c, k h² for k, S / h and Q / h².
     """
-    from .double_double import Doubled  # few programs have so many different bodies
+    from .double_double import Doubled  # imported lazily: rarely needed
 
-    with np.errstate(all="ignore"):  # what is not finite is not certain
+    with np.errstate(all="ignore"):  # results that are not finite count as uncertain
         long = np.maximum(drag * abs(h) / 0.01, np.sqrt(spring) * abs(h) / 0.01)
         doublings = np.where((long < 2.0**50) & (long > 1), np.ceil(np.log2(long)) + 1, 0)
         step = Doubled.of(np.ldexp(h, -doublings.astype(np.int64)))
@@ -141,7 +141,7 @@ def _flows(drag: np.ndarray, spring: np.ndarray, h: float) -> tuple[np.ndarray, 
             s += derivative * Doubled.near(Fraction(1, factorial(order + 1)))
             q += derivative * Doubled.near(Fraction(1, factorial(order + 2)))
             derivative, last = (c * derivative + k * last).times(-1), derivative
-        # The derivatives fall by 0.0162 at least, the larger root of x² = 0.01 x + 0.0001: what is left out is less.
+        # Successive derivatives shrink by 0.0162, the larger root of x² = 0.01 x + 0.0001, which bounds the remainder.
         ds, s, q = (number.widened(2.0**-130) for number in (ds, s, q))
         for number in range(int(doublings.max(initial=0))):
             more = doublings > number
@@ -159,7 +159,7 @@ def _flows(drag: np.ndarray, spring: np.ndarray, h: float) -> tuple[np.ndarray, 
     return np.stack(values, axis=1), np.logical_and.reduce(known) & (long < 2.0**50)
 
 
-#: From so many different values on, numbers that `decimal` would have to work out one by one are tried together.
+#: Number of distinct values from which double-double arrays are tried before `decimal`, which works one by one.
 MANY = 100
 
 
@@ -168,10 +168,10 @@ def _each(
     *arrays: np.ndarray | float,
     many: Callable[..., tuple[np.ndarray, np.ndarray]] | None = None,
 ) -> np.ndarray:
-    """`function` of each element, worked out once for each different one, rounded to float64.
+    """Return `function` of each element, computed once per distinct element, rounded to float64.
 
-    arrays: of one shape; or numbers, which are the same for all elements.
-    many: the same for all elements at once, and for which of them it is sure of the last bit.
+    arrays: of one shape, or numbers shared by all elements.
+    many: a vectorized form of `function`, which also returns a mask of correctly rounded results.
     """
     same = np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays))
     columns = np.stack([array.ravel() for array in same], axis=1)
@@ -181,16 +181,16 @@ def _each(
         values[~known] = _one_by_one(function, distinct[~known], values.shape[1])
     else:
         values = _one_by_one(function, distinct)
-    if not len(distinct):  # no bodies, and so nothing to tell how many results there are
+    if not len(distinct):  # without bodies, a call with ones gives the number of results
         values = np.array([function(*[1.0] * len(arrays))], dtype=np.float64)[:0]
     results = values[where].T
     return results.reshape(len(results), *same[0].shape)
 
 
 def _distinct(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different rows, and which of them each row is.
+    """Return the distinct rows, and the index of each row among them.
 
-    numpy.unique(axis=0) compares structured arrays, and turns a Ctrl-C that comes meanwhile into a TypeError.
+    numpy.unique(axis=0) compares structured arrays, and turns a Ctrl-C in the comparison into a TypeError.
     """
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
@@ -206,8 +206,8 @@ def _one_by_one(function: Callable[..., list[Decimal]], rows: np.ndarray, width:
     return np.array(values, dtype=np.float64).reshape(len(rows), width if len(rows) else max(width, 0))
 
 
-@lru_cache(maxsize=4096)  # copies, snapshots and changes of other things ask for the same again
+@lru_cache(maxsize=4096)  # copies, snapshots and other changes repeat the same arguments
 def _rounded(function: Callable[..., list[Decimal]], row: bytes) -> list[float]:
-    """`function` of the float64 numbers that these bytes are: bytes tell 0.0 from -0.0."""
+    """Return `function` of float64 numbers given as bytes, which distinguish 0.0 from -0.0 in the cache."""
     with localcontext(_CONTEXT):
         return [float(number) for number in function(*np.frombuffer(row).tolist())]

@@ -1,9 +1,9 @@
-"""Arrays of numbers with twice the digits of a float64, each with a bound of its error.
+"""Double-double arrays with error bounds.
 
-For numbers that must be correctly rounded and are too many for `decimal`. A number is an unevaluated sum of two floats
-that lies within `error` of the true one: Dekker 1971, Numerische Mathematik 18, 224; bounds in Joldes, Muller, Popescu
-2017, ACM Trans. Math. Softw. 44, 15res. Where that does not settle how it is rounded, or where something has overflowed
-or nearly vanished, `rounded` says so, and `decimal` decides.
+They replace `decimal` where many numbers must be correctly rounded. A number is an unevaluated sum of two floats within
+`error` of the true value: Dekker 1971, Numerische Mathematik 18, 224; bounds in Joldes, Muller, Popescu
+2017, ACM Trans. Math. Softw. 44, 15res. If the bound does not determine the rounding, or after overflow or
+underflow, `rounded` returns False, and `decimal` decides.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-# Generous: what is proven is 5 * 2**-106 of a product, 3 * 2**-106 of a sum, and less than 2**-1060 where parts of a
-# product vanish.
+# Generous bounds: proven are 5 * 2**-106 of a product, 3 * 2**-106 of a sum, and less than 2**-1060 if parts of a
+# product underflow.
 _SHARE, _VANISHED = 2.0**-100, 2.0**-1000
 
 
 @dataclass(frozen=True)
 class Doubled:
-    """high + low, high being the nearest float64 to it, give or take `error`."""
+    """Numbers high + low, with high the nearest float64, within `error` of the true value."""
 
     high: np.ndarray
     low: np.ndarray
@@ -29,13 +29,13 @@ class Doubled:
 
     @classmethod
     def of(cls, floats: Any) -> Doubled:
-        """Floats, which are exact."""
+        """Convert floats, which are exact."""
         array = np.asarray(floats, dtype=np.float64)
         return cls(array, np.zeros_like(array), np.zeros_like(array))
 
     @classmethod
     def near(cls, number: Fraction) -> Doubled:
-        """A number that is known exactly."""
+        """Convert an exact number to its nearest double-double."""
         high = float(number)
         return cls(np.array(high), np.array(float(number - Fraction(high))), np.array(abs(high) * _SHARE))
 
@@ -56,40 +56,40 @@ class Doubled:
         return Doubled(high, low, error + np.abs(high) * _SHARE + _VANISHED)
 
     def times(self, power_of_two: float) -> Doubled:
-        """The number times a power of two, of either sign."""
+        """Return the number times a power of two, of either sign."""
         return Doubled(self.high * power_of_two, self.low * power_of_two, self.error * abs(power_of_two))
 
     def widened(self, error: float) -> Doubled:
-        """The same number, known to so much less."""
+        """Return the number with a larger error bound."""
         return Doubled(self.high, self.low, self.error + error)
 
     def where(self, chosen: np.ndarray, other: Doubled) -> Doubled:
-        """These numbers where `chosen`, others elsewhere."""
+        """Select these numbers where `chosen`, others elsewhere."""
         pairs = zip((self.high, self.low, self.error), (other.high, other.low, other.error), strict=True)
         return Doubled(*(np.where(chosen, ours, others) for ours, others in pairs))
 
     def rounded(self) -> tuple[np.ndarray, np.ndarray]:
-        """The nearest float64s, and whether they are known to be that."""
-        error = 2 * self.error  # the bounds have been rounded themselves
+        """Return float64 numbers, and a mask of those that are certainly the nearest."""
+        error = 2 * self.error  # the bounds have rounding errors too
         known = (self.high + (self.low - error) == self.high) & (self.high + (self.low + error) == self.high)
         return self.high, known & np.isfinite(error)
 
 
 def _sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded sum, and what rounding took."""
+    """Return the rounded sum and its rounding error."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)
 
 
 def _settled(large: np.ndarray, small: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same where the first number is known to be the larger one."""
+    """Return the rounded sum and its rounding error, for |large| >= |small|."""
     total = large + small
     return total, small - (total - large)
 
 
 def _product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The rounded product, and what rounding took, from halves whose products are exact."""
+    """Return the rounded product and its rounding error, from halves whose products are exact (Dekker)."""
     (a1, a2), (b1, b2) = _halves(a), _halves(b)
     product = a * b
     return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2

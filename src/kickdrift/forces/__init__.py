@@ -1,4 +1,4 @@
-"""WHAT pushes the bodies: fields on single bodies, interactions between them, and functions of users."""
+"""Forces: fields on single bodies, interactions between bodies, and callbacks of users."""
 
 from .base import Term
 

@@ -1,4 +1,4 @@
-"""Forces that engines write into arrays of their own."""
+"""Forces read from arrays that the caller writes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ if TYPE_CHECKING:
 class AppliedForce(Term):
     """A force on each body that is read from your own array: a = F / m, constant within a step.
 
-    force: F in N, an array of shape (n, dim) with the dtype of the state and any strides. The stepper keeps the array
-    itself, not a copy. When a step begins, it reads the forces from there. It never clears them; `force[:] = 0` does.
-    Nor does `kill`: the next body in the row begins with the force of the last one, unless you write the row when you
-    `spawn`.
-    Bodies of infinite mass do not move, whatever the array holds for them. The array belongs to the world: snapshots
-    contain its contents, and `restore` writes them back in place. There is no potential.
+    force: F in N, an array of shape (n, dim) with the dtype of the state and any strides. The stepper references the
+    array, not a copy, and reads it at the start of each step. It never clears it; `force[:] = 0` does. `kill` does not
+    clear it either: a body that is spawned into the same slot starts with the old force, unless you write the row when
+    you `spawn`.
+    Bodies of infinite mass do not move, whatever their force. The array is part of the state: snapshots contain its
+    contents, and `restore` writes them back in place. There is no potential.
 
-    Raises TypeError or ValueError for other arrays. Numbers that are not finite show as NonFiniteError after the
-    step.
+    Raises TypeError or ValueError for other arrays. Numbers that are not finite raise NonFiniteError after the step.
 
     >>> import numpy as np, kickdrift as kd
     >>> engine = np.zeros((1, 2))
@@ -40,7 +39,7 @@ class AppliedForce(Term):
     force: np.ndarray
 
     affine = True
-    conservative: ClassVar[bool] = True  # within a step, which is what `energy_euler` asks
+    conservative: ClassVar[bool] = True  # within a step, as `energy_euler` requires
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,23 +55,23 @@ class AppliedForce(Term):
             raise ValueError("AppliedForce(force): expected a writable, aligned array, for `restore` to write to")
         if validation.overlaps_itself(array):
             raise ValueError("AppliedForce(force): expected an item of its own for each body, got overlapping ones")
-        # A view: nobody can give it another shape, or resize what it lies in.
+        # A view, because its shape cannot be changed from outside; it also blocks resizing of its base.
         object.__setattr__(self, "_array", array.view())
 
     def equals(self, other: Declaration) -> bool:
-        """Only for the same array: it is that which is written to."""
+        """Return whether both reference the same array, because the caller writes to that one."""
         if not isinstance(other, AppliedForce):
             return False
         mine, others = self.array.__array_interface__, other.array.__array_interface__
         return all(mine[name] == others[name] for name in ("data", "shape", "strides"))
 
     def told(self) -> dict[str, Any]:
-        """Nothing: what is in the array is part of the state."""
+        """Return nothing: the contents of the array are part of the state."""
         return {}
 
     @property
     def array(self) -> np.ndarray:
-        """The array as it was when it was given."""
+        """The array, with the shape that it had when it was declared."""
         array: np.ndarray = self._array  # type: ignore[attr-defined]
         return array
 

@@ -1,4 +1,4 @@
-"""The base of all force terms."""
+"""Base classes of all forces."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 
 
 class Term(Declaration):
-    """Base of all force terms."""
+    """Base of all forces."""
 
-    velocity_dependent: ClassVar[bool] = False  #: does the acceleration depend on the velocity?
-    affine: ClassVar[bool] = False  #: is it merged into g - c (v - w) - k (x - p)?
-    conservative: ClassVar[bool] = False  #: is it minus the gradient of a potential, and no more?
+    velocity_dependent: ClassVar[bool] = False  #: the acceleration depends on the velocity
+    affine: ClassVar[bool] = False  #: merged into g - c (v - w) - k (x - p)
+    conservative: ClassVar[bool] = False  #: equals minus the gradient of a potential
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
-        """Potential energy of each body in J, shape (n,), for float64 positions."""
+        """Return the potential energy of each body in J, shape (n,), for float64 positions."""
         raise ValueError(f"energy: {type(self).__name__} has no potential")
 
     def living_energy(self, plan: Plan, position: np.ndarray, slots: Slots) -> np.ndarray:
-        """The same where some bodies do not live: what it says of these does not count."""
+        """Return the potential energy of each body where some slots are inactive; their values are ignored."""
         return self.potential_energy(plan, position)
 
     def probe(self, position: np.ndarray, velocity: np.ndarray) -> None:
-        """Refuse, when a stepper is made, what turns out not to be as declared."""
+        """Check the promises of callbacks when a stepper is made."""
 
     @property
     def label(self) -> str:
-        """A text that identifies this term, in addition to the numbers in its plan."""
+        """Return a string that identifies this force, in addition to its numbers in the plan."""
         return type(self).__name__
 
 
 class FieldTerm(Term):
-    """Base of the terms that push each body by itself, and are evaluated after the affine part."""
+    """Base of forces on single bodies, which are evaluated after the affine part."""
 
     alone = True
 
 
 class Interaction(Term):
-    """Base of the terms for many bodies at once: functions of users, and what bodies do to each other."""
+    """Base of forces evaluated for many bodies at once: callbacks, expressions and interactions between bodies."""
 
 
 class Elastic(Term):
@@ -70,7 +70,7 @@ class Elastic(Term):
 
     @classmethod
     def _of_frequency(cls, hertz: ArrayLike, damping_ratio: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Stiffness and damping for each unit of mass."""
+        """Return stiffness and damping per unit of mass."""
         omega = 2 * math.pi * validation.numbers(f"{cls.__name__}(hertz)", hertz, minimum=0.0)
         ratio = validation.numbers(f"{cls.__name__}(damping_ratio)", damping_ratio, minimum=0.0)
         with np.errstate(over="ignore"):  # refused as not finite

@@ -1,7 +1,7 @@
-"""YOUR forces: terms that are functions of the user, in Python or in machine code.
+"""Forces that are callbacks of the user, in Python or native code.
 
-They are evaluated for many bodies at once, after the terms of `fields.py`, into an array of zeros
-that is then added: divided by the masses or, for accelerations, as it is.
+They are evaluated for many bodies at once, after the forces of `fields.py`, into an array of zeros. The result is
+divided by the masses, except for accelerations, and added.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @declaration(init=False)
 class Callback(Interaction):
-    """Base of the terms that are functions of users."""
+    """Base of forces that are callbacks of users."""
 
     function: Any
     velocity_dependent: bool  # type: ignore[misc]
@@ -51,7 +51,7 @@ class Callback(Interaction):
         return ()
 
     def equals(self, other: Declaration) -> bool:
-        """Only for the same functions, whatever they are called."""
+        """Return whether the functions behave the same; their names do not count."""
         names = ("function", "potential", "jacobian", "user_data", "threadsafe")
         pairs = [[getattr(each, name, None) for each in (self, other)] for name in names]
         return super().equals(other) and all(_do_the_same(*pair) for pair in pairs)
@@ -67,7 +67,7 @@ class Callback(Interaction):
         plan.add_interaction(self.kind, self, self.divided_by_mass)
 
     def evaluate(self, t: float, position: np.ndarray, velocity: np.ndarray, out: np.ndarray) -> None:
-        """Call the function for all bodies: read-only arrays and zeros, of shape (n, dim)."""
+        """Call the function for all bodies, with read-only arrays and zeros of shape (n, dim)."""
         raise NotImplementedError
 
     def probe(self, position: np.ndarray, velocity: np.ndarray) -> None:
@@ -90,7 +90,7 @@ class Callback(Interaction):
         function = self.function
         name = getattr(function, "__qualname__", type(function).__name__)
         label = f"{type(self).__name__} {getattr(function, '__module__', '')}.{name}"
-        return label.encode("utf-8", "backslashreplace").decode()  # names of Python may hold what no text can
+        return label.encode("utf-8", "backslashreplace").decode()  # names may contain surrogates
 
     def potential_energy(self, plan: Plan, position: np.ndarray) -> np.ndarray:
         if self.potential is None:
@@ -105,12 +105,12 @@ class Callback(Interaction):
         return plan.mobility * energy if self.divided_by_mass else plan.finite_mass * energy
 
 
-#: Equal ones of these are the same.
+#: Types whose equal values are interchangeable.
 _PLAIN = (bool, int, float, str, MethodType)
 
 
 def _do_the_same(one: Any, other: Any) -> bool:
-    """Are these one object, methods of one, equal numbers or texts, or functions of one code that hold such things?"""
+    """Return whether two objects are interchangeable: identical, equal plain values, or closures of the same code."""
     if one is other or type(one) is not type(other):
         return one is other
     if isinstance(one, _PLAIN):
@@ -122,7 +122,7 @@ def _do_the_same(one: Any, other: Any) -> bool:
             [*(f.__defaults__ or ()), f.__kwdefaults__, *(cell.cell_contents for cell in f.__closure__ or ())]
             for f in (one, other)
         ]
-    except ValueError:  # a cell that is empty yet
+    except ValueError:  # an unbound closure cell
         return False
     return len(held[0]) == len(held[1]) and all(
         a is b or (type(a) is type(b) and isinstance(a, _PLAIN) and bool(a == b)) for a, b in zip(*held, strict=True)
@@ -130,7 +130,7 @@ def _do_the_same(one: Any, other: Any) -> bool:
 
 
 class PythonFunction(Callback):
-    """Base of the terms that are Python functions, called once per evaluation for all bodies."""
+    """Base of forces that are Python functions, called once per evaluation for all bodies."""
 
     alone = True
 
@@ -157,12 +157,12 @@ class PythonFunction(Callback):
     def evaluate_jacobian(
         self, t: float, x: np.ndarray, v: np.ndarray, dx: np.ndarray, dv: np.ndarray, out: np.ndarray
     ) -> None:
-        """Ask how forces change with positions and velocities: read-only arrays and zeros, as above."""
+        """Call `jacobian` for the first-order change of forces, with read-only arrays and zeros of shape (n, dim)."""
         assert self.jacobian is not None
         self.check_result(self.jacobian(t, x, v, dx, dv, out), "jacobian")
 
     def check_result(self, result: object, name: str = "function") -> None:
-        """Refuse a function that returns something: what it should have written would be lost."""
+        """Raise TypeError for a function that returns a result instead of writing to `out`."""
         if result is not None:
             raise TypeError(
                 f"{self._argument(name)}: expected it to write into `out`, as in out[:] = ..., and to return "
@@ -174,18 +174,18 @@ class Force(PythonFunction):
     """A force in N from a Python function, called once per evaluation for all bodies.
 
     function(t, position, velocity, out): t is in s. position, in m, and velocity, in m/s, are read-only arrays of
-    shape (n, dim). out has the same shape and dtype, and is full of zeros. The function fills it with forces. It must
-    not keep the arrays, because they are used again.
+    shape (n, dim). out has the same shape and dtype, and starts at zero. The function writes forces to it. It
+    must not keep the arrays, because they are reused.
     velocity_dependent: False promises that the function ignores velocities. Some integrators then call it less often.
     The promise is tested when a stepper is made.
     potential(position): the energy of each body in J, shape (n,), for `energy()`.
-    jacobian(t, position, velocity, dx, dv, out): for `implicit_euler`. It fills out with the first-order change of
-    the forces when positions change by dx and velocities by dv. Without it, difference quotients are used.
+    jacobian(t, position, velocity, dx, dv, out): for `implicit_euler`. It writes to out the first-order change
+    of the forces when positions change by dx and velocities by dv. Without it, difference quotients are used.
 
     An exception in the function passes through `step`. The stepper is then at the last completed tick. Raises
     TypeError if it is not a function, or if the function returns something, and ValueError if it breaks the promise
-    about velocities. The bits are the same everywhere only if the function uses nothing but + - * / and numpy.sqrt;
-    numpy.exp, for example, differs between machines.
+    about velocities. Results are bitwise reproducible only if the function uses nothing but + - * / and
+    numpy.sqrt; numpy.exp, for example, differs between machines.
 
     >>> import kickdrift as kd
     >>> def wind(t, position, velocity, out):
@@ -214,26 +214,26 @@ class Acceleration(PythonFunction):
 
 
 class NativeForce(Callback):
-    """A force in N from a function in machine code, called without the GIL for a tile of bodies at a time.
+    """A force in N from a native callback, called without the GIL for a tile of bodies at a time.
 
-    function: a numba `cfunc`, a function pointer of ctypes or cffi, a `scipy.LowLevelCallable`, or a PyCapsule as
-    `kickdrift.native` makes it from Cython, of the type that kickdrift/native.h (see `get_include`) has:
+    function: a numba `cfunc`, a function pointer of ctypes or cffi, a `scipy.LowLevelCallable`, or a PyCapsule that
+    `kickdrift.native` makes from Cython. Its type is declared in kickdrift/native.h (see `get_include`):
 
         int f(double t, int64_t first, int64_t count, int64_t dim, int64_t stride,
               const T *position, const T *velocity, T *out, void *user_data)
 
-    Component j of body first + i is at [j * stride + i] of position (m), velocity (m/s) and out, which is full of
-    zeros. The force on a body may depend only on that body, because tiles are of any size. If the function returns
+    Component j of body first + i is at [j * stride + i] of position (m), velocity (m/s) and out, which starts at
+    zero. The force on a body may depend only on that body, because tiles are of any size. If the function returns
     anything other than 0, the step raises CallbackError, at the last completed tick. If a Python function behind
-    ctypes raises an exception, ctypes prints it and goes on: catch it, and return a code.
+    ctypes raises an exception, ctypes prints and ignores it: catch it, and return a code.
     user_data: a contiguous array, an object or pointer of ctypes or cffi, a PyCapsule or an address; kept alive.
-    dtype: float32 or float64, of the arrays that the function is for. Needed only if the function itself does not say
-    it.
+    dtype: float32 or float64, of the arrays that the function is for. Required only if the type of the function does
+    not imply it.
     threadsafe: whether several threads may call the function at once. If not, the stepper uses one thread.
     velocity_dependent, potential: as for `Force`. divided_by_mass=False: the function writes accelerations in m/s².
 
-    After a failure the steps before it are run again, so the function is called for them once more. Raises TypeError
-    or ValueError for anything that is not such a function, or for other arrays. Wrong machine code can crash Python.
+    After a failure the steps before it are repeated, and the function is called for them again. Raises TypeError
+    or ValueError for anything that is not such a function, or for other arrays. Wrong native code can crash Python.
 
     >>> import ctypes, kickdrift as kd
     >>> @kd.NativeForce.prototype("float64")  # compiled code in earnest: this calls Python
@@ -266,7 +266,7 @@ class NativeForce(Callback):
     ) -> None:
         self._declare(function, velocity_dependent, potential, divided_by_mass)
         threadsafe = validation.flag(self._argument("threadsafe"), threadsafe)
-        from . import native  # which imports ctypes, as long a wait as half of this package
+        from . import native  # imports ctypes, which takes half as long as this package
 
         pointer = native.function(type(self).__name__, native.FORCE, function, dtype)
         given = pointer.user_data if user_data is None else user_data
@@ -281,7 +281,7 @@ class NativeForce(Callback):
 
     @staticmethod
     def prototype(dtype: Any) -> Any:
-        """The type of such a function for ctypes: a decorator, or what to cast a pointer to."""
+        """Return the ctypes function type: a decorator, or the type to cast a pointer to."""
         from . import native
 
         return native.prototype(native.FORCE, np.dtype(dtype))

@@ -1,12 +1,12 @@
-"""WHAT pushes the bodies: one small declaration per force term.
+"""Forces on single bodies, one small declaration each.
 
-A term holds checked coefficients and says how they enter a `Plan`: the affine family (gravity,
-linear drag, anchored springs) is merged there into one acceleration
+A declaration has checked coefficients and adds them to a `Plan`. The affine forces (gravity,
+linear drag, anchored springs) are merged there into one acceleration
 
     a = g - c (v - w) - k (x - p)        per component,
 
-every other term becomes a `Record` that the reference and the kernels evaluate after it, in the
-order given. What is evaluated for many bodies at once is in `callbacks.py` and `interactions.py`. Forces are
+Every other force becomes a `Record` that the reference and the kernels evaluate after it, in the
+order given. Forces that are evaluated for many bodies at once are in `callbacks.py` and `interactions.py`. Forces are
 divided by the mass of each body, gravities and accelerations are not.
 
 Units are SI: metres, seconds, kilograms, newtons.
@@ -125,11 +125,11 @@ class AnchorSpring(Elastic):
     stiffness: ArrayLike = numbers(minimum=0.0, per_body="number")
     damping: ArrayLike = numbers(minimum=0.0, default=0.0, per_body="number")
     anchor: ArrayLike = numbers(default=0.0, place=True, per_body="vector")
-    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # stiffness and damping are divided by it
+    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # stiffness and damping are per unit of mass
 
     @classmethod
     def from_frequency(cls, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0, anchor: ArrayLike = 0.0) -> AnchorSpring:
-        """The spring that makes a body of any mass oscillate `hertz` times a second.
+        """Return the spring that makes a body of any mass oscillate `hertz` times a second.
 
         hertz: undamped frequency >= 0 in Hz. damping_ratio: 0 never stops swinging, 1 returns fastest without
         overshoot (critical). Both are scalar or (n,).
@@ -156,8 +156,8 @@ class PointGravity(FieldTerm):
 
     mu: G M in m³/s² (negative repels), scalar or (n,). center: m, 0, (dim,) or (n, dim).
     softening: e >= 0 in m, scalar or (n,). Not divided by mass.
-    Potential: -m mu / sqrt(|d|² + e²). At the centre itself there is no direction, so without softening the
-    acceleration there is zero.
+    Potential: -m mu / sqrt(|d|² + e²). At the centre the direction is undefined, and without softening the
+    acceleration is zero there.
 
     >>> import kickdrift as kd
     >>> planet = kd.Stepper([[1.0, 0.0]], [[0.0, 1.0]], dt=0.01, integrator="pefrl", forces=[PointGravity(1.0)])
@@ -221,7 +221,7 @@ class Vortex(FieldTerm):
         strength = self._scalars(plan, "strength") * plan.mobility
         if plan.dim == 2:
             strength, axis = strength * np.sign(axis[2]), np.array([0.0, 0.0, 1.0])
-        axis = axis / np.abs(axis).max()  # so that no square overflows
+        axis = axis / np.abs(axis).max()  # avoids overflow of squares
         plan.add_record(
             self.kind,
             self,
@@ -249,11 +249,11 @@ class Damping(Term):
     alone = True
 
     rate: ArrayLike = numbers(minimum=0.0, per_body="number")
-    conservative: ClassVar[bool] = True  # it changes no potential; what it takes, it takes between steps
+    conservative: ClassVar[bool] = True  # it dissipates between steps only
 
     @classmethod
     def per_frame(cls, loss: ArrayLike, fps: float = 60) -> Damping:
-        """The damping that equals `v -= v * loss` once per frame at `fps`, at any other rate too.
+        """Return the damping that equals `v -= v * loss` once per frame at `fps`, at any step rate.
 
         loss: share of the velocity lost per frame, 0 <= loss < 1.
 
@@ -263,7 +263,7 @@ class Damping(Term):
         share = validation.numbers("Damping(loss)", loss, minimum=0.0)
         if share.size and share.max() >= 1:
             raise ValueError(f"Damping(loss): expected numbers below 1, got {share.max():g}")
-        with np.errstate(over="ignore"):  # refused as not finite
+        with np.errstate(over="ignore"):  # overflow is refused as not finite
             rate = exact_math.decay_rates(share) * validation.real("Damping(fps)", fps, above=0)
         return cls(rate)
 

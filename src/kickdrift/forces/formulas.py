@@ -1,4 +1,4 @@
-"""Forces and potentials as formulas: text that is read once, never evaluated, and has the same bits everywhere."""
+"""Forces and potentials as expressions: parsed once, never evaluated as Python, bitwise reproducible."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 AXES = ("x", "y", "z")
 SPEEDS = ("vx", "vy", "vz")
-#: A list as kernels run it, the numbers that are known before, and the rows of one number per body.
+#: Kernel code of a program, its constants, and its coefficients with one number per body.
 Coded = tuple[Code, list[Any], list[np.ndarray]]
 STATE = ("t", *AXES, *SPEEDS, "m")
 
 
 def parted(title: str, given: dict[str, Any], reserved: tuple[str, ...]) -> tuple[dict[str, str], dict[str, Any]]:
-    """(texts, parameters) among keyword arguments; names that mean something else are refused."""
+    """Split keyword arguments into (expressions, parameters); refuse reserved names."""
     texts, parameters = {}, {}
     for name, value in given.items():
         label = f"{title}({name[:40]})"
@@ -49,7 +49,7 @@ def parted(title: str, given: dict[str, Any], reserved: tuple[str, ...]) -> tupl
 
 
 def shown(parameters: dict[str, np.ndarray]) -> list[str]:
-    """Parameters as in a call; of many numbers only how many there are."""
+    """Format parameters as in a call; of long arrays only the length."""
     return [
         f"{name}={value.tolist()!r}" if value.size <= 8 else f"{name}=<{value.size} numbers>"
         for name, value in parameters.items()
@@ -57,7 +57,7 @@ def shown(parameters: dict[str, np.ndarray]) -> list[str]:
 
 
 class Listing(str):
-    """A list of operations as text, which Python's prompt shows as such."""
+    """A list of operations as text, printed by the Python prompt without quotes."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ class Listing(str):
 
 @declaration(init=False)
 class Formula(Interaction):
-    """Base of the terms that are formulas."""
+    """Base of forces given as expressions."""
 
     kind = "formula"
 
@@ -82,7 +82,7 @@ class Formula(Interaction):
                 raise ValueError(f"{title}({name}): expected another name, {title} has an attribute of this one")
         object.__setattr__(self, "texts", dict(texts))
         object.__setattr__(self, "parameters", dict(parameters))
-        self.operations  # noqa: B018 - what is wrong is found now
+        self.operations  # noqa: B018 - parse now: report mistakes in the constructor
 
     def __getattr__(self, name: str) -> Any:
         parameters = self.__dict__.get("parameters", {})
@@ -103,7 +103,7 @@ class Formula(Interaction):
 
     @once
     def _nodes(self) -> tuple[Builder, dict[str, int]]:
-        """The parsed texts, and the nodes of the components of the force."""
+        """The builder with the parsed expressions, and the nodes of the force components."""
         raise NotImplementedError
 
     def _finished(self, nodes: dict[str, int]) -> Program:
@@ -114,12 +114,12 @@ class Formula(Interaction):
 
     @once
     def operations(self) -> Program:
-        """The components of the force."""
+        """The program for the components of the force."""
         return self._finished(self._nodes[1])
 
     @once
     def changes(self) -> Program:
-        """How they change, to first order, when positions change by `d x` and so on."""
+        """The program for the first-order change of the force for changes `d x` ... of positions and velocities."""
         builder, components = self._nodes
         seeds = {builder.node("name", name): builder.node("name", f"d {name}") for name in (*AXES, *SPEEDS)}
         try:
@@ -129,7 +129,7 @@ class Formula(Interaction):
         return self._finished({name: node for name, node in found.items() if node is not None})
 
     def program(self) -> str:
-        """The list of operations that a step runs for each body, as text.
+        """Return the list of operations that a step runs for each body, as text.
 
         >>> import kickdrift as kd
         >>> print(kd.Expression(x="-k*x*norm(x, y)", k=2.0).program())
@@ -159,18 +159,18 @@ class Formula(Interaction):
 
     @once
     def noisy(self) -> bool:
-        """Is there noise in any of its lists?"""
+        """Whether any of its programs uses noise."""
         return any(node[0] == "noise" for node in self._nodes[0].nodes)
 
-    # How a stepper changes its parameters: the list of operations stays.
+    # Changes of parameters at run time; the program stays.
 
     @property
     def coefficients(self) -> tuple[str, ...]:
-        """The parameters, which may be changed once a stepper has it."""
+        """Names of the parameters, which can be changed at run time."""
         return tuple(self.parameters)
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
-        """The same formula with other parameters."""
+        """Return a copy with other parameters."""
         title = type(self).__name__
         for name, value in coefficients.items():
             if name not in self.parameters:
@@ -185,7 +185,7 @@ class Formula(Interaction):
         return other
 
     def told(self) -> dict[str, Any]:
-        """Its contents, for comparing it with others of its class."""
+        """Return the contents, for comparison with others of its class."""
         return {"label": self.label, **self.parameters}
 
     # In a stepper.
@@ -213,7 +213,7 @@ class Formula(Interaction):
         return "m" in self.operations.names
 
     def code(self, fields: dict[str, np.ndarray], which: str = "operations") -> Coded:
-        """A list as kernels run it, the numbers that are known before, and the rows of one number per body."""
+        """Return the kernel code of a program, its constants, and its coefficients with one number per body."""
         from ..engine.formulas import LIMITS
 
         places: dict[str, Place] = {"t": ("time", 0)}
@@ -226,7 +226,7 @@ class Formula(Interaction):
         return coded(type(self).__name__, getattr(self, which), places, fields, LIMITS)
 
 
-PLANES = {axis: number for number, axis in enumerate(AXES)}  #: where the components of a force go
+PLANES = {axis: number for number, axis in enumerate(AXES)}  #: row of each force component in `out`
 
 
 def coded(
@@ -238,7 +238,7 @@ def coded(
     results: dict[str, int] = PLANES,
     rows: bool = False,
 ) -> Coded:
-    """A program as kernels run it, with the numbers that it works on. results, rows: as for `translate`."""
+    """Return the kernel code of a program and its operands; results, rows: see `translate`."""
     try:
         code = translate(program, places, limits, results, rows)
     except TooManyError as error:
@@ -249,25 +249,25 @@ def coded(
 
 
 class Expression(Formula):
-    """A force in N as formulas, one text per component, with the same bits on every platform.
+    """A force in N as expressions, one string per component, bitwise reproducible on every platform.
 
     x, y, z: the components; one that is not given is 0. Other keywords are parameters or definitions. Parameters are
-    numbers, or one number per body, shape (n,). Definitions are texts, as in Expression(x="-k*x/r", r="norm(x, y)",
+    numbers, or one number per body, shape (n,). Definitions are strings, as in Expression(x="-k*x/r", r="norm(x, y)",
     k=2.0).
     Formulas are made of numbers, + - * / **, the variables t (s), x y z (m), vx vy vz (m/s), m (kg), parameters,
     definitions, pi, and sin cos tan exp log sqrt tanh cbrt pow atan2 abs floor min max clamp(a, low, high),
     norm(a, b, c), dot(a, b, c, d) = a c + b d, where(x < 0 and y >= 1, a, b), and noise(k).
 
-    noise(k), for k = 0, 1, 2 ... up to 2**31 - 1: normal numbers of mean 0 and variance 1, another one for each k, body
-    and tick, which lasts from a tick to the next; those of different k are independent. They depend on k, the tick and
-    the body's id alone (counters of Philox 4x32-10, as of `Langevin`): threads, layouts, other bodies' births and
-    deaths and going back change nothing. A force a*noise(0) under steps of dt is white noise of intensity a² dt.
+    noise(k), for k = 0, 1, 2 ... up to 2**31 - 1: standard normal numbers, constant within a tick and independent for
+    different k, bodies and ticks. They depend only on k, the tick and the body's id (counters of Philox 4x32-10, as in
+    `Langevin`). Threads, memory layout, spawn and despawn of other bodies and `restore` do not change them. A force
+    a*noise(0) under steps of dt is white noise of intensity a² dt.
 
     The text is parsed and translated to a list of operations (`program()`). It is never evaluated as Python. Equal
-    parts are computed once. Parts that are constant, or the same for all bodies, are not computed for each body.
+    subexpressions are computed once. Constant or uniform subexpressions are not computed for each body.
     Otherwise sums and products are computed in the order in which they are written. Whole powers up to 64 are
-    products, in one fixed order; functions are those of `kd.math`. `implicit_euler` uses derivatives by rule. Several
-    threads may step the bodies.
+    products, in one fixed order; functions are those of `kd.math`. `implicit_euler` uses symbolic derivatives.
+    Several threads may step the bodies.
 
     Raises ValueError for a mistake in a formula, and its message shows the column; ValueError for parameters of a
     wrong length; TypeError for parameters that are not real numbers.
@@ -300,15 +300,15 @@ class Expression(Formula):
 
 
 class Potential(Formula):
-    """A potential in J as a formula. The force is minus its gradient, derived by rule.
+    """A potential in J as an expression. The force is minus its symbolic gradient.
 
     energy: the formula. Other keywords are parameters and definitions, as for `Expression`, but a formula here may
     not use velocities. The derivatives of norm, sqrt and abs at 0 are 0: no direction, no force. `energy()` includes
     this potential, unless it depends on t.
 
-    Derivatives follow the chain rule, dV = f_u du + f_v dv for V = f(u, v), from the last operation to the first. The
-    rules are those of forces/formula/derivatives.py. Formulas with choices (where, min, max) are derived in the other
-    direction, once for each component. Raises what `Expression` raises.
+    Derivatives use reverse mode: the chain rule, dV = f_u du + f_v dv for V = f(u, v), from the last operation to the
+    first, with the rules of forces/formula/derivatives.py. Expressions with choices (where, min, max) use forward mode,
+    once for each component. Raises what `Expression` raises.
 
     >>> import kickdrift as kd
     >>> well = kd.Potential("k/2*r**2", r="norm(x - cx, y)", k=4.0, cx=1.0)
@@ -359,7 +359,7 @@ class Potential(Formula):
 
     @once
     def energy(self) -> Program:
-        """The energy, as if it were the component x of something."""
+        """The program for the energy, whose result is named x."""
         builder, energy = self._energy
         return finished(builder, {"x": energy})
 
@@ -377,7 +377,7 @@ class Potential(Formula):
 
 
 def evaluate(program: Program, values: dict[str, Any], real: Any = np.float64) -> dict[str, Any]:
-    """A program on arrays of a dtype, with the bits that kernels have."""
+    """Evaluate a program on arrays of a dtype, bitwise equal to the kernels."""
     from .. import math as functions
 
     whole = {

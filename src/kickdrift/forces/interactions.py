@@ -1,7 +1,7 @@
-"""Bodies that push each other: springs between pairs of them, and gravity among all.
+"""Interactions between bodies: springs between pairs, and gravity among all.
 
-They are evaluated for all bodies at once, after the terms of `fields.py`. What a body is pushed by is
-summed in a fixed order, so that no number of threads and no instruction set changes a bit.
+They are evaluated for all bodies at once, after the forces of `fields.py`. The forces on a body are summed in a fixed
+order: results are bitwise reproducible for any number of threads and any instruction set.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Springs(Elastic, Interaction):
     """Springs and dampers between pairs of bodies: F = (k (L - rest) + d L') u (Hooke; Baraff, Witkin 1998).
 
     u points from the first body of a pair to the second, L is their distance and L' its rate. The first body feels F,
-    the second -F. If the distance is zero there is no direction, and no force.
+    the second -F. At distance zero the direction is undefined and the force is zero.
     pairs: indices of bodies, ints of shape (pairs, 2). A pair may appear more than once.
     stiffness: k >= 0 in N/m, damping: d >= 0 in kg/s, rest_length: >= 0 in m. Each is a scalar or (pairs,).
     rest_length=None means the distances when the stepper is made.
     Potential: k (L - rest)² / 2. Total momentum and angular momentum are conserved, to rounding. The forces on a body
     are summed in the order of the pairs.
-    Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers. Damping that no step
-    can follow, where dt d / m adds up to more than 2 at a body, is a RuntimeWarning, when it is made and when
-    `set`, `add`, `enable`, `set_mass` or another dt brings it about.
+    Raises TypeError or ValueError for wrong indices, a body paired with itself, and wrong numbers. Unstable damping,
+    where dt d / m adds up to more than 2 at a body, gives a RuntimeWarning, when the stepper is made and when `set`,
+    `add`, `enable`, `set_mass` or another dt causes it.
 
     >>> import kickdrift as kd
     >>> chain = kd.Stepper([[0.0], [1.0], [3.0]], dt=0.5, forces=[kd.Springs([(0, 1), (1, 2)], 2.0, rest_length=1.0)])
@@ -60,7 +60,7 @@ class Springs(Elastic, Interaction):
     stiffness: ArrayLike = numbers(minimum=0.0)
     rest_length: ArrayLike | None = None
     damping: ArrayLike = numbers(minimum=0.0, default=0.0)
-    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # both times the reduced mass of each pair
+    per_mass: bool = dataclasses.field(default=False, kw_only=True)  # both are per reduced mass of the pair
     tenants: np.ndarray | None = tenants()
 
     def __post_init__(self) -> None:
@@ -74,11 +74,11 @@ class Springs(Elastic, Interaction):
     def from_frequency(
         cls, pairs: ArrayLike, hertz: ArrayLike, damping_ratio: ArrayLike = 0.0, rest_length: ArrayLike | None = None
     ) -> Springs:
-        """The springs that make two bodies of any masses oscillate `hertz` times a second.
+        """Return the springs that make two bodies of any masses oscillate `hertz` times a second.
 
-        Stiffness and damping follow from the reduced mass of each pair, m m' / (m + m'), and hold for a pair without
-        other forces. hertz: undamped frequency >= 0 in Hz. damping_ratio: 0 never stops swinging, 1 returns fastest
-        without overshoot (critical). Both are scalar or (pairs,). Raises what `Springs` raises.
+        Stiffness and damping follow from the reduced mass of each pair, m m' / (m + m'), and are exact for a pair
+        without other forces. hertz: undamped frequency >= 0 in Hz. damping_ratio: 0 never stops swinging, 1 returns
+        fastest without overshoot (critical). Both are scalar or (pairs,). Raises what `Springs` raises.
 
         >>> import kickdrift as kd
         >>> spring = Springs.from_frequency([(0, 1)], hertz=2.0, rest_length=1.0)
@@ -93,7 +93,7 @@ class Springs(Elastic, Interaction):
     def placed(self, position: np.ndarray, periodic: Periodic | None = None) -> Self:
         if self.rest_length is not None:
             return self
-        with np.errstate(over="ignore", invalid="ignore"):  # what is no longer finite is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
             _, distance = self._distances(position.astype(np.float64), periodic)
         return dataclasses.replace(self, rest_length=distance)
 
@@ -115,11 +115,11 @@ class Springs(Elastic, Interaction):
         return None if self.per_mass or "per_mass" in names else self._numbers_of(np.ones(1), names)
 
     def _numbers_of(self, share: np.ndarray, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """Fields that depend on these coefficients; share: what forces are multiplied with."""
+        """Return record fields that depend on these coefficients; share: the factor of forces, such as 1/m."""
         return {_FIELDS[name]: self._per_pair(name) * (1 if name == "rest_length" else share) for name in names}
 
     def doubts(self, plan: Plan, dt: float) -> str | None:
-        """Damping that no step of this length can follow: by itself, or with all of it at a body."""
+        """Return a warning about damping that is unstable at this dt, for one spring or summed over a body."""
         pairs, limit = np.asarray(self.pairs), plan.integrator.damping_limit
         damping = self._per_pair("damping") * (self._reduced_masses(plan) if self.per_mass else np.ones(len(pairs)))
         if not damping.any():
@@ -153,7 +153,7 @@ class Springs(Elastic, Interaction):
         stretch = distance - self._per_pair("rest_length")
         moves = (plan.mobility + np.zeros(plan.n))[pairs].any(axis=1)
         energy = np.where(uncut, moves * stiffness * stretch * stretch / 2, 0.0)
-        # Half of it to each end: where all ends are summed, each spring counts once.
+        # Each end gets half of the energy, and the sum over bodies counts each spring once.
         return np.bincount(pairs.ravel(), np.repeat(energy / 2, 2), plan.n)
 
     def _per_pair(self, name: str) -> np.ndarray:
@@ -167,7 +167,7 @@ class Springs(Elastic, Interaction):
         return pairs, np.sqrt((difference * difference).sum(axis=1))
 
     def _reduced_masses(self, plan: Plan) -> np.ndarray:
-        """m m' / (m + m') of each pair; of two that nothing moves, zero."""
+        """Return m m' / (m + m') of each pair; zero for two immovable bodies."""
         inverse = (plan.inverse_mass + np.zeros(plan.n))[np.asarray(self.pairs)].sum(axis=1)
         return np.divide(1, inverse, out=np.zeros_like(inverse), where=inverse > 0)
 
@@ -179,8 +179,8 @@ class NBody(Interaction):
     G: m³/(kg s²), one number (in SI units 6.6743e-11; a negative one repels). softening: e >= 0 in m, one number
     (Plummer's, as in Aarseth). Potential: -G m m' / sqrt(|d|² + e²), once for each pair.
 
-    Bodies at the same place do not attract each other. The cost grows with the square of the number of bodies. The
-    attractions on a body are always summed from the first body to the last. Total momentum and angular momentum are
+    Bodies at the same position do not attract each other. The cost grows with the square of the number of bodies. The
+    accelerations of a body are always summed from the first body to the last. Total momentum and angular momentum are
     conserved, to rounding. Raises ValueError for bodies of infinite mass, and if the softening is so small that
     attractions overflow.
 
@@ -213,7 +213,7 @@ class NBody(Interaction):
 
     def fields_of(self, plan: Plan, names: Collection[str], before: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         mu, e2 = self.G * plan.mass, np.array([self.softening * self.softening])
-        with np.errstate(all="ignore"):  # what overflows is refused here and by the plan
+        with np.errstate(all="ignore"):  # overflow is refused here and by the plan
             largest = abs(mu.item()) if mu.size == 1 else np.abs(mu).max(initial=0)
             e, most = plan.dtype.type(e2.item()), plan.dtype.type(largest)
             cube = e * np.sqrt(e)
@@ -232,7 +232,7 @@ class NBody(Interaction):
 
     def _energy(self, mass: Any, position: np.ndarray) -> np.ndarray:
         energy = np.zeros(len(mass))
-        for i in range(len(mass) - 1):  # those of the pairs (i, j > i)
+        for i in range(len(mass) - 1):  # pairs (i, j > i)
             difference = position[i + 1 :] - position[i]
             distance = np.sqrt((difference * difference).sum(axis=1) + self.softening * self.softening)
             energy[i] = np.divide(mass[i + 1 :], distance, out=np.zeros_like(distance), where=distance > 0).sum()

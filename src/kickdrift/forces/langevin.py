@@ -1,4 +1,4 @@
-"""Friction and noise of a bath of some temperature."""
+"""The Langevin thermostat: friction and noise of a heat bath."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @declaration()
 class Langevin(Interaction):
-    """Friction and noise of a bath: dv = F/m dt - friction v dt + sqrt(2 friction temperature / m) dW (Langevin 1908).
+    """Langevin thermostat: dv = F/m dt - friction v dt + sqrt(2 friction temperature / m) dW (Langevin 1908).
 
     friction: 1/s, >= 0, scalar or (n,). temperature: k_B T in J = kg m²/s², >= 0, scalar or (n,). The variance of
     each component of a velocity becomes temperature / m. seed: 0 to 2**64 - 1. Bodies of infinite mass are not
-    affected. A stepper has at most one.
+    affected. A stepper can have only one.
 
     With c = exp(-friction dt), v' = c v + sqrt((1 - c²) temperature / m) z is exact for friction and noise alone (an
     Ornstein-Uhlenbeck process). With `velocity_verlet` it is applied in the middle of the drift. The order is then:
@@ -35,9 +35,9 @@ class Langevin(Interaction):
 
     The numbers z are normal (Box and Muller 1958, with the functions of `kd.math`). They come from Philox 4x32-10
     (Salmon et al. 2011, doi 10.1145/2063384.2063405), whose key is the seed, and whose counter is the tick and the
-    id of the body. So they are the same on every platform, for all layouts and numbers of threads, whoever else is
-    born or dies, and after going back. Raises TypeError or ValueError for wrong numbers, and ValueError for a dt
-    below 0, because noise cannot run backwards.
+    id of the body. They are the same on every platform, for all memory layouts and numbers of threads, whatever other
+    bodies are spawned or removed, and after `restore`. Raises TypeError or ValueError for wrong numbers, and ValueError
+    for a dt below 0, because noise cannot run backwards.
 
     >>> import kickdrift as kd
     >>> bath = kd.Langevin(friction=1.0, temperature=2.0, seed=7)
@@ -65,7 +65,7 @@ class Langevin(Interaction):
 
     @property
     def coefficients(self) -> tuple[str, ...]:
-        """The coefficients that `set` can change."""
+        """Names of the coefficients that `set` can change."""
         return "friction", "temperature"
 
     def compile(self, plan: Plan) -> None:

@@ -1,7 +1,7 @@
-"""Functions and data in machine code, as users hold them: what addresses they stand for.
+"""Addresses of native callbacks and of their user data.
 
-Taken are numba's `cfunc`, function pointers of ctypes and cffi, `scipy.LowLevelCallable`, and PyCapsules
-named as include/kickdrift/native.h says. None of these packages is imported here.
+Accepted are numba's `cfunc`, function pointers of ctypes and cffi, `scipy.LowLevelCallable`, and PyCapsules with the
+names of include/kickdrift/native.h. None of these packages is imported here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONGS = (ctypes.c_int64, ctypes.c_longlong, ctypes.c_long)
 
 
 def get_include() -> str:
-    """The folder to put on a C compiler's include path for kickdrift/native.h and `cimport kickdrift.native`.
+    """Return the folder for a C compiler's include path, for kickdrift/native.h and `cimport kickdrift.native`.
 
     >>> import os, kickdrift as kd
     >>> os.listdir(os.path.join(kd.get_include(), "kickdrift"))
@@ -33,7 +33,7 @@ def get_include() -> str:
 
 
 class Kind(NamedTuple):
-    """A type of functions: int (double, so many int64_t, so many T *, void *)."""
+    """A C function type: int (double, int64_t ..., T * ..., void *)."""
 
     name: str
     integers: int
@@ -48,7 +48,7 @@ class Kind(NamedTuple):
         return {f"kickdrift_{self.name}_f32": F32, f"kickdrift_{self.name}_f64": F64}
 
     def of(self, types: list[Any], real: Any, integer: Any, array: Any, pointer: Any) -> bool:
-        """Are these the types of the arguments? The others say so of one of them."""
+        """Return whether the argument types match; the other parameters are predicates on one type."""
         last = 1 + self.integers + self.arrays
         return (
             len(types) == last + 1
@@ -64,7 +64,7 @@ FLOW = Kind("flow", 3, 2)
 
 
 class Pointer(NamedTuple):
-    """A C function: its address, the dtype that it is for, if it tells, and its user data, if it brings some."""
+    """A C function: its address, its dtype, if declared, and its user data, if any."""
 
     address: int
     dtype: np.dtype | None
@@ -73,7 +73,7 @@ class Pointer(NamedTuple):
 
 @cache
 def prototype(kind: Kind, dtype: np.dtype) -> Any:
-    """The type of a function as ctypes has it."""
+    """Return the ctypes type of a function."""
     number = ctypes.POINTER(ctypes.c_float if dtype == F32 else ctypes.c_double)
     middle = [ctypes.c_int64] * kind.integers + [number] * kind.arrays
     return ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_double, *middle, ctypes.c_void_p)
@@ -87,7 +87,7 @@ def call(kind: Kind, pointer: Pointer, data: int, t: float, integers: list[int],
 
 
 def function(name: str, kind: Kind, given: Any, dtype: Any = None) -> Pointer:
-    """The function that is meant; TypeError where it is of another type, or for another dtype."""
+    """Return the pointer of a function; raise TypeError for another function type or dtype."""
     pointer = _function(f"{name}(function)", kind, given)
     if not pointer.address:
         raise ValueError(f"{name}(function): expected a function, got a null pointer ({type(given).__name__})")
@@ -127,7 +127,7 @@ def _function(name: str, kind: Kind, given: Any) -> Pointer:
 
 
 def data(name: str, given: Any) -> int:
-    """The address that is meant; what is there must outlive the function, unless it is `given` itself."""
+    """Return the address of user data. Its memory must outlive the function, unless `given` itself owns it."""
     if given is None:
         return 0
     if type(given).__name__ == "PyCapsule":
@@ -151,7 +151,7 @@ def data(name: str, given: Any) -> int:
 
 
 def _ctypes_dtype(name: str, kind: Kind, given: Any) -> np.dtype | None:
-    """The dtype that a function pointer of ctypes declares; None where it declares nothing."""
+    """Return the dtype that a ctypes function pointer declares, or None."""
     types = given.argtypes
     if not types:
         return None
@@ -202,7 +202,7 @@ def _capsule(name: str, kind: Kind, given: Any) -> Pointer:
 
 
 def _of_capsule(what: str, capsule: Any, *name: bytes | None) -> Any:
-    """PyCapsule_GetName, PyCapsule_GetPointer or PyCapsule_GetContext."""
+    """Call PyCapsule_GetName, PyCapsule_GetPointer or PyCapsule_GetContext."""
     get = getattr(ctypes.pythonapi, f"PyCapsule_Get{what}")
     get.restype = ctypes.c_char_p if what == "Name" else ctypes.c_void_p
     get.argtypes = [ctypes.py_object, *[ctypes.c_char_p] * len(name)]

@@ -1,4 +1,4 @@
-"""Forces between pairs of bodies that are near, by a formula of their distance."""
+"""Short-range pair forces, by an expression of the distance."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     from ..stepper.model import Plan
     from ..stepper.slots import Slots
 
-#: Candidates for pairs whose energy is worked out at a time.
+#: Candidate pairs per batch of the energy sum, to limit memory.
 CANDIDATES = 1 << 20
 
 
 class PairPotential(Formula):
-    """A potential in J for pairs of bodies that are near each other, as a formula; the force is derived by rule.
+    """A short-range pair potential in J, as an expression; the force is its symbolic derivative.
 
-    energy: the formula. It depends on r, the distance in m, and on parameters, which are numbers and the same for all
-    pairs. Definitions are texts, as for `Expression`. cutoff: m, > 0: bodies as far apart as this, or farther, ignore
-    each other. shift: whether the energy at the cutoff is subtracted from the energy of each pair, so that it does
-    not jump there. Forces are the same in both cases.
+    energy: the expression. It depends on r, the distance in m, and on parameters, which are numbers and the same for
+    all pairs. Definitions are strings, as for `Expression`. cutoff: m, > 0: bodies at this distance or farther do not
+    interact. shift: whether to subtract the energy at the cutoff from that of each pair, which makes it continuous
+    there. Forces are the same in both cases.
 
-    Each pair i < j with d = x_j - x_i and 0 < |d| < cutoff counts once: V'(r) d / r pushes i, and its negative pushes
-    j. The forces on a body are summed from the pair of the lowest indices to the last, with any instruction set.
-    Momentum and angular momentum are conserved, to rounding. Bodies at the same place do not push each other.
+    Each pair i < j with d = x_j - x_i and 0 < |d| < cutoff counts once: the force on i is V'(r) d / r, and on j its
+    negative. The forces on a body are summed from the pair of the lowest indices to the last, with any instruction set.
+    Momentum and angular momentum are conserved, to rounding. Bodies at the same position exert no force.
 
-    Pairs are found with the grid of `ElasticCollisions`. They are kept in a list of pairs within 9/8 of the cutoff,
-    until a body has moved by half of that margin (Verlet 1967, Phys. Rev. 159, 98). The result does not depend on
-    when the list is made. Space is open, or that of `Periodic`: then d leads to the nearest image.
+    A neighbour list contains the pairs within 9/8 of the cutoff, until a body has moved by half of that margin
+    (Verlet 1967, Phys. Rev. 159, 98). It is built with the grid of `ElasticCollisions`. The result does not depend
+    on when the list is built. Space is open, or that of `Periodic`: then d is the minimum image.
     `implicit_euler` uses difference quotients of the force.
 
     Raises what `Expression` raises, and ValueError for a cutoff that is not above 0 and for parameters that are not
@@ -54,7 +54,7 @@ class PairPotential(Formula):
     kind = "pair_potential"
     conservative: ClassVar[bool] = True
 
-    #: All pairs are of one kind.
+    #: Parameters are uniform for all pairs.
     per_body: ClassVar[dict[str, str]] = {}
 
     def __init__(self, energy: str, /, cutoff: float, shift: bool = False, **given: Any) -> None:
@@ -78,7 +78,7 @@ class PairPotential(Formula):
         return f"PairPotential({', '.join(given)})"
 
     def changed(self, coefficients: dict[str, Any]) -> Self:
-        """The same formula with other parameters."""
+        """Return a copy with other parameters."""
         other = super().changed(coefficients)
         _check_single(other.parameters)
         return other
@@ -111,7 +111,7 @@ class PairPotential(Formula):
 
     @once
     def energy(self) -> Program:
-        """The energy of a pair, as if it were the component x of something."""
+        """The program for the energy of a pair, whose result is named x."""
         builder, energy = self._energy
         return finished(builder, {"x": energy})
 
@@ -137,7 +137,7 @@ class PairPotential(Formula):
         return self._sum(plan, position, np.flatnonzero(slots.alive))
 
     def _sum(self, plan: Plan, position: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Half of what each pair has for each of its bodies, where one of them can be moved."""
+        """Return the energy per body: half of the energy of each pair, skipping pairs of immovable bodies."""
         if plan.periodic is not None:
             return self._sum_around(plan, position, rows)
         order = rows[np.argsort(position[rows, 0], kind="stable")]
@@ -161,7 +161,7 @@ class PairPotential(Formula):
         return total
 
     def _sum_around(self, plan: Plan, position: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """The same in a periodic box."""
+        """Return the energy per body in a periodic box, by minimum image."""
         assert plan.periodic is not None
         i, j = plan.near_pairs(position, self.cutoff, np.isin(np.arange(plan.n), rows))
         d = plan.periodic.torus(plan.dim).nearest(position[j] - position[i])

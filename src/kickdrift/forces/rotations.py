@@ -1,8 +1,8 @@
-"""WHAT turns velocities: magnetic fields and rotating frames.
+"""Exact rotations of velocities: magnetic fields and rotating frames.
 
-Their forces are v x w, across the velocity: they turn it and do no work. So they are no terms of the
-acceleration, which would make every method feel them as drag and change its energy. Each step is
-h/2 of turning, the step of the integrator under all other forces, and h/2 of turning (Strang 1968):
+Their forces are v x w, perpendicular to the velocity: they rotate it and do no work. As part of the
+acceleration, integrators would treat them as drag and change the energy. Instead each step is split into
+a rotation by h/2, the step of the integrator under all other forces, and a rotation by h/2 (Strang 1968):
 the rotation keeps |v| to rounding at any dt, and methods of order 2 and above but `verlet` are of order 2. With
 `velocity_verlet` that is Boris' method (1970), with the exact angle.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _axes(term: Term, plan: Plan, name: str, per_body: bool) -> np.ndarray:
-    """Vectors of three components, (1|n, 3): in two dimensions a number or one per body, along z."""
+    """Return vectors of shape (1, 3) or (n, 3); in two dimensions scalars become vectors along z."""
     label = f"{type(term).__name__}({name})"
     value = getattr(term, name)
     if plan.dim == 1:
@@ -72,13 +72,13 @@ class Magnetic(Term):
 
 @declaration()
 class RotatingFrame(FieldTerm):
-    """Coriolis and centrifugal acceleration in a frame that turns: a = 2 v x w + w x ((x - c) x w).
+    """Coriolis and centrifugal acceleration in a rotating frame: a = 2 v x w + w x ((x - c) x w).
 
     omega: w in rad/s, shape (3,); in two dimensions a number, positive counter-clockwise. center: c in m, a point of
     the axis, 0 or (dim,).
 
-    The Coriolis part turns velocities exactly, see `Magnetic`. The centrifugal part is a force with the potential -m
-    |w x (x - c)|² / 2. Not divided by mass. Infinitely heavy bodies are not affected.
+    The Coriolis part is an exact rotation of velocities, see `Magnetic`. The centrifugal part is a force with the
+    potential -m |w x (x - c)|² / 2. Not divided by mass. Infinitely heavy bodies are not affected.
 
     >>> import kickdrift as kd
     >>> puck = kd.Stepper([[1.0, 0.0]], [[0.0, -1.0]], dt=0.01, forces=[kd.RotatingFrame(1.0)])

@@ -1,4 +1,4 @@
-"""HOW bodies move: one declaration per method."""
+"""Integrators, one declaration per method."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Name = Literal[
 ]  # fmt: skip
 EquationName = Literal["explicit_euler", "implicit_euler", "midpoint", "heun", "rk4", "dopri8"]
 
-#: Of bodies: what `Stepper` takes. Keys are Any to type checkers, which take them for a Name then.
+#: Integrators of `Stepper`. Keys are typed Any, so that type checkers accept them as Name.
 INTEGRATORS: dict[Any, type[Integrator]] = {
     cls.name: cls
     for cls in (
@@ -37,10 +37,10 @@ INTEGRATORS: dict[Any, type[Integrator]] = {
     )
 }
 
-#: How they step: what tables of `Stepper` and its twin are keyed by.
+#: Kinds of schemes: keys of the tables of `Stepper` and the reference.
 KINDS = {cls.kind for cls in INTEGRATORS.values()}
 
-#: Of equations: what `ODEStepper` takes.
+#: Integrators of `ODEStepper`.
 EQUATION_INTEGRATORS: dict[Any, type[Integrator]] = {
     cls.name: cls
     for cls in (
@@ -57,7 +57,7 @@ EQUATION_INTEGRATORS: dict[Any, type[Integrator]] = {
 def resolve(
     integrator: str | Integrator | type[Integrator], known: Mapping[Any, type[Integrator]], place: str = ""
 ) -> Integrator:
-    """The integrator that a name, an instance or a class stands for, of those known to a stepper."""
+    """Return the integrator for a name, an instance or a class, from the table of a stepper."""
     if isinstance(integrator, str) and integrator in known:
         return known[integrator]()
     if isinstance(integrator, type) and integrator in known.values():

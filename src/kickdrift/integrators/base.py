@@ -1,11 +1,11 @@
-"""HOW bodies move: one small declaration per scheme.
+"""Base class of integrators.
 
-Each class names the scheme's order, whether it is symplectic, how often a step evaluates the
-forces and where it comes from. The steps themselves are written twice: in `kickdrift.reference`
-to be read, in `kickdrift.kernels` to be fast.
+Each subclass declares the scheme's order, whether it is symplectic, its force evaluations per step and its
+source. The steps are implemented twice: in `kickdrift.reference` as the readable reference, in
+`kickdrift.kernels` for speed.
 
-"With drag" stands for any force that depends on velocity: it costs some schemes an evaluation and
-`groot_warren` its second order.
+"With drag" stands for any force that depends on velocity: some schemes then need an extra evaluation, and
+`groot_warren` drops to first order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..declaration import Frozen
 if TYPE_CHECKING:
     from ..stepper.model import Plan
 
-#: When a step evaluates the forces, in steps: under those that ignore velocity, and under others.
+#: Times of force evaluations as fractions of a step: without, and with, velocity-dependent forces.
 Shares = tuple[tuple[float, ...], tuple[float, ...]]
 
 
@@ -35,18 +35,18 @@ class Integrator(Frozen):
     """
 
     name: ClassVar[str]
-    #: The name by which the reference and the engine know how it steps: its own, where nothing else is said.
+    #: Key in the tables of reference and engine; defaults to the name.
     kind: ClassVar[str] = ""
     source: ClassVar[str]
     #: Global error is O(h**order): positions, under forces that depend on position alone.
     order: ClassVar[float]
-    #: Does it keep phase-space volume under such forces, so that energy errors stay bounded?
+    #: Whether it preserves phase-space volume under such forces, which bounds energy errors.
     symplectic: ClassVar[bool] = False
     #: Evaluations of the forces in one step under such forces; None where a step iterates.
     force_evaluations: ClassVar[int | None] = 1
 
-    #: When a step evaluates the forces; of those alone that take functions, and of no composition. Shares that are no
-    #: binary fractions are rounded first: reference and kernels are told real(h) * real(share).
+    #: Times of force evaluations; unset for schemes without callbacks and for compositions. Shares that are no binary
+    #: fractions are rounded first: reference and kernels use real(h) * real(share).
     evaluation_shares: ClassVar[Shares]
 
     def __init_subclass__(cls) -> None:
@@ -54,45 +54,45 @@ class Integrator(Frozen):
         cls.kind = cls.kind or getattr(cls, "name", "")
 
     def check(self, plan: Plan) -> None:
-        """Refuse a plan that it cannot step, with ValueError."""
+        """Raise ValueError for a plan that it cannot step."""
 
     @property
     def order_with_drag(self) -> float:
-        """The order under forces that depend on velocity too."""
+        """Order under velocity-dependent forces."""
         return self.order
 
     @property
     def force_evaluations_with_drag(self) -> int | None:
-        """Evaluations of the forces in one step under forces that depend on velocity too."""
+        """Force evaluations per step under velocity-dependent forces."""
         return self.force_evaluations
 
-    #: With how much damping, d dt / m, a step can be stable at most: its growth, of v' = -d v / m, is at most 1 there.
+    #: Stability limit of damping, d dt / m: up to it, the growth factor for v' = -d v / m is at most 1.
     damping_limit: ClassVar[float] = 2.0
 
-    #: What a later step depends on beside position, velocity and tick: "previous position", "acceleration" or "".
+    #: State besides position, velocity and tick: "previous position", "acceleration" or "".
     history: ClassVar[str] = ""
 
     @property
     def velocity_lag(self) -> float:
-        """How far, in steps, the velocity of a step is behind its position, as constant forces show."""
+        """Lag of the velocity behind the position, in steps, under constant forces."""
         return 0.0
 
     @property
     def splits_pulls(self) -> bool:
-        """Is the velocity of a step that at its end, so that half of a steady pull's impulse follows the drift?"""
+        """Whether the velocity is that at the end of the step: half of a constraint impulse then follows the drift."""
         return self.velocity_lag == 0
 
     @property
     def responses_to_drag(self) -> tuple[float, float, float, float]:
-        """The share of a steady pull that drag c leaves in a step.
+        """Coefficients of the response to a steady force under drag c in a step.
 
-        (a, b) of 1 - a c h + b (c h)² for the position, then (a, b) of the same for twice the velocity less the
-        position. These are the series of the motion itself.
+        (a, b) of 1 - a c h + b (c h)² for the position, then (a, b) of the same series for twice the velocity less
+        the position. The defaults are the Taylor series of the exact motion.
         """
         return 1 / 3, 1 / 12, 2 / 3, 1 / 4
 
 
 @lru_cache(256)
 def shown(integrator: Integrator) -> str:
-    """Its repr(), found once: each change of a plan asks for it."""
+    """Return the repr() of an integrator, cached because each change of a plan needs it."""
     return repr(integrator)

@@ -1,4 +1,4 @@
-"""Compositions of drifts and kicks: declarations of coefficients and nothing else."""
+"""Compositions of drifts and kicks, declared by their coefficients."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from .base import Integrator
 
 
 class Composition(Integrator):
-    """Base of the schemes that drift and kick in turn: x += c0 h v; then (v += d h a; x += c h v) ...
+    """Base of schemes that alternate drifts and kicks: x += c0 h v; then (v += d h a; x += c h v) ...
 
-    Under forces that depend on velocity a kick is no longer a plain sum, because v changes what it
-    is changed by. The plain sum would bring every such scheme down to first order, silently; here a
-    kick follows v' = a(x, v) at held x closely enough to keep the order: by the implicit midpoint
-    rule, iterated, for compositions of symmetric second-order steps, and by RK4 for PEFRL, which is
-    not one.
+    Under velocity-dependent forces a plain kick v += h a would reduce the order to one, because the
+    acceleration changes with v. Instead a kick integrates v' = a(x, v) at constant x closely enough
+    to keep the order: by the iterated implicit midpoint rule for compositions of symmetric
+    second-order steps, and by RK4 for PEFRL, which is no such composition.
     """
 
     kind = "composition"
@@ -27,7 +26,7 @@ class Composition(Integrator):
 
     @classmethod
     def coefficients(cls) -> tuple[list[Decimal], list[Decimal]]:
-        """(c0, c1, ...), (d1, ...): the drifts and kicks as shares of h."""
+        """Return (c0, c1, ...), (d1, ...): drifts and kicks as fractions of h."""
         raise NotImplementedError
 
     @property
@@ -36,16 +35,16 @@ class Composition(Integrator):
 
 
 def _leapfrogs(weights: list[Decimal]) -> tuple[list[Decimal], list[Decimal]]:
-    # Steps of drift-kick-drift in a row; the drifts that meet are one.
+    # Consecutive drift-kick-drift steps; adjacent drifts are merged.
     ends = [Decimal(0), *weights, Decimal(0)]
     return [(left + right) / 2 for left, right in pairwise(ends)], weights
 
 
 class Leapfrog(Composition):
-    """Drift h/2, kick h, drift h/2; position and velocity are of the same time after each step."""
+    """Drift h/2, kick h, drift h/2; position and velocity are synchronous after each step."""
 
     name = "leapfrog"
-    responses_to_drag = (1 / 2, 0.0, 1 / 2, 0.0)  # both feel that in the middle of the step
+    responses_to_drag = (1 / 2, 0.0, 1 / 2, 0.0)  # the velocity in the middle of the step determines both
     source = "Hairer, Lubich, Wanner 2003, Acta Numerica 12, 399, eq. 1.8"
     order = 2
     kicks = 1
@@ -75,7 +74,7 @@ class PEFRL(Composition):
     """Position-extended Forest-Ruth-like: four kicks.
 
     The error constant is 46 times below yoshida4's at the same dt, 15 times at the same number of force evaluations:
-    6.1e-4 and 0.0283, the norm of what is left of the fifth order.
+    6.1e-4 and 0.0283, the norm of the remaining fifth-order error terms.
     """
 
     name = "pefrl"

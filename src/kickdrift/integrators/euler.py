@@ -30,9 +30,9 @@ class ExplicitEuler(Integrator):
 class SemiImplicitEuler(Integrator):
     """Symplectic Euler: v' = v + h a(x, v), x' = x + h v'.
 
-    form: "kick_drift" (the above), "drift_kick" (x' = x + h v first, then v with a at x') or
+    form: "kick_drift" (these equations), "drift_kick" (x' = x + h v first, then v with a at x') or
     "alternate" (kick_drift on even ticks, drift_kick on odd ones: two such steps are one of velocity
-    Verlet, so that this form is of second order where forces ignore velocity). Raises ValueError for another.
+    Verlet, which makes this form second order if no force depends on velocity). Raises ValueError for another.
     """
 
     form: str = "kick_drift"
@@ -54,7 +54,7 @@ class SemiImplicitEuler(Integrator):
     def velocity_lag(self) -> float:
         return {"kick_drift": 0.5, "drift_kick": -0.5, "alternate": 0.0}[self.form]
 
-    splits_pulls = False  # each step of "alternate" has an impulse of its own
+    splits_pulls = False  # each step of "alternate" has its own impulse
 
     @property
     def evaluation_shares(self) -> Shares:  # type: ignore[override]
@@ -70,9 +70,9 @@ class ImplicitEuler(Integrator):
     + |v| + h |a| (largest components), plus rounding.
     `max_iterations`: Newton steps before ConvergenceError.
 
-    Bodies that do not affect each other are solved one by one. If bodies affect each other, or functions push them,
-    all of them are one system, and sizes are the largest of all bodies. Its linear systems are solved with products
-    with the matrix only. For functions these come from differences, or from their `jacobian` (Knoll, Keyes 2004).
+    Independent bodies are solved separately. With interactions or callbacks all bodies form one system, with norms over
+    all bodies. Its linear systems are solved matrix-free, from matrix-vector products only. For callbacks these come
+    from difference quotients, or from their `jacobian` (Knoll, Keyes 2004).
 
     Raises TypeError or ValueError for a tolerance that is not above 0, and for fewer than one or more than a million
     iterations.
@@ -103,12 +103,12 @@ class ImplicitEuler(Integrator):
 class EnergyEuler(Integrator):
     """x' = x + h v; then the speed is set so that kinetic + potential energy stays what it was.
 
-    The direction is that of v + h a. It takes only forces with a potential and without friction.
+    The direction is that of v + h a. Only conservative forces are accepted.
 
     If the energy is too small for x', because a turning point is less than a step away or the body starts from rest,
-    the step follows the parabola x' = x + h (v + h a/2). If the energy is too small for that too, the body stays at
-    its place for this step, and its velocity is mirrored in the direction of a. This keeps the energy, and costs up
-    to a few h of time. (A body at rest on a spring that is too stiff for the step, h² k/m > 4, never moves.)
+    the step follows the parabola x' = x + h (v + h a/2). If the energy is too small for that too, the position
+    stays for this step, and the velocity is mirrored in the direction of a. This conserves energy, with a time error
+    of up to a few h. (A body at rest on a spring that is too stiff for the step, h² k/m > 4, never moves.)
     """
 
     name = "energy_euler"

@@ -1,4 +1,4 @@
-"""Runge and Kutta: midpoint, Heun, the classical method of fourth order, and one of eighth."""
+"""Runge-Kutta methods: midpoint, Heun, the classical fourth-order method, and Dormand-Prince of order 8."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class RK4(Integrator):
 class Dopri8(Integrator):
     """Dormand and Prince's method of order 8 in 12 stages, for `ODEStepper` and errors near rounding.
 
-    Of the program DOP853 the formula without its step size control: steps are fixed here.
+    The formula of the program DOP853 without step size control, because steps are fixed.
     """
 
     name = "dopri8"
     source = "Dormand, Prince 1980; Hairer, Norsett, Wanner 1993, Solving ODEs I, II.5 and II.10 (DOP853)"
     order = 8
     force_evaluations = 12
-    #: After each stage: which slopes, with what weights, lead to the next state; the last row is the step.
+    #: Weights of the slopes for the state of each next stage; the last row is the step.
     tableau: ClassVar[tuple[dict[int, float], ...]] = (
         {0: 0.05260015195876773},
         {0: 0.0197250569845379, 1: 0.0591751709536137},

@@ -12,15 +12,15 @@ from .base import Integrator, Shares
 class Verlet(Integrator):
     """Störmer's method, position Verlet: x' = 2 x - x_prev + h² a.
 
-    The history is the previous position. After the first step, motion follows it and not the velocity array, which is
-    only written: call `restart()` after you change velocities. If dt changes, the time-corrected form x' = x + (x -
+    The history is the previous position. After the first step it determines the motion. The velocity array is only
+    written: call `restart()` after you change velocities. If dt changes, the time-corrected form x' = x + (x -
     x_prev) h/h_prev + a h (h + h_prev)/2 is used.
 
-    velocity: "backward" reads out (x' - x)/h, first order; "central" (x'' - x)/(2 h), second order, at
-    one more evaluation per call (where no force depends on velocity it serves the next step).
-    start: "taylor" (x_prev = x - h v + h² a/2, second order) or "backward" (x_prev = x - h v, which
-    makes it semi-implicit Euler in disguise, first order). Forces that depend on velocity are
-    given the second-order velocity (x - x_prev)/h + h a/2. Raises ValueError for other words.
+    velocity: "backward" computes (x' - x)/h, first order; "central" (x'' - x)/(2 h), second order, at
+    one more evaluation per call (the next step reuses it if no force depends on velocity).
+    start: "taylor" (x_prev = x - h v + h² a/2, second order) or "backward" (x_prev = x - h v, which is
+    equivalent to semi-implicit Euler, first order). Velocity-dependent forces use
+    the second-order velocity (x - x_prev)/h + h a/2. Raises ValueError for other words.
     """
 
     velocity: str = "backward"
@@ -45,7 +45,7 @@ class Verlet(Integrator):
     def velocity_lag(self) -> float:
         return 0.5 if self.velocity == "backward" else 0.0
 
-    splits_pulls = False  # the next step goes on from positions, whatever velocity is read out
+    splits_pulls = False  # the next step starts from positions, not from the computed velocity
 
     @property
     def evaluation_shares(self) -> Shares:  # type: ignore[override]
@@ -60,7 +60,7 @@ class VelocityVerlet(Integrator):
     """
 
     name = "velocity_verlet"
-    responses_to_drag = (0.0, 0.0, 1.0, 0.0)  # positions feel that of before the step
+    responses_to_drag = (0.0, 0.0, 1.0, 0.0)  # the velocity before the step determines positions
     source = "Swope et al. 1982, J. Chem. Phys. 76, 637"
     evaluation_shares = ((1,), (0, 1))
     order = 2

@@ -49,7 +49,7 @@ class ODEBase(State):
         if hasattr(self, "_given"):
             raise RuntimeError("a stepper is made once: __init__ was called before")
         self._given = validation.trajectories(y)
-        self._y = self._given.view()  # as in base.py
+        self._y = self._given.view()  # a view, whose shape callers cannot change
         self._begin(time_steps.signed_step(dt, hz, self._y.dtype), threads)
         self._take_state(state, y=self._y)
         self._integrator = resolve(integrator, EQUATION_INTEGRATORS, " for an ODEStepper")
@@ -65,7 +65,7 @@ class ODEBase(State):
             _check_function("jacobian", jacobian)
         self._started, self._last_h = False, self._dt
         self._bind()
-        self._identity  # noqa: B018 - it is found now
+        self._identity  # noqa: B018 - computes the cached value now
         self._commit(numbers=self._numbers(None, self._dt))
 
     if TYPE_CHECKING:
@@ -95,17 +95,17 @@ class ODEBase(State):
 
     @property
     def y(self) -> np.ndarray:
-        """The states, shape (n, dim): the caller's own array where one was given."""
+        """The states, shape (n, dim): the caller's own array, if the argument was an array."""
         return self._given
 
     @property
     def n(self) -> int:
-        """How many trajectories."""
+        """Number of trajectories."""
         return int(self._y.shape[0])
 
     @property
     def dim(self) -> int:
-        """How many components a state has."""
+        """Number of components of a state."""
         return int(self._y.shape[1])
 
     @property
@@ -122,7 +122,7 @@ class ODEBase(State):
         """Change parameters of the flow, from the next step on.
 
         flow: the right-hand side as it was given; it may be left out. parameters: those of its constructor. Snapshots
-        contain parameters that were changed, and `restore` brings the old ones back. Raises TypeError or ValueError
+        contain parameters that were changed, and `restore` resets them. Raises TypeError or ValueError
         as the constructor does, and if the right-hand side is a function; RuntimeError during a step; nothing has
         changed then. Thread-safety: as `step`.
 
@@ -143,13 +143,13 @@ class ODEBase(State):
         self._commit(**self._with_flow(dataclasses.replace(now, **parameters)))
 
     def current(self, flow: Flow | type[Flow] | None = None, /) -> Flow:
-        """The flow with today's parameters; arguments and errors as those of `set`."""
+        """Return the flow with the current parameters; arguments and errors as those of `set`."""
         return self._exclusively(self._own, flow)
 
     def _own(self, flow: Any) -> Flow:
         if self._flow is None:
             raise ValueError("flow: expected a stepper of a flow, whose parameters can be set; this one has a function")
-        # There is one flow only, so that an equal one can mean no other.
+        # There is only one flow, and equality is enough to identify it.
         if flow is None or flow is self._given_rhs or flow in (self._first_flow, self._flow):
             return self._flow
         raise ValueError(
@@ -157,14 +157,14 @@ class ODEBase(State):
         )
 
     def _with_flow(self, flow: Flow) -> dict[str, Any]:
-        """The changes that go over to other parameters."""
+        """Return the changes of state that apply other parameters."""
         if flow == self._first_flow:
             flow = self._first_flow
         return {"constants": flow.constants(self.dtype), "attributes": {"_flow": flow, "_rhs": flow}}
 
     @property
     def jacobian(self) -> Function | None:
-        """The function that was given for the derivatives of the right-hand side, or None."""
+        """The function for the derivatives of the right-hand side, or None."""
         return self._jacobian
 
     @property
@@ -172,7 +172,7 @@ class ODEBase(State):
         """The integrator with its parameters."""
         return self._integrator
 
-    # common.py needs these to record and save.
+    # Hooks of common.py for recording and snapshots.
 
     def _sampled(self) -> tuple[np.ndarray, ...]:
         return (self._y,)
@@ -187,13 +187,13 @@ class ODEBase(State):
         return [self._y]
 
     def _last_step(self, substeps: int) -> None:
-        self.step(substeps)  # nothing is drawn
+        self.step(substeps)  # no interpolation, hence no previous state
 
     def _array_count(self, started: bool) -> int:
         return 1
 
     def _described(self) -> dict[str, Any]:
-        # A function may have moved to another module, and still compute the same. So its name is not compared.
+        # Names of functions are not compared, because the same function may be in another module.
         rhs = "function" if self._first_flow is None else repr(self._first_flow)
         return {
             "rhs": self._rhs.identity if isinstance(self._rhs, Expression) else rhs,
@@ -232,7 +232,7 @@ def _check_function(name: str, function: Any) -> None:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # built-in functions do not tell
+        return  # built-in functions have no signature
     try:
         signature.bind(0.0, None, None)
     except TypeError:

@@ -1,4 +1,4 @@
-"""The part of snapshots for a flow that was changed: parameters that differ from those given."""
+"""Snapshot section for a changed flow: parameters that differ from those of the constructor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..rollback import parts
 
 
 class SavedFlow(parts.Part):
-    """The part of a snapshot that goes back over `ODEStepper.set`. Its section is JSON: hexadecimal floats by name."""
+    """Snapshot section that undoes `ODEStepper.set`, as JSON: hexadecimal floats by name."""
 
     name = "changes"
 

@@ -1,4 +1,4 @@
-"""ODEStepper, as users call it."""
+"""The public class ODEStepper."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ class ODEStepper(ODEBase, ODECore):
 
     y: (n, dim), any dim, float32 or float64, any strides. It is stepped in place; lists and integer arrays are copied
     to float64.
-    rhs: the right-hand side. It is a flow such as `kd.flows.Lorenz()`, which runs in compiled code; or machine code
-    as `kd.flows.Native`; or a Python function rhs(t, y, out), which is called once per stage for all trajectories. t
-    is in s, y is read-only, of shape (n, dim), and out has the same shape and is full of zeros, to be written in
-    place. The function must not keep the arrays, because they are used again.
+    rhs: the right-hand side. It is a flow such as `kd.flows.Lorenz()`, which runs in compiled code; or a native
+    callback, `kd.flows.Native`; or a Python function rhs(t, y, out), which is called once per stage for all
+    trajectories. t is in s, y is read-only, of shape (n, dim), and out, of the same shape, starts at zero, to be
+    written in place. The function must not keep the arrays, because they are reused.
     dt: seconds (or whatever the equation's unit of time is) per fixed step, a float, int or Fraction;
     or hz, steps per second.
     integrator: "explicit_euler", "implicit_euler", "midpoint", "heun", "rk4" or "dopri8", or an instance such as
     ImplicitEuler(tolerance=1e-6).
-    threads: how many threads share the work of large steps of a flow. The bits of the result do not depend on it.
+    threads: number of threads for large steps of a flow. Results are bitwise equal for any number.
     jacobian: jacobian(t, y, out), for implicit Euler with a function: out[:, i, j] = df_i/dy_j, of shape (n, dim,
-    dim), full of zeros before. Without it, derivatives are difference quotients, which call rhs dim more times in
+    dim), which starts at zero. Without it, derivatives are difference quotients, which call rhs dim more times in
     each Newton iteration.
     state: your own arrays that belong to the trajectories, by name. They may have any shape, and the dtypes bool,
     int, uint, float or complex. Snapshots, checksums and copies contain them, see `state`.
@@ -40,4 +40,4 @@ class ODEStepper(ODEBase, ODECore):
     [[0.0541, -0.0841], [2.9234, -0.1655]]
     """
 
-    __module__ = "kickdrift"  # where users find it
+    __module__ = "kickdrift"  # its public module

@@ -1,1 +1,1 @@
-"""Formulas: text, its list of operations, derivatives of that, and the list as kernels run it."""
+"""Expressions: parser, program, symbolic derivatives, and kernel code."""

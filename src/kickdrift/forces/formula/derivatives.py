@@ -13,11 +13,11 @@ _CHOICES = ("where", "min", "max")
 
 
 def gradient(builder: Builder, node: int, names: list[str]) -> list[int | None]:
-    """The derivatives of a node by each of the names; None where it does not depend on one."""
+    """Return the derivatives of a node by each name (reverse mode), or None if it does not depend on one."""
     seeds = [builder.node("name", name) for name in names]
     active = _active(builder, node, set(seeds))
     if any(builder.nodes[n][0] in _CHOICES for n in active):
-        # The branch that is not chosen may be infinite, so it must not be multiplied by 0.
+        # The branch not selected may be infinite: 0 times it would be NaN.
         return [tangent(builder, node, {seed: builder.const(1)}) for seed in seeds]
     slopes: dict[int, int] = {node: builder.const(1)} if node in active else {}
     for n in sorted(active, reverse=True):
@@ -32,7 +32,7 @@ def gradient(builder: Builder, node: int, names: list[str]) -> list[int | None]:
 
 
 def tangent(builder: Builder, node: int, changes: dict[int, int]) -> int | None:
-    """How a node changes, to first order, when others change so; None where it does not."""
+    """Return the first-order change of a node for changes of others (forward mode), or None if it is 0."""
     change: dict[int, int] = dict(changes)
     for n in sorted(_active(builder, node, set(changes))):
         if n in changes:
@@ -49,7 +49,7 @@ def tangent(builder: Builder, node: int, changes: dict[int, int]) -> int | None:
 
 
 def _active(builder: Builder, node: int, seeds: set[int]) -> set[int]:
-    """The nodes that a node depends on and that depend on seeds."""
+    """Return the nodes between seeds and a node."""
     needed: set[int] = set()
     open_ = [node]
     while open_:
@@ -65,7 +65,7 @@ def _active(builder: Builder, node: int, seeds: set[int]) -> set[int]:
 
 
 def through(builder: Builder, n: int, k: int, d: int) -> int | None:
-    """d times the derivative of node n by its operand number k; None where that is 0."""
+    """Return d times the derivative of node n by its operand k, or None if it is 0."""
     apply, const = builder.apply, builder.const
     operation, *rest = builder.nodes[n]
     a = rest[0]

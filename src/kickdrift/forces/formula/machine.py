@@ -1,4 +1,4 @@
-"""Formulas as the kernels run them: in which order, what stays in registers, and which row what is stored goes to.
+"""Code generation for expressions: order of operations, register use and memory allocation.
 
 Results that are the same for all bodies are worked out once per call, before the others. What one operation alone
 reads is left in registers, where it finds it; of two such operands the longer one is worked out first, and waits in a
@@ -18,7 +18,7 @@ from .program import Program, operands
 #: Where a name is: its kind as engine/formulas.pyx has it, and its number there; "load" for a component of a flow.
 Place = tuple[str, Any]
 _SAME = ("known", "time", "uniform")
-_STILL = ("register", "spread", *_SAME)  #: operands that are at one place for all groups of bodies
+_STILL = ("register", "spread", *_SAME)  #: operands whose address does not depend on the group of bodies
 #: Operations on memory, when an operand is in registers: by its number, what they are called, and which of the others
 #: remain. a b is b a, and a + b is b + a, to the bit.
 _ON_HELD: dict[str, dict[int, tuple[str, tuple[int, ...]]]] = {
@@ -33,7 +33,7 @@ _ON_HELD: dict[str, dict[int, tuple[str, tuple[int, ...]]]] = {
     "sub_mul": {0: ("mul_from", (1, 2)), 1: ("mul_from", (0, 2)), 2: ("sub_product", (0, 1))},
     "mul_mul": {0: ("and_mul_mul", (1, 2)), 1: ("and_mul_mul", (0, 2))},
 }
-#: One after the other as one, whose operands are those of both.
+#: Fused pairs of operations, with the operands of both.
 _JOINED = {
     ("mul", "and_add"): "mul_add",
     ("mul", "and_sub"): "mul_sub",
@@ -50,7 +50,7 @@ _JOINED = {
 _PARTED = {"add_mul": "add", "diff_mul": "sub"}
 #: The first of two operands of which either may be the first: b a is a b, to the bit.
 _FACTORS = {"add", "mul", "mul_add", "mul_sub", "sub_mul", "mul_mul", "add_product", "sub_product", "from_product"}
-#: What works on what is in registers.
+#: Operations on registers.
 _GOES_ON = {"and_add", "and_sub", "from", "and_mul", "and_div", "into", "and_neg", "and_square", "and_sqrt"}
 _GOES_ON |= {"and_mul_add", "and_mul_sub", "mul_from", "and_mul_mul", "add_product", "sub_product", "from_product"}
 #: What is there twice: the first operand of the other one is the same for all bodies, and read once.
@@ -58,9 +58,9 @@ _SAME_FIRST = _GOES_ON - {"and_neg", "and_square", "and_sqrt", "and_mul_mul"}
 _SAME_FIRST |= {"take", "add", "sub", "mul", "div", "mul_add", "mul_sub", "sub_mul", "mul_mul"}
 _SAME_FIRST |= {"products_added", "products_subtracted"}  # here the third one too
 _NUMBERED = ("load", "store", "noise")
-#: After so many nodes that go to memory, those whose readers are still to come go there too.
+#: After this many stored nodes, nodes with pending readers are stored too.
 _PATIENCE = 8
-#: What is done for all bodies of a block at once, from memory to memory.
+#: Operations on all bodies of a block at once, from memory to memory.
 _ASIDE = (*_NUMBERED, "spread", "sin", "cos", "tan", "exp", "log", "tanh", "cbrt", "pow", "atan2")
 
 
@@ -73,24 +73,24 @@ class Code:
     #: What it is, where its result goes or -1, four operands, and how many from here on, "end" counted, are done for a
     #: group of bodies before the next group: 0 where an operation is done for all.
     operations: list[tuple[str, int, int, int, int, int, int]] = field(default_factory=list)
-    uniform: int = 0  #: so many operations come first
-    columns: int = 0  #: of results that are stored row by row
+    uniform: int = 0  #: number of leading uniform operations
+    columns: int = 0  #: number of results stored as array of structures
     presets: list[Any] = field(default_factory=list)  #: constants, and names of parameters
 
 
 class TooManyError(Exception):
-    """More of something than the kernels have room for."""
+    """The code exceeds a limit of the kernels."""
 
 
 @dataclass
 class _Step:
-    """An operation: nodes that it reads, and the one that it works out."""
+    """An operation: the nodes that it reads, and its result."""
 
     name: str
     given: list[int]
     node: int
     stored: bool = False
-    number: int = 0  #: of a component, or of the noise
+    number: int = 0  #: index of a component or of a noise
 
 
 def translate(
@@ -118,8 +118,8 @@ class _Translation:
         self.same = self._same()
         self.results = [(results[name], n) for name, n in program.results]
         self.at: dict[int, Place] = {}
-        self.spread: dict[int, int] = {}  # node that is the same for all bodies: its place for a group
-        self.direct: dict[int, int] = {}  # node: plane that it is written to
+        self.spread: dict[int, int] = {}  # uniform node: address of its broadcast copy
+        self.direct: dict[int, int] = {}  # node: output component that it is written to
         if not rows:
             for plane, n in self.results:
                 if not self._leaf(n) and not self.same[n]:
@@ -142,7 +142,7 @@ class _Translation:
         return self.nodes[n][0] == "name" and self.places[self.nodes[n][1]][0] == "load"
 
     def _same(self) -> list[bool]:
-        """Is a node the same for all bodies?"""
+        """Return whether a node is uniform."""
         same: list[bool] = []
         for node in self.nodes:
             if node[0] == "const":
@@ -156,7 +156,7 @@ class _Translation:
         return same
 
     def _of(self, n: int) -> Place:
-        """Where a node is."""
+        """Return the address of a node."""
         if n not in self.at:
             node = self.nodes[n]
             place = ("known", node[1]) if node[0] == "const" else self.places[node[1]]
@@ -179,7 +179,7 @@ class _Translation:
     # The order of operations.
 
     def _ordered(self) -> list[_Step]:
-        """What is not the same for all bodies."""
+        """Order the operations that are not uniform."""
         readers: dict[int, int] = {}
         for n in [operand for node in self.nodes for operand in operands(node)] + [n for _, n in self.results]:
             readers[n] = readers.get(n, 0) + 1
@@ -203,7 +203,7 @@ class _Translation:
             steps += part
             stored += 1
             if stored == _PATIENCE:
-                # Or else all that they read waits in memory as long as they do.
+                # Otherwise all of their operands stay in memory as long.
                 for part in parts.values():
                     part[-1].stored = True
                     steps += part
@@ -235,7 +235,7 @@ class _Translation:
             name = _JOINED["and_mul", name]
         joined = _JOINED.get((before.name, name))
         if joined in _PARTED and self.same[read[0]]:
-            joined = None  # the number is read once so
+            joined = None  # this reads the number once
         if joined and not before.stored:
             read = steps.pop().given + read
         steps.append(_Step(joined or name, read, n))
@@ -315,7 +315,7 @@ class _Translation:
     # Where results go.
 
     def _scan(self, steps: list[_Step]) -> None:
-        last: dict[int, int] = {}  # node: its last reader
+        last: dict[int, int] = {}  # node: index of its last reader
         parts = self._parts(steps)
         found: dict[int, int] = {}  # node: the part of the list that stores it
         rows: set[int] = set()  # nodes that another part reads: they are stored for all bodies of a block
@@ -342,7 +342,7 @@ class _Translation:
             for n in dict.fromkeys(step.given):
                 if last[n] == number and n in held:
                     kind, place = held.pop(n)
-                    # The last group of bodies begins again with some of those before it: they must find what they read.
+                    # The last group overlaps the one before: do not reuse rows that it reads again.
                     (waiting if kind == "row" and not aside else free[kind]).append(place)
             to: Place | None = None
             if step.name in ("take", "same_take"):

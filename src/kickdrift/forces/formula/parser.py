@@ -17,13 +17,13 @@ from .program import Builder, TooLongError
 
 LONGEST = 4000  # characters
 DEEPEST = 60  # brackets, and levels of anything else
-MOST_LEVELS = 120  # of texts that stand for names in each other, each of which is one more
-LARGEST_POWER = 64  # that is written out as products
+MOST_LEVELS = 120  # of nested definitions
+LARGEST_POWER = 64  # that is expanded to products
 MOST_NOISE = 2**31 - 1
 _STRANGE = re.compile(r"[^A-Za-z0-9_ .,+\-*/()<>=!]")
 _SIGNS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 
-#: Functions of formulas, by how many arguments they take: at least, at most.
+#: Functions of expressions: least and largest number of arguments.
 FUNCTIONS = {
     "sin": (1, 1),
     "cos": (1, 1),
@@ -59,10 +59,10 @@ class Parser:
         self.title, self.names, self.definitions, self.noisy = title, names, definitions, noisy
         self.builder = Builder()
         self.defined: dict[str, int] = {}
-        self.open: list[str] = []  # definitions that are being read
+        self.open: list[str] = []  # definitions being parsed, to detect cycles
 
     def read(self, label: str, text: Any, level: int = 0) -> int:
-        """The node that a text comes to, which is read so deep within others."""
+        """Parse an expression at this nesting depth, and return its node."""
         return _Text(self, label, text, level).read()
 
     def look_up(self, name: str, level: int, fail: Callable[[str], ValueError]) -> int:
@@ -95,7 +95,7 @@ class _Text:
         self.text = str(text)
 
     def fail(self, what: str, column: int) -> ValueError:
-        """An error that shows the place; columns count from 1."""
+        """Return an error that shows the column, counted from 1."""
         first = max(0, column - 41)
         part = self.text[first : first + 60]
         part = "".join(character if character.isprintable() else "?" for character in part)
@@ -128,15 +128,15 @@ class _Text:
             return self.number(tree, 0)
         except TooLongError:
             raise self.fail(f"more than {self.builder.most} operations", len(text)) from None
-        except RecursionError:  # of callers that are deep in calls themselves
+        except RecursionError:  # the caller's own stack may be deep
             raise self.fail("nested too deeply", 1) from None
 
     def failed(self, what: str, node: ast.AST) -> ValueError:
         return self.fail(what, getattr(node, "col_offset", 0) + 1 + self.blank)
 
     def number(self, node: ast.expr, depth: int) -> int:
-        """The node of what is a number."""
-        # Sums and products of many lean to the left, as deep as they are long.
+        """Return the node of a numeric expression."""
+        # Long sums and products are left-associative trees, as deep as they are long.
         right: list[ast.BinOp] = []
         while isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
             right.append(node)
@@ -211,7 +211,7 @@ class _Text:
             for value in values[1:]:
                 result = apply(name, result, value)
             return result
-        if name == "clamp":  # of a number, to what is between two others
+        if name == "clamp":  # limits a number to a range
             return apply("min", apply("max", values[0], values[1]), values[2])
         if name == "norm":
             return apply("sqrt", self.products(values, values)) if len(values) > 1 else apply("abs", values[0])
@@ -231,7 +231,7 @@ class _Text:
         return self.builder.node("noise", int(k))
 
     def products(self, a: list[int], b: list[int]) -> int:
-        """The scalar product, summed from the first component on."""
+        """Return the scalar product, summed from the first component on."""
         apply = self.builder.apply
         total = apply("mul", a[0], b[0])
         for pair in zip(a[1:], b[1:], strict=True):
@@ -239,7 +239,7 @@ class _Text:
         return total
 
     def test(self, node: ast.expr, depth: int) -> int:
-        """The node of what is true or false: 1 or 0."""
+        """Return the node of a condition, 1 or 0."""
         apply = self.builder.apply
         if depth > DEEPEST:
             raise self.failed(f"nested more than {DEEPEST} deep", node)

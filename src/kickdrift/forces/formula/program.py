@@ -1,4 +1,4 @@
-"""A formula as a list of operations, each on results of those before it.
+"""Programs: lists of operations, each on results of earlier ones.
 
 Equal operations on equal operands are one; operations on constants are done at once, in float64, as the reference does
 them. Nothing else is rearranged: sums are added in the order in which they are written, and x * 0 stays what it is.
@@ -36,7 +36,7 @@ OPERATIONS = {
     "pow": "pow({}, {})",
     "atan2": "atan2({}, {})",
 }
-MOST = 2000  # operations of a formula
+MOST = 2000  # limit of operations per expression
 #: Nodes without operands.
 LEAVES = ("const", "name", "noise")
 
@@ -74,8 +74,8 @@ class Program:
 
     @property
     def digest(self) -> str:
-        """A digest of this list, the same on every platform."""
-        import hashlib  # as in model.py
+        """Digest of the program, equal on every platform."""
+        import hashlib  # slow to import
 
         return hashlib.blake2b(str(self).encode(), digest_size=16).hexdigest()
 
@@ -86,7 +86,7 @@ class Program:
 
 
 class Builder:
-    """Nodes in the making: asking for the same one twice gives the same one."""
+    """Builder of nodes with common subexpression elimination."""
 
     def __init__(self, most: int = MOST) -> None:
         self.nodes: list[tuple[Any, ...]] = []
@@ -94,7 +94,7 @@ class Builder:
         self.most = most
 
     def node(self, *node: Any) -> int:
-        # Of zeros there are two, which compare as equal.
+        # 0.0 and -0.0 compare as equal but are different constants.
         key = (*node, math.copysign(1, node[1])) if node[0] == "const" else node
         if key not in self.known:
             if len(self.nodes) >= self.most:
@@ -107,7 +107,7 @@ class Builder:
         return self.node("const", float(value))
 
     def value(self, n: int) -> float | None:
-        """The number that a node is, if it is one."""
+        """Return the value of a constant node, else None."""
         return self.nodes[n][1] if self.nodes[n][0] == "const" else None
 
     def apply(self, operation: str, *operands: int) -> int:
@@ -119,7 +119,7 @@ class Builder:
         return self.node(operation, *operands)
 
     def power(self, base: int, n: int) -> int:
-        """base**n for a whole number: by `chain`, when derivatives have been taken."""
+        """Return base**n for an integer n; `chain` expands it after differentiation."""
         if n == 0:
             return self.const(1)
         if n == 1:
@@ -132,7 +132,7 @@ class Builder:
 
 
 def folded(operation: str, values: list[Any]) -> float:
-    from ...reference.formulas import operate  # which imports NumPy's scalars, and knows all about them
+    from ...reference.formulas import operate  # imported lazily, because it needs NumPy
 
     return float(operate(operation, float, *values))
 
@@ -148,7 +148,7 @@ def chain(builder: Builder, base: int, n: int) -> int:
 
 
 def finished(builder: Builder, results: dict[str, int]) -> Program:
-    """The program of what the results need, powers written out."""
+    """Return the program for the results, with powers expanded to products."""
     needed, open_ = set(), list(results.values())
     while open_:
         n = open_.pop()
