@@ -31,7 +31,7 @@ cdef class Ends:
     cdef int64_t stages             # of pairs; the start of each, as declared and now
     cdef const int64_t* stage
     cdef int64_t* to_stage
-    cdef const uint8_t* reads       # which pairs hold their bodies up, or NULL
+    cdef const uint8_t* reads       # of pairs that read at_rest: 1; or NULL
     # For the broad phase: the size class of each body, and the number of partners found for it.
     cdef uint8_t* size_class        # or NULL
     cdef const uint8_t* own_class
