@@ -323,8 +323,8 @@ cdef class Frames(Core):
     def interpolate(self, object alpha=None, object out=None, object mode="linear", object living=False):
         """Return positions for drawing, between the states before and after the last step of the frame.
 
-        The picture shows the time (tick - 1 + alpha) dt, up to one step behind the simulation, because nothing is
-        extrapolated. Steps of a frame are those of `advance` and `ticks`, and those of `step` in a loop over the
+        The picture shows the time (tick - 1 + alpha) dt, up to one step behind the simulation, because by
+        default nothing is extrapolated. Steps of a frame are those of `advance` and `ticks`, and those of `step` in a loop over the
         stepper's own clock, such as `for _ in world.clock.steps(seconds): world.step()`. Before the first frame, and
         after other steps, the positions themselves are returned.
 

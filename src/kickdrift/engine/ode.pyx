@@ -267,11 +267,11 @@ cdef class ODECore(Runner):
 
         n: how many, an int >= 0.
 
-        Raises NonFiniteError when a state overflows (it names the trajectory; the stepper stays at the first tick that is
-        not finite, as with single steps), ConvergenceError when an implicit step cannot be solved (the stepper stays at
-        the last tick that all trajectories reached), RuntimeError when the stepper is busy, TypeError or ValueError for n
-        that is not an int, or is negative. Exceptions of a function are passed on; the stepper then is at the last
-        completed tick.
+        Raises NonFiniteError when a state overflows (it names the trajectory; the stepper stays at the first tick that
+        is not finite, as with single steps), ConvergenceError when an implicit step cannot be solved (the stepper stays
+        at the last tick that all trajectories reached), RuntimeError when the stepper is busy, TypeError or ValueError
+        for n that is not an int, or is negative. Exceptions of a function are passed on; the stepper then is at the
+        last completed tick.
 
         >>> import kickdrift as kd
         >>> weather = kd.ODEStepper([[1.0, 1.0, 1.0]], kd.flows.Lorenz(), dt=0.01)
@@ -352,7 +352,7 @@ cdef class ODECore(Runner):
         return 0
 
     cdef Py_ssize_t run_blocks(self, Py_ssize_t steps) except -2:
-        """Run the steps; return the first trajectory that overflows, or -1. After an overflow, several steps change nothing."""
+        """Run the steps; return the first trajectory that overflows, or -1. Several steps change nothing then."""
         cdef double* times = NULL
         cdef Py_ssize_t step, bad
         cdef double cost = self.cost * self.stages * steps

@@ -314,7 +314,7 @@ cdef class Runner:
         return self.run(steps)
 
     cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1:
-        """Run steps, or fewer: stop before the first step that failed, and halve them while the end is not finite.
+        """Run steps, or fewer: stop before the first step that failed, and halve their number while the end is not finite.
 
         Non-finite values show only at the end of a part. Ever shorter parts find their tick.
         """
@@ -457,7 +457,7 @@ ctypedef fused number:
 @cython.boundscheck(False)
 cdef Array place_of(number[:, :] numbers) noexcept:
     cdef Array place
-    place.data = <char*> &numbers[0, 0]  # valid for empty arrays too
+    place.data = <char*> &numbers[0, 0]  # for an empty array: where an item would be
     place.body, place.component = numbers.strides[0], numbers.strides[1]
     return place
 

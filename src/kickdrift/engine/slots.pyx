@@ -111,7 +111,7 @@ cdef void put(
 cdef class Slots:
     @staticmethod
     cdef Slots of(object book, object dtype):
-        """Create the compiled slots over the arrays of the Python slots, which keep their addresses."""
+        """Create the compiled slots over the arrays of the Python slots, which never move."""
         cdef Slots slots = Slots.__new__(Slots)
         rows = len(book.mask)
         slots.book, slots.n = book, book.n

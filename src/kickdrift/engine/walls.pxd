@@ -12,7 +12,7 @@ from .slots cimport Ends, Links
 # Data shared by all constraints of a binding, as kernels read it.
 ctypedef struct Common:
     const void* weight          # 1/m of each body, 0 if it is immovable; or NULL
-    const void* at_rest         # of each body, or NULL
+    const void* at_rest         # share of delta_v that each body reads at rest; or NULL
     int64_t walls               # number of walls
     const ConstraintCall* wall
 
