@@ -88,11 +88,11 @@ cdef class BoundDistance(BoundConstraint):
         distance.stages = len(parts)
         distance.stage = <const int64_t*> self.keep(np.cumsum([0, *sizes]), np.int64)
         self.bodies = self.first[order], self.second[order]
-        held = np.zeros(plan.n, bool)
-        held[self.first] = held[self.second] = True
+        constrained = np.zeros(plan.n, bool)
+        constrained[self.first] = constrained[self.second] = True
         # Rows a power of two apart would share few cache sets. Skipping cache lines spreads them.
         item = np.dtype(plan.dtype).itemsize
-        row = HELD_ROW * (np.cumsum(held) - 1)
+        row = HELD_ROW * (np.cumsum(constrained) - 1)
         row += row * item // PAGE * (LINE // item)
         distance.first = <const int32_t*> self.keep(row[self.bodies[0]], np.int32)
         distance.second = <const int32_t*> self.keep(row[self.bodies[1]], np.int32)
@@ -118,9 +118,9 @@ cdef class BoundDistance(BoundConstraint):
             distance.share_first = self.allocate(count, plan.dtype)
             distance.share_second = self.allocate(count, plan.dtype)
             distance.alpha = self.allocate(count, plan.dtype)
-        distance.members = np.count_nonzero(held)
-        distance.member = <const int32_t*> self.keep(np.flatnonzero(held), np.int32)
-        distance.place = <const int32_t*> self.keep(row[held], np.int32)
+        distance.members = np.count_nonzero(constrained)
+        distance.member = <const int32_t*> self.keep(np.flatnonzero(constrained), np.int32)
+        distance.place = <const int32_t*> self.keep(row[constrained], np.int32)
         distance.row = self.allocate(int(row.max(initial=0)) + HELD_ROW, plan.dtype)
         distance.force = self.allocate(count, plan.dtype)
         distance.pull = self.allocate(count, plan.dtype)

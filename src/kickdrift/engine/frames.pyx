@@ -324,9 +324,9 @@ cdef class Frames(Core):
         """Return positions for drawing, between the states before and after the last step of the frame.
 
         The picture shows the time (tick - 1 + alpha) dt, up to one step behind the simulation, because by
-        default nothing is extrapolated. Steps of a frame are those of `advance` and `ticks`, and those of `step` in a loop over the
-        stepper's own clock, such as `for _ in world.clock.steps(seconds): world.step()`. Before the first frame, and
-        after other steps, the positions themselves are returned.
+        default nothing is extrapolated. Steps of a frame are those of `advance` and `ticks`, and those of `step` in a
+        loop over the stepper's own clock, such as `for _ in world.clock.steps(seconds): world.step()`. Before the first
+        frame, and after other steps, the positions themselves are returned.
 
         alpha: the fraction between the two states, 0 to 1; by default the clock's.
         out: a float32 or float64 array or buffer of shape (n, dim) to write to, such as a mapped vertex buffer; by

@@ -314,7 +314,7 @@ cdef class Runner:
         return self.run(steps)
 
     cdef Py_ssize_t run_or_restore(self, Py_ssize_t steps) except -1:
-        """Run steps, or fewer: stop before the first step that failed, and halve their number while the end is not finite.
+        """Run steps, or fewer: stop before a step that failed, and halve their number while the end is not finite.
 
         Non-finite values show only at the end of a part. Ever shorter parts find their tick.
         """

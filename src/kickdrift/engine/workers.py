@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _lock = RLock()
-_hiring = False  # this thread is starting workers: steps in a destructor or signal handler then run without the pool
+_starting = False  # this thread is starting workers: steps in a destructor or signal handler then run without the pool
 _pool: ThreadPoolExecutor | None = None
 _size = 0
 
@@ -22,20 +22,20 @@ def share(calls: list[Callable[[], None]]) -> None:
 
     The system may refuse to start a thread. The caller therefore runs every part that no worker has begun.
     """
-    global _hiring
+    global _starting
     with _lock:
-        if not _hiring:
+        if not _starting:
             try:
-                _hiring = True
+                _starting = True
                 # While the interpreter exits, threads cannot start and imports fail.
                 with suppress(RuntimeError, ImportError):
-                    _hire(calls[1:])
+                    _submit(calls[1:])
             finally:
-                _hiring = False
+                _starting = False
     calls[0]()
 
 
-def _hire(calls: list[Callable[[], None]]) -> None:
+def _submit(calls: list[Callable[[], None]]) -> None:
     # Imported late: programs with one thread do not need it.
     from concurrent.futures import ThreadPoolExecutor
 
@@ -53,8 +53,8 @@ def _hire(calls: list[Callable[[], None]]) -> None:
 
 def _forget() -> None:
     # Threads do not survive a fork.
-    global _pool, _size, _lock, _hiring
-    _pool, _size, _lock, _hiring = None, 0, RLock(), False
+    global _pool, _size, _lock, _starting
+    _pool, _size, _lock, _starting = None, 0, RLock(), False
 
 
 if hasattr(os, "register_at_fork"):
