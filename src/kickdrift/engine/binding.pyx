@@ -102,7 +102,7 @@ cdef class Binding:
         # With a thread team it is not one part: an interpreter that exits waits for the helpers.
         if self.fallible:
             self.most = 1
-        elif self.coupled.workspace is not None and self.coupled.crew_size == 1 and self.coupled.tiles is None:
+        elif self.coupled.workspace is not None and self.coupled.team_size == 1 and self.coupled.tiles is None:
             self.most = MOST
         else:
             self.most = self.steps_at_once()

@@ -124,7 +124,7 @@ cdef class Core(Runner):
         self.plan.last_h = last_h
         self.fallible, self.cost, self.most = binding.fallible, binding.cost, binding.most
         self.helpers = binding.helpers
-        self.crew_size = 1 if self.coupled is None else self.coupled.crew_size
+        self.team_size = 1 if self.coupled is None else self.coupled.team_size
         if self.slots is not None:
             self.plan.living, self.rows = &self.slots.data, self.slots.count
             self.slots.stale = True
@@ -333,7 +333,7 @@ cdef class Core(Runner):
         """Return (constraint number, keys of its touching pairs) for each constraint that records events."""
         if self.coupled is None:
             return []
-        told = [(self.coupled.told[i].source, keys_of(self.coupled.told[i])) for i in range(self.coupled.tolds)]
+        told = [(self.coupled.told[i].source, keys_of(self.coupled.told[i])) for i in range(self.coupled.told_count)]
         return sorted(told, key=lambda pair: pair[0])
 
     # Running.
@@ -403,8 +403,8 @@ cdef class Core(Runner):
         self.job.begin = self.slots.any_young and self.plan.s.data != NULL and self.started
         return self.run_job(self.slots.data.end, steps * self.cost * self.slots.share)
 
-    cdef void take_crew(self, Crew* crew) noexcept:
-        self.coupled.take_crew(crew)
+    cdef void set_crew(self, Crew* crew) noexcept:
+        self.coupled.set_crew(crew)
 
     cdef void call(self, Job* job) noexcept nogil:
         if self.leaping:

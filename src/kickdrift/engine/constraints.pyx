@@ -137,7 +137,7 @@ cdef class BoundDistance(BoundConstraint):
         self.cost = pair * count * distance.iterations * max(1, distance.direction) + 2 * plan.n
         return 0
 
-    cdef void take_crew(self, Crew* crew) noexcept:
+    cdef void set_crew(self, Crew* crew) noexcept:
         self.distance.crew = crew
 
     cdef int find_links(self, Links links) except -1:

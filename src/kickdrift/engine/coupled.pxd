@@ -28,11 +28,11 @@ cdef class Coupled(Watch):
     cdef Told** told                # event records, one per constraint that records events
     cdef int64_t* source            # constraint number of each record
     cdef int64_t* was               # its number in the previous binding
-    cdef int64_t tolds
+    cdef int64_t told_count
     cdef list arrays                # arrays that these pointers refer to
     cdef double cost                # of interactions and constraints, per step of all bodies, in nanoseconds
     cdef Py_ssize_t helpers         # most threads that may share the work
-    cdef Py_ssize_t crew_size       # threads of a team; 1: no team
+    cdef Py_ssize_t team_size       # threads of a team; 1: no team
     cdef bint fallible              # may an interaction fail?
     # For bodies that step as one tile.
     cdef object workspace           # the registers of all bodies, or None if tiles step separately
@@ -67,7 +67,7 @@ cdef class Coupled(Watch):
     cdef void place(self, Array* array, Py_ssize_t number) noexcept
     cdef void enter(self, const Plan* plan) noexcept nogil
     cdef void leave(self, const Plan* plan, Py_ssize_t steps) noexcept nogil
-    cdef void take_crew(self, Crew* crew) noexcept
+    cdef void set_crew(self, Crew* crew) noexcept
     cdef int raise_failure(self, const Job* failed) except -1
 
 

@@ -73,9 +73,9 @@ cdef class Coupled(Watch):
         whole = coupled.bind_interactions(model, plan, threads, previous, writes)
         coupled.bind_all_constraints(model, previous, writes)
         coupled.keep_idle(model, previous)
-        coupled.crew_size = 1
+        coupled.team_size = 1
         for bound in coupled.bound_constraints:
-            coupled.crew_size = max(coupled.crew_size, min(threads, bound.sharers))
+            coupled.team_size = max(coupled.team_size, min(threads, bound.sharers))
             if bound.shares:
                 coupled.helpers = 1
         coupled.coupling.only_put_back = coupled.is_only_put_back(model)
@@ -237,10 +237,10 @@ cdef class Coupled(Watch):
             if source in kinds and constraint.kind != "corners":  # the walls of a corner record its events
                 bound.listen(kinds[source], model.n)
                 self.constraint[<Py_ssize_t> number].told = &bound.told
-                self.told[self.tolds] = &bound.told
-                self.source[self.tolds] = source
-                self.was[self.tolds] = numbers.get(id(model.constraints[source]), source)
-                self.tolds += 1
+                self.told[self.told_count] = &bound.told
+                self.source[self.told_count] = source
+                self.was[self.told_count] = numbers.get(id(model.constraints[source]), source)
+                self.told_count += 1
             elif constraint.kind == "corners":
                 pairs = zip(model.constraint_records, self.bound_constraints)
                 bound.listen([wall for each, wall in pairs if each.kind in ("box", "plane")], model.n)
@@ -255,7 +255,7 @@ cdef class Coupled(Watch):
         cdef BoundConstraint bound
         for bound in self.bound_constraints:
             bound.join(&self.common)
-        for i in range(self.tolds):
+        for i in range(self.told_count):
             told = self.told[i]
             if touches is None:
                 told.source = self.source[i]  # a shared constraint may have had another number before
@@ -263,7 +263,7 @@ cdef class Coupled(Watch):
                 touches.execute(told)
             elif other is not None and other is not self:
                 same = False
-                for k in range(other.tolds):
+                for k in range(other.told_count):
                     if other.source[k] == self.was[i] and other.told[k].capacity == told.capacity:
                         same = True
                         if other.told[k] != told:
@@ -391,10 +391,10 @@ cdef class Coupled(Watch):
                 copy_state(&to, &source, self.item)
             first += TILE
 
-    cdef void take_crew(self, Crew* crew) noexcept:
+    cdef void set_crew(self, Crew* crew) noexcept:
         cdef BoundConstraint bound
         for bound in self.bound_constraints:
-            bound.take_crew(crew)
+            bound.set_crew(crew)
 
     cdef int raise_failure(self, const Job* failed) except -1:
         """Raise the error of the interaction or constraint that failed."""

@@ -86,7 +86,7 @@ cdef class Runner:
     cdef bint single        # float32
     cdef Job job
     cdef Py_ssize_t helpers
-    cdef Py_ssize_t crew_size   # threads of a team; 1: no team
+    cdef Py_ssize_t team_size   # threads of a team; 1: no team
     cdef Crew crew
     cdef object interrupt   # exception deferred until the steps are complete, or None
     cdef guard_t busy
@@ -117,7 +117,7 @@ cdef class Runner:
 
     cdef int run_large(self, double work) except -1
     cdef object run_with_crew(self)
-    cdef void take_crew(self, Crew* crew) noexcept
+    cdef void set_crew(self, Crew* crew) noexcept
     cdef int raise_interrupt(self) except -1
     cdef int lock(self) except -1
     cdef int run_steps(self, object n) except -1

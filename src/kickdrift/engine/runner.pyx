@@ -159,7 +159,7 @@ cdef class Runner:
         pass
 
     cdef int run_large(self, double work) except -1:
-        if self.crew_size > 1 and work >= SHARE:
+        if self.team_size > 1 and work >= SHARE:
             interrupt = self.run_with_crew()
         else:
             interrupt = run_shared(call_runner, <void*> self, &self.job, self.helpers, work)
@@ -170,19 +170,19 @@ cdef class Runner:
     cdef object run_with_crew(self):
         """Run the job with a thread team that shares its work; return the result of `run_tasks`."""
         cdef Task task
-        tasks = [Task() for _ in range(self.crew_size)]
+        tasks = [Task() for _ in range(self.team_size)]
         for task in tasks:
             task.run, task.owner = run_helper, <void*> self
         task = tasks[0]
         task.run = run_leader
-        muster(&self.crew, self.crew_size)
+        muster(&self.crew, self.team_size)
         try:
-            self.take_crew(&self.crew)
+            self.set_crew(&self.crew)
             return run_tasks(tasks)
         finally:
-            self.take_crew(NULL)
+            self.set_crew(NULL)
 
-    cdef void take_crew(self, Crew* crew) noexcept:
+    cdef void set_crew(self, Crew* crew) noexcept:
         """Set the thread team of the objects that share work, while a job runs; NULL: no team."""
         pass
 

@@ -43,5 +43,5 @@ cdef class BoundConstraint:
     cdef int find_links(self, Links links) except -1
     cdef void join(self, const Common* common) noexcept
     cdef bint serves(self, object plan)
-    cdef void take_crew(self, Crew* crew) noexcept
+    cdef void set_crew(self, Crew* crew) noexcept
     cdef int bind_wall(self, Wall* wall, dict fields, object dtype) except -1

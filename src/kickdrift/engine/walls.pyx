@@ -99,7 +99,7 @@ cdef class BoundConstraint:
         """Set the pointers to data shared by all constraints, which another binding may have changed."""
         pass
 
-    cdef void take_crew(self, Crew* crew) noexcept:
+    cdef void set_crew(self, Crew* crew) noexcept:
         """Set the thread team for the duration of a job; NULL: no team."""
         pass
 
