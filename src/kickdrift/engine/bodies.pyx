@@ -333,8 +333,8 @@ cdef class Core(Runner):
         """Return (constraint number, keys of its touching pairs) for each constraint that records events."""
         if self.coupled is None:
             return []
-        told = [(self.coupled.told[i].source, keys_of(self.coupled.told[i])) for i in range(self.coupled.told_count)]
-        return sorted(told, key=lambda pair: pair[0])
+        found = [(self.coupled.told[i].source, keys_of(self.coupled.told[i])) for i in range(self.coupled.told_count)]
+        return sorted(found, key=lambda pair: pair[0])
 
     # Running.
 

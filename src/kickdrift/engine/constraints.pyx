@@ -243,7 +243,7 @@ cdef class BoundContacts(BoundGrid):
         self.contacts.meeting = self.allocate((2 * self.dim + MEETING) * self.most, self.dtype)
         return BoundConstraint.listen(self, kind, n)
 
-    cdef void hear(self, Told* told) noexcept:
+    cdef void bind_events(self, Told* told) noexcept:
         self.contacts.grid.told = told
 
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1:
@@ -369,7 +369,7 @@ cdef class BoundCollisions(BoundGrid):
             data.way_class = <uint8_t*> self.allocate(n, np.uint8)
         return 0
 
-    cdef void hear(self, Told* told) noexcept:
+    cdef void bind_events(self, Told* told) noexcept:
         self.collisions.told = told
 
     cdef void join(self, const Common* common) noexcept:

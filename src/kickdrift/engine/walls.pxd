@@ -35,7 +35,7 @@ cdef class BoundConstraint:
     cdef int bind(self, dict fields, object plan, const CoupledTable* table, Py_ssize_t padded) except -1
     cdef int each(self, Each* each, dict fields, str name, object dtype) except -1
     cdef int listen(self, object kind, int64_t n) except -1
-    cdef void hear(self, Told* told) noexcept
+    cdef void bind_events(self, Told* told) noexcept
     cdef void* allocate(self, object shape, object dtype) except NULL
     cdef void* keep(self, object array, object dtype) except NULL
     cdef void* field(self, dict fields, str name, object dtype) except NULL

@@ -80,10 +80,10 @@ cdef class BoundConstraint:
         told.touching = <int64_t*> self.allocate(told.capacity, np.int64)
         told.next = <int64_t*> self.allocate(told.capacity, np.int64)
         told.mark = <int32_t*> self.allocate(told.places, np.int32)
-        self.hear(told)
+        self.bind_events(told)
         return 0
 
-    cdef void hear(self, Told* told) noexcept:
+    cdef void bind_events(self, Told* told) noexcept:
         """Point the data of the kernel to the event record."""
         pass
 
@@ -130,7 +130,7 @@ cdef class BoundWall(BoundConstraint):
         self.cost = 10 * plan.n
         return 0
 
-    cdef void hear(self, Told* told) noexcept:
+    cdef void bind_events(self, Told* told) noexcept:
         self.wall.told = told
 
     cdef void join(self, const Common* common) noexcept:
@@ -149,7 +149,7 @@ cdef class BoundShapes(BoundConstraint):
         self.cost = 100 * plan.n
         return 0
 
-    cdef void hear(self, Told* told) noexcept:
+    cdef void bind_events(self, Told* told) noexcept:
         self.shapes.wall.told = told
 
     cdef void join(self, const Common* common) noexcept:
@@ -173,7 +173,7 @@ cdef class BoundSensor(BoundConstraint):
         self.sensor.alive = links.slots.alive
         return 0
 
-    cdef void hear(self, Told* told) noexcept:
+    cdef void bind_events(self, Told* told) noexcept:
         self.sensor.told = told
 
 
